@@ -1,0 +1,55 @@
+# Warnings, sanitizers and hardening, carried by every target of ours and by nobody else's headers.
+add_library(sparkplan_options INTERFACE)
+target_include_directories(sparkplan_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(sparkplan_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Wold-style-cast -Woverloaded-virtual -Wnull-dereference -Werror)
+if(SPARKPLAN_SANITIZE)
+  target_compile_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE})
+else()
+  target_compile_options(sparkplan_options INTERFACE -fstack-protector-strong
+    $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+  target_link_options(sparkplan_options INTERFACE -Wl,-z,relro,-z,now)
+endif()
+
+# spark_library(NAME [SOURCES file...] [DEPENDS target...] [LIBRARIES target...])
+# One static library per folder. DEPENDS are layers of ours, LIBRARIES are other people's and stay
+# private to the folder.
+function(spark_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  set(present "")
+  foreach(source IN LISTS ARG_SOURCES)  # DEVELOPMENT CRUTCH: removed before the first commit
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+      list(APPEND present ${source})
+    endif()
+  endforeach()
+  if(NOT present)
+    set(present ${CMAKE_SOURCE_DIR}/engine/cmake/nothing.cc)
+  endif()
+  add_library(${name} STATIC ${present})
+  target_link_libraries(${name} PUBLIC sparkplan_options tl::expected ${ARG_DEPENDS} PRIVATE ${ARG_LIBRARIES})
+endfunction()
+
+# spark_embed(TARGET SYMBOL FILE): the bytes of FILE become
+#   extern "C" const unsigned char SYMBOL[], SYMBOL_end[];
+function(spark_embed target symbol file)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/embedded_${symbol}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Generated: the bytes of a file, linked in.
+asm(R\"(
+.section .rodata
+.balign 16
+.global @symbol@
+@symbol@:
+.incbin \"@file@\"
+.global @symbol@_end
+@symbol@_end:
+.byte 0
+.section .note.GNU-stack,\"\",@progbits
+.text
+)\");
+" @ONLY)
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${file}")
+  target_sources(${target} PRIVATE ${source})
+endfunction()

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/core/value.h"
+
+namespace sparkplan {
+
+/// SHA-256 as 64 lower-case hexadecimal digits. Source: FIPS 180-4.
+std::string sha256(std::string_view bytes);
+
+/// Equal for equal values, whatever the order of map keys (see canonical_json()).
+std::string digest(const Value& value);
+
+/// RFC 4648 base64 with padding.
+std::string base64_encode(std::string_view bytes);
+/// Empty optional for anything that base64_encode() would not have written.
+std::optional<std::string> base64_decode(std::string_view text);
+
+}  // namespace sparkplan

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <compare>
+#include <string>
+#include <string_view>
+
+#include "engine/core/result.h"
+
+namespace sparkplan {
+
+/// A node's name: a lower- or upper-case host name of RFC 1123, one label or dotted, at most 63
+/// characters; never with a leading '-', '/' or anything a shell, a path or ssh would read specially.
+class NodeName {
+ public:
+  /// Errors: kInvalidInput.
+  static Result<NodeName> parse(std::string_view text);
+  const std::string& str() const { return text_; }
+  auto operator<=>(const NodeName&) const = default;
+
+ private:
+  explicit NodeName(std::string text) : text_(std::move(text)) {}
+  std::string text_;
+};
+
+/// One managed thing on one node: "sysctl/net.core.rmem_max". The type has no slash, the name may.
+struct ResourceId {
+  std::string type;
+  std::string name;
+
+  auto operator<=>(const ResourceId&) const = default;
+  std::string str() const { return type + "/" + name; }
+  /// Errors: kInvalidInput when there is no slash or one side is empty.
+  static Result<ResourceId> parse(std::string_view text);
+};
+
+/// What is written, journaled, compared-and-swapped and rolled back as a whole: one file, one
+/// kernel parameter, one link. `kind` is "file" or a word of the type that owns it.
+struct ArtifactId {
+  std::string kind;
+  std::string name;
+
+  auto operator<=>(const ArtifactId&) const = default;
+  std::string str() const { return kind + ":" + name; }
+  /// Errors: kInvalidInput when there is no colon or one side is empty.
+  static Result<ArtifactId> parse(std::string_view text);
+};
+
+}  // namespace sparkplan

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+
+namespace sparkplan {
+
+/// Value -> JSON text of the wire, the journal and the manifest: lossless. A string that is no
+/// UTF-8 becomes {"$base64": "..."}, an Unknown {"$unknown": {...}}, and a key that begins with
+/// "$" gets one more. `indent` < 0 means one line.
+std::string encode_json(const Value& value, int indent = -1);
+
+/// The inverse of encode_json().
+/// Errors: kInvalidInput for text that is no JSON, nests deeper than 64 levels, repeats a key or
+/// holds a number outside int64 and double.
+Result<Value> decode_json(std::string_view text);
+
+/// Value -> JSON text for other programs, as cli-and-yaml promises it: Unknown becomes
+/// {"unknown": reason}; bytes that are no UTF-8 are replaced by U+FFFD.
+std::string public_json(const Value& value, int indent = 2);
+
+/// Plain JSON text (no escapes of ours undone), for schema files and other programs' output.
+/// Errors: as decode_json().
+Result<Value> parse_plain_json(std::string_view text);
+
+/// The encoding digests are taken over: encode_json() with sorted keys and no blanks.
+std::string canonical_json(const Value& value);
+
+}  // namespace sparkplan

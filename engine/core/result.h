@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+#include <vector>
+
+namespace sparkplan {
+
+/// What the caller should do about a failure. Codes are grouped by reaction, not by
+/// origin: add one only when some caller has to behave differently on it.
+enum class ErrorCode : std::uint8_t {
+  kInvalidInput,      ///< The user's file or argument is wrong. Never retried.
+  kNotFound,          ///< The named thing is absent. Often not a fault.
+  kPermissionDenied,  ///< EACCES, EPERM, or sudo refused.
+  kUnreachable,       ///< No answer before the deadline, or the connection broke.
+  kUntrusted,         ///< A host key is unknown, changed or revoked. Never retried.
+  kBusy,              ///< A lock held by another run. Retried with --lock-timeout.
+  kStalePlan,         ///< The node changed after the plan was made: plan again.
+  kVerifyFailed,      ///< Applied, yet the node does not show the desired state.
+  kRefused,           ///< A safety rule said no: a flag or a decision is needed.
+  kUnsupported,       ///< This kernel, release or format version cannot do it.
+  kInterrupted,       ///< The user stopped the run.
+  kFailed,            ///< The operation was tried and failed (ENOSPC, EINVAL from the kernel...).
+  kBug,               ///< A broken invariant of sparkplan itself.
+};
+
+/// The code's stable name on the wire and in JSON: "invalid_input", "stale_plan" ...
+std::string_view to_string(ErrorCode code);
+
+/// The inverse of to_string(); empty for a name no version of ours has sent.
+std::optional<ErrorCode> error_code_from(std::string_view name);
+
+/// Why an operation failed. Plain data: it crosses the wire from agent to controller.
+struct [[nodiscard]] Error {
+  ErrorCode code = ErrorCode::kBug;
+  std::string message;               ///< One clause, no final period: "write /proc/sys/vm/swappiness".
+  std::vector<std::string> context;  ///< Outermost first: {"node spark-03", "sysctl vm.swappiness"}.
+  std::optional<int> sys_errno;      ///< errno of the failing system call, if one failed.
+  std::string hint;                  ///< What the user can do about it; may be empty.
+
+  bool operator==(const Error&) const = default;
+
+  /// The same error seen from one level further out.
+  Error within(std::string outer) &&;
+
+  /// "node spark-03: sysctl vm.swappiness: write ...: Invalid argument". Without the hint.
+  std::string describe() const;
+};
+
+/// An Error that carries errno; call it directly after the failing system call.
+Error system_error(std::string message, int error_number);
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+/// Shorthand for returning a failure: `return failure(ErrorCode::kNotFound, "...")`.
+inline tl::unexpected<Error> failure(ErrorCode code, std::string message, std::string hint = {}) {
+  return tl::unexpected<Error>(Error{code, std::move(message), {}, std::nullopt, std::move(hint)});
+}
+inline tl::unexpected<Error> failure(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+}  // namespace sparkplan
+
+#define SPARK_CONCAT_(a, b) a##b
+#define SPARK_CONCAT(a, b) SPARK_CONCAT_(a, b)
+
+/// Evaluates a Result<T>; returns its Error from the enclosing function, or binds the value:
+/// `SPARK_TRY(auto text, read_file(path));`
+#define SPARK_TRY(declaration, expression) SPARK_TRY_(SPARK_CONCAT(spark_result_, __LINE__), declaration, expression)
+#define SPARK_TRY_(name, declaration, expression)                   \
+  auto name = (expression);                                         \
+  if (!name) return tl::unexpected<::sparkplan::Error>(std::move(name).error()); \
+  declaration = std::move(*name)
+
+/// The same for a Result whose value is not needed.
+#define SPARK_CHECK(expression)                                                                     \
+  do {                                                                                              \
+    if (auto spark_result = (expression); !spark_result)                                            \
+      return tl::unexpected<::sparkplan::Error>(std::move(spark_result).error());                   \
+  } while (false)

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sparkplan {
+
+/// Pieces between separators; "a,,b" gives three. An empty text gives one empty piece.
+std::vector<std::string_view> split(std::string_view text, char separator);
+/// Lines without their '\n'; a final newline starts no further line.
+std::vector<std::string_view> split_lines(std::string_view text);
+std::string_view trim(std::string_view text);
+std::string join(std::span<const std::string> parts, std::string_view separator);
+
+bool is_valid_utf8(std::string_view text);
+
+/// Makes text from a node or from the YAML safe for a terminal: control characters, bidirectional
+/// overrides and broken UTF-8 become visible stand-ins ("\x1b" -> U+241B). '\n' and '\t' stay only
+/// with `keep_newlines`.
+std::string printable(std::string_view text, bool keep_newlines = false);
+
+/// The candidate with the smallest edit distance, if it is near enough to be a slip of the
+/// fingers (at most a third of the longer word, at least 1).
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// A unified diff with 3 lines of context, headed "--- label" / "+++ label"; empty when equal.
+/// An absent side is labelled /dev/null.
+std::string unified_diff(std::string_view label, std::optional<std::string_view> before,
+                         std::optional<std::string_view> after);
+
+/// "spark-[01-08]" for names that differ in one run of digits; others joined by ", ". Keeps the
+/// order of first appearance.
+std::string fold_names(std::span<const std::string> names);
+
+/// Shell-style '*' and '?' over the whole text, no special meaning of '/'.
+bool glob_match(std::string_view pattern, std::string_view text);
+
+}  // namespace sparkplan

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+#include "engine/model/cluster.h"
+#include "engine/resource/registry.h"
+
+namespace sparkplan {
+
+/// A cluster.yaml read, checked and resolved: the cluster if nothing is wrong with it, and every
+/// finding, sorted by position, either way.
+struct LoadedCluster {
+  std::optional<Cluster> cluster;  ///< Empty exactly when `diagnostics` has an error.
+  std::vector<Diagnostic> diagnostics;
+  std::string source;              ///< The text, for carets.
+};
+
+/// Pure: YAML text -> positions -> schema -> semantic checks -> profile, defaults, overrides and
+/// fabric addresses resolved -> every type's validate() on every node's sections (equal findings
+/// once). Nothing is contacted and no other file is read.
+LoadedCluster load_cluster(std::string_view text, std::string file_name, const Registry& registry);
+
+/// The same from a file, at most 1 MiB of it.
+/// Errors: kNotFound, kPermissionDenied, kUnsupported (no regular file). A file that is too long is a diagnostic.
+Result<LoadedCluster> load_cluster_file(const std::string& path, const Registry& registry);
+
+/// The JSON Schema (draft 7) of cluster.yaml, pretty-printed: schemas/cluster.schema.json with each
+/// section that a resource type compiles taken from that type's folder.
+std::string cluster_schema(const Registry& registry);
+
+}  // namespace sparkplan

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+
+namespace sparkplan {
+
+/// A network interface as the kernel has it. Source: rtnetlink(7).
+struct LinkFacts {
+  std::string name;
+  std::string mac;  ///< "52:54:00:aa:00:01"; empty where there is none.
+  int mtu = 0;
+  bool up = false;       ///< IFF_UP: somebody wants it up.
+  bool carrier = false;  ///< IFF_LOWER_UP: there is a peer.
+  std::vector<std::string> addresses;  ///< "10.0.0.11/24", "fe80::1/64"
+};
+
+/// An RDMA device that libibverbs lists.
+struct RdmaDeviceFacts {
+  std::string name;
+  std::string node_guid;
+  int ports = 0;
+};
+
+/// What is known of a node before anything is observed. Absent hardware is an empty list or text,
+/// never an error.
+struct Facts {
+  std::string hostname;
+  std::string machine_id;    ///< /etc/machine-id
+  std::string boot_id;       ///< Empty for an image root: nothing is running there.
+  std::string architecture;  ///< uname -m: "x86_64", "aarch64"
+  std::string kernel;        ///< uname -r
+  std::string os_id;         ///< os-release ID: "ubuntu"
+  std::string os_name;       ///< os-release PRETTY_NAME
+  std::string os_version;    ///< os-release VERSION_ID
+  std::string product;       ///< DMI product name, or DGX_NAME of /etc/dgx-release
+  bool live = true;          ///< False for a directory tree or image: no kernel, links, units.
+  std::int64_t memory_total_bytes = 0;
+  std::int64_t uptime_seconds = 0;
+  std::string ssh_server_address;  ///< The node's end of the SSH connection; empty when local.
+  std::vector<LinkFacts> links;
+  std::vector<RdmaDeviceFacts> rdma_devices;
+};
+
+Value encode(const Facts& facts);
+/// Errors: kInvalidInput for a wrong kind; unknown keys are ignored (a newer agent may say more).
+Result<Facts> decode_facts(const Value& value);
+
+}  // namespace sparkplan

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/core/ids.h"
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+#include "engine/model/resource.h"
+
+namespace sparkplan {
+
+/// One member of the cluster as it was at the last successful apply.
+struct RosterEntry {
+  std::string name;
+  int id = 0;
+  std::string address;
+  std::string user;
+  std::uint16_t port = 22;
+  std::string host_key;  ///< "SHA256:..."; empty for a local node.
+  bool leaving = false;  ///< No longer in the file, not yet released.
+
+  bool operator==(const RosterEntry&) const = default;
+};
+
+/// Who belongs to the cluster. Written to every node, so that no state lives on a controller.
+struct Roster {
+  std::string cluster;          ///< name
+  std::string uuid;             ///< Made at the very first apply; empty before.
+  std::int64_t generation = 0;  ///< Grows by one with every apply that changes the roster.
+  std::vector<RosterEntry> members;
+
+  bool operator==(const Roster&) const = default;
+};
+
+/// A resource that sparkplan has applied on this node.
+struct ManagedResource {
+  Value last_applied;                  ///< The desired value at that time.
+  std::vector<ArtifactId> artifacts;   ///< What it lives in.
+};
+
+/// An artifact that sparkplan has written on this node.
+struct ManagedArtifact {
+  std::string type;                    ///< The resource type that owns it.
+  std::string written_digest;          ///< digest() of what we last wrote; empty before the first write.
+  Observation original = Absent{};     ///< As it was before sparkplan came; never an Error.
+};
+
+/// What sparkplan owns on a node: /var/lib/sparkplan/manifest.json.
+struct Manifest {
+  std::string node;
+  Roster roster;
+  std::map<ResourceId, ManagedResource> resources;
+  std::map<ArtifactId, ManagedArtifact> artifacts;
+  std::string last_run;       ///< Id of the last run that wrote here.
+  std::string last_run_time;  ///< RFC 3339, UTC.
+};
+
+/// The format that this build writes. A manifest of a newer one is refused, with the version named.
+inline constexpr std::int64_t kManifestFormatVersion = 1;
+
+Value encode(const Manifest& manifest);
+Value encode(const Roster& roster);
+/// Errors: kUnsupported for a newer format_version; kInvalidInput.
+Result<Manifest> decode_manifest(const Value& value);
+Result<Roster> decode_roster(const Value& value);
+
+}  // namespace sparkplan

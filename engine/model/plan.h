@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/core/ids.h"
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+#include "engine/model/resource.h"
+
+namespace sparkplan {
+
+enum class Action : std::uint8_t { kCreate, kUpdate, kRemove };
+
+/// Why a change is there. Origin is about the past, never about what apply will do.
+enum class Origin : std::uint8_t {
+  kConfig,   ///< cluster.yaml changed, or the node was never applied.
+  kDrift,    ///< The node was changed behind our back: observed != last applied.
+  kForeign,  ///< Somebody else's file says otherwise; apply cannot mend it.
+};
+
+/// "create", "update", "remove"; "config", "drift", "foreign".
+std::string_view to_string(Action action);
+std::string_view to_string(Origin origin);
+
+/// One field that differs. Null means "not there".
+struct FieldChange {
+  std::string path;  ///< "running", "mtu", "addresses.0"
+  Value before;
+  Value after;
+};
+
+/// One resource that is not as the file wants it.
+struct Change {
+  ResourceId id;
+  Action action = Action::kUpdate;
+  Origin origin = Origin::kConfig;
+  std::vector<FieldChange> fields;  ///< Sorted by path; never empty.
+  Impact impact = Impact::kLive;
+  Reversible reversible = Reversible::kExact;
+  SourceRange where;      ///< Unknown position for a removal: nothing in the file asks for it.
+  std::string note;       ///< For foreign changes: who says so. Else empty.
+};
+
+/// When on a node a step runs. The order of the enumerators is the order of the steps.
+enum class Phase : std::uint8_t {
+  kPackages,
+  kUsersAndKeys,
+  kFiles,
+  kKernelModules,
+  kKernelParameters,
+  kUnits,
+  kStorage,
+  kRestarts,
+  kNetwork,
+};
+std::string_view to_string(Phase phase);
+std::optional<Phase> phase_from(std::string_view name);
+
+/// One artifact that has to become something else. Steps are what the agent carries out.
+struct Step {
+  std::string type;      ///< The resource type it belongs to.
+  ArtifactId artifact;
+  Phase phase = Phase::kFiles;
+  Observation before;    ///< As planned on; the node compares (compare-and-swap). Never an Error.
+  Observation after;     ///< Absent or Present. May contain Unknown, then a later stage carries it out.
+  std::vector<ResourceId> resources;  ///< The changes that need it.
+  /// Steps of one group on one node are undone together, last first, when one of them fails:
+  /// a kernel parameter that could be set does not stay when its file cannot be written.
+  std::string group;
+};
+
+Value encode(const Step& step);
+Result<Step> decode_step(const Value& value);
+
+/// A resource for which nothing can be planned, and why.
+struct BlockedResource {
+  ResourceId id;
+  Error error;
+  SourceRange where;
+};
+
+/// A resource that cannot exist on this node.
+struct SkippedResource {
+  ResourceId id;
+  std::string field;  ///< Empty: the whole resource.
+  std::string reason;
+};
+
+/// What has to happen on one node. Immutable once made.
+struct NodePlan {
+  std::vector<Change> changes;  ///< By phase, then id.
+  std::vector<Step> steps;      ///< In the order of execution.
+  std::vector<BlockedResource> blocked;
+  std::vector<SkippedResource> not_applicable;
+  std::vector<ResourceId> kept_orphans;     ///< No longer in the file, but changed by somebody: left alone.
+  std::vector<ResourceId> waiting;          ///< Hold an Unknown: a later stage plans them.
+  /// What the manifest will say of each resource when every step has succeeded.
+  std::map<ResourceId, Value> resulting;
+  int managed_before = 0;  ///< Resources in the manifest before this plan, for the prune guard.
+
+  bool in_sync() const { return changes.empty() && blocked.empty() && waiting.empty(); }
+};
+
+}  // namespace sparkplan

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/core/ids.h"
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+
+namespace sparkplan {
+
+/// What carrying out a change disturbs, from least to most.
+enum class Impact : std::uint8_t {
+  kLive,               ///< Nothing but the changed thing itself.
+  kNeedsRelogin,       ///< Seen by sessions that start afterwards.
+  kRestartsService,    ///< A unit is restarted.
+  kInterruptsNetwork,  ///< An interface goes away for a moment.
+  kNeedsReboot,        ///< Reported until the boot id changes.
+};
+
+enum class Reversible : std::uint8_t { kExact, kBestEffort, kNo };
+
+/// "live", "needs-relogin", "restarts-service", "interrupts-network", "needs-reboot".
+std::string_view to_string(Impact impact);
+/// "exact", "best_effort", "no".
+std::string_view to_string(Reversible reversible);
+std::optional<Impact> impact_from(std::string_view name);
+std::optional<Reversible> reversible_from(std::string_view name);
+
+/// One managed thing as the file wants it, in its type's canonical form.
+struct Resource {
+  ResourceId id;
+  Value desired;      ///< May contain Unknown.
+  SourceRange where;  ///< The value in cluster.yaml that asked for it.
+  std::vector<ResourceId> after;  ///< Must be in sync first; same node. Most need none: phases order them.
+  Impact impact = Impact::kLive;
+  Reversible reversible = Reversible::kExact;
+};
+
+struct Absent {
+  bool operator==(const Absent&) const = default;
+};
+
+/// The thing is there. Fields that cannot exist on this node (the running value of a kernel
+/// parameter in an image root) are missing from `value` and named with the reason instead.
+struct Present {
+  Value value;
+  std::map<std::string, std::string> not_applicable;  ///< field -> reason
+};
+
+/// The thing cannot exist on this node: an image root has no links. Shown, and no change.
+struct NotApplicable {
+  std::string reason;
+  bool operator==(const NotApplicable&) const = default;
+};
+
+/// The four answers of a look at a node; an Error means "could not look" and blocks the resource.
+using Observation = std::variant<Absent, Present, NotApplicable, Error>;
+
+/// Somebody else's setting that defeats ours: "/etc/sysctl.d/99-tuning.conf:3 wins at boot".
+struct ForeignClaim {
+  ResourceId id;
+  std::string field;    ///< The field it defeats, "persistent".
+  Value value;          ///< What it says.
+  std::string source;   ///< "/etc/sysctl.d/99-tuning.conf:3"
+  std::string message;  ///< One clause: "sets it to 128 and wins at boot".
+};
+
+/// Everything one type found on one node in one look.
+struct ObservedType {
+  std::map<std::string, Observation> resources;     ///< by resource name
+  std::map<ArtifactId, Observation> artifacts;      ///< files: see engine/resource/file_artifact.h
+  std::vector<ForeignClaim> foreign;
+};
+
+/// type name -> what it found; an Error when the type could not look at all.
+struct ObservedState {
+  std::map<std::string, ObservedType> types;
+};
+
+Value encode(const Observation& observation);
+Value encode(const ObservedState& observed);
+Value encode(const Error& error);
+/// Errors: kInvalidInput.
+Result<Observation> decode_observation(const Value& value);
+Result<ObservedState> decode_observed_state(const Value& value);
+Result<Error> decode_error(const Value& value);
+
+}  // namespace sparkplan

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/model/cluster.h"
+#include "engine/model/facts.h"
+#include "engine/model/resource.h"
+#include "engine/resource/registry.h"
+
+namespace sparkplan {
+
+/// Pure. Sections of the cluster's nodes for which this build has no resource type: refused at plan,
+/// never at validate. One finding per section and place in the file, code "section.not-in-this-version".
+std::vector<Diagnostic> unsupported_sections(const Cluster& cluster, const Registry& registry);
+
+/// Pure. Everything the file asks for on one node, sorted by id.
+Desired desired_state(const ClusterView& view, const Facts& own, const Registry& registry);
+
+}  // namespace sparkplan

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/model/cluster.h"
+#include "engine/model/facts.h"
+#include "engine/model/plan.h"
+#include "engine/model/resource.h"
+#include "engine/node/node.h"
+
+namespace sparkplan {
+
+/// What the engine must know of a type without asking it anything.
+struct TypeInfo {
+  std::string name;         ///< "sysctl": first part of ids, folder name.
+  std::string section;      ///< YAML key it compiles from.
+  Phase phase = Phase::kFiles;
+  std::string summary;      ///< One line for `sparkplan types`.
+  std::string schema_json;  ///< JSON Schema (draft 7) of the section's body.
+  std::vector<std::string> files;  ///< What it owns on a node, for `sparkplan types`.
+};
+
+/// Exports of one node, by type: what its observe side offers to every node's desired().
+using NodeExports = std::map<std::string, Value>;
+
+/// The whole cluster as a type's desired() may see it.
+struct ClusterView {
+  const Cluster& cluster;
+  const NodeSpec& self;
+  /// node name -> exports. A node that has not answered, or a value that no one has made yet,
+  /// is simply missing: use export_or_unknown().
+  const std::map<std::string, NodeExports>& exports;
+
+  /// The export of `type` on `node` below `key`, or an Unknown that names the node as producer.
+  Value export_or_unknown(const NodeName& node, std::string_view type, std::string_view key) const;
+};
+
+/// What a section asks for on one node, and what is wrong with it in the light of the facts.
+struct Desired {
+  std::vector<Resource> resources;
+  std::vector<Diagnostic> diagnostics;
+};
+
+/// What to look at. Orphans (owned by the manifest, no longer desired) are included.
+struct ObserveRequest {
+  std::vector<std::string> names;
+};
+
+/// The pure input of ResourceType::steps().
+struct StepsInput {
+  /// What every resource of the type is to be after this stage: the desired value where its change
+  /// is carried out now, the observed one where it is not (filtered out, blocked, failed before).
+  /// Resources that are to be absent are not in it.
+  std::vector<Resource> target;
+  const ObservedType& observed;
+  /// The changes to carry out; for which resources steps are wanted.
+  std::vector<Change> changes;
+  /// What artifacts were before sparkplan came; only those it has written.
+  std::map<ArtifactId, Observation> originals;
+};
+
+/// One kind of managed thing: kernel parameters, limits, units ... Stateless, immutable, shared by
+/// all threads. Contract, checked for every registered type by tests/unit/resource_contract_test.cc
+/// on resources/<name>/cases/:
+///   converges   carrying out steps() and observing again leaves an empty diff
+///   idempotent  the diff of a state against itself is empty, also for 0, "" and false
+///   reversible  carrying out the inverse steps restores what was observed before
+///   read-only   observe() and exports() never write (they get no Node to do it with)
+class ResourceType {
+ public:
+  virtual ~ResourceType() = default;
+
+  virtual const TypeInfo& info() const = 0;
+
+  /// Pure. Compiles one schema-checked section into resources with stable ids and canonical values
+  /// (units resolved, blanks folded, lists sorted where order has no meaning).
+  virtual Desired desired(const ClusterView& view, const Value& section, const Facts& own) const = 0;
+
+  /// Pure. What neither the schema nor facts are needed for: names outside their grammar, clashes
+  /// inside one section. Called at validate for every node; reports every finding.
+  virtual std::vector<Diagnostic> validate(const Value& section) const;
+
+  /// I/O, read-only. What this node offers to all others; null when nothing yet. Most types: null.
+  virtual Result<Value> exports(const NodeReader& node) const;
+
+  /// I/O, read-only. The present state in the same canonical form as desired().
+  virtual ObservedType observe(const ObserveRequest& request, const NodeReader& node) const = 0;
+
+  /// Pure. Fields to change, sorted by path; empty means in sync. The default compares the fields
+  /// named in `resource.desired` and ignores all others and those that are not applicable.
+  virtual std::vector<FieldChange> diff(const Resource& resource, const Present& present) const;
+
+  /// Pure. Which artifacts must become what, in the order to be carried out, so that `target`
+  /// holds. File artifacts are written by the engine; for all others the type's own
+  /// read_artifact() and apply() are called on the node.
+  virtual std::vector<Step> steps(const StepsInput& input) const = 0;
+
+  /// I/O, read-only. An artifact of this type's own kind as it is now, for compare-and-swap and for
+  /// the journal. Never called for files.
+  virtual Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const;
+
+  /// I/O. Makes an artifact of this type's own kind be `after`, whatever it is now; may be called
+  /// again after a crash. Never called for files. Errors: any; the step's group is undone.
+  virtual Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const;
+};
+
+}  // namespace sparkplan

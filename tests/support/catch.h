@@ -1,0 +1,7 @@
+#pragma once
+
+#if SPARKPLAN_CATCH2_MAJOR >= 3
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif

@@ -1,0 +1,1 @@
+spark_unit_test(model_test SOURCES model_codec_test.cc)
