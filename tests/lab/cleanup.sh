@@ -1,0 +1,174 @@
+# Processes, control groups and the way back to a machine without a lab.
+# shellcheck shell=bash disable=SC2154  # variables of lab.sh
+
+# A process is named by its id and its start time, so that an id that was given
+# to another process in the meantime is never signalled.
+process_start_time() {
+  local stat
+  { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
+  stat=${stat##*) }                       # the name may hold anything, blanks too
+  local -a field
+  read -ra field <<<"$stat"
+  [[ ${field[0]} != [ZX] ]] || return 1   # dead, only not waited for yet
+  printf '%s' "${field[19]}"
+}
+
+# process_record PID FILE
+process_record() {
+  local start
+  start=$(process_start_time "$1") || return 1
+  printf '%s %s\n' "$1" "$start" >"$2.new" && mv "$2.new" "$2"
+}
+
+# Prints the recorded pid if that very process still runs.
+process_recorded() {
+  local pid start now
+  [[ -f $1 ]] || return 1
+  read -r pid start <"$1" || return 1
+  now=$(process_start_time "$pid") && [[ $now == "$start" ]] && printf '%s' "$pid"
+}
+
+# Kills the recorded process and waits until it is gone.
+process_kill() {
+  local pid tries
+  pid=$(process_recorded "$1") || return 0
+  kill -KILL "$pid" 2>/dev/null || true
+  for ((tries = 0; tries < 200; tries++)); do
+    process_recorded "$1" >/dev/null || return 0
+    sleep 0.05
+  done
+  die "process $pid does not die"
+}
+
+# host_kill DIRECTORY...: of hosts' records. The supervisors, told not to boot
+# again, collect their dead; one that does not end is killed as well.
+host_kill() {
+  local directory pid tries left
+  for directory in "$@"; do
+    touch "$directory/off"
+  done
+  for ((tries = 0; tries < 100; tries++)); do
+    left=0
+    for directory in "$@"; do
+      ! process_recorded "$directory/supervisor" >/dev/null || left=1
+      pid=$(process_recorded "$directory/nspawn") || continue
+      left=1
+      kill -KILL "$pid" 2>/dev/null || true
+    done
+    ((left)) || return 0
+    sleep 0.05
+  done
+  for directory in "$@"; do
+    process_kill "$directory/supervisor"
+    process_kill "$directory/nspawn"
+  done
+}
+
+# The mounted control group hierarchies: one (v2), or many (v1, hybrid).
+cgroup_hierarchies() {
+  awk '{ for (i = 7; $i != "-"; i++); if ($(i + 1) ~ /^cgroup2?$/ && $4 == "/") print $5 }' \
+    /proc/self/mountinfo
+}
+
+# Each host gets a control group of its own in each hierarchy: under --keep-unit
+# nspawn uses its caller's, and hosts in one group would manage each other's units.
+cgroups_make() {
+  local top
+  while read -r top; do
+    mkdir -p "$top/$prefix"
+  done < <(cgroup_hierarchies)
+}
+
+# cgroup_enter HOST: moves the calling shell.
+cgroup_enter() {
+  local top group
+  while read -r top; do
+    group=$top/$prefix/$1
+    mkdir -p "$group"
+    cpuset_fill "$top" "$top/$prefix" "$group"
+    printf '%s\n' "$BASHPID" >"$group/cgroup.procs"
+  done < <(cgroup_hierarchies)
+}
+
+# A group of the v1 cpuset hierarchy takes no process before both are set.
+cpuset_fill() {
+  local parent=$1 group file
+  [[ -e $parent/cpuset.sched_load_balance ]] || return 0
+  for group in "${@:2}"; do
+    for file in cpuset.cpus cpuset.mems; do
+      [[ -n $(<"$group/$file") ]] || cat "$parent/$file" >"$group/$file"
+    done
+  done
+}
+
+# What is in the lab's groups was put there by the lab, and by nobody else.
+cgroups_remove() {
+  local top pid
+  while read -r top; do
+    [[ -d $top/$prefix ]] || continue
+    while read -r pid; do
+      kill -KILL "$pid" 2>/dev/null || true
+    done < <(find "$top/$prefix" -name cgroup.procs -exec cat {} + 2>/dev/null)
+  done < <(cgroup_hierarchies)
+  while read -r top; do
+    local tries
+    for ((tries = 0; tries < 100; tries++)); do
+      [[ -d $top/$prefix ]] || break
+      find "$top/$prefix" -depth -type d -exec rmdir {} \; 2>/dev/null || true
+      [[ ! -d $top/$prefix ]] || sleep 0.05
+    done
+  done < <(cgroup_hierarchies)
+}
+
+# A machine allows root 128 inotify instances by default; a host takes about nine
+# of them, and without one its udev does not start. Raised while the lab is up.
+inotify_raise() {
+  local limit=/proc/sys/fs/inotify/max_user_instances wanted=$((128 + 16 * $1)) before
+  before=$(<"$limit")
+  ((before < wanted)) || return 0
+  printf '%s %s\n' "$before" "$wanted" >"$state/inotify"
+  (printf '%s\n' "$wanted" >"$limit") 2>/dev/null ||
+    say "cannot raise fs.inotify.max_user_instances to $wanted; more than a few hosts may fail"
+}
+
+# Leaves the limit alone if somebody else has changed it since.
+inotify_restore() {
+  local limit=/proc/sys/fs/inotify/max_user_instances before wanted
+  [[ -s $state/inotify ]] || return 0
+  read -r before wanted <"$state/inotify"
+  [[ $(<"$limit") != "$wanted" ]] || (printf '%s\n' "$before" >"$limit") 2>/dev/null || true
+}
+
+# The mount points at or below a directory, the deepest first.
+mounts_below() {
+  awk -v top="$1" '$5 == top || index($5, top "/") == 1 { print $5 }' /proc/self/mountinfo | sort -r
+}
+
+# Leaves nothing of this lab, whatever state it is in.
+lab_clean() {
+  local name mount_point left
+  local -a hosts=()
+  for name in "$state"/hosts/*; do
+    [[ ! -d $name ]] || hosts+=("$name")
+  done
+  host_kill "${hosts[@]}"
+  cgroups_remove
+
+  while read -r mount_point; do
+    umount "$mount_point" 2>/dev/null || umount --lazy "$mount_point" || true
+  done < <(mounts_below "$state")
+
+  for name in /run/netns/"$prefix"-*; do
+    [[ ! -e $name ]] || ip netns del "${name##*/}" || true
+  done
+  for name in /run/systemd/nspawn/*/"$prefix"-*; do
+    [[ ! -e $name ]] || rm -rf --one-file-system "$name"
+  done
+
+  inotify_restore
+  rootfs_sweep
+  left=$(mounts_below "$state")
+  [[ -z $left ]] || die "cannot unmount: $left"
+  rm -rf --one-file-system "$state"
+  [[ ! -d $states ]] || rmdir --ignore-fail-on-non-empty "$states"
+}

@@ -1,0 +1,178 @@
+#!/usr/bin/env bash
+# Test hosts that are real: systemd-nspawn machines with systemd, networkd,
+# netplan and sshd, in network namespaces of their own. README.md has the tour.
+set -euo pipefail
+umask 022
+export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+unset CDPATH GREP_OPTIONS
+
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+
+readonly lab=${SPARKPLAN_LAB:-main}
+readonly cache=/var/cache/sparkplan-lab
+readonly states=/run/sparkplan-lab
+readonly state=$states/$lab
+readonly prefix=sparklab-$lab
+readonly max_hosts=64
+readonly ready_seconds=${SPARKPLAN_LAB_TIMEOUT:-120}
+
+# shellcheck source=tests/lab/rootfs.sh
+source "$here/rootfs.sh"
+# shellcheck source=tests/lab/network.sh
+source "$here/network.sh"
+# shellcheck source=tests/lab/cleanup.sh
+source "$here/cleanup.sh"
+# shellcheck source=tests/lab/host.sh
+source "$here/host.sh"
+# shellcheck source=tests/lab/check.sh
+source "$here/check.sh"
+
+usage() {
+  cat <<'TEXT'
+usage: lab.sh COMMAND
+  check                    can this machine run the lab? a reason on stdout if not
+  up N                     boot hosts 1..N (at most 64), wait until all can be logged in to
+  down                     stop everything and leave nothing, also after a crash
+  controller -- CMD...     run CMD where the hosts are reachable, at 10.77.0.I
+  ssh [USER@]I -- CMD...   run CMD on host I over the network (as root)
+  exec I -- CMD...         run CMD on host I without the network
+  reboot I                 reboot host I, wait until it can be logged in to again
+  stop I, start I          cut the power of host I, switch it on again
+  cut I [INTERFACE]        pull the cable of host I's mgmt0 (or of INTERFACE)
+  join I [INTERFACE]       put it back
+  address I, root I        its address; its root directory, seen from this machine
+  home, key, known-hosts   the controller's HOME, private key, known_hosts file
+SPARKPLAN_LAB (default "main") names the lab: several can run side by side.
+TEXT
+}
+
+say() { printf 'lab: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# One command at a time changes a lab; a second one waits for the first.
+lock_lab() {
+  install -d -m 0700 "$cache"
+  exec 9>"$cache/.lock-$lab"
+  flock -w 300 9 || die "another lab.sh has been at work on lab '$lab' for five minutes"
+}
+
+require_lab() { [[ -e $state/up ]] || die "lab '$lab' is not up"; }
+
+# Sets `host` to the number given, without leading zeros.
+require_host() {
+  require_lab
+  [[ ${1:-} =~ ^0*([1-9][0-9]?)$ ]] || die "not a host number: '${1:-}'"
+  host=${BASH_REMATCH[1]}
+  [[ -d $state/hosts/$host ]] || die "lab '$lab' has no host $host"
+}
+
+# Sets `command` to what follows the first "--".
+require_command() {
+  [[ ${1:-} == -- && $# -ge 2 ]] || die "expected: -- CMD [ARG...]"
+  command=("${@:2}")
+}
+
+lab_up() {
+  local count=${1:-}
+  [[ $count =~ ^[1-9][0-9]?$ && $count -le $max_hosts ]] ||
+    die "up wants a number of hosts from 1 to $max_hosts"
+  local reason
+  reason=$(lab_check) || die "$reason"
+  lock_lab
+  lab_clean
+  trap 'lab_up_ended $?' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  rootfs_ensure                       # sets `tree`
+
+  install -d -m 0700 "$states"
+  mkdir -m 0700 "$state"
+  printf '%s\n' "$RANDOM$RANDOM$RANDOM" >"$state/generation"
+  printf '%s\n' "$tree" >"$state/tree"
+  mkdir "$state/hosts" "$state/disks"
+  mount -t tmpfs -o mode=0755,size=50% "$prefix" "$state/disks"
+  inotify_raise "$count"
+  cgroups_make
+  network_make
+  controller_home_make
+
+  local i
+  for ((i = 1; i <= count; i++)); do
+    host_prepare "$i" "$count"
+  done
+  known_hosts_write
+  for ((i = 1; i <= count; i++)); do
+    host_start "$i"
+  done
+  hosts_wait "$(seq -s ' ' "$count")"
+  touch "$state/up"
+  trap - EXIT INT TERM HUP
+  for ((i = 1; i <= count; i++)); do
+    printf '%s %s\n' "$(host_name "$i")" "$(host_address "$i")"
+  done
+}
+
+# The exit trap of lab_up: what did not come up altogether is taken down.
+lab_up_ended() {
+  trap - EXIT INT TERM HUP
+  local job
+  for job in $(jobs -p); do            # a build of the tree, logins being tried
+    kill -KILL "$job" 2>/dev/null || true
+  done
+  wait 2>/dev/null
+  exec 8>&-
+  lab_clean
+  exit "$1"
+}
+
+lab_reboot() {
+  local before
+  before=$(host_boot_id "$1") || die "host $1 is not running"
+  host_exec "$1" systemctl reboot </dev/null >/dev/null
+  hosts_wait "$1" "$before"
+}
+
+main() {
+  [[ $lab =~ ^[a-z0-9]{1,6}$ ]] || die "SPARKPLAN_LAB must match [a-z0-9]{1,6}: '$lab'"
+  local verb=${1:-} host='' user=root
+  local -a command=()
+  (($# == 0)) || shift
+  case $verb in
+    check | help | -h | --help | '') ;;
+    *) ((EUID == 0)) || die "needs root" ;;
+  esac
+  case $verb in
+    check) lab_check ;;
+    up) lab_up "$@" ;;
+    down) lock_lab; lab_clean ;;
+    controller)
+      require_lab
+      require_command "$@"
+      exec nsenter --net="$(netns_path controller)" -- "${command[@]}"
+      ;;
+    ssh)
+      [[ ${1:-} != *@* ]] || { user=${1%%@*}; set -- "${1#*@}" "${@:2}"; }
+      require_host "${1:-}"
+      require_command "${@:2}"
+      host_ssh_options
+      exec nsenter --net="$(netns_path controller)" -- \
+        ssh "${ssh_options[@]}" "$user@$(host_address "$host")" "$(printf '%q ' "${command[@]}")"
+      ;;
+    exec) require_host "${1:-}"; require_command "${@:2}"; host_exec "$host" "${command[@]}" ;;
+    reboot) require_host "${1:-}"; lock_lab; lab_reboot "$host" ;;
+    stop) require_host "${1:-}"; lock_lab; host_stop "$host" ;;
+    start) require_host "${1:-}"; lock_lab; host_start "$host"; hosts_wait "$host" ;;
+    cut) require_host "${1:-}"; lock_lab; cable_set "$host" "${2:-mgmt0}" down ;;
+    join) require_host "${1:-}"; lock_lab; cable_set "$host" "${2:-mgmt0}" up ;;
+    address) require_host "${1:-}"; host_address "$host"; echo ;;
+    root) require_host "${1:-}"; printf '%s\n' "$(host_root "$host")" ;;
+    home) require_lab; printf '%s\n' "$state/home" ;;
+    key) require_lab; printf '%s\n' "$state/home/.ssh/id_ed25519" ;;
+    known-hosts) require_lab; printf '%s\n' "$state/home/.ssh/known_hosts" ;;
+    supervise) host_supervise "$@" ;;    # internal: one per host, started by host_start
+    help | -h | --help) usage ;;
+    *) usage >&2; exit 1 ;;
+  esac
+}
+
+main "$@"

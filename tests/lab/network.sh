@@ -1,0 +1,76 @@
+# Network: one namespace with the bridges ("switch"), one for the controller, one
+# per host. Nothing is put into the machine's own network.
+# shellcheck shell=bash disable=SC2154  # variables of lab.sh
+
+# Interfaces of a host and, for each, the letter of its bridge and switch port.
+readonly -A cable_letter=([mgmt0]=m [enp1s0f1np1]=a [enP2p1s0f1np1]=b)
+
+netns_name() { printf '%s-%s' "$prefix" "$1"; }
+netns_path() { printf '/run/netns/%s-%s' "$prefix" "$1"; }
+
+network_make() {
+  local switch
+  switch=$(netns_name switch)
+  ip netns add "$switch"
+  ip netns add "$(netns_name controller)"
+  ip -n "$switch" -batch - <<BATCH
+link add brm type bridge mcast_snooping 0
+link add bra mtu 9000 type bridge mcast_snooping 0
+link add brb mtu 9000 type bridge mcast_snooping 0
+link set brm up
+link set bra up
+link set brb up
+link add controller type veth peer name eth0 netns $(netns_name controller)
+link set controller master brm up
+BATCH
+  ip -n "$(netns_name controller)" -batch - <<'BATCH'
+link set lo up
+addr add 10.77.0.254/24 dev eth0
+link set eth0 up
+BATCH
+}
+
+# A fresh namespace with fresh interfaces, at each boot: nothing of the boot
+# before survives (sysctl net.*, MTU, addresses, routes, firewall rules).
+network_plug() {
+  local i=$1 interface letter link_state
+  local name mac
+  name=$(netns_name "$i")
+  network_unplug "$i"
+  ip netns add "$name"
+  ip -n "$name" link set lo up
+  for interface in "${!cable_letter[@]}"; do
+    letter=${cable_letter[$interface]}
+    link_state=up
+    [[ ! -e $state/hosts/$i/cut-$interface ]] || link_state=down
+    printf -v mac '02:5a:%02x:00:00:%02x' "'$letter" "$i"
+    local mtu=9000
+    [[ $letter != m ]] || mtu=1500
+    printf 'link add %s%s mtu %s type veth peer name %s mtu 1500 address %s netns %s\n' \
+      "$letter" "$i" "$mtu" "$interface" "$mac" "$name"
+    printf 'link set %s%s master br%s %s\n' "$letter" "$i" "$letter" "$link_state"
+  done | ip -n "$(netns_name switch)" -batch -
+}
+
+# Deletes the links first: those of a deleted namespace go away only some time later.
+network_unplug() {
+  local i=$1 letter
+  for letter in "${cable_letter[@]}"; do
+    ip -n "$(netns_name switch)" link del "$letter$i" 2>/dev/null || true
+  done
+  [[ ! -e $(netns_path "$i") ]] || ip netns del "$(netns_name "$i")"
+}
+
+# cable_set HOST INTERFACE up|down: also remembered for the boots to come.
+cable_set() {
+  local i=$1 interface=$2 wanted=$3
+  local letter=${cable_letter[$interface]:-}
+  [[ -n $letter ]] || die "no such cable: '$interface' (${!cable_letter[*]})"
+  if [[ $wanted == down ]]; then
+    touch "$state/hosts/$i/cut-$interface"
+  else
+    rm -f "$state/hosts/$i/cut-$interface"
+  fi
+  # A host that is switched off has no cable in the switch.
+  [[ ! -e $(netns_path "$i") ]] || ip -n "$(netns_name switch)" link set "$letter$i" "$wanted"
+}

@@ -1,0 +1,134 @@
+# The root file system that all hosts share, read-only, as the lower layer of an
+# overlay. Made once per machine; this file's own text is part of the cache key.
+# shellcheck shell=bash disable=SC2154  # variables of lab.sh
+
+readonly rootfs_packages=(
+  systemd systemd-sysv udev dbus libpam-systemd openssh-server netplan.io
+  iproute2 iputils-ping sudo procps kmod ca-certificates nftables cron
+)
+
+# Units that slow the boot down or wait for what is not there.
+readonly rootfs_masked=(
+  apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer man-db.timer
+  e2scrub_all.timer e2scrub_reap.service fstrim.timer motd-news.timer
+  systemd-networkd-wait-online.service systemd-resolved.service systemd-timesyncd.service
+  getty.target console-getty.service systemd-hwdb-update.service ldconfig.service
+  systemd-pstore.service
+)
+
+rootfs_codename() {
+  # shellcheck source=/dev/null
+  (source /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+}
+
+# The directory of the tree for this recipe, distribution and architecture.
+rootfs_path() {
+  local hash
+  hash=$({ cat "$here/rootfs.sh"; rootfs_codename; dpkg --print-architecture; } | sha256sum)
+  printf '%s/%s' "$cache" "${hash:0:16}"
+}
+
+# The distribution's own source files where they can be told, else all of them.
+rootfs_sources() {
+  local -a files=()
+  local file
+  for file in /etc/apt/sources.list /etc/apt/sources.list.d/{debian,ubuntu}.{list,sources}; do
+    [[ ! -f $file ]] || ! grep -Eq '^(deb |deb\[|URIs:)' "$file" || files+=("$file")
+  done
+  if ((${#files[@]} == 0)); then
+    shopt -s nullglob
+    files=(/etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)
+    shopt -u nullglob
+  fi
+  ((${#files[@]} == 0)) || printf '%s\n' "${files[@]}"
+}
+
+# How this machine's apt reaches its mirrors: proxies, retries, credentials.
+rootfs_apt_options() {
+  apt-config dump --no-empty | grep '^Acquire::' || true
+  [[ ! -f /etc/apt/auth.conf ]] || echo 'Dir::Etc::netrc "/etc/apt/auth.conf";'
+  [[ ! -d /etc/apt/auth.conf.d ]] || echo 'Dir::Etc::netrcparts "/etc/apt/auth.conf.d";'
+}
+
+# Removes what killed builds have left. A build holds the lock, so that any
+# .build-* seen under it is dead.
+rootfs_sweep() {
+  local leftover
+  for leftover in "$cache"/.build-*; do
+    [[ ! -e $leftover ]] ||
+      flock --nonblock "$cache/.lock-build" rm -rf --one-file-system "$leftover" || true
+  done
+}
+
+# Sets `tree`.
+rootfs_ensure() {
+  tree=$(rootfs_path)
+  [[ ! -d $tree ]] || return 0
+  exec 8>"$cache/.lock-build"
+  flock -w 1200 8 || die "another build of the root file system does not end"
+  if [[ ! -d $tree ]]; then
+    local build
+    build=$(mktemp -d "$cache/.build-XXXXXX")
+    rootfs_build "$build"
+    mv -T "$build/tree" "$tree"
+    rm -rf --one-file-system "$build"
+  fi
+  exec 8>&-
+}
+
+# mmdebstrap runs in mount and pid namespaces of its own that end with this
+# shell, however it ends: its mounts of /proc, /sys and /dev never outlive it.
+rootfs_build() {
+  local build=$1 started=$SECONDS include
+  local -a sources
+  mapfile -t sources < <(rootfs_sources)
+  ((${#sources[@]})) || die "no package sources below /etc/apt"
+  rootfs_apt_options >"$build/apt.conf"
+  include=$(IFS=,; printf '%s' "${rootfs_packages[*]}")
+  say "making the root file system, once (about a minute)"
+  setpriv --pdeathsig KILL \
+    unshare --fork --pid --mount-proc --kill-child=KILL --propagation private -- \
+    mmdebstrap --mode=root --variant=minbase --format=directory --quiet \
+    --include="$include" --aptopt="$build/apt.conf" \
+    --aptopt='APT::Install-Recommends "false"' \
+    --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' \
+    "$(rootfs_codename)" "$build/tree" "${sources[@]}" \
+    >"$build/log" 2>&1 </dev/null 8>&- 9>&- &
+  wait $! ||                          # in the background: signals are answered at once
+    { tail -n 30 "$build/log" >&2; rm -rf --one-file-system "$build"; die "mmdebstrap failed"; }
+  rootfs_configure "$build/tree"
+  say "root file system made in $((SECONDS - started)) s"
+}
+
+rootfs_configure() {
+  local root=$1 unit
+  find "$root/etc/apt" "$root/var/lib/apt/lists" "$root/var/cache/apt" -type f -delete
+  rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/hosts" "$root/etc/hostname" "$root/etc/resolv.conf"
+  : >"$root/etc/machine-id"
+  rm -f "$root/var/lib/dbus/machine-id"
+  mkdir -p "$root/etc/netplan" "$root/etc/systemd/system/systemd-udev-trigger.service.d"
+
+  for unit in "${rootfs_masked[@]}"; do
+    ln -sfn /dev/null "$root/etc/systemd/system/$unit"
+  done
+  chroot "$root" systemctl --quiet enable systemd-networkd.service ssh.service
+  chroot "$root" systemctl --quiet disable ssh.socket 2>/dev/null || true
+  # Only the host's own interfaces: the machine's other devices are not ours to trigger.
+  printf '[Service]\nExecStart=\nExecStart=%s\n' \
+    'udevadm trigger --type=devices --action=add --subsystem-match=net' \
+    >"$root/etc/systemd/system/systemd-udev-trigger.service.d/lab.conf"
+
+  printf 'UsePAM yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n' \
+    >"$root/etc/ssh/sshd_config.d/10-lab.conf"
+
+  # Debian brings a group "operator" along, hence no group of the user's own.
+  chroot "$root" useradd --uid 1000 --gid operator --create-home --shell /bin/bash operator
+  chroot "$root" useradd --uid 1001 --user-group --create-home --shell /bin/bash guarded
+  chroot "$root" useradd --uid 1002 --user-group --create-home --shell /bin/bash nobodysudo
+  printf 'guarded:lab-password\n' | chroot "$root" chpasswd
+  printf 'operator ALL=(ALL:ALL) NOPASSWD: ALL\n' >"$root/etc/sudoers.d/operator"
+  printf 'guarded ALL=(ALL:ALL) ALL\n' >"$root/etc/sudoers.d/guarded"
+  chmod 0440 "$root/etc/sudoers.d/operator" "$root/etc/sudoers.d/guarded"
+}
