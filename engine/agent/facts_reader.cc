@@ -1,0 +1,120 @@
+#include "engine/agent/facts_reader.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "engine/agent/netlink.h"
+#include "engine/agent/rdma.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::string_view kVariable = "SSH_CONNECTION=";
+
+std::string first_line(const NodeReader& node, const char* path) {
+  const auto text = node.read_file(path);
+  return text ? std::string(trim(split_lines(*text + "\n").front())) : "";
+}
+
+/// The value of KEY=value or KEY="value" in os-release and its like.
+std::string assigned(const std::string& text, std::string_view key) {
+  for (const auto line : split_lines(text)) {
+    if (line.size() <= key.size() || line.substr(0, key.size()) != key || line[key.size()] != '=') continue;
+    auto value = trim(line.substr(key.size() + 1));
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
+    return std::string(value);
+  }
+  return "";
+}
+
+std::int64_t leading_number(std::string_view text) {
+  const auto digits = text.find_first_of("0123456789");
+  std::int64_t number = 0;
+  if (digits == std::string_view::npos) return 0;
+  std::from_chars(text.data() + digits, text.data() + text.size(), number);
+  return number;
+}
+
+void read_operating_system(const NodeReader& node, Facts& facts) {
+  auto text = node.read_file("/etc/os-release");
+  if (!text) text = node.read_file("/usr/lib/os-release");
+  if (text) {
+    facts.os_id = assigned(*text, "ID");
+    facts.os_name = assigned(*text, "PRETTY_NAME");
+    facts.os_version = assigned(*text, "VERSION_ID");
+  }
+  if (const auto dgx = node.read_file("/etc/dgx-release")) facts.product = assigned(*dgx, "DGX_NAME");
+}
+
+Result<void> read_running_machine(const NodeReader& node, Facts& facts) {
+  utsname machine{};
+  ::uname(&machine);
+  facts.hostname = machine.nodename;
+  facts.architecture = machine.machine;
+  facts.kernel = machine.release;
+  facts.boot_id = first_line(node, "/proc/sys/kernel/random/boot_id");
+  if (facts.product.empty()) facts.product = first_line(node, "/sys/class/dmi/id/product_name");
+  facts.uptime_seconds = leading_number(first_line(node, "/proc/uptime"));
+  if (const auto memory = node.read_file("/proc/meminfo")) {
+    for (const auto line : split_lines(*memory)) {
+      if (line.rfind("MemTotal:", 0) == 0) facts.memory_total_bytes = leading_number(line) * 1024;
+    }
+  }
+  facts.ssh_server_address = ssh_server_address();
+  SPARK_TRY(facts.links, read_links());
+  SPARK_TRY(facts.rdma_devices, read_rdma_devices());
+  return {};
+}
+
+std::string server_in(std::string_view connection) {
+  const auto fields = split(connection, ' ');
+  return fields.size() == 4 ? std::string(fields[2]) : "";
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+pid_t parent_of(pid_t process) {
+  const auto text = slurp("/proc/" + std::to_string(process) + "/status");
+  for (const auto line : split_lines(text)) {
+    if (line.rfind("PPid:", 0) == 0) return static_cast<pid_t>(leading_number(line));
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string ssh_server_address() {
+  if (const char* connection = std::getenv("SSH_CONNECTION")) return server_in(connection);
+  pid_t ancestor = ::getppid();
+  for (int depth = 0; depth < 5 && ancestor > 1; ++depth, ancestor = parent_of(ancestor)) {
+    const auto environment = slurp("/proc/" + std::to_string(ancestor) + "/environ");
+    for (const auto variable : split(environment, '\0')) {
+      if (variable.rfind(kVariable, 0) == 0) return server_in(variable.substr(kVariable.size()));
+    }
+  }
+  return "";
+}
+
+Result<Facts> read_facts(const NodeReader& node) {
+  Facts facts;
+  facts.live = node.live();
+  facts.machine_id = first_line(node, "/etc/machine-id");
+  read_operating_system(node, facts);
+  if (facts.live) {
+    SPARK_CHECK(read_running_machine(node, facts));
+  } else {
+    facts.hostname = first_line(node, "/etc/hostname");
+  }
+  return facts;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,76 @@
+#include "engine/agent/journal.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "engine/agent/manifest_store.h"
+#include "engine/core/json.h"
+
+namespace sparkplan {
+namespace {
+
+std::filesystem::path journal_directory() { return std::filesystem::path(kStateDirectory) / "journal"; }
+
+bool is_plain_word(const std::string& run) {
+  return !run.empty() && run.size() <= 64 && run.front() != '.' &&
+         std::all_of(run.begin(), run.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+         });
+}
+
+/// Run ids begin with their time, so the names are in the order of the runs.
+Result<void> remove_oldest(LocalNode& node) {
+  SPARK_TRY(const auto names, node.list_directory(journal_directory()));
+  for (std::size_t i = 0; i + Journal::kKeptRuns < names.size(); ++i) {
+    SPARK_CHECK(node.remove_file(journal_directory() / names[i]));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  const auto size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), size};
+}
+
+Journal::Journal(Journal&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+Journal::~Journal() {
+  if (file_ >= 0) ::close(file_);
+}
+
+Result<Journal> Journal::open(const std::string& run, LocalNode& node) {
+  if (!is_plain_word(run)) return failure(ErrorCode::kInvalidInput, "the run id is no plain word");
+  SPARK_CHECK(prepare_state_directory(node));
+  SPARK_CHECK(node.make_directories(journal_directory(), 0700));
+  SPARK_TRY(const int file, node.open_descriptor(journal_directory() / (run + ".jsonl"),
+                                                 O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600));
+  Journal journal(file);
+  SPARK_CHECK(remove_oldest(node));
+  return journal;
+}
+
+Result<void> Journal::append(std::string_view event, Value fields) {
+  Value line = Value::map({{"time", utc_now(), {}}, {"event", event, {}}});
+  if (auto* entries = fields.entries()) {
+    for (auto& entry : *entries) line.set(entry.key, std::move(entry.value));
+  }
+  const auto text = encode_json(line) + "\n";
+  if (::write(file_, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || ::fdatasync(file_) != 0) {
+    return failure(system_error("write the journal", errno));
+  }
+  return {};
+}
+
+}  // namespace sparkplan

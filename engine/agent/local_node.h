@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "engine/node/node.h"
+
+namespace sparkplan {
+
+/// The machine the agent runs on, or a directory that stands for one. Below a directory no path,
+/// and no symbolic link in it, leads out.
+class LocalNode final : public Node {
+ public:
+  /// `root` "/" is the live machine. Errors: kNotFound, kPermissionDenied.
+  static Result<LocalNode> open(const std::filesystem::path& root);
+
+  LocalNode(LocalNode&& other) noexcept;
+  LocalNode& operator=(LocalNode&&) = delete;
+  ~LocalNode() override;
+
+  bool live() const override { return live_; }
+  Result<std::string> read_file(const std::filesystem::path& path,
+                                std::size_t max_bytes = std::size_t{1} << 20) const override;
+  Result<FileStatus> status(const std::filesystem::path& path) const override;
+  Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const override;
+  Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const override;
+
+  Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;
+  Result<void> remove_file(const std::filesystem::path& path) override;
+  Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
+  Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
+
+  /// An open file descriptor below the root, close-on-exec; the caller closes it. For what needs a
+  /// descriptor of its own: the lock, the journal. Errors: as the system call's.
+  Result<int> open_descriptor(const std::filesystem::path& path, int flags, std::uint32_t mode = 0) const;
+  /// Makes a directory and its parents; `mode` holds for the last one.
+  Result<void> make_directories(const std::filesystem::path& path, std::uint32_t mode = 0755);
+
+ private:
+  LocalNode(int root, bool live) : root_(root), live_(live) {}
+
+  int root_;
+  bool live_;
+};
+
+}  // namespace sparkplan

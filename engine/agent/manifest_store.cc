@@ -1,0 +1,33 @@
+#include "engine/agent/manifest_store.h"
+
+#include "engine/core/json.h"
+
+namespace sparkplan {
+namespace {
+
+std::filesystem::path manifest_path() { return std::filesystem::path(kStateDirectory) / "manifest.json"; }
+
+constexpr std::size_t kMaxManifestBytes = std::size_t{16} << 20;
+
+}  // namespace
+
+Result<std::optional<Manifest>> read_manifest(const NodeReader& node) {
+  auto text = node.read_file(manifest_path(), kMaxManifestBytes);
+  if (!text) {
+    if (text.error().code == ErrorCode::kNotFound) return std::optional<Manifest>();
+    return failure(std::move(text).error());
+  }
+  auto value = decode_json(*text);
+  if (!value) return failure(std::move(value).error().within(manifest_path().string()));
+  auto manifest = decode_manifest(*value);
+  if (!manifest) return failure(std::move(manifest).error().within(manifest_path().string()));
+  return std::optional<Manifest>(std::move(*manifest));
+}
+
+Result<void> write_manifest(const Manifest& manifest, LocalNode& node) {
+  return node.write_file(manifest_path(), FileContent{encode_json(encode(manifest), 1) + "\n", 0600, 0, 0});
+}
+
+Result<void> prepare_state_directory(LocalNode& node) { return node.make_directories(kStateDirectory, 0700); }
+
+}  // namespace sparkplan

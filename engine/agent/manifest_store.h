@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+
+#include "engine/agent/local_node.h"
+#include "engine/core/result.h"
+#include "engine/model/manifest.h"
+
+namespace sparkplan {
+
+/// Everything sparkplan keeps on a node, but for the agent and the lock.
+inline constexpr std::string_view kStateDirectory = "/var/lib/sparkplan";
+
+/// Nothing when the node was never applied.
+/// Errors: kUnsupported (written by a newer version), kInvalidInput (damaged), kPermissionDenied.
+Result<std::optional<Manifest>> read_manifest(const NodeReader& node);
+
+/// Replaces it atomically, 0600. Errors: as Node::write_file().
+Result<void> write_manifest(const Manifest& manifest, LocalNode& node);
+
+/// Makes kStateDirectory, 0700. Errors: kPermissionDenied, kFailed.
+Result<void> prepare_state_directory(LocalNode& node);
+
+}  // namespace sparkplan

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/model/facts.h"
+
+namespace sparkplan {
+
+/// The RDMA devices that libibverbs lists, by name; none is an empty list. Errors: kFailed.
+Result<std::vector<RdmaDeviceFacts>> read_rdma_devices();
+
+}  // namespace sparkplan

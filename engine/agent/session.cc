@@ -1,0 +1,122 @@
+#include "engine/agent/session.h"
+
+#include <syslog.h>
+
+#include <set>
+#include <utility>
+
+#include "engine/agent/facts_reader.h"
+#include "engine/agent/journal.h"
+#include "engine/agent/manifest_store.h"
+#include "engine/agent/step_executor.h"
+
+namespace sparkplan {
+namespace {
+
+tl::unexpected<Error> needs_lock() { return failure(ErrorCode::kBug, "the node was not locked before it was changed"); }
+
+/// Originals of artifacts that no resource lives in any more are of no further use.
+void drop_unused_artifacts(Manifest& manifest) {
+  std::set<ArtifactId> used;
+  for (const auto& [id, resource] : manifest.resources) used.insert(resource.artifacts.begin(), resource.artifacts.end());
+  std::erase_if(manifest.artifacts, [&](const auto& entry) { return used.count(entry.first) == 0; });
+}
+
+void write_audit_line(const std::string& line) {
+  ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
+  ::syslog(LOG_NOTICE, "%s", line.c_str());
+  ::closelog();
+}
+
+}  // namespace
+
+AgentSession::AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked)
+    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)) {}
+
+Result<Value> AgentSession::answer(const Request& request) {
+  if (const auto* facts = std::get_if<FactsRequest>(&request)) return answer_facts(*facts);
+  if (const auto* observe = std::get_if<ObserveNodeRequest>(&request)) return answer_observe(*observe);
+  if (const auto* lock = std::get_if<LockRequest>(&request)) return answer_lock(*lock);
+  if (const auto* apply = std::get_if<ApplyRequest>(&request)) return answer_apply(*apply);
+  if (const auto* commit = std::get_if<CommitRequest>(&request)) return answer_commit(*commit);
+  if (std::holds_alternative<UnlockRequest>(request)) lock_.reset();
+  return Value::map();
+}
+
+Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
+  FactsReply reply;
+  SPARK_TRY(reply.facts, read_facts(node_));
+  SPARK_TRY(reply.manifest, read_manifest(node_));
+  if (!lock_) {
+    SPARK_TRY(reply.lock_holder, lock_holder(node_));
+  }
+  for (const auto& name : request.exports) {
+    const auto* type = registry_.find(name);
+    if (type == nullptr) continue;
+    auto exported = type->exports(node_);
+    if (!exported) return failure(std::move(exported).error().within(name));
+    if (!exported->is_null()) reply.exports.emplace(name, std::move(*exported));
+  }
+  return encode(reply);
+}
+
+Result<Value> AgentSession::answer_observe(const ObserveNodeRequest& request) {
+  ObservedState observed;
+  for (const auto& [name, wanted] : request.names) {
+    const auto* type = registry_.find(name);
+    if (type == nullptr) {
+      ObservedType unknown;
+      for (const auto& resource : wanted) {
+        unknown.resources.emplace(resource,
+                                  Error{ErrorCode::kUnsupported, "the agent has no resource type " + name, {}, {}, ""});
+      }
+      observed.types.emplace(name, std::move(unknown));
+      continue;
+    }
+    observed.types.emplace(name, type->observe({wanted}, node_));
+  }
+  return encode(observed);
+}
+
+Result<Value> AgentSession::answer_lock(const LockRequest& request) {
+  if (lock_) return Value::map();
+  SPARK_TRY(auto lock, NodeLock::acquire(request.holder, node_));
+  lock_.emplace(std::move(lock));
+  return Value::map();
+}
+
+Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, const Roster& roster) const {
+  SPARK_TRY(auto stored, read_manifest(node_));
+  Manifest manifest = stored ? std::move(*stored) : Manifest{};
+  if (!stored) manifest.roster = roster;
+  manifest.node = node_name;
+  return manifest;
+}
+
+Result<Value> AgentSession::answer_apply(const ApplyRequest& request) {
+  if (!lock_) return needs_lock();
+  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
+  SPARK_TRY(auto journal, Journal::open(request.run, node_));
+  manifest.last_run = request.run;
+  manifest.last_run_time = utc_now();
+  StepExecutor executor(registry_, node_, journal, stop_asked_);
+  SPARK_TRY(const auto reply, executor.carry_out(request.steps, manifest));
+  return encode(reply);
+}
+
+Result<Value> AgentSession::answer_commit(const CommitRequest& request) {
+  if (!lock_) return needs_lock();
+  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
+  manifest.roster = request.roster;
+  manifest.resources = request.resources;
+  manifest.last_run = request.run;
+  manifest.last_run_time = utc_now();
+  drop_unused_artifacts(manifest);
+  SPARK_TRY(auto journal, Journal::open(request.run, node_));
+  SPARK_CHECK(journal.append("commit", Value::map({{"audit", request.audit, {}}})));
+  SPARK_CHECK(write_manifest(manifest, node_));
+  if (node_.live()) write_audit_line(request.audit);
+  return Value::map();
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "engine/agent/local_node.h"
+#include "engine/agent/node_lock.h"
+#include "engine/core/result.h"
+#include "engine/resource/registry.h"
+#include "engine/wire/messages.h"
+
+namespace sparkplan {
+
+/// Answers one controller's requests. Knows nothing of streams or frames.
+class AgentSession {
+ public:
+  /// `stop_asked` is called between the steps of an apply.
+  AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked);
+
+  Result<Value> answer(const Request& request);
+  bool holds_lock() const { return lock_.has_value(); }
+
+ private:
+  Result<Value> answer_facts(const FactsRequest& request);
+  Result<Value> answer_observe(const ObserveNodeRequest& request);
+  Result<Value> answer_lock(const LockRequest& request);
+  Result<Value> answer_apply(const ApplyRequest& request);
+  Result<Value> answer_commit(const CommitRequest& request);
+  Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster) const;
+
+  const Registry& registry_;
+  LocalNode node_;
+  std::function<bool()> stop_asked_;
+  std::optional<NodeLock> lock_;
+};
+
+}  // namespace sparkplan

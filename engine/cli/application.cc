@@ -1,0 +1,145 @@
+#include "engine/cli/application.h"
+
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "engine/cli/commands.h"
+#include "engine/core/units.h"
+
+namespace sparkplan {
+namespace {
+
+/// Everything the command line can hold; CLI11 writes into it.
+struct CommandLine {
+  GlobalOptions global;
+  ValidateOptions validate;
+  PlanOptions plan;
+  ApplyCommandOptions apply;
+  DriftOptions drift;
+  std::string status_file;
+  FactsOptions facts;
+  TrustOptions trust;
+  std::function<int(Console&)> command;
+};
+
+void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseconds& into, const std::string& help) {
+  app.add_option_function<std::string>(
+         name,
+         [&into, name](const std::string& text) {
+           const auto duration = parse_duration(text);
+           if (!duration) throw CLI::ValidationError(name, duration.error().describe());
+           into = *duration;
+         },
+         help)
+      ->type_name("DURATION");
+}
+
+void add_file(CLI::App& app, std::string& into) {
+  app.add_option("FILE", into, "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]");
+}
+
+void add_selection(CLI::App& app, SelectionOptions& into) {
+  app.add_option("--only", into.only, "only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME")->type_name("GLOB");
+  app.add_option("--exclude", into.exclude, "all but what fits GLOB")->type_name("GLOB");
+}
+
+void add_global_options(CLI::App& app, GlobalOptions& global) {
+  app.add_flag("-v,--verbose", global.verbosity, "tell what is done on each node (-vv: more)");
+  app.add_flag("-q,--quiet", global.quiet, "print only what needs attention");
+  app.add_flag("--no-color", global.no_color, "no colours (NO_COLOR in the environment does the same)");
+  app.add_option("--log-file", global.log_file, "write what -v tells to PATH")->type_name("PATH");
+  app.add_option("--workers", global.workers, "nodes worked on at a time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  add_duration(app, "--timeout", global.timeout, "how long to wait for a connection [10s]");
+  app.add_flag("--ask-become-pass", global.ask_become_pass, "ask for the password that sudo wants on the nodes");
+}
+
+void add_commands(CLI::App& app, CommandLine& line) {
+  auto* validate = app.add_subcommand("validate", "check cluster.yaml; contacts nobody");
+  add_file(*validate, line.validate.file);
+  validate->add_flag("--json", line.validate.json, "findings as JSON");
+  validate->callback([&] { line.command = [&](Console& c) { return run_validate(line.validate, line.global, c); }; });
+
+  auto* plan = app.add_subcommand("plan", "show what would change on each node, and why; changes nothing");
+  add_file(*plan, line.plan.file);
+  plan->add_flag("--json", line.plan.json, "the plan as JSON");
+  plan->add_flag("--detailed-exitcode", line.plan.detailed_exit_code, "exit 2 if there are changes");
+  add_selection(*plan, line.plan.selection);
+  plan->callback([&] { line.command = [&](Console& c) { return run_plan(line.plan, line.global, c); }; });
+
+  auto* apply = app.add_subcommand("apply", "make the nodes match cluster.yaml");
+  add_file(*apply, line.apply.file);
+  apply->add_flag("--yes", line.apply.yes, "do not ask");
+  apply->add_flag("--yes-prune", line.apply.yes_prune, "allow the removal of most of what is managed on a node");
+  apply->add_flag("--all-or-nothing", line.apply.all_or_nothing,
+                  "change nothing anywhere if one node cannot be reached or planned");
+  add_duration(*apply, "--lock-timeout", line.apply.lock_timeout, "how long to wait for another run's locks [0s]");
+  apply->add_flag("--json", line.apply.json, "the outcome as JSON");
+  add_selection(*apply, line.apply.selection);
+  apply->callback([&] { line.command = [&](Console& c) { return run_apply(line.apply, line.global, c); }; });
+
+  auto* drift = app.add_subcommand("drift", "find what was changed behind sparkplan's back; for cron");
+  add_file(*drift, line.drift.file);
+  drift->add_flag("--json", line.drift.json, "the findings as JSON");
+  drift->add_flag("--syslog", line.drift.syslog, "one line per finding to syslog");
+  drift->add_option("--textfile", line.drift.textfile, "write metrics for Prometheus' node exporter to PATH")
+      ->type_name("PATH");
+  add_duration(*drift, "--splay", line.drift.splay, "begin after a random while of up to DURATION");
+  drift->add_flag("--pending", line.drift.pending, "exit 2 also for changes that were never applied");
+  add_selection(*drift, line.drift.selection);
+  drift->callback([&] { line.command = [&](Console& c) { return run_drift(line.drift, line.global, c); }; });
+}
+
+void add_inspecting_commands(CLI::App& app, CommandLine& line) {
+  auto* status = app.add_subcommand("status", "one line per node");
+  add_file(*status, line.status_file);
+  status->callback([&] { line.command = [&](Console& c) { return run_status(line.status_file, line.global, c); }; });
+
+  auto* facts = app.add_subcommand("facts", "what is known of a node");
+  facts->add_option("NODE", line.facts.node, "its name; all nodes when left out");
+  facts->add_option("-f,--file", line.facts.file, "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]")
+      ->type_name("FILE");
+  facts->add_flag("--json", line.facts.json, "as JSON");
+  facts->callback([&] { line.command = [&](Console& c) { return run_facts(line.facts, line.global, c); }; });
+
+  auto* trust = app.add_subcommand("trust", "show a node's host key and record it in ~/.ssh/known_hosts");
+  trust->add_option("NODE", line.trust.node, "its name")->required();
+  trust->add_option("-f,--file", line.trust.file, "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]")
+      ->type_name("FILE");
+  trust->add_flag("--yes", line.trust.yes, "do not ask");
+  trust->callback([&] { line.command = [&](Console& c) { return run_trust(line.trust, line.global, c); }; });
+
+  app.add_subcommand("schema", "print the JSON Schema of cluster.yaml")->callback([&] { line.command = run_schema; });
+  app.add_subcommand("types", "list the resource types")->callback([&] { line.command = run_types; });
+  app.add_subcommand("version", "print the version")->callback([&] { line.command = run_version; });
+}
+
+}  // namespace
+
+int run_application(int argc, char** argv) {
+  // A node's agent or a pager that goes away is an error to be told, not a reason to die.
+  ::signal(SIGPIPE, SIG_IGN);
+  CommandLine line;
+  CLI::App app{"Makes a cluster of machines match one cluster.yaml, over SSH.", "sparkplan"};
+  app.require_subcommand(1);
+  app.fallthrough();
+  add_global_options(app, line.global);
+  add_commands(app, line);
+  add_inspecting_commands(app, line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : 1;
+  }
+  auto console = Console::open(line.global.verbosity, line.global.quiet, line.global.no_color, line.global.log_file);
+  if (!console) {
+    std::cerr << "sparkplan: error: " << console.error().describe() << "\n";
+    return 1;
+  }
+  return line.command(*console);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,66 @@
+#include <syslog.h>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/interrupts.h"
+#include "engine/cli/load_command.h"
+#include "engine/cli/progress_display.h"
+#include "engine/fleet/run_identity.h"
+
+namespace sparkplan {
+namespace {
+
+void write_audit_line(const Report& report) {
+  int done = 0;
+  for (const auto& node : report.nodes) {
+    for (const auto& [id, outcome] : node.outcomes) done += outcome == Outcome::kDone ? 1 : 0;
+  }
+  const auto by = this_controller("apply").who;
+  ::openlog("sparkplan", LOG_PID, LOG_USER);
+  ::syslog(LOG_NOTICE, "apply cluster=%s by=%s nodes=%zu changes_done=%d exit=%d", report.cluster.c_str(), by.c_str(),
+           report.nodes.size(), done, exit_code(report, {}));
+  ::closelog();
+}
+
+}  // namespace
+
+int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console) {
+  if (!options.yes && !console.interactive()) {
+    console.error(Error{ErrorCode::kInvalidInput, "apply asks before it changes anything, and there is no terminal", {},
+                        std::nullopt, "give --yes"});
+    return 1;
+  }
+  const Interrupts interrupts;
+  auto input = load_to_run("apply", options.file, options.json, console);
+  if (!input.loaded) return input.exit_code;
+  const auto& cluster = *input.loaded->cluster;
+  auto run = run_options("apply", cluster, options.selection, global, interrupts.token());
+  if (!run) {
+    console.error(run.error());
+    return 1;
+  }
+  run->agent.install = InstallPolicy::kExactBuild;
+  ProgressDisplay progress(console);
+  run->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  bool declined = false;
+  ApplyOptions apply{options.yes_prune, options.all_or_nothing, options.lock_timeout, {}};
+  apply.approve = [&](const Report& plan) {
+    progress.clear();
+    if (options.yes) return true;
+    auto shown = plan;
+    shown.command = "plan";
+    print(shown, *input.loaded, false, console);
+    declined = !console.confirm("Apply these changes?");
+    return !declined;
+  };
+  const auto report = ClusterRun(cluster, builtin_registry(), std::move(*run)).apply(apply);
+  progress.clear();
+  if (declined) {
+    console.remark("Nothing was changed.");
+    return 1;
+  }
+  print(report, *input.loaded, options.json, console);
+  write_audit_line(report);
+  return exit_code(report, ExitRules{});
+}
+
+}  // namespace sparkplan

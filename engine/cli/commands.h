@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "engine/cli/console.h"
+
+namespace sparkplan {
+
+/// What every command is given.
+struct GlobalOptions {
+  int verbosity = 0;
+  bool quiet = false;
+  bool no_color = false;
+  std::string log_file;
+  std::size_t workers = 16;
+  std::chrono::milliseconds timeout{10'000};
+  bool ask_become_pass = false;
+};
+
+struct SelectionOptions {
+  std::vector<std::string> only;
+  std::vector<std::string> exclude;
+};
+
+struct ValidateOptions {
+  std::string file;
+  bool json = false;
+};
+
+struct PlanOptions {
+  std::string file;
+  bool json = false;
+  bool detailed_exit_code = false;
+  SelectionOptions selection;
+};
+
+struct ApplyCommandOptions {
+  std::string file;
+  bool json = false;
+  bool yes = false;
+  bool yes_prune = false;
+  bool all_or_nothing = false;
+  std::chrono::milliseconds lock_timeout{0};
+  SelectionOptions selection;
+};
+
+struct DriftOptions {
+  std::string file;
+  bool json = false;
+  bool syslog = false;
+  bool pending = false;
+  std::string textfile;
+  std::chrono::milliseconds splay{0};
+  SelectionOptions selection;
+};
+
+struct FactsOptions {
+  std::string node;
+  std::string file;
+  bool json = false;
+};
+
+struct TrustOptions {
+  std::string node;
+  std::string file;
+  bool yes = false;
+};
+
+/// Each returns the exit code of the contract (docs/commands.md). `console` outlives the call.
+int run_validate(const ValidateOptions& options, const GlobalOptions& global, Console& console);
+int run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console);
+int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console);
+int run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console);
+int run_status(const std::string& file, const GlobalOptions& global, Console& console);
+int run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console);
+int run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console);
+int run_schema(Console& console);
+int run_types(Console& console);
+int run_version(Console& console);
+
+}  // namespace sparkplan

@@ -1,0 +1,96 @@
+#include "engine/cli/console.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+int terminal_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
+bool variable_is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+void write_to(FILE* stream, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stream);
+  std::fflush(stream);
+}
+
+}  // namespace
+
+Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const std::string& log_file) {
+  Console console;
+  console.quiet_ = quiet;
+  console.interactive_ = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
+  console.color_ = !no_color && !variable_is_set("NO_COLOR") && ::isatty(STDOUT_FILENO) != 0;
+  console.live_progress_ = ::isatty(STDERR_FILENO) != 0 && verbosity == 0;
+  try {
+    std::vector<spdlog::sink_ptr> sinks;
+    if (verbosity > 0) sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    if (!log_file.empty()) sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(log_file));
+    console.log_ = std::make_shared<spdlog::logger>("sparkplan", sinks.begin(), sinks.end());
+    console.log_->set_level(spdlog::level::debug);
+    console.log_->set_pattern("%Y-%m-%dT%H:%M:%S.%e %v");
+    console.log_->flush_on(spdlog::level::debug);
+  } catch (const spdlog::spdlog_ex& problem) {
+    return failure(ErrorCode::kFailed, std::string("open the log: ") + problem.what());
+  }
+  return console;
+}
+
+Console::Console(Console&&) noexcept = default;
+Console::~Console() = default;
+
+void Console::result(std::string_view text) const { write_to(stdout, text); }
+
+void Console::remark(std::string_view text) const {
+  if (!quiet_) write_to(stderr, std::string(text) + "\n");
+}
+
+void Console::error(const Error& error) const {
+  std::string text = "sparkplan: error: " + printable(error.describe()) + "\n";
+  if (!error.hint.empty()) text += "  hint: " + printable(error.hint) + "\n";
+  write_to(stderr, text);
+}
+
+void Console::diagnostics(const std::vector<Diagnostic>& diagnostics, std::string_view source) const {
+  for (const auto& diagnostic : diagnostics) {
+    if (quiet_ && diagnostic.severity != Severity::kError) continue;
+    auto text = render(diagnostic, source);
+    if (text.empty() || text.back() != '\n') text += '\n';
+    write_to(stderr, text);
+  }
+}
+
+void Console::trace(std::string_view text) const { log_->info("{}", printable(text)); }
+
+bool Console::confirm(std::string_view question) const {
+  write_to(stderr, std::string(question) + " [y/N] ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes" || answer == "Y";
+}
+
+TextStyle Console::style() const {
+  TextStyle style;
+  style.color = color_;
+  style.quiet = quiet_;
+  style.width = terminal_width();
+  return style;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/core/result.h"
+#include "engine/plan/report.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace sparkplan {
+
+/// Where the program speaks: results on standard output, everything else on standard error, and the
+/// log where one is asked for.
+class Console {
+ public:
+  /// `log_file` empty: no file. Errors: kFailed when the log file cannot be opened.
+  static Result<Console> open(int verbosity, bool quiet, bool no_color, const std::string& log_file);
+
+  Console(Console&&) noexcept;
+  Console& operator=(Console&&) = delete;
+  ~Console();
+
+  /// To standard output, as it is.
+  void result(std::string_view text) const;
+  /// To standard error with a newline; nothing with --quiet.
+  void remark(std::string_view text) const;
+  /// To standard error, "sparkplan: error: ..." and the hint.
+  void error(const Error& error) const;
+  void diagnostics(const std::vector<Diagnostic>& diagnostics, std::string_view source) const;
+  /// A step of the work, for -v and the log file.
+  void trace(std::string_view text) const;
+
+  /// Asks on the terminal; false for anything but "yes" or "y". Call only when interactive().
+  bool confirm(std::string_view question) const;
+  bool interactive() const { return interactive_; }
+
+  TextStyle style() const;
+  bool quiet() const { return quiet_; }
+  bool live_progress() const { return live_progress_; }
+
+ private:
+  Console() = default;
+
+  std::shared_ptr<spdlog::logger> log_;
+  bool quiet_ = false;
+  bool color_ = false;
+  bool interactive_ = false;
+  bool live_progress_ = false;
+};
+
+}  // namespace sparkplan

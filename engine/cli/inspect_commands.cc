@@ -1,0 +1,151 @@
+// validate, status, facts, schema, types, version: commands that only tell.
+#include <fmt/format.h>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/interrupts.h"
+#include "engine/cli/load_command.h"
+#include "engine/cli/progress_display.h"
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+#include "engine/remote/agent_image.h"
+
+namespace sparkplan {
+namespace {
+
+std::string counted(std::size_t count, const std::string& thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+std::string status_line(const NodeReport& report, const NodeRun& node) {
+  std::string text = fmt::format("{:<16} {:<12} {:<8}", report.name, to_string(report.status), to_string(report.membership));
+  if (report.error) return text + " " + printable(report.error->describe());
+  if (node.skipped) return text + (node.spec->maintenance ? " maintenance" : "");
+  const auto& facts = node.known.facts;
+  text += fmt::format(" {:<28}", printable(facts.os_name));
+  if (node.known.manifest) {
+    text += fmt::format(" generation {}, {}, last run {}", node.known.manifest->roster.generation,
+                        counted(node.known.manifest->resources.size(), "resource"),
+                        printable(node.known.manifest->last_run_time));
+  } else {
+    text += " never applied";
+  }
+  if (!report.lock_holder.empty()) text += ", locked by " + printable(report.lock_holder);
+  return text;
+}
+
+std::string facts_text(const std::string& name, const Value& facts) {
+  std::string text = name + "\n";
+  for (const auto& [key, value, where] : *facts.entries()) {
+    if (value.list_items() == nullptr) {
+      text += fmt::format("  {:<20} {}\n", key, display(value));
+      continue;
+    }
+    for (const auto& item : *value.list_items()) text += fmt::format("  {:<20} {}\n", key, display(item));
+  }
+  return text;
+}
+
+}  // namespace
+
+int run_validate(const ValidateOptions& options, const GlobalOptions&, Console& console) {
+  auto input = load_for("validate", options.file, options.json, console);
+  if (!input.loaded) return input.exit_code;
+  const auto& cluster = *input.loaded->cluster;
+  if (options.json) {
+    Report report;
+    report.command = "validate";
+    report.cluster = cluster.name;
+    report.config_digest = cluster.config_digest;
+    report.diagnostics = input.loaded->diagnostics;
+    console.result(public_json(to_json_value(report)) + "\n");
+  } else if (!console.quiet()) {
+    console.result(cluster.file + " is valid: cluster " + cluster.name + ", " + counted(cluster.nodes.size(), "node") +
+                   "\n");
+  }
+  return 0;
+}
+
+int run_status(const std::string& file, const GlobalOptions& global, Console& console) {
+  const Interrupts interrupts;
+  auto input = load_to_run("status", file, false, console);
+  if (!input.loaded) return input.exit_code;
+  auto options = run_options("status", *input.loaded->cluster, {}, global, interrupts.token());
+  if (!options) {
+    console.error(options.error());
+    return 1;
+  }
+  options->agent.install = InstallPolicy::kNever;
+  ProgressDisplay progress(console);
+  options->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(*options));
+  const auto report = run.plan();
+  progress.clear();
+  console.diagnostics(report.diagnostics, input.loaded->source);
+  for (std::size_t i = 0; i < report.nodes.size(); ++i) {
+    static const NodeRun nobody;
+    console.result(status_line(report.nodes[i], i < run.nodes().size() ? run.nodes()[i] : nobody) + "\n");
+  }
+  return exit_code(report, ExitRules{});
+}
+
+int run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console) {
+  const Interrupts interrupts;
+  auto input = load_for("facts", options.file, false, console);
+  if (!input.loaded) return input.exit_code;
+  SelectionOptions selection;
+  if (!options.node.empty()) selection.only.push_back(options.node);
+  auto run_with = run_options("facts", *input.loaded->cluster, selection, global, interrupts.token());
+  if (!run_with) {
+    console.error(run_with.error());
+    return 1;
+  }
+  ProgressDisplay progress(console);
+  run_with->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(*run_with));
+  run.open();
+  progress.clear();
+  Value::List nodes;
+  std::string text;
+  int code = 0;
+  for (const auto& node : run.nodes()) {
+    if (node.skipped) continue;
+    const auto& name = node.spec->name.str();
+    if (node.error) {
+      console.error(Error(*node.error).within(name));
+      code = 4;
+      continue;
+    }
+    auto facts = encode(node.known.facts);
+    text += facts_text(name, facts);
+    nodes.push_back(Value::map({{"name", name, {}}, {"facts", std::move(facts), {}}}));
+  }
+  if (options.json) {
+    text = public_json(Value::map({{"format_version", "1.0", {}}, {"nodes", Value(std::move(nodes)), {}}})) + "\n";
+  }
+  console.result(text);
+  return code;
+}
+
+int run_schema(Console& console) {
+  console.result(cluster_schema(builtin_registry()));
+  return 0;
+}
+
+int run_types(Console& console) {
+  for (const auto& type : builtin_registry().types()) {
+    const auto& info = type->info();
+    console.result(fmt::format("{:<14} {:<14} {}\n", info.name, info.section + ":", info.summary));
+    for (const auto& file : info.files) console.result(fmt::format("{:<14} {:<14} {}\n", "", "", file));
+  }
+  return 0;
+}
+
+int run_version(Console& console) {
+  console.result("sparkplan " SPARKPLAN_VERSION "\n");
+  for (const auto& architecture : agent_architectures()) {
+    console.result(fmt::format("agent {} {}\n", architecture, agent_image(architecture)->build));
+  }
+  return 0;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,46 @@
+#include "engine/cli/interrupts.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+
+namespace sparkplan {
+namespace {
+
+sigset_t watched_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGINT);
+  ::sigaddset(&set, SIGTERM);
+  return set;
+}
+
+}  // namespace
+
+Interrupts::Interrupts() {
+  const auto set = watched_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  watcher_ = std::jthread([this, set](const std::stop_token& ended) {
+    while (!ended.stop_requested()) {
+      const timespec patience{0, 100'000'000};
+      if (::sigtimedwait(&set, nullptr, &patience) < 0) continue;
+      if (source_.stop_requested()) {
+        std::fputs("\nsparkplan: ended at once; what was in hand on the nodes is finished by their agents\n", stderr);
+        ::_exit(1);
+      }
+      std::fputs("\nsparkplan: stopping after the step in hand (again: at once)\n", stderr);
+      source_.request_stop();
+    }
+  });
+}
+
+Interrupts::~Interrupts() {
+  watcher_.request_stop();
+  watcher_.join();
+  const auto set = watched_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <stop_token>
+#include <thread>
+
+namespace sparkplan {
+
+/// Ctrl-C and SIGTERM as a stop token: the first asks for an orderly end, the second ends the
+/// program at once with exit code 1. To be made before any other thread.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  std::stop_source source_;
+  std::jthread watcher_;
+};
+
+}  // namespace sparkplan

@@ -1,0 +1,90 @@
+#include "engine/cli/load_command.h"
+
+#include <cstdlib>
+
+#include "engine/cli/password.h"
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+#include "engine/plan/desired_state.h"
+
+namespace sparkplan {
+namespace {
+
+Report findings_only(const std::string& command, const std::string& file, const LoadedCluster& loaded) {
+  Report report;
+  report.command = command;
+  report.file = file;
+  report.diagnostics = loaded.diagnostics;
+  if (loaded.cluster) {
+    report.cluster = loaded.cluster->name;
+    report.config_digest = loaded.cluster->config_digest;
+  }
+  return report;
+}
+
+}  // namespace
+
+std::string cluster_file(const std::string& given) {
+  if (!given.empty()) return given;
+  const char* variable = std::getenv("SPARKPLAN_CLUSTER");
+  return variable != nullptr && *variable != '\0' ? variable : "cluster.yaml";
+}
+
+CommandInput load_for(const std::string& command, const std::string& given_file, bool json, Console& console) {
+  const auto file = cluster_file(given_file);
+  auto loaded = load_cluster_file(file, builtin_registry());
+  if (!loaded) {
+    console.error(loaded.error());
+    if (given_file.empty()) console.remark("  hint: name the file, or set SPARKPLAN_CLUSTER");
+    return {std::nullopt, 1};
+  }
+  console.diagnostics(loaded->diagnostics, loaded->source);
+  if (loaded->cluster) return {std::move(*loaded), 0};
+  if (json) console.result(public_json(to_json_value(findings_only(command, file, *loaded))) + "\n");
+  return {std::nullopt, 3};
+}
+
+CommandInput load_to_run(const std::string& command, const std::string& given_file, bool json, Console& console) {
+  auto input = load_for(command, given_file, json, console);
+  if (!input.loaded) return input;
+  const auto refused = unsupported_sections(*input.loaded->cluster, builtin_registry());
+  if (refused.empty()) return input;
+  console.diagnostics(refused, input.loaded->source);
+  input.loaded->diagnostics.insert(input.loaded->diagnostics.end(), refused.begin(), refused.end());
+  if (json) {
+    const auto report = findings_only(command, input.loaded->cluster->file, *input.loaded);
+    console.result(public_json(to_json_value(report)) + "\n");
+  }
+  return {std::nullopt, 3};
+}
+
+Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
+                               const GlobalOptions& global, std::stop_token stop) {
+  RunOptions options;
+  options.command = command;
+  options.workers = global.workers;
+  options.selection = Selection(selection.only, selection.exclude);
+  if (const auto idle = options.selection.idle_patterns(cluster); !idle.empty()) {
+    return failure(ErrorCode::kInvalidInput, "no node of " + cluster.file + " fits \"" + idle.front() + "\"");
+  }
+  options.stop = stop;
+  options.agent.connect.timeout = global.timeout;
+  options.agent.connect.stop = stop;
+  if (global.ask_become_pass) {
+    SPARK_TRY(options.agent.become_password, ask_password("Password for sudo on the nodes: "));
+  }
+  return options;
+}
+
+void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console) {
+  console.diagnostics(report.diagnostics, loaded.source);
+  if (json) {
+    auto whole = report;
+    whole.diagnostics.insert(whole.diagnostics.begin(), loaded.diagnostics.begin(), loaded.diagnostics.end());
+    console.result(public_json(to_json_value(whole)) + "\n");
+  } else {
+    console.result(to_text(report, console.style()));
+  }
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/console.h"
+#include "engine/core/result.h"
+#include "engine/fleet/cluster_run.h"
+#include "engine/load/load.h"
+
+namespace sparkplan {
+
+/// `given`, else $SPARKPLAN_CLUSTER, else ./cluster.yaml.
+std::string cluster_file(const std::string& given);
+
+/// A command's cluster, or the exit code it ends with instead. Findings go to standard error; with
+/// `json` also to standard output, in the shape of the command's own result.
+struct CommandInput {
+  std::optional<LoadedCluster> loaded;
+  int exit_code = 0;
+};
+CommandInput load_for(const std::string& command, const std::string& given_file, bool json, Console& console);
+
+/// The same for commands that talk to nodes: sections without a resource type are refused as well.
+CommandInput load_to_run(const std::string& command, const std::string& given_file, bool json, Console& console);
+
+/// Run options from the command line; asks for the sudo password where that was asked for.
+/// Errors: kInvalidInput (a pattern that fits no node), kFailed (no terminal to ask on).
+Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
+                               const GlobalOptions& global, std::stop_token stop);
+
+/// Prints a report as text or JSON on standard output, its diagnostics on standard error.
+void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console);
+
+}  // namespace sparkplan

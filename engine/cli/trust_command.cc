@@ -1,0 +1,51 @@
+#include "engine/cli/commands.h"
+#include "engine/cli/load_command.h"
+#include "engine/remote/host_keys.h"
+
+namespace sparkplan {
+
+int run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console) {
+  auto input = load_for("trust", options.file, false, console);
+  if (!input.loaded) return input.exit_code;
+  const auto name = NodeName::parse(options.node);
+  const auto* node = name ? input.loaded->cluster->find(*name) : nullptr;
+  if (node == nullptr || node->transport != TransportKind::kSsh) {
+    console.error(Error{ErrorCode::kInvalidInput, "there is no node " + options.node + " to be reached over SSH in " +
+                                                      input.loaded->cluster->file, {}, std::nullopt, ""});
+    return 1;
+  }
+  const auto key = offered_host_key(*node, global.timeout);
+  if (!key) {
+    console.error(Error(key.error()).within(options.node));
+    return 4;
+  }
+  console.result(options.node + " (" + node->address + ") shows the " + key->type + " host key " + key->fingerprint + "\n");
+  switch (key->standing) {
+    case OfferedHostKey::Standing::kKnown:
+      console.result("It is in known_hosts already.\n");
+      return 0;
+    case OfferedHostKey::Standing::kPinned:
+      console.result("It is the one pinned in " + input.loaded->cluster->file + ".\n");
+      return 0;
+    case OfferedHostKey::Standing::kUnknown:
+      break;
+    default:
+      console.error(Error{ErrorCode::kUntrusted, "known_hosts or the file names another key for it", {}, std::nullopt,
+                          "if the machine was installed anew, remove the old key first: ssh-keygen -R " + node->address});
+      return 4;
+  }
+  if (console.interactive() && !options.yes &&
+      !console.confirm("Is this what `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` says on the machine itself?")) {
+    console.remark("Nothing was recorded.");
+    return 1;
+  }
+  const auto remembered = remember_host_key(*key);
+  if (!remembered) {
+    console.error(remembered.error());
+    return 1;
+  }
+  console.result("Recorded in " + *remembered + ".\n");
+  return 0;
+}
+
+}  // namespace sparkplan

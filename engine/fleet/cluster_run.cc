@@ -1,0 +1,199 @@
+#include "engine/fleet/cluster_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/fleet/fan_out.h"
+#include "engine/fleet/run_identity.h"
+#include "engine/plan/desired_state.h"
+#include "engine/plan/planner.h"
+#include "engine/plan/roster.h"
+
+namespace sparkplan {
+namespace {
+
+NodeStatus status_of(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kUnreachable:
+      return NodeStatus::kUnreachable;
+    case ErrorCode::kRefused:
+      return NodeStatus::kRefused;
+    default:
+      return NodeStatus::kFailed;
+  }
+}
+
+std::string shown_address(const NodeSpec& spec) {
+  return spec.transport == TransportKind::kLocal ? spec.root.string() : spec.address;
+}
+
+}  // namespace
+
+ClusterRun::ClusterRun(const Cluster& cluster, const Registry& registry, RunOptions options)
+    : cluster_(cluster),
+      registry_(registry),
+      options_(std::move(options)),
+      run_(new_run_id()),
+      uuid_(new_uuid()),
+      started_(std::chrono::steady_clock::now()) {
+  for (const auto& spec : cluster.nodes) {
+    NodeRun node;
+    node.spec = &spec;
+    node.skipped = spec.maintenance || !options_.selection.includes_node(spec.name.str());
+    nodes_.push_back(std::move(node));
+  }
+}
+
+void ClusterRun::on_each(const std::function<void(NodeRun&)>& work) {
+  const auto active_only = [&](NodeRun& node) {
+    if (active(node)) work(node);
+  };
+  const auto keep_alive = [&](NodeRun& node) {
+    if (!active(node) || !node.client) return;
+    if (auto answered = node.client->ping(); !answered) give_up(node, std::move(answered).error());
+  };
+  fan_out(nodes_, options_.workers, active_only, keep_alive);
+}
+
+void ClusterRun::tell(const NodeRun& node, std::string_view doing) const {
+  if (options_.progress) options_.progress(node.spec->name.str(), doing);
+}
+
+void ClusterRun::give_up(NodeRun& node, Error error) const {
+  tell(node, error.describe());
+  node.error = std::move(error);
+  // Closing the connection ends the agent, and with it any lock it holds.
+  node.client.reset();
+}
+
+void ClusterRun::open() {
+  FactsRequest request;
+  for (const auto& type : registry_.types()) request.exports.push_back(type->info().name);
+  on_each([&](NodeRun& node) {
+    tell(node, "connecting");
+    auto client = AgentClient::open(*node.spec, options_.agent, request);
+    if (!client) return give_up(node, std::move(client).error());
+    node.known = client->facts();
+    node.client.emplace(std::move(*client));
+    tell(node, "facts read");
+  });
+}
+
+void ClusterRun::find_roster() {
+  std::vector<const Manifest*> manifests;
+  for (auto& node : nodes_) {
+    if (!active(node) || !node.known.manifest) continue;
+    if (auto ours = check_membership(*node.known.manifest, cluster_); !ours) {
+      give_up(node, std::move(ours).error());
+      continue;
+    }
+    manifests.push_back(&*node.known.manifest);
+  }
+  auto newest = newest_roster(manifests);
+  if (!newest) {
+    for (auto& node : nodes_) {
+      if (active(node)) give_up(node, newest.error());
+    }
+    return;
+  }
+  roster_ = std::move(*newest);
+  leavers_ = leavers(roster_, cluster_);
+}
+
+void ClusterRun::compile() {
+  std::map<std::string, NodeExports> exports;
+  for (const auto& node : nodes_) {
+    if (active(node)) exports.emplace(node.spec->name.str(), node.known.exports);
+  }
+  diagnostics_.clear();
+  for (auto& node : nodes_) {
+    if (!active(node)) continue;
+    auto desired = desired_state(ClusterView{cluster_, *node.spec, exports}, node.known.facts, registry_);
+    node.desired = std::move(desired.resources);
+    for (auto& diagnostic : desired.diagnostics) {
+      if (diagnostic.node.empty()) diagnostic.node = node.spec->name.str();
+      if (diagnostic.file.empty()) diagnostic.file = cluster_.file;
+      diagnostics_.push_back(std::move(diagnostic));
+    }
+  }
+}
+
+void ClusterRun::observe() {
+  on_each([&](NodeRun& node) {
+    const auto* manifest = node.known.manifest ? &*node.known.manifest : nullptr;
+    auto observed = node.client->observe({names_to_observe(node.desired, manifest)});
+    if (!observed) return give_up(node, std::move(observed).error());
+    node.observed = std::move(*observed);
+    tell(node, "observed");
+  });
+}
+
+void ClusterRun::make_plans() {
+  for (auto& node : nodes_) {
+    if (!active(node)) continue;
+    NodePlanInput input;
+    input.desired = node.desired;
+    input.observed = &node.observed;
+    input.manifest = node.known.manifest ? &*node.known.manifest : nullptr;
+    input.failed = node.failures;
+    if (!options_.selection.everything()) {
+      input.selected = [&](const ResourceId& id) { return options_.selection.includes(node.spec->name.str(), id); };
+    }
+    node.plan = plan_node(input, registry_);
+  }
+}
+
+Report ClusterRun::plan() {
+  open();
+  find_roster();
+  compile();
+  observe();
+  make_plans();
+  return report();
+}
+
+NodeReport ClusterRun::report_on(const NodeRun& node) const {
+  NodeReport report;
+  report.name = node.spec->name.str();
+  report.address = shown_address(*node.spec);
+  const bool in_roster = std::any_of(roster_.members.begin(), roster_.members.end(),
+                                     [&](const RosterEntry& entry) { return entry.name == report.name; });
+  report.membership = node.known.manifest || in_roster ? Membership::kMember : Membership::kJoining;
+  report.plan = node.plan;
+  if (node.known.lock_holder) report.lock_holder = node.known.lock_holder->describe();
+  if (node.skipped) {
+    report.status = NodeStatus::kSkipped;
+  } else if (node.error) {
+    report.status = status_of(*node.error);
+    report.error = node.error;
+  } else {
+    report.status = sparkplan::status_of(node.plan);
+  }
+  return report;
+}
+
+Report ClusterRun::report() const {
+  Report report;
+  report.command = options_.command;
+  report.cluster = cluster_.name;
+  report.file = cluster_.file;
+  report.config_digest = cluster_.config_digest;
+  for (const auto& node : nodes_) report.nodes.push_back(report_on(node));
+  for (const auto& leaver : leavers_) {
+    NodeReport left;
+    left.name = leaver.name;
+    left.address = leaver.address;
+    left.status = NodeStatus::kRefused;
+    left.membership = Membership::kLeaving;
+    left.error = Error{ErrorCode::kRefused, "it is no longer in " + cluster_.file + ", but sparkplan still manages it", {},
+                       std::nullopt, "this version does not release nodes: put it back, with `maintenance: true` if it is to be left alone"};
+    report.nodes.push_back(std::move(left));
+  }
+  report.diagnostics = diagnostics_;
+  report.duration = std::chrono::steady_clock::now() - started_;
+  report.partial = !options_.selection.everything();
+  report.interrupted = options_.stop.stop_requested();
+  return report;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/fleet/selection.h"
+#include "engine/model/cluster.h"
+#include "engine/model/manifest.h"
+#include "engine/plan/report.h"
+#include "engine/remote/agent_client.h"
+#include "engine/resource/registry.h"
+
+namespace sparkplan {
+
+struct RunOptions {
+  std::string command = "plan";  ///< For the lock, the audit line and the report.
+  std::size_t workers = 16;
+  AgentOptions agent;
+  Selection selection;
+  std::stop_token stop;
+  /// Called from several threads: what a node is at. Never empty text.
+  std::function<void(const std::string& node, std::string_view doing)> progress;
+};
+
+struct ApplyOptions {
+  bool allow_prune = false;     ///< --yes-prune
+  bool all_or_nothing = false;  ///< One node that cannot be reached or planned stops all before the first write.
+  std::chrono::milliseconds lock_timeout{0};
+  /// Shows the plan and asks; called at most once, and not when there is nothing to do.
+  std::function<bool(const Report& plan)> approve;
+};
+
+/// What a run knows of one node.
+struct NodeRun {
+  const NodeSpec* spec = nullptr;
+  std::optional<AgentClient> client;
+  std::optional<Error> error;  ///< The node takes no further part in the run.
+  bool skipped = false;        ///< maintenance, or not selected.
+  FactsReply known;
+  std::vector<Resource> desired;
+  ObservedState observed;
+  NodePlan plan;
+  // From here on only used by apply.
+  NodePlan shown;                            ///< The plan that was approved.
+  std::map<ResourceId, Error> failures;
+  bool stale = false;
+  bool wrote = false;
+  bool stopped = false;
+};
+
+/// One command on the nodes of a cluster: connections, facts, observations and plans, node by node
+/// and all at once. Failures of one node stay with that node.
+class ClusterRun {
+ public:
+  ClusterRun(const Cluster& cluster, const Registry& registry, RunOptions options);
+
+  /// Reads every node and plans. Writes nothing (but the agent, where the install policy says so).
+  Report plan();
+
+  /// plan(), then approval, locks, stages of steps and re-observation until nothing is left to do,
+  /// and the manifests. Always says what was done and what was not.
+  Report apply(const ApplyOptions& options);
+
+  /// Connects and reads the facts only; for `status` and `facts`.
+  void open();
+  const std::vector<NodeRun>& nodes() const { return nodes_; }
+
+ private:
+  /// Every node that still takes part, many at a time.
+  void on_each(const std::function<void(NodeRun&)>& work);
+  bool active(const NodeRun& node) const { return !node.skipped && !node.error; }
+  void tell(const NodeRun& node, std::string_view doing) const;
+  void give_up(NodeRun& node, Error error) const;
+
+  void find_roster();
+  void compile();
+  void observe();
+  void make_plans();
+  Report report() const;
+  NodeReport report_on(const NodeRun& node) const;
+
+  bool guards_refuse(const ApplyOptions& options);
+  bool lock_all(std::chrono::milliseconds timeout);
+  void unlock_all();
+  void carry_out_stages();
+  void carry_out(NodeRun& node);
+  void blame(NodeRun& node, const ApplyReply& reply, const std::vector<Step>& steps);
+  void observe_again();
+  void commit_all();
+  Report apply_report() const;
+  NodeReport apply_report_on(const NodeRun& node) const;
+  Roster new_roster() const;
+
+  const Cluster& cluster_;
+  const Registry& registry_;
+  RunOptions options_;
+  std::string run_;
+  std::string uuid_;
+  std::chrono::steady_clock::time_point started_;
+  std::vector<NodeRun> nodes_;
+  Roster roster_;
+  std::vector<RosterEntry> leavers_;
+  std::vector<Diagnostic> diagnostics_;
+};
+
+}  // namespace sparkplan

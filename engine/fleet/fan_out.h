@@ -1,0 +1,48 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace sparkplan {
+
+/// How often a node that waits for slower ones is spoken to, so that its agent does not think the
+/// connection dead.
+inline constexpr std::chrono::seconds kHeartbeat{10};
+
+/// Calls `work(item)` for every item on at most `workers` threads and returns when all are done. An
+/// item is touched by one thread at a time, and by no other before the return. A thread that has
+/// nothing left to do calls `keep_alive(item)` for its own items every kHeartbeat.
+/// Neither function may throw.
+template <class Item, class Work, class KeepAlive>
+void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive keep_alive) {
+  std::atomic<std::size_t> next{0};
+  std::size_t unfinished = items.size();
+  std::mutex mutex;
+  std::condition_variable finished;
+  const auto loop = [&] {
+    std::vector<Item*> mine;
+    for (std::size_t i = next++; i < items.size(); i = next++) {
+      work(items[i]);
+      mine.push_back(&items[i]);
+      const std::lock_guard lock(mutex);
+      if (--unfinished == 0) finished.notify_all();
+    }
+    std::unique_lock lock(mutex);
+    while (!finished.wait_for(lock, kHeartbeat, [&] { return unfinished == 0; })) {
+      lock.unlock();
+      for (Item* item : mine) keep_alive(*item);
+      lock.lock();
+    }
+  };
+  std::vector<std::jthread> threads;
+  const auto count = std::min(std::max<std::size_t>(workers, 1), items.size());
+  for (std::size_t i = 0; i < count; ++i) threads.emplace_back(loop);
+}
+
+}  // namespace sparkplan

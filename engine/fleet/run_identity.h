@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "engine/wire/messages.h"
+
+namespace sparkplan {
+
+/// "20260301T120000Z-4f9a1c": sorts by time, unique without anybody being asked.
+std::string new_run_id();
+
+/// A random version 4 UUID. Source: RFC 9562.
+std::string new_uuid();
+
+/// This process, as others will read of it: user and machine names come from the system.
+LockHolder this_controller(const std::string& operation);
+
+}  // namespace sparkplan

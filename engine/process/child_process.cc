@@ -1,0 +1,217 @@
+#include "engine/process/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+// Boost 1.74's headers predate our warnings.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wnull-dereference"
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/error.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/group.hpp>
+#include <boost/process/posix.hpp>
+#pragma GCC diagnostic pop
+
+namespace sparkplan {
+namespace {
+
+namespace bp = boost::process;
+using Clock = std::chrono::steady_clock;
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int number) : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    if (this != &other) {
+      reset();
+      number_ = std::exchange(other.number_, -1);
+    }
+    return *this;
+  }
+  ~FileDescriptor() { reset(); }
+
+  int get() const { return number_; }
+  void reset() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+
+ private:
+  int number_ = -1;
+};
+
+struct Pipe {
+  FileDescriptor read_end;
+  FileDescriptor write_end;
+};
+
+/// Close-on-exec from birth: another thread's child must not keep our ends open.
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failure(system_error("make a pipe", errno));
+  return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+}
+
+int milliseconds_left(Clock::time_point end) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+  return left < 0 ? 0 : static_cast<int>(std::min<std::int64_t>(left, 1 << 30));
+}
+
+std::optional<std::string> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  for (const char* directory : {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}) {
+    auto candidate = std::string(directory) + "/" + name;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return std::nullopt;
+}
+
+int exit_status_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+}  // namespace
+
+struct ChildProcess::Impl {
+  bp::child child;
+  bp::group group;
+  FileDescriptor input;
+  FileDescriptor output;
+  FileDescriptor error;
+  FileDescriptor pid_descriptor;
+  std::optional<int> exit_status;
+};
+
+ChildProcess::ChildProcess(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ChildProcess::ChildProcess(ChildProcess&&) noexcept = default;
+ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+  if (this != &other) {
+    if (impl_) kill();
+    impl_ = std::move(other.impl_);
+  }
+  return *this;
+}
+ChildProcess::~ChildProcess() {
+  if (impl_) kill();
+}
+
+Result<ChildProcess> ChildProcess::start(const std::string& program, const std::vector<std::string>& arguments) {
+  SPARK_TRY(Pipe input, make_pipe());
+  SPARK_TRY(Pipe output, make_pipe());
+  SPARK_TRY(Pipe error, make_pipe());
+  auto impl = std::make_unique<Impl>();
+  std::error_code code;
+  impl->child = bp::child(bp::exe = program, bp::args = arguments, bp::posix::fd.bind(0, input.read_end.get()),
+                          bp::posix::fd.bind(1, output.write_end.get()), bp::posix::fd.bind(2, error.write_end.get()),
+                          impl->group, code);
+  if (code) {
+    auto reason = system_error("start " + program, code.value());
+    if (code.value() == ENOENT) reason.code = ErrorCode::kNotFound;
+    return failure(std::move(reason));
+  }
+  impl->pid_descriptor = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, impl->child.id(), 0)));
+  impl->input = std::move(input.write_end);
+  impl->output = std::move(output.read_end);
+  impl->error = std::move(error.read_end);
+  return ChildProcess(std::move(impl));
+}
+
+int ChildProcess::standard_input() const { return impl_->input.get(); }
+int ChildProcess::standard_output() const { return impl_->output.get(); }
+int ChildProcess::standard_error() const { return impl_->error.get(); }
+void ChildProcess::close_standard_input() { impl_->input.reset(); }
+
+std::optional<int> ChildProcess::wait(std::chrono::milliseconds deadline) {
+  if (impl_->exit_status) return impl_->exit_status;
+  pollfd ended{impl_->pid_descriptor.get(), POLLIN, 0};
+  const auto end = Clock::now() + deadline;
+  while (::poll(&ended, 1, milliseconds_left(end)) == 0) {
+    if (Clock::now() >= end) return std::nullopt;
+  }
+  int wait_status = 0;
+  while (::waitpid(impl_->child.id(), &wait_status, 0) < 0 && errno == EINTR) {
+  }
+  // Reaped here, because Boost's own timed waits rely on SIGCHLD; Boost must not wait again.
+  impl_->child.detach();
+  impl_->group.detach();
+  impl_->exit_status = exit_status_of(wait_status);
+  return impl_->exit_status;
+}
+
+void ChildProcess::kill() {
+  if (impl_->exit_status) return;
+  // The group is the child's own, so its helpers go with it.
+  ::kill(-impl_->child.id(), SIGKILL);
+  ::kill(impl_->child.id(), SIGKILL);
+  wait(std::chrono::hours(1));
+}
+
+namespace {
+
+struct Stream {
+  int descriptor;
+  std::string* text;
+};
+
+/// Reads what is there; false at the end of the stream.
+bool drain(const Stream& stream, std::size_t max_bytes) {
+  std::array<char, 16384> buffer{};
+  const auto count = ::read(stream.descriptor, buffer.data(), buffer.size());
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  if (count == 0) return false;
+  const auto room = max_bytes - std::min(max_bytes, stream.text->size());
+  stream.text->append(buffer.data(), std::min(room, static_cast<std::size_t>(count)));
+  return true;
+}
+
+}  // namespace
+
+Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const CaptureLimits& limits) {
+  if (argv.empty()) return failure(ErrorCode::kBug, "a command needs a program");
+  const auto program = find_program(argv[0]);
+  if (!program) return failure(ErrorCode::kNotFound, "there is no program " + argv[0]);
+  SPARK_TRY(auto child, ChildProcess::start(*program, {argv.begin() + 1, argv.end()}));
+  child.close_standard_input();
+  const auto end = Clock::now() + limits.deadline;
+  CapturedOutput result;
+  std::vector<Stream> open{{child.standard_output(), &result.standard_output},
+                           {child.standard_error(), &result.standard_error}};
+  while (!open.empty()) {
+    std::vector<pollfd> waiting;
+    for (const auto& stream : open) waiting.push_back({stream.descriptor, POLLIN, 0});
+    ::poll(waiting.data(), waiting.size(), milliseconds_left(end));
+    for (std::size_t i = waiting.size(); i-- > 0;) {
+      if (waiting[i].revents != 0 && !drain(open[i], limits.max_bytes)) {
+        open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+    }
+    if (Clock::now() >= end) break;
+  }
+  const auto status = child.wait(std::chrono::milliseconds(milliseconds_left(end)));
+  if (!status) {
+    child.kill();
+    return failure(ErrorCode::kUnreachable, argv[0] + " did not end in time and was killed");
+  }
+  result.exit_status = *status;
+  return result;
+}
+
+}  // namespace sparkplan

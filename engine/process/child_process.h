@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+
+namespace sparkplan {
+
+/// What a finished program printed, and how it ended.
+struct CapturedOutput {
+  int exit_status = 0;  ///< 128 + signal number when a signal ended it.
+  std::string standard_output;
+  std::string standard_error;
+};
+
+struct CaptureLimits {
+  std::chrono::milliseconds deadline{30'000};
+  std::size_t max_bytes = std::size_t{4} << 20;  ///< Of each stream; what is beyond is read and dropped.
+};
+
+/// Runs a program to its end without a shell. argv[0] is an absolute path or is looked up in
+/// /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin, never in $PATH. Standard input is
+/// empty. A non-zero exit is a value, not an Error.
+/// Errors: kNotFound (no such program), kUnreachable (deadline passed; its whole process group is
+/// killed), kFailed.
+Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const CaptureLimits& limits = {});
+
+/// A running program with its three streams as pipes, in a process group of its own so that a
+/// Ctrl-C at the terminal does not reach it. Killed and reaped when the object goes.
+class ChildProcess {
+ public:
+  /// `program` is executed as it is (also /proc/self/fd/N); no look-up, no shell.
+  /// Errors: kNotFound, kFailed.
+  static Result<ChildProcess> start(const std::string& program, const std::vector<std::string>& arguments);
+
+  ChildProcess(ChildProcess&&) noexcept;
+  ChildProcess& operator=(ChildProcess&&) noexcept;
+  ~ChildProcess();
+
+  /// File descriptors of our ends; owned by the object. -1 once closed.
+  int standard_input() const;
+  int standard_output() const;
+  int standard_error() const;
+  void close_standard_input();
+
+  /// The exit status (128 + signal number), or nothing while it still runs after `deadline`.
+  std::optional<int> wait(std::chrono::milliseconds deadline);
+  /// SIGKILL to its process group, then reaped.
+  void kill();
+
+ private:
+  struct Impl;
+  explicit ChildProcess(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sparkplan

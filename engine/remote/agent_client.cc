@@ -1,0 +1,257 @@
+#include "engine/remote/agent_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/core/digest.h"
+#include "engine/core/text.h"
+#include "engine/remote/agent_image.h"
+#include "engine/remote/remote_commands.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kPatience{200};  // How soon a stop is noticed.
+
+constexpr std::string_view kSudoHint =
+    "give the password with --ask-become-pass, or allow the agent without one: "
+    "USER ALL=(root) NOPASSWD: /usr/local/libexec/sparkplan/agent --stdio";
+
+std::chrono::milliseconds until(Clock::time_point end) {
+  return std::max(std::chrono::milliseconds(0),
+                  std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
+}
+
+/// The last line that says something: programs put the reason there.
+std::string last_line(const std::string& text) {
+  std::string last;
+  for (const auto line : split_lines(text)) {
+    if (!trim(line).empty()) last = std::string(trim(line));
+  }
+  return printable(last.substr(0, 300));
+}
+
+Elevation elevation_for(const NodeSpec& node, const std::string& password) {
+  if (node.transport == TransportKind::kLocal || node.ssh.become == Become::kNone || node.ssh.user == "root") {
+    return Elevation::kNone;
+  }
+  return password.empty() ? Elevation::kSudo : Elevation::kSudoPassword;
+}
+
+std::size_t occurrences(std::string_view text, std::string_view word) {
+  std::size_t count = 0;
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) ++count;
+  return count;
+}
+
+Error wrong_password() {
+  return Error{ErrorCode::kPermissionDenied, "sudo did not accept the password", {}, std::nullopt, ""};
+}
+
+}  // namespace
+
+AgentClient::AgentClient(std::unique_ptr<Connection> connection, AgentOptions options)
+    : connection_(std::move(connection)), options_(std::move(options)) {}
+
+Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& options, const FactsRequest& request) {
+  SPARK_TRY(auto connection, connect(node, options.connect));
+  AgentClient client(std::move(connection), options);
+  client.elevation_ = elevation_for(node, options.become_password);
+  auto shaken = client.handshake(node, request);
+  if (!shaken && shaken.error().code == ErrorCode::kNotFound && options.install != InstallPolicy::kNever) {
+    SPARK_CHECK(client.install(node));
+    shaken = client.handshake(node, request);
+  }
+  if (!shaken) return failure(std::move(shaken).error());
+  const bool other_major = client.hello_.protocol_major != kProtocolMajor;
+  const auto image = agent_image(client.hello_.architecture);
+  const bool other_build = !image || image->build != client.hello_.build;
+  if (other_major && options.install == InstallPolicy::kNever) {
+    return failure(ErrorCode::kUnsupported,
+                   "the agent speaks protocol " + std::to_string(client.hello_.protocol_major) + ", this program " +
+                       std::to_string(kProtocolMajor),
+                   "run `sparkplan plan`, which brings the agent up to date");
+  }
+  if ((other_major || (other_build && options.install == InstallPolicy::kExactBuild)) &&
+      node.transport == TransportKind::kSsh) {
+    SPARK_CHECK(client.install(node));
+    SPARK_CHECK(client.handshake(node, request));
+  }
+  return client;
+}
+
+Result<void> AgentClient::start_agent(const NodeSpec& node) {
+  channel_.reset();
+  reader_ = FrameReader();
+  SPARK_TRY(channel_, connection_->start(RemoteProgram::kAgent, elevation_));
+  if (elevation_ == Elevation::kSudoPassword) {
+    SPARK_CHECK(channel_->write_all(options_.become_password + "\n", options_.reply_timeout));
+  }
+  (void)node;
+  return {};
+}
+
+Result<void> AgentClient::handshake(const NodeSpec& node, const FactsRequest& request) {
+  SPARK_CHECK(start_agent(node));
+  const auto id = next_id_++;
+  SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{id, request})));
+  const auto opening = std::string(kPreamble) + frame;
+  // With a password on its way, sudo could take our first frame for a second guess.
+  const bool wait_for_hello = elevation_ == Elevation::kSudoPassword;
+  if (!wait_for_hello) {
+    // A peer that is gone already says why at the read below.
+    (void)channel_->write_all(opening, options_.reply_timeout);
+  }
+  SPARK_TRY(const auto hello, receive(options_.reply_timeout, false));
+  SPARK_TRY(hello_, decode_hello(hello));
+  if (hello_.protocol_major != kProtocolMajor) return {};
+  if (wait_for_hello) SPARK_CHECK(channel_->write_all(opening, options_.reply_timeout));
+  SPARK_TRY(const auto message, receive(options_.reply_timeout, false));
+  SPARK_TRY(auto reply, decode_reply(message));
+  if (!reply.body) return failure(std::move(reply.body).error());
+  SPARK_TRY(facts_, decode_facts_reply(*reply.body));
+  return {};
+}
+
+Result<void> AgentClient::install(const NodeSpec& node) {
+  if (node.transport == TransportKind::kLocal) {
+    return failure(ErrorCode::kUnsupported, "this build carries no agent for this machine");
+  }
+  channel_.reset();
+  SPARK_TRY(channel_, connection_->start(RemoteProgram::kInstaller, elevation_));
+  if (elevation_ == Elevation::kSudoPassword) {
+    SPARK_CHECK(channel_->write_all(options_.become_password + "\n", options_.reply_timeout));
+  }
+  std::string output;
+  bool sent = false;
+  const auto end = Clock::now() + options_.reply_timeout;
+  while (output.find(kInstallerDone) == std::string::npos) {
+    const auto count = channel_->read_some(output, std::min(kPatience, until(end)));
+    if (options_.connect.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+    if (!count) return failure(why_silent(count.error()).within("install the agent"));
+    if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the installation of the agent did not end in time");
+    if (occurrences(channel_->standard_error(), kSudoPrompt) > 1) return failure(wrong_password());
+    if (output.size() > kMaxNoiseBytes) {
+      return failure(ErrorCode::kUnreachable, "the node printed more than 64 KiB instead of taking the agent");
+    }
+    const auto greeting = output.find(std::string(kInstallerGreeting) + " ");
+    if (sent || greeting == std::string::npos || output.find('\n', greeting) == std::string::npos) continue;
+    const auto begin = greeting + kInstallerGreeting.size() + 1;
+    const auto architecture = output.substr(begin, output.find('\n', greeting) - begin);
+    const auto image = agent_image(architecture);
+    if (!image) {
+      return failure(ErrorCode::kUnsupported,
+                     "this build carries no agent for the architecture " + printable(architecture.substr(0, 40)),
+                     "it carries: " + join(agent_architectures(), ", "));
+    }
+    const std::string header = std::string(kInstallerPut) + " " + std::to_string(image->bytes.size()) + " " +
+                               sha256(image->bytes) + "\n";
+    SPARK_CHECK(channel_->write_all(header, options_.reply_timeout));
+    // A node whose disk is full closes the stream; its own words, read above, say so.
+    (void)channel_->write_all(image->bytes, options_.reply_timeout);
+    channel_->close_input();
+    sent = true;
+  }
+  return {};
+}
+
+Error AgentClient::why_silent(const Error& error) const {
+  if (error.code != ErrorCode::kNotFound) return error;  // Not the end of the stream.
+  const auto status = channel_->exit_status();
+  const auto& complaint = channel_->standard_error();
+  if (status == kNoAgentStatus) return Error{ErrorCode::kNotFound, "there is no agent on the node", {}, std::nullopt, "run `sparkplan plan`, which installs it"};
+  if (complaint.find("sudo:") != std::string::npos) {
+    return Error{ErrorCode::kPermissionDenied, "sudo refused: " + last_line(complaint), {}, std::nullopt, std::string(kSudoHint)};
+  }
+  std::string message = "the connection ended";
+  if (status) message = "the remote program ended with status " + std::to_string(*status);
+  if (!complaint.empty()) {
+    message += ": " + last_line(complaint);
+  } else if (!reader_.noise().empty()) {
+    message += " after printing: " + last_line(reader_.noise());
+  }
+  // With a status it did run and said no; without one the connection was cut.
+  return Error{status ? ErrorCode::kFailed : ErrorCode::kUnreachable, message, {}, std::nullopt, ""};
+}
+
+Result<Value> AgentClient::receive(std::chrono::milliseconds timeout, bool pass_stop_on) {
+  const auto end = Clock::now() + timeout;
+  bool stop_passed = false;
+  while (true) {
+    auto message = reader_.next();
+    if (!message) return failure(ErrorCode::kFailed, "the node does not speak our protocol: " + message.error().describe());
+    if (*message) return std::move(**message);
+    std::string bytes;
+    const auto count = channel_->read_some(bytes, std::min(kPatience, until(end)));
+    if (!count) return failure(why_silent(count.error()));
+    reader_.feed(bytes);
+    if (options_.connect.stop.stop_requested()) {
+      if (!pass_stop_on && !locked_) return failure(ErrorCode::kInterrupted, "stopped");
+      if (pass_stop_on && !stop_passed) {
+        SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{0, StopNotice{}})));
+        SPARK_CHECK(channel_->write_all(frame, options_.reply_timeout));
+        stop_passed = true;
+      }
+    }
+    if (!reader_.preamble_seen() && occurrences(channel_->standard_error(), kSudoPrompt) > 1) {
+      return failure(wrong_password());
+    }
+    if (Clock::now() >= end) {
+      std::string message_text = "the node did not answer within " + std::to_string(timeout.count() / 1000) + " s";
+      if (!reader_.noise().empty()) message_text += "; it printed: " + last_line(reader_.noise());
+      return failure(ErrorCode::kUnreachable, std::move(message_text));
+    }
+  }
+}
+
+Result<Value> AgentClient::call(Request request) {
+  const bool is_apply = std::holds_alternative<ApplyRequest>(request);
+  const auto id = next_id_++;
+  SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{id, std::move(request)})));
+  SPARK_CHECK(channel_->write_all(frame, options_.reply_timeout));
+  // Steps may wait for services; the agent bounds each one itself.
+  const auto timeout = is_apply ? options_.reply_timeout * 10 : options_.reply_timeout;
+  SPARK_TRY(const auto message, receive(timeout, is_apply));
+  SPARK_TRY(auto reply, decode_reply(message));
+  if (reply.id != id) return failure(ErrorCode::kFailed, "the agent answered another request");
+  return std::move(reply.body);
+}
+
+Result<FactsReply> AgentClient::refresh_facts(const FactsRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  SPARK_TRY(facts_, decode_facts_reply(body));
+  return facts_;
+}
+
+Result<ObservedState> AgentClient::observe(const ObserveNodeRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_observed_state(body);
+}
+
+Result<void> AgentClient::lock(const LockHolder& holder) {
+  SPARK_CHECK(call(LockRequest{holder}));
+  locked_ = true;
+  return {};
+}
+
+Result<ApplyReply> AgentClient::apply(const ApplyRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  SPARK_TRY(auto reply, decode_apply_reply(body));
+  if (reply.results.size() != request.steps.size()) {
+    return failure(ErrorCode::kFailed, "the agent reported on " + std::to_string(reply.results.size()) + " of " +
+                                           std::to_string(request.steps.size()) + " steps");
+  }
+  return reply;
+}
+
+Result<void> AgentClient::commit(const CommitRequest& request) { return call(request).map([](const Value&) {}); }
+Result<void> AgentClient::unlock() {
+  SPARK_CHECK(call(UnlockRequest{}));
+  locked_ = false;
+  return {};
+}
+Result<void> AgentClient::ping() { return call(PingRequest{}).map([](const Value&) {}); }
+
+}  // namespace sparkplan

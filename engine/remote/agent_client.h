@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "engine/core/result.h"
+#include "engine/model/cluster.h"
+#include "engine/remote/transport.h"
+#include "engine/wire/frame.h"
+#include "engine/wire/messages.h"
+
+namespace sparkplan {
+
+/// When an agent is pushed to a node.
+enum class InstallPolicy : std::uint8_t {
+  kNever,         ///< drift: a node without a usable agent is a failed node.
+  kIfNeeded,      ///< plan: missing, or of another protocol major.
+  kExactBuild,    ///< apply: anything but this build.
+};
+
+struct AgentOptions {
+  ConnectOptions connect;
+  InstallPolicy install = InstallPolicy::kIfNeeded;
+  std::string become_password;  ///< Empty: sudo must not ask.
+  std::chrono::milliseconds reply_timeout{60'000};
+};
+
+/// The agent on one node, by typed calls. One connection, one channel, requests answered in order.
+/// Used from one thread at a time.
+class AgentClient {
+ public:
+  /// Connects, starts the agent and asks for the facts in the same flight; installs an agent where
+  /// the policy says so.
+  /// Errors: those of connect(), and kPermissionDenied (sudo), kUnsupported (no agent for this
+  /// architecture; newer protocol), kNotFound (no agent, and the policy is kNever).
+  static Result<AgentClient> open(const NodeSpec& node, const AgentOptions& options, const FactsRequest& request);
+
+  /// The answer to the request open() was given.
+  const FactsReply& facts() const { return facts_; }
+  const Hello& hello() const { return hello_; }
+  std::string host_key() const { return connection_->host_key(); }
+
+  /// Errors of all calls: what the agent answered, or kUnreachable, kInvalidInput (it speaks
+  /// rubbish), kInterrupted. After one of the latter three the client is of no more use.
+  Result<FactsReply> refresh_facts(const FactsRequest& request);
+  Result<ObservedState> observe(const ObserveNodeRequest& request);
+  /// From here to unlock() a stop no longer interrupts a call: what was begun is brought to its end.
+  Result<void> lock(const LockHolder& holder);
+  /// A stop asked for while it runs is passed on; the reply then says what was done before.
+  Result<ApplyReply> apply(const ApplyRequest& request);
+  Result<void> commit(const CommitRequest& request);
+  Result<void> unlock();
+  Result<void> ping();
+
+ private:
+  AgentClient(std::unique_ptr<Connection> connection, AgentOptions options);
+  Result<void> start_agent(const NodeSpec& node);
+  Result<void> install(const NodeSpec& node);
+  Result<void> handshake(const NodeSpec& node, const FactsRequest& request);
+  Result<Value> call(Request request);
+  Result<Value> receive(std::chrono::milliseconds timeout, bool pass_stop_on);
+  Error why_silent(const Error& error) const;
+
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Channel> channel_;
+  AgentOptions options_;
+  Elevation elevation_ = Elevation::kNone;
+  FrameReader reader_;
+  Hello hello_;
+  FactsReply facts_;
+  std::int64_t next_id_ = 1;
+  bool locked_ = false;
+};
+
+}  // namespace sparkplan

@@ -1,0 +1,134 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "engine/process/child_process.h"
+#include "engine/remote/agent_image.h"
+#include "engine/remote/transport.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kMaxStandardError = std::size_t{64} << 10;
+
+class LocalChannel final : public Channel {
+ public:
+  explicit LocalChannel(ChildProcess child) : child_(std::move(child)) {}
+
+  Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) override {
+    std::array<pollfd, 2> streams{{{child_.standard_output(), POLLIN, 0}, {child_.standard_error(), POLLIN, 0}}};
+    if (standard_error_ended_) streams[1].fd = -1;
+    if (::poll(streams.data(), streams.size(), static_cast<int>(patience.count())) <= 0) return std::size_t{0};
+    if (streams[1].revents != 0) collect_standard_error();
+    if (streams[0].revents == 0) return std::size_t{0};
+    std::array<char, 32768> buffer{};
+    const auto count = ::read(child_.standard_output(), buffer.data(), buffer.size());
+    if (count < 0) return failure(system_error("read from the agent", errno));
+    if (count == 0) {
+      collect_standard_error();
+      return failure(ErrorCode::kNotFound, "end of stream");
+    }
+    into.append(buffer.data(), static_cast<std::size_t>(count));
+    return static_cast<std::size_t>(count);
+  }
+
+  Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) override {
+    const auto end = Clock::now() + deadline;
+    while (!bytes.empty()) {
+      pollfd writable{child_.standard_input(), POLLOUT, 0};
+      if (::poll(&writable, 1, 50) == 0) {
+        if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the agent takes no more input");
+        continue;
+      }
+      const auto written = ::write(child_.standard_input(), bytes.data(), std::min<std::size_t>(bytes.size(), 4096));
+      if (written < 0) return failure(ErrorCode::kUnreachable, "the agent ended");
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return {};
+  }
+
+  void close_input() override { child_.close_standard_input(); }
+  std::optional<int> exit_status() override { return child_.wait(std::chrono::seconds(2)); }
+  const std::string& standard_error() const override { return standard_error_; }
+
+ private:
+  void collect_standard_error() {
+    std::array<char, 4096> buffer{};
+    pollfd readable{child_.standard_error(), POLLIN, 0};
+    if (::poll(&readable, 1, 0) <= 0) return;
+    const auto count = ::read(child_.standard_error(), buffer.data(), buffer.size());
+    if (count <= 0) {
+      standard_error_ended_ = true;
+      return;
+    }
+    const auto room = kMaxStandardError - standard_error_.size();
+    standard_error_.append(buffer.data(), std::min(room, static_cast<std::size_t>(count)));
+  }
+
+  ChildProcess child_;
+  std::string standard_error_;
+  bool standard_error_ended_ = false;
+};
+
+/// The embedded agent as a file that can be executed but has no name: nothing is left behind.
+Result<int> agent_in_memory() {
+  static const Result<int> descriptor = []() -> Result<int> {
+    utsname machine{};
+    ::uname(&machine);
+    const auto image = agent_image(machine.machine);
+    if (!image) {
+      return failure(ErrorCode::kUnsupported, std::string("this build carries no agent for ") + machine.machine);
+    }
+    const int file = ::memfd_create("sparkplan-agent", MFD_CLOEXEC);
+    if (file < 0) return failure(system_error("keep the agent in memory", errno));
+    auto bytes = image->bytes;
+    while (!bytes.empty()) {
+      const auto written = ::write(file, bytes.data(), bytes.size());
+      if (written <= 0) return failure(system_error("keep the agent in memory", errno));
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    // A file that anybody has open for writing cannot be executed.
+    const int executable = ::open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_RDONLY | O_CLOEXEC);
+    const int error = errno;
+    ::close(file);
+    if (executable < 0) return failure(system_error("keep the agent in memory", error));
+    return executable;
+  }();
+  return descriptor;
+}
+
+class LocalConnection final : public Connection {
+ public:
+  explicit LocalConnection(std::filesystem::path root) : root_(std::move(root)) {}
+
+  Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation) override {
+    if (program != RemoteProgram::kAgent) return failure(ErrorCode::kUnsupported, "a local node needs no agent installed");
+    SPARK_TRY(const int file, agent_in_memory());
+    SPARK_TRY(auto child, ChildProcess::start("/proc/self/fd/" + std::to_string(file), {"--stdio", "--root", root_.string()}));
+    return std::make_unique<LocalChannel>(std::move(child));
+  }
+
+  std::string host_key() const override { return ""; }
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> connect_local(const NodeSpec& node, const ConnectOptions&) {
+  std::error_code code;
+  if (!std::filesystem::is_directory(node.root, code)) {
+    return failure(ErrorCode::kUnreachable, "there is no directory " + node.root.string());
+  }
+  return std::make_unique<LocalConnection>(std::filesystem::absolute(node.root));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,47 @@
+#include "engine/remote/remote_commands.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::string_view kAgentPath = "/usr/local/libexec/sparkplan/agent";
+
+/// Reads until its own marker, because a password that sudo did not ask for may come first. Single
+/// quotes must not appear: the whole is put between them.
+constexpr std::string_view kInstallerScript =
+    "set -eu; umask 022; directory=/usr/local/libexec/sparkplan; "
+    "echo \"SPARKPLAN-ARCHITECTURE $(uname -m)\"; "
+    "while IFS=\" \" read -r word size digest; do [ \"$word\" = SPARKPLAN-PUT ] && break; done; "
+    "[ \"${word:-}\" = SPARKPLAN-PUT ] || exit 66; "
+    "mkdir -p \"$directory\"; temporary=$(mktemp \"$directory/.agent.XXXXXX\"); "
+    "trap \"rm -f -- $temporary\" EXIT; "
+    "head -c \"$size\" >\"$temporary\"; "
+    "set -- $(sha256sum \"$temporary\"); "
+    "[ \"$1\" = \"$digest\" ] || { echo \"the agent arrived damaged\" >&2; exit 65; }; "
+    "chmod 0755 \"$temporary\"; sync \"$temporary\"; mv -f \"$temporary\" \"$directory/agent\"; sync \"$directory\"; "
+    "trap - EXIT; echo SPARKPLAN-INSTALLED";
+
+std::string elevated(Elevation elevation) {
+  switch (elevation) {
+    case Elevation::kSudo:
+      return "sudo -n -- ";
+    case Elevation::kSudoPassword:
+      return "sudo -S -p " + std::string(kSudoPrompt) + " -- ";
+    case Elevation::kNone:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string remote_command(RemoteProgram program, Elevation elevation) {
+  const std::string agent(kAgentPath);
+  if (program == RemoteProgram::kInstaller) {
+    return "exec " + elevated(elevation) + "/bin/sh -c '" + std::string(kInstallerScript) + "'";
+  }
+  // sudo answers 1 both for "no such command" and for "a password is required", in the language of
+  // the machine; so the question whether there is an agent is asked before.
+  return "test -x " + agent + " || exit 127; exec " + elevated(elevation) + agent + " --stdio";
+}
+
+}  // namespace sparkplan

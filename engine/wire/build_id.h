@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sparkplan {
+
+/// The GNU build id of an ELF64 file as hexadecimal digits: the same for the same program, another
+/// for any other. Only the beginning of the file, up to its notes, has to be there.
+/// Source: elf(5), ld(1) --build-id.
+std::optional<std::string> elf_build_id(std::string_view file);
+
+}  // namespace sparkplan

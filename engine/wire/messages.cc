@@ -1,0 +1,290 @@
+#include "engine/wire/messages.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace sparkplan {
+namespace {
+
+constexpr std::array<std::pair<StepOutcome, std::string_view>, 5> kOutcomeNames{{
+    {StepOutcome::kDone, "done"},
+    {StepOutcome::kFailed, "failed"},
+    {StepOutcome::kStale, "stale"},
+    {StepOutcome::kUndone, "undone"},
+    {StepOutcome::kNotDone, "not_done"},
+}};
+
+tl::unexpected<Error> malformed(std::string_view what) {
+  return failure(ErrorCode::kInvalidInput, "malformed message: " + std::string(what));
+}
+
+Result<std::vector<std::string>> decode_names(const Value* value) {
+  if (value == nullptr || value->list_items() == nullptr) return malformed("a list of names is missing");
+  std::vector<std::string> names;
+  for (const auto& item : *value->list_items()) {
+    if (item.string() == nullptr) return malformed("a name is no text");
+    names.push_back(*item.string());
+  }
+  return names;
+}
+
+Value encode_names(const std::vector<std::string>& names) {
+  Value::List items;
+  for (const auto& name : names) items.emplace_back(name);
+  return Value(std::move(items));
+}
+
+Value encode_managed(const std::map<ResourceId, ManagedResource>& resources) {
+  Value all = Value::map();
+  for (const auto& [id, managed] : resources) {
+    Value::List artifacts;
+    for (const auto& artifact : managed.artifacts) artifacts.emplace_back(artifact.str());
+    all.set(id.str(), Value::map({{"last_applied", managed.last_applied, {}}, {"artifacts", Value(std::move(artifacts)), {}}}));
+  }
+  return all;
+}
+
+Result<std::map<ResourceId, ManagedResource>> decode_managed(const Value* value) {
+  if (value == nullptr || !value->is_map()) return malformed("resources");
+  std::map<ResourceId, ManagedResource> resources;
+  for (const auto& [key, body, where] : *value->entries()) {
+    SPARK_TRY(auto id, ResourceId::parse(key));
+    const auto* last_applied = body.find("last_applied");
+    if (last_applied == nullptr) return malformed("last_applied");
+    ManagedResource managed{*last_applied, {}};
+    SPARK_TRY(const auto names, decode_names(body.find("artifacts")));
+    for (const auto& name : names) {
+      SPARK_TRY(auto artifact, ArtifactId::parse(name));
+      managed.artifacts.push_back(std::move(artifact));
+    }
+    resources.emplace(std::move(id), std::move(managed));
+  }
+  return resources;
+}
+
+Value encode_body(const FactsRequest& request) {
+  return Value::map({{"request", "facts", {}}, {"exports", encode_names(request.exports), {}}});
+}
+Value encode_body(const ObserveNodeRequest& request) {
+  Value names = Value::map();
+  for (const auto& [type, list] : request.names) names.set(type, encode_names(list));
+  return Value::map({{"request", "observe", {}}, {"names", std::move(names), {}}});
+}
+Value encode_body(const LockRequest& request) {
+  return Value::map({{"request", "lock", {}}, {"holder", encode(request.holder), {}}});
+}
+Value encode_body(const ApplyRequest& request) {
+  Value::List steps;
+  for (const auto& step : request.steps) steps.push_back(encode(step));
+  return Value::map({{"request", "apply", {}},
+                     {"run", request.run, {}},
+                     {"node", request.node, {}},
+                     {"roster", encode(request.roster), {}},
+                     {"steps", Value(std::move(steps)), {}}});
+}
+Value encode_body(const CommitRequest& request) {
+  return Value::map({{"request", "commit", {}},
+                     {"run", request.run, {}},
+                     {"node", request.node, {}},
+                     {"roster", encode(request.roster), {}},
+                     {"resources", encode_managed(request.resources), {}},
+                     {"audit", request.audit, {}}});
+}
+Value encode_body(const UnlockRequest&) { return Value::map({{"request", "unlock", {}}}); }
+Value encode_body(const PingRequest&) { return Value::map({{"request", "ping", {}}}); }
+Value encode_body(const StopNotice&) { return Value::map({{"request", "stop", {}}}); }
+
+Result<Request> decode_facts_request(const Value& value) {
+  SPARK_TRY(auto exports, decode_names(value.find("exports")));
+  return Request(FactsRequest{std::move(exports)});
+}
+
+Result<Request> decode_observe_request(const Value& value) {
+  const auto* names = value.find("names");
+  if (names == nullptr || !names->is_map()) return malformed("names");
+  ObserveNodeRequest request;
+  for (const auto& [type, list, where] : *names->entries()) {
+    SPARK_TRY(request.names[type], decode_names(&list));
+  }
+  return Request(std::move(request));
+}
+
+Result<Request> decode_lock_request(const Value& value) {
+  const auto* holder = value.find("holder");
+  if (holder == nullptr) return malformed("holder");
+  SPARK_TRY(auto decoded, decode_lock_holder(*holder));
+  return Request(LockRequest{std::move(decoded)});
+}
+
+Result<Request> decode_apply_request(const Value& value) {
+  const auto* steps = value.find("steps");
+  const auto* roster = value.find("roster");
+  if (steps == nullptr || steps->list_items() == nullptr || roster == nullptr) return malformed("apply");
+  ApplyRequest request{value.text_or("run", ""), value.text_or("node", ""), {}, {}};
+  SPARK_TRY(request.roster, decode_roster(*roster));
+  for (const auto& item : *steps->list_items()) {
+    SPARK_TRY(auto step, decode_step(item));
+    request.steps.push_back(std::move(step));
+  }
+  return Request(std::move(request));
+}
+
+Result<Request> decode_commit_request(const Value& value) {
+  const auto* roster = value.find("roster");
+  if (roster == nullptr) return malformed("commit");
+  CommitRequest request{value.text_or("run", ""), value.text_or("node", ""), {}, {}, value.text_or("audit", "")};
+  SPARK_TRY(request.roster, decode_roster(*roster));
+  SPARK_TRY(request.resources, decode_managed(value.find("resources")));
+  return Request(std::move(request));
+}
+
+Result<StepResult> decode_step_result(const Value& value) {
+  StepResult result;
+  SPARK_TRY(result.artifact, ArtifactId::parse(value.text_or("artifact", "")));
+  const auto name = value.text_or("outcome", "");
+  const auto* known = std::find_if(kOutcomeNames.begin(), kOutcomeNames.end(),
+                                   [&](const auto& entry) { return entry.second == name; });
+  if (known == kOutcomeNames.end()) return malformed("outcome");
+  result.outcome = known->first;
+  if (const auto* error = value.find("error")) {
+    SPARK_TRY(result.error, decode_error(*error));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string_view to_string(StepOutcome outcome) {
+  for (const auto& [value, name] : kOutcomeNames) {
+    if (value == outcome) return name;
+  }
+  return "not_done";
+}
+
+std::string LockHolder::describe() const {
+  return who + " (process " + std::to_string(pid) + ", " + operation + " since " + since + ")";
+}
+
+Value encode(const Hello& hello) {
+  return Value::map({{"hello", Value::map({{"protocol_major", hello.protocol_major, {}},
+                                           {"protocol_minor", hello.protocol_minor, {}},
+                                           {"build", hello.build, {}},
+                                           {"architecture", hello.architecture, {}}}),
+                      {}}});
+}
+
+Result<Hello> decode_hello(const Value& value) {
+  const auto* body = value.find("hello");
+  if (body == nullptr || !body->is_map()) return malformed("hello");
+  return Hello{body->integer_or("protocol_major", 0), body->integer_or("protocol_minor", 0),
+               body->text_or("build", ""), body->text_or("architecture", "")};
+}
+
+Value encode(const LockHolder& holder) {
+  return Value::map({{"who", holder.who, {}},
+                     {"pid", holder.pid, {}},
+                     {"operation", holder.operation, {}},
+                     {"since", holder.since, {}}});
+}
+
+Result<LockHolder> decode_lock_holder(const Value& value) {
+  if (!value.is_map()) return malformed("lock holder");
+  return LockHolder{value.text_or("who", ""), value.integer_or("pid", 0), value.text_or("operation", ""),
+                    value.text_or("since", "")};
+}
+
+Value encode(const NumberedRequest& numbered) {
+  Value body = std::visit([](const auto& request) { return encode_body(request); }, numbered.request);
+  body.set("id", numbered.id);
+  return body;
+}
+
+Result<NumberedRequest> decode_request(const Value& value) {
+  const auto name = value.text_or("request", "");
+  const auto id = value.integer_or("id", 0);
+  Result<Request> request = malformed("there is no request \"" + name + "\"");
+  if (name == "facts") request = decode_facts_request(value);
+  if (name == "observe") request = decode_observe_request(value);
+  if (name == "lock") request = decode_lock_request(value);
+  if (name == "apply") request = decode_apply_request(value);
+  if (name == "commit") request = decode_commit_request(value);
+  if (name == "unlock") request = Request(UnlockRequest{});
+  if (name == "ping") request = Request(PingRequest{});
+  if (name == "stop") request = Request(StopNotice{});
+  if (!request) return failure(std::move(request).error());
+  return NumberedRequest{id, std::move(*request)};
+}
+
+Value encode(const NumberedReply& reply) {
+  Value value = Value::map({{"id", reply.id, {}}});
+  if (reply.body) {
+    value.set("reply", *reply.body);
+  } else {
+    value.set("error", encode(reply.body.error()));
+  }
+  return value;
+}
+
+Result<NumberedReply> decode_reply(const Value& value) {
+  const auto id = value.integer_or("id", -1);
+  if (id < 0) return malformed("a reply without a number");
+  if (const auto* error = value.find("error")) {
+    SPARK_TRY(auto decoded, decode_error(*error));
+    return NumberedReply{id, tl::unexpected<Error>(std::move(decoded))};
+  }
+  const auto* body = value.find("reply");
+  if (body == nullptr) return malformed("a reply without a body");
+  return NumberedReply{id, *body};
+}
+
+Value encode(const FactsReply& reply) {
+  Value value = Value::map({{"facts", encode(reply.facts), {}}});
+  if (reply.manifest) value.set("manifest", encode(*reply.manifest));
+  if (reply.lock_holder) value.set("lock_holder", encode(*reply.lock_holder));
+  Value exports = Value::map();
+  for (const auto& [type, exported] : reply.exports) exports.set(type, exported);
+  value.set("exports", std::move(exports));
+  return value;
+}
+
+Result<FactsReply> decode_facts_reply(const Value& value) {
+  const auto* facts = value.find("facts");
+  if (facts == nullptr) return malformed("facts");
+  FactsReply reply;
+  SPARK_TRY(reply.facts, decode_facts(*facts));
+  if (const auto* manifest = value.find("manifest")) {
+    SPARK_TRY(reply.manifest, decode_manifest(*manifest));
+  }
+  if (const auto* holder = value.find("lock_holder")) {
+    SPARK_TRY(reply.lock_holder, decode_lock_holder(*holder));
+  }
+  if (const auto* exports = value.find("exports"); exports != nullptr && exports->is_map()) {
+    for (const auto& [type, exported, where] : *exports->entries()) reply.exports.emplace(type, exported);
+  }
+  return reply;
+}
+
+Value encode(const ApplyReply& reply) {
+  Value::List results;
+  for (const auto& result : reply.results) {
+    Value item = Value::map({{"artifact", result.artifact.str(), {}}, {"outcome", to_string(result.outcome), {}}});
+    if (result.error) item.set("error", encode(*result.error));
+    results.push_back(std::move(item));
+  }
+  return Value::map({{"results", Value(std::move(results)), {}}, {"stopped", reply.stopped, {}}});
+}
+
+Result<ApplyReply> decode_apply_reply(const Value& value) {
+  const auto* results = value.find("results");
+  if (results == nullptr || results->list_items() == nullptr) return malformed("results");
+  ApplyReply reply;
+  reply.stopped = value.boolean_or("stopped", false);
+  for (const auto& item : *results->list_items()) {
+    SPARK_TRY(auto result, decode_step_result(item));
+    reply.results.push_back(std::move(result));
+  }
+  return reply;
+}
+
+}  // namespace sparkplan

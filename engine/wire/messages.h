@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+#include "engine/model/facts.h"
+#include "engine/model/manifest.h"
+#include "engine/model/plan.h"
+#include "engine/model/resource.h"
+
+namespace sparkplan {
+
+/// A peer of another major is not spoken to. A newer minor only adds.
+inline constexpr std::int64_t kProtocolMajor = 1;
+inline constexpr std::int64_t kProtocolMinor = 0;
+
+/// The agent's first message, unasked.
+struct Hello {
+  std::int64_t protocol_major = kProtocolMajor;
+  std::int64_t protocol_minor = kProtocolMinor;
+  std::string build;         ///< elf_build_id() of the running agent.
+  std::string architecture;  ///< uname -m
+};
+
+/// Who holds a node's lock, in words that help to find them.
+struct LockHolder {
+  std::string who;        ///< "anna@laptop"
+  std::int64_t pid = 0;   ///< Of the controller process, on its own machine.
+  std::string operation;  ///< "apply"
+  std::string since;      ///< RFC 3339, UTC.
+
+  std::string describe() const;
+};
+
+struct FactsRequest {
+  std::vector<std::string> exports;  ///< Types whose exports are wanted.
+};
+struct FactsReply {
+  Facts facts;
+  std::optional<Manifest> manifest;  ///< Nothing: the node was never applied.
+  std::optional<LockHolder> lock_holder;
+  std::map<std::string, Value> exports;  ///< By type; null Values are left out.
+};
+
+struct ObserveNodeRequest {
+  std::map<std::string, std::vector<std::string>> names;  ///< By type.
+};
+
+struct LockRequest {
+  LockHolder holder;
+};
+
+/// Carries out steps in order, each one compared first (compare-and-swap) and journaled. Needs the lock.
+struct ApplyRequest {
+  std::string run;
+  std::string node;   ///< The node's name, for its manifest.
+  Roster roster;      ///< Written into a manifest that is only now begun.
+  std::vector<Step> steps;
+};
+
+enum class StepOutcome : std::uint8_t {
+  kDone,
+  kFailed,   ///< Tried; the artifact is as it was before.
+  kStale,    ///< Not tried: the artifact was not as planned on.
+  kUndone,   ///< Was done, and taken back because another step of its group failed.
+  kNotDone,  ///< Not tried: its group had failed, or the run was stopped.
+};
+std::string_view to_string(StepOutcome outcome);
+
+struct StepResult {
+  ArtifactId artifact;
+  StepOutcome outcome = StepOutcome::kNotDone;
+  std::optional<Error> error;  ///< For kFailed and kStale; for kUndone only if the undoing failed.
+};
+struct ApplyReply {
+  std::vector<StepResult> results;  ///< One for each step, in the same order.
+  bool stopped = false;             ///< A StopNotice came in between.
+};
+
+/// The end of a run on a node: its manifest now says this. Needs the lock.
+struct CommitRequest {
+  std::string run;
+  std::string node;
+  Roster roster;
+  std::map<ResourceId, ManagedResource> resources;
+  std::string audit;  ///< One line for syslog.
+};
+
+/// Finish the step in hand and answer. Has no reply of its own.
+struct StopNotice {};
+struct UnlockRequest {};
+struct PingRequest {};
+
+using Request =
+    std::variant<FactsRequest, ObserveNodeRequest, LockRequest, ApplyRequest, CommitRequest, UnlockRequest, PingRequest, StopNotice>;
+
+/// A request with the number its reply will carry.
+struct NumberedRequest {
+  std::int64_t id = 0;
+  Request request;
+};
+
+/// {"id": n, "reply": ...} or {"id": n, "error": {...}}.
+struct NumberedReply {
+  std::int64_t id = 0;
+  Result<Value> body;
+};
+
+Value encode(const Hello& hello);
+Value encode(const NumberedRequest& request);
+Value encode(const NumberedReply& reply);
+Value encode(const FactsReply& reply);
+Value encode(const ApplyReply& reply);
+Value encode(const LockHolder& holder);
+
+/// Errors of all decoders: kInvalidInput; decode_request() also for a request it does not know.
+Result<Hello> decode_hello(const Value& value);
+Result<NumberedRequest> decode_request(const Value& value);
+Result<NumberedReply> decode_reply(const Value& value);
+Result<FactsReply> decode_facts_reply(const Value& value);
+Result<ApplyReply> decode_apply_reply(const Value& value);
+Result<LockHolder> decode_lock_holder(const Value& value);
+
+}  // namespace sparkplan
