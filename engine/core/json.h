@@ -9,17 +9,19 @@
 namespace sparkplan {
 
 /// Value -> JSON text of the wire, the journal and the manifest: lossless. A string that is no
-/// UTF-8 becomes {"$base64": "..."}, an Unknown {"$unknown": {...}}, and a key that begins with
-/// "$" gets one more. `indent` < 0 means one line.
+/// UTF-8 becomes {"$base64": "..."} (as a key "$base64:..."), an Unknown {"$unknown": {...}}, an
+/// infinity or NaN {"$real": "inf"}, and a key that begins with "$" gets one more. `indent` < 0
+/// means one line.
 std::string encode_json(const Value& value, int indent = -1);
 
 /// The inverse of encode_json().
-/// Errors: kInvalidInput for text that is no JSON, nests deeper than 64 levels, repeats a key or
-/// holds a number outside int64 and double.
+/// Errors: kInvalidInput for text that is no JSON, nests deeper than 64 levels, repeats a key, holds
+/// an integer outside int64 (never rounded to a double), a number outside double, or a key or map
+/// beginning with "$" that encode_json() does not write.
 Result<Value> decode_json(std::string_view text);
 
 /// Value -> JSON text for other programs, as cli-and-yaml promises it: Unknown becomes
-/// {"unknown": reason}; bytes that are no UTF-8 are replaced by U+FFFD.
+/// {"unknown": reason}; bytes that are no UTF-8 are replaced by U+FFFD, infinities and NaN by null.
 std::string public_json(const Value& value, int indent = 2);
 
 /// Plain JSON text (no escapes of ours undone), for schema files and other programs' output.

@@ -71,7 +71,8 @@ class Value {
   std::int64_t integer_or(std::string_view key, std::int64_t fallback) const;
   bool boolean_or(std::string_view key, bool fallback) const;
 
-  /// Adds or replaces an entry; turns a null into a map. Must not be called on any other kind.
+  /// Adds or replaces an entry; turns a null into a map. Must not be called on any other kind (throws
+  /// std::bad_variant_access). Returns this value, for chaining.
   Value& set(std::string_view key, Value value);
   /// Appends to a list; turns a null into a list. Must not be called on any other kind.
   void push_back(Value value);

@@ -1,0 +1,145 @@
+#include "engine/core/diagnostic.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/core/text.h"
+#include "engine/core/utf8.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kTabStop = 8;
+
+// A line that is longer is cut around the caret: YAML may come as one line of a megabyte.
+constexpr std::size_t kLongestLine = 200;
+
+struct Span {
+  char32_t first;
+  char32_t last;
+};
+
+// Rough on purpose: enough for carets under names in East Asian scripts and emoji.
+// Source: Unicode Standard Annex 11, the ranges that terminals draw two cells wide.
+constexpr std::array kWide{Span{0x1100, 0x115F},   Span{0x2E80, 0x303E},   Span{0x3041, 0xA4CF},
+                           Span{0xAC00, 0xD7A3},   Span{0xF900, 0xFAFF},   Span{0xFE30, 0xFE6F},
+                           Span{0xFF00, 0xFF60},   Span{0xFFE0, 0xFFE6},   Span{0x1F300, 0x1F64F},
+                           Span{0x1F680, 0x1F6FF}, Span{0x1F900, 0x1F9FF}, Span{0x20000, 0x3FFFD}};
+constexpr std::array kCombining{Span{0x0300, 0x036F}, Span{0x200B, 0x200D}, Span{0x20D0, 0x20FF}, Span{0xFE00, 0xFE0F}};
+
+template <std::size_t kCount>
+bool is_in(const std::array<Span, kCount>& spans, char32_t c) {
+  return std::any_of(spans.begin(), spans.end(), [c](const Span& span) { return c >= span.first && c <= span.last; });
+}
+
+// One code point of the source as it is shown.
+struct Cell {
+  std::string text;
+  std::size_t width = 1;
+};
+
+std::vector<Cell> cells_of(std::string_view line) {
+  std::vector<Cell> cells;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < line.size();) {
+    const CodePoint point = code_point_at(line, i);
+    const std::string_view bytes = line.substr(i, point.length);
+    Cell cell;
+    if (point.value == U'\t') {
+      cell.width = kTabStop - place % kTabStop;
+      cell.text.assign(cell.width, ' ');
+    } else {
+      cell.text = printable(bytes);
+      // Stand-ins such as "<U+202E>" are ASCII, as wide as they are long.
+      if (cell.text.starts_with("<U+")) cell.width = cell.text.size();
+      if (is_in(kWide, point.value)) cell.width = 2;
+      if (is_in(kCombining, point.value)) cell.width = 0;
+    }
+    place += cell.width;
+    cells.push_back(std::move(cell));
+    i += point.length;
+  }
+  return cells;
+}
+
+std::string_view line_of(std::string_view source, int number) {
+  for (int i = 1; i < number; ++i) {
+    const auto end = source.find('\n');
+    if (end == std::string_view::npos) return {};
+    source.remove_prefix(end + 1);
+  }
+  source = source.substr(0, source.find('\n'));
+  if (source.ends_with('\r')) source.remove_suffix(1);
+  return source;
+}
+
+std::size_t from_one(int column) { return column > 0 ? static_cast<std::size_t>(column - 1) : 0; }
+
+// The source line with its number, and the caret range below. Empty when the source is not at hand.
+std::string snippet(SourceRange where, std::string_view source) {
+  if (!where.known() || source.empty()) return {};
+  auto cells = cells_of(line_of(source, where.line));
+  const std::size_t begin = std::min(from_one(where.column), cells.size());
+  const std::size_t end = std::clamp(from_one(where.end_column), begin, cells.size());
+  const std::size_t shown_from = cells.size() > kLongestLine && begin > kLongestLine / 2 ? begin - kLongestLine / 2 : 0;
+  const std::size_t shown_to = std::min(cells.size(), shown_from + kLongestLine);
+  std::string text = shown_from > 0 ? "..." : "";
+  std::string marks(text.size(), ' ');
+  for (std::size_t i = shown_from; i < shown_to; ++i) {
+    text += cells[i].text;
+    if (i < begin) marks.append(cells[i].width, ' ');
+    if (i >= begin && i < end) marks.append(cells[i].width, '~');
+  }
+  if (shown_to < cells.size()) text += "...";
+  const std::size_t caret = marks.find('~');
+  if (caret == std::string::npos) {
+    marks += '^';
+  } else {
+    marks[caret] = '^';
+  }
+  std::string number = std::to_string(where.line);
+  number.insert(0, number.size() < 5 ? 5 - number.size() : 0, ' ');
+  return number + " | " + text + "\n" + std::string(number.size(), ' ') + " | " + marks + "\n";
+}
+
+// "cluster.yaml:12:5: ", as much of it as is known.
+std::string place(const std::string& file, SourceRange where) {
+  if (file.empty()) return {};
+  std::string text = printable(file);
+  if (where.known()) text += ":" + std::to_string(where.line) + ":" + std::to_string(std::max(where.column, 1));
+  return text + ": ";
+}
+
+}  // namespace
+
+std::string_view to_string(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kNote:
+      return "note";
+  }
+  return "error";
+}
+
+bool has_errors(const std::vector<Diagnostic>& diagnostics) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::kError; });
+}
+
+std::string render(const Diagnostic& diagnostic, std::string_view source) {
+  std::string text = place(diagnostic.file, diagnostic.where);
+  text += std::string(to_string(diagnostic.severity)) + ": ";
+  if (!diagnostic.node.empty()) text += printable(diagnostic.node) + ": ";
+  text += printable(diagnostic.message) + "\n" + snippet(diagnostic.where, source);
+  if (!diagnostic.hint.empty()) text += "  hint: " + printable(diagnostic.hint) + "\n";
+  for (const auto& note : diagnostic.notes) {
+    text +=
+        place(diagnostic.file, note.where) + "note: " + printable(note.message) + "\n" + snippet(note.where, source);
+  }
+  return text;
+}
+
+}  // namespace sparkplan

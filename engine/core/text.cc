@@ -1,0 +1,309 @@
+#include "engine/core/text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+
+#include "engine/core/utf8.h"
+
+namespace sparkplan {
+namespace {
+
+// How many bytes a lead byte promises, and what its first continuation byte may be (RFC 3629, 4).
+struct Lead {
+  std::size_t length = 1;
+  std::uint8_t low = 0x80;
+  std::uint8_t high = 0xBF;
+};
+
+Lead lead_of(std::uint8_t byte) {
+  if (byte >= 0xC2 && byte <= 0xDF) return {2, 0x80, 0xBF};
+  if (byte == 0xE0) return {3, 0xA0, 0xBF};
+  if (byte == 0xED) return {3, 0x80, 0x9F};
+  if (byte >= 0xE1 && byte <= 0xEF) return {3, 0x80, 0xBF};
+  if (byte == 0xF0) return {4, 0x90, 0xBF};
+  if (byte >= 0xF1 && byte <= 0xF3) return {4, 0x80, 0xBF};
+  if (byte == 0xF4) return {4, 0x80, 0x8F};
+  return {};
+}
+
+// Characters that a terminal obeys or hides instead of showing.
+bool is_treacherous(char32_t c) {
+  return (c >= 0x80 && c <= 0x9F) || c == 0x061C || c == 0x200E || c == 0x200F || c == 0x2028 || c == 0x2029 ||
+         (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+}
+
+std::string code_point_name(char32_t c) {
+  std::array<char, 16> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "<U+%04X>", static_cast<unsigned>(c));
+  return buffer.data();
+}
+
+// Optimal string alignment: the distance that counts two swapped letters as one slip.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> current(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    current[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      current[j] = std::min({last[j] + 1, current[j - 1] + 1, change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        current[j] = std::min(current[j], before_last[j - 2] + 1);
+      }
+    }
+    std::swap(before_last, last);
+    std::swap(last, current);
+  }
+  return last[b.size()];
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// A name seen as text around one of its runs of digits.
+struct Reading {
+  std::string prefix;
+  std::string digits;
+  std::string suffix;
+
+  std::pair<std::string, std::string> shape() const { return {prefix, suffix}; }
+};
+
+// One reading per run of digits; longer runs are no counters and would not fit an integer.
+std::vector<Reading> readings_of(const std::string& name) {
+  constexpr std::size_t kLongestNumber = 18;
+  std::vector<Reading> readings;
+  for (std::size_t i = 0; i < name.size();) {
+    if (!is_digit(name[i])) {
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    if (end - i <= kLongestNumber) readings.push_back({name.substr(0, i), name.substr(i, end - i), name.substr(end)});
+    i = end;
+  }
+  return readings;
+}
+
+std::int64_t number_of(const std::string& digits) {
+  std::int64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+bool is_padded(const std::string& digits) { return digits.size() > 1 && digits.front() == '0'; }
+
+// Whether "first-next" can only be read in one way when everything between has been seen.
+bool continues(const std::string& first, const std::string& last, const std::string& next) {
+  return number_of(next) == number_of(last) + 1 &&
+         (next.size() == first.size() || (!is_padded(first) && !is_padded(next)));
+}
+
+// "01-08,11"
+std::string fold_numbers(std::vector<std::string> numbers) {
+  std::sort(numbers.begin(), numbers.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(number_of(a), a.size()) < std::pair(number_of(b), b.size());
+  });
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i;
+    while (end + 1 < numbers.size() && continues(numbers[i], numbers[end], numbers[end + 1])) ++end;
+    if (!text.empty()) text += ',';
+    text += numbers[i];
+    if (end > i) text += "-" + numbers[end];
+    i = end + 1;
+  }
+  return text;
+}
+
+using ShapeMembers = std::map<std::pair<std::string, std::string>, std::vector<std::size_t>>;
+
+std::vector<std::string> without_repeats(std::span<const std::string> names) {
+  std::vector<std::string> unique;
+  std::map<std::string_view, bool> seen;
+  for (const auto& name : names) {
+    if (seen.emplace(name, true).second) unique.push_back(name);
+  }
+  return unique;
+}
+
+}  // namespace
+
+CodePoint code_point_at(std::string_view text, std::size_t position) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[position + i]); };
+  const std::uint8_t first = byte(0);
+  if (first < 0x80) return {first, 1, true};
+  const Lead lead = lead_of(first);
+  if (lead.length == 1) return {U'\uFFFD', 1, false};
+  char32_t value = first & (0xFFU >> (lead.length + 1));
+  for (std::size_t i = 1; i < lead.length; ++i) {
+    if (position + i >= text.size()) return {U'\uFFFD', i, false};
+    const std::uint8_t low = i == 1 ? lead.low : 0x80;
+    const std::uint8_t high = i == 1 ? lead.high : 0xBF;
+    if (byte(i) < low || byte(i) > high) return {U'\uFFFD', i, false};
+    value = (value << 6U) | (byte(i) & 0x3FU);
+  }
+  return {value, lead.length, true};
+}
+
+void append_utf8(std::string& out, char32_t value) {
+  const auto put = [&out](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
+  if (value < 0x80) {
+    put(value);
+  } else if (value < 0x800) {
+    put(0xC0U | value >> 6U);
+    put(0x80U | (value & 0x3FU));
+  } else if (value < 0x10000) {
+    put(0xE0U | value >> 12U);
+    put(0x80U | (value >> 6U & 0x3FU));
+    put(0x80U | (value & 0x3FU));
+  } else {
+    put(0xF0U | value >> 18U);
+    put(0x80U | (value >> 12U & 0x3FU));
+    put(0x80U | (value >> 6U & 0x3FU));
+    put(0x80U | (value & 0x3FU));
+  }
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  for (auto end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
+    pieces.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  pieces.push_back(text);
+  return pieces;
+}
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  auto lines = split(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n\f\v";
+  const auto first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += separator;
+    text += parts[i];
+  }
+  return text;
+}
+
+bool is_valid_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint point = code_point_at(text, i);
+    if (!point.valid) return false;
+    i += point.length;
+  }
+  return true;
+}
+
+std::string printable(std::string_view text, bool keep_newlines) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint point = code_point_at(text, i);
+    const char32_t c = point.value;
+    if (keep_newlines && (c == U'\n' || c == U'\t')) {
+      append_utf8(out, c);
+    } else if (c < 0x20) {
+      append_utf8(out, 0x2400 + c);
+    } else if (c == 0x7F) {
+      append_utf8(out, 0x2421);
+    } else if (is_treacherous(c)) {
+      out += code_point_name(c);
+    } else {
+      append_utf8(out, c);
+    }
+    i += point.length;
+  }
+  return out;
+}
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::optional<std::string> best;
+  std::size_t best_distance = 0;
+  for (const auto& candidate : candidates) {
+    const std::size_t limit = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance <= limit && (!best || distance < best_distance)) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string fold_names(std::span<const std::string> names) {
+  const auto unique = without_repeats(names);
+  ShapeMembers members;
+  for (std::size_t i = 0; i < unique.size(); ++i) {
+    for (const auto& reading : readings_of(unique[i])) members[reading.shape()].push_back(i);
+  }
+  std::vector<bool> used(unique.size(), false);
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < unique.size(); ++i) {
+    if (used[i]) continue;
+    // Of several runs of digits, the one that gathers most names; of equals the last, where counters stand.
+    Reading chosen;
+    std::vector<std::size_t> group;
+    for (const auto& reading : readings_of(unique[i])) {
+      auto candidates = members[reading.shape()];
+      std::erase_if(candidates, [&](std::size_t member) { return used[member]; });
+      if (candidates.size() < group.size()) continue;
+      chosen = reading;
+      group = std::move(candidates);
+    }
+    if (group.size() < 2) {
+      parts.push_back(unique[i]);
+      continue;
+    }
+    std::vector<std::string> numbers;
+    for (const std::size_t member : group) {
+      const auto& name = unique[member];
+      numbers.push_back(name.substr(chosen.prefix.size(), name.size() - chosen.prefix.size() - chosen.suffix.size()));
+      used[member] = true;
+    }
+    parts.push_back(chosen.prefix + "[" + fold_numbers(std::move(numbers)) + "]" + chosen.suffix);
+  }
+  return join(parts, ", ");
+}
+
+bool glob_match(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  // Where to go on when the text after the last '*' did not fit: that star takes one character more.
+  std::size_t star = std::string_view::npos;
+  std::size_t resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+}  // namespace sparkplan

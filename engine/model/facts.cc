@@ -1,0 +1,88 @@
+#include "engine/model/facts.h"
+
+#include "engine/model/field_reader.h"
+
+namespace sparkplan {
+namespace {
+
+Value encode_text(const std::string& text) { return {text}; }
+
+Value encode_link(const LinkFacts& link) {
+  return Value::map({{"name", link.name, {}},
+                     {"mac", link.mac, {}},
+                     {"mtu", link.mtu, {}},
+                     {"up", link.up, {}},
+                     {"carrier", link.carrier, {}},
+                     {"addresses", encode_list(link.addresses, encode_text), {}}});
+}
+
+Value encode_rdma_device(const RdmaDeviceFacts& device) {
+  return Value::map({{"name", device.name, {}}, {"node_guid", device.node_guid, {}}, {"ports", device.ports, {}}});
+}
+
+Result<LinkFacts> decode_link(const Value& value) {
+  FieldReader fields(value);
+  LinkFacts link;
+  link.name = fields.require("name").text("name");
+  link.mac = fields.text("mac");
+  link.mtu = fields.integer("mtu", link.mtu);
+  link.up = fields.boolean("up", link.up);
+  link.carrier = fields.boolean("carrier", link.carrier);
+  link.addresses = fields.list<std::string>("addresses", decode_text);
+  SPARK_CHECK(std::move(fields).check());
+  return link;
+}
+
+Result<RdmaDeviceFacts> decode_rdma_device(const Value& value) {
+  FieldReader fields(value);
+  RdmaDeviceFacts device;
+  device.name = fields.require("name").text("name");
+  device.node_guid = fields.text("node_guid");
+  device.ports = fields.integer("ports", device.ports);
+  SPARK_CHECK(std::move(fields).check());
+  return device;
+}
+
+}  // namespace
+
+Value encode(const Facts& facts) {
+  return Value::map({{"hostname", facts.hostname, {}},
+                     {"machine_id", facts.machine_id, {}},
+                     {"boot_id", facts.boot_id, {}},
+                     {"architecture", facts.architecture, {}},
+                     {"kernel", facts.kernel, {}},
+                     {"os_id", facts.os_id, {}},
+                     {"os_name", facts.os_name, {}},
+                     {"os_version", facts.os_version, {}},
+                     {"product", facts.product, {}},
+                     {"live", facts.live, {}},
+                     {"memory_total_bytes", facts.memory_total_bytes, {}},
+                     {"uptime_seconds", facts.uptime_seconds, {}},
+                     {"ssh_server_address", facts.ssh_server_address, {}},
+                     {"links", encode_list(facts.links, encode_link), {}},
+                     {"rdma_devices", encode_list(facts.rdma_devices, encode_rdma_device), {}}});
+}
+
+Result<Facts> decode_facts(const Value& value) {
+  FieldReader fields(value);
+  Facts facts;
+  facts.hostname = fields.text("hostname");
+  facts.machine_id = fields.text("machine_id");
+  facts.boot_id = fields.text("boot_id");
+  facts.architecture = fields.text("architecture");
+  facts.kernel = fields.text("kernel");
+  facts.os_id = fields.text("os_id");
+  facts.os_name = fields.text("os_name");
+  facts.os_version = fields.text("os_version");
+  facts.product = fields.text("product");
+  facts.live = fields.boolean("live", facts.live);
+  facts.memory_total_bytes = fields.integer("memory_total_bytes", facts.memory_total_bytes);
+  facts.uptime_seconds = fields.integer("uptime_seconds", facts.uptime_seconds);
+  facts.ssh_server_address = fields.text("ssh_server_address");
+  facts.links = fields.list<LinkFacts>("links", decode_link);
+  facts.rdma_devices = fields.list<RdmaDeviceFacts>("rdma_devices", decode_rdma_device);
+  SPARK_CHECK(std::move(fields).check());
+  return facts;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,134 @@
+#include "engine/model/manifest.h"
+
+#include "engine/model/field_reader.h"
+
+namespace sparkplan {
+namespace {
+
+Value encode_member(const RosterEntry& member) {
+  return Value::map({{"name", member.name, {}},
+                     {"id", member.id, {}},
+                     {"address", member.address, {}},
+                     {"user", member.user, {}},
+                     {"port", static_cast<int>(member.port), {}},
+                     {"host_key", member.host_key, {}},
+                     {"leaving", member.leaving, {}}});
+}
+
+Value encode_resource(const ManagedResource& resource) {
+  return Value::map(
+      {{"last_applied", resource.last_applied, {}}, {"artifacts", encode_list(resource.artifacts, encode_id), {}}});
+}
+
+Value encode_artifact(const ManagedArtifact& artifact) {
+  return Value::map({{"type", artifact.type, {}},
+                     {"written_digest", artifact.written_digest, {}},
+                     {"original", encode(artifact.original), {}}});
+}
+
+Result<RosterEntry> decode_member(const Value& value) {
+  FieldReader fields(value);
+  RosterEntry member;
+  member.name = fields.require("name").text("name");
+  member.id = fields.require("id").integer("id", member.id);
+  member.address = fields.text("address");
+  member.user = fields.text("user");
+  member.port = fields.integer("port", member.port);
+  member.host_key = fields.text("host_key");
+  member.leaving = fields.boolean("leaving", member.leaving);
+  SPARK_CHECK(std::move(fields).check());
+  return member;
+}
+
+Result<ManagedResource> decode_resource(const Value& value) {
+  FieldReader fields(value);
+  ManagedResource resource;
+  resource.last_applied = fields.require("last_applied").any("last_applied");
+  resource.artifacts = fields.list<ArtifactId>("artifacts", decode_id<ArtifactId>);
+  SPARK_CHECK(std::move(fields).check());
+  return resource;
+}
+
+Result<ManagedArtifact> decode_artifact(const Value& value) {
+  FieldReader fields(value);
+  ManagedArtifact artifact;
+  artifact.type = fields.require("type").text("type");
+  artifact.written_digest = fields.text("written_digest");
+  // Required: taking a lost original for "was absent" would delete somebody's file at release.
+  artifact.original = fields.require("original").object("original", artifact.original, decode_observation);
+  if (std::holds_alternative<Error>(artifact.original)) fields.reject("original", "an error is no original");
+  SPARK_CHECK(std::move(fields).check());
+  return artifact;
+}
+
+Result<void> check_format(const Value& value) {
+  const Value* version = value.find("format_version");
+  const std::int64_t* number = version == nullptr ? nullptr : version->integer();
+  if (number == nullptr || *number < 1) {
+    return failure(FieldReader::invalid("expected a positive integer").within("format_version").within("manifest"));
+  }
+  if (*number > kManifestFormatVersion) {
+    return failure(ErrorCode::kUnsupported,
+                   "the manifest has format " + std::to_string(*number) + ", this sparkplan knows up to " +
+                       std::to_string(kManifestFormatVersion),
+                   "use the sparkplan that wrote it, or a newer one");
+  }
+  return {};
+}
+
+Result<Manifest> decode_fields(const Value& value) {
+  FieldReader fields(value);
+  Manifest manifest;
+  manifest.node = fields.text("node");
+  manifest.roster = fields.object("roster", Roster{}, decode_roster);
+  manifest.resources = fields.map<ResourceId, ManagedResource>("resources", ResourceId::parse, decode_resource);
+  manifest.artifacts = fields.map<ArtifactId, ManagedArtifact>("artifacts", ArtifactId::parse, decode_artifact);
+  manifest.last_run = fields.text("last_run");
+  manifest.last_run_time = fields.text("last_run_time");
+  SPARK_CHECK(std::move(fields).check());
+  return manifest;
+}
+
+}  // namespace
+
+Value encode(const Manifest& manifest) {
+  Value::Map resources;
+  for (const auto& [id, resource] : manifest.resources) resources.push_back({id.str(), encode_resource(resource), {}});
+  Value::Map artifacts;
+  for (const auto& [id, artifact] : manifest.artifacts) artifacts.push_back({id.str(), encode_artifact(artifact), {}});
+  return Value::map({{"format_version", kManifestFormatVersion, {}},
+                     {"node", manifest.node, {}},
+                     {"roster", encode(manifest.roster), {}},
+                     {"resources", std::move(resources), {}},
+                     {"artifacts", std::move(artifacts), {}},
+                     {"last_run", manifest.last_run, {}},
+                     {"last_run_time", manifest.last_run_time, {}}});
+}
+
+Value encode(const Roster& roster) {
+  return Value::map({{"cluster", roster.cluster, {}},
+                     {"uuid", roster.uuid, {}},
+                     {"generation", roster.generation, {}},
+                     {"members", encode_list(roster.members, encode_member), {}}});
+}
+
+Result<Manifest> decode_manifest(const Value& value) {
+  if (!value.is_map()) return failure(FieldReader::wrong_kind("map", value).within("manifest"));
+  SPARK_CHECK(check_format(value));
+  auto manifest = decode_fields(value);
+  if (!manifest) return failure(std::move(manifest).error().within("manifest"));
+  return manifest;
+}
+
+Result<Roster> decode_roster(const Value& value) {
+  FieldReader fields(value);
+  Roster roster;
+  roster.cluster = fields.text("cluster");
+  roster.uuid = fields.text("uuid");
+  roster.generation = fields.integer("generation", roster.generation);
+  roster.members = fields.list<RosterEntry>("members", decode_member);
+  SPARK_CHECK(std::move(fields).check());
+  return roster;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Shows sparkplan at work on two machines: real ones of the project's lab, or, where the lab cannot
+# run, two directories that stand for machines. Installs and builds what is missing first.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+export SPARKPLAN_LAB=demo
+work=build/demo
+log=$work/log
+unexpected=0
+rm -rf "$work"
+mkdir -p "$work"
+
+# The first line says what is shown, so the lab's few packages come before it, in silence.
+tests/install-dependencies.sh lab >"$log" 2>&1
+if reason=$(tests/lab/lab.sh check 2>>"$log"); then mode=lab; else mode=embedded; fi
+if [ "$mode" = lab ]; then echo "mode: lab"; else echo "mode: embedded ($reason)"; fi
+
+quietly() { # WHAT COMMAND...
+  echo "# $1 ..."
+  shift
+  "$@" >>"$log" 2>&1 || {
+    tail -n 40 "$log"
+    echo "demo: failed: $*" >&2
+    exit 1
+  }
+}
+
+show() { # EXPECTED-EXIT COMMAND...: as a user would see it
+  local expected=$1 status
+  shift
+  printf '\n$ %s\n' "$*"
+  "$@"
+  status=$?
+  echo "exit $status"
+  [ "$status" -eq "$expected" ] || {
+    echo "demo: expected exit $expected" >&2
+    unexpected=1
+  }
+}
+
+finish() {
+  [ "$mode" = lab ] && tests/lab/lab.sh down >>"$log" 2>&1
+  [ "$unexpected" -eq 0 ] || exit 1
+}
+
+quietly "installing what is missing" tests/install-dependencies.sh build
+quietly "building" cmake --preset release
+quietly "building (a few minutes the first time)" cmake --build --preset release --target sparkplan
+
+if [ "$mode" = lab ]; then
+  trap finish EXIT
+  quietly "booting two machines" tests/lab/lab.sh up 2
+  home=$(tests/lab/lab.sh home)
+  sparkplan() { HOME=$home tests/lab/lab.sh controller -- build/bin/sparkplan "$@"; }
+  ssh() { tests/lab/lab.sh ssh "operator@${1#spark-0}" -- "${@:2}"; }
+  cat >"$work/cluster.yaml" <<'YAML'
+version: 1
+name: demo
+ssh: {user: operator}
+sysctl:
+  net.core.somaxconn: 8192
+  net.ipv4.tcp_rmem: 4096 131072 16777216
+profile_env:
+  HF_HOME: /mnt/models/hf
+hosts: {suffix: -fabric}
+nodes:
+  - {name: spark-01, address: 10.77.0.1}
+  - {name: spark-02, address: 10.77.0.2}
+YAML
+  break_something() { show 0 ssh spark-01 sudo sysctl -w net.core.somaxconn=128; }
+else
+  sparkplan() { build/bin/sparkplan "$@"; }
+  for node in spark-01 spark-02; do
+    mkdir -p "$work/$node/etc/sysctl.d"
+    printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$node" >"$work/$node/etc/hosts"
+    echo "$node" >"$work/$node/etc/hostname"
+  done
+  cat >"$work/cluster.yaml" <<YAML
+version: 1
+name: demo
+sysctl:
+  net.core.somaxconn: 8192
+profile_env:
+  HF_HOME: /mnt/models/hf
+nodes:
+  - {name: spark-01, transport: local, root: $PWD/$work/spark-01}
+  - {name: spark-02, transport: local, root: $PWD/$work/spark-02}
+YAML
+  break_something() { show 0 sed -i s/8192/128/ "$work/spark-01/etc/sysctl.d/90-sparkplan.conf"; }
+fi
+
+export SPARKPLAN_CLUSTER=$work/cluster.yaml
+printf '\n$ cat cluster.yaml\n'
+cat "$SPARKPLAN_CLUSTER"
+show 0 sparkplan validate
+show 0 sparkplan plan
+show 0 sparkplan apply --yes
+show 0 sparkplan plan --detailed-exitcode
+echo
+echo "# Somebody changes something by hand ..."
+break_something
+show 2 sparkplan drift
+show 0 sparkplan apply --yes
+show 0 sparkplan drift
+[ "$mode" = lab ] || finish

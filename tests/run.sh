@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, runs every test and check. The last line is
+# "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
+#
+#   tests/run.sh              everything
+#   tests/run.sh unit         one or more of: unit sanitizers lint integration demo
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration demo)
+results=build/test-results
+passed=0 failed=0 skipped=0
+export SPARKPLAN_LAB=tests
+
+say() { printf '\n== %s\n' "$*"; }
+pass() { passed=$((passed + 1)); }
+fail() {
+  failed=$((failed + 1))
+  printf 'FAILED: %s\n' "$*"
+}
+skip() { # COUNT REASON
+  skipped=$((skipped + $1))
+  printf 'SKIPPED: %s (%s)\n' "$1" "$2"
+}
+finish() {
+  printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  [ "$failed" -eq 0 ]
+  exit
+}
+
+# Adds up what a JUnit file says: attributes tests, failures, errors, skipped or disabled.
+count_junit() {
+  local file=$1 name
+  declare -A sum=()
+  [ -s "$file" ] || {
+    fail "$file was not written: the tests did not run to their end"
+    return
+  }
+  for name in tests failures errors skipped; do
+    sum[$name]=$(grep -o '<testsuite [^>]*' "$file" | grep -o " $name=\"[0-9]*\"" | tr -dc '0-9\n' |
+      awk '{total += $1} END {print total + 0}')
+  done
+  failed=$((failed + sum[failures] + sum[errors]))
+  skipped=$((skipped + sum[skipped]))
+  passed=$((passed + sum[tests] - sum[failures] - sum[errors] - sum[skipped]))
+}
+
+build() { # PRESET
+  cmake --preset "$1" >"$results/configure-$1.log" 2>&1 && cmake --build --preset "$1" >"$results/build-$1.log" 2>&1 && return
+  tail -n 40 "$results/configure-$1.log" "$results/build-$1.log"
+  fail "build with preset $1"
+  finish
+}
+
+run_unit_tests() { # PRESET
+  local directory=build
+  [ "$1" = release ] || directory=build/$1
+  rm -f "$results/unit-$1.xml"
+  ctest --test-dir "$directory" -j2 --output-on-failure --output-junit "$PWD/$results/unit-$1.xml" --no-tests=error |
+    grep -vE '^ *(Start|[0-9]+/[0-9]+ Test .* Passed)'
+  count_junit "$results/unit-$1.xml"
+}
+
+run_lint() {
+  say "clang-format"
+  if git ls-files '*.cc' '*.h' | xargs clang-format --dry-run -Werror; then pass; else fail clang-format; fi
+  say "shellcheck"
+  if git ls-files '*.sh' .ci/run | xargs shellcheck; then pass; else fail shellcheck; fi
+  say "clang-tidy"
+  # One file per process; what has passed with the same tool, flags and sources is not done again.
+  if tests/clang-tidy.sh build; then pass; else fail clang-tidy; fi
+}
+
+run_integration() {
+  local reason
+  if ! reason=$(tests/lab/lab.sh check); then
+    skip "$(build/tests/integration_test --list-test-names-only | grep -c .)" "$reason"
+    return
+  fi
+  rm -f "$results/integration.xml"
+  trap 'tests/lab/lab.sh down' EXIT
+  build/tests/integration_test --reporter junit --out "$results/integration.xml"
+  tests/lab/lab.sh down
+  trap - EXIT
+  grep -B1 -A12 '<\(failure\|error\) ' "$results/integration.xml" | head -n 200
+  count_junit "$results/integration.xml"
+}
+
+run_demo() {
+  local log=$results/demo.log
+  if bash examples/demo.sh >"$log" 2>&1; then pass; else
+    tail -n 60 "$log"
+    fail "examples/demo.sh"
+  fi
+}
+
+wanted() {
+  local part
+  for part in "${parts[@]}"; do [ "$part" = "$1" ] && return 0; done
+  return 1
+}
+
+mkdir -p "$results"
+say "dependencies"
+groups=(build lab)
+wanted lint && groups+=(lint)
+tests/install-dependencies.sh "${groups[@]}" || {
+  fail "dependencies are missing"
+  finish
+}
+say "build"
+build release
+if wanted unit; then
+  say "unit tests"
+  run_unit_tests release
+fi
+if wanted sanitizers; then
+  say "unit tests with AddressSanitizer and UndefinedBehaviorSanitizer"
+  build asan
+  run_unit_tests asan
+fi
+if wanted lint; then run_lint; fi
+if wanted integration; then
+  say "integration tests in the lab"
+  run_integration
+fi
+if wanted demo; then
+  say "the demo of README"
+  run_demo
+fi
+finish

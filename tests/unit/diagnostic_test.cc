@@ -1,0 +1,132 @@
+#include "engine/core/diagnostic.h"
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+Diagnostic finding(SourceRange where) {
+  return Diagnostic{Severity::kError, "yaml.unknown-key", "unknown key \"mtuu\"", "", "cluster.yaml", where, {}, ""};
+}
+
+TEST_CASE("A finding is rendered with its place, its line and a caret range") {
+  CHECK(render(finding({2, 3, 7}), "fabric:\n  mtuu: 9000\n") ==
+        "cluster.yaml:2:3: error: unknown key \"mtuu\"\n"
+        "    2 |   mtuu: 9000\n"
+        "      |   ^~~~\n");
+}
+
+TEST_CASE("A finding without a position or a file says what it knows") {
+  CHECK(render(finding({}), "a: 1\n") == "cluster.yaml: error: unknown key \"mtuu\"\n");
+  Diagnostic bare = finding({});
+  bare.file.clear();
+  bare.node = "spark-01";
+  bare.severity = Severity::kWarning;
+  CHECK(render(bare, "") == "warning: spark-01: unknown key \"mtuu\"\n");
+}
+
+TEST_CASE("Without the source only the place is rendered") {
+  CHECK(render(finding({2, 3, 7}), "") == "cluster.yaml:2:3: error: unknown key \"mtuu\"\n");
+}
+
+TEST_CASE("The hint and the notes follow") {
+  Diagnostic diagnostic = finding({2, 1, 5});
+  diagnostic.hint = "did you mean \"mtu\"?";
+  diagnostic.notes.push_back({"first defined here", {1, 1, 2}});
+  CHECK(render(diagnostic, "a: 1\nmtuu: 2\n") ==
+        "cluster.yaml:2:1: error: unknown key \"mtuu\"\n"
+        "    2 | mtuu: 2\n"
+        "      | ^~~~\n"
+        "  hint: did you mean \"mtu\"?\n"
+        "cluster.yaml:1:1: note: first defined here\n"
+        "    1 | a: 1\n"
+        "      | ^\n");
+}
+
+TEST_CASE("A caret stands right after a tab") {
+  CHECK(render(finding({1, 2, 3}), "\tx") ==
+        "cluster.yaml:1:2: error: unknown key \"mtuu\"\n"
+        "    1 |         x\n"
+        "      |         ^\n");
+  CHECK(render(finding({1, 4, 5}), "ab\tx") ==
+        "cluster.yaml:1:4: error: unknown key \"mtuu\"\n"
+        "    1 | ab      x\n"
+        "      |         ^\n");
+}
+
+TEST_CASE("Columns count characters, not bytes, and wide ones take two cells") {
+  CHECK(render(finding({1, 4, 6}), "äö: xy") ==
+        "cluster.yaml:1:4: error: unknown key \"mtuu\"\n"
+        "    1 | äö: xy\n"
+        "      |    ^~\n");
+  CHECK(render(finding({1, 3, 4}), "名前x") ==
+        "cluster.yaml:1:3: error: unknown key \"mtuu\"\n"
+        "    1 | 名前x\n"
+        "      |     ^\n");
+}
+
+TEST_CASE("A caret stands right after a stand-in for a treacherous character") {
+  CHECK(render(finding({1, 2, 3}), "\u202ex") ==
+        "cluster.yaml:1:2: error: unknown key \"mtuu\"\n"
+        "    1 | <U+202E>x\n"
+        "      |         ^\n");
+}
+
+TEST_CASE("A position at or behind the end of the line gets a caret behind it") {
+  CHECK(render(finding({1, 4, 4}), "abc\n") ==
+        "cluster.yaml:1:4: error: unknown key \"mtuu\"\n"
+        "    1 | abc\n"
+        "      |    ^\n");
+  CHECK(render(finding({1, 99, 120}), "abc\n") ==
+        "cluster.yaml:1:99: error: unknown key \"mtuu\"\n"
+        "    1 | abc\n"
+        "      |    ^\n");
+}
+
+TEST_CASE("A line that the source does not have is rendered empty") {
+  CHECK(render(finding({9, 1, 2}), "abc\n") ==
+        "cluster.yaml:9:1: error: unknown key \"mtuu\"\n"
+        "    9 | \n"
+        "      | ^\n");
+}
+
+TEST_CASE("A carriage return before the newline is not shown") {
+  CHECK(render(finding({1, 1, 2}), "abc\r\nd\r\n").find("\u240d") == std::string::npos);
+}
+
+TEST_CASE("A very long line is cut around the caret") {
+  const std::string text = render(finding({1, 5001, 5003}), std::string(5000, 'a') + "xy" + std::string(5000, 'b'));
+  CHECK(text.size() < 700);
+  CHECK(text.find("...aaa") != std::string::npos);
+  CHECK(text.find("xybbb") != std::string::npos);
+  const auto line = text.find(" | ...") + 3;
+  const auto marks = text.find(" | ", line) + 3;
+  CHECK(text.find("xy", line) - line == text.find("^~", marks) - marks);
+}
+
+TEST_CASE("Neither message, hint, file, node nor source can steer the terminal") {
+  Diagnostic diagnostic = finding({1, 1, 2});
+  diagnostic.message = "m\x1b";
+  diagnostic.hint = "h\x1b";
+  diagnostic.file = "f\x1b";
+  diagnostic.node = "n\x1b";
+  diagnostic.notes.push_back({"o\x1b", {1, 1, 2}});
+  CHECK(render(diagnostic, "s\x1b").find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("Only errors are errors") {
+  Diagnostic warning = finding({});
+  warning.severity = Severity::kWarning;
+  CHECK_FALSE(has_errors({}));
+  CHECK_FALSE(has_errors({warning}));
+  CHECK(has_errors({warning, finding({})}));
+}
+
+TEST_CASE("Severities have the names that reports use") {
+  CHECK(to_string(Severity::kError) == "error");
+  CHECK(to_string(Severity::kWarning) == "warning");
+  CHECK(to_string(Severity::kNote) == "note");
+}
+
+}  // namespace
+}  // namespace sparkplan

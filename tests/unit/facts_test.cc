@@ -1,0 +1,104 @@
+#include "engine/model/facts.h"
+
+#include "tests/support/catch.h"
+#include "tests/unit/codec_checks.h"
+
+namespace sparkplan {
+namespace {
+
+Facts some_facts() {
+  Facts facts;
+  facts.hostname = "spark-01";
+  facts.machine_id = "0123456789abcdef0123456789abcdef";
+  facts.boot_id = "b";
+  facts.architecture = "aarch64";
+  facts.kernel = "6.11.0-1016-nvidia";
+  facts.os_id = "ubuntu";
+  facts.os_name = "Ubuntu 24.04.2 LTS";
+  facts.os_version = "24.04";
+  facts.product = "NVIDIA DGX Spark";
+  facts.live = false;
+  facts.memory_total_bytes = 137438953472;
+  facts.uptime_seconds = 77;
+  facts.ssh_server_address = "10.0.0.11";
+  facts.links = {{"enp1s0f1np1", "52:54:00:aa:00:01", 9000, true, false, {"10.0.0.11/24", "fe80::1/64"}},
+                 {"lo", "", 65536, true, true, {}}};
+  facts.rdma_devices = {{"rocep1s0f1", "0c42:a103:0000:0001", 1}};
+  return facts;
+}
+
+TEST_CASE("Facts come back from the wire with every field") {
+  const auto back = decode_facts(over_the_wire(encode(some_facts())));
+  REQUIRE(back);
+  CHECK(canonical(*back) == canonical(some_facts()));
+  CHECK(back->links.at(0).addresses == std::vector<std::string>{"10.0.0.11/24", "fe80::1/64"});
+  CHECK(back->memory_total_bytes == 137438953472);
+  CHECK_FALSE(back->live);
+  CHECK(back->rdma_devices.at(0).ports == 1);
+}
+
+TEST_CASE("Facts of a newer agent are read, what is new in them is ignored") {
+  Value value = encode(some_facts());
+  value.set("gpu_count", 1);
+  item(value, "links", 0).set("speed", Value::list());
+  const auto back = decode_facts(value);
+  REQUIRE(back);
+  CHECK(canonical(*back) == canonical(some_facts()));
+}
+
+TEST_CASE("Facts that an agent does not send keep their defaults") {
+  const auto back = decode_facts(Value::map({{"hostname", "a", {}}}));
+  REQUIRE(back);
+  CHECK(back->hostname == "a");
+  CHECK(back->live);
+  CHECK(back->links.empty());
+}
+
+TEST_CASE("A fact of a wrong kind is refused by name") {
+  Value value = encode(some_facts());
+  SECTION("a text") { check_refused(decode_facts(value.set("kernel", 6)), "kernel: expected text, found integer"); }
+  SECTION("a flag") { check_refused(decode_facts(value.set("live", "yes")), "live: expected true/false, found text"); }
+  SECTION("a number") {
+    check_refused(decode_facts(value.set("uptime_seconds", 1.5)), "uptime_seconds: expected integer, found number");
+  }
+  SECTION("a list") {
+    check_refused(decode_facts(value.set("links", Value::map())), "links: expected list, found map");
+  }
+  SECTION("an unknown") {
+    check_refused(decode_facts(value.set("kernel", Value::Unknown{})), "kernel: expected text, found unknown");
+  }
+  SECTION("a null") { check_refused(decode_facts(value.set("kernel", Value())), "kernel: expected text, found null"); }
+  SECTION("deep inside") {
+    item(value, "links", 1).set("mtu", "9000");
+    check_refused(decode_facts(value), "links: 1: mtu: expected integer, found text");
+  }
+  SECTION("out of range") {
+    item(value, "links", 0).set("mtu", std::int64_t{1} << 40);
+    check_refused(decode_facts(value), "links: 0: mtu: out of range: 1099511627776");
+  }
+  SECTION("missing") {
+    item(value, "links", 0).erase("name");
+    check_refused(decode_facts(value), "links: 0: name: missing");
+  }
+}
+
+TEST_CASE("Facts that are no map are refused") {
+  for (const Value& value : {Value(), Value(1), Value("x"), Value::list()}) CHECK_FALSE(decode_facts(value));
+  check_refused(decode_facts(Value::list()), "expected map, found list");
+}
+
+TEST_CASE("Whatever is wrong with facts, decoding gives an answer") {
+  std::mt19937 engine(6);
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    Value facts = encode(some_facts());
+    corrupt(facts, engine);
+    const auto read = decode_facts(facts);
+    refused += read ? 0 : 1;
+    if (read) REQUIRE(canonical(*decode_facts(encode(*read))) == canonical(*read));
+  }
+  CHECK(refused > 500);
+}
+
+}  // namespace
+}  // namespace sparkplan

@@ -1,0 +1,78 @@
+#include "engine/core/result.h"
+
+#include <cerrno>
+#include <set>
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+Result<int> doubled(Result<int> number) {
+  SPARK_TRY(const int value, std::move(number));
+  return value * 2;
+}
+
+Result<int> checked(const Result<int>& number) {
+  SPARK_CHECK(number);
+  return 7;
+}
+
+TEST_CASE("Every error code comes back from its name, and no two share one") {
+  std::set<std::string_view> names;
+  for (int i = 0; i <= static_cast<int>(ErrorCode::kBug); ++i) {
+    const auto code = static_cast<ErrorCode>(i);
+    CHECK(error_code_from(to_string(code)) == code);
+    names.insert(to_string(code));
+  }
+  CHECK(names.size() == static_cast<std::size_t>(ErrorCode::kBug) + 1);
+}
+
+TEST_CASE("Names on the wire are those that were promised") {
+  CHECK(to_string(ErrorCode::kInvalidInput) == "invalid_input");
+  CHECK(to_string(ErrorCode::kStalePlan) == "stale_plan");
+  CHECK_FALSE(error_code_from("kBusy"));
+  CHECK_FALSE(error_code_from(""));
+}
+
+TEST_CASE("Context grows outwards and the hint stays out of the description") {
+  Error error = system_error("write /proc/sys/vm/swappiness", EINVAL);
+  error.hint = "try another value";
+  error = std::move(error).within("sysctl vm.swappiness");
+  error = std::move(error).within("node spark-03");
+  CHECK(error.context == std::vector<std::string>{"node spark-03", "sysctl vm.swappiness"});
+  CHECK(error.describe() == "node spark-03: sysctl vm.swappiness: write /proc/sys/vm/swappiness: Invalid argument");
+}
+
+TEST_CASE("An error without context and errno is its message") {
+  CHECK(Error{ErrorCode::kRefused, "no", {}, std::nullopt, {}}.describe() == "no");
+}
+
+TEST_CASE("A failed system call says how to react") {
+  CHECK(system_error("x", ENOENT).code == ErrorCode::kNotFound);
+  CHECK(system_error("x", EACCES).code == ErrorCode::kPermissionDenied);
+  CHECK(system_error("x", EPERM).code == ErrorCode::kPermissionDenied);
+  CHECK(system_error("x", ETIMEDOUT).code == ErrorCode::kUnreachable);
+  CHECK(system_error("x", EAGAIN).code == ErrorCode::kBusy);
+  CHECK(system_error("x", EOPNOTSUPP).code == ErrorCode::kUnsupported);
+  CHECK(system_error("x", EINVAL).code == ErrorCode::kFailed);
+  CHECK(system_error("x", ENOSPC).code == ErrorCode::kFailed);
+  CHECK(system_error("x", ENOSPC).sys_errno == ENOSPC);
+}
+
+TEST_CASE("SPARK_TRY binds the value or hands the error on") {
+  CHECK(doubled(21) == 42);
+  const auto failed = doubled(failure(ErrorCode::kBusy, "locked", "wait"));
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error() == Error{ErrorCode::kBusy, "locked", {}, std::nullopt, "wait"});
+}
+
+TEST_CASE("SPARK_CHECK hands the error on and goes on otherwise") {
+  CHECK(checked(1) == 7);
+  const auto failed = checked(failure(ErrorCode::kBusy, "locked"));
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == ErrorCode::kBusy);
+}
+
+}  // namespace
+}  // namespace sparkplan

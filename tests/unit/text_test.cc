@@ -1,0 +1,191 @@
+#include "engine/core/text.h"
+
+#include <algorithm>
+
+#include "engine/core/utf8.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+using Views = std::vector<std::string_view>;
+using Names = std::vector<std::string>;
+
+TEST_CASE("split() gives one piece more than there are separators") {
+  CHECK(split("a,,b", ',') == Views{"a", "", "b"});
+  CHECK(split("", ',') == Views{""});
+  CHECK(split(",", ',') == Views{"", ""});
+}
+
+TEST_CASE("A final newline starts no further line, an empty line counts") {
+  CHECK(split_lines("a\nb\n") == Views{"a", "b"});
+  CHECK(split_lines("a\nb") == Views{"a", "b"});
+  CHECK(split_lines("a\n\n") == Views{"a", ""});
+  CHECK(split_lines("\n") == Views{""});
+  CHECK(split_lines("").empty());
+}
+
+TEST_CASE("trim() takes blanks from the ends only") {
+  CHECK(trim(" \t a b\r\n") == "a b");
+  CHECK(trim(" \n").empty());
+  CHECK(trim("").empty());
+}
+
+TEST_CASE("join() puts separators between, not around") {
+  CHECK(join(Names{"a", "b", "c"}, ", ") == "a, b, c");
+  CHECK(join(Names{"a"}, ", ") == "a");
+  CHECK(join(Names{}, ", ").empty());
+}
+
+TEST_CASE("Well-formed UTF-8 is accepted up to the edges of each length") {
+  for (const auto* text : {"", "a", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
+                           "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+    INFO(printable(text));
+    CHECK(is_valid_utf8(text));
+  }
+  CHECK(is_valid_utf8(std::string_view("\0", 1)));
+}
+
+TEST_CASE("Overlong forms, surrogates, stray and missing bytes are no UTF-8") {
+  for (const auto* text :
+       {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x41", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf",
+        "\xe2\x82", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xfe", "\xff", "a\xe2\x82z"}) {
+    INFO(printable(text));
+    CHECK_FALSE(is_valid_utf8(text));
+  }
+}
+
+TEST_CASE("Every code point is written and read back") {
+  for (char32_t c = 0; c <= 0x10FFFF; c += c < 0x3000 ? 1 : 97) {
+    if (c >= 0xD800 && c <= 0xDFFF) continue;
+    std::string text;
+    append_utf8(text, c);
+    const CodePoint point = code_point_at(text, 0);
+    if (!point.valid || point.value != c || point.length != text.size()) FAIL("U+" << std::hex << unsigned{c});
+  }
+}
+
+TEST_CASE("printable() leaves ordinary text of any script alone") {
+  CHECK(printable("spark-01: größe, 名前, 😀") == "spark-01: größe, 名前, 😀");
+}
+
+TEST_CASE("printable() shows control characters as their pictures") {
+  CHECK(printable("\x1b[31m") == "\u241b[31m");
+  CHECK(printable(std::string_view("\0\x7f\r", 3)) == "\u2400\u2421\u240d");
+  CHECK(printable("\u0085\u009b") == "<U+0085><U+009B>");
+}
+
+TEST_CASE("printable() keeps newlines and tabs only when asked to") {
+  CHECK(printable("a\tb\n") == "a\u2409b\u240a");
+  CHECK(printable("a\tb\n", true) == "a\tb\n");
+  CHECK(printable("a\r\x1b", true) == "a\u240d\u241b");
+}
+
+TEST_CASE("printable() shows what turns or hides text") {
+  CHECK(printable("\u202eabc\u2066\u2069") == "<U+202E>abc<U+2066><U+2069>");
+  CHECK(printable("\u200e\u200f\u061c") == "<U+200E><U+200F><U+061C>");
+  CHECK(printable("\ufeff\u2028\u2029") == "<U+FEFF><U+2028><U+2029>");
+}
+
+TEST_CASE("printable() replaces each broken sequence once") {
+  CHECK(printable("a\xff\xfez") == "a\uFFFD\uFFFDz");
+  CHECK(printable("a\xe2\x82z") == "a\uFFFDz");
+  CHECK(printable("\xc2") == "\uFFFD");
+  CHECK(printable("\xc2\x1b") == "\uFFFD\u241b");
+}
+
+TEST_CASE("Whatever goes in, printable() gives UTF-8 without control characters") {
+  std::string all;
+  for (int first = 0; first < 256; ++first) {
+    for (int second = 0; second < 256; ++second) {
+      all += static_cast<char>(first);
+      all += static_cast<char>(second);
+    }
+  }
+  const std::string shown = printable(all);
+  CHECK(is_valid_utf8(shown));
+  CHECK(std::none_of(shown.begin(), shown.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; }));
+}
+
+TEST_CASE("nearest() finds the slip of the fingers") {
+  const Names keys{"sysctl", "limits", "fabric", "nodes"};
+  CHECK(nearest("sysctrl", keys) == "sysctl");
+  CHECK(nearest("limit", keys) == "limits");
+  CHECK(nearest("ndoes", keys) == "nodes");
+  CHECK(nearest("fabirc", keys) == "fabric");
+}
+
+TEST_CASE("nearest() suggests nothing that is too far away") {
+  const Names keys{"sysctl", "limits"};
+  CHECK_FALSE(nearest("storage", keys));
+  CHECK_FALSE(nearest("", keys));
+  CHECK_FALSE(nearest("sysctl", Names{}));
+}
+
+TEST_CASE("Two swapped letters are one slip, two changed ones are two") {
+  CHECK(nearest("mut", Names{"mtu"}) == "mtu");
+  CHECK_FALSE(nearest("mxx", Names{"mtu"}));
+}
+
+TEST_CASE("nearest() takes the first of equally near candidates") {
+  CHECK(nearest("port", Names{"sort", "fort"}) == "sort");
+  CHECK(nearest("port", Names{"sort", "port"}) == "port");
+}
+
+TEST_CASE("Names that differ in one number are folded with their width") {
+  CHECK(fold_names(Names{"spark-01", "spark-02", "spark-03", "spark-04"}) == "spark-[01-04]");
+  CHECK(fold_names(Names{"n1", "n2", "n3", "n5"}) == "n[1-3,5]");
+  CHECK(fold_names(Names{"n8", "n9", "n10", "n11"}) == "n[8-11]");
+  CHECK(fold_names(Names{"n08", "n09", "n10"}) == "n[08-10]");
+}
+
+TEST_CASE("Folding sorts numbers by value and drops repetitions") {
+  CHECK(fold_names(Names{"n3", "n1", "n2", "n1"}) == "n[1-3]");
+}
+
+TEST_CASE("Numbers of different padding make no range") {
+  CHECK(fold_names(Names{"n1", "n02"}) == "n[1,02]");
+  CHECK(fold_names(Names{"n099", "n100"}) == "n[099-100]");
+  CHECK(fold_names(Names{"n09", "n010"}) == "n[09,010]");
+  CHECK(fold_names(Names{"n98", "n99", "n100"}) == "n[98-100]");
+}
+
+TEST_CASE("Names of different shape are joined in order of first appearance") {
+  CHECK(fold_names(Names{"login", "spark-02", "bastion", "spark-01"}) == "login, spark-[01-02], bastion");
+  CHECK(fold_names(Names{"a1", "b1"}) == "a1, b1");
+  CHECK(fold_names(Names{"spark-01"}) == "spark-01");
+  CHECK(fold_names(Names{}).empty());
+}
+
+TEST_CASE("Of several numbers in a name the one that varies is folded") {
+  CHECK(fold_names(Names{"rack1-n01", "rack1-n02", "rack1-n03"}) == "rack1-n[01-03]");
+  CHECK(fold_names(Names{"r1.lab7", "r2.lab7"}) == "r[1-2].lab7");
+  CHECK(fold_names(Names{"r1n1", "r1n2", "r2n1", "r2n2"}) == "r1n[1-2], r2n[1-2]");
+}
+
+TEST_CASE("Numbers too long to count are left alone") {
+  CHECK(fold_names(Names{"n99999999999999999998", "n99999999999999999999"}) ==
+        "n99999999999999999998, n99999999999999999999");
+}
+
+TEST_CASE("A glob covers the whole text") {
+  CHECK(glob_match("net.*", "net.core.rmem_max"));
+  CHECK(glob_match("*", ""));
+  CHECK(glob_match("", ""));
+  CHECK(glob_match("a?c", "abc"));
+  CHECK(glob_match("*a*b", "xaxbab"));
+  CHECK(glob_match("spark-*", "spark-/01"));
+  CHECK_FALSE(glob_match("net.*", "vnet.x"));
+  CHECK_FALSE(glob_match("a?c", "ac"));
+  CHECK_FALSE(glob_match("a", "ab"));
+  CHECK_FALSE(glob_match("", "a"));
+  CHECK_FALSE(glob_match("?", ""));
+}
+
+TEST_CASE("Many stars do not take for ever") {
+  const std::string text(5000, 'a');
+  CHECK_FALSE(glob_match("*a*a*a*a*a*a*a*a*a*a*b", text));
+}
+
+}  // namespace
+}  // namespace sparkplan
