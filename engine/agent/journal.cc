@@ -25,9 +25,11 @@ bool is_plain_word(const std::string& run) {
 }
 
 /// Run ids begin with their time, so the names are in the order of the runs.
-Result<void> remove_oldest(LocalNode& node) {
-  SPARK_TRY(const auto names, node.list_directory(journal_directory()));
-  for (std::size_t i = 0; i + Journal::kKeptRuns < names.size(); ++i) {
+/// A controller whose clock is behind must not lose the journal it is writing.
+Result<void> remove_oldest(LocalNode& node, const std::string& current) {
+  SPARK_TRY(auto names, node.list_directory(journal_directory()));
+  std::erase(names, current);
+  for (std::size_t i = 0; i + Journal::kKeptRuns <= names.size(); ++i) {
     SPARK_CHECK(node.remove_file(journal_directory() / names[i]));
   }
   return {};
@@ -54,10 +56,11 @@ Result<Journal> Journal::open(const std::string& run, LocalNode& node) {
   if (!is_plain_word(run)) return failure(ErrorCode::kInvalidInput, "the run id is no plain word");
   SPARK_CHECK(prepare_state_directory(node));
   SPARK_CHECK(node.make_directories(journal_directory(), 0700));
-  SPARK_TRY(const int file, node.open_descriptor(journal_directory() / (run + ".jsonl"),
-                                                 O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600));
+  const auto name = run + ".jsonl";
+  SPARK_TRY(const int file,
+            node.open_descriptor(journal_directory() / name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600));
   Journal journal(file);
-  SPARK_CHECK(remove_oldest(node));
+  SPARK_CHECK(remove_oldest(node, name));
   return journal;
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 std::filesystem::path manifest_path() { return std::filesystem::path(kStateDirectory) / "manifest.json"; }
 
-constexpr std::size_t kMaxManifestBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxManifestBytes = std::size_t{8} << 20;
 
 }  // namespace
 
@@ -25,7 +25,12 @@ Result<std::optional<Manifest>> read_manifest(const NodeReader& node) {
 }
 
 Result<void> write_manifest(const Manifest& manifest, LocalNode& node) {
-  return node.write_file(manifest_path(), FileContent{encode_json(encode(manifest), 1) + "\n", 0600, 0, 0});
+  const auto text = encode_json(encode(manifest), 1) + "\n";
+  // It travels with the facts, in one frame.
+  if (text.size() > kMaxManifestBytes) {
+    return failure(ErrorCode::kUnsupported, "the originals of what sparkplan manages are too large to keep");
+  }
+  return node.write_file(manifest_path(), FileContent{text, 0600, 0, 0});
 }
 
 Result<void> prepare_state_directory(LocalNode& node) { return node.make_directories(kStateDirectory, 0700); }

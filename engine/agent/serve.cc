@@ -101,10 +101,12 @@ Result<void> write_fully(int output, std::string_view bytes) {
   return {};
 }
 
-Result<void> greet(int output) {
+Result<void> greet(const Registry& registry, int output) {
   utsname machine{};
   ::uname(&machine);
-  SPARK_TRY(const auto frame, encode_frame(encode(Hello{kProtocolMajor, kProtocolMinor, own_build(), machine.machine})));
+  Hello hello{kProtocolMajor, kProtocolMinor, own_build(), machine.machine, {}};
+  for (const auto& type : registry.types()) hello.types.push_back(type->info().name);
+  SPARK_TRY(const auto frame, encode_frame(encode(hello)));
   return write_fully(output, std::string(kPreamble) + frame);
 }
 
@@ -112,14 +114,20 @@ Result<void> greet(int output) {
 
 Result<void> serve(const Registry& registry, const std::filesystem::path& root, int input, int output) {
   SPARK_TRY(auto node, LocalNode::open(root));
-  SPARK_CHECK(greet(output));
+  SPARK_CHECK(greet(registry, output));
   RequestStream requests(input);
-  AgentSession session(registry, std::move(node), [&] { return requests.stop_asked(); });
+  std::int64_t current = 0;
+  const auto tell = [&](std::string_view doing) {
+    // A controller that is gone shows at the reply.
+    if (const auto frame = encode_frame(encode_progress(current, doing))) (void)write_fully(output, *frame);
+  };
+  AgentSession session(registry, std::move(node), [&] { return requests.stop_asked(); }, tell);
   while (true) {
     SPARK_TRY(const auto request, requests.next(session.holds_lock() ? kLockedPatience : kPatience));
     if (!request) return {};
     if (std::holds_alternative<StopNotice>(request->request)) continue;  // It came after the apply it was meant for.
     requests.forget_stop();
+    current = request->id;
     NumberedReply reply{request->id, session.answer(request->request)};
     auto frame = encode_frame(encode(reply));
     if (!frame) frame = encode_frame(encode(NumberedReply{request->id, tl::unexpected<Error>(frame.error())}));

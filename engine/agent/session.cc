@@ -9,18 +9,12 @@
 #include "engine/agent/journal.h"
 #include "engine/agent/manifest_store.h"
 #include "engine/agent/step_executor.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan {
 namespace {
 
 tl::unexpected<Error> needs_lock() { return failure(ErrorCode::kBug, "the node was not locked before it was changed"); }
-
-/// Originals of artifacts that no resource lives in any more are of no further use.
-void drop_unused_artifacts(Manifest& manifest) {
-  std::set<ArtifactId> used;
-  for (const auto& [id, resource] : manifest.resources) used.insert(resource.artifacts.begin(), resource.artifacts.end());
-  std::erase_if(manifest.artifacts, [&](const auto& entry) { return used.count(entry.first) == 0; });
-}
 
 void write_audit_line(const std::string& line) {
   ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
@@ -30,8 +24,26 @@ void write_audit_line(const std::string& line) {
 
 }  // namespace
 
-AgentSession::AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked)
-    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)) {}
+AgentSession::AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
+                           std::function<void(std::string_view)> tell)
+    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)), tell_(std::move(tell)) {}
+
+/// An artifact that no resource lives in any more is forgotten when its original is back, or when
+/// somebody else has made something of it. While it still is what we wrote, a run that broke off
+/// before its end has left it, and the next plan takes it away.
+void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
+  std::set<ArtifactId> used;
+  for (const auto& [id, resource] : manifest.resources) used.insert(resource.artifacts.begin(), resource.artifacts.end());
+  std::erase_if(manifest.artifacts, [&](const auto& entry) {
+    const auto& [id, artifact] = entry;
+    const auto* type = registry_.find(artifact.type);
+    if (used.count(id) > 0 || type == nullptr) return false;
+    const auto now = read_artifact(id, *type, node_);
+    if (std::holds_alternative<Error>(now)) return false;
+    if (same_state(now, artifact.original)) return true;
+    return !artifact.written_digest.empty() && digest(now) != artifact.written_digest;
+  });
+}
 
 Result<Value> AgentSession::answer(const Request& request) {
   if (const auto* facts = std::get_if<FactsRequest>(&request)) return answer_facts(*facts);
@@ -50,12 +62,15 @@ Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
   if (!lock_) {
     SPARK_TRY(reply.lock_holder, lock_holder(node_));
   }
-  for (const auto& name : request.exports) {
+  for (const auto& [name, section] : request.exports) {
     const auto* type = registry_.find(name);
     if (type == nullptr) continue;
-    auto exported = type->exports(node_);
-    if (!exported) return failure(std::move(exported).error().within(name));
-    if (!exported->is_null()) reply.exports.emplace(name, std::move(*exported));
+    auto exported = type->exports(section, node_);
+    if (!exported) {
+      reply.export_errors.emplace(name, std::move(exported).error());
+    } else if (!exported->is_null()) {
+      reply.exports.emplace(name, std::move(*exported));
+    }
   }
   return encode(reply);
 }
@@ -89,6 +104,9 @@ Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, 
   SPARK_TRY(auto stored, read_manifest(node_));
   Manifest manifest = stored ? std::move(*stored) : Manifest{};
   if (!stored) manifest.roster = roster;
+  if (!manifest.roster.uuid.empty() && manifest.roster.uuid != roster.uuid) {
+    return failure(ErrorCode::kRefused, "the node belongs to another cluster, " + manifest.roster.cluster);
+  }
   manifest.node = node_name;
   return manifest;
 }
@@ -99,8 +117,8 @@ Result<Value> AgentSession::answer_apply(const ApplyRequest& request) {
   SPARK_TRY(auto journal, Journal::open(request.run, node_));
   manifest.last_run = request.run;
   manifest.last_run_time = utc_now();
-  StepExecutor executor(registry_, node_, journal, stop_asked_);
-  SPARK_TRY(const auto reply, executor.carry_out(request.steps, manifest));
+  StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
+  SPARK_TRY(const auto reply, executor.carry_out(request.steps, request.after_steps, manifest));
   return encode(reply);
 }
 

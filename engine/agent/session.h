@@ -15,8 +15,9 @@ namespace sparkplan {
 /// Answers one controller's requests. Knows nothing of streams or frames.
 class AgentSession {
  public:
-  /// `stop_asked` is called between the steps of an apply.
-  AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked);
+  /// `stop_asked` is called between the steps of an apply, `tell` before each of them.
+  AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
+               std::function<void(std::string_view)> tell);
 
   Result<Value> answer(const Request& request);
   bool holds_lock() const { return lock_.has_value(); }
@@ -27,11 +28,13 @@ class AgentSession {
   Result<Value> answer_lock(const LockRequest& request);
   Result<Value> answer_apply(const ApplyRequest& request);
   Result<Value> answer_commit(const CommitRequest& request);
+  void drop_unused_artifacts(Manifest& manifest) const;
   Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster) const;
 
   const Registry& registry_;
   LocalNode node_;
   std::function<bool()> stop_asked_;
+  std::function<void(std::string_view)> tell_;
   std::optional<NodeLock> lock_;
 };
 

@@ -1,5 +1,6 @@
 #include "engine/agent/step_executor.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -25,8 +26,13 @@ bool contains_unknown(const Observation& observation) {
 
 }  // namespace
 
-StepExecutor::StepExecutor(const Registry& registry, LocalNode& node, Journal& journal, std::function<bool()> stop_asked)
-    : registry_(registry), node_(node), journal_(journal), stop_asked_(std::move(stop_asked)) {}
+StepExecutor::StepExecutor(const Registry& registry, LocalNode& node, Journal& journal, std::function<bool()> stop_asked,
+                           std::function<void(std::string_view)> tell)
+    : registry_(registry),
+      node_(node),
+      journal_(journal),
+      stop_asked_(std::move(stop_asked)),
+      tell_(std::move(tell)) {}
 
 const ResourceType& StepExecutor::type_of(const Step& step) const { return *registry_.find(step.type); }
 
@@ -55,7 +61,27 @@ Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, cons
   return write_manifest(manifest, node_);
 }
 
+/// A step waits for nobody: what it needs, and its own group, must not have failed by now.
+bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const {
+  const Step& step = steps[index];
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto outcome = reply.results[i].outcome;
+    const bool failed = reply.results[i].error || outcome == StepOutcome::kUndone ||
+                        (i < index && outcome == StepOutcome::kNotDone);
+    if (!failed) continue;
+    const bool needed = std::any_of(step.needs.begin(), step.needs.end(), [&](const ResourceId& id) {
+      return std::find(steps[i].resources.begin(), steps[i].resources.end(), id) != steps[i].resources.end();
+    });
+    if (needed || (steps[i].group == step.group && outcome != StepOutcome::kDone)) return false;
+  }
+  return true;
+}
+
 void StepExecutor::carry_out_one(const Step& step, StepResult& result) {
+  tell_(step.artifact.name);
+  // Looked at again: steps before this one may have taken minutes.
+  compare(step, result);
+  if (result.error) return;
   Value intent = describe(step);
   intent.set("before", encode(step.before));
   intent.set("after", encode(step.after));
@@ -82,35 +108,60 @@ void StepExecutor::undo_group(const std::vector<Step>& steps, std::size_t failed
     if (steps[i].group != steps[failed].group || result.outcome != StepOutcome::kDone) continue;
     result.outcome = StepOutcome::kUndone;
     auto undone = apply_artifact(steps[i].artifact, steps[i].before, type_of(steps[i]), node_);
-    if (!undone) result.error = std::move(undone).error();
+    Value entry = describe(steps[i]);
+    entry.set("outcome", to_string(result.outcome));
+    if (!undone) {
+      entry.set("error", undone.error().describe());
+      result.error = std::move(undone).error();
+    }
+    // The act has happened; a full disk must not turn it into a failure now.
+    (void)journal_.append("result", std::move(entry));
   }
 }
 
-Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps, Manifest& manifest) {
+namespace {
+
+/// The resources all of whose steps are done, as the manifest knows them from now on.
+void record_resources(const std::vector<Step>& steps, const ApplyReply& reply,
+                      const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
+  for (const auto& [id, value] : after_steps) {
+    bool all_done = true;
+    std::set<ArtifactId> artifacts;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto& ids = steps[i].resources;
+      if (std::find(ids.begin(), ids.end(), id) == ids.end()) continue;
+      all_done = all_done && reply.results[i].outcome == StepOutcome::kDone;
+      artifacts.insert(steps[i].artifact);
+    }
+    if (!all_done || artifacts.empty()) continue;
+    if (value.is_null()) {
+      manifest.resources.erase(id);
+      continue;
+    }
+    auto& managed = manifest.resources[id];
+    artifacts.insert(managed.artifacts.begin(), managed.artifacts.end());
+    managed = ManagedResource{value, {artifacts.begin(), artifacts.end()}};
+  }
+}
+
+}  // namespace
+
+Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
+                                           const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
   ApplyReply reply;
   reply.results.resize(steps.size());
-  std::set<std::string> failed_groups;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    compare(steps[i], reply.results[i]);
-    if (reply.results[i].error) failed_groups.insert(steps[i].group);
-  }
+  for (std::size_t i = 0; i < steps.size(); ++i) compare(steps[i], reply.results[i]);
   SPARK_CHECK(record_originals(steps, reply, manifest));
-  for (std::size_t i = 0; i < steps.size() && !reply.stopped; ++i) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
     auto& result = reply.results[i];
-    if (result.error || failed_groups.count(steps[i].group) > 0) continue;
-    if (stop_asked_()) {
-      reply.stopped = true;
-      break;
-    }
+    if (result.error || !may_begin(steps, i, reply)) continue;
+    reply.stopped = stop_asked_();
+    if (reply.stopped) break;
     carry_out_one(steps[i], result);
-    if (result.outcome == StepOutcome::kFailed) {
-      failed_groups.insert(steps[i].group);
-      undo_group(steps, i, reply);
-    }
+    if (result.error) undo_group(steps, i, reply);
     Value outcome = describe(steps[i]);
     outcome.set("outcome", to_string(result.outcome));
     if (result.error) outcome.set("error", result.error->describe());
-    // The act has happened; a full disk must not turn it into a failure now.
     (void)journal_.append("result", std::move(outcome));
   }
   bool wrote = false;
@@ -119,7 +170,9 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps, Manif
     manifest.artifacts[steps[i].artifact].written_digest = digest(steps[i].after);
     wrote = true;
   }
-  if (wrote) SPARK_CHECK(write_manifest(manifest, node_));
+  if (!wrote) return reply;
+  record_resources(steps, reply, after_steps, manifest);
+  SPARK_CHECK(write_manifest(manifest, node_));
   return reply;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
 
 #include "engine/agent/journal.h"
 #include "engine/agent/local_node.h"
@@ -15,17 +18,21 @@ namespace sparkplan {
 /// each intent journaled, a failed group undone last step first.
 class StepExecutor {
  public:
-  /// `stop_asked` is called between steps.
-  StepExecutor(const Registry& registry, LocalNode& node, Journal& journal, std::function<bool()> stop_asked);
+  /// `stop_asked` is called between steps, `tell` before each.
+  StepExecutor(const Registry& registry, LocalNode& node, Journal& journal, std::function<bool()> stop_asked,
+               std::function<void(std::string_view)> tell);
 
-  /// Keeps `manifest` and its file up to date with what was written.
+  /// Keeps `manifest` and its file up to date with what was written: artifacts, and of `after_steps`
+  /// the resources all of whose steps are done.
   /// Errors: only when nothing could be begun (the manifest or journal cannot be written); the
   /// failures of single steps are in the reply.
-  Result<ApplyReply> carry_out(const std::vector<Step>& steps, Manifest& manifest);
+  Result<ApplyReply> carry_out(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps,
+                               Manifest& manifest);
 
  private:
   void compare(const Step& step, StepResult& result) const;
   Result<void> record_originals(const std::vector<Step>& steps, const ApplyReply& reply, Manifest& manifest);
+  bool may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const;
   void carry_out_one(const Step& step, StepResult& result);
   void undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply);
   const ResourceType& type_of(const Step& step) const;
@@ -34,6 +41,7 @@ class StepExecutor {
   LocalNode& node_;
   Journal& journal_;
   std::function<bool()> stop_asked_;
+  std::function<void(std::string_view)> tell_;
 };
 
 }  // namespace sparkplan

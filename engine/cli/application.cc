@@ -41,12 +41,14 @@ void add_file(CLI::App& app, std::string& into) {
 }
 
 void add_selection(CLI::App& app, SelectionOptions& into) {
-  app.add_option("--only", into.only, "only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME")->type_name("GLOB");
-  app.add_option("--exclude", into.exclude, "all but what fits GLOB")->type_name("GLOB");
+  app.add_option("--only", into.only, "only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+  app.add_option("--exclude", into.exclude, "all but what fits GLOB")->type_name("GLOB")->allow_extra_args(false);
 }
 
 void add_global_options(CLI::App& app, GlobalOptions& global) {
-  app.add_flag("-v,--verbose", global.verbosity, "tell what is done on each node (-vv: more)");
+  app.add_flag("-v,--verbose", global.verbosity, "tell what is done on each node");
   app.add_flag("-q,--quiet", global.quiet, "print only what needs attention");
   app.add_flag("--no-color", global.no_color, "no colours (NO_COLOR in the environment does the same)");
   app.add_option("--log-file", global.log_file, "write what -v tells to PATH")->type_name("PATH");

@@ -46,10 +46,8 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
   apply.approve = [&](const Report& plan) {
     progress.clear();
     if (options.yes) return true;
-    auto shown = plan;
-    shown.command = "plan";
-    print(shown, *input.loaded, false, console);
-    declined = !console.confirm("Apply these changes?");
+    show_for_approval(plan, *input.loaded, console);
+    declined = !console.confirm("Apply these changes?", interrupts.token());
     return !declined;
   };
   const auto report = ClusterRun(cluster, builtin_registry(), std::move(*run)).apply(apply);

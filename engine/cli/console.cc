@@ -1,5 +1,6 @@
 #include "engine/cli/console.h"
 
+#include <poll.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -14,6 +15,8 @@
 
 namespace sparkplan {
 namespace {
+
+constexpr int kStopPatience = 100;  // Milliseconds until a stop is noticed.
 
 int terminal_width() {
   winsize size{};
@@ -57,6 +60,8 @@ Console::~Console() = default;
 
 void Console::result(std::string_view text) const { write_to(stdout, text); }
 
+void Console::question(std::string_view text) const { write_to(stderr, text); }
+
 void Console::remark(std::string_view text) const {
   if (!quiet_) write_to(stderr, std::string(text) + "\n");
 }
@@ -78,8 +83,13 @@ void Console::diagnostics(const std::vector<Diagnostic>& diagnostics, std::strin
 
 void Console::trace(std::string_view text) const { log_->info("{}", printable(text)); }
 
-bool Console::confirm(std::string_view question) const {
+bool Console::confirm(std::string_view question, const std::stop_token& stop) const {
   write_to(stderr, std::string(question) + " [y/N] ");
+  // A read would be taken up again after Ctrl-C; so nothing is read before there is something.
+  pollfd readable{STDIN_FILENO, POLLIN, 0};
+  while (::poll(&readable, 1, kStopPatience) == 0) {
+    if (stop.stop_requested()) return false;
+  }
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes" || answer == "Y";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ class Console {
 
   /// To standard output, as it is.
   void result(std::string_view text) const;
+  /// To standard error, as it is, also with --quiet: what a question is about.
+  void question(std::string_view text) const;
   /// To standard error with a newline; nothing with --quiet.
   void remark(std::string_view text) const;
   /// To standard error, "sparkplan: error: ..." and the hint.
@@ -37,7 +40,7 @@ class Console {
   void trace(std::string_view text) const;
 
   /// Asks on the terminal; false for anything but "yes" or "y". Call only when interactive().
-  bool confirm(std::string_view question) const;
+  bool confirm(std::string_view question, const std::stop_token& stop = {}) const;
   bool interactive() const { return interactive_; }
 
   TextStyle style() const;

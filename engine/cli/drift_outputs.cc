@@ -23,7 +23,7 @@ bool could_not_look(const NodeReport& node) { return node.error.has_value() || !
 std::string label(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
-    if (c == '\\' || c == '"') escaped += '\\';
+    if (c == '\\' || c == '"' || c == '\n') escaped += '\\';
     escaped += c == '\n' ? 'n' : c;
   }
   return escaped;
@@ -102,8 +102,9 @@ std::string drift_metrics(const Report& report, std::int64_t last_success) {
 
 std::int64_t last_success_in(const std::string& metrics) {
   for (const auto line : split_lines(metrics)) {
-    if (line.rfind(kLastSuccess, 0) != 0) continue;
-    const auto number = line.substr(kLastSuccess.size() + 1);
+    const auto blank = line.find(' ');
+    if (blank == std::string_view::npos || line.substr(0, blank) != kLastSuccess) continue;
+    const auto number = line.substr(blank + 1);
     std::int64_t value = 0;
     std::from_chars(number.data(), number.data() + number.size(), value);
     return value;

@@ -87,4 +87,10 @@ void print(const Report& report, const LoadedCluster& loaded, bool json, const C
   }
 }
 
+void show_for_approval(Report plan, const LoadedCluster& loaded, const Console& console) {
+  plan.command = "plan";
+  console.diagnostics(plan.diagnostics, loaded.source);
+  console.question(to_text(plan, console.style()));
+}
+
 }  // namespace sparkplan

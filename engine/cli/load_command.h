@@ -34,4 +34,7 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
 /// Prints a report as text or JSON on standard output, its diagnostics on standard error.
 void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console);
 
+/// A plan on standard error, for the question that follows it: standard output is for the result.
+void show_for_approval(Report plan, const LoadedCluster& loaded, const Console& console);
+
 }  // namespace sparkplan

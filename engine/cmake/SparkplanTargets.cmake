@@ -3,7 +3,7 @@ add_library(sparkplan_options INTERFACE)
 target_include_directories(sparkplan_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(sparkplan_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-  -Wold-style-cast -Woverloaded-virtual -Wnull-dereference -Werror)
+  -Wold-style-cast -Woverloaded-virtual -Werror)
 if(SPARKPLAN_SANITIZE)
   target_compile_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
@@ -19,16 +19,7 @@ endif()
 # private to the folder.
 function(spark_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
-  set(present "")
-  foreach(source IN LISTS ARG_SOURCES)  # DEVELOPMENT CRUTCH: removed before the first commit
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-      list(APPEND present ${source})
-    endif()
-  endforeach()
-  if(NOT present)
-    set(present ${CMAKE_SOURCE_DIR}/engine/cmake/nothing.cc)
-  endif()
-  add_library(${name} STATIC ${present})
+  add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC sparkplan_options tl::expected ${ARG_DEPENDS} PRIVATE ${ARG_LIBRARIES})
 endfunction()
 

@@ -28,17 +28,22 @@ class Value {
   using List = std::vector<Value>;
   using Map = std::vector<MapEntry>;
 
-  Value() = default;
-  Value(bool boolean) : data_(boolean) {}                                // NOLINT(google-explicit-constructor)
-  Value(int number) : data_(static_cast<std::int64_t>(number)) {}        // NOLINT(google-explicit-constructor)
-  Value(std::int64_t number) : data_(number) {}                          // NOLINT(google-explicit-constructor)
-  Value(double number) : data_(number) {}                                // NOLINT(google-explicit-constructor)
-  Value(std::string text) : data_(std::move(text)) {}                    // NOLINT(google-explicit-constructor)
-  Value(std::string_view text) : data_(std::string(text)) {}             // NOLINT(google-explicit-constructor)
-  Value(const char* text) : data_(std::string(text)) {}                  // NOLINT(google-explicit-constructor)
-  Value(List items) : data_(std::move(items)) {}                         // NOLINT(google-explicit-constructor)
-  Value(Map entries);                                                    // NOLINT(google-explicit-constructor)
-  Value(Unknown unknown) : data_(std::move(unknown)) {}                  // NOLINT(google-explicit-constructor)
+  Value();
+  Value(bool boolean);           // NOLINT(google-explicit-constructor)
+  Value(int number);             // NOLINT(google-explicit-constructor)
+  Value(std::int64_t number);    // NOLINT(google-explicit-constructor)
+  Value(double number);          // NOLINT(google-explicit-constructor)
+  Value(std::string text);       // NOLINT(google-explicit-constructor)
+  Value(std::string_view text);  // NOLINT(google-explicit-constructor)
+  Value(const char* text);       // NOLINT(google-explicit-constructor)
+  Value(List items);             // NOLINT(google-explicit-constructor)
+  Value(Map entries);            // NOLINT(google-explicit-constructor)
+  Value(Unknown unknown);        // NOLINT(google-explicit-constructor)
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
 
   /// A map from pairs: Value::map({{"mtu", 9000}}). A later duplicate key replaces the earlier.
   static Value map(std::initializer_list<MapEntry> entries = {});
@@ -99,6 +104,23 @@ struct MapEntry {
   Value value;
   SourceRange key_where;  ///< Where the key stood; as little part of equality as Value::where.
 };
+
+// Here, because they need to know what a MapEntry is.
+inline Value::Value() = default;
+inline Value::Value(bool boolean) : data_(boolean) {}
+inline Value::Value(int number) : data_(static_cast<std::int64_t>(number)) {}
+inline Value::Value(std::int64_t number) : data_(number) {}
+inline Value::Value(double number) : data_(number) {}
+inline Value::Value(std::string text) : data_(std::move(text)) {}
+inline Value::Value(std::string_view text) : data_(std::string(text)) {}
+inline Value::Value(const char* text) : data_(std::string(text)) {}
+inline Value::Value(List items) : data_(std::move(items)) {}
+inline Value::Value(Unknown unknown) : data_(std::move(unknown)) {}
+inline Value::Value(const Value& other) = default;
+inline Value::Value(Value&& other) noexcept = default;
+inline Value& Value::operator=(const Value& other) = default;
+inline Value& Value::operator=(Value&& other) noexcept = default;
+inline Value::~Value() = default;
 
 /// For people: strings bare, lists in brackets, Unknown as "(known after ...)". One line.
 std::string display(const Value& value);

@@ -15,12 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A stage carries out what is known and looks again; exports settle in one, refusals in a few.
-/// More would mean that a type never converges.
-constexpr int kMaxStages = 8;
-
-bool is_waiting(const NodePlan& plan, const ResourceId& id) {
-  return std::find(plan.waiting.begin(), plan.waiting.end(), id) != plan.waiting.end();
+bool contains(const std::vector<ResourceId>& ids, const ResourceId& id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
 const Change* find_change(const NodePlan& plan, const ResourceId& id) {
@@ -30,35 +26,23 @@ const Change* find_change(const NodePlan& plan, const ResourceId& id) {
   return found == plan.changes.end() ? nullptr : &*found;
 }
 
-/// What a later stage has learned replaces what the approved plan could not know.
-void add_later_changes(NodePlan& shown, const NodePlan& later) {
-  for (const auto& change : later.changes) {
-    const auto known = std::find_if(shown.changes.begin(), shown.changes.end(),
-                                    [&](const Change& earlier) { return earlier.id == change.id; });
-    if (known == shown.changes.end()) {
-      shown.changes.push_back(change);
-    } else if (is_waiting(shown, change.id)) {
-      *known = change;
-    }
-  }
+const Resource* find_resource(const std::vector<Resource>& resources, const ResourceId& id) {
+  const auto found =
+      std::find_if(resources.begin(), resources.end(), [&](const Resource& resource) { return resource.id == id; });
+  return found == resources.end() ? nullptr : &*found;
 }
 
-std::map<ResourceId, ManagedResource> managed_after(const NodeRun& node) {
-  std::map<ResourceId, std::vector<ArtifactId>> artifacts;
-  if (node.known.manifest) {
-    for (const auto& [id, managed] : node.known.manifest->resources) artifacts[id] = managed.artifacts;
+/// Two unknown values are not the same, but an unknown that is still unknown is no new wish.
+bool same_wish(const Resource* a, const Resource* b) {
+  return (a == nullptr && b == nullptr) || (a != nullptr && b != nullptr && a->desired == b->desired);
+}
+
+/// What a later stage has learned of a change that waited replaces what the approved plan showed.
+void add_what_was_learned(NodePlan& shown, const NodePlan& later) {
+  for (auto& change : shown.changes) {
+    const auto* learned = find_change(later, change.id);
+    if (learned != nullptr && contains(shown.waiting, change.id)) change = *learned;
   }
-  for (const auto* plan : {&node.shown, &node.plan}) {
-    for (const auto& step : plan->steps) {
-      for (const auto& id : step.resources) {
-        auto& list = artifacts[id];
-        if (std::find(list.begin(), list.end(), step.artifact) == list.end()) list.push_back(step.artifact);
-      }
-    }
-  }
-  std::map<ResourceId, ManagedResource> managed;
-  for (const auto& [id, value] : node.plan.resulting) managed.emplace(id, ManagedResource{value, artifacts[id]});
-  return managed;
 }
 
 bool same_resources(const std::map<ResourceId, ManagedResource>& a, const std::map<ResourceId, ManagedResource>& b) {
@@ -67,25 +51,53 @@ bool same_resources(const std::map<ResourceId, ManagedResource>& a, const std::m
   });
 }
 
+/// What the manifest is to say: what was seen to be in sync, and what it said of all else.
+std::map<ResourceId, ManagedResource> managed_after(const NodeRun& node) {
+  std::map<ResourceId, ManagedResource> managed;
+  for (const auto& [id, value] : node.plan.resulting) {
+    auto& resource = managed[id];
+    resource.last_applied = value;
+    std::set<ArtifactId> artifacts;
+    if (const auto carried = node.artifacts.find(id); carried != node.artifacts.end()) artifacts = carried->second;
+    if (node.known.manifest) {
+      const auto known = node.known.manifest->resources.find(id);
+      if (known != node.known.manifest->resources.end()) {
+        artifacts.insert(known->second.artifacts.begin(), known->second.artifacts.end());
+      }
+    }
+    resource.artifacts.assign(artifacts.begin(), artifacts.end());
+  }
+  return managed;
+}
+
 }  // namespace
 
 Report ClusterRun::apply(const ApplyOptions& options) {
-  Report planned = plan();
-  for (auto& node : nodes_) node.shown = node.plan;
-  if (has_errors(diagnostics_) || guards_refuse(options)) return report();
+  const Report planned = plan();
+  for (auto& node : nodes_) {
+    node.shown = node.plan;
+    for (const auto& change : node.plan.changes) node.approved.insert(change.id);
+    node.approved.insert(node.plan.waiting.begin(), node.plan.waiting.end());
+  }
+  if (has_errors(diagnostics_) || guards_refuse(options) || options_.stop.stop_requested()) return report();
   const bool changes = std::any_of(nodes_.begin(), nodes_.end(),
                                    [&](const NodeRun& node) { return active(node) && !node.plan.steps.empty(); });
-  if (options_.stop.stop_requested()) return report();
   if (changes && options.approve && !options.approve(planned)) return report();
   if (!lock_all(options.lock_timeout)) return report();
-  carry_out_stages();
-  commit_all();
+  check_unchanged_since_planning();
+  const bool somebody_fell_out =
+      std::any_of(nodes_.begin(), nodes_.end(), [](const NodeRun& node) { return node.error.has_value(); });
+  if (!options.all_or_nothing || !somebody_fell_out) {
+    carry_out_stages();
+    commit_all();
+  }
   unlock_all();
   return apply_report();
 }
 
 bool ClusterRun::guards_refuse(const ApplyOptions& options) {
-  if (!leavers_.empty()) return true;
+  // --only and --exclude never release anybody, so they need not be refused either.
+  if (!leavers_.empty() && options_.selection.everything()) return true;
   bool refused = false;
   for (auto& node : nodes_) {
     if (!active(node) || options.allow_prune || !needs_prune_consent(node.plan)) continue;
@@ -112,7 +124,10 @@ bool ClusterRun::lock_all(std::chrono::milliseconds timeout) {
       misses[static_cast<std::size_t>(&node - nodes_.data())] = std::move(locked).error();
     });
     const bool missed = std::any_of(misses.begin(), misses.end(), [](const auto& miss) { return miss.has_value(); });
-    if (!missed) return true;
+    if (!missed) {
+      locked_ = true;
+      return true;
+    }
     // Two controllers that each wait with half of the locks in hand would wait for ever.
     unlock_all();
     if (Clock::now() + pause >= end || options_.stop.stop_requested()) {
@@ -132,30 +147,68 @@ void ClusterRun::unlock_all() {
   });
 }
 
-void ClusterRun::blame(NodeRun& node, const ApplyReply& reply, const std::vector<Step>& steps) {
+/// The plan was made before the lock was held: another run may have come in between.
+void ClusterRun::check_unchanged_since_planning() {
+  on_each([&](NodeRun& node) {
+    const auto last_run = node.known.manifest ? node.known.manifest->last_run : "";
+    auto known = node.client->refresh_facts(facts_request(node));
+    if (!known) return give_up(node, std::move(known).error());
+    const bool changed = (known->manifest ? known->manifest->last_run : "") != last_run;
+    node.known = std::move(*known);
+    if (!changed) return;
+    node.stale = true;
+    give_up(node, Error{ErrorCode::kStalePlan, "another run has changed it since the plan was made", {}, std::nullopt,
+                        "plan again"});
+  });
+}
+
+void ClusterRun::note_results(NodeRun& node, const ApplyReply& reply, const std::vector<Step>& steps) {
   node.stopped = node.stopped || reply.stopped;
+  std::set<ResourceId> unfinished;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto& result = reply.results[i];
-    if (result.outcome == StepOutcome::kDone) node.wrote = true;
-    if (!result.error) continue;
+    const auto& ids = steps[i].resources;
+    if (result.outcome != StepOutcome::kDone) unfinished.insert(ids.begin(), ids.end());
     if (result.outcome == StepOutcome::kStale) node.stale = true;
-    for (const auto& id : steps[i].resources) node.failures.emplace(id, *result.error);
+    for (const auto& id : ids) {
+      if (result.outcome == StepOutcome::kDone) node.artifacts[id].insert(steps[i].artifact);
+      if (result.error) node.failures.emplace(id, *result.error);
+    }
+    node.wrote = node.wrote || result.outcome == StepOutcome::kDone;
+  }
+  for (const auto& step : steps) {
+    for (const auto& id : step.resources) {
+      if (unfinished.count(id) == 0) node.done.insert(id);
+    }
   }
 }
 
 void ClusterRun::carry_out(NodeRun& node) {
+  if (options_.stop.stop_requested()) {
+    node.stopped = true;
+    return;
+  }
   tell(node, "applying " + std::to_string(node.plan.steps.size()) + " steps");
-  auto reply = node.client->apply({run_, node.spec->name.str(), new_roster(), node.plan.steps});
+  for (const auto& step : node.plan.steps) node.in_flight.insert(step.resources.begin(), step.resources.end());
+  auto reply = node.client->apply(
+      {run_, node.spec->name.str(), new_roster(), node.plan.steps, node.plan.after_steps});
   if (!reply) return give_up(node, std::move(reply).error());
-  blame(node, *reply, node.plan.steps);
+  node.in_flight.clear();
+  note_results(node, *reply, node.plan.steps);
+}
+
+/// A later stage carries out what was shown and approved, whatever else it finds.
+void ClusterRun::keep_to_approved(NodeRun& node) const {
+  std::erase_if(node.plan.steps, [&](const Step& step) {
+    return std::any_of(step.resources.begin(), step.resources.end(),
+                       [&](const ResourceId& id) { return node.approved.count(id) == 0; });
+  });
 }
 
 /// Reads everything again that a stage may have changed, exports included.
 void ClusterRun::observe_again() {
-  FactsRequest request;
-  for (const auto& type : registry_.types()) request.exports.push_back(type->info().name);
   on_each([&](NodeRun& node) {
-    auto known = node.client->refresh_facts(request);
+    auto known = node.client->refresh_facts(facts_request(node));
     if (!known) return give_up(node, std::move(known).error());
     node.known = std::move(*known);
   });
@@ -163,44 +216,56 @@ void ClusterRun::observe_again() {
   observe();
 }
 
+/// One round of steps everywhere, and another look. True if there is reason for a further one.
+bool ClusterRun::carry_out_stage() {
+  struct Before {
+    std::vector<Resource> desired;
+    std::size_t done = 0;
+    std::size_t failures = 0;
+  };
+  std::vector<Before> before;
+  for (const auto& node : nodes_) before.push_back({node.desired, node.done.size(), node.failures.size()});
+  on_each([&](NodeRun& node) {
+    if (!node.plan.steps.empty() && !node.stopped) carry_out(node);
+  });
+  observe_again();
+  make_plans();
+  bool progress = false;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    auto& node = nodes_[i];
+    if (!active(node)) continue;
+    add_what_was_learned(node.shown, node.plan);
+    // An exit status proves nothing: what was carried out without complaint must now be seen, unless
+    // something else is wished for by now.
+    for (const auto& id : node.done) {
+      const bool still_wished =
+          same_wish(find_resource(before[i].desired, id), find_resource(node.desired, id));
+      if (find_change(node.plan, id) == nullptr || contains(node.plan.waiting, id) || !still_wished) continue;
+      node.failures.emplace(id, Error{ErrorCode::kVerifyFailed, "it was applied, yet the node does not show it", {},
+                                      std::nullopt, ""});
+    }
+    progress = progress || node.done.size() != before[i].done || node.failures.size() != before[i].failures;
+  }
+  make_plans();
+  for (auto& node : nodes_) keep_to_approved(node);
+  return progress;
+}
+
 void ClusterRun::carry_out_stages() {
-  for (int stage = 0; stage < kMaxStages; ++stage) {
+  bool progress = true;
+  while (progress && !options_.stop.stop_requested() && !has_errors(diagnostics_)) {
     const bool work_left = std::any_of(nodes_.begin(), nodes_.end(), [&](const NodeRun& node) {
       return active(node) && !node.plan.steps.empty() && !node.stopped;
     });
-    if (!work_left || has_errors(diagnostics_)) return;
-    std::vector<NodePlan> tried;
-    for (const auto& node : nodes_) tried.push_back(node.plan);
-    on_each([&](NodeRun& node) {
-      if (!node.plan.steps.empty() && !node.stopped) carry_out(node);
-    });
-    observe_again();
-    make_plans();
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      auto& node = nodes_[i];
-      if (!active(node) || node.stopped) continue;
-      add_later_changes(node.shown, node.plan);
-      // An exit status proves nothing: what was carried out without complaint must now be seen.
-      for (const auto& step : tried[i].steps) {
-        for (const auto& id : step.resources) {
-          const bool group_failed = std::any_of(tried[i].steps.begin(), tried[i].steps.end(), [&](const Step& other) {
-            return other.group == step.group && std::any_of(other.resources.begin(), other.resources.end(),
-                                                            [&](const auto& r) { return node.failures.count(r) > 0; });
-          });
-          if (group_failed || find_change(node.plan, id) == nullptr || is_waiting(node.plan, id)) continue;
-          node.failures.emplace(id, Error{ErrorCode::kVerifyFailed, "it was applied, yet the node does not show it", {},
-                                          std::nullopt, ""});
-        }
-      }
-    }
-    make_plans();
+    if (!work_left) return;
+    progress = carry_out_stage();
   }
 }
 
 Roster ClusterRun::new_roster() const {
   std::map<std::string, std::string> host_keys;
   for (const auto& node : nodes_) {
-    if (node.client) host_keys[node.spec->name.str()] = node.client->host_key();
+    if (node.client && !node.error) host_keys[node.spec->name.str()] = node.client->host_key();
   }
   return next_roster(roster_, cluster_, host_keys, uuid_);
 }
@@ -225,15 +290,20 @@ void ClusterRun::commit_all() {
 NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
   NodeReport report = report_on(node);
   report.plan.changes = node.shown.changes;
+  report.plan.steps = node.shown.steps;
   report.plan.waiting = node.plan.waiting;
+  report.plan.blocked = node.plan.blocked;
   if (node.skipped) return report;
+  const bool nobody_stopped_it = !node.stopped && !options_.stop.stop_requested();
   bool all_done = true;
   for (const auto& change : node.shown.changes) {
     if (change.origin == Origin::kForeign) continue;
     Outcome outcome = Outcome::kDone;
     if (node.failures.count(change.id) > 0) {
       outcome = Outcome::kFailed;
-    } else if (node.error || find_change(node.plan, change.id) != nullptr) {
+    } else if (node.in_flight.count(change.id) > 0) {
+      outcome = Outcome::kUnknown;
+    } else if (node.done.count(change.id) == 0 && (node.error || find_change(node.plan, change.id) != nullptr)) {
       outcome = Outcome::kNotDone;
     }
     report.outcomes[change.id] = outcome;
@@ -247,7 +317,9 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
     report.status = NodeStatus::kFailed;
   } else if (!all_done) {
     report.status = NodeStatus::kFailed;
-    report.error = Error{ErrorCode::kInterrupted, "stopped before everything was done", {}, std::nullopt, "apply again"};
+    report.error = nobody_stopped_it
+                       ? Error{ErrorCode::kFailed, "not everything that was planned was done", {}, std::nullopt, "plan again"}
+                       : Error{ErrorCode::kInterrupted, "stopped before everything was done", {}, std::nullopt, "apply again"};
   } else if (!report.outcomes.empty()) {
     report.status = NodeStatus::kApplied;
   }

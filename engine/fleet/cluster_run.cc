@@ -1,6 +1,7 @@
 #include "engine/fleet/cluster_run.h"
 
 #include <algorithm>
+#include <semaphore>
 #include <utility>
 
 #include "engine/fleet/fan_out.h"
@@ -52,7 +53,17 @@ void ClusterRun::on_each(const std::function<void(NodeRun&)>& work) {
     if (!active(node) || !node.client) return;
     if (auto answered = node.client->ping(); !answered) give_up(node, std::move(answered).error());
   };
-  fan_out(nodes_, options_.workers, active_only, keep_alive);
+  if (!locked_) return fan_out(nodes_, options_.workers, active_only, keep_alive);
+  // A locked node's agent must not think us gone while its turn has not come, so each node has a
+  // thread of its own that keeps it company, and the limit is on the turns.
+  std::counting_semaphore<> turns(static_cast<std::ptrdiff_t>(options_.workers));
+  const auto in_turn = [&](NodeRun& node) {
+    if (!active(node)) return;
+    while (!turns.try_acquire_for(kHeartbeat)) keep_alive(node);
+    active_only(node);
+    turns.release();
+  };
+  fan_out(nodes_, nodes_.size(), in_turn, keep_alive);
 }
 
 void ClusterRun::tell(const NodeRun& node, std::string_view doing) const {
@@ -66,12 +77,20 @@ void ClusterRun::give_up(NodeRun& node, Error error) const {
   node.client.reset();
 }
 
-void ClusterRun::open() {
+FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   FactsRequest request;
-  for (const auto& type : registry_.types()) request.exports.push_back(type->info().name);
+  for (const auto& [section, body] : node.spec->sections) {
+    for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);
+  }
+  return request;
+}
+
+void ClusterRun::open() {
   on_each([&](NodeRun& node) {
     tell(node, "connecting");
-    auto client = AgentClient::open(*node.spec, options_.agent, request);
+    auto options = options_.agent;
+    options.progress = [this, &node](std::string_view doing) { tell(node, doing); };
+    auto client = AgentClient::open(*node.spec, options, facts_request(node));
     if (!client) return give_up(node, std::move(client).error());
     node.known = client->facts();
     node.client.emplace(std::move(*client));
@@ -102,14 +121,25 @@ void ClusterRun::find_roster() {
 
 void ClusterRun::compile() {
   std::map<std::string, NodeExports> exports;
-  for (const auto& node : nodes_) {
-    if (active(node)) exports.emplace(node.spec->name.str(), node.known.exports);
-  }
   diagnostics_.clear();
+  for (const auto& node : nodes_) {
+    // What a node offered before it failed is still true.
+    exports.emplace(node.spec->name.str(), node.known.exports);
+    for (const auto& [type, error] : node.known.export_errors) {
+      Diagnostic warning;
+      warning.severity = Severity::kWarning;
+      warning.code = "export.unreadable";
+      warning.message = node.spec->name.str() + " cannot say what " + type + " needs of it: " + error.describe();
+      warning.hint = error.hint;
+      warning.node = node.spec->name.str();
+      diagnostics_.push_back(std::move(warning));
+    }
+  }
   for (auto& node : nodes_) {
     if (!active(node)) continue;
     auto desired = desired_state(ClusterView{cluster_, *node.spec, exports}, node.known.facts, registry_);
     node.desired = std::move(desired.resources);
+    if (desired.refused) give_up(node, *desired.refused);
     for (auto& diagnostic : desired.diagnostics) {
       if (diagnostic.node.empty()) diagnostic.node = node.spec->name.str();
       if (diagnostic.file.empty()) diagnostic.file = cluster_.file;
@@ -159,7 +189,7 @@ NodeReport ClusterRun::report_on(const NodeRun& node) const {
   const bool in_roster = std::any_of(roster_.members.begin(), roster_.members.end(),
                                      [&](const RosterEntry& entry) { return entry.name == report.name; });
   report.membership = node.known.manifest || in_roster ? Membership::kMember : Membership::kJoining;
-  report.plan = node.plan;
+  report.plan = node.error ? NodePlan{} : node.plan;
   if (node.known.lock_holder) report.lock_holder = node.known.lock_holder->describe();
   if (node.skipped) {
     report.status = NodeStatus::kSkipped;
@@ -168,6 +198,9 @@ NodeReport ClusterRun::report_on(const NodeRun& node) const {
     report.error = node.error;
   } else {
     report.status = sparkplan::status_of(node.plan);
+    // What was never applied cannot have drifted.
+    const bool joining = report.membership == Membership::kJoining;
+    if (joining && report.status == NodeStatus::kDrifted) report.status = NodeStatus::kPending;
   }
   return report;
 }
@@ -183,10 +216,14 @@ Report ClusterRun::report() const {
     NodeReport left;
     left.name = leaver.name;
     left.address = leaver.address;
-    left.status = NodeStatus::kRefused;
+    left.status = NodeStatus::kPending;
     left.membership = Membership::kLeaving;
-    left.error = Error{ErrorCode::kRefused, "it is no longer in " + cluster_.file + ", but sparkplan still manages it", {},
-                       std::nullopt, "this version does not release nodes: put it back, with `maintenance: true` if it is to be left alone"};
+    if (options_.command == "apply") {
+      left.status = NodeStatus::kRefused;
+      left.error = Error{ErrorCode::kRefused, "it is no longer in " + cluster_.file + ", but sparkplan still manages it",
+                         {}, std::nullopt,
+                         "this version does not release nodes: put it back, with `maintenance: true` to leave it alone"};
+    }
     report.nodes.push_back(std::move(left));
   }
   report.diagnostics = diagnostics_;

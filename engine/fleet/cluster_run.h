@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -48,8 +49,12 @@ struct NodeRun {
   ObservedState observed;
   NodePlan plan;
   // From here on only used by apply.
-  NodePlan shown;                            ///< The plan that was approved.
+  NodePlan shown;  ///< The plan that was approved, with what later stages learned of it.
+  std::set<ResourceId> approved;
   std::map<ResourceId, Error> failures;
+  std::set<ResourceId> done;
+  std::set<ResourceId> in_flight;  ///< Sent to the agent, whose answer never came.
+  std::map<ResourceId, std::set<ArtifactId>> artifacts;  ///< What the steps carried out so far lived in.
   bool stale = false;
   bool wrote = false;
   bool stopped = false;
@@ -79,6 +84,7 @@ class ClusterRun {
   void tell(const NodeRun& node, std::string_view doing) const;
   void give_up(NodeRun& node, Error error) const;
 
+  FactsRequest facts_request(const NodeRun& node) const;
   void find_roster();
   void compile();
   void observe();
@@ -89,9 +95,12 @@ class ClusterRun {
   bool guards_refuse(const ApplyOptions& options);
   bool lock_all(std::chrono::milliseconds timeout);
   void unlock_all();
+  void check_unchanged_since_planning();
   void carry_out_stages();
+  bool carry_out_stage();
   void carry_out(NodeRun& node);
-  void blame(NodeRun& node, const ApplyReply& reply, const std::vector<Step>& steps);
+  void note_results(NodeRun& node, const ApplyReply& reply, const std::vector<Step>& steps);
+  void keep_to_approved(NodeRun& node) const;
   void observe_again();
   void commit_all();
   Report apply_report() const;
@@ -108,6 +117,7 @@ class ClusterRun {
   Roster roster_;
   std::vector<RosterEntry> leavers_;
   std::vector<Diagnostic> diagnostics_;
+  bool locked_ = false;
 };
 
 }  // namespace sparkplan

@@ -17,10 +17,11 @@ inline constexpr std::chrono::seconds kHeartbeat{10};
 
 /// Calls `work(item)` for every item on at most `workers` threads and returns when all are done. An
 /// item is touched by one thread at a time, and by no other before the return. A thread that has
-/// nothing left to do calls `keep_alive(item)` for its own items every kHeartbeat.
+/// nothing left to do calls `keep_alive(item)` for its own items every `heartbeat`.
 /// Neither function may throw.
 template <class Item, class Work, class KeepAlive>
-void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive keep_alive) {
+void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive keep_alive,
+             std::chrono::milliseconds heartbeat = kHeartbeat) {
   std::atomic<std::size_t> next{0};
   std::size_t unfinished = items.size();
   std::mutex mutex;
@@ -34,7 +35,7 @@ void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive
       if (--unfinished == 0) finished.notify_all();
     }
     std::unique_lock lock(mutex);
-    while (!finished.wait_for(lock, kHeartbeat, [&] { return unfinished == 0; })) {
+    while (!finished.wait_for(lock, heartbeat, [&] { return unfinished == 0; })) {
       lock.unlock();
       for (Item* item : mine) keep_alive(*item);
       lock.lock();

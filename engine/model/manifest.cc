@@ -12,6 +12,10 @@ Value encode_member(const RosterEntry& member) {
                      {"user", member.user, {}},
                      {"port", static_cast<int>(member.port), {}},
                      {"host_key", member.host_key, {}},
+                     {"machine_id", member.machine_id, {}},
+                     {"jump", member.jump, {}},
+                     {"become", member.become, {}},
+                     {"root", member.root, {}},
                      {"leaving", member.leaving, {}}});
 }
 
@@ -35,6 +39,10 @@ Result<RosterEntry> decode_member(const Value& value) {
   member.user = fields.text("user");
   member.port = fields.integer("port", member.port);
   member.host_key = fields.text("host_key");
+  member.machine_id = fields.text("machine_id");
+  member.jump = fields.text("jump");
+  member.become = fields.text("become");
+  member.root = fields.text("root");
   member.leaving = fields.boolean("leaving", member.leaving);
   SPARK_CHECK(std::move(fields).check());
   return member;

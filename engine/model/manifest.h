@@ -19,7 +19,11 @@ struct RosterEntry {
   std::string address;
   std::string user;
   std::uint16_t port = 22;
-  std::string host_key;  ///< "SHA256:..."; empty for a local node.
+  std::string host_key;    ///< "SHA256:..."; empty for a local node.
+  std::string machine_id;  ///< Tells a renamed machine from a new one of the same id.
+  std::string jump;        ///< As SshSettings::jump.
+  std::string become;      ///< "sudo" or "none".
+  std::string root;        ///< For a local node: its directory; empty for SSH.
   bool leaving = false;  ///< No longer in the file, not yet released.
 
   bool operator==(const RosterEntry&) const = default;

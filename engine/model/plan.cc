@@ -40,6 +40,7 @@ Value encode(const Step& step) {
                      {"before", encode(step.before), {}},
                      {"after", encode(step.after), {}},
                      {"resources", encode_list(step.resources, encode_id), {}},
+                     {"needs", encode_list(step.needs, encode_id), {}},
                      {"group", step.group, {}}});
 }
 
@@ -56,6 +57,7 @@ Result<Step> decode_step(const Value& value) {
     fields.reject("after", "expected absent or present");
   }
   step.resources = fields.list<ResourceId>("resources", decode_id<ResourceId>);
+  step.needs = fields.list<ResourceId>("needs", decode_id<ResourceId>);
   step.group = fields.text("group");
   SPARK_CHECK(std::move(fields).check());
   return step;

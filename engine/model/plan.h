@@ -67,8 +67,9 @@ struct Step {
   ArtifactId artifact;
   Phase phase = Phase::kFiles;
   Observation before;    ///< As planned on; the node compares (compare-and-swap). Never an Error.
-  Observation after;     ///< Absent or Present. May contain Unknown, then a later stage carries it out.
+  Observation after;     ///< Absent or Present, without Unknown.
   std::vector<ResourceId> resources;  ///< The changes that need it.
+  std::vector<ResourceId> needs;      ///< Not carried out when a step of one of these has failed in the same run.
   /// Steps of one group on one node are undone together, last first, when one of them fails:
   /// a kernel parameter that could be set does not stay when its file cannot be written.
   std::string group;
@@ -99,8 +100,11 @@ struct NodePlan {
   std::vector<SkippedResource> not_applicable;
   std::vector<ResourceId> kept_orphans;     ///< No longer in the file, but changed by somebody: left alone.
   std::vector<ResourceId> waiting;          ///< Hold an Unknown: a later stage plans them.
-  /// What the manifest will say of each resource when every step has succeeded.
+  /// What the manifest may say as things are now: the desired value of what is seen in sync, the
+  /// last applied one of all else that is still managed.
   std::map<ResourceId, Value> resulting;
+  /// What the manifest may say of a resource once all its steps are done; null: nothing, it is gone.
+  std::map<ResourceId, Value> after_steps;
   int managed_before = 0;  ///< Resources in the manifest before this plan, for the prune guard.
 
   bool in_sync() const { return changes.empty() && blocked.empty() && waiting.empty(); }

@@ -40,6 +40,9 @@ struct Resource {
   std::vector<ResourceId> after;  ///< Must be in sync first; same node. Most need none: phases order them.
   Impact impact = Impact::kLive;
   Reversible reversible = Reversible::kExact;
+  /// While some fields are Unknown, the others may be carried out already: the target then holds what
+  /// the node shows in their place, or nothing.
+  bool known_part_first = false;
 };
 
 struct Absent {
@@ -78,7 +81,7 @@ struct ObservedType {
   std::vector<ForeignClaim> foreign;
 };
 
-/// type name -> what it found; an Error when the type could not look at all.
+/// type name -> what it found.
 struct ObservedState {
   std::map<std::string, ObservedType> types;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,14 +15,15 @@
 
 namespace sparkplan {
 
+/// How a node stands after the command.
 enum class NodeStatus : std::uint8_t {
   kInSync,
-  kPending,      ///< cluster.yaml asks for something the node was never given.
-  kDrifted,      ///< The node was changed behind our back, or somebody else's file wins.
+  kPending,  ///< cluster.yaml asks for something the node was never given.
+  kDrifted,  ///< The node was changed behind our back, or somebody else's file wins.
   kUnreachable,
   kFailed,
-  kRefused,      ///< A safety rule: nothing was written there.
-  kSkipped,      ///< maintenance, or filtered out.
+  kRefused,  ///< A safety rule: nothing was written there.
+  kSkipped,  ///< maintenance, or filtered out.
   kRolledBack,
   kApplied,
   kReleased,
@@ -34,7 +36,13 @@ std::string_view to_string(NodeStatus status);
 std::string_view to_string(Membership membership);
 
 /// How one change of an apply ended.
-enum class Outcome : std::uint8_t { kPlanned, kDone, kFailed, kNotDone };
+enum class Outcome : std::uint8_t {
+  kPlanned,
+  kDone,
+  kFailed,
+  kNotDone,
+  kUnknown,  ///< The connection broke while it was in hand: the next plan will tell.
+};
 std::string_view to_string(Outcome outcome);
 
 struct NodeReport {
@@ -42,10 +50,10 @@ struct NodeReport {
   std::string address;
   NodeStatus status = NodeStatus::kInSync;
   Membership membership = Membership::kMember;
-  std::optional<Error> error;  ///< The first thing that went wrong for the node as a whole.
-  NodePlan plan;               ///< For apply: the first stage's plan, with later stages' changes appended.
+  std::optional<Error> error;              ///< The first thing that went wrong for the node as a whole.
+  NodePlan plan;                           ///< For apply: the first stage's plan, with later stages' changes appended.
   std::map<ResourceId, Outcome> outcomes;  ///< Only after an apply.
-  std::string lock_holder;     ///< Who holds the node's lock, if anybody: "anna@laptop (pid 4242, apply)".
+  std::string lock_holder;                 ///< Who holds the node's lock, if anybody: "anna@laptop (pid 4242, apply)".
 };
 
 /// Everything a command has to say. Text, JSON and the exit code all derive from this one value.
@@ -71,6 +79,11 @@ struct ExitRules {
 };
 
 /// The first that applies of 1, 3, 7, 9, 4, 6, 5, 8, 2, 0. 0 never follows a failure.
+/// An error decides by its code: kBug 1, kRefused 9, kBusy 6, kStalePlan 5, all others 4; the same
+/// for a blocked resource. Without an error a failed or unreachable node, a change of an apply that
+/// failed or was not done, and a resource that a whole apply left waiting are 4. An error among the
+/// diagnostics is 3. An interrupted run is judged by what it left undone, hence 4 or 0; 1 is for
+/// usage and broken invariants only.
 int exit_code(const Report& report, const ExitRules& rules);
 
 /// The JSON of plan, drift and apply. Schema: schemas/report.schema.json.
@@ -78,7 +91,7 @@ Value to_json_value(const Report& report);
 
 struct TextStyle {
   bool color = false;
-  bool quiet = false;       ///< Only what needs attention and the last line.
+  bool quiet = false;  ///< Only what needs attention and the last line.
   bool show_in_sync = true;
   int width = 100;
 };

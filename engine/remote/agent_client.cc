@@ -56,45 +56,55 @@ AgentClient::AgentClient(std::unique_ptr<Connection> connection, AgentOptions op
     : connection_(std::move(connection)), options_(std::move(options)) {}
 
 Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& options, const FactsRequest& request) {
-  SPARK_TRY(auto connection, connect(node, options.connect));
+  SPARK_TRY(auto connection, options.connector(node, options.connect));
   AgentClient client(std::move(connection), options);
   client.elevation_ = elevation_for(node, options.become_password);
-  auto shaken = client.handshake(node, request);
+  auto shaken = client.handshake(request);
   if (!shaken && shaken.error().code == ErrorCode::kNotFound && options.install != InstallPolicy::kNever) {
     SPARK_CHECK(client.install(node));
-    shaken = client.handshake(node, request);
+    shaken = client.handshake(request);
   }
   if (!shaken) return failure(std::move(shaken).error());
   const bool other_major = client.hello_.protocol_major != kProtocolMajor;
   const auto image = agent_image(client.hello_.architecture);
   const bool other_build = !image || image->build != client.hello_.build;
+  const bool lacks_types = std::any_of(request.exports.begin(), request.exports.end(), [&](const auto& wanted) {
+    const auto& known = client.hello_.types;
+    return std::find(known.begin(), known.end(), wanted.first) == known.end();
+  });
   if (other_major && options.install == InstallPolicy::kNever) {
     return failure(ErrorCode::kUnsupported,
                    "the agent speaks protocol " + std::to_string(client.hello_.protocol_major) + ", this program " +
                        std::to_string(kProtocolMajor),
                    "run `sparkplan plan`, which brings the agent up to date");
   }
-  if ((other_major || (other_build && options.install == InstallPolicy::kExactBuild)) &&
+  const bool unfit = other_major || (lacks_types && options.install == InstallPolicy::kIfNeeded) ||
+                     (other_build && options.install == InstallPolicy::kExactBuild);
+  if (unfit &&
       node.transport == TransportKind::kSsh) {
     SPARK_CHECK(client.install(node));
-    SPARK_CHECK(client.handshake(node, request));
+    SPARK_CHECK(client.handshake(request));
+  }
+  if (client.hello_.protocol_major != kProtocolMajor) {
+    return failure(ErrorCode::kUnsupported, "the agent still speaks protocol " +
+                                                std::to_string(client.hello_.protocol_major) + " after its installation");
   }
   return client;
 }
 
-Result<void> AgentClient::start_agent(const NodeSpec& node) {
+Result<void> AgentClient::start_agent() {
   channel_.reset();
   reader_ = FrameReader();
   SPARK_TRY(channel_, connection_->start(RemoteProgram::kAgent, elevation_));
   if (elevation_ == Elevation::kSudoPassword) {
-    SPARK_CHECK(channel_->write_all(options_.become_password + "\n", options_.reply_timeout));
+    // A program that has ended by now, because there is no agent, says so at the first read.
+    (void)channel_->write_all(options_.become_password + "\n", options_.reply_timeout);
   }
-  (void)node;
   return {};
 }
 
-Result<void> AgentClient::handshake(const NodeSpec& node, const FactsRequest& request) {
-  SPARK_CHECK(start_agent(node));
+Result<void> AgentClient::handshake(const FactsRequest& request) {
+  SPARK_CHECK(start_agent());
   const auto id = next_id_++;
   SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{id, request})));
   const auto opening = std::string(kPreamble) + frame;
@@ -110,6 +120,7 @@ Result<void> AgentClient::handshake(const NodeSpec& node, const FactsRequest& re
   if (wait_for_hello) SPARK_CHECK(channel_->write_all(opening, options_.reply_timeout));
   SPARK_TRY(const auto message, receive(options_.reply_timeout, false));
   SPARK_TRY(auto reply, decode_reply(message));
+  if (reply.id != id) return failure(ErrorCode::kFailed, "the agent answered another request");
   if (!reply.body) return failure(std::move(reply.body).error());
   SPARK_TRY(facts_, decode_facts_reply(*reply.body));
   return {};
@@ -122,7 +133,7 @@ Result<void> AgentClient::install(const NodeSpec& node) {
   channel_.reset();
   SPARK_TRY(channel_, connection_->start(RemoteProgram::kInstaller, elevation_));
   if (elevation_ == Elevation::kSudoPassword) {
-    SPARK_CHECK(channel_->write_all(options_.become_password + "\n", options_.reply_timeout));
+    (void)channel_->write_all(options_.become_password + "\n", options_.reply_timeout);
   }
   std::string output;
   bool sent = false;
@@ -177,12 +188,18 @@ Error AgentClient::why_silent(const Error& error) const {
 }
 
 Result<Value> AgentClient::receive(std::chrono::milliseconds timeout, bool pass_stop_on) {
-  const auto end = Clock::now() + timeout;
+  auto end = Clock::now() + timeout;
   bool stop_passed = false;
   while (true) {
     auto message = reader_.next();
     if (!message) return failure(ErrorCode::kFailed, "the node does not speak our protocol: " + message.error().describe());
-    if (*message) return std::move(**message);
+    if (*message) {
+      const auto doing = progress_in(**message);
+      if (!doing) return std::move(**message);
+      if (options_.progress) options_.progress(*doing);
+      end = Clock::now() + timeout;  // It is alive.
+      continue;
+    }
     std::string bytes;
     const auto count = channel_->read_some(bytes, std::min(kPatience, until(end)));
     if (!count) return failure(why_silent(count.error()));
@@ -211,8 +228,8 @@ Result<Value> AgentClient::call(Request request) {
   const auto id = next_id_++;
   SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{id, std::move(request)})));
   SPARK_CHECK(channel_->write_all(frame, options_.reply_timeout));
-  // Steps may wait for services; the agent bounds each one itself.
-  const auto timeout = is_apply ? options_.reply_timeout * 10 : options_.reply_timeout;
+  // A single step may wait for a service; each one begins with a sign of life.
+  const auto timeout = is_apply ? options_.reply_timeout * 5 : options_.reply_timeout;
   SPARK_TRY(const auto message, receive(timeout, is_apply));
   SPARK_TRY(auto reply, decode_reply(message));
   if (reply.id != id) return failure(ErrorCode::kFailed, "the agent answered another request");

@@ -19,15 +19,20 @@ namespace sparkplan {
 /// When an agent is pushed to a node.
 enum class InstallPolicy : std::uint8_t {
   kNever,         ///< drift: a node without a usable agent is a failed node.
-  kIfNeeded,      ///< plan: missing, or of another protocol major.
+  kIfNeeded,      ///< plan: missing, of another protocol major, or without a resource type of ours.
   kExactBuild,    ///< apply: anything but this build.
 };
 
+/// How connections are made: connect(), or a test's own.
+using Connector = std::function<Result<std::unique_ptr<Connection>>(const NodeSpec&, const ConnectOptions&)>;
+
 struct AgentOptions {
+  Connector connector = sparkplan::connect;
   ConnectOptions connect;
   InstallPolicy install = InstallPolicy::kIfNeeded;
   std::string become_password;  ///< Empty: sudo must not ask.
   std::chrono::milliseconds reply_timeout{60'000};
+  std::function<void(std::string_view)> progress;  ///< What the agent is at during an apply.
 };
 
 /// The agent on one node, by typed calls. One connection, one channel, requests answered in order.
@@ -45,7 +50,7 @@ class AgentClient {
   const Hello& hello() const { return hello_; }
   std::string host_key() const { return connection_->host_key(); }
 
-  /// Errors of all calls: what the agent answered, or kUnreachable, kInvalidInput (it speaks
+  /// Errors of all calls: what the agent answered, or kUnreachable, kFailed (it speaks
   /// rubbish), kInterrupted. After one of the latter three the client is of no more use.
   Result<FactsReply> refresh_facts(const FactsRequest& request);
   Result<ObservedState> observe(const ObserveNodeRequest& request);
@@ -59,9 +64,9 @@ class AgentClient {
 
  private:
   AgentClient(std::unique_ptr<Connection> connection, AgentOptions options);
-  Result<void> start_agent(const NodeSpec& node);
+  Result<void> start_agent();
   Result<void> install(const NodeSpec& node);
-  Result<void> handshake(const NodeSpec& node, const FactsRequest& request);
+  Result<void> handshake(const FactsRequest& request);
   Result<Value> call(Request request);
   Result<Value> receive(std::chrono::milliseconds timeout, bool pass_stop_on);
   Error why_silent(const Error& error) const;

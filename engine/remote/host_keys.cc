@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
 #include "engine/core/text.h"
+#include "engine/remote/jump_tunnel.h"
 #include "engine/remote/ssh_session.h"
 
 namespace sparkplan {
@@ -16,7 +18,9 @@ bool is_revoked(std::string_view known_hosts, std::string_view key_base64) {
   for (const auto line : split_lines(known_hosts)) {
     const auto text = trim(line);
     if (text.rfind("@revoked", 0) != 0) continue;
-    for (const auto field : split(text, ' ')) {
+    std::string blanks(text);
+    std::replace(blanks.begin(), blanks.end(), '\t', ' ');
+    for (const auto field : split(blanks, ' ')) {
       if (!key_base64.empty() && trim(field) == key_base64) return true;
     }
   }
@@ -24,7 +28,13 @@ bool is_revoked(std::string_view known_hosts, std::string_view key_base64) {
 }
 
 Result<OfferedHostKey> offered_host_key(const NodeSpec& node, std::chrono::milliseconds timeout) {
-  SPARK_TRY(const auto session, ssh::open_session(node, timeout));
+  std::unique_ptr<ssh::JumpTunnel> tunnel;
+  int socket = -1;
+  if (!node.ssh.jump.empty()) {
+    SPARK_TRY(tunnel, ssh::JumpTunnel::open(node, ConnectOptions{timeout, {}}));
+    socket = tunnel->take_socket();
+  }
+  SPARK_TRY(const auto session, ssh::open_session(node, timeout, "", socket));
   return ssh::examine_host_key(session.get(), node);
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/process/child_process.h"
 #include "engine/remote/agent_image.h"
+#include "engine/remote/ssh_session.h"
 #include "engine/remote/transport.h"
 
 namespace sparkplan {
@@ -125,10 +126,14 @@ class LocalConnection final : public Connection {
 
 Result<std::unique_ptr<Connection>> connect_local(const NodeSpec& node, const ConnectOptions&) {
   std::error_code code;
-  if (!std::filesystem::is_directory(node.root, code)) {
+  const auto root = std::filesystem::canonical(ssh::expand_home(node.root.string()), code);
+  if (code || !std::filesystem::is_directory(root, code)) {
     return failure(ErrorCode::kUnreachable, "there is no directory " + node.root.string());
   }
-  return std::make_unique<LocalConnection>(std::filesystem::absolute(node.root));
+  if (root == "/") {
+    return failure(ErrorCode::kUnsupported, "the root of a local node is a directory tree, not this machine itself");
+  }
+  return std::make_unique<LocalConnection>(root);
 }
 
 }  // namespace sparkplan

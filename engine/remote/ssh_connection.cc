@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/remote/jump_tunnel.h"
 #include "engine/remote/remote_commands.h"
 #include "engine/remote/ssh_session.h"
 #include "engine/remote/transport.h"
@@ -19,6 +20,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxStandardError = std::size_t{64} << 10;
 constexpr int kHostKeysPatience = 20;  // Milliseconds.
+
+// A node that loses power says nothing, and a step may take minutes: only the connection itself can
+// tell in time. Half a minute outlasts a network that is configured anew.
+constexpr int kIdleBeforeProbe = 15;  // Seconds.
+constexpr int kProbeInterval = 5;     // Seconds.
+constexpr int kLostProbes = 3;
+constexpr unsigned int kLostData = 30'000;  // Milliseconds without an acknowledgement.
 
 class SshChannel final : public Channel {
  public:
@@ -103,8 +111,8 @@ class SshChannel final : public Channel {
 
 class SshConnection final : public Connection {
  public:
-  SshConnection(ssh::SessionPointer session, std::string host_key)
-      : session_(std::move(session)), host_key_(std::move(host_key)) {}
+  SshConnection(ssh::SessionPointer session, std::string host_key, std::unique_ptr<ssh::JumpTunnel> tunnel)
+      : tunnel_(std::move(tunnel)), session_(std::move(session)), host_key_(std::move(host_key)) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
     ssh::ChannelPointer channel(ssh_channel_new(session_.get()));
@@ -119,9 +127,13 @@ class SshConnection final : public Connection {
 
  private:
   Error refused(const std::string& what) const {
-    return Error{ErrorCode::kUnreachable, what + ": " + printable(ssh_get_error(session_.get())), {}, std::nullopt, ""};
+    // libssh has no words for a time that is over.
+    const std::string reason = printable(ssh_get_error(session_.get()));
+    return Error{ErrorCode::kUnreachable, what + ": " + (reason.empty() ? "no answer in time" : reason), {}, std::nullopt,
+                 ""};
   }
 
+  std::unique_ptr<ssh::JumpTunnel> tunnel_;  // Outlives the session that runs through it.
   ssh::SessionPointer session_;
   std::string host_key_;
 };
@@ -132,14 +144,26 @@ class SshConnection final : public Connection {
 void hurry(ssh_session session) {
   const int descriptor = ssh_get_fd(session);
   const int on = 1;
+  // Through a jump host the socket is a local one, and this does nothing.
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
   pollfd readable{descriptor, POLLIN, 0};
   ::poll(&readable, 1, kHostKeysPatience);
 }
 
+void notice_loss(ssh_session session) {
+  const int descriptor = ssh_get_fd(session);
+  const int on = 1;
+  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &kIdleBeforeProbe, sizeof kIdleBeforeProbe);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &kProbeInterval, sizeof kProbeInterval);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &kLostProbes, sizeof kLostProbes);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &kLostData, sizeof kLostData);
+}
+
 /// A pin names one key, and the node may have several: look for the pinned one among its types.
 Result<ssh::SessionPointer> session_with_trusted_key(const NodeSpec& node, const ConnectOptions& options,
-                                                     std::string& host_key) {
+                                                     std::string& host_key,
+                                                     std::unique_ptr<ssh::JumpTunnel>& tunnel) {
   std::vector<std::string> types{""};
   if (!node.ssh.host_key.empty()) {
     types = {"ssh-ed25519", "ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521", "rsa-sha2-512,rsa-sha2-256"};
@@ -147,7 +171,12 @@ Result<ssh::SessionPointer> session_with_trusted_key(const NodeSpec& node, const
   Result<ssh::SessionPointer> outcome = failure(ErrorCode::kBug, "no host key type was tried");
   for (const auto& type : types) {
     if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-    auto session = ssh::open_session(node, options.timeout, type);
+    int socket = -1;
+    if (!node.ssh.jump.empty()) {
+      SPARK_TRY(tunnel, ssh::JumpTunnel::open(node, options));
+      socket = tunnel->take_socket();
+    }
+    auto session = ssh::open_session(node, options.timeout, type, socket);
     if (!session) {
       // A node without a key of this type refuses the negotiation; the mismatch found before says more.
       if (outcome || outcome.error().code == ErrorCode::kBug) outcome = std::move(session);
@@ -170,11 +199,13 @@ Result<ssh::SessionPointer> session_with_trusted_key(const NodeSpec& node, const
 
 Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const ConnectOptions& options) {
   std::string host_key;
-  SPARK_TRY(auto session, session_with_trusted_key(node, options, host_key));
+  std::unique_ptr<ssh::JumpTunnel> tunnel;
+  SPARK_TRY(auto session, session_with_trusted_key(node, options, host_key, tunnel));
   SPARK_CHECK(ssh::authenticate(session.get(), node));
   if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
   hurry(session.get());
-  return std::make_unique<SshConnection>(std::move(session), std::move(host_key));
+  notice_loss(session.get());
+  return std::make_unique<SshConnection>(std::move(session), std::move(host_key), std::move(tunnel));
 }
 
 }  // namespace sparkplan

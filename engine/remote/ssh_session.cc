@@ -90,6 +90,7 @@ OfferedHostKey::Standing standing_of(ssh_session session, const NodeSpec& node, 
       return Standing::kKnown;
     case SSH_KNOWN_HOSTS_CHANGED:
     case SSH_KNOWN_HOSTS_OTHER:
+    case SSH_KNOWN_HOSTS_ERROR:  // A file that cannot be judged by vouches for nobody.
       return Standing::kChanged;
     default:
       return Standing::kUnknown;
@@ -116,7 +117,7 @@ std::string expand_home(const std::string& path) {
 }
 
 Result<SessionPointer> open_session(const NodeSpec& node, std::chrono::milliseconds timeout,
-                                    const std::string& host_key_type) {
+                                    const std::string& host_key_type, int socket) {
   SessionPointer session(ssh_new());
   if (!session) return failure(ErrorCode::kBug, "libssh gave no session");
   const unsigned int port = node.ssh.port;
@@ -136,6 +137,7 @@ Result<SessionPointer> open_session(const NodeSpec& node, std::chrono::milliseco
   // libssh asks the password database for the home directory; everything here goes by $HOME.
   ssh_options_set(session.get(), SSH_OPTIONS_SSH_DIR, expand_home("~/.ssh").c_str());
   ssh_options_set(session.get(), SSH_OPTIONS_KNOWNHOSTS, expand_home("~/.ssh/known_hosts").c_str());
+  if (socket >= 0) ssh_options_set(session.get(), SSH_OPTIONS_FD, &socket);
   if (!host_key_type.empty()) {
     ssh_options_set(session.get(), SSH_OPTIONS_HOSTKEYS, host_key_type.c_str());
   }

@@ -24,9 +24,10 @@ using ChannelPointer = std::unique_ptr<ssh_channel_struct, ChannelDeleter>;
 
 /// Key exchange done, nobody trusted and nobody logged in yet. ~/.ssh/config is not read: it could
 /// run commands. `host_key_type` limits the offer ("ssh-ed25519"); empty means what known_hosts
-/// suggests. Errors: kUnreachable, kInvalidInput.
+/// suggests. `socket` is an already connected way to the node, which the session takes over; -1: none.
+/// Errors: kUnreachable, kInvalidInput.
 Result<SessionPointer> open_session(const NodeSpec& node, std::chrono::milliseconds timeout,
-                                    const std::string& host_key_type = {});
+                                    const std::string& host_key_type = {}, int socket = -1);
 
 /// What the session's host key is, and how it stands to the pin and to known_hosts.
 Result<OfferedHostKey> examine_host_key(ssh_session session, const NodeSpec& node);

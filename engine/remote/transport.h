@@ -73,7 +73,7 @@ Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const Conn
 
 /// A local child per program; `kAgent` is this build's own agent for the machine's architecture,
 /// working below node.root.
-/// Errors: kNotFound (no such directory), kUnsupported, kFailed.
+/// Errors: kUnreachable (no such directory), kUnsupported ("/", or no agent for this machine), kFailed.
 Result<std::unique_ptr<Connection>> connect_local(const NodeSpec& node, const ConnectOptions& options);
 
 /// By node.transport.

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ struct ClusterView {
 struct Desired {
   std::vector<Resource> resources;
   std::vector<Diagnostic> diagnostics;
+  /// A safety rule says no (the interface that carries our connection would go): nothing at all is
+  /// written on this node, the others go on, exit 9. Its code is kRefused.
+  std::optional<Error> refused;
 };
 
 /// What to look at. Orphans (owned by the manifest, no longer desired) are included.
@@ -86,8 +90,10 @@ class ResourceType {
   /// inside one section. Called at validate for every node; reports every finding.
   virtual std::vector<Diagnostic> validate(const Value& section) const;
 
-  /// I/O, read-only. What this node offers to all others; null when nothing yet. Most types: null.
-  virtual Result<Value> exports(const NodeReader& node) const;
+  /// I/O, read-only. What this node offers to all others, as far as the node's own `section` asks
+  /// for it; null when nothing yet. Most types: null. An Error blocks nobody: to the others it is as
+  /// if nothing had been made yet.
+  virtual Result<Value> exports(const Value& section, const NodeReader& node) const;
 
   /// I/O, read-only. The present state in the same canonical form as desired().
   virtual ObservedType observe(const ObserveRequest& request, const NodeReader& node) const = 0;

@@ -41,6 +41,13 @@ Result<void> FrameReader::skip_noise() {
 }
 
 Result<std::optional<Value>> FrameReader::next() {
+  if (broken_) return failure(*broken_);
+  auto message = take();
+  if (!message) broken_ = message.error();
+  return message;
+}
+
+Result<std::optional<Value>> FrameReader::take() {
   if (!preamble_seen_) SPARK_CHECK(skip_noise());
   if (!preamble_seen_ || buffer_.size() < 4) return std::optional<Value>();
   std::size_t size = 0;

@@ -34,10 +34,12 @@ class FrameReader {
 
  private:
   Result<void> skip_noise();
+  Result<std::optional<Value>> take();
 
   std::string buffer_;
   std::string noise_;
   bool preamble_seen_ = false;
+  std::optional<Error> broken_;
 };
 
 }  // namespace sparkplan

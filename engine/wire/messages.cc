@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 namespace sparkplan {
@@ -35,6 +36,22 @@ Value encode_names(const std::vector<std::string>& names) {
   return Value(std::move(items));
 }
 
+Value encode_values(const std::map<ResourceId, Value>& values) {
+  Value all = Value::map();
+  for (const auto& [id, value] : values) all.set(id.str(), value);
+  return all;
+}
+
+Result<std::map<ResourceId, Value>> decode_values(const Value* value) {
+  if (value == nullptr || !value->is_map()) return malformed("after_steps");
+  std::map<ResourceId, Value> values;
+  for (const auto& [key, body, where] : *value->entries()) {
+    SPARK_TRY(auto id, ResourceId::parse(key));
+    values.emplace(std::move(id), body);
+  }
+  return values;
+}
+
 Value encode_managed(const std::map<ResourceId, ManagedResource>& resources) {
   Value all = Value::map();
   for (const auto& [id, managed] : resources) {
@@ -64,7 +81,9 @@ Result<std::map<ResourceId, ManagedResource>> decode_managed(const Value* value)
 }
 
 Value encode_body(const FactsRequest& request) {
-  return Value::map({{"request", "facts", {}}, {"exports", encode_names(request.exports), {}}});
+  Value exports = Value::map();
+  for (const auto& [type, section] : request.exports) exports.set(type, section);
+  return Value::map({{"request", "facts", {}}, {"exports", std::move(exports), {}}});
 }
 Value encode_body(const ObserveNodeRequest& request) {
   Value names = Value::map();
@@ -81,7 +100,8 @@ Value encode_body(const ApplyRequest& request) {
                      {"run", request.run, {}},
                      {"node", request.node, {}},
                      {"roster", encode(request.roster), {}},
-                     {"steps", Value(std::move(steps)), {}}});
+                     {"steps", Value(std::move(steps)), {}},
+                     {"after_steps", encode_values(request.after_steps), {}}});
 }
 Value encode_body(const CommitRequest& request) {
   return Value::map({{"request", "commit", {}},
@@ -96,8 +116,11 @@ Value encode_body(const PingRequest&) { return Value::map({{"request", "ping", {
 Value encode_body(const StopNotice&) { return Value::map({{"request", "stop", {}}}); }
 
 Result<Request> decode_facts_request(const Value& value) {
-  SPARK_TRY(auto exports, decode_names(value.find("exports")));
-  return Request(FactsRequest{std::move(exports)});
+  const auto* exports = value.find("exports");
+  if (exports == nullptr || !exports->is_map()) return malformed("exports");
+  FactsRequest request;
+  for (const auto& [type, section, where] : *exports->entries()) request.exports.emplace(type, section);
+  return Request(std::move(request));
 }
 
 Result<Request> decode_observe_request(const Value& value) {
@@ -121,7 +144,8 @@ Result<Request> decode_apply_request(const Value& value) {
   const auto* steps = value.find("steps");
   const auto* roster = value.find("roster");
   if (steps == nullptr || steps->list_items() == nullptr || roster == nullptr) return malformed("apply");
-  ApplyRequest request{value.text_or("run", ""), value.text_or("node", ""), {}, {}};
+  ApplyRequest request{value.text_or("run", ""), value.text_or("node", ""), {}, {}, {}};
+  SPARK_TRY(request.after_steps, decode_values(value.find("after_steps")));
   SPARK_TRY(request.roster, decode_roster(*roster));
   for (const auto& item : *steps->list_items()) {
     SPARK_TRY(auto step, decode_step(item));
@@ -153,6 +177,25 @@ Result<StepResult> decode_step_result(const Value& value) {
   return result;
 }
 
+/// A field that we do not know may be a condition that the controller relies on.
+Result<void> check_fields(const Value& value, std::string_view name) {
+  static const std::map<std::string_view, std::set<std::string_view>> kFields{
+      {"facts", {"exports"}},
+      {"observe", {"names"}},
+      {"lock", {"holder"}},
+      {"apply", {"run", "node", "roster", "steps", "after_steps"}},
+      {"commit", {"run", "node", "roster", "resources", "audit"}},
+  };
+  if (!value.is_map()) return malformed("a request is no map");
+  const auto known = kFields.find(name);
+  for (const auto& entry : *value.entries()) {
+    const bool common = entry.key == "request" || entry.key == "id";
+    if (common || (known != kFields.end() && known->second.count(entry.key) > 0)) continue;
+    return failure(ErrorCode::kInvalidInput, "a request of kind " + std::string(name) + " has no field " + entry.key);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(StepOutcome outcome) {
@@ -170,15 +213,21 @@ Value encode(const Hello& hello) {
   return Value::map({{"hello", Value::map({{"protocol_major", hello.protocol_major, {}},
                                            {"protocol_minor", hello.protocol_minor, {}},
                                            {"build", hello.build, {}},
-                                           {"architecture", hello.architecture, {}}}),
+                                           {"architecture", hello.architecture, {}},
+                                           {"types", encode_names(hello.types), {}}}),
                       {}}});
 }
 
 Result<Hello> decode_hello(const Value& value) {
   const auto* body = value.find("hello");
   if (body == nullptr || !body->is_map()) return malformed("hello");
-  return Hello{body->integer_or("protocol_major", 0), body->integer_or("protocol_minor", 0),
-               body->text_or("build", ""), body->text_or("architecture", "")};
+  Hello hello{body->integer_or("protocol_major", 0), body->integer_or("protocol_minor", 0),
+              body->text_or("build", ""), body->text_or("architecture", ""), {}};
+  // An agent of another major is told apart by its number alone.
+  if (body->find("types") != nullptr) {
+    SPARK_TRY(hello.types, decode_names(body->find("types")));
+  }
+  return hello;
 }
 
 Value encode(const LockHolder& holder) {
@@ -213,7 +262,17 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "ping") request = Request(PingRequest{});
   if (name == "stop") request = Request(StopNotice{});
   if (!request) return failure(std::move(request).error());
+  SPARK_CHECK(check_fields(value, name));
   return NumberedRequest{id, std::move(*request)};
+}
+
+Value encode_progress(std::int64_t id, std::string_view doing) {
+  return Value::map({{"id", id, {}}, {"progress", doing, {}}});
+}
+
+std::optional<std::string> progress_in(const Value& message) {
+  const auto* progress = message.find("progress");
+  return progress == nullptr || progress->string() == nullptr ? std::nullopt : std::optional(*progress->string());
 }
 
 Value encode(const NumberedReply& reply) {
@@ -245,6 +304,9 @@ Value encode(const FactsReply& reply) {
   Value exports = Value::map();
   for (const auto& [type, exported] : reply.exports) exports.set(type, exported);
   value.set("exports", std::move(exports));
+  Value errors = Value::map();
+  for (const auto& [type, error] : reply.export_errors) errors.set(type, encode(error));
+  value.set("export_errors", std::move(errors));
   return value;
 }
 
@@ -261,6 +323,12 @@ Result<FactsReply> decode_facts_reply(const Value& value) {
   }
   if (const auto* exports = value.find("exports"); exports != nullptr && exports->is_map()) {
     for (const auto& [type, exported, where] : *exports->entries()) reply.exports.emplace(type, exported);
+  }
+  if (const auto* errors = value.find("export_errors"); errors != nullptr && errors->is_map()) {
+    for (const auto& [type, encoded, where] : *errors->entries()) {
+      SPARK_TRY(auto error, decode_error(encoded));
+      reply.export_errors.emplace(type, std::move(error));
+    }
   }
   return reply;
 }

@@ -27,6 +27,7 @@ struct Hello {
   std::int64_t protocol_minor = kProtocolMinor;
   std::string build;         ///< elf_build_id() of the running agent.
   std::string architecture;  ///< uname -m
+  std::vector<std::string> types;  ///< The resource types it knows.
 };
 
 /// Who holds a node's lock, in words that help to find them.
@@ -40,13 +41,14 @@ struct LockHolder {
 };
 
 struct FactsRequest {
-  std::vector<std::string> exports;  ///< Types whose exports are wanted.
+  std::map<std::string, Value> exports;  ///< Types whose exports are wanted, each with the node's section.
 };
 struct FactsReply {
   Facts facts;
   std::optional<Manifest> manifest;  ///< Nothing: the node was never applied.
   std::optional<LockHolder> lock_holder;
   std::map<std::string, Value> exports;  ///< By type; null Values are left out.
+  std::map<std::string, Error> export_errors;  ///< Types whose exports could not be read.
 };
 
 struct ObserveNodeRequest {
@@ -63,6 +65,9 @@ struct ApplyRequest {
   std::string node;   ///< The node's name, for its manifest.
   Roster roster;      ///< Written into a manifest that is only now begun.
   std::vector<Step> steps;
+  /// NodePlan::after_steps: written to the manifest with the steps, so that nothing is ever on the
+  /// node that the manifest does not know.
+  std::map<ResourceId, Value> after_steps;
 };
 
 enum class StepOutcome : std::uint8_t {
@@ -106,6 +111,12 @@ struct NumberedRequest {
   std::int64_t id = 0;
   Request request;
 };
+
+/// What the agent is at while it works on a request: {"id": n, "progress": "..."}. Any number of
+/// them may come before the reply; each shows that the agent is alive.
+Value encode_progress(std::int64_t id, std::string_view doing);
+/// The text, when the message is such a one.
+std::optional<std::string> progress_in(const Value& message);
 
 /// {"id": n, "reply": ...} or {"id": n, "error": {...}}.
 struct NumberedReply {

@@ -123,6 +123,11 @@ rootfs_configure() {
   printf 'UsePAM yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n' \
     >"$root/etc/ssh/sshd_config.d/10-lab.conf"
 
+  # A user's service manager ends ten seconds after the last logout. Where that hangs, which it does
+  # at times under cgroup v1, logins wait for two minutes.
+  mkdir -p "$root/etc/systemd/logind.conf.d"
+  printf '[Login]\nUserStopDelaySec=infinity\n' >"$root/etc/systemd/logind.conf.d/lab.conf"
+
   # Debian brings a group "operator" along, hence no group of the user's own.
   chroot "$root" useradd --uid 1000 --gid operator --create-home --shell /bin/bash operator
   chroot "$root" useradd --uid 1001 --user-group --create-home --shell /bin/bash guarded

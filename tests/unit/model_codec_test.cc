@@ -30,8 +30,8 @@ Manifest some_manifest() {
   manifest.roster = {"lab",
                      "uuid-1",
                      3,
-                     {{"spark-01", 1, "10.0.0.11", "nvidia", 22, "SHA256:x", false},
-                      {"spark-02", 2, "fd00::2", "root", 65535, "", true}}};
+                     {{"spark-01", 1, "10.0.0.11", "nvidia", 22, "SHA256:x", "4f9a", "bastion", "sudo", "", false},
+                      {"spark-02", 2, "fd00::2", "root", 65535, "", "", "", "none", "/srv/image", true}}};
   manifest.resources[{"sysctl", "net.core.rmem_max"}] = {
       Value::map({{"value", "268435456", {}}}),
       {{"file", "/etc/sysctl.d/90-sparkplan.conf"}, {"sysctl", "net.core.rmem_max"}}};

@@ -1,0 +1,243 @@
+#include "engine/load/fabric.h"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/load/tree.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr int kFirstDefaultOctet = 100;
+constexpr int kOffsetOfIds = 10;
+
+// Where a node takes one address from.
+struct Seat {
+  int half = 0;
+  std::optional<FabricSubnet> subnet;  // None: an interface without an address.
+};
+
+const Value* own_interfaces(const NodeDraft& node) {
+  const auto section = node.sections.find("fabric");
+  if (section == node.sections.end()) return nullptr;
+  const Value* interfaces = section->second.find("interfaces");
+  return interfaces != nullptr && interfaces->is_list() ? interfaces : nullptr;
+}
+
+// DGX Spark names: enp1s0f1np1 is half A of port 1, enP2p1s0f1np1 (PCI domain 2) its twin.
+std::optional<int> half_from_name(std::string_view name) {
+  if (name.starts_with("enp") && name.find("np", 3) != std::string_view::npos) return 0;
+  if (name.starts_with("enP") && name.find("np", 3) != std::string_view::npos) return 1;
+  return std::nullopt;
+}
+
+// The names tell the halves apart only while they are those of one port.
+std::vector<int> halves_of(const Value::List& interfaces) {
+  std::vector<int> halves;
+  for (const auto& interface : interfaces) {
+    const auto half = half_from_name(interface.text_or("name", ""));
+    if (!half || std::find(halves.begin(), halves.end(), *half) != halves.end()) {
+      halves.clear();
+      for (std::size_t i = 0; i < interfaces.size(); ++i) halves.push_back(static_cast<int>(i));
+      return halves;
+    }
+    halves.push_back(*half);
+  }
+  return halves;
+}
+
+void take_own_interfaces(NodeDraft& node, const Value& interfaces, const FabricFile& fabric) {
+  const auto halves = halves_of(items_of(&interfaces));
+  // Nulls are gone from the merged section, and here one means: leave the MTU alone.
+  const Value::List& as_written = items_of(find_below(*node.record, "fabric", "interfaces"));
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    const Value& interface = items_of(&interfaces)[i];
+    FabricAddress address;
+    address.interface = interface.text_or("name", "");
+    address.half = halves[i];
+    address.where = interface.where;
+    const bool mtu_written = i < as_written.size() && as_written[i].find("mtu") != nullptr;
+    if (!mtu_written) address.mtu = fabric.mtu;
+    if (const auto mtu = interface.integer_or("mtu", 0); mtu > 0) address.mtu = static_cast<int>(mtu);
+    address.link_local = interface.text_or("link_local", "") == "ipv4";
+    if (const Value* text = interface.find("address"); text != nullptr && text->is_string()) {
+      address.where = text->where;
+      if (const auto parsed = parse_ipv4_interface(text_of(text))) {
+        address.address = parsed->address.str();
+        address.prefix_length = parsed->prefix_length;
+      }
+    }
+    node.fabric.push_back(std::move(address));
+  }
+}
+
+void take_seat(NodeDraft& node, const Seat& seat, const FabricFile& fabric, Findings& findings) {
+  FabricAddress address;
+  address.half = seat.half;
+  address.mtu = fabric.mtu;
+  address.link_local = fabric.link_local;
+  address.where = fabric.where;
+  if (seat.subnet && !fabric.link_local) {
+    if (seat.subnet->where.known()) address.where = seat.subnet->where;
+    const auto derived = derived_address(seat.subnet->network, node.id);
+    if (!derived) {
+      findings.error(node.id_where, "fabric.id-too-large",
+                     "id " + std::to_string(node.id) + " of " + node.name + " has no address in " +
+                         seat.subnet->network.str() + ": its largest is " +
+                         std::to_string(largest_id(seat.subnet->network)),
+                     "give the node a smaller \"id\", or wider \"subnets\" such as 10.20.0.0/16 and 10.21.0.0/16");
+      return;
+    }
+    address.address = derived->str();
+    address.prefix_length = seat.subnet->network.prefix_length;
+  }
+  node.fabric.push_back(std::move(address));
+}
+
+using Seats = std::map<std::string, std::vector<Seat>>;  // by node name
+
+// Direct, switch and dual-cable: the same seats for every node.
+std::vector<Seat> equal_seats(const FabricFile& fabric) {
+  const int count = fabric.topology == Topology::kDualCable ? 4 : 2;
+  std::vector<Seat> seats;
+  for (int half = 0; half < count; ++half) {
+    const auto place = static_cast<std::size_t>(half);
+    seats.push_back({half, place < fabric.subnets.size() ? std::optional(fabric.subnets[place]) : std::nullopt});
+  }
+  return seats;
+}
+
+// Every cable has two networks. Its number is the id of the node at its first end, so that a node
+// more in the ring moves no address but those of the cable that it cuts.
+Seats ring_seats(const std::vector<NodeDraft>& nodes, FabricFile& fabric, Findings& findings) {
+  std::map<std::string, const NodeDraft*> by_name;
+  for (const auto& node : nodes) by_name.emplace(node.name, &node);
+  const bool given = fabric.subnets_key.known();
+  std::vector<Cable> cables = fabric.cables;
+  std::stable_sort(cables.begin(), cables.end(), [&](const Cable& a, const Cable& b) {
+    return by_name.at(a.first.node)->id < by_name.at(b.first.node)->id;
+  });
+  Seats seats;
+  for (std::size_t place = 0; place < cables.size(); ++place) {
+    const Cable& cable = cables[place];
+    const NodeDraft& owner = *by_name.at(cable.first.node);
+    for (int half = 0; half < 2; ++half) {
+      FabricSubnet subnet;
+      if (given) {
+        subnet = fabric.subnets[2 * place + static_cast<std::size_t>(half)];
+      } else if (const auto network = default_subnet(2 * (owner.id - 1) + half)) {
+        subnet.network = *network;
+        if (!fabric.link_local) fabric.subnets.push_back(subnet);
+      } else if (!fabric.link_local) {
+        findings.error(
+            owner.id_where, "fabric.id-too-large",
+            "the default subnets of a ring end at id 78, and " + owner.name + " has " + std::to_string(owner.id),
+            "give the nodes smaller \"id\"s, or \"subnets\": two per cable");
+        return {};
+      }
+      seats[cable.first.node].push_back({2 * cable.first.port + half, subnet});
+      seats[cable.second.node].push_back({2 * cable.second.port + half, subnet});
+    }
+  }
+  for (auto& [name, list] : seats) {
+    std::sort(list.begin(), list.end(), [](const Seat& a, const Seat& b) { return a.half < b.half; });
+  }
+  return seats;
+}
+
+void fill_default_subnets(FabricFile& fabric) {
+  if (fabric.subnets_key.known() || fabric.link_local) return;
+  if (fabric.topology == Topology::kRing || fabric.topology == Topology::kCustom) return;
+  const int count = fabric.topology == Topology::kDualCable ? 4 : 2;
+  for (int index = 0; index < count; ++index) fabric.subnets.push_back({*default_subnet(index), {}});
+}
+
+// An id is needed only where an address is derived from it, and in a ring to number the cables.
+bool check_ids(const ClusterDraft& draft, const FabricFile& fabric, Findings& findings) {
+  bool complete = true;
+  for (const auto& node : draft.nodes) {
+    const bool needed = fabric.topology == Topology::kRing || own_interfaces(node) == nullptr;
+    if (node.id > 0 || !needed || node.name.empty() || node.record->find("id") != nullptr) continue;
+    if (fabric.link_local && fabric.topology != Topology::kRing) continue;
+    if (!node.sections.contains("fabric")) continue;
+    findings.error(node.name_where, "fabric.no-id",
+                   in_quotes(node.name) + " ends in no number from 1, so no fabric address derives from it",
+                   "give the node an \"id\" that no other node has");
+    complete = false;
+  }
+  return complete;
+}
+
+void put_defaults(NodeDraft& node, const FabricFile& fabric) {
+  const auto section = node.sections.find("fabric");
+  if (section == node.sections.end() || !section->second.is_map()) return;
+  Value& body = section->second;
+  const auto put = [&](const char* key, Value value) {
+    if (body.find(key) != nullptr) return;
+    value.where = fabric.where;
+    body.set(key, std::move(value));
+  };
+  put("topology", std::string(to_string(fabric.topology)));
+  put("adopt", fabric.adopt);
+  if (fabric.mtu) put("mtu", *fabric.mtu);
+  if (fabric.topology == Topology::kDirect || fabric.topology == Topology::kSwitch) put("port", fabric.port);
+  Value subnets(Value::List{});
+  for (const auto& subnet : fabric.subnets) subnets.push_back(subnet.network.str());
+  if (!fabric.subnets.empty()) put("subnets", std::move(subnets));
+}
+
+}  // namespace
+
+std::optional<Ipv4Network> default_subnet(int index) {
+  const int octet = kFirstDefaultOctet + index;
+  if (index < 0 || octet > 255) return std::nullopt;
+  return Ipv4Network{{(192U << 24) | (168U << 16) | (static_cast<std::uint32_t>(octet) << 8)}, 24};
+}
+
+int largest_id(const Ipv4Network& network) {
+  const std::uint32_t size = network.broadcast().bits - network.base.bits;
+  return size <= kOffsetOfIds + 1 ? 0 : static_cast<int>(size) - kOffsetOfIds - 1;
+}
+
+std::optional<Ipv4> derived_address(const Ipv4Network& network, int id) {
+  if (id < 1 || id > largest_id(network)) return std::nullopt;
+  return Ipv4{network.base.bits + kOffsetOfIds + static_cast<std::uint32_t>(id)};
+}
+
+std::vector<Cable> ring_cables(const std::vector<NodeDraft>& nodes) {
+  std::vector<const NodeDraft*> ordered;
+  for (const auto& node : nodes) ordered.push_back(&node);
+  std::sort(ordered.begin(), ordered.end(), [](const auto* a, const auto* b) { return a->id < b->id; });
+  std::vector<Cable> cables;
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    const NodeDraft& next = *ordered[(i + 1) % ordered.size()];
+    cables.push_back({{ordered[i]->name, 0, ordered[i]->name_where}, {next.name, 1, next.name_where}});
+  }
+  return cables;
+}
+
+void resolve_fabric(ClusterDraft& draft, FabricFile& fabric, Findings& findings) {
+  for (auto& node : draft.nodes) {
+    if (const Value* interfaces = own_interfaces(node)) take_own_interfaces(node, *interfaces, fabric);
+  }
+  const bool derives = fabric.present && fabric.topology != Topology::kCustom;
+  if (derives && fabric.subnets_usable && fabric.cables_usable && check_ids(draft, fabric, findings)) {
+    fill_default_subnets(fabric);
+    Seats ring;
+    if (fabric.topology == Topology::kRing) {
+      if (fabric.cables.empty()) fabric.cables = ring_cables(draft.nodes);
+      ring = ring_seats(draft.nodes, fabric, findings);
+    }
+    for (auto& node : draft.nodes) {
+      if (own_interfaces(node) != nullptr || !node.sections.contains("fabric")) continue;
+      for (const auto& seat : fabric.topology == Topology::kRing ? ring[node.name] : equal_seats(fabric)) {
+        const std::size_t before = findings.all().size();
+        take_seat(node, seat, fabric, findings);
+        if (findings.all().size() > before) break;  // Once per node is enough.
+      }
+    }
+  }
+  for (auto& node : draft.nodes) put_defaults(node, fabric);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/load/fabric.h"
+#include "engine/load/tree.h"
+
+namespace sparkplan {
+namespace {
+
+// A fabric network with the place that names it; where neither subnets nor interfaces do, the place
+// is unknown and `default_of` says whose default it is.
+struct PlacedNetwork {
+  Ipv4Network network;
+  SourceRange where;
+};
+
+const Value* interfaces_of(const NodeDraft& node) {
+  const Value* interfaces = find_below(*node.record, "fabric", "interfaces");
+  return interfaces != nullptr && interfaces->is_list() ? interfaces : nullptr;
+}
+
+void check_interface_address(const Value& value, Findings& findings) {
+  const std::string& text = text_of(&value);
+  const auto parsed = parse_ipv4_interface(text);
+  if (!parsed) {
+    const std::string hint = parse_ipv4(text) ? "add the prefix length: " + text + "/24"
+                                              : "write an IPv4 address with its prefix: 192.168.100.11/24";
+    findings.error(value.where, "fabric.address", in_quotes(text) + " is no address with a prefix length", hint);
+    return;
+  }
+  const Ipv4Network network = parsed->network();
+  const bool point_to_point = network.prefix_length >= 31;
+  const bool reserved = parsed->address == network.base || parsed->address == network.broadcast();
+  if (!is_host_address(parsed->address) || (reserved && !point_to_point)) {
+    findings.error(value.where, "fabric.address", in_quotes(text) + " is no address that an interface can have",
+                   reserved ? "it is the first or last of " + network.str() : "");
+  }
+}
+
+// Two interfaces in one subnet: answers leave through whichever route comes first.
+void check_twins(const NodeDraft& node, const Value& interfaces, Findings& findings) {
+  std::vector<PlacedNetwork> seen;
+  for (const auto& interface : items_of(&interfaces)) {
+    const Value* address = interface.find("address");
+    if (address == nullptr || !address->is_string()) continue;
+    check_interface_address(*address, findings);
+    const auto parsed = parse_ipv4_interface(text_of(address));
+    if (!parsed) continue;
+    const Ipv4Network network = parsed->network();
+    for (const auto& earlier : seen) {
+      if (!earlier.network.overlaps(network)) continue;
+      findings.error(address->where, "fabric.twins-in-one-subnet",
+                     "two interfaces of " + node.name + " are in the subnet " + network.str(),
+                     "give each interface a subnet of its own", {{"the other interface", earlier.where}});
+      break;
+    }
+    seen.push_back({network, address->where});
+  }
+}
+
+void check_half_used(const NodeDraft& node, const FabricFile& fabric, Findings& findings) {
+  const Value* own = node.record->find("fabric");
+  if (own == nullptr || fabric.topology != Topology::kSwitch) return;
+  for (const char* const key : {"interfaces", "hcas"}) {
+    const auto* entry = own->find_entry(key);
+    if (entry == nullptr || items_of(&entry->value).size() != 1) continue;
+    findings.warning(entry->key_where, "fabric.one-half",
+                     node.name + " uses one half of its port only: about half of its bandwidth",
+                     "list both halves, such as enp1s0f1np1 and enP2p1s0f1np1 (rocep1s0f1 and roceP2p1s0f1)");
+  }
+}
+
+struct Claim {
+  SourceRange where;
+  const NodeDraft* node = nullptr;
+  bool written = false;  // In an interface's own `address`.
+};
+
+void check_fabric_duplicates(const ClusterDraft& draft, Findings& findings) {
+  std::map<std::string, Claim> taken;
+  for (const auto& node : draft.nodes) {
+    const bool written = interfaces_of(node) != nullptr;
+    for (const auto& address : node.fabric) {
+      if (address.address.empty()) continue;
+      const Claim claim{written ? address.where : node.id_where, &node, written};
+      const auto [first, is_new] = taken.try_emplace(address.address, claim);
+      // Two derived ones are equal only where two ids are, and that is said of the ids.
+      if (is_new || (!claim.written && !first->second.written)) continue;
+      const bool in_order = first->second.where < claim.where;
+      const Claim& later = in_order ? claim : first->second;
+      const Claim& earlier = in_order ? first->second : claim;
+      findings.error(later.where, "fabric.duplicate-address",
+                     "the fabric address " + address.address + " belongs to " + earlier.node->name + " already", "",
+                     {{earlier.written ? "given here" : "derived from the id here", earlier.where}});
+    }
+  }
+}
+
+std::vector<PlacedNetwork> all_networks(const ClusterDraft& draft, const FabricFile& fabric) {
+  std::vector<PlacedNetwork> networks;
+  std::set<std::pair<std::uint32_t, int>> known;
+  const auto add = [&](const Ipv4Network& network, SourceRange where) {
+    if (known.insert({network.base.bits, network.prefix_length}).second) networks.push_back({network, where});
+  };
+  for (const auto& subnet : fabric.subnets) add(subnet.network, subnet.where);
+  for (const auto& node : draft.nodes) {
+    if (interfaces_of(node) == nullptr) continue;
+    for (const auto& address : node.fabric) {
+      const auto parsed = parse_ipv4(address.address);
+      if (parsed) add(Ipv4Interface{*parsed, address.prefix_length}.network(), address.where);
+    }
+  }
+  return networks;
+}
+
+void check_management(const ClusterDraft& draft, const FabricFile& fabric, Findings& findings) {
+  const auto networks = all_networks(draft, fabric);
+  for (const auto& node : draft.nodes) {
+    const auto address = parse_ipv4(node.address);
+    if (!address || node.transport == TransportKind::kLocal) continue;
+    for (const auto& [network, where] : networks) {
+      if (!network.contains(*address)) continue;
+      const std::string message = "the fabric subnet " + network.str() + " contains " + node.address +
+                                  ", the management address of " + node.name;
+      const std::string hint = "take another network for the fabric: \"subnets\" names them";
+      const std::string code = "fabric.subnet-has-management-address";
+      if (!where.known()) {
+        findings.error(node.address_where, code, message, hint, {{"its default subnets are used here", fabric.where}});
+      } else if (where < node.address_where) {
+        findings.error(node.address_where, code, message, hint, {{"the fabric's subnet", where}});
+      } else {
+        findings.error(where, code, message, hint, {{"the management address", node.address_where}});
+      }
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void check_fabric(const ClusterDraft& draft, const FabricFile& fabric, Findings& findings) {
+  for (const auto& node : draft.nodes) {
+    if (const Value* interfaces = interfaces_of(node)) check_twins(node, *interfaces, findings);
+    check_half_used(node, fabric, findings);
+  }
+  check_fabric_duplicates(draft, findings);
+  check_management(draft, fabric, findings);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/load/fabric.h"
+#include "engine/load/tree.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr int kJumboMtu = 9000;
+constexpr int kWidestPrefix = 8;
+
+Topology topology_from(std::string_view text) {
+  if (text == "dual-cable") return Topology::kDualCable;
+  if (text == "ring") return Topology::kRing;
+  if (text == "switch") return Topology::kSwitch;
+  if (text == "custom") return Topology::kCustom;
+  return Topology::kDirect;
+}
+
+void read_subnet(const Value& value, FabricFile& fabric, Findings& findings) {
+  if (!value.is_string()) {
+    fabric.subnets_usable = false;
+    return;
+  }
+  const std::string& text = text_of(&value);
+  const auto refuse = [&](const std::string& why, std::string hint) {
+    findings.error(value.where, "fabric.subnet", in_quotes(text) + " " + why, std::move(hint));
+    fabric.subnets_usable = false;
+  };
+  const auto parsed = parse_ipv4_interface(text);
+  if (!parsed) {
+    return refuse("is no IPv4 network",
+                  parse_ipv4(text) ? "add the prefix length: " + text + "/24" : "write it like 192.168.100.0/24");
+  }
+  const Ipv4Network network = parsed->network();
+  if (network.base != parsed->address && network.prefix_length >= kWidestPrefix) {
+    return refuse("is an address inside a network, not a network", "write " + network.str());
+  }
+  if (network.prefix_length < kWidestPrefix || !is_host_address(network.base) ||
+      !is_host_address(network.broadcast())) {
+    return refuse("is no network that hosts have addresses in",
+                  "take private networks of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16");
+  }
+  if (largest_id(network) < 1) return refuse("has no room for network + 10 + id", "take a /24 or a wider one");
+  fabric.subnets.push_back({network, value.where});
+}
+
+std::optional<CableEnd> read_cable_end(const Value& value, const std::set<std::string>& names, Findings& findings) {
+  const auto* text = value.string();
+  const auto colon = text == nullptr ? std::string::npos : text->rfind(':');
+  if (colon == std::string::npos || colon + 2 != text->size()) return std::nullopt;
+  CableEnd end{text->substr(0, colon), (*text)[colon + 1] - '0', value.where};
+  if (end.port != 0 && end.port != 1) return std::nullopt;
+  if (!names.contains(end.node)) {
+    const std::vector<std::string> candidates(names.begin(), names.end());
+    const auto near = nearest(end.node, candidates);
+    findings.error(value.where, "fabric.unknown-node", "no node is called " + in_quotes(end.node),
+                   near ? "did you mean \"" + *near + "\"?" : "");
+    return std::nullopt;
+  }
+  return end;
+}
+
+void read_cables(const Value& list, const std::vector<NodeDraft>& nodes, FabricFile& fabric, Findings& findings) {
+  std::set<std::string> names;
+  for (const auto& node : nodes) names.insert(node.name);
+  std::map<std::pair<std::string, int>, SourceRange> used;
+  for (const auto& item : items_of(&list)) {
+    const auto* ends = item.list_items();
+    if (ends == nullptr || ends->size() != 2) {
+      fabric.cables_usable = false;
+      continue;
+    }
+    const auto first = read_cable_end((*ends)[0], names, findings);
+    const auto second = read_cable_end((*ends)[1], names, findings);
+    if (!first || !second) {
+      fabric.cables_usable = false;
+      continue;
+    }
+    if (first->node == second->node) {
+      findings.error(second->where, "fabric.cable-to-itself", "this cable begins and ends at " + first->node);
+      fabric.cables_usable = false;
+    }
+    for (const auto& end : {*first, *second}) {
+      const auto [earlier, is_new] = used.try_emplace({end.node, end.port}, end.where);
+      if (is_new) continue;
+      findings.error(end.where, "fabric.port-used-twice",
+                     "port " + std::to_string(end.port) + " of " + end.node + " has a cable already", "",
+                     {{"first used here", earlier->second}});
+      fabric.cables_usable = false;
+    }
+    fabric.cables.push_back({*first, *second});
+  }
+}
+
+void read_lists(const Value& section, const std::vector<NodeDraft>& nodes, FabricFile& fabric, Findings& findings) {
+  if (const auto* subnets = section.find_entry("subnets"); subnets != nullptr && subnets->value.is_list()) {
+    fabric.subnets_key = subnets->key_where;
+    for (const auto& value : items_of(&subnets->value)) read_subnet(value, fabric, findings);
+  }
+  if (const auto* cables = section.find_entry("cables"); cables != nullptr && cables->value.is_list()) {
+    fabric.cables_key = cables->key_where;
+    read_cables(cables->value, nodes, fabric, findings);
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Topology topology) {
+  switch (topology) {
+    case Topology::kDirect:
+      return "direct";
+    case Topology::kDualCable:
+      return "dual-cable";
+    case Topology::kRing:
+      return "ring";
+    case Topology::kSwitch:
+      return "switch";
+    case Topology::kCustom:
+      return "custom";
+  }
+  return "custom";
+}
+
+FabricFile read_fabric(const Value& root, const std::vector<NodeDraft>& nodes, Findings& findings) {
+  FabricFile fabric;
+  const auto* entry = root.find_entry("fabric");
+  if (entry == nullptr || !entry->value.is_map()) {
+    // Nodes may still have interfaces of their own.
+    fabric.topology = Topology::kCustom;
+    return fabric;
+  }
+  const Value& section = entry->value;
+  fabric.present = true;
+  fabric.where = entry->key_where;
+  fabric.topology = topology_from(section.text_or("topology", "direct"));
+  if (const Value* topology = section.find("topology"); topology != nullptr && topology->is_string()) {
+    fabric.topology_where = topology->where;
+  }
+  fabric.port = static_cast<int>(section.integer_or("port", 1));
+  if (section.integer_or("port", -1) >= 0) fabric.port_key = key_place_of(section, "port");
+  const Value* mtu = section.find("mtu");
+  if (mtu == nullptr && fabric.topology != Topology::kCustom) fabric.mtu = kJumboMtu;
+  if (const auto given = section.integer_or("mtu", 0); given > 0) fabric.mtu = static_cast<int>(given);
+  fabric.link_local = section.text_or("link_local", "") == "ipv4";
+  fabric.adopt = section.text_or("adopt", "refuse");
+  read_lists(section, nodes, fabric, findings);
+  return fabric;
+}
+
+}  // namespace sparkplan

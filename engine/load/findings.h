@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+
+/// The findings of one load, in the order they were met.
+class Findings {
+ public:
+  void error(SourceRange where, std::string code, std::string message, std::string hint = {},
+             std::vector<DiagnosticNote> notes = {}) {
+    add(Severity::kError, where, std::move(code), std::move(message), std::move(hint), std::move(notes));
+  }
+  void warning(SourceRange where, std::string code, std::string message, std::string hint = {},
+               std::vector<DiagnosticNote> notes = {}) {
+    add(Severity::kWarning, where, std::move(code), std::move(message), std::move(hint), std::move(notes));
+  }
+  void add(Diagnostic diagnostic) { all_.push_back(std::move(diagnostic)); }
+
+  const std::vector<Diagnostic>& all() const { return all_; }
+  std::vector<Diagnostic> take() { return std::move(all_); }
+
+ private:
+  void add(Severity severity, SourceRange where, std::string code, std::string message, std::string hint,
+           std::vector<DiagnosticNote> notes) {
+    all_.push_back(
+        Diagnostic{severity, std::move(code), std::move(message), std::move(hint), {}, where, std::move(notes), {}});
+  }
+
+  std::vector<Diagnostic> all_;
+};
+
+/// Text of the user's inside a message: in double quotes, made printable, cut to 60 bytes or so.
+inline std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  if (text.size() <= kLongest) return "\"" + printable(text) + "\"";
+  std::size_t end = kLongest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return "\"" + printable(text.substr(0, end)) + "...\"";
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,134 @@
+#include "engine/load/load.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <set>
+#include <tuple>
+
+#include "engine/core/digest.h"
+#include "engine/load/fabric.h"
+#include "engine/load/findings.h"
+#include "engine/load/node_draft.h"
+#include "engine/load/schema.h"
+#include "engine/load/semantic_checks.h"
+#include "engine/load/yaml_document.h"
+#include "engine/load/yaml_text.h"
+
+namespace sparkplan {
+namespace {
+
+// A type sees only sections that fit its schema, so a broken one is left out.
+void validate_types(const ClusterDraft& draft, const Registry& registry, const SchemaOutcome& outcome,
+                    Findings& findings) {
+  std::set<std::tuple<std::string, std::string, SourceRange>> said;
+  for (const auto& node : draft.nodes) {
+    const std::string node_pointer = "/nodes/" + std::to_string(node.index) + "/";
+    for (const auto& [key, body] : node.sections) {
+      if (outcome.is_broken("/" + key) || outcome.is_broken(node_pointer + key)) continue;
+      for (const auto* type : registry.of_section(key)) {
+        for (auto& diagnostic : type->validate(body)) {
+          if (!diagnostic.where.known()) diagnostic.where = body.where;
+          if (said.emplace(diagnostic.code, diagnostic.message, diagnostic.where).second) {
+            findings.add(std::move(diagnostic));
+          }
+        }
+      }
+    }
+  }
+}
+
+// What the YAML or the schema says of a place is the cause; what later checks say of it follows.
+// Findings of one pass about one place are all kept.
+std::vector<Diagnostic> tidy(std::vector<std::vector<Diagnostic>> passes, const std::string& file) {
+  std::vector<Diagnostic> kept;
+  std::set<SourceRange> errors;
+  std::set<std::tuple<SourceRange, std::string, std::string>> said;
+  for (auto& pass : passes) {
+    std::set<SourceRange> of_this_pass;
+    for (auto& diagnostic : pass) {
+      if (errors.contains(diagnostic.where)) continue;
+      if (diagnostic.severity == Severity::kError) of_this_pass.insert(diagnostic.where);
+      diagnostic.file = file;
+      if (!said.emplace(diagnostic.where, diagnostic.code, diagnostic.message).second) continue;
+      kept.push_back(std::move(diagnostic));
+    }
+    errors.merge(of_this_pass);
+  }
+  std::erase_if(kept, [&](const Diagnostic& diagnostic) {
+    return diagnostic.severity != Severity::kError && errors.contains(diagnostic.where);
+  });
+  std::stable_sort(kept.begin(), kept.end(), [](const Diagnostic& a, const Diagnostic& b) {
+    return std::tie(a.where.line, a.where.column, a.severity) < std::tie(b.where.line, b.where.column, b.severity);
+  });
+  return kept;
+}
+
+Result<std::string> read_at_most(const std::string& path, std::size_t longest) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return failure(system_error("open " + path, errno));
+  struct Closer {
+    int descriptor;
+    ~Closer() { close(descriptor); }
+  } const closer{file};
+  struct stat status {};
+  if (fstat(file, &status) != 0) return failure(system_error("stat " + path, errno));
+  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path + " is no regular file");
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (text.size() < longest) {
+    const ssize_t count = read(file, buffer.data(), std::min(buffer.size(), longest - text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("read " + path, errno));
+    if (count == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+}  // namespace
+
+LoadedCluster load_cluster(std::string_view text, std::string file_name, const Registry& registry) {
+  LoadedCluster loaded;
+  loaded.source = std::string(text);
+  Findings yaml;
+  const YamlDocument document = read_yaml(text, yaml);
+  if (document.usable && document.root.is_null() && yaml.all().empty()) {
+    yaml.error({1, 1, 2}, "yaml.empty", "the file is empty",
+               "sparkplan init writes one; the smallest has version, name and nodes");
+  }
+  if (!document.usable || document.root.is_null()) {
+    loaded.diagnostics = tidy({yaml.take()}, file_name);
+    return loaded;
+  }
+  Findings schema;
+  const SchemaOutcome outcome = check_schema(document.root, registry, schema);
+  Findings semantic;
+  Findings merged;
+  ClusterDraft draft = make_draft(document.root, registry);
+  check_nodes(draft, semantic);
+  check_sections(draft, semantic);
+  FabricFile fabric = read_fabric(document.root, draft.nodes, semantic);
+  check_fabric_shape(draft, fabric, semantic);
+  resolve_fabric(draft, fabric, semantic);
+  check_fabric(draft, fabric, semantic);
+  check_merged_sections(draft, merged);
+  validate_types(draft, registry, outcome, merged);
+  loaded.diagnostics = tidy({yaml.take(), schema.take(), semantic.take(), merged.take()}, file_name);
+  if (has_errors(loaded.diagnostics)) return loaded;
+  loaded.cluster = Cluster{document.root.text_or("name", ""), std::move(file_name), digest(document.root),
+                           draft.profile, finish_nodes(std::move(draft))};
+  return loaded;
+}
+
+Result<LoadedCluster> load_cluster_file(const std::string& path, const Registry& registry) {
+  SPARK_TRY(const std::string text, read_at_most(path, kLongestFile + 1));
+  return load_cluster(text, path, registry);
+}
+
+}  // namespace sparkplan

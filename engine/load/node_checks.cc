@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <map>
+
+#include "engine/load/address.h"
+#include "engine/load/semantic_checks.h"
+#include "engine/load/tree.h"
+
+namespace sparkplan {
+namespace {
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+void check_names_and_ids(const ClusterDraft& draft, Findings& findings) {
+  std::map<std::string, SourceRange> names;
+  std::map<int, const NodeDraft*> ids;
+  for (const auto& node : draft.nodes) {
+    if (node.name.empty()) continue;
+    if (const auto name = NodeName::parse(node.name); !name) {
+      findings.error(node.name_where, "node.name", name.error().message, name.error().hint);
+    }
+    const auto [first, is_new] = names.try_emplace(lower_case(node.name), node.name_where);
+    if (!is_new) {
+      findings.error(node.name_where, "node.duplicate-name", "two nodes are called " + in_quotes(node.name),
+                     "host names do not tell upper from lower case", {{"the first one", first->second}});
+      continue;
+    }
+    if (node.id == 0) continue;
+    const auto [owner, id_is_new] = ids.try_emplace(node.id, &node);
+    if (id_is_new) continue;
+    const bool derived = node.record->find("id") == nullptr;
+    findings.error(node.id_where, "node.duplicate-id",
+                   "the id " + std::to_string(node.id) + (derived ? ", from the name's end," : "") + " belongs to " +
+                       owner->second->name + " already",
+                   "give one of them an \"id\" that no other node has", {{"the first one", owner->second->id_where}});
+  }
+}
+
+std::string hint_for_address(std::string_view text) {
+  if (text.starts_with('[')) return "write an IPv6 address without brackets";
+  if (text.find('@') != std::string_view::npos) return "the login name goes into \"ssh: {user: ...}\"";
+  if (text.find('/') != std::string_view::npos) return "leave out the prefix length";
+  if (text.find_first_not_of("0123456789.") == std::string_view::npos) {
+    return "an IPv4 address has four numbers from 0 to 255 without leading zeros, and a name has letters";
+  }
+  const auto colon = text.find(':');
+  if (colon != std::string_view::npos && text.find(':', colon + 1) == std::string_view::npos) {
+    return "the port goes into \"ssh: {port: ...}\"";
+  }
+  return "an IPv4 or IPv6 address, or a name of letters, digits and '-' with dots between";
+}
+
+bool is_usable_ipv4(Ipv4 address) {
+  const std::uint32_t first = address.bits >> 24;
+  return first != 0 && first < 224;
+}
+
+void check_address_grammar(const std::string& text, SourceRange where, Findings& findings) {
+  const auto ipv4 = parse_ipv4(text);
+  if (ipv4 && !is_usable_ipv4(*ipv4)) {
+    findings.error(where, "node.address", text + " is no address that a machine can have");
+  }
+  if (ipv4 || is_ipv6(text) || is_host_name(text)) return;
+  findings.error(where, "node.address", in_quotes(text) + " is no address", hint_for_address(text));
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// [USER@]HOST[:PORT], IPv6 with a port in brackets.
+bool is_jump_host(std::string_view text) {
+  if (const auto at = text.find('@'); at != std::string_view::npos) {
+    const auto user = text.substr(0, at);
+    if (user.empty() || user.front() == '-' || !std::all_of(user.begin(), user.end(), [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+                 c == '+' || c == '-';
+        })) {
+      return false;
+    }
+    text.remove_prefix(at + 1);
+  }
+  if (parse_ipv4(text) || is_ipv6(text)) return true;
+  std::string_view port = "22";
+  if (const auto bracket = text.rfind("]:"); text.starts_with('[') && bracket != std::string_view::npos) {
+    port = text.substr(bracket + 2);
+    text = text.substr(1, bracket - 1);
+    if (!is_ipv6(text)) return false;
+  } else if (const auto colon = text.rfind(':'); colon != std::string_view::npos) {
+    port = text.substr(colon + 1);
+    text = text.substr(0, colon);
+  }
+  if (!is_digits(port) || port.size() > 5 || std::stoi(std::string(port)) < 1 || std::stoi(std::string(port)) > 65535) {
+    return false;
+  }
+  return parse_ipv4(text) || is_ipv6(text) || is_host_name(text);
+}
+
+void check_ssh(const Value* ssh, Findings& findings) {
+  if (ssh == nullptr) return;
+  const Value* jump = ssh->find("jump");
+  if (const std::string& host = text_of(jump); !host.empty() && !is_jump_host(host)) {
+    findings.error(place_of(jump), "ssh.jump", in_quotes(host) + " is no jump host",
+                   "write [USER@]HOST[:PORT]; an IPv6 address with a port goes into brackets");
+  }
+  const Value* identity = ssh->find("identity");
+  if (const std::string& path = text_of(identity); path.starts_with('-')) {
+    findings.error(place_of(identity), "ssh.identity", in_quotes(path) + " looks like an option",
+                   "write the path of a private key file; ./ before it if need be");
+  }
+}
+
+void check_transport(const NodeDraft& node, Findings& findings) {
+  const Value& record = *node.record;
+  const SourceRange where = node.name_where;
+  const auto* root = record.find_entry("root");
+  if (node.transport == TransportKind::kSsh) {
+    if (record.find("address") == nullptr) {
+      findings.error(where, "node.no-address", in_quotes(node.name) + " has no address",
+                     "add \"address: ...\", where SSH reaches it");
+    }
+    if (root != nullptr) {
+      findings.error(root->key_where, "node.root", "\"root\" is for nodes with \"transport: local\" only",
+                     "add \"transport: local\", or delete it");
+    }
+    return;
+  }
+  if (root == nullptr) {
+    findings.error(place_of(record.find("transport")), "node.no-root",
+                   "transport local needs \"root\", the directory that stands for the node's \"/\"",
+                   "add \"root: DIR\"");
+  }
+  for (const char* const key : {"address", "ssh", "host_key"}) {
+    if (const auto* unused = record.find_entry(key); unused != nullptr && !unused->value.is_null()) {
+      findings.warning(unused->key_where, "node.no-effect",
+                       "\"" + std::string(key) + "\" does nothing for a node with transport local", "delete it");
+    }
+  }
+}
+
+void check_addresses(const ClusterDraft& draft, Findings& findings) {
+  std::map<std::pair<std::string, std::int64_t>, const NodeDraft*> taken;
+  for (const auto& node : draft.nodes) {
+    if (node.transport == TransportKind::kLocal || node.address.empty()) continue;
+    check_address_grammar(node.address, node.address_where, findings);
+    const std::int64_t port = node.ssh.integer_or("port", 22);
+    const auto [owner, is_new] = taken.try_emplace({canonical_address(node.address), port}, &node);
+    if (is_new) continue;
+    findings.error(node.address_where, "node.duplicate-address",
+                   "the address " + in_quotes(node.address) + " with port " + std::to_string(port) + " belongs to " +
+                       owner->second->name + " already",
+                   "", {{"the first one", owner->second->address_where}});
+  }
+}
+
+void check_count(const ClusterDraft& draft, Findings& findings) {
+  const std::size_t count = items_of(draft.root->find("nodes")).size();
+  if (count <= 2 || (count & (count - 1)) == 0) return;
+  findings.warning(key_place_of(*draft.root, "nodes"), "nodes.not-a-power-of-two",
+                   std::to_string(count) + " nodes: many models split over 2, 4, 8 ... nodes only",
+                   "nothing to do if yours does not mind");
+}
+
+}  // namespace
+
+void check_nodes(const ClusterDraft& draft, Findings& findings) {
+  check_names_and_ids(draft, findings);
+  check_addresses(draft, findings);
+  check_ssh(draft.root->find("ssh"), findings);
+  for (const auto& node : draft.nodes) {
+    check_transport(node, findings);
+    if (node.transport == TransportKind::kSsh) check_ssh(node.record->find("ssh"), findings);
+  }
+  check_count(draft, findings);
+}
+
+}  // namespace sparkplan

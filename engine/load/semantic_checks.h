@@ -1,0 +1,18 @@
+#pragma once
+
+#include "engine/load/findings.h"
+#include "engine/load/node_draft.h"
+
+namespace sparkplan {
+
+/// Names, ids, addresses, transports and SSH settings of the nodes, and the cluster's own.
+void check_nodes(const ClusterDraft& draft, Findings& findings);
+
+/// What the schema cannot say of the other sections as they are written: records given twice, text
+/// with line breaks where none fits, settings without effect.
+void check_sections(const ClusterDraft& draft, Findings& findings);
+
+/// What merged records lack, or have too much of, although each layer may be right on its own.
+void check_merged_sections(const ClusterDraft& draft, Findings& findings);
+
+}  // namespace sparkplan

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/core/value.h"
+#include "engine/load/findings.h"
+
+namespace sparkplan {
+
+/// Byte offsets of a text as lines and columns, and the ends of scalars as they were written.
+class YamlText {
+ public:
+  /// `text` must outlive this object and be valid UTF-8.
+  explicit YamlText(std::string_view text);
+
+  std::string_view text() const { return text_; }
+  /// One character at `offset`; behind the end of the text its last position.
+  SourceRange at(std::size_t offset) const;
+  /// From `begin` to `end`, cut at the end of the line that `begin` is in.
+  SourceRange range(std::size_t begin, std::size_t end) const;
+  /// Where the content of a node begins whose mark is at `offset`: anchors and tags are skipped.
+  std::size_t content_start(std::size_t offset) const;
+  /// The scalar that begins at `offset` (see content_start()) and was read as `value`.
+  SourceRange scalar(std::size_t offset, std::string_view value) const;
+  /// The offset of the first tab in the indentation of the line of `offset`; npos when there is none.
+  std::size_t tab_in_indentation(std::size_t offset) const;
+  /// The whole line of `offset`, without its line break.
+  std::string_view line_of(std::size_t offset) const;
+
+ private:
+  std::size_t line_index(std::size_t offset) const;
+
+  std::string_view text_;
+  std::vector<std::size_t> line_starts_;
+};
+
+/// True when the bytes can be given to a YAML parser: short enough, UTF-8, no control characters.
+/// Otherwise every reason is in `findings`.
+bool check_bytes(std::string_view text, Findings& findings);
+
+/// The first character that has no place in any setting: a control character other than tab and
+/// newline, or one that reorders text on a screen. npos when there is none.
+std::size_t find_unfit_character(std::string_view text);
+
+/// A plain (unquoted) scalar typed as YAML 1.2's core schema does, except that integers are decimal
+/// only and only "true" and "false" are booleans. What fits no type, or not into 64 bits, is text.
+/// Source: yaml.org/spec/1.2.2, section 10.3.2.
+Value type_plain_scalar(std::string_view text);
+
+/// "0644", "007": decimal in YAML 1.2, octal in 1.1, and text to whoever wrote it.
+bool has_leading_zero(std::string_view text);
+
+/// The limit on a file's length, in bytes.
+inline constexpr std::size_t kLongestFile = 1 << 20;
+
+}  // namespace sparkplan

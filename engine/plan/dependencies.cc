@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "engine/plan/resource_state.h"
+
+namespace sparkplan {
+namespace {
+
+/// Depth first, so that what a resource needs is settled before the resource itself.
+class DependentsWalk {
+ public:
+  explicit DependentsWalk(ResourceStates& states) : states_(states) {}
+
+  void visit(ResourceState& state) {
+    if (state.desired == nullptr || done_.contains(state.id)) return;
+    path_.push_back(state.id);
+    for (const ResourceId& needed : state.desired->after) {
+      const auto on_path = std::find(path_.begin(), path_.end(), needed);
+      if (on_path != path_.end()) {
+        block_cycle(on_path);
+      } else if (const auto found = states_.find(needed); found != states_.end()) {
+        visit(found->second);
+      }
+    }
+    path_.pop_back();
+    done_.insert(state.id);
+    for (const ResourceId& needed : state.desired->after) hold_back(state, needed);
+  }
+
+ private:
+  void block_cycle(std::vector<ResourceId>::const_iterator first) {
+    std::string cycle;
+    for (auto member = first; member != path_.end(); ++member) cycle += member->str() + " -> ";
+    cycle += first->str();
+    for (auto member = first; member != path_.end(); ++member) {
+      ResourceState& state = states_.at(*member);
+      if (state.verdict != Verdict::kBlocked)
+        state.block({ErrorCode::kInvalidInput, "resources need each other: " + cycle, {}, {}, {}});
+    }
+  }
+
+  /// Only a resource that has something to do can be held back.
+  void hold_back(ResourceState& state, const ResourceId& needed) {
+    if (state.verdict != Verdict::kChange && state.verdict != Verdict::kWaiting) return;
+    const auto found = states_.find(needed);
+    if (found == states_.end() || found->second.desired == nullptr) {
+      state.block({ErrorCode::kInvalidInput, "needs " + needed.str() + ", which nothing asks for", {}, {}, {}});
+      return;
+    }
+    const ResourceState& other = found->second;
+    if (other.verdict == Verdict::kBlocked) {
+      state.block({other.error->code, "needs " + needed.str() + ", which is blocked", {}, {}, {}});
+    } else if (!other.selected && other.change) {
+      state.block({ErrorCode::kRefused,
+                   "needs " + needed.str() + ", which has to change and is left out of this run",
+                   {},
+                   {},
+                   "name it in --only too"});
+    } else if (other.verdict == Verdict::kWaiting) {
+      state.verdict = Verdict::kWaiting;
+      if (state.change->note.empty()) state.change->note = "waits for " + needed.str();
+    }
+  }
+
+  ResourceStates& states_;
+  std::set<ResourceId> done_;
+  std::vector<ResourceId> path_;
+};
+
+/// Resources that the step's own resources name in `after`.
+std::set<ResourceId> needed_by(const Step& step, const ResourceStates& states) {
+  std::set<ResourceId> needed;
+  for (const ResourceId& id : step.resources) {
+    const auto found = states.find(id);
+    if (found == states.end() || found->second.desired == nullptr) continue;
+    needed.insert(found->second.desired->after.begin(), found->second.desired->after.end());
+  }
+  for (const ResourceId& id : step.resources) needed.erase(id);
+  return needed;
+}
+
+bool serves_any(const Step& step, const std::set<ResourceId>& ids) {
+  return std::any_of(step.resources.begin(), step.resources.end(), [&](const auto& id) { return ids.contains(id); });
+}
+
+}  // namespace
+
+void hold_back_dependents(ResourceStates& states) {
+  DependentsWalk walk(states);
+  for (auto& [id, state] : states) walk.visit(state);
+}
+
+void order_steps(std::vector<Step>& steps, const ResourceStates& states) {
+  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.phase < b.phase; });
+  std::vector<std::set<ResourceId>> needs;
+  for (Step& step : steps) {
+    needs.push_back(needed_by(step, states));
+    step.needs.assign(needs.back().begin(), needs.back().end());
+  }
+  if (std::all_of(needs.begin(), needs.end(), [](const auto& ids) { return ids.empty(); })) return;
+
+  std::vector<Step> ordered;
+  std::vector<bool> taken(steps.size(), false);
+  const auto ready = [&](std::size_t candidate) {
+    for (std::size_t other = 0; other < steps.size(); ++other)
+      if (other != candidate && !taken[other] && serves_any(steps[other], needs[candidate])) return false;
+    return true;
+  };
+  while (ordered.size() < steps.size()) {
+    std::size_t next = steps.size();
+    std::size_t first_left = steps.size();
+    for (std::size_t i = 0; i < steps.size() && next == steps.size(); ++i) {
+      if (taken[i]) continue;
+      if (first_left == steps.size()) first_left = i;
+      if (ready(i)) next = i;
+    }
+    // Two artifacts may need each other although no two resources do (each holds several); then the
+    // phase decides.
+    if (next == steps.size()) next = first_left;
+    taken[next] = true;
+    ordered.push_back(steps[next]);
+  }
+  steps = std::move(ordered);
+}
+
+}  // namespace sparkplan

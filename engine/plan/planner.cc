@@ -1,0 +1,164 @@
+#include "engine/plan/planner.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "engine/plan/resource_state.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan {
+namespace {
+
+/// What somebody else's files say against the file. Apply cannot mend it, so it is only shown.
+void add_foreign_changes(const ObservedState& observed, const ResourceStates& states, NodePlan& plan) {
+  for (const auto& [type, found] : observed.types) {
+    for (const ForeignClaim& claim : found.foreign) {
+      const auto at = states.find(claim.id);
+      if (at == states.end()) continue;
+      const ResourceState& state = at->second;
+      if (state.desired == nullptr || !state.selected || state.verdict == Verdict::kNotApplicable) continue;
+      const Value* wanted = claim.field.empty() ? &state.desired->desired : state.desired->desired.find(claim.field);
+      if (wanted != nullptr && claim.value == *wanted) continue;  // It says the same.
+      Change change;
+      change.id = claim.id;
+      change.origin = Origin::kForeign;
+      change.fields.push_back({claim.field, claim.value, wanted == nullptr ? Value() : *wanted});
+      change.impact = state.desired->impact;
+      change.reversible = state.desired->reversible;
+      change.where = state.desired->where;
+      change.note = claim.message.empty() ? claim.source : claim.source + " " + claim.message;
+      plan.changes.push_back(std::move(change));
+    }
+  }
+}
+
+void list_not_applicable(const ResourceState& state, NodePlan& plan) {
+  if (state.verdict == Verdict::kNotApplicable) plan.not_applicable.push_back({state.id, "", state.reason});
+  if (state.desired == nullptr || state.present == nullptr) return;
+  for (const auto& [field, reason] : state.present->not_applicable)
+    plan.not_applicable.push_back({state.id, field, reason});
+}
+
+/// Puts each selected resource where a reader of the plan looks for it.
+void list_resource(const ResourceState& state, NodePlan& plan) {
+  if (!state.selected) return;
+  list_not_applicable(state, plan);
+  if (state.change) plan.changes.push_back(*state.change);
+  if (state.verdict == Verdict::kWaiting || state.more_to_come) plan.waiting.push_back(state.id);
+  if (state.verdict == Verdict::kKeptOrphan) plan.kept_orphans.push_back(state.id);
+  if (state.verdict == Verdict::kBlocked)
+    plan.blocked.push_back({state.id, *state.error, state.desired != nullptr ? state.desired->where : SourceRange{}});
+}
+
+std::map<ResourceId, Value> resulting_values(const ResourceStates& states) {
+  std::map<ResourceId, Value> values;
+  for (const auto& [id, state] : states) {
+    if (state.selected && state.verdict == Verdict::kInSync) {
+      values.emplace(id, settled_value(state));
+    } else if (state.last_applied != nullptr && !(state.selected && state.verdict == Verdict::kGone)) {
+      values.emplace(id, *state.last_applied);
+    }
+  }
+  return values;
+}
+
+std::map<ResourceId, Value> values_after_steps(const ResourceStates& states) {
+  std::map<ResourceId, Value> values;
+  for (const auto& [id, state] : states) {
+    if (!state.carried_out()) continue;
+    values.emplace(id, state.verdict == Verdict::kRemove ? Value() : settled_value(state));
+  }
+  return values;
+}
+
+/// Settles the changes for which there is nothing to write; true if there was one. A removal is then
+/// done with: what could be given back has been. Any other would come back with every plan.
+bool settle_changes_without_steps(ResourceStates& states, const NodePlan& plan) {
+  std::set<ResourceId> served;
+  for (const Step& step : plan.steps) served.insert(step.resources.begin(), step.resources.end());
+  bool settled = false;
+  for (auto& [id, state] : states) {
+    if (!state.carried_out() || served.contains(id)) continue;
+    settled = true;
+    if (state.verdict == Verdict::kRemove) {
+      state.verdict = Verdict::kGone;
+      state.change.reset();
+    } else if (state.more_to_come) {
+      state.verdict = Verdict::kWaiting;
+    } else {
+      state.block({ErrorCode::kBug, "type " + id.type + " has made no step for it", {}, {}, {}});
+    }
+  }
+  return settled;
+}
+
+/// An artifact that could not be read blocks its resources only when steps are asked for. That takes
+/// their dependents out of the plan too, so everything is asked for again until nothing changes.
+void plan_all_steps(ResourceStates& states, const NodePlanInput& input, const Registry& registry, NodePlan& plan) {
+  const auto blocked = [&] {
+    return std::count_if(states.begin(), states.end(),
+                         [](const auto& entry) { return entry.second.verdict == Verdict::kBlocked; });
+  };
+  while (true) {
+    hold_back_dependents(states);
+    const auto blocked_before = blocked();
+    plan.changes.clear();
+    plan.steps.clear();
+    plan.blocked.clear();
+    for (const auto& type : registry.types()) plan_steps_of_type(*type, states, input, plan);
+    if (blocked() == blocked_before && !settle_changes_without_steps(states, plan)) return;
+  }
+}
+
+/// By phase, then id; what is foreign after what apply will do.
+void sort_changes(NodePlan& plan, const Registry& registry) {
+  const auto key = [&](const Change& change) {
+    const ResourceType* type = registry.find(change.id.type);
+    const Phase phase = type == nullptr ? Phase::kPackages : type->info().phase;
+    return std::tuple<Phase, const ResourceId&, bool>(phase, change.id, change.origin == Origin::kForeign);
+  };
+  std::stable_sort(plan.changes.begin(), plan.changes.end(),
+                   [&](const Change& a, const Change& b) { return key(a) < key(b); });
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::string>> names_to_observe(const std::vector<Resource>& desired,
+                                                                 const Manifest* manifest) {
+  std::set<ResourceId> ids;
+  for (const Resource& resource : desired) ids.insert(resource.id);
+  if (manifest != nullptr)
+    for (const auto& [id, managed] : manifest->resources) ids.insert(id);
+  std::map<std::string, std::vector<std::string>> names;
+  for (const ResourceId& id : ids) names[id.type].push_back(id.name);
+  // Artifacts that a broken-off run has left without a resource are looked at as well.
+  if (manifest != nullptr)
+    for (const auto& [id, artifact] : manifest->artifacts) names[artifact.type];
+  return names;
+}
+
+NodePlan plan_node(const NodePlanInput& input, const Registry& registry) {
+  NodePlan plan;
+  if (input.manifest != nullptr) plan.managed_before = static_cast<int>(input.manifest->resources.size());
+  ResourceStates states = judge_resources(input, registry);
+  plan_all_steps(states, input, registry, plan);
+  for (const auto& [id, state] : states) list_resource(state, plan);
+  if (input.observed != nullptr) add_foreign_changes(*input.observed, states, plan);
+  sort_changes(plan, registry);
+  std::sort(plan.blocked.begin(), plan.blocked.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  order_steps(plan.steps, states);
+  plan.resulting = resulting_values(states);
+  plan.after_steps = values_after_steps(states);
+  return plan;
+}
+
+bool needs_prune_consent(const NodePlan& plan) {
+  const auto removals = std::count_if(plan.changes.begin(), plan.changes.end(), [](const Change& change) {
+    return change.action == Action::kRemove && change.id.name != kWholeFileName;
+  });
+  return removals >= 5 && 2 * removals > plan.managed_before;
+}
+
+}  // namespace sparkplan

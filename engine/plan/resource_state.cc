@@ -1,0 +1,200 @@
+#include "engine/plan/resource_state.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace sparkplan {
+namespace {
+
+/// The value below a path such as "addresses.0". Keys may hold dots themselves ("enp1s0.100.mtu"),
+/// so every way to cut the path is tried. `known_top` tells whether its first key exists at all.
+const Value* value_at(const Value& value, std::string_view path, bool& known_top) {
+  if (const Value* whole = value.find(path)) {
+    known_top = true;
+    return whole;
+  }
+  if (const Value::List* items = value.list_items()) {
+    const std::string_view head = path.substr(0, path.find('.'));
+    std::size_t index = 0;
+    const auto [end, status] = std::from_chars(head.data(), head.data() + head.size(), index);
+    if (status != std::errc{} || end != head.data() + head.size() || index >= items->size()) return nullptr;
+    if (head.size() == path.size()) return &(*items)[index];
+    return value_at((*items)[index], path.substr(head.size() + 1), known_top);
+  }
+  for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.', dot + 1)) {
+    const Value* inner = value.find(path.substr(0, dot));
+    if (inner == nullptr) continue;
+    known_top = true;
+    if (const Value* found = value_at(*inner, path.substr(dot + 1), known_top)) return found;
+  }
+  return nullptr;
+}
+
+/// Was the field changed behind our back? A field that was never applied cannot have drifted.
+bool field_drifted(const FieldChange& field, const Value& last_applied) {
+  if (!last_applied.is_map()) return !(field.before == last_applied);
+  bool known_top = false;
+  const Value* last = value_at(last_applied, field.path, known_top);
+  if (last != nullptr) return !(field.before == *last);
+  return known_top && !field.before.is_null();
+}
+
+Origin origin_of(const std::vector<FieldChange>& fields, const Value* last_applied) {
+  if (last_applied == nullptr) return Origin::kConfig;
+  const bool drifted = std::any_of(fields.begin(), fields.end(),
+                                   [&](const FieldChange& field) { return field_drifted(field, *last_applied); });
+  return drifted ? Origin::kDrift : Origin::kConfig;
+}
+
+/// What `value` is made of: the fields that differ from nothing at all, cut as the type cuts them.
+/// Never empty: a resource without fields is simply there or not.
+std::vector<FieldChange> fields_of(const Resource& resource, const ResourceType& type,
+                                   std::map<std::string, std::string> not_applicable) {
+  std::vector<FieldChange> fields;
+  if (resource.desired.is_map()) {
+    fields = type.diff(resource, Present{Value::map(), std::move(not_applicable)});
+    std::erase_if(fields, [](const FieldChange& field) { return field.after.is_null(); });
+  } else if (!resource.desired.is_null()) {
+    fields.push_back({"", Value(), resource.desired});
+  }
+  for (FieldChange& field : fields) field.before = Value();
+  if (fields.empty()) fields.push_back({"present", Value(), true});
+  return fields;
+}
+
+Change change_of(const ResourceState& state, std::vector<FieldChange> fields) {
+  const Resource& resource = *state.desired;
+  Change change;
+  change.id = state.id;
+  const bool ours_and_there = state.present != nullptr && state.last_applied != nullptr;
+  change.action = ours_and_there ? Action::kUpdate : Action::kCreate;
+  change.origin = origin_of(fields, state.last_applied);
+  change.fields = std::move(fields);
+  change.impact = resource.impact;
+  change.reversible = resource.reversible;
+  change.where = resource.where;
+  return change;
+}
+
+void judge_desired(ResourceState& state, const ResourceType& type) {
+  std::vector<FieldChange> fields;
+  if (state.present != nullptr) {
+    // A type's diff may take an Unknown for settled by what it sees: then nothing is left to wait for.
+    fields = type.diff(*state.desired, *state.present);
+    if (fields.empty()) {
+      state.verdict = Verdict::kInSync;
+      return;
+    }
+  } else {
+    fields = fields_of(*state.desired, type, {});
+  }
+  const bool unknown = state.desired->desired.contains_unknown();
+  const bool some_known = std::any_of(fields.begin(), fields.end(),
+                                      [](const FieldChange& field) { return !field.after.contains_unknown(); });
+  state.more_to_come = unknown && some_known && state.desired->known_part_first;
+  state.verdict = unknown && !state.more_to_come ? Verdict::kWaiting : Verdict::kChange;
+  state.change = change_of(state, std::move(fields));
+}
+
+/// No longer in the file: it goes only if nobody has changed it since we wrote it.
+void judge_orphan(ResourceState& state, const ResourceType& type) {
+  if (state.present == nullptr) {
+    state.verdict = Verdict::kGone;
+    return;
+  }
+  const Resource as_applied{state.id, *state.last_applied, {}, {}, Impact::kLive, Reversible::kExact};
+  if (!type.diff(as_applied, *state.present).empty()) {
+    state.verdict = Verdict::kKeptOrphan;
+    return;
+  }
+  state.verdict = Verdict::kRemove;
+  Change change;
+  change.id = state.id;
+  change.action = Action::kRemove;
+  change.fields = fields_of(as_applied, type, state.present->not_applicable);
+  for (FieldChange& field : change.fields) std::swap(field.before, field.after);
+  state.change = std::move(change);
+}
+
+const Observation* observation_of(const ObservedState* observed, const ResourceId& id) {
+  if (observed == nullptr) return nullptr;
+  const auto type = observed->types.find(id.type);
+  if (type == observed->types.end()) return nullptr;
+  const auto found = type->second.resources.find(id.name);
+  return found == type->second.resources.end() ? nullptr : &found->second;
+}
+
+void judge(ResourceState& state, const NodePlanInput& input, const Registry& registry) {
+  const Observation* observation = observation_of(input.observed, state.id);
+  state.could_not_look = observation == nullptr || std::holds_alternative<Error>(*observation);
+  state.present = observation == nullptr ? nullptr : std::get_if<Present>(observation);
+  const ResourceType* type = registry.find(state.id.type);
+  if (const auto failed = input.failed.find(state.id); failed != input.failed.end()) {
+    state.block(failed->second);
+  } else if (type == nullptr) {
+    state.block({ErrorCode::kUnsupported,
+                 "this build has no resource type " + state.id.type,
+                 {},
+                 {},
+                 "it was applied by another version of sparkplan"});
+  } else if (observation == nullptr) {
+    // Absent would be a guess, and a guess here is a write on the node.
+    state.block({ErrorCode::kFailed, "the node gave no answer about it", {}, {}, {}});
+  } else if (const Error* error = std::get_if<Error>(observation)) {
+    state.block(*error);
+  } else if (const NotApplicable* reason = std::get_if<NotApplicable>(observation)) {
+    state.verdict = Verdict::kNotApplicable;
+    state.reason = reason->reason;
+  } else if (state.desired != nullptr) {
+    judge_desired(state, *type);
+  } else {
+    judge_orphan(state, *type);
+  }
+}
+
+}  // namespace
+
+void ResourceState::block(Error why) {
+  verdict = Verdict::kBlocked;
+  error = std::move(why);
+  change.reset();
+}
+
+ResourceStates judge_resources(const NodePlanInput& input, const Registry& registry) {
+  ResourceStates states;
+  for (const Resource& resource : input.desired) states[resource.id].desired = &resource;
+  if (input.manifest != nullptr)
+    for (const auto& [id, managed] : input.manifest->resources) states[id].last_applied = &managed.last_applied;
+  for (auto& [id, state] : states) {
+    state.id = id;
+    state.selected = !input.selected || input.selected(id);
+    judge(state, input, registry);
+  }
+  return states;
+}
+
+Value settled_value(const ResourceState& state) {
+  Value value = state.desired->desired;
+  if (!value.is_map()) return value;
+  static const Present kNothingSeen{Value::map(), {}};
+  const Present& present = state.present == nullptr ? kNothingSeen : *state.present;
+  // A field that this node cannot have was not applied; remembering it would read as drift on the
+  // day the node can have it.
+  for (const auto& [field, reason] : present.not_applicable) value.erase(field);
+  if (!value.contains_unknown()) return value;
+  const Value::Map entries = *value.entries();
+  for (const MapEntry& entry : entries) {
+    if (!entry.value.contains_unknown()) continue;
+    const Value* observed = present.value.find(entry.key);
+    if (observed != nullptr)
+      value.set(entry.key, *observed);
+    else
+      value.erase(entry.key);
+  }
+  return value;
+}
+
+}  // namespace sparkplan

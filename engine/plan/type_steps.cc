@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "engine/plan/resource_state.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan {
+namespace {
+
+std::vector<ResourceState*> states_of(const std::string& type, ResourceStates& states) {
+  std::vector<ResourceState*> found;
+  for (auto at = states.lower_bound(ResourceId{type, ""}); at != states.end() && at->first.type == type; ++at)
+    found.push_back(&at->second);
+  return found;
+}
+
+/// What the resource is to be after this stage; nothing when it is to be absent, or stays so.
+std::optional<Value> target_value(const ResourceState& state) {
+  const bool as_desired = state.verdict == Verdict::kChange || state.verdict == Verdict::kInSync;
+  if (state.selected && state.desired != nullptr && as_desired)
+    return state.desired->desired.contains_unknown() ? settled_value(state) : state.desired->desired;
+  if (state.carried_out()) return std::nullopt;  // A removal.
+  if (state.present != nullptr) return state.present->value;
+  // Nobody could look. It must not vanish from a file that it shares with others.
+  if (state.could_not_look && state.last_applied != nullptr) return *state.last_applied;
+  return std::nullopt;
+}
+
+StepsInput steps_input(const std::string& type, const std::vector<ResourceState*>& states, const ObservedType& observed,
+                       const Manifest* manifest) {
+  StepsInput input{{}, observed, {}, {}};
+  for (const ResourceState* state : states) {
+    if (auto value = target_value(*state)) {
+      Resource resource = state->desired != nullptr ? *state->desired : Resource{};
+      resource.id = state->id;
+      resource.desired = std::move(*value);
+      input.target.push_back(std::move(resource));
+    }
+    if (state->carried_out()) input.changes.push_back(*state->change);
+  }
+  if (manifest != nullptr)
+    for (const auto& [id, artifact] : manifest->artifacts)
+      if (artifact.type == type) input.originals.emplace(id, artifact.original);
+  return input;
+}
+
+/// Types make no step for an artifact that nobody could read. To learn which changes need it, they
+/// are asked as if it were absent; then the step's `before` is the error again.
+std::vector<Step> steps_with_errors(const ResourceType& type, const std::vector<ResourceState*>& states,
+                                    const ObservedType& observed, const Manifest* manifest) {
+  const auto unreadable = [](const auto& artifact) { return std::holds_alternative<Error>(artifact.second); };
+  if (std::none_of(observed.artifacts.begin(), observed.artifacts.end(), unreadable))
+    return type.steps(steps_input(type.info().name, states, observed, manifest));
+
+  ObservedType readable = observed;
+  for (auto& [id, observation] : readable.artifacts)
+    if (std::holds_alternative<Error>(observation)) observation = Absent{};
+  std::vector<Step> steps = type.steps(steps_input(type.info().name, states, readable, manifest));
+  for (Step& step : steps) {
+    const auto found = observed.artifacts.find(step.artifact);
+    if (found != observed.artifacts.end() && unreadable(*found)) step.before = found->second;
+  }
+  return steps;
+}
+
+/// What could not be read cannot be compared before it is written: whatever needs it is blocked.
+/// True if that took a change out of the plan, so that steps have to be asked for again.
+bool block_unreadable(const Step& step, const std::vector<ResourceState*>& states) {
+  const Error* error = std::get_if<Error>(&step.before);
+  if (error == nullptr) return false;
+  bool blocked = false;
+  for (ResourceState* state : states) {
+    const auto& ids = step.resources;
+    if (!state->carried_out() || std::find(ids.begin(), ids.end(), state->id) == ids.end()) continue;
+    state->block(*error);
+    blocked = true;
+  }
+  return blocked;
+}
+
+std::vector<Step> readable_steps(const ResourceType& type, const std::vector<ResourceState*>& states,
+                                 const ObservedType& observed, const Manifest* manifest) {
+  while (true) {
+    std::vector<Step> steps = steps_with_errors(type, states, observed, manifest);
+    bool again = false;
+    for (const Step& step : steps) again = block_unreadable(step, states) || again;
+    if (!again) return steps;
+  }
+}
+
+bool written_by_others(const Step& step, const Manifest* manifest) {
+  if (manifest == nullptr) return false;
+  const auto known = manifest->artifacts.find(step.artifact);
+  if (known == manifest->artifacts.end() || known->second.written_digest.empty()) return false;
+  return known->second.written_digest != digest(step.before);
+}
+
+Value field_of(const Observation& observation, const std::string& field) {
+  const Present* present = std::get_if<Present>(&observation);
+  const Value* value = present == nullptr ? nullptr : present->value.find(field);
+  return value == nullptr ? Value() : *value;
+}
+
+/// The file as a whole. Attributes are named only when a file that stays has the wrong ones.
+std::vector<FieldChange> file_fields(const Step& step) {
+  std::vector<FieldChange> fields;
+  const bool stays = std::holds_alternative<Present>(step.before) && std::holds_alternative<Present>(step.after);
+  for (const char* field : {"content", "gid", "mode", "uid"}) {
+    Value before = field_of(step.before, field);
+    Value after = field_of(step.after, field);
+    if (before == after || (!stays && std::string_view(field) != "content")) continue;
+    fields.push_back({field, std::move(before), std::move(after)});
+  }
+  return fields;
+}
+
+Change file_change(const ResourceId& id, const Step& step, const std::vector<ResourceState*>& states, Origin origin) {
+  Change change;
+  change.id = id;
+  if (std::holds_alternative<Absent>(step.before)) change.action = Action::kCreate;
+  if (std::holds_alternative<Absent>(step.after)) change.action = Action::kRemove;
+  change.origin = origin;
+  change.fields = file_fields(step);
+  // The file stands for all resources in it, so it disturbs what the worst of them disturbs.
+  for (const ResourceState* state : states) {
+    if (state->desired == nullptr) continue;
+    change.impact = std::max(change.impact, state->desired->impact);
+    change.reversible = std::max(change.reversible, state->desired->reversible);
+  }
+  return change;
+}
+
+/// Text artifacts that hold more than the resources seen in them: writing one anew loses what
+/// somebody has added by hand.
+std::set<ArtifactId> with_additions(const ResourceType& type, const std::vector<ResourceState*>& states,
+                                    const ObservedType& observed, const Manifest* manifest) {
+  StepsInput input = steps_input(type.info().name, {}, observed, manifest);
+  for (const ResourceState* state : states) {
+    // What nobody could look at is no addition: it is in the file as it was last applied.
+    const Value* in_file = state->could_not_look ? state->last_applied : nullptr;
+    if (state->present != nullptr) in_file = &state->present->value;
+    if (in_file == nullptr) continue;
+    Resource resource = state->desired != nullptr ? *state->desired : Resource{};
+    resource.id = state->id;
+    resource.desired = *in_file;
+    input.target.push_back(std::move(resource));
+  }
+  std::set<ArtifactId> found;
+  for (const Step& step : type.steps(input))
+    if (is_text_artifact(step.artifact) && !std::holds_alternative<Absent>(step.before)) found.insert(step.artifact);
+  return found;
+}
+
+/// Decides which steps of one type go into the plan, and shows those that no resource explains.
+class StepsOfType {
+ public:
+  StepsOfType(const std::string& type, const std::vector<ResourceState*>& states, const NodePlanInput& input,
+              std::set<ArtifactId> with_additions, NodePlan& plan)
+      : file_{type, std::string(kWholeFileName)},
+        states_(states),
+        input_(input),
+        with_additions_(std::move(with_additions)),
+        plan_(plan) {
+    const auto failed = input.failed.find(file_);
+    if (failed != input.failed.end()) failed_ = &failed->second;
+    selected_ = !input.selected || input.selected(file_);
+  }
+
+  void add(std::vector<Step> steps) {
+    const bool shown = show_whole_files(steps);
+    for (Step& step : steps) {
+      // What only accompanies a file ("reload the units") goes with it; alone it has nothing to show
+      // for itself, so it is not carried out.
+      if (step.resources.empty() && shown) step.resources.push_back(file_);
+      if (!step.resources.empty() && !std::holds_alternative<Error>(step.before))
+        plan_.steps.push_back(std::move(step));
+    }
+  }
+
+ private:
+  bool show_whole_files(std::vector<Step>& steps) {
+    bool shown = false;
+    for (Step& step : steps) {
+      if (!is_text_artifact(step.artifact)) continue;
+      const bool unexplained = step.resources.empty();
+      const bool edited = written_by_others(step, input_.manifest);
+      // Nobody asks for this artifact any more, and it is not as we left it: it is somebody else's now.
+      if (unexplained && states_.empty() && edited) continue;
+      // What a rewrite would take along is shown, also where only a part of the file was asked for.
+      if (!unexplained && with_additions_.count(step.artifact) == 0) continue;
+      if (unexplained && !selected_) continue;
+      if (const Error* unreadable = std::get_if<Error>(&step.before)) {
+        block(*unreadable);
+      } else if (unexplained && failed_ != nullptr) {
+        block(*failed_);
+      } else if (Change change = file_change(file_, step, states_, edited ? Origin::kDrift : Origin::kConfig);
+                 !change.fields.empty()) {
+        plan_.changes.push_back(std::move(change));
+        step.resources.push_back(file_);
+        shown = true;
+      }
+    }
+    return shown;
+  }
+
+  void block(const Error& error) { plan_.blocked.push_back({file_, error, {}}); }
+
+  ResourceId file_;
+  const std::vector<ResourceState*>& states_;
+  const NodePlanInput& input_;
+  std::set<ArtifactId> with_additions_;
+  NodePlan& plan_;
+  const Error* failed_ = nullptr;
+  bool selected_ = true;
+};
+
+}  // namespace
+
+void plan_steps_of_type(const ResourceType& type, ResourceStates& states, const NodePlanInput& input, NodePlan& plan) {
+  if (input.observed == nullptr) return;
+  const std::string& name = type.info().name;
+  const auto observed = input.observed->types.find(name);
+  if (observed == input.observed->types.end()) return;
+  const std::vector<ResourceState*> mine = states_of(name, states);
+  const bool any_selected = std::any_of(mine.begin(), mine.end(), [](const auto* state) { return state->selected; });
+  // Without any resource there may still be an artifact that a broken-off run has left.
+  if (!any_selected && !mine.empty()) return;
+  std::vector<Step> steps = readable_steps(type, mine, observed->second, input.manifest);
+  auto additions = with_additions(type, mine, observed->second, input.manifest);
+  StepsOfType(name, mine, input, std::move(additions), plan).add(std::move(steps));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,171 @@
+#include "engine/resource/artifact.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "engine/core/digest.h"
+#include "engine/resource/managed_block.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::string_view kFileKind = "file";
+constexpr std::string_view kBlockKind = "block";
+constexpr std::uint32_t kAllModeBits = 07777;
+constexpr std::uint32_t kDefaultMode = 0644;
+
+std::string mode_text(std::uint32_t mode) {
+  std::string text = "0000";
+  for (std::size_t digit = text.size(); digit-- > 0; mode >>= 3U) text[digit] = static_cast<char>('0' + (mode & 7U));
+  return text;
+}
+
+Result<std::uint32_t> parse_mode(std::string_view text) {
+  std::uint32_t mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc() || end != text.data() + text.size() || mode > kAllModeBits) {
+    return failure(ErrorCode::kInvalidInput, "\"" + std::string(text) + "\" is no file mode");
+  }
+  return mode;
+}
+
+Result<std::uint32_t> decode_owner(const Value& value, std::string_view key) {
+  const Value* field = value.find(key);
+  const std::int64_t* number = field == nullptr ? nullptr : field->integer();
+  if (number == nullptr || *number < 0 || *number > std::int64_t{UINT32_MAX}) {
+    return failure(ErrorCode::kInvalidInput, "a file artifact needs a number as " + std::string(key));
+  }
+  return static_cast<std::uint32_t>(*number);
+}
+
+/// The regular file at `path` or that there is none; links are refused, not followed, because they
+/// could not be replaced without changing what they point at.
+Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path& path, const NodeReader& node) {
+  const Result<FileStatus> status = node.status(path);
+  if (!status) {
+    if (status.error().code == ErrorCode::kNotFound) return std::optional<FileContent>();
+    return failure(status.error());
+  }
+  if (status->kind != FileStatus::Kind::kRegular) {
+    const bool link = status->kind == FileStatus::Kind::kSymlink;
+    return failure(ErrorCode::kRefused, path.string() + (link ? " is a symbolic link" : " is no regular file"),
+                   "sparkplan replaces regular files only: move it away or make it one");
+  }
+  Result<std::string> bytes = node.read_file(path);
+  if (!bytes) {
+    if (bytes.error().code == ErrorCode::kNotFound) return std::optional<FileContent>();  // Gone in between.
+    return failure(std::move(bytes).error());
+  }
+  return FileContent{*std::move(bytes), status->mode, status->uid, status->gid};
+}
+
+Observation read_block(const std::filesystem::path& path, const NodeReader& node) {
+  const Result<std::optional<FileContent>> file = read_regular_file(path, node);
+  if (!file) return file.error();
+  if (!*file) return Absent{};
+  Result<std::optional<std::string>> block = find_block((*file)->bytes);
+  if (!block) return std::move(block).error().within(path.string());
+  if (!*block) return Absent{};
+  return block_present(**std::move(block));
+}
+
+Result<void> apply_block(const std::filesystem::path& path, const std::optional<std::string>& body, Node& node) {
+  SPARK_TRY(std::optional<FileContent> file, read_regular_file(path, node));
+  if (!file && !body) return {};
+  FileContent content = file.value_or(FileContent{"", kDefaultMode, 0, 0});
+  Result<std::string> text = replace_block(content.bytes, body);
+  if (!text) return failure(std::move(text).error().within(path.string()));
+  if (!body && text->empty()) return node.remove_file(path);
+  if (file && content.bytes == *text) return {};
+  content.bytes = *std::move(text);
+  return node.write_file(path, content);
+}
+
+}  // namespace
+
+ArtifactId file_artifact(const std::filesystem::path& path) { return {std::string(kFileKind), path.string()}; }
+
+ArtifactId block_artifact(const std::filesystem::path& path) { return {std::string(kBlockKind), path.string()}; }
+
+bool is_text_artifact(const ArtifactId& artifact) { return artifact.kind == kFileKind || artifact.kind == kBlockKind; }
+
+Value encode(const FileContent& content) {
+  return Value::map({{"content", content.bytes, {}},
+                     {"mode", mode_text(content.mode), {}},
+                     {"uid", static_cast<std::int64_t>(content.uid), {}},
+                     {"gid", static_cast<std::int64_t>(content.gid), {}}});
+}
+
+Result<FileContent> decode_file_content(const Value& value) {
+  const Value* content = value.find("content");
+  const Value* mode = value.find("mode");
+  if (content == nullptr || content->string() == nullptr || mode == nullptr || mode->string() == nullptr) {
+    return failure(ErrorCode::kInvalidInput, "a file artifact needs text as content and mode");
+  }
+  FileContent result;
+  result.bytes = *content->string();
+  SPARK_TRY(result.mode, parse_mode(*mode->string()));
+  SPARK_TRY(result.uid, decode_owner(value, "uid"));
+  SPARK_TRY(result.gid, decode_owner(value, "gid"));
+  return result;
+}
+
+Observation file_present(std::string content, std::uint32_t mode) {
+  return Present{encode(FileContent{std::move(content), mode, 0, 0}), {}};
+}
+
+Observation block_present(std::string content) {
+  return Present{Value::map({{"content", std::move(content), {}}}), {}};
+}
+
+std::optional<std::string> content_of(const Observation& text_artifact) {
+  const auto* present = std::get_if<Present>(&text_artifact);
+  const Value* content = present == nullptr ? nullptr : present->value.find("content");
+  if (content == nullptr || content->string() == nullptr) return std::nullopt;
+  return *content->string();
+}
+
+Observation read_artifact(const ArtifactId& artifact, const ResourceType& type, const NodeReader& node) {
+  if (artifact.kind == kBlockKind) return read_block(artifact.name, node);
+  if (artifact.kind != kFileKind) return type.read_artifact(artifact, node);
+  const Result<std::optional<FileContent>> file = read_regular_file(artifact.name, node);
+  if (!file) return file.error();
+  if (!*file) return Absent{};
+  return Present{encode(**file), {}};
+}
+
+Result<void> apply_artifact(const ArtifactId& artifact, const Observation& after, const ResourceType& type,
+                            Node& node) {
+  const auto* present = std::get_if<Present>(&after);
+  if (present == nullptr && !std::holds_alternative<Absent>(after)) {
+    return failure(ErrorCode::kBug, artifact.str() + " can only become absent or present");
+  }
+  if (present != nullptr && present->value.contains_unknown()) {
+    return failure(ErrorCode::kBug, artifact.str() + " depends on a value that is not known yet");
+  }
+  if (artifact.kind == kBlockKind) {
+    const std::optional<std::string> body = content_of(after);
+    if (present != nullptr && !body) return failure(ErrorCode::kInvalidInput, artifact.str() + " needs a content");
+    return apply_block(artifact.name, body, node);
+  }
+  if (artifact.kind != kFileKind) return type.apply(artifact, after, node);
+  if (present == nullptr) return node.remove_file(artifact.name);
+  SPARK_TRY(const FileContent content, decode_file_content(present->value));
+  return node.write_file(artifact.name, content);
+}
+
+bool same_state(const Observation& a, const Observation& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* present = std::get_if<Present>(&a)) return present->value == std::get<Present>(b).value;
+  if (const auto* reason = std::get_if<NotApplicable>(&a)) return *reason == std::get<NotApplicable>(b);
+  return std::holds_alternative<Absent>(a);
+}
+
+std::string digest(const Observation& observation) {
+  const auto* present = std::get_if<Present>(&observation);
+  // The wrapping keeps "absent" apart from a present null.
+  return present == nullptr ? digest(Value("absent")) : digest(Value::map({{"present", present->value, {}}}));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+#include "engine/core/text.h"
+#include "engine/resource/managed_block.h"
+#include "resources/hosts/hosts.h"
+
+namespace sparkplan::hosts {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r\v\f";
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  line = line.substr(0, line.find('#'));
+  for (std::size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlank, end);
+  }
+  return words;
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+/// Where our block begins; the end of the text when there is none.
+std::size_t start_of_block(std::string_view text) {
+  constexpr std::string_view kMarker = "# BEGIN sparkplan";
+  if (text.starts_with(kMarker)) return 0;
+  const std::size_t found = text.find("\n" + std::string(kMarker));
+  return found == std::string_view::npos ? text.size() : found + 1;
+}
+
+}  // namespace
+
+std::vector<Entry> parse_hosts(std::string_view text) {
+  std::vector<Entry> entries;
+  int number = 0;
+  for (const std::string_view line : split_lines(text)) {
+    ++number;
+    const std::vector<std::string_view> words = words_of(line);
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      entries.push_back({std::string(words.front()), std::string(words[i]), number});
+    }
+  }
+  return entries;
+}
+
+std::string render_block(const std::map<std::string, std::string>& addresses) {
+  std::string text;
+  for (const auto& [name, address] : addresses) text += address + " " + name + "\n";
+  return text;
+}
+
+std::optional<Entry> claimed_above(std::string_view text, std::string_view name, bool ipv6) {
+  for (const Entry& entry : parse_hosts(text.substr(0, start_of_block(text)))) {
+    const bool same_family = ipv6 ? is_ipv6(entry.address) : is_ipv4(entry.address);
+    if (same_family && same_name(entry.name, name)) return entry;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sparkplan::hosts

@@ -1,0 +1,104 @@
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "resources/hosts/hosts.h"
+
+namespace sparkplan::hosts {
+namespace {
+
+constexpr std::size_t kLongestSuffix = 32;
+constexpr std::size_t kLongestLabel = 63;  ///< RFC 1035, 2.3.4
+
+bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+bool is_address(int family, std::string_view text) {
+  in6_addr buffer{};
+  return inet_pton(family, std::string(text).c_str(), &buffer) == 1;
+}
+
+Diagnostic finding(Severity severity, const char* code, std::string message, std::string hint, SourceRange where) {
+  Diagnostic diagnostic;
+  diagnostic.severity = severity;
+  diagnostic.code = code;
+  diagnostic.message = std::move(message);
+  diagnostic.hint = std::move(hint);
+  diagnostic.where = where;
+  return diagnostic;
+}
+
+bool has_fabric(const Cluster& cluster) {
+  return std::any_of(cluster.nodes.begin(), cluster.nodes.end(), [](const NodeSpec& node) {
+    const auto section = node.sections.find("fabric");
+    return !node.fabric.empty() || (section != node.sections.end() && !section->second.is_null());
+  });
+}
+
+/// The address a node's fabric name stands for, or why it has none.
+tl::expected<std::string, Diagnostic> address_of(const NodeSpec& node, bool cluster_has_fabric) {
+  const std::string& name = node.name.str();
+  for (const FabricAddress& fabric : node.fabric) {
+    if (!fabric.address.empty()) return fabric.address;
+  }
+  if (!node.fabric.empty()) {
+    return tl::unexpected(finding(Severity::kWarning, "hosts.link-local",
+                                  "node " + name + " has link-local fabric addresses only, which no name can stand for",
+                                  "give it an address, or drop hosts", node.fabric.front().where));
+  }
+  if (cluster_has_fabric) {
+    return tl::unexpected(finding(Severity::kWarning, "hosts.no-fabric-address",
+                                  "node " + name + " has no fabric address and gets no name", {}, node.where));
+  }
+  if (is_ipv4(node.address) || is_ipv6(node.address)) return node.address;
+  return tl::unexpected(finding(Severity::kWarning, "hosts.no-address",
+                                "node " + name +
+                                    " gets no name: without a fabric its management address is used, which is " +
+                                    (node.address.empty() ? "not given" : "a name itself"),
+                                "add a fabric section, or write the address as numbers", node.where));
+}
+
+}  // namespace
+
+bool is_suffix(std::string_view suffix) {
+  if (suffix.empty() || suffix.size() > kLongestSuffix || !is_letter_or_digit(suffix.back())) return false;
+  char previous = 'x';  // What comes before is the end of a node's name.
+  for (const char c : suffix) {
+    if (c != '-' && c != '.' && !is_letter_or_digit(c)) return false;
+    const bool label_edge = (c == '.' && !is_letter_or_digit(previous)) || (previous == '.' && !is_letter_or_digit(c));
+    if (label_edge) return false;
+    previous = c;
+  }
+  return true;
+}
+
+bool is_ipv4(std::string_view address) { return is_address(AF_INET, address); }
+
+bool is_ipv6(std::string_view address) { return is_address(AF_INET6, address); }
+
+Names names_of(const Cluster& cluster, std::string_view suffix) {
+  Names names;
+  const bool fabric = has_fabric(cluster);
+  for (const NodeSpec& node : cluster.nodes) {
+    const std::string name = node.name.str() + std::string(suffix);
+    const std::vector<std::string_view> labels = split(name, '.');
+    if (std::any_of(labels.begin(), labels.end(),
+                    [](std::string_view label) { return label.size() > kLongestLabel; })) {
+      names.diagnostics.push_back(finding(Severity::kError, "hosts.name-too-long",
+                                          "\"" + name + "\" is longer than a host name may be", "use a shorter suffix",
+                                          node.where));
+      continue;
+    }
+    auto address = address_of(node, fabric);
+    if (address) {
+      names.addresses[name] = *std::move(address);
+    } else {
+      names.diagnostics.push_back(std::move(address).error());
+    }
+  }
+  return names;
+}
+
+}  // namespace sparkplan::hosts

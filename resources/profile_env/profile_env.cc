@@ -1,0 +1,147 @@
+#include "resources/profile_env/profile_env.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "engine/resource/artifact.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan::profile_env {
+namespace {
+
+constexpr std::uint32_t kFileMode = 0644;
+constexpr const char* kField = "value";
+
+class ProfileEnvType final : public ResourceType {
+ public:
+  explicit ProfileEnvType(std::string schema_json) {
+    info_.name = "profile_env";
+    info_.section = "profile_env";
+    info_.phase = Phase::kFiles;
+    info_.summary = "environment variables of login shells";
+    info_.schema_json = std::move(schema_json);
+    info_.files = {std::string(kOwnFile)};
+  }
+
+  const TypeInfo& info() const override { return info_; }
+
+  Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
+    Desired result;
+    if (section.entries() == nullptr) return result;
+    for (const MapEntry& entry : *section.entries()) {
+      if (entry.value.is_null() || !is_name(entry.key)) continue;
+      const Result<std::string> value = resolve_value(entry.value);
+      if (!value) continue;
+      Resource resource;
+      resource.id = {info_.name, entry.key};
+      resource.desired = Value::map({{kField, *value, {}}});
+      resource.where = entry.value.where;
+      resource.impact = Impact::kNeedsRelogin;
+      result.resources.push_back(std::move(resource));
+    }
+    return result;
+  }
+
+  std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
+
+  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
+    ObservedType observed;
+    const ArtifactId artifact = file_artifact(kOwnFile);
+    const Observation& file = observed.artifacts[artifact] = sparkplan::read_artifact(artifact, *this, node);
+    const Result<std::vector<ProfileFile>> later = later_profile_files(node);
+    std::map<std::string, std::optional<std::string>> ours;
+    for (Assignment& one : parse_file(content_of(file).value_or(""))) ours[one.name] = std::move(one.value);
+
+    for (const std::string& name : request.names) {
+      if (name == kWholeFileName) continue;
+      Observation& result = observed.resources[name] = Absent{};
+      if (const auto* error = std::get_if<Error>(&file)) {
+        result = *error;
+      } else if (!later) {
+        result = later.error();
+      } else {
+        if (const auto set = ours.find(name); set != ours.end() && set->second) {
+          result = Present{Value::map({{kField, *set->second, {}}}), {}};
+        }
+        if (auto claim = foreign_claim(name, *later); claim && !same_value(*claim, result)) {
+          observed.foreign.push_back(*std::move(claim));
+        }
+      }
+    }
+    return observed;
+  }
+
+  std::vector<Step> steps(const StepsInput& input) const override {
+    std::map<std::string, std::string> variables;
+    for (const Resource& resource : input.target) {
+      if (resource.desired.find(kField) != nullptr) {
+        variables[resource.id.name] = resource.desired.text_or(kField, "");
+      }
+    }
+    std::optional<std::string> content;
+    if (!variables.empty()) content = render_file(variables);
+    std::vector<Step> steps;
+    if (auto step = text_artifact_step(file_artifact(kOwnFile), content, kFileMode, input, info_)) {
+      steps.push_back(*std::move(step));
+    }
+    return steps;
+  }
+
+ private:
+  /// A file that says what ours says defeats nothing.
+  static bool same_value(const ForeignClaim& claim, const Observation& ours) {
+    const auto* present = std::get_if<Present>(&ours);
+    const Value* value = present == nullptr ? nullptr : present->value.find(kField);
+    return value != nullptr && *value == claim.value;
+  }
+
+  std::optional<ForeignClaim> foreign_claim(const std::string& name, const std::vector<ProfileFile>& later) const {
+    std::optional<ForeignClaim> last;
+    for (const ProfileFile& file : later) {
+      for (const Assignment& one : parse_file(file.content)) {
+        if (one.name != name) continue;
+        last = ForeignClaim{{info_.name, name},
+                            kField,
+                            Value(),
+                            file.path + ":" + std::to_string(one.line),
+                            "unsets it and is read later"};
+        if (one.value) {
+          last->value = *one.value;
+          last->message = "sets it to " + quote(*one.value) + " and is read later";
+        }
+      }
+    }
+    return last;
+  }
+
+  TypeInfo info_;
+};
+
+}  // namespace
+
+Result<std::vector<ProfileFile>> later_profile_files(const NodeReader& node) {
+  const Result<std::vector<std::string>> names = node.list_directory(kProfileDirectory);
+  if (!names) {
+    if (names.error().code == ErrorCode::kNotFound) return std::vector<ProfileFile>();
+    return failure(names.error());
+  }
+  const std::filesystem::path own(kOwnFile);
+  std::vector<ProfileFile> files;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(".sh") || name.starts_with('.') || name <= own.filename().string()) continue;
+    const std::filesystem::path path = own.parent_path() / name;
+    Result<std::string> content = node.read_file(path);
+    if (content) {
+      files.push_back({path.string(), *std::move(content)});
+    } else if (content.error().code != ErrorCode::kNotFound && content.error().code != ErrorCode::kUnsupported) {
+      return failure(std::move(content).error().within("could override our values"));
+    }
+  }
+  return files;
+}
+
+std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
+  return std::make_unique<const ProfileEnvType>(std::move(schema_json));
+}
+
+}  // namespace sparkplan::profile_env

@@ -1,0 +1,72 @@
+#include "resources/sysctl/validation.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "resources/sysctl/sysctl.h"
+
+namespace sparkplan::sysctl {
+namespace {
+
+/// Setting one of a pair makes the kernel forget the other.
+/// Source: Documentation/admin-guide/sysctl/vm.rst.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEitherOr{
+    {{"vm/dirty_background_bytes", "vm/dirty_background_ratio"},
+     {"vm/dirty_bytes", "vm/dirty_ratio"},
+     {"vm/overcommit_kbytes", "vm/overcommit_ratio"}}};
+
+Diagnostic finding(const char* code, std::string message, std::string hint, SourceRange where) {
+  Diagnostic diagnostic;
+  diagnostic.code = code;
+  diagnostic.message = std::move(message);
+  diagnostic.hint = std::move(hint);
+  diagnostic.where = where;
+  return diagnostic;
+}
+
+/// The later of two places is the finding, the earlier its note.
+Diagnostic clash(const char* code, std::string message, std::string hint, const MapEntry& a, const MapEntry& b) {
+  const bool in_order = a.key_where <= b.key_where;
+  const MapEntry& earlier = in_order ? a : b;
+  const MapEntry& later = in_order ? b : a;
+  Diagnostic diagnostic = finding(code, std::move(message), std::move(hint), later.key_where);
+  diagnostic.notes.push_back({earlier.key + " is here", earlier.key_where});
+  return diagnostic;
+}
+
+}  // namespace
+
+std::vector<Diagnostic> validate_section(const Value& section) {
+  std::vector<Diagnostic> findings;
+  if (section.entries() == nullptr) return findings;
+  std::map<std::string, const MapEntry*, std::less<>> seen;
+  for (const MapEntry& entry : *section.entries()) {
+    if (entry.value.is_null()) continue;
+    const Result<Key> key = parse_key(entry.key);
+    if (!key) {
+      findings.push_back(finding("sysctl.key", key.error().message, key.error().hint, entry.key_where));
+    } else if (const auto [first, added] = seen.emplace(key->path, &entry); !added) {
+      findings.push_back(clash("sysctl.one-key-twice",
+                               "\"" + entry.key + "\" and \"" + first->second->key + "\" are one kernel parameter",
+                               "keep one of them, best as " + dotted(*key), *first->second, entry));
+    }
+    if (const Result<std::string> value = resolve_value(entry.value); !value) {
+      findings.push_back(finding("sysctl.value", value.error().message, value.error().hint, entry.value.where));
+    }
+  }
+  for (const auto& [one, other] : kEitherOr) {
+    const auto a = seen.find(one);
+    const auto b = seen.find(other);
+    if (a == seen.end() || b == seen.end()) continue;
+    findings.push_back(clash("sysctl.either-or",
+                             dotted(Key{std::string(one)}) + " and " + dotted(Key{std::string(other)}) +
+                                 " exclude each other: setting one clears the other",
+                             "keep one of them", *a->second, *b->second));
+  }
+  return findings;
+}
+
+}  // namespace sparkplan::sysctl

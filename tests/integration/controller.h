@@ -1,0 +1,71 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/integration/lab.h"
+
+namespace sparkplan::test {
+
+using Json = nlohmann::json;
+
+/// What the program printed and how it ended.
+struct Run {
+  int code = -1;
+  std::string out;
+  std::string err;
+  std::chrono::steady_clock::duration took{};
+
+  /// `out` as JSON that keeps what schemas/report.schema.json promises; fails the case otherwise.
+  Json report() const;
+};
+
+/// Fails the case, showing everything printed, unless the program ended with `code`.
+void require_exit(const Run& run, int code);
+
+/// The node's part of a report.
+const Json& node_in(const Json& report, const std::string& name);
+/// The change with this id, such as "spark-01/sysctl/net.core.somaxconn"; null when there is none.
+Json change_in(const Json& report, const std::string& id);
+
+/// A directory that goes with the object.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  ~ScratchDirectory();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Somebody at a machine that reaches the hosts: a working directory with a cluster.yaml, and a HOME
+/// with a key and known hosts of its own.
+class Controller {
+ public:
+  Controller();
+
+  /// Writes cluster.yaml: a version, the name `lab`, then the sections given.
+  void cluster(const std::string& sections) const;
+  void file(const std::string& name, const std::string& content) const;
+  std::string text(const std::string& name) const;
+  std::filesystem::path directory() const { return scratch_.path(); }
+  std::filesystem::path known_hosts() const { return home() / ".ssh/known_hosts"; }
+  std::filesystem::path home() const { return scratch_.path() / "home"; }
+
+  /// sparkplan with these arguments, run in the directory of cluster.yaml.
+  Run run(const Words& arguments, std::chrono::milliseconds deadline = std::chrono::seconds(100)) const;
+  /// Its argv, for those who start it themselves.
+  Words command(const Words& arguments) const;
+
+ private:
+  ScratchDirectory scratch_;
+};
+
+/// The section `nodes` with the first `count` hosts of the lab, after an `ssh` section for `user`.
+std::string nodes_of_lab(int count, const std::string& user = "root");
+
+}  // namespace sparkplan::test

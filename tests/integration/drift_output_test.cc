@@ -1,0 +1,123 @@
+// drift for cron: what it prints, logs and leaves for the node exporter.
+#include <regex>
+
+#include "tests/integration/controller.h"
+#include "tests/integration/host.h"
+#include "tests/integration/syslog_socket.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+/// Two hosts in sync.
+struct Applied {
+  Applied() {
+    controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(2));
+    require_exit(controller.run({"apply", "--yes"}), 0);
+  }
+  const Host first{1};
+  const Host second{2};
+  const Controller controller;
+};
+
+/// The samples of a file in Prometheus' text format: name with labels -> value. Fails the case for
+/// anything that is not in the format.
+std::map<std::string, std::string> samples_of(const std::string& text) {
+  static const std::regex sample(
+      R"re(([a-z_:][a-z0-9_:]*(\{[a-z_]+="([^"\\]|\\.)*"(,[a-z_]+="([^"\\]|\\.)*")*\})?) (-?[0-9.e+-]+))re");
+  static const std::regex comment(R"(# (HELP [a-z_:]+ .+|TYPE [a-z_:]+ gauge))");
+  std::map<std::string, std::string> samples;
+  REQUIRE(text.ends_with('\n'));
+  for (const auto line : lines_of(text)) {
+    const std::string copy(line);
+    INFO(copy);
+    std::smatch match;
+    if (copy.starts_with('#')) {
+      CHECK(std::regex_match(copy, comment));
+    } else {
+      REQUIRE(std::regex_match(copy, match, sample));
+      CHECK(samples.emplace(match[1], match[6]).second);
+    }
+  }
+  return samples;
+}
+
+TEST_CASE("drift output: --quiet prints nothing at all when everything is in sync") {
+  const Applied applied;
+  const auto run = applied.controller.run({"drift", "--quiet"});
+  require_exit(run, 0);
+  CHECK(run.out.empty());
+  CHECK(run.err.empty());
+}
+
+TEST_CASE("drift output: --quiet still prints what was found") {
+  const Applied applied;
+  applied.second.set_sysctl("net.core.somaxconn", "128");
+  const auto run = applied.controller.run({"drift", "--quiet"});
+  require_exit(run, 2);
+  CHECK(contains(run.out, "spark-02"));
+  CHECK(contains(run.out, "net.core.somaxconn"));
+  CHECK_FALSE(contains(run.out, "spark-01"));
+}
+
+TEST_CASE("drift output: the metrics are in Prometheus' text format and say what was found") {
+  const Applied applied;
+  const auto metrics = (applied.controller.directory() / "sparkplan.prom").string();
+  require_exit(applied.controller.run({"drift", "--textfile", metrics}), 0);
+  auto samples = samples_of(applied.controller.text("sparkplan.prom"));
+  CHECK(samples[R"(sparkplan_node_up{node="spark-01"})"] == "1");
+  const auto success = samples["sparkplan_last_success_timestamp_seconds"];
+  CHECK_FALSE(success.empty());
+
+  applied.first.set_sysctl("net.core.somaxconn", "128");
+  applied.second.remove(kAgentFile);
+  require_exit(applied.controller.run({"drift", "--textfile", metrics}), 4);
+  samples = samples_of(applied.controller.text("sparkplan.prom"));
+  CHECK(samples[R"(sparkplan_drift{node="spark-01",type="sysctl"})"] == "1");
+  CHECK(samples[R"(sparkplan_node_up{node="spark-02"})"] == "0");
+  CHECK(samples["sparkplan_last_success_timestamp_seconds"] == success);
+  // Nothing but the file itself: the exporter reads whatever lies in its directory.
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(applied.controller.directory())) {
+    files += entry.path().filename().string().starts_with("sparkplan.prom") ? 1 : 0;
+  }
+  CHECK(files == 1);
+}
+
+TEST_CASE("drift output: --syslog writes one line per finding") {
+  const Applied applied;
+  SyslogSocket syslog;
+  const auto drift = syslog.logging_here(applied.controller.command({"drift", "--syslog"}));
+  CHECK(run_program(drift).exit_status == 0);
+  CHECK(syslog.read().empty());
+  applied.first.set_sysctl("net.core.somaxconn", "128");
+  CHECK(run_program(drift).exit_status == 2);
+  const auto lines = syslog.read();
+  INFO(lines);
+  CHECK(contains(lines, "cluster=lab node=spark-01"));
+  CHECK(contains(lines, "sysctl/net.core.somaxconn"));
+  CHECK_FALSE(contains(lines, "spark-02"));
+}
+
+TEST_CASE("drift output: the JSON output is what the schema promises") {
+  const Applied applied;
+  applied.first.set_sysctl("net.core.somaxconn", "128");
+  const auto run = applied.controller.run({"drift", "--json"});
+  require_exit(run, 2);
+  const auto report = run.report();
+  CHECK(report.at("command") == "drift");
+  CHECK(report.at("summary").at("drifted") == 1);
+  CHECK(report.at("summary").at("nodes_in_sync") == 1);
+  const auto fields = change_in(report, "spark-01/sysctl/net.core.somaxconn").at("fields");
+  CHECK(fields == Json::parse(R"([{"path": "running", "before": "128", "after": "8192"}])"));
+}
+
+TEST_CASE("drift output: --splay waits no longer than it says") {
+  const Applied applied;
+  const auto run = applied.controller.run({"drift", "--splay", "1s"});
+  require_exit(run, 0);
+  CHECK(run.took < seconds(15));
+}
+
+}  // namespace
+}  // namespace sparkplan::test

@@ -1,0 +1,106 @@
+#include "tests/integration/held_agent.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+namespace sparkplan::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content_of(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// The agent's process as seen from here. Its machine-id tells it from the agents of other labs.
+pid_t agent_on(const Host& host) {
+  const auto machine = host.text("/etc/machine-id");
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const auto name = entry.path().filename().string();
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc{}) continue;
+    std::error_code gone;
+    if (fs::read_symlink(entry.path() / "exe", gone).filename() != "agent" || gone) continue;
+    if (content_of(entry.path() / "root/etc/machine-id") == machine) return pid;
+  }
+  return -1;
+}
+
+[[noreturn]] void give_up(const std::string& what) { throw std::runtime_error("the agent on the node " + what); }
+
+/// Waits until the process stops under ptrace(2).
+int wait_for_stop(pid_t pid) {
+  int status = 0;
+  const bool stopped = eventually([&] { return ::waitpid(pid, &status, WNOHANG | __WALL) == pid; });
+  if (!stopped || !WIFSTOPPED(status)) give_up("did not stop");
+  return status;
+}
+
+}  // namespace
+
+HeldAgent::HeldAgent(const Host& host) {
+  if (!eventually([&] { return (pid_ = agent_on(host)) > 0; })) give_up("is not there");
+  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  if (handle < 0) give_up("is gone");
+  input_ = static_cast<int>(::syscall(SYS_pidfd_getfd, handle, STDIN_FILENO, 0));
+  ::close(handle);
+  if (::ptrace(PTRACE_SEIZE, pid_, 0, PTRACE_O_TRACESYSGOOD) != 0) give_up("cannot be traced");
+  held_ = true;
+  ::ptrace(PTRACE_INTERRUPT, pid_, 0, 0);
+  wait_for_stop(pid_);
+}
+
+HeldAgent::~HeldAgent() {
+  let_go();
+  if (input_ >= 0) ::close(input_);
+}
+
+void HeldAgent::run_to_system_call() const {
+  while (true) {
+    ::ptrace(PTRACE_SYSCALL, pid_, 0, 0);
+    if (WSTOPSIG(wait_for_stop(pid_)) == (SIGTRAP | 0x80)) return;
+  }
+}
+
+void HeldAgent::run_to_journal_sync(int count) const {
+  while (count > 0) {
+    run_to_system_call();
+    __ptrace_syscall_info call{};
+    ::ptrace(PTRACE_GET_SYSCALL_INFO, pid_, sizeof call, &call);
+    if (call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_fdatasync) --count;
+  }
+}
+
+bool HeldAgent::has_input() const {
+  pollfd readable{input_, POLLIN, 0};
+  return ::poll(&readable, 1, 0) == 1;
+}
+
+void HeldAgent::kill() {
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  (void)eventually([&] { return ::waitpid(pid_, &status, WNOHANG | __WALL) == pid_ && WIFSIGNALED(status); });
+  held_ = false;
+  let_go();
+}
+
+void HeldAgent::let_go() {
+  if (held_) ::ptrace(PTRACE_DETACH, pid_, 0, 0);
+  held_ = false;
+  // While a copy of its input is open here, the other side would not notice its end.
+  if (input_ >= 0) ::close(input_);
+  input_ = -1;
+}
+
+}  // namespace sparkplan::test

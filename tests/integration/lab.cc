@@ -1,0 +1,90 @@
+#include "tests/integration/lab.h"
+
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include "engine/core/text.h"
+
+namespace sparkplan::test {
+namespace {
+
+const std::string kScript = SPARKPLAN_SOURCE_DIR "/tests/lab/lab.sh";
+
+std::unique_ptr<Lab> the_lab;
+bool booted_here = false;
+
+std::string name_of_lab() {
+  const char* name = std::getenv("SPARKPLAN_LAB");
+  return name != nullptr && *name != '\0' ? name : "itest";
+}
+
+}  // namespace
+
+CapturedOutput run_program(const Words& argv, std::chrono::milliseconds deadline) {
+  auto output = run_and_capture(argv, CaptureLimits{deadline});
+  if (!output) throw std::runtime_error(join(argv, " ") + ": " + output.error().describe());
+  return std::move(*output);
+}
+
+bool eventually(const std::function<bool()>& is_so, std::chrono::milliseconds deadline) {
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  while (!is_so()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  auto lines = split_lines(text);
+  std::erase_if(lines, [](std::string_view line) { return trim(line).empty(); });
+  return lines;
+}
+
+Lab& Lab::get() {
+  if (!the_lab) the_lab.reset(new Lab);
+  return *the_lab;
+}
+
+void Lab::end() {
+  if (booted_here && std::getenv("SPARKPLAN_LAB_KEEP") == nullptr) (void)answer("down");
+  the_lab.reset();
+}
+
+Words Lab::command(const std::string& verb, const Words& arguments, const Words& argv) {
+  Words all{"env", "SPARKPLAN_LAB=" + name_of_lab(), kScript, verb};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  all.insert(all.end(), argv.begin(), argv.end());
+  return all;
+}
+
+std::string Lab::answer(const std::string& verb, const Words& arguments) {
+  const auto output = run_program(command(verb, arguments), std::chrono::minutes(10));
+  if (output.exit_status != 0) throw std::runtime_error("lab.sh " + verb + ": " + output.standard_error);
+  return std::string(trim(output.standard_output));
+}
+
+Lab::Lab() {
+  const std::string count = std::to_string(kHosts);
+  const bool keep = std::getenv("SPARKPLAN_LAB_KEEP") != nullptr;
+  if (!keep || run_program(command("root", {count})).exit_status != 0) {
+    answer("up", {count});
+    booted_here = true;
+  }
+  home_ = answer("home");
+  for (int host = 1; host <= kHosts; ++host) roots_.emplace_back(answer("root", {std::to_string(host)}));
+}
+
+Words Lab::exec_command(int host, const Words& argv) const {
+  return command("exec", {std::to_string(host), "--"}, argv);
+}
+
+CapturedOutput Lab::exec(int host, const Words& argv) const { return run_program(exec_command(host, argv)); }
+
+void Lab::change(const std::string& verb, int host) const { (void)answer(verb, {std::to_string(host)}); }
+
+}  // namespace sparkplan::test

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/process/child_process.h"
+
+namespace sparkplan::test {
+
+using Words = std::vector<std::string>;
+using std::chrono::seconds;
+
+/// Runs a program to its end; throws when that cannot be done, so that a case ends there.
+CapturedOutput run_program(const Words& argv, std::chrono::milliseconds deadline = seconds(60));
+
+/// Asks again and again until it is so; false when it still is not after `deadline`.
+bool eventually(const std::function<bool()>& is_so, std::chrono::milliseconds deadline = seconds(20));
+
+bool contains(std::string_view text, std::string_view part);
+
+/// The lines of a text that say something.
+std::vector<std::string_view> lines_of(std::string_view text);
+
+/// The test hosts of tests/lab, booted when the first case asks for them and shared by all. The lab
+/// is named $SPARKPLAN_LAB, or "itest".
+class Lab {
+ public:
+  static constexpr int kHosts = 3;
+
+  static Lab& get();
+  /// Takes the lab down if this process has booted it. With SPARKPLAN_LAB_KEEP set, a lab that is up is
+  /// used, and left up.
+  static void end();
+
+  /// argv of a program that is to run where the hosts can be reached.
+  Words in_controller(const Words& argv) const { return command("controller", {"--"}, argv); }
+  /// As root on host I without the network.
+  CapturedOutput exec(int host, const Words& argv) const;
+  Words exec_command(int host, const Words& argv) const;
+
+  void reboot(int host) const { change("reboot", host); }
+  void stop(int host) const { change("stop", host); }
+  void start(int host) const { change("start", host); }
+
+  /// A host's root directory as seen from here.
+  const std::filesystem::path& root(int host) const { return roots_.at(static_cast<std::size_t>(host - 1)); }
+  /// HOME of the controller: a key that all hosts accept, and their host keys.
+  const std::filesystem::path& home() const { return home_; }
+
+ private:
+  Lab();
+  static Words command(const std::string& verb, const Words& arguments, const Words& argv = {});
+  static std::string answer(const std::string& verb, const Words& arguments = {});
+  void change(const std::string& verb, int host) const;
+
+  std::filesystem::path home_;
+  std::vector<std::filesystem::path> roots_;
+};
+
+}  // namespace sparkplan::test

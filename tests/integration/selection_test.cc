@@ -1,0 +1,114 @@
+// --only, --exclude, and the commands that only tell.
+#include <algorithm>
+
+#include "tests/integration/controller.h"
+#include "tests/integration/host.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+const std::string kSections =
+    "sysctl: {net.core.somaxconn: 8192, net.ipv4.tcp_syncookies: 2}\nprofile_env: {HF_HOME: /mnt}\n";
+
+struct TwoHosts {
+  TwoHosts() { controller.cluster(kSections + nodes_of_lab(2)); }
+  const Host first{1};
+  const Host second{2};
+  const Controller controller;
+};
+
+TEST_CASE("selection: --only NODE leaves the other nodes alone") {
+  const TwoHosts hosts;
+  const auto run = hosts.controller.run({"apply", "--yes", "--json", "--only", "spark-01"});
+  require_exit(run, 0);
+  const auto report = run.report();
+  CHECK(report.at("partial") == true);
+  CHECK(node_in(report, "spark-02").at("status") == "skipped");
+  CHECK(hosts.first.sysctl("net.core.somaxconn") == "8192");
+  CHECK(hosts.second.sysctl("net.core.somaxconn") == "4096");
+  CHECK_FALSE(hosts.second.has(kAgentFile));
+}
+
+TEST_CASE("selection: --only NODE/TYPE/NAME does that one thing and keeps the rest for later") {
+  const TwoHosts hosts;
+  require_exit(hosts.controller.run({"apply", "--yes", "--only", "spark-01/sysctl/net.core.*"}), 0);
+  CHECK(hosts.first.sysctl("net.core.somaxconn") == "8192");
+  CHECK(hosts.first.sysctl_at_boot("net.core.somaxconn") == "8192");
+  CHECK(hosts.first.sysctl("net.ipv4.tcp_syncookies") == "1");
+  CHECK(hosts.first.sysctl_at_boot("net.ipv4.tcp_syncookies").empty());
+  CHECK_FALSE(hosts.first.has(kProfileFile));
+  require_exit(hosts.controller.run({"plan", "--detailed-exitcode"}), 2);
+  require_exit(hosts.controller.run({"apply", "--yes"}), 0);
+  require_exit(hosts.controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+TEST_CASE("selection: --exclude leaves out what it fits") {
+  const TwoHosts hosts;
+  require_exit(hosts.controller.run({"apply", "--yes", "--exclude", "*/profile_env"}), 0);
+  CHECK(hosts.first.sysctl("net.core.somaxconn") == "8192");
+  CHECK_FALSE(hosts.first.has(kProfileFile));
+  CHECK_FALSE(hosts.second.has(kProfileFile));
+  require_exit(hosts.controller.run({"drift", "--exclude", "spark-02"}), 0);
+}
+
+TEST_CASE("selection: a glob that fits no node is a usage error") {
+  const TwoHosts hosts;
+  require_exit(hosts.controller.run({"plan", "--only", "spark-7*"}), 1);
+  CHECK_FALSE(hosts.first.has(kAgentFile));
+}
+
+TEST_CASE("selection: what is left out is not removed") {
+  const TwoHosts hosts;
+  require_exit(hosts.controller.run({"apply", "--yes"}), 0);
+  hosts.controller.cluster("sysctl: {net.core.somaxconn: 9000}\n" + nodes_of_lab(2));
+  require_exit(hosts.controller.run({"apply", "--yes", "--only", "spark-0*/sysctl/net.core.somaxconn"}), 0);
+  CHECK(hosts.first.sysctl("net.core.somaxconn") == "9000");
+  CHECK(hosts.first.sysctl("net.ipv4.tcp_syncookies") == "2");
+  CHECK(hosts.first.login_variable("HF_HOME") == "/mnt");
+}
+
+TEST_CASE("tell: status has a line per node") {
+  const TwoHosts hosts;
+  require_exit(hosts.controller.run({"apply", "--yes"}), 0);
+  Lab::get().stop(2);
+  const auto run = hosts.controller.run({"status", "--timeout", "3s"});
+  Lab::get().start(2);
+  require_exit(run, 4);
+  CHECK(contains(run.out, "spark-01         in_sync"));
+  CHECK(contains(run.out, "spark-02         unreachable"));
+  CHECK(std::count(run.out.begin(), run.out.end(), '\n') == 2);
+}
+
+TEST_CASE("tell: facts are JSON about every node, or about the one asked for") {
+  const TwoHosts hosts;
+  require_exit(hosts.controller.run({"plan"}), 0);
+  const auto all = hosts.controller.run({"facts", "--json"});
+  require_exit(all, 0);
+  const auto facts = Json::parse(all.out);
+  CHECK(facts.at("format_version") == "1.0");
+  REQUIRE(facts.at("nodes").size() == 2);
+  CHECK(facts.at("nodes").at(0).at("name") == "spark-01");
+  CHECK(contains(facts.dump(), hosts.first.shell("uname -r")));
+  CHECK(contains(facts.dump(), "enp1s0f1np1"));
+  const auto one = hosts.controller.run({"facts", "spark-02", "--json"});
+  require_exit(one, 0);
+  CHECK(Json::parse(one.out).at("nodes").size() == 1);
+  require_exit(hosts.controller.run({"facts", "spark-77"}), 1);
+}
+
+TEST_CASE("tell: validate, schema, types and version need no node") {
+  const TwoHosts hosts;
+  for (const Words& command : {Words{"validate"}, Words{"schema"}, Words{"types"}, Words{"version"}, Words{"--help"}}) {
+    const auto run = hosts.controller.run(command);
+    require_exit(run, 0);
+    CHECK_FALSE(run.out.empty());
+  }
+  CHECK(Json::accept(hosts.controller.run({"schema"}).out));
+  require_exit(hosts.controller.run({"plan", "--no-such-flag"}), 1);
+  require_exit(hosts.controller.run({}), 1);
+  CHECK_FALSE(hosts.first.has(kAgentFile));
+}
+
+}  // namespace
+}  // namespace sparkplan::test

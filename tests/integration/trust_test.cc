@@ -1,0 +1,199 @@
+// Which host keys are trusted, and which nodes cannot be reached.
+#include <fstream>
+
+#include "engine/core/text.h"
+#include "tests/integration/controller.h"
+#include "tests/integration/host.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+const std::string kSections = "sysctl: {net.core.somaxconn: 8192}\n";
+
+void write(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// "ssh-ed25519 AAAA…" of a host.
+std::string public_key(const Host& host, const std::string& type = "ed25519") {
+  const auto text = host.text("/etc/ssh/ssh_host_" + type + "_key.pub").value();
+  return text.substr(0, text.find(' ', text.find(' ') + 1));
+}
+
+/// "SHA256:…" as ssh-keygen shows it.
+std::string fingerprint(const Host& host, const std::string& type = "ed25519") {
+  const auto line = host.shell("ssh-keygen -lf /etc/ssh/ssh_host_" + type + "_key.pub");
+  return std::string(split(line, ' ').at(1));
+}
+
+/// One node with more said about its SSH.
+std::string one_node(const std::string& more_ssh, const std::string& more_node = "") {
+  return kSections + "ssh: {user: root" + more_ssh + "}\nnodes:\n  - {name: spark-01, address: 10.77.0.1" + more_node +
+         "}\n";
+}
+
+void require_untrusted(const Run& run, const Host& host) {
+  require_exit(run, 4);
+  CHECK(contains(run.out, "spark-01"));
+  CHECK(contains(run.out, "host key"));
+  CHECK_FALSE(host.has(kAgentFile));
+}
+
+TEST_CASE("reach: a node that is off is named with the cause, and the others are finished") {
+  const Host first(1);
+  const Host second(2);
+  const Controller controller;
+  controller.cluster(kSections + nodes_of_lab(2));
+  Lab::get().stop(2);
+  const auto run = controller.run({"apply", "--yes", "--json", "--timeout", "3s"});
+  Lab::get().start(2);
+  require_exit(run, 4);
+  CHECK(run.took < seconds(30));
+  const auto report = run.report();
+  CHECK(node_in(report, "spark-02").at("status") == "unreachable");
+  CHECK_FALSE(node_in(report, "spark-02").at("error").at("message").get<std::string>().empty());
+  CHECK(node_in(report, "spark-01").at("status") == "applied");
+  CHECK(report.at("summary").at("nodes_unreachable") == 1);
+  CHECK(first.sysctl("net.core.somaxconn") == "8192");
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(second.sysctl("net.core.somaxconn") == "8192");
+}
+
+TEST_CASE("reach: with --all-or-nothing one node that is off keeps the others as they are") {
+  const Host first(1);
+  const Host second(2);
+  const Controller controller;
+  controller.cluster(kSections + nodes_of_lab(2));
+  Lab::get().stop(2);
+  const auto run = controller.run({"apply", "--yes", "--all-or-nothing", "--timeout", "3s"});
+  Lab::get().start(2);
+  require_exit(run, 4);
+  CHECK(first.sysctl("net.core.somaxconn") == "4096");
+  CHECK_FALSE(first.has(kSysctlFile));
+}
+
+TEST_CASE("reach: a user that takes none of our keys is named") {
+  const Host first(1);
+  const Host second(2);
+  const Controller controller;
+  controller.cluster(kSections +
+                     "nodes:\n  - {name: spark-01, address: 10.77.0.1, ssh: {user: games}}\n"
+                     "  - {name: spark-02, address: 10.77.0.2, ssh: {user: root}}\n");
+  const auto run = controller.run({"apply", "--yes"});
+  require_exit(run, 4);
+  CHECK(contains(run.out, "games@10.77.0.1"));
+  CHECK(contains(run.out, "key"));
+  CHECK(second.sysctl("net.core.somaxconn") == "8192");
+}
+
+TEST_CASE("reach: a port where nobody listens fails at once") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(one_node(", port: 2222"));
+  const auto run = controller.run({"plan"});
+  require_exit(run, 4);
+  CHECK(run.took < seconds(5));
+  CHECK(contains(run.out, "2222"));
+}
+
+TEST_CASE("trust: an unknown host key is refused until `trust` has recorded it") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(one_node(""));
+  write(controller.known_hosts(), "# mine");
+  const auto refused = controller.run({"plan"});
+  require_untrusted(refused, host);
+  CHECK(contains(refused.out, "sparkplan trust spark-01"));
+
+  const auto trusted = controller.run({"trust", "spark-01", "--yes"});
+  require_exit(trusted, 0);
+  const auto known = read(controller.known_hosts());
+  CHECK(known.starts_with("# mine\n"));
+  CHECK(
+      (contains(known, "10.77.0.1 " + public_key(host)) || contains(known, "10.77.0.1 " + public_key(host, "ecdsa"))));
+  CHECK((contains(trusted.out, fingerprint(host)) || contains(trusted.out, fingerprint(host, "ecdsa"))));
+  require_exit(controller.run({"plan"}), 0);
+
+  require_exit(controller.run({"trust", "spark-01", "--yes"}), 0);
+  CHECK(read(controller.known_hosts()) == known);
+}
+
+TEST_CASE("trust: a host key other than the known one is refused, also under accept-new") {
+  const Host host(1);
+  const Host second(2);
+  const Controller controller;
+  write(controller.known_hosts(), "10.77.0.1 " + public_key(second) + "\n");
+  const auto before = read(controller.known_hosts());
+  for (const std::string policy : {"", ", host_keys: accept-new"}) {
+    controller.cluster(one_node(policy));
+    const auto run = controller.run({"plan"});
+    require_untrusted(run, host);
+    CHECK(contains(run.out, "ssh-keygen -R 10.77.0.1"));
+  }
+  require_exit(controller.run({"trust", "spark-01", "--yes"}), 4);
+  CHECK(read(controller.known_hosts()) == before);
+}
+
+TEST_CASE("trust: accept-new records the key at first contact") {
+  const Host host(1);
+  const Controller controller;
+  std::filesystem::remove(controller.known_hosts());
+  controller.cluster(one_node(", host_keys: accept-new"));
+  require_exit(controller.run({"plan"}), 0);
+  CHECK(contains(read(controller.known_hosts()), "10.77.0.1 "));
+  controller.cluster(one_node(""));
+  require_exit(controller.run({"plan"}), 0);
+}
+
+TEST_CASE("trust: a pinned key is enough, of whatever type it is") {
+  const Host host(1);
+  const Controller controller;
+  std::filesystem::remove(controller.known_hosts());
+  for (const std::string type : {"ed25519", "ecdsa"}) {
+    INFO(type);
+    controller.cluster(one_node("", ", host_key: \"" + fingerprint(host, type) + "\""));
+    require_exit(controller.run({"plan"}), 0);
+  }
+}
+
+TEST_CASE("trust: a pin that does not fit is refused although the key is in known_hosts") {
+  const Host host(1);
+  const Host second(2);
+  const Controller controller;
+  controller.cluster(one_node("", ", host_key: \"" + fingerprint(second) + "\""));
+  const auto run = controller.run({"plan"});
+  require_untrusted(run, host);
+  CHECK(contains(run.out, "pinned"));
+}
+
+TEST_CASE("trust: a revoked key is refused even if it is known or pinned") {
+  const Host host(1);
+  const Controller controller;
+  auto known = read(controller.known_hosts());
+  known += "@revoked * " + public_key(host) + "\n@revoked * " + public_key(host, "ecdsa") + "\n";
+  write(controller.known_hosts(), known);
+  for (const std::string& pin : {std::string(), ", host_key: \"" + fingerprint(host) + "\""}) {
+    controller.cluster(one_node("", pin));
+    const auto run = controller.run({"plan"});
+    require_untrusted(run, host);
+    CHECK(contains(run.out, "revoked"));
+  }
+}
+
+TEST_CASE("trust: hashed names in known_hosts count") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(one_node(""));
+  REQUIRE(run_program({"ssh-keygen", "-q", "-H", "-f", controller.known_hosts().string()}).exit_status == 0);
+  REQUIRE_FALSE(contains(read(controller.known_hosts()), "10.77.0.1"));
+  require_exit(controller.run({"plan"}), 0);
+}
+
+}  // namespace
+}  // namespace sparkplan::test

@@ -1,0 +1,238 @@
+#include "tests/support/case_folder.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+#include "engine/load/load.h"
+#include "engine/plan/desired_state.h"
+#include "engine/plan/planner.h"
+#include "engine/resource/artifact.h"
+#include "tests/support/describe.h"
+
+namespace sparkplan::test {
+namespace {
+
+tl::unexpected<Error> bad_case(std::string message) { return failure(ErrorCode::kInvalidInput, std::move(message)); }
+
+/// Text, or a list of lines that each get their newline.
+Result<std::string> text_of_lines(const Value& value) {
+  if (value.string() != nullptr) return *value.string();
+  if (value.list_items() == nullptr) return bad_case("a content is text or a list of lines");
+  std::string text;
+  for (const Value& line : *value.list_items()) {
+    if (line.string() == nullptr) return bad_case("a line is text");
+    text += *line.string() + "\n";
+  }
+  return text;
+}
+
+Result<void> add_file(const std::string& path, const Value& value, FakeNode& node) {
+  const Value* content = value.is_map() ? value.find("content") : &value;
+  if (content == nullptr) return bad_case(path + " has no content");
+  SPARK_TRY(std::string text, text_of_lines(*content));
+  const auto mode = static_cast<std::uint32_t>(std::stoul(value.text_or("mode", "0644"), nullptr, 8));
+  node.add_file(path, std::move(text), mode, static_cast<std::uint32_t>(value.integer_or("uid", 0)),
+                static_cast<std::uint32_t>(value.integer_or("gid", 0)));
+  return {};
+}
+
+Result<void> add_kernel_file(const std::string& path, const Value& value, FakeNode& node) {
+  FakeNode::KernelFile file;
+  file.value = value.string() != nullptr ? *value.string() : value.text_or("value", "");
+  if (const Value* refusal = value.find("refuse_errno")) file.refuse_errno = static_cast<int>(*refusal->integer());
+  if (value.find("maximum") != nullptr) file.maximum = value.integer_or("maximum", 0);
+  if (value.find("read_error") != nullptr) file.read_error = error_code_from(value.text_or("read_error", ""));
+  node.add_kernel_file(path.starts_with('/') ? path : "/proc/sys/" + path, std::move(file));
+  return {};
+}
+
+Result<void> add_command(const std::string& line, const Value& value, FakeNode& node) {
+  node.script(line, CommandOutput{static_cast<int>(value.integer_or("exit_status", 0)),
+                                  value.text_or("standard_output", ""), value.text_or("standard_error", "")});
+  return {};
+}
+
+Result<void> add_symlink(const std::string& path, const Value& value, FakeNode& node) {
+  if (value.string() == nullptr) return bad_case(path + " needs a target");
+  node.add_symlink(path, *value.string());
+  return {};
+}
+
+Result<void> for_each_entry(const Value& observed, std::string_view key, FakeNode& node,
+                            Result<void> (*add)(const std::string&, const Value&, FakeNode&)) {
+  const Value* map = observed.find(key);
+  if (map == nullptr) return {};
+  if (map->entries() == nullptr) return bad_case(std::string(key) + " is no map");
+  for (const MapEntry& entry : *map->entries()) SPARK_CHECK(add(entry.key, entry.value, node));
+  return {};
+}
+
+Result<void> add_managed_resource(const MapEntry& entry, World& world) {
+  SPARK_TRY(const ResourceId id, ResourceId::parse(entry.key));
+  ManagedResource& managed = world.manifest.resources[id];
+  if (const Value* last = entry.value.find("last_applied")) managed.last_applied = *last;
+  const Value* artifacts = entry.value.find("artifacts");
+  if (artifacts == nullptr) return {};
+  for (const Value& text : *artifacts->list_items()) {
+    SPARK_TRY(ArtifactId artifact, ArtifactId::parse(*text.string()));
+    world.manifest.artifacts[artifact].type = id.type;
+    managed.artifacts.push_back(std::move(artifact));
+  }
+  return {};
+}
+
+/// Artifacts are taken to be as sparkplan last wrote them, but for those named in "edited".
+Result<void> add_managed_artifact(const MapEntry& entry, const Value& edited, const Registry& registry, World& world) {
+  SPARK_TRY(const ArtifactId id, ArtifactId::parse(entry.key));
+  ManagedArtifact& managed = world.manifest.artifacts[id];
+  const ResourceType* type = registry.find(managed.type);
+  if (type == nullptr) return bad_case("no resource lives in " + entry.key);
+  if (!entry.value.is_null()) managed.original = Present{entry.value, {}};
+  const Value::List& names = *edited.list_items();
+  const bool by_us = std::find(names.begin(), names.end(), Value(entry.key)) == names.end();
+  managed.written_digest = by_us ? digest(read_artifact(id, *type, world.node)) : "of something else";
+  return {};
+}
+
+Result<void> add_manifest(const Value& value, const Registry& registry, World& world) {
+  world.applied = true;
+  world.manifest.node = world.self;
+  const Value none = Value::map();
+  const Value nothing = Value::list();
+  const Value* resources = value.find("resources");
+  const Value* artifacts = value.find("artifacts");
+  const Value* edited = value.find("edited");
+  for (const MapEntry& entry : *(resources == nullptr ? none : *resources).entries()) {
+    SPARK_CHECK(add_managed_resource(entry, world));
+  }
+  for (const MapEntry& entry : *(artifacts == nullptr ? none : *artifacts).entries()) {
+    SPARK_CHECK(add_managed_artifact(entry, edited == nullptr ? nothing : *edited, registry, world));
+  }
+  return {};
+}
+
+Result<void> build_node(const Value& observed, const Registry& registry, World& world) {
+  static const std::vector<std::string> known{"node",   "live",     "files", "symlinks", "special",
+                                              "kernel", "commands", "facts", "manifest"};
+  for (const MapEntry& entry : *observed.entries()) {
+    if (std::find(known.begin(), known.end(), entry.key) == known.end()) return bad_case("unknown key " + entry.key);
+  }
+  world.self = observed.text_or("node", world.cluster.nodes.front().name.str());
+  if (const Value* facts = observed.find("facts")) {
+    SPARK_TRY(world.facts, decode_facts(*facts));
+  }
+  world.facts.live = observed.boolean_or("live", true);
+  if (world.facts.hostname.empty()) world.facts.hostname = world.self;
+  world.node.set_live(world.facts.live);
+  SPARK_CHECK(for_each_entry(observed, "files", world.node, add_file));
+  SPARK_CHECK(for_each_entry(observed, "symlinks", world.node, add_symlink));
+  SPARK_CHECK(for_each_entry(observed, "kernel", world.node, add_kernel_file));
+  SPARK_CHECK(for_each_entry(observed, "commands", world.node, add_command));
+  if (const Value* special = observed.find("special")) {
+    for (const Value& path : *special->list_items()) world.node.add_special(*path.string());
+  }
+  if (const Value* manifest = observed.find("manifest")) return add_manifest(*manifest, registry, world);
+  return {};
+}
+
+const NodeSpec* self_of(const World& world) {
+  const auto found = std::find_if(world.cluster.nodes.begin(), world.cluster.nodes.end(),
+                                  [&](const NodeSpec& node) { return node.name.str() == world.self; });
+  return found == world.cluster.nodes.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Result<std::string> read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return failure(ErrorCode::kNotFound, "no such file: " + path.string());
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+std::vector<CaseFolder> all_cases(const Registry& registry) {
+  std::vector<CaseFolder> cases;
+  for (const auto& type : registry.types()) {
+    const std::filesystem::path folder =
+        std::filesystem::path(SPARKPLAN_SOURCE_DIR) / "resources" / type->info().name / "cases";
+    if (!std::filesystem::is_directory(folder)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (!entry.is_directory()) continue;
+      cases.push_back({type->info().name, entry.path().filename().string(), entry.path()});
+    }
+  }
+  std::sort(cases.begin(), cases.end(), [](const auto& a, const auto& b) { return a.title() < b.title(); });
+  return cases;
+}
+
+Result<World> open_case(const CaseFolder& folder, const Registry& registry) {
+  SPARK_TRY(const std::string yaml, read_text(folder.folder / "cluster.yaml"));
+  LoadedCluster loaded = load_cluster(yaml, "cluster.yaml", registry);
+  if (!loaded.cluster) {
+    std::string findings;
+    for (const Diagnostic& one : loaded.diagnostics) findings += render(one, loaded.source) + "\n";
+    return bad_case(folder.title() + ": " + findings);
+  }
+  World world;
+  world.cluster = *std::move(loaded.cluster);
+  world.findings = std::move(loaded.diagnostics);
+  SPARK_TRY(const std::string json, read_text(folder.folder / "observed.json"));
+  SPARK_TRY(const Value observed, parse_plain_json(json));
+  if (observed.entries() == nullptr) return bad_case("observed.json is no map");
+  SPARK_CHECK(build_node(observed, registry, world));
+  if (self_of(world) == nullptr) return bad_case("no node " + world.self + " in cluster.yaml");
+  return world;
+}
+
+Look look_at(const World& world, const Registry& registry) {
+  Look look;
+  const NodeSpec& self = *self_of(world);
+  std::map<std::string, NodeExports> exports;
+  for (const auto& type : registry.types()) {
+    const auto section = self.sections.find(type->info().section);
+    const Result<Value> value = type->exports(section == self.sections.end() ? Value() : section->second, world.node);
+    if (value && !value->is_null()) exports[world.self][type->info().name] = *value;
+  }
+  const ClusterView view{world.cluster, self, exports};
+  Desired desired = desired_state(view, world.facts, registry);
+  look.desired = std::move(desired.resources);
+  look.diagnostics = world.findings;
+  look.diagnostics.insert(look.diagnostics.end(), desired.diagnostics.begin(), desired.diagnostics.end());
+
+  const Manifest* manifest = world.applied ? &world.manifest : nullptr;
+  for (const auto& [name, names] : names_to_observe(look.desired, manifest)) {
+    if (const ResourceType* type = registry.find(name)) {
+      look.observed.types[name] = type->observe(ObserveRequest{names}, world.node);
+    }
+  }
+  NodePlanInput input;
+  input.desired = look.desired;
+  input.observed = &look.observed;
+  input.manifest = manifest;
+  look.plan = plan_node(input, registry);
+  return look;
+}
+
+Value describe(const Look& look) { return describe_plan(look.plan, look.diagnostics); }
+
+std::string compare_with_golden(const CaseFolder& folder, const Value& actual) {
+  const std::filesystem::path path = folder.folder / "plan.json";
+  const std::string text = encode_json(actual, 2) + "\n";
+  const char* accept = std::getenv("SPARKPLAN_ACCEPT");
+  if (accept != nullptr && std::string_view(accept) == "1") {
+    std::ofstream(path, std::ios::binary) << text;
+    return {};
+  }
+  const Result<std::string> golden = read_text(path);
+  if (!golden) return golden.error().describe() + "; SPARKPLAN_ACCEPT=1 writes it";
+  return unified_diff(folder.title() + "/plan.json", *golden, text);
+}
+
+}  // namespace sparkplan::test

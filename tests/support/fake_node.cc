@@ -1,0 +1,245 @@
+#include "tests/support/fake_node.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "engine/core/text.h"
+
+namespace sparkplan::test {
+namespace {
+
+constexpr int kLinkLimit = 40;  ///< As the kernel's.
+
+tl::unexpected<Error> not_found(const std::filesystem::path& path) {
+  return failure(ErrorCode::kNotFound, "no such file: " + path.string());
+}
+
+std::string owner_text(const FileContent& file) {
+  std::string octal = "0000";
+  for (std::size_t digit = octal.size(), mode = file.mode; digit-- > 0; mode >>= 3U) {
+    octal[digit] = static_cast<char>('0' + (mode & 7U));
+  }
+  return octal + " " + std::to_string(file.uid) + ":" + std::to_string(file.gid);
+}
+
+}  // namespace
+
+void FakeNode::add_file(const std::string& path, std::string content, std::uint32_t mode, std::uint32_t uid,
+                        std::uint32_t gid) {
+  entries_[path] = Entry{Kind::kFile, {std::move(content), mode, uid, gid}, {}, {}};
+}
+
+void FakeNode::add_symlink(const std::string& path, std::string target) {
+  entries_[path] = Entry{Kind::kSymlink, {}, std::move(target), {}};
+}
+
+void FakeNode::add_directory(const std::string& path) { entries_[path] = Entry{Kind::kDirectory, {}, {}, {}}; }
+
+void FakeNode::add_special(const std::string& path) { entries_[path] = Entry{Kind::kSpecial, {}, {}, {}}; }
+
+void FakeNode::add_kernel_file(const std::string& path, KernelFile file) {
+  entries_[path] = Entry{Kind::kKernel, {}, {}, std::move(file)};
+}
+
+void FakeNode::erase(const std::string& path) { entries_.erase(path); }
+
+void FakeNode::fail_write(int n, Error error, bool after_effect) {
+  write_fault_ = Fault{writes_ + n, std::move(error), after_effect};
+}
+
+void FakeNode::fail_read(int n, Error error) { read_fault_ = Fault{reads_ + n, std::move(error), false}; }
+
+void FakeNode::clear_faults() {
+  read_fault_ = Fault{};
+  write_fault_ = Fault{};
+}
+
+FakeNode::Snapshot FakeNode::snapshot() const {
+  Snapshot snapshot;
+  for (const auto& [path, entry] : entries_) {
+    switch (entry.kind) {
+      case Kind::kFile:
+        snapshot[path] = "file " + owner_text(entry.file) + "\n" + entry.file.bytes;
+        break;
+      case Kind::kSymlink:
+        snapshot[path] = "link " + entry.target;
+        break;
+      case Kind::kDirectory:
+        snapshot[path] = "directory";
+        break;
+      case Kind::kSpecial:
+        snapshot[path] = "special";
+        break;
+      case Kind::kKernel:
+        snapshot[path] = "kernel " + entry.kernel.value;
+        break;
+    }
+  }
+  return snapshot;
+}
+
+std::optional<std::string> FakeNode::text_of(const std::string& path) const {
+  const auto found = entries_.find(path);
+  if (found == entries_.end() || found->second.kind != Kind::kFile) return std::nullopt;
+  return found->second.file.bytes;
+}
+
+bool FakeNode::is_directory(const std::string& path) const {
+  const auto found = entries_.find(path);
+  if (found != entries_.end()) return found->second.kind == Kind::kDirectory;
+  const std::string inside = path == "/" ? path : path + "/";
+  const auto next = entries_.lower_bound(inside);
+  return next != entries_.end() && next->first.starts_with(inside);
+}
+
+std::string FakeNode::resolve(const std::filesystem::path& path, bool follow_last) const {
+  std::filesystem::path rest = path.lexically_normal();
+  for (int links = 0; links < kLinkLimit; ++links) {
+    std::filesystem::path at = "/";
+    bool replaced = false;
+    for (auto part = std::next(rest.begin()); part != rest.end(); ++part) {
+      at /= *part;
+      const bool last = std::next(part) == rest.end();
+      const auto found = entries_.find(at.string());
+      if (found == entries_.end() || found->second.kind != Kind::kSymlink || (last && !follow_last)) continue;
+      std::filesystem::path target = at.parent_path() / found->second.target;  // An absolute one replaces.
+      for (auto more = std::next(part); more != rest.end(); ++more) target /= *more;
+      rest = target.lexically_normal();
+      replaced = true;
+      break;
+    }
+    if (!replaced) return at.string();
+  }
+  return {};
+}
+
+std::optional<Error> FakeNode::next_read() const {
+  if (++reads_ != read_fault_.at) return std::nullopt;
+  return read_fault_.error;
+}
+
+std::optional<Error> FakeNode::next_write(std::string operation, std::string subject) {
+  log_.push_back({std::move(operation), std::move(subject)});
+  if (++writes_ != write_fault_.at || write_fault_.after_effect) return std::nullopt;
+  return write_fault_.error;
+}
+
+Result<void> FakeNode::after_write() const {
+  if (writes_ == write_fault_.at && write_fault_.after_effect) return failure(write_fault_.error);
+  return {};
+}
+
+Result<std::string> FakeNode::read_file(const std::filesystem::path& path, std::size_t max_bytes) const {
+  if (auto error = next_read()) return failure(*std::move(error));
+  const std::string real = resolve(path, true);
+  const auto found = entries_.find(real);
+  if (found == entries_.end()) {
+    if (is_directory(real)) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
+    return not_found(path);
+  }
+  const Entry& entry = found->second;
+  if (entry.kind == Kind::kKernel) {
+    if (entry.kernel.read_error) return failure(*entry.kernel.read_error, "read " + path.string());
+    return entry.kernel.value + "\n";
+  }
+  if (entry.kind != Kind::kFile) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
+  if (entry.file.bytes.size() > max_bytes) return failure(ErrorCode::kUnsupported, path.string() + " is too large");
+  return entry.file.bytes;
+}
+
+Result<FileStatus> FakeNode::status(const std::filesystem::path& path) const {
+  if (auto error = next_read()) return failure(*std::move(error));
+  const std::string real = resolve(path, false);
+  const auto found = entries_.find(real);
+  if (found == entries_.end()) {
+    if (is_directory(real)) return FileStatus{FileStatus::Kind::kDirectory, 0755, 0, 0, 0};
+    return not_found(path);
+  }
+  const Entry& entry = found->second;
+  FileStatus status{FileStatus::Kind::kOther, entry.file.mode, entry.file.uid, entry.file.gid,
+                    static_cast<std::int64_t>(entry.file.bytes.size())};
+  if (entry.kind == Kind::kFile || entry.kind == Kind::kKernel) status.kind = FileStatus::Kind::kRegular;
+  if (entry.kind == Kind::kSymlink) status.kind = FileStatus::Kind::kSymlink;
+  if (entry.kind == Kind::kDirectory) status.kind = FileStatus::Kind::kDirectory;
+  return status;
+}
+
+Result<std::vector<std::string>> FakeNode::list_directory(const std::filesystem::path& path) const {
+  if (auto error = next_read()) return failure(*std::move(error));
+  const std::string real = resolve(path, true);
+  if (!is_directory(real)) return not_found(path);
+  const std::string inside = real == "/" ? real : real + "/";
+  std::set<std::string> names;
+  for (auto entry = entries_.lower_bound(inside); entry != entries_.end() && entry->first.starts_with(inside);
+       ++entry) {
+    const std::string below = entry->first.substr(inside.size());
+    names.insert(below.substr(0, below.find('/')));
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+Result<CommandOutput> FakeNode::command(std::span<const std::string> argv) const {
+  if (!live_) return failure(ErrorCode::kUnsupported, "nothing is running there");
+  const auto found = commands_.find(join(argv, " "));
+  if (found == commands_.end()) return failure(ErrorCode::kNotFound, "no such command: " + join(argv, " "));
+  return found->second;
+}
+
+Result<CommandOutput> FakeNode::query(std::span<const std::string> argv, std::chrono::milliseconds /*deadline*/) const {
+  if (auto error = next_read()) return failure(*std::move(error));
+  return command(argv);
+}
+
+Result<void> FakeNode::write_file(const std::filesystem::path& path, const FileContent& content) {
+  if (auto error = next_write("write", path.string())) return failure(*std::move(error));
+  const std::string real = resolve(path, false);
+  const auto found = entries_.find(real);
+  const bool other = found != entries_.end() && found->second.kind != Kind::kFile;
+  if (other || is_directory(real)) return failure(ErrorCode::kRefused, path.string() + " is no regular file");
+  for (auto parent = std::filesystem::path(real).parent_path(); parent != "/"; parent = parent.parent_path()) {
+    const auto above = entries_.find(parent.string());
+    if (above != entries_.end() && above->second.kind != Kind::kDirectory) {
+      return failure(ErrorCode::kFailed, parent.string() + " is no directory");
+    }
+  }
+  entries_[real] = Entry{Kind::kFile, content, {}, {}};
+  return after_write();
+}
+
+Result<void> FakeNode::remove_file(const std::filesystem::path& path) {
+  if (auto error = next_write("remove", path.string())) return failure(*std::move(error));
+  const std::string real = resolve(path, false);
+  const auto found = entries_.find(real);
+  if (found == entries_.end() && is_directory(real)) return failure(ErrorCode::kFailed, real + " is a directory");
+  if (found != entries_.end()) entries_.erase(found);
+  return after_write();
+}
+
+Result<void> FakeNode::write_kernel_file(const std::filesystem::path& path, std::string_view content) {
+  if (auto error = next_write("kernel", path.string())) return failure(*std::move(error));
+  if (!live_) return failure(ErrorCode::kUnsupported, "no kernel is running there");
+  const auto found = entries_.find(path.string());
+  if (found == entries_.end() || found->second.kind != Kind::kKernel) return not_found(path);
+  KernelFile& file = found->second.kernel;
+  if (file.refuse_errno) {
+    Error error = system_error("write " + path.string(), *file.refuse_errno);
+    error.code = ErrorCode::kFailed;
+    return failure(std::move(error));
+  }
+  std::string value(content.substr(0, content.find('\n')));
+  // The kernel prints lists of numbers with tabs, however they were written.
+  if (file.value.find('\t') != std::string::npos) std::replace(value.begin(), value.end(), ' ', '\t');
+  if (file.maximum && std::atoll(value.c_str()) > *file.maximum) value = std::to_string(*file.maximum);
+  if (!content.empty()) file.value = std::move(value);
+  return after_write();
+}
+
+Result<CommandOutput> FakeNode::run(std::span<const std::string> argv, std::chrono::milliseconds /*deadline*/) {
+  if (auto error = next_write("run", join(argv, " "))) return failure(*std::move(error));
+  Result<CommandOutput> output = command(argv);
+  SPARK_CHECK(after_write());
+  return output;
+}
+
+}  // namespace sparkplan::test

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/node/node.h"
+
+namespace sparkplan::test {
+
+/// A machine in memory: files, links, kernel parameters and scripted commands, with a log of every
+/// write and an error at any call a test asks for. It behaves as LocalNode promises to: whole-file
+/// writes are atomic, links are followed by read_file() and refused by write_file().
+class FakeNode final : public Node {
+ public:
+  /// A kernel parameter that does as it is told, or does not.
+  struct KernelFile {
+    std::string value;                    ///< As a file shows it, without the final newline.
+    std::optional<int> refuse_errno;      ///< Every write fails with this errno.
+    std::optional<std::int64_t> maximum;  ///< A larger number is accepted and silently cut to this.
+    std::optional<ErrorCode> read_error;  ///< Every read fails.
+  };
+  /// One write, as the log keeps it: "write", "remove", "kernel" or "run", and what it was done to.
+  struct Write {
+    std::string operation;
+    std::string subject;
+    bool operator==(const Write&) const = default;
+  };
+  /// Path to everything that can be told of it; directories are left out unless a test made them.
+  using Snapshot = std::map<std::string, std::string>;
+
+  void add_file(const std::string& path, std::string content, std::uint32_t mode = 0644, std::uint32_t uid = 0,
+                std::uint32_t gid = 0);
+  void add_symlink(const std::string& path, std::string target);
+  void add_directory(const std::string& path);
+  /// A device or socket.
+  void add_special(const std::string& path);
+  void add_kernel_file(const std::string& path, KernelFile file);
+  void erase(const std::string& path);
+  void set_live(bool live) { live_ = live; }
+  /// What a command line prints; words joined by single blanks. All others are not found.
+  void script(const std::string& command_line, CommandOutput output) { commands_[command_line] = std::move(output); }
+
+  /// The n-th write from now (1 is the next one) fails, before it has done anything or after.
+  void fail_write(int n, Error error, bool after_effect = false);
+  /// The n-th read from now fails.
+  void fail_read(int n, Error error);
+  void clear_faults();
+  int reads() const { return reads_; }
+  int writes() const { return writes_; }
+
+  const std::vector<Write>& log() const { return log_; }
+  void clear_log() { log_.clear(); }
+  Snapshot snapshot() const;
+  /// The text of a regular file, empty when there is none; counts as no read.
+  std::optional<std::string> text_of(const std::string& path) const;
+
+  bool live() const override { return live_; }
+  Result<std::string> read_file(const std::filesystem::path& path,
+                                std::size_t max_bytes = std::size_t{1} << 20) const override;
+  Result<FileStatus> status(const std::filesystem::path& path) const override;
+  Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const override;
+  Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const override;
+  Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;
+  Result<void> remove_file(const std::filesystem::path& path) override;
+  Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
+  Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
+
+ private:
+  enum class Kind : std::uint8_t { kFile, kSymlink, kDirectory, kSpecial, kKernel };
+  struct Entry {
+    Kind kind = Kind::kFile;
+    FileContent file;
+    std::string target;
+    KernelFile kernel;
+  };
+  struct Fault {
+    int at = 0;  ///< Counted as reads_ and writes_ are; 0 is never.
+    Error error;
+    bool after_effect = false;
+  };
+
+  bool is_directory(const std::string& path) const;
+  /// The path with links in its parents resolved, and in its last part if asked.
+  std::string resolve(const std::filesystem::path& path, bool follow_last) const;
+  std::optional<Error> next_read() const;
+  /// The error that strikes this write before it does anything.
+  std::optional<Error> next_write(std::string operation, std::string subject);
+  /// The same for after; also the plain result of a write that nothing struck.
+  Result<void> after_write() const;
+  Result<CommandOutput> command(std::span<const std::string> argv) const;
+
+  bool live_ = true;
+  std::map<std::string, Entry> entries_;
+  std::map<std::string, CommandOutput> commands_;
+  std::vector<Write> log_;
+  mutable int reads_ = 0;
+  int writes_ = 0;
+  Fault read_fault_;
+  Fault write_fault_;
+};
+
+}  // namespace sparkplan::test

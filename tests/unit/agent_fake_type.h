@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/model/plan.h"
+#include "engine/resource/registry.h"
+
+namespace sparkplan::test {
+
+/// What happens while steps are carried out: a log, and a place for a test to interfere.
+struct FakeHooks {
+  std::vector<std::string> log;  ///< "a=1" or "a=absent", in the order of the writes.
+  /// Called before each write; an error is the write's outcome. With `half` the write is left half
+  /// done first.
+  std::function<std::optional<Error>(const ArtifactId&, const Observation&)> interfere;
+  bool half = false;
+};
+
+/// One type "fake" with artifacts of kind "knob", each kept in /knobs/NAME. `hooks` outlives it.
+Registry fake_registry(FakeHooks& hooks);
+
+ArtifactId knob(const std::string& name);
+Observation set_to(const std::string& value);
+Step knob_step(const std::string& name, Observation before, Observation after, const std::string& group = "fake");
+Step file_step(const std::string& path, Observation before, Observation after, const std::string& group = "fake");
+
+}  // namespace sparkplan::test

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <stdlib.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/process/child_process.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+
+/// Runs the built program to its end, without a terminal and without any file of the user's.
+inline CapturedOutput sparkplan(std::vector<std::string> arguments) {
+  ::unsetenv("SPARKPLAN_CLUSTER");
+  arguments.insert(arguments.begin(), SPARKPLAN_BINARY);
+  // In a session of its own there is no terminal to ask on.
+  arguments.insert(arguments.begin(), {std::string("setsid"), std::string("--wait")});
+  auto output = run_and_capture(arguments, {std::chrono::minutes(2)});
+  REQUIRE(output);
+  return std::move(*output);
+}
+
+inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace sparkplan::test

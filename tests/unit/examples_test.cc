@@ -1,0 +1,103 @@
+// Every example is a file that works: it loads, and what this build can plan is planned.
+#include <filesystem>
+#include <set>
+
+#include "engine/load/load.h"
+#include "engine/plan/desired_state.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+std::vector<std::filesystem::path> examples() {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(SPARKPLAN_SOURCE_DIR) + "/examples")) {
+    if (entry.path().extension() == ".yaml") found.push_back(entry.path());
+  }
+  return found;
+}
+
+LoadedCluster load_example(const std::filesystem::path& path) {
+  auto loaded = load_cluster_file(path, builtin_registry());
+  REQUIRE(loaded);
+  for (const auto& finding : loaded->diagnostics) UNSCOPED_INFO(render(finding, loaded->source));
+  REQUIRE_FALSE(has_errors(loaded->diagnostics));
+  REQUIRE(loaded->cluster);
+  return std::move(*loaded);
+}
+
+Facts facts_of(const NodeSpec& node) {
+  Facts facts;
+  facts.live = node.transport != TransportKind::kLocal;
+  return facts;
+}
+
+}  // namespace
+
+TEST_CASE("there are examples") { CHECK(examples().size() >= 4); }
+
+TEST_CASE("every example is planned for every node, in sections that this build has types for") {
+  for (const auto& path : examples()) {
+    INFO(path.filename().string());
+    const auto loaded = load_example(path);
+    std::size_t resources = 0;
+    for (const auto& node : loaded.cluster->nodes) {
+      INFO(node.name.str());
+      const std::map<std::string, NodeExports> exports;
+      const auto desired =
+          desired_state(ClusterView{*loaded.cluster, node, exports}, facts_of(node), builtin_registry());
+      for (const auto& finding : desired.diagnostics) UNSCOPED_INFO(render(finding, loaded.source));
+      CHECK_FALSE(has_errors(desired.diagnostics));
+      resources += desired.resources.size();
+      for (const auto& resource : desired.resources) {
+        INFO(resource.id.str());
+        const auto* type = builtin_registry().find(resource.id.type);
+        REQUIRE(type != nullptr);
+        CHECK(node.sections.count(type->info().section) == 1);
+      }
+      for (const auto& [section, body] : node.sections) {
+        const auto types = builtin_registry().of_section(section);
+        const bool planned = std::any_of(desired.resources.begin(), desired.resources.end(), [&](const Resource& r) {
+          return builtin_registry().find(r.id.type)->info().section == section;
+        });
+        INFO(section);
+        if (!types.empty()) CHECK(planned);
+      }
+    }
+    CHECK(resources > 0);
+  }
+}
+
+TEST_CASE("the sections of an example without a type are exactly what plan will refuse") {
+  for (const auto& path : examples()) {
+    INFO(path.filename().string());
+    const auto loaded = load_example(path);
+    std::set<std::string> without_type;
+    for (const auto& node : loaded.cluster->nodes) {
+      for (const auto& [section, body] : node.sections) {
+        if (builtin_registry().of_section(section).empty()) without_type.insert(section);
+      }
+    }
+    const auto refused = unsupported_sections(*loaded.cluster, builtin_registry());
+    CHECK(refused.empty() == without_type.empty());
+    std::set<std::string> named;
+    for (const auto& finding : refused) {
+      CHECK(finding.code == "section.not-in-this-version");
+      CHECK(finding.severity == Severity::kError);
+      for (const auto& section : without_type) {
+        if (finding.message.find("\"" + section + "\"") != std::string::npos) named.insert(section);
+      }
+    }
+    CHECK(named == without_type);
+  }
+}
+
+TEST_CASE("the examples that need no hardware are applied whole by this build") {
+  for (const char* name : {"tuning-only.yaml", "image-root.yaml"}) {
+    INFO(name);
+    const auto loaded = load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name);
+    CHECK(unsupported_sections(*loaded.cluster, builtin_registry()).empty());
+  }
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,109 @@
+#include <string>
+
+#include "engine/fleet/fan_out.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+struct Item {
+  int number = 0;
+  int worked = 0;
+  std::atomic<int> kept_alive{0};
+  std::thread::id worker;
+  bool other_thread = false;
+
+  explicit Item(int n) : number(n) {}
+  Item(Item&& other) noexcept : number(other.number) {}
+};
+
+std::vector<Item> items(int count) {
+  std::vector<Item> all;
+  for (int i = 0; i < count; ++i) all.emplace_back(i);
+  return all;
+}
+
+/// Yields until it is so; false after twenty seconds.
+template <class Condition>
+bool becomes_true(Condition condition) {
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+       std::chrono::steady_clock::now() < end;) {
+    if (condition()) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+void leave_alone(Item&) {}
+
+}  // namespace
+
+TEST_CASE("every item is worked on exactly once, however many workers there are") {
+  for (const int count : {0, 1, 2, 7, 100}) {
+    for (const std::size_t workers : {0U, 1U, 2U, 3U, 16U, 200U}) {
+      INFO(count << " items, " << workers << " workers");
+      auto all = items(count);
+      fan_out(
+          all, workers, [](Item& item) { item.worked += item.number + 1; }, leave_alone);
+      for (const auto& item : all) CHECK(item.worked == item.number + 1);
+    }
+  }
+}
+
+TEST_CASE("as many items as there are workers are worked on at a time, and never more") {
+  constexpr int kWorkers = 4;
+  std::atomic<int> now{0};
+  std::atomic<int> most{0};
+  std::atomic<bool> too_slow{false};
+  auto all = items(12);
+  const auto work = [&](Item&) {
+    const int here = ++now;
+    for (int seen = most; seen < here && !most.compare_exchange_weak(seen, here);) {
+    }
+    // The first ones wait for each other: only workers at the same time can meet.
+    if (!becomes_true([&] { return most >= kWorkers; })) too_slow = true;
+    --now;
+  };
+  fan_out(all, kWorkers, work, leave_alone);
+  CHECK_FALSE(too_slow);
+  CHECK(most == kWorkers);
+}
+
+TEST_CASE("one worker takes the items in their order") {
+  auto all = items(20);
+  std::vector<int> order;
+  fan_out(
+      all, 1, [&](Item& item) { order.push_back(item.number); }, leave_alone);
+  for (int i = 0; i < 20; ++i) CHECK(order.at(static_cast<std::size_t>(i)) == i);
+}
+
+TEST_CASE("items whose worker waits for slower ones are kept alive by that worker") {
+  auto all = items(5);
+  std::atomic<bool> too_slow{false};
+  const auto work = [&](Item& item) {
+    item.worker = std::this_thread::get_id();
+    if (item.number != 0) return;
+    // The slow one: it waits until each of the others has heard from its worker a few times.
+    const auto all_heard = [&] {
+      return std::all_of(all.begin() + 1, all.end(), [](const Item& other) { return other.kept_alive >= 3; });
+    };
+    if (!becomes_true(all_heard)) too_slow = true;
+  };
+  const auto keep_alive = [](Item& item) {
+    if (std::this_thread::get_id() != item.worker) item.other_thread = true;
+    ++item.kept_alive;
+  };
+  fan_out(all, 2, work, keep_alive, std::chrono::milliseconds(1));
+  CHECK_FALSE(too_slow);
+  CHECK(all[0].kept_alive == 0);
+  for (const auto& item : all) CHECK_FALSE(item.other_thread);
+}
+
+TEST_CASE("nobody is kept alive when nobody waits") {
+  auto all = items(3);
+  fan_out(
+      all, 1, [](Item&) {}, [](Item& item) { ++item.kept_alive; }, std::chrono::milliseconds(0));
+  for (const auto& item : all) CHECK(item.kept_alive == 0);
+}
+
+}  // namespace sparkplan

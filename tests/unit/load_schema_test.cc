@@ -1,0 +1,118 @@
+#include <nlohmann/json.hpp>
+
+#include "engine/load/load.h"
+#include "engine/load/schema.h"
+#include "engine/load/schema_words.h"
+#include "engine/load/yaml_document.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+using nlohmann::json;
+
+/// A type that has only a schema.
+class SchemaOnly : public ResourceType {
+ public:
+  SchemaOnly(std::string section, std::string schema) {
+    info_.name = "a_" + section;
+    info_.section = std::move(section);
+    info_.schema_json = std::move(schema);
+  }
+  const TypeInfo& info() const override { return info_; }
+  Desired desired(const ClusterView&, const Value&, const Facts&) const override { return {}; }
+  ObservedType observe(const ObserveRequest&, const NodeReader&) const override { return {}; }
+  std::vector<Step> steps(const StepsInput&) const override { return {}; }
+
+ private:
+  TypeInfo info_;
+};
+
+Registry registry_with(std::string section, std::string schema) {
+  std::vector<std::unique_ptr<const ResourceType>> types;
+  types.push_back(std::make_unique<SchemaOnly>(std::move(section), std::move(schema)));
+  return Registry(std::move(types));
+}
+
+void check_descriptions(const json& schema, const std::string& path, int& count) {
+  if (schema.is_array()) {
+    for (const auto& item : schema) check_descriptions(item, path, count);
+  }
+  if (!schema.is_object()) return;
+  for (const auto& [key, value] : schema.items()) {
+    if (key == "properties") {
+      for (const auto& [name, property] : value.items()) {
+        INFO(path + "/" + name);
+        CHECK(property.contains("description"));
+        ++count;
+        check_descriptions(property, path + "/" + name, count);
+      }
+    } else {
+      check_descriptions(value, path + "/" + key, count);
+    }
+  }
+}
+
+// A map of fixed keys that lets others pass would swallow every slip.
+void check_closed(const json& schema, const std::string& path) {
+  if (schema.is_object()) {
+    INFO(path);
+    if (schema.contains("properties") && schema.at("type") == "object") CHECK(schema.contains("additionalProperties"));
+    for (const auto& [key, value] : schema.items()) check_closed(value, path + "/" + key);
+  } else if (schema.is_array()) {
+    for (const auto& item : schema) check_closed(item, path);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every property of the schema is described and every map is closed") {
+  const json schema = json::parse(cluster_schema(builtin_registry()));
+  int count = 0;
+  check_descriptions(schema, "", count);
+  CHECK(count > 80);
+  check_closed(schema, "");
+}
+
+TEST_CASE("patterns are run on short text only") {
+  CHECK(cut_for_patterns(std::string(5000, 'a')).size() == 1024);
+  std::string wide;
+  for (int i = 0; i < 1000; ++i) wide += "日";
+  CHECK(cut_for_patterns(wide).size() == 1023);
+  const std::string text = "version: 1\nname: " + std::string(300'000, 'a') + "\nnodes: [{name: a, address: b}]\n";
+  const auto loaded = load_cluster(text, "f", builtin_registry());
+  REQUIRE(loaded.diagnostics.size() == 1);
+  CHECK(loaded.diagnostics.front().code == "schema.pattern");
+}
+
+TEST_CASE("a type's schema replaces its section, its own definitions come along") {
+  const Registry registry =
+      registry_with("files", R"({"$schema": "x", "type": "object", "properties": {"a": {"$ref": "#/definitions/b"}},
+                  "definitions": {"b": {"type": "integer"}}})");
+  const json schema = json::parse(cluster_schema(registry));
+  CHECK(schema.at("definitions").at("section_files") ==
+        json::parse(R"({"type": "object", "properties": {"a": {"$ref": "#/definitions/section_files_b"}}})"));
+  CHECK(schema.at("definitions").at("section_files_b") == json::parse(R"({"type": "integer"})"));
+  const auto loaded =
+      load_cluster("version: 1\nname: a\nfiles: {a: x}\nnodes: [{name: a, address: b}]\n", "f", registry);
+  REQUIRE(loaded.diagnostics.size() == 1);
+  CHECK(loaded.diagnostics.front().message == "\"a\" has to be a whole number, not the text \"x\"");
+}
+
+TEST_CASE("a rule that only the validator knows still gives a finding") {
+  const Registry registry = registry_with("files", R"({"not": {"type": "array"}})");
+  const auto loaded = load_cluster("version: 1\nname: a\nfiles: [a]\nnodes: [{name: a, address: b}]\n", "f", registry);
+  REQUIRE(loaded.diagnostics.size() == 1);
+  CHECK(loaded.diagnostics.front().code == "schema.invalid");
+}
+
+TEST_CASE("a schema that cannot be used is our fault and said to be") {
+  for (const char* const broken : {"{", R"({"pattern": "("})", R"({"$ref": "#/definitions/none"})"}) {
+    const auto loaded = load_cluster("version: 1\nname: a\nfiles: a\nnodes: [{name: a, address: b}]\n", "f",
+                                     registry_with("files", broken));
+    REQUIRE(loaded.diagnostics.size() == 1);
+    CHECK(loaded.diagnostics.front().code == "schema.broken");
+  }
+}
+
+}  // namespace sparkplan

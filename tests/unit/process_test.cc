@@ -1,0 +1,217 @@
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "engine/process/child_process.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+Result<CapturedOutput> capture(const std::vector<std::string>& argv, const CaptureLimits& limits = {}) {
+  return run_and_capture(argv, limits);
+}
+
+/// Asks again and again until it is so; false after ten seconds.
+template <class Condition>
+bool becomes_true(Condition condition) {
+  for (const auto end = Clock::now() + std::chrono::seconds(10); Clock::now() < end;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return false;
+}
+
+/// Gone, or dead and only not yet reaped by whoever inherited it.
+bool has_ended(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const auto state = text.rfind(") ");
+  return !file || state == std::string::npos || text[state + 2] == 'Z' || text[state + 2] == 'X';
+}
+
+std::string read_until(int descriptor, std::size_t size) {
+  std::string text;
+  const auto end = Clock::now() + std::chrono::seconds(10);
+  while (text.size() < size && Clock::now() < end) {
+    pollfd readable{descriptor, POLLIN, 0};
+    if (::poll(&readable, 1, 100) <= 0) continue;
+    std::array<char, 4096> buffer{};
+    const auto count = ::read(descriptor, buffer.data(), buffer.size());
+    if (count <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a program's output, errors and exit status are captured apart") {
+  const auto output = capture({"sh", "-c", "echo out; echo err >&2; exit 7"});
+  REQUIRE(output);
+  CHECK(output->exit_status == 7);
+  CHECK(output->standard_output == "out\n");
+  CHECK(output->standard_error == "err\n");
+}
+
+TEST_CASE("the exit status of a program ended by a signal is 128 and the signal's number") {
+  const auto output = capture({"sh", "-c", "kill -TERM $$"});
+  REQUIRE(output);
+  CHECK(output->exit_status == 128 + SIGTERM);
+}
+
+TEST_CASE("arguments reach the program as they are, past any shell") {
+  const std::vector<std::string> strange{"printf", "%s|", "$HOME", "`id`", "a b", "", "*", "'\"\\", "; false", "\xff"};
+  const auto output = capture(strange);
+  REQUIRE(output);
+  CHECK(output->exit_status == 0);
+  CHECK(output->standard_output == "$HOME|`id`|a b||*|'\"\\|; false|\xff|");
+}
+
+TEST_CASE("standard input is empty") {
+  const auto output = capture({"cat"}, {std::chrono::seconds(20)});
+  REQUIRE(output);
+  CHECK(output->exit_status == 0);
+  CHECK(output->standard_output.empty());
+}
+
+TEST_CASE("a program that there is not is not found, by name and by path") {
+  for (const std::string name : {"no-such-program-of-ours", "/nonexistent/program"}) {
+    INFO(name);
+    const auto output = capture({name});
+    REQUIRE_FALSE(output);
+    CHECK(output.error().code == ErrorCode::kNotFound);
+  }
+  CHECK(capture({}).error().code == ErrorCode::kBug);
+}
+
+TEST_CASE("programs are looked up in fixed directories and never in PATH") {
+  const auto folder = std::filesystem::temp_directory_path() / ("sparkplan-path-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"only-in-path-of-ours", "true"}) {
+    std::ofstream(folder / name) << "#!/bin/sh\nexit 99\n";
+    std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+  }
+  const std::string before = ::getenv("PATH");
+  ::setenv("PATH", (folder.string() + ":" + before).c_str(), 1);
+  const auto ours = capture({"only-in-path-of-ours"});
+  const auto standard = capture({"true"});
+  ::setenv("PATH", before.c_str(), 1);
+  std::filesystem::remove_all(folder);
+  CHECK(ours.error().code == ErrorCode::kNotFound);
+  REQUIRE(standard);
+  CHECK(standard->exit_status == 0);
+}
+
+TEST_CASE("output beyond the cap is read and dropped, so that the program can end") {
+  const std::string script = "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; echo end";
+  const auto output = capture({"sh", "-c", script}, {std::chrono::seconds(60), 1000});
+  REQUIRE(output);
+  CHECK(output->exit_status == 0);
+  CHECK(output->standard_output == std::string(1000, '\0'));
+  CHECK(output->standard_error == std::string(1000, '\0'));
+}
+
+TEST_CASE("a program that outlasts its deadline is killed with its whole process group") {
+  const auto folder = std::filesystem::temp_directory_path() / ("sparkplan-group-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const auto pid_file = folder / "pid";
+  const auto script = "sleep 1000 & echo $! > '" + pid_file.string() + ".new'; mv '" + pid_file.string() + ".new' '" +
+                      pid_file.string() + "'; wait";
+  const auto began = Clock::now();
+  const auto output = capture({"sh", "-c", script}, {milliseconds(1500)});
+  CHECK(Clock::now() - began < std::chrono::seconds(60));
+  REQUIRE_FALSE(output);
+  CHECK(output.error().code == ErrorCode::kUnreachable);
+  pid_t grandchild = 0;
+  std::ifstream(pid_file) >> grandchild;
+  std::filesystem::remove_all(folder);
+  REQUIRE(grandchild > 1);
+  CHECK(becomes_true([&] { return has_ended(grandchild); }));
+}
+
+TEST_CASE("a child's three streams are pipes of its own") {
+  auto child = ChildProcess::start("/bin/sh", {"-c", "read line; echo \"got $line\"; echo problem >&2; exit 3"});
+  REQUIRE(child);
+  CHECK_FALSE(child->wait(milliseconds(0)));
+  REQUIRE(::write(child->standard_input(), "hello\n", 6) == 6);
+  CHECK(read_until(child->standard_output(), 10) == "got hello\n");
+  CHECK(read_until(child->standard_error(), 8) == "problem\n");
+  CHECK(child->wait(std::chrono::seconds(20)) == 3);
+  CHECK(child->wait(milliseconds(0)) == 3);
+  child->kill();
+  CHECK(child->wait(milliseconds(0)) == 3);
+}
+
+TEST_CASE("closing a child's standard input is the end of its input") {
+  auto child = ChildProcess::start("/bin/cat", {});
+  REQUIRE(child);
+  REQUIRE(::write(child->standard_input(), "abc", 3) == 3);
+  child->close_standard_input();
+  CHECK(child->standard_input() == -1);
+  CHECK(child->wait(std::chrono::seconds(20)) == 0);
+  CHECK(read_until(child->standard_output(), 3) == "abc");
+}
+
+TEST_CASE("a killed child is reaped and ends by SIGKILL") {
+  auto child = ChildProcess::start("/bin/sleep", {"1000"});
+  REQUIRE(child);
+  CHECK_FALSE(child->wait(milliseconds(20)));
+  child->kill();
+  CHECK(child->wait(milliseconds(0)) == 128 + SIGKILL);
+}
+
+TEST_CASE("a child whose object goes is killed, and so is one that is replaced") {
+  pid_t first = 0;
+  pid_t second = 0;
+  const auto start = [](pid_t& pid) {
+    auto child = ChildProcess::start("/bin/sh", {"-c", "echo $$; exec sleep 1000"});
+    REQUIRE(child);
+    pid = static_cast<pid_t>(std::stol(read_until(child->standard_output(), 2)));
+    REQUIRE_FALSE(has_ended(pid));
+    return std::move(*child);
+  };
+  {
+    auto child = start(first);
+    auto other = start(second);
+    child = std::move(other);
+    CHECK(has_ended(first));
+    CHECK_FALSE(has_ended(second));
+  }
+  CHECK(has_ended(second));
+}
+
+TEST_CASE("a child is the leader of a process group of its own") {
+  auto child = ChildProcess::start("/bin/sh", {"-c", "echo $$; exec sleep 1000"});
+  REQUIRE(child);
+  const auto pid = static_cast<pid_t>(std::stol(read_until(child->standard_output(), 2)));
+  CHECK(::getpgid(pid) == pid);
+  CHECK(::getpgid(pid) != ::getpgrp());
+}
+
+TEST_CASE("a child inherits no descriptor of ours but its three streams") {
+  auto child = ChildProcess::start("/bin/sh", {"-c", "ls /proc/self/fd | wc -l"});
+  auto other = ChildProcess::start("/bin/sh", {"-c", "ls /proc/self/fd | wc -l"});
+  REQUIRE(child);
+  REQUIRE(other);
+  // The second was started while we had the first one's pipes open.
+  const auto count = read_until(child->standard_output(), 2);
+  CHECK(std::stoi(count) >= 4);  // 0, 1, 2 and the directory that ls has open.
+  CHECK(read_until(other->standard_output(), 2) == count);
+}
+
+TEST_CASE("a program that cannot be started is an error") {
+  CHECK(ChildProcess::start("/nonexistent/program", {}).error().code == ErrorCode::kNotFound);
+  CHECK(ChildProcess::start("/", {}).error().code == ErrorCode::kPermissionDenied);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/remote/agent_client.h"
+
+namespace sparkplan::test {
+
+/// A program on the other side of a connection: what it prints, and how it reacts to what it is sent.
+struct Peer {
+  // Set by the test.
+  std::string output;  ///< To be read next.
+  std::string standard_error;
+  bool ended = false;  ///< After `output`.
+  std::optional<int> status;
+  bool cut = false;                                    ///< The connection breaks after `output`.
+  std::function<void(Peer&)> on_write = [](Peer&) {};  ///< Also when its input is closed.
+  std::function<void(Peer&)> on_read = [](Peer&) {};   ///< Before each read.
+  // What happened.
+  std::optional<RemoteProgram> program;
+  Elevation elevation = Elevation::kNone;
+  std::string written;
+  bool input_closed = false;
+};
+
+/// The programs of one node, in the order in which they may be started.
+class Remote {
+ public:
+  Peer& add(Peer peer);
+  /// Options with this as the only way to the node, and short deadlines.
+  AgentOptions options(InstallPolicy install = InstallPolicy::kIfNeeded) const;
+
+  Peer& peer(std::size_t index) { return *peers_->at(index); }
+  std::size_t started() const;
+
+ private:
+  std::shared_ptr<std::vector<std::shared_ptr<Peer>>> peers_ = std::make_shared<std::vector<std::shared_ptr<Peer>>>();
+};
+
+using Handler = std::function<Result<Value>(const Request&)>;
+/// Answers facts with a hostname, everything else with an empty map.
+Result<Value> answer_usually(const Request& request);
+
+/// What this build's own agent says of itself.
+Hello own_hello();
+/// An agent that says hello at once and answers every request.
+Peer agent(const Hello& hello = own_hello(), Handler handler = answer_usually);
+/// No agent on the node.
+Peer no_agent();
+/// The installer, which takes the agent for `architecture` and says so.
+Peer installer(const std::string& architecture = own_hello().architecture);
+
+std::string framed(const Value& message);
+NodeSpec node(const std::string& user = "root");
+
+}  // namespace sparkplan::test

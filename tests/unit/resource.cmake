@@ -1,0 +1,5 @@
+spark_unit_test(resource_test SOURCES resource_managed_block_test.cc resource_artifact_test.cc
+  resource_type_test.cc resource_text_step_test.cc resource_fake_node_test.cc)
+spark_unit_test(resource_types_test SOURCES resource_sysctl_text_test.cc resource_sysctl_test.cc
+  resource_profile_env_test.cc resource_hosts_test.cc)
+spark_unit_test(resource_contract_test SOURCES resource_contract_test.cc resource_cases_test.cc)

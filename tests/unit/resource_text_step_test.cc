@@ -1,0 +1,106 @@
+#include "engine/resource/text_artifact_step.h"
+
+#include "engine/core/text.h"
+#include "engine/resource/artifact.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+const TypeInfo kInfo{"sysctl", "sysctl", Phase::kKernelParameters, "", "", {}};
+const ArtifactId kFile = file_artifact("/etc/x.conf");
+const ArtifactId kBlock = block_artifact("/etc/hosts");
+
+struct Asked {
+  ObservedType observed;
+  std::map<ArtifactId, Observation> originals;
+  std::vector<Change> changes;
+
+  std::optional<Step> step(const ArtifactId& artifact, const std::optional<std::string>& content,
+                           std::uint32_t mode = 0644) const {
+    return text_artifact_step(artifact, content, mode, StepsInput{{}, observed, changes, originals}, kInfo);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the header of owned files is comment lines that never change") {
+  CHECK(ownership_header() == ownership_header("#"));
+  const std::string header = ownership_header(";");
+  for (const std::string_view line : split_lines(header)) CHECK(line.starts_with("; "));
+  CHECK(ownership_header().ends_with('\n'));
+}
+
+TEST_CASE("a step makes a file hold the content, owned by root, for all changes at once") {
+  Asked asked;
+  asked.changes.resize(2);
+  asked.changes[0].id = {"sysctl", "a.b"};
+  asked.changes[1].id = {"sysctl", "@file"};
+  const std::optional<Step> step = asked.step(kFile, "x\n", 0600);
+  REQUIRE(step);
+  CHECK(step->type == "sysctl");
+  CHECK(step->group == "sysctl");
+  CHECK(step->phase == Phase::kKernelParameters);
+  CHECK(step->artifact == kFile);
+  CHECK(same_state(step->before, Absent{}));
+  CHECK(same_state(step->after, file_present("x\n", 0600)));
+  CHECK(step->resources == std::vector<ResourceId>{{"sysctl", "a.b"}, {"sysctl", "@file"}});
+}
+
+TEST_CASE("no step when the file is as wanted; a wrong mode or owner is not as wanted") {
+  Asked asked;
+  asked.observed.artifacts[kFile] = file_present("x\n", 0644);
+  CHECK_FALSE(asked.step(kFile, "x\n"));
+  CHECK(asked.step(kFile, "x\n", 0600));
+  asked.observed.artifacts[kFile] = Present{encode(FileContent{"x\n", 0644, 1000, 0}), {}};
+  CHECK(asked.step(kFile, "x\n"));
+}
+
+TEST_CASE("an empty content is a content") {
+  Asked asked;
+  REQUIRE(asked.step(kFile, ""));
+  asked.observed.artifacts[kBlock] = block_present("");
+  CHECK_FALSE(asked.step(kBlock, ""));
+}
+
+TEST_CASE("a block's step says nothing of its file") {
+  const std::optional<Step> step = Asked{}.step(kBlock, "x\n");
+  REQUIRE(step);
+  CHECK(same_state(step->after, block_present("x\n")));
+}
+
+TEST_CASE("when nothing of ours is left, what was there before comes back") {
+  Asked asked;
+  asked.observed.artifacts[kFile] = file_present("ours\n", 0644);
+  asked.originals[kFile] = Present{encode(FileContent{"theirs\n", 0600, 1, 2}), {}};
+  const std::optional<Step> step = asked.step(kFile, std::nullopt);
+  REQUIRE(step);
+  CHECK(same_state(step->after, asked.originals[kFile]));
+}
+
+TEST_CASE("when nothing of ours is left and nothing was there before, it goes") {
+  Asked asked;
+  asked.observed.artifacts[kFile] = file_present("ours\n", 0644);
+  asked.originals[kFile] = Absent{};
+  const std::optional<Step> step = asked.step(kFile, std::nullopt);
+  REQUIRE(step);
+  CHECK(same_state(step->after, Absent{}));
+  asked.observed.artifacts[kFile] = Absent{};
+  CHECK_FALSE(asked.step(kFile, std::nullopt));
+}
+
+TEST_CASE("a file that sparkplan never wrote is not removed") {
+  Asked asked;
+  asked.observed.artifacts[kFile] = file_present("somebody's\n", 0644);
+  CHECK_FALSE(asked.step(kFile, std::nullopt));
+}
+
+TEST_CASE("no step for what could not be looked at or cannot exist") {
+  Asked asked;
+  asked.observed.artifacts[kFile] = Error{ErrorCode::kPermissionDenied, "no", {}, {}, {}};
+  CHECK_FALSE(asked.step(kFile, "x\n"));
+  asked.observed.artifacts[kFile] = NotApplicable{"an image"};
+  CHECK_FALSE(asked.step(kFile, "x\n"));
+}
+
+}  // namespace sparkplan
