@@ -199,9 +199,7 @@ class Walker {
       if (kind != "null") expected.push_back(kind_in_words(kind));
     }
     if (expected.empty()) expected.emplace_back("left out");
-    const SourceRange where =
-        value.is_map() || value.is_list() ? (spot.key.known() ? spot.key : value.where) : value.where;
-    fail(spot, where, "schema.wrong-type",
+    fail(spot, value.where, "schema.wrong-type",
          spot.name + " has to be " + join_words(expected) + ", not " + found_in_words(value),
          hint_for_kind(kinds, value));
   }

@@ -29,7 +29,7 @@ class FrameReader {
   /// Errors: kInvalidInput, for good: too much noise, a frame over the cap, no JSON.
   Result<std::optional<Value>> next();
   /// What came before the preamble (at most kMaxNoiseBytes): tells why a peer does not speak.
-  const std::string& noise() const { return noise_; }
+  std::string noise() const { return preamble_seen_ ? noise_ : noise_ + buffer_; }
   bool preamble_seen() const { return preamble_seen_; }
 
  private:

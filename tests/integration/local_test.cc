@@ -20,9 +20,9 @@ class Unprivileged {
     fs::copy_file(SPARKPLAN_PROGRAM, path("sparkplan"));
     fs::create_directory(path("image"));
     std::ofstream(path("cluster.yaml")) << "version: 1\nname: image\nsysctl: {net.core.somaxconn: 8192}\n"
-                                           "profile_env: {HF_HOME: /mnt}\nhosts: {suffix: -fabric}\n"
+                                           "profile_env: {HF_HOME: /mnt}\n"
                                            "nodes: [{name: golden, transport: local, root: "
-                                        << path("image").string() << ", address: 10.9.9.9}]\n";
+                                        << path("image").string() << "}]\n";
     REQUIRE(run_program({"chown", "-R", std::string(kNobody) + ":" + kNobody, scratch_.path().string()}).exit_status ==
             0);
   }
@@ -64,7 +64,6 @@ TEST_CASE("local: an unprivileged user plans, applies and checks a directory tre
   require_exit(user.run({"apply", "--yes"}), 0);
   CHECK(contains(user.image_text("/etc/sysctl.d/90-sparkplan.conf"), "net.core.somaxconn = 8192"));
   CHECK(contains(user.image_text("/etc/profile.d/sparkplan-env.sh"), "HF_HOME"));
-  CHECK(contains(user.image_text("/etc/hosts"), "golden-fabric"));
   require_exit(user.run({"plan", "--detailed-exitcode"}), 0);
   require_exit(user.run({"drift"}), 0);
 
