@@ -33,7 +33,9 @@ class Descriptor {
   int number_;
 };
 
-Error file_error(const std::string& verb, const fs::path& path) { return system_error(verb + " " + path.string(), errno); }
+Error file_error(const std::string& verb, const fs::path& path) {
+  return system_error(verb + " " + path.string(), errno);
+}
 
 Result<void> write_fully(int file, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
@@ -67,9 +69,7 @@ Result<CommandOutput> capture(std::span<const std::string> argv, std::chrono::mi
   return CommandOutput{output.exit_status, std::move(output.standard_output), std::move(output.standard_error)};
 }
 
-tl::unexpected<Error> not_running() {
-  return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree");
-}
+tl::unexpected<Error> not_running() { return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree"); }
 
 /// A symbolic link or directory where a file of ours belongs is somebody's decision.
 Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path) {
@@ -78,7 +78,8 @@ Result<void> refuse_what_is_no_file(int directory, const std::string& name, cons
     return errno == ENOENT ? Result<void>() : failure(file_error("look at", path));
   }
   if (S_ISREG(status.st_mode)) return {};
-  return failure(ErrorCode::kRefused, path.string() + " is " + (S_ISLNK(status.st_mode) ? "a symbolic link" : "no regular file"),
+  return failure(ErrorCode::kRefused,
+                 path.string() + " is " + (S_ISLNK(status.st_mode) ? "a symbolic link" : "no regular file"),
                  "move it away, then plan again");
 }
 
@@ -208,7 +209,8 @@ Result<void> LocalNode::write_file(const fs::path& path, const FileContent& cont
       ::openat(directory.get(), temporary.name(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.get() < 0) return failure(file_error("write", path));
   SPARK_CHECK(write_fully(file.get(), content.bytes, path));
-  if (::geteuid() == 0 && ::fchown(file.get(), content.uid, content.gid) != 0) return failure(file_error("chown", path));
+  if (::geteuid() == 0 && ::fchown(file.get(), content.uid, content.gid) != 0)
+    return failure(file_error("chown", path));
   if (::fchmod(file.get(), content.mode) != 0) return failure(file_error("chmod", path));
   if (::fsync(file.get()) != 0) return failure(file_error("sync", path));
   if (::renameat(directory.get(), temporary.name(), directory.get(), name.c_str()) != 0) {

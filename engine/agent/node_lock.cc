@@ -43,8 +43,7 @@ NodeLock::~NodeLock() {
 
 Result<NodeLock> NodeLock::acquire(const LockHolder& holder, LocalNode& node) {
   SPARK_CHECK(node.make_directories(lock_directory(node), 0700));
-  SPARK_TRY(const int file,
-            node.open_descriptor(lock_directory(node) / "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  SPARK_TRY(const int file, node.open_descriptor(lock_directory(node) / "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
   NodeLock lock(file);
   auto range = whole_file(F_WRLCK);
   if (::fcntl(file, F_OFD_SETLK, &range) != 0) {

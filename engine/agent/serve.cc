@@ -121,7 +121,8 @@ Result<void> serve(const Registry& registry, const std::filesystem::path& root, 
     // A controller that is gone shows at the reply.
     if (const auto frame = encode_frame(encode_progress(current, doing))) (void)write_fully(output, *frame);
   };
-  AgentSession session(registry, std::move(node), [&] { return requests.stop_asked(); }, tell);
+  AgentSession session(
+      registry, std::move(node), [&] { return requests.stop_asked(); }, tell);
   while (true) {
     SPARK_TRY(const auto request, requests.next(session.holds_lock() ? kLockedPatience : kPatience));
     if (!request) return {};

@@ -33,7 +33,8 @@ AgentSession::AgentSession(const Registry& registry, LocalNode node, std::functi
 /// before its end has left it, and the next plan takes it away.
 void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
   std::set<ArtifactId> used;
-  for (const auto& [id, resource] : manifest.resources) used.insert(resource.artifacts.begin(), resource.artifacts.end());
+  for (const auto& [id, resource] : manifest.resources)
+    used.insert(resource.artifacts.begin(), resource.artifacts.end());
   std::erase_if(manifest.artifacts, [&](const auto& entry) {
     const auto& [id, artifact] = entry;
     const auto* type = registry_.find(artifact.type);

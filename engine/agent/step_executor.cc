@@ -26,13 +26,9 @@ bool contains_unknown(const Observation& observation) {
 
 }  // namespace
 
-StepExecutor::StepExecutor(const Registry& registry, LocalNode& node, Journal& journal, std::function<bool()> stop_asked,
-                           std::function<void(std::string_view)> tell)
-    : registry_(registry),
-      node_(node),
-      journal_(journal),
-      stop_asked_(std::move(stop_asked)),
-      tell_(std::move(tell)) {}
+StepExecutor::StepExecutor(const Registry& registry, LocalNode& node, Journal& journal,
+                           std::function<bool()> stop_asked, std::function<void(std::string_view)> tell)
+    : registry_(registry), node_(node), journal_(journal), stop_asked_(std::move(stop_asked)), tell_(std::move(tell)) {}
 
 const ResourceType& StepExecutor::type_of(const Step& step) const { return *registry_.find(step.type); }
 
@@ -48,11 +44,15 @@ void StepExecutor::compare(const Step& step, StepResult& result) const {
   if (const auto* error = std::get_if<Error>(&now)) return fail(result, *error);
   if (same_state(now, step.before)) return;
   result.outcome = StepOutcome::kStale;
-  result.error = Error{ErrorCode::kStalePlan, step.artifact.name + " is no longer as it was when the plan was made", {}, {},
+  result.error = Error{ErrorCode::kStalePlan,
+                       step.artifact.name + " is no longer as it was when the plan was made",
+                       {},
+                       {},
                        "plan again"};
 }
 
-Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, const ApplyReply& reply, Manifest& manifest) {
+Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, const ApplyReply& reply,
+                                            Manifest& manifest) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (reply.results[i].error || manifest.artifacts.count(steps[i].artifact) > 0) continue;
     manifest.artifacts[steps[i].artifact] = ManagedArtifact{steps[i].type, "", steps[i].before};
@@ -66,8 +66,8 @@ bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, 
   const Step& step = steps[index];
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto outcome = reply.results[i].outcome;
-    const bool failed = reply.results[i].error || outcome == StepOutcome::kUndone ||
-                        (i < index && outcome == StepOutcome::kNotDone);
+    const bool failed =
+        reply.results[i].error || outcome == StepOutcome::kUndone || (i < index && outcome == StepOutcome::kNotDone);
     if (!failed) continue;
     const bool needed = std::any_of(step.needs.begin(), step.needs.end(), [&](const ResourceId& id) {
       return std::find(steps[i].resources.begin(), steps[i].resources.end(), id) != steps[i].resources.end();

@@ -25,8 +25,11 @@ void write_audit_line(const Report& report) {
 
 int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console) {
   if (!options.yes && !console.interactive()) {
-    console.error(Error{ErrorCode::kInvalidInput, "apply asks before it changes anything, and there is no terminal", {},
-                        std::nullopt, "give --yes"});
+    console.error(Error{ErrorCode::kInvalidInput,
+                        "apply asks before it changes anything, and there is no terminal",
+                        {},
+                        std::nullopt,
+                        "give --yes"});
     return 1;
   }
   const Interrupts interrupts;

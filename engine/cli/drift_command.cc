@@ -20,8 +20,7 @@ namespace {
 void wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop) {
   if (splay.count() == 0) return;
   std::random_device seed;
-  const auto chosen = std::chrono::milliseconds(
-      std::uniform_int_distribution<std::int64_t>(0, splay.count())(seed));
+  const auto chosen = std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(0, splay.count())(seed));
   std::mutex mutex;
   std::unique_lock lock(mutex);
   std::condition_variable_any stopped;

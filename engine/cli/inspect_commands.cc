@@ -17,7 +17,8 @@ std::string counted(std::size_t count, const std::string& thing) {
 }
 
 std::string status_line(const NodeReport& report, const NodeRun& node) {
-  std::string text = fmt::format("{:<16} {:<12} {:<8}", report.name, to_string(report.status), to_string(report.membership));
+  std::string text =
+      fmt::format("{:<16} {:<12} {:<8}", report.name, to_string(report.status), to_string(report.membership));
   if (report.error) return text + " " + printable(report.error->describe());
   if (node.skipped) return text + (node.spec->maintenance ? " maintenance" : "");
   const auto& facts = node.known.facts;

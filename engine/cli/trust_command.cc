@@ -10,8 +10,12 @@ int run_trust(const TrustOptions& options, const GlobalOptions& global, Console&
   const auto name = NodeName::parse(options.node);
   const auto* node = name ? input.loaded->cluster->find(*name) : nullptr;
   if (node == nullptr || node->transport != TransportKind::kSsh) {
-    console.error(Error{ErrorCode::kInvalidInput, "there is no node " + options.node + " to be reached over SSH in " +
-                                                      input.loaded->cluster->file, {}, std::nullopt, ""});
+    console.error(
+        Error{ErrorCode::kInvalidInput,
+              "there is no node " + options.node + " to be reached over SSH in " + input.loaded->cluster->file,
+              {},
+              std::nullopt,
+              ""});
     return 1;
   }
   const auto key = offered_host_key(*node, global.timeout);
@@ -19,7 +23,8 @@ int run_trust(const TrustOptions& options, const GlobalOptions& global, Console&
     console.error(Error(key.error()).within(options.node));
     return 4;
   }
-  console.result(options.node + " (" + node->address + ") shows the " + key->type + " host key " + key->fingerprint + "\n");
+  console.result(options.node + " (" + node->address + ") shows the " + key->type + " host key " + key->fingerprint +
+                 "\n");
   switch (key->standing) {
     case OfferedHostKey::Standing::kKnown:
       console.result("It is in known_hosts already.\n");
@@ -30,8 +35,12 @@ int run_trust(const TrustOptions& options, const GlobalOptions& global, Console&
     case OfferedHostKey::Standing::kUnknown:
       break;
     default:
-      console.error(Error{ErrorCode::kUntrusted, "known_hosts or the file names another key for it", {}, std::nullopt,
-                          "if the machine was installed anew, remove the old key first: ssh-keygen -R " + node->address});
+      console.error(
+          Error{ErrorCode::kUntrusted,
+                "known_hosts or the file names another key for it",
+                {},
+                std::nullopt,
+                "if the machine was installed anew, remove the old key first: ssh-keygen -R " + node->address});
       return 4;
   }
   if (console.interactive() && !options.yes &&

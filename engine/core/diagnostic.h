@@ -39,7 +39,7 @@ struct Diagnostic {
   std::string file;     ///< As the user named it; empty for findings about no file.
   SourceRange where;
   std::vector<DiagnosticNote> notes;
-  std::string node;     ///< The node it was found on, for findings from facts; else empty.
+  std::string node;  ///< The node it was found on, for findings from facts; else empty.
 
   bool operator==(const Diagnostic&) const = default;
 };

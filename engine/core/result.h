@@ -71,14 +71,14 @@ inline tl::unexpected<Error> failure(Error error) { return tl::unexpected<Error>
 /// Evaluates a Result<T>; returns its Error from the enclosing function, or binds the value:
 /// `SPARK_TRY(auto text, read_file(path));`
 #define SPARK_TRY(declaration, expression) SPARK_TRY_(SPARK_CONCAT(spark_result_, __LINE__), declaration, expression)
-#define SPARK_TRY_(name, declaration, expression)                   \
-  auto name = (expression);                                         \
+#define SPARK_TRY_(name, declaration, expression)                                \
+  auto name = (expression);                                                      \
   if (!name) return tl::unexpected<::sparkplan::Error>(std::move(name).error()); \
   declaration = std::move(*name)
 
 /// The same for a Result whose value is not needed.
-#define SPARK_CHECK(expression)                                                                     \
-  do {                                                                                              \
-    if (auto spark_result = (expression); !spark_result)                                            \
-      return tl::unexpected<::sparkplan::Error>(std::move(spark_result).error());                   \
+#define SPARK_CHECK(expression)                                                   \
+  do {                                                                            \
+    if (auto spark_result = (expression); !spark_result)                          \
+      return tl::unexpected<::sparkplan::Error>(std::move(spark_result).error()); \
   } while (false)

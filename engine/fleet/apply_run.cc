@@ -47,7 +47,8 @@ void add_what_was_learned(NodePlan& shown, const NodePlan& later) {
 
 bool same_resources(const std::map<ResourceId, ManagedResource>& a, const std::map<ResourceId, ManagedResource>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.first == y.first && x.second.last_applied == y.second.last_applied && x.second.artifacts == y.second.artifacts;
+    return x.first == y.first && x.second.last_applied == y.second.last_applied &&
+           x.second.artifacts == y.second.artifacts;
   });
 }
 
@@ -101,7 +102,10 @@ bool ClusterRun::guards_refuse(const ApplyOptions& options) {
   bool refused = false;
   for (auto& node : nodes_) {
     if (!active(node) || options.allow_prune || !needs_prune_consent(node.plan)) continue;
-    node.error = Error{ErrorCode::kRefused, "most of what sparkplan manages there would be removed", {}, std::nullopt,
+    node.error = Error{ErrorCode::kRefused,
+                       "most of what sparkplan manages there would be removed",
+                       {},
+                       std::nullopt,
                        "if that is what you want, say so with --yes-prune"};
     refused = true;
   }
@@ -157,7 +161,10 @@ void ClusterRun::check_unchanged_since_planning() {
     node.known = std::move(*known);
     if (!changed) return;
     node.stale = true;
-    give_up(node, Error{ErrorCode::kStalePlan, "another run has changed it since the plan was made", {}, std::nullopt,
+    give_up(node, Error{ErrorCode::kStalePlan,
+                        "another run has changed it since the plan was made",
+                        {},
+                        std::nullopt,
                         "plan again"});
   });
 }
@@ -190,8 +197,7 @@ void ClusterRun::carry_out(NodeRun& node) {
   }
   tell(node, "applying " + std::to_string(node.plan.steps.size()) + " steps");
   for (const auto& step : node.plan.steps) node.in_flight.insert(step.resources.begin(), step.resources.end());
-  auto reply = node.client->apply(
-      {run_, node.spec->name.str(), new_roster(), node.plan.steps, node.plan.after_steps});
+  auto reply = node.client->apply({run_, node.spec->name.str(), new_roster(), node.plan.steps, node.plan.after_steps});
   if (!reply) return give_up(node, std::move(reply).error());
   node.in_flight.clear();
   note_results(node, *reply, node.plan.steps);
@@ -238,11 +244,10 @@ bool ClusterRun::carry_out_stage() {
     // An exit status proves nothing: what was carried out without complaint must now be seen, unless
     // something else is wished for by now.
     for (const auto& id : node.done) {
-      const bool still_wished =
-          same_wish(find_resource(before[i].desired, id), find_resource(node.desired, id));
+      const bool still_wished = same_wish(find_resource(before[i].desired, id), find_resource(node.desired, id));
       if (find_change(node.plan, id) == nullptr || contains(node.plan.waiting, id) || !still_wished) continue;
-      node.failures.emplace(id, Error{ErrorCode::kVerifyFailed, "it was applied, yet the node does not show it", {},
-                                      std::nullopt, ""});
+      node.failures.emplace(
+          id, Error{ErrorCode::kVerifyFailed, "it was applied, yet the node does not show it", {}, std::nullopt, ""});
     }
     progress = progress || node.done.size() != before[i].done || node.failures.size() != before[i].failures;
   }
@@ -276,8 +281,8 @@ void ClusterRun::commit_all() {
   on_each([&](NodeRun& node) {
     const auto managed = managed_after(node);
     const auto* before = node.known.manifest ? &*node.known.manifest : nullptr;
-    const bool nothing_new = before != nullptr && !node.wrote && before->roster == roster &&
-                             same_resources(before->resources, managed);
+    const bool nothing_new =
+        before != nullptr && !node.wrote && before->roster == roster && same_resources(before->resources, managed);
     if (nothing_new) return;
     const auto audit = "run=" + run_ + " cluster=" + cluster_.name + " node=" + node.spec->name.str() + " by=" + who +
                        " changes=" + std::to_string(node.shown.changes.size()) +
@@ -317,9 +322,10 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
     report.status = NodeStatus::kFailed;
   } else if (!all_done) {
     report.status = NodeStatus::kFailed;
-    report.error = nobody_stopped_it
-                       ? Error{ErrorCode::kFailed, "not everything that was planned was done", {}, std::nullopt, "plan again"}
-                       : Error{ErrorCode::kInterrupted, "stopped before everything was done", {}, std::nullopt, "apply again"};
+    report.error =
+        nobody_stopped_it
+            ? Error{ErrorCode::kFailed, "not everything that was planned was done", {}, std::nullopt, "plan again"}
+            : Error{ErrorCode::kInterrupted, "stopped before everything was done", {}, std::nullopt, "apply again"};
   } else if (!report.outcomes.empty()) {
     report.status = NodeStatus::kApplied;
   }

@@ -220,9 +220,12 @@ Report ClusterRun::report() const {
     left.membership = Membership::kLeaving;
     if (options_.command == "apply") {
       left.status = NodeStatus::kRefused;
-      left.error = Error{ErrorCode::kRefused, "it is no longer in " + cluster_.file + ", but sparkplan still manages it",
-                         {}, std::nullopt,
-                         "this version does not release nodes: put it back, with `maintenance: true` to leave it alone"};
+      left.error =
+          Error{ErrorCode::kRefused,
+                "it is no longer in " + cluster_.file + ", but sparkplan still manages it",
+                {},
+                std::nullopt,
+                "this version does not release nodes: put it back, with `maintenance: true` to leave it alone"};
     }
     report.nodes.push_back(std::move(left));
   }

@@ -53,7 +53,7 @@ struct NodeRun {
   std::set<ResourceId> approved;
   std::map<ResourceId, Error> failures;
   std::set<ResourceId> done;
-  std::set<ResourceId> in_flight;  ///< Sent to the agent, whose answer never came.
+  std::set<ResourceId> in_flight;                        ///< Sent to the agent, whose answer never came.
   std::map<ResourceId, std::set<ArtifactId>> artifacts;  ///< What the steps carried out so far lived in.
   bool stale = false;
   bool wrote = false;

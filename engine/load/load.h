@@ -18,7 +18,7 @@ namespace sparkplan {
 struct LoadedCluster {
   std::optional<Cluster> cluster;  ///< Empty exactly when `diagnostics` has an error.
   std::vector<Diagnostic> diagnostics;
-  std::string source;              ///< The text, for carets.
+  std::string source;  ///< The text, for carets.
 };
 
 /// Pure: YAML text -> positions -> schema -> semantic checks -> profile, defaults, overrides and

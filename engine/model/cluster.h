@@ -41,10 +41,10 @@ enum class TransportKind : std::uint8_t { kSsh, kLocal };
 
 /// One fabric address of a node, derived from its stable id or given in the file.
 struct FabricAddress {
-  std::string interface;    ///< Empty when only the facts can name it.
-  int half = 0;             ///< 0 = A, 1 = B of the QSFP port; counts on for further cables.
-  std::string address;      ///< "192.168.100.11"; empty for a link-local half.
-  int prefix_length = 0;    ///< 24
+  std::string interface;  ///< Empty when only the facts can name it.
+  int half = 0;           ///< 0 = A, 1 = B of the QSFP port; counts on for further cables.
+  std::string address;    ///< "192.168.100.11"; empty for a link-local half.
+  int prefix_length = 0;  ///< 24
   std::optional<int> mtu;
   bool link_local = false;  ///< `link_local: ipv4` instead of an address.
   SourceRange where;
@@ -69,9 +69,9 @@ struct NodeSpec {
 /// A cluster.yaml that has passed every check which needs no facts.
 struct Cluster {
   std::string name;
-  std::string file;           ///< As the user named it, for messages.
-  std::string config_digest;  ///< SHA-256 over the canonical form of the parsed file.
-  std::string profile;        ///< Empty: none.
+  std::string file;             ///< As the user named it, for messages.
+  std::string config_digest;    ///< SHA-256 over the canonical form of the parsed file.
+  std::string profile;          ///< Empty: none.
   std::vector<NodeSpec> nodes;  ///< In the order of the file; never empty.
 
   const NodeSpec* find(const NodeName& node) const;

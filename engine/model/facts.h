@@ -14,8 +14,8 @@ struct LinkFacts {
   std::string name;
   std::string mac;  ///< "52:54:00:aa:00:01"; empty where there is none.
   int mtu = 0;
-  bool up = false;       ///< IFF_UP: somebody wants it up.
-  bool carrier = false;  ///< IFF_LOWER_UP: there is a peer.
+  bool up = false;                     ///< IFF_UP: somebody wants it up.
+  bool carrier = false;                ///< IFF_LOWER_UP: there is a peer.
   std::vector<std::string> addresses;  ///< "10.0.0.11/24", "fe80::1/64"
 };
 

@@ -24,7 +24,7 @@ struct RosterEntry {
   std::string jump;        ///< As SshSettings::jump.
   std::string become;      ///< "sudo" or "none".
   std::string root;        ///< For a local node: its directory; empty for SSH.
-  bool leaving = false;  ///< No longer in the file, not yet released.
+  bool leaving = false;    ///< No longer in the file, not yet released.
 
   bool operator==(const RosterEntry&) const = default;
 };
@@ -41,15 +41,15 @@ struct Roster {
 
 /// A resource that sparkplan has applied on this node.
 struct ManagedResource {
-  Value last_applied;                  ///< The desired value at that time.
-  std::vector<ArtifactId> artifacts;   ///< What it lives in.
+  Value last_applied;                 ///< The desired value at that time.
+  std::vector<ArtifactId> artifacts;  ///< What it lives in.
 };
 
 /// An artifact that sparkplan has written on this node.
 struct ManagedArtifact {
-  std::string type;                    ///< The resource type that owns it.
-  std::string written_digest;          ///< digest() of what we last wrote; empty before the first write.
-  Observation original = Absent{};     ///< As it was before sparkplan came; never an Error.
+  std::string type;                 ///< The resource type that owns it.
+  std::string written_digest;       ///< digest() of what we last wrote; empty before the first write.
+  Observation original = Absent{};  ///< As it was before sparkplan came; never an Error.
 };
 
 /// What sparkplan owns on a node: /var/lib/sparkplan/manifest.json.

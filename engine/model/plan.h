@@ -42,8 +42,8 @@ struct Change {
   std::vector<FieldChange> fields;  ///< Sorted by path; never empty.
   Impact impact = Impact::kLive;
   Reversible reversible = Reversible::kExact;
-  SourceRange where;      ///< Unknown position for a removal: nothing in the file asks for it.
-  std::string note;       ///< For foreign changes: who says so. Else empty.
+  SourceRange where;  ///< Unknown position for a removal: nothing in the file asks for it.
+  std::string note;   ///< For foreign changes: who says so. Else empty.
 };
 
 /// When on a node a step runs. The order of the enumerators is the order of the steps.
@@ -63,11 +63,11 @@ std::optional<Phase> phase_from(std::string_view name);
 
 /// One artifact that has to become something else. Steps are what the agent carries out.
 struct Step {
-  std::string type;      ///< The resource type it belongs to.
+  std::string type;  ///< The resource type it belongs to.
   ArtifactId artifact;
   Phase phase = Phase::kFiles;
-  Observation before;    ///< As planned on; the node compares (compare-and-swap). Never an Error.
-  Observation after;     ///< Absent or Present, without Unknown.
+  Observation before;                 ///< As planned on; the node compares (compare-and-swap). Never an Error.
+  Observation after;                  ///< Absent or Present, without Unknown.
   std::vector<ResourceId> resources;  ///< The changes that need it.
   std::vector<ResourceId> needs;      ///< Not carried out when a step of one of these has failed in the same run.
   /// Steps of one group on one node are undone together, last first, when one of them fails:
@@ -98,8 +98,8 @@ struct NodePlan {
   std::vector<Step> steps;      ///< In the order of execution.
   std::vector<BlockedResource> blocked;
   std::vector<SkippedResource> not_applicable;
-  std::vector<ResourceId> kept_orphans;     ///< No longer in the file, but changed by somebody: left alone.
-  std::vector<ResourceId> waiting;          ///< Hold an Unknown: a later stage plans them.
+  std::vector<ResourceId> kept_orphans;  ///< No longer in the file, but changed by somebody: left alone.
+  std::vector<ResourceId> waiting;       ///< Hold an Unknown: a later stage plans them.
   /// What the manifest may say as things are now: the desired value of what is seen in sync, the
   /// last applied one of all else that is still managed.
   std::map<ResourceId, Value> resulting;

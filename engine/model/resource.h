@@ -35,8 +35,8 @@ std::optional<Reversible> reversible_from(std::string_view name);
 /// One managed thing as the file wants it, in its type's canonical form.
 struct Resource {
   ResourceId id;
-  Value desired;      ///< May contain Unknown.
-  SourceRange where;  ///< The value in cluster.yaml that asked for it.
+  Value desired;                  ///< May contain Unknown.
+  SourceRange where;              ///< The value in cluster.yaml that asked for it.
   std::vector<ResourceId> after;  ///< Must be in sync first; same node. Most need none: phases order them.
   Impact impact = Impact::kLive;
   Reversible reversible = Reversible::kExact;
@@ -76,8 +76,8 @@ struct ForeignClaim {
 
 /// Everything one type found on one node in one look.
 struct ObservedType {
-  std::map<std::string, Observation> resources;     ///< by resource name
-  std::map<ArtifactId, Observation> artifacts;      ///< files: see engine/resource/file_artifact.h
+  std::map<std::string, Observation> resources;  ///< by resource name
+  std::map<ArtifactId, Observation> artifacts;   ///< files: see engine/resource/file_artifact.h
   std::vector<ForeignClaim> foreign;
 };
 

@@ -33,6 +33,17 @@ std::string last_line(const std::string& text) {
   return printable(last.substr(0, 300));
 }
 
+/// The end of what was printed, on one line.
+std::string end_of(const std::string& text) {
+  std::string joined;
+  for (const auto line : split_lines(text)) {
+    if (trim(line).empty()) continue;
+    joined += (joined.empty() ? "" : " | ") + std::string(trim(line));
+  }
+  constexpr std::size_t kShown = 200;
+  return printable(joined.size() > kShown ? joined.substr(joined.size() - kShown) : joined);
+}
+
 Elevation elevation_for(const NodeSpec& node, const std::string& password) {
   if (node.transport == TransportKind::kLocal || node.ssh.become == Become::kNone || node.ssh.user == "root") {
     return Elevation::kNone;
@@ -80,14 +91,14 @@ Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& 
   }
   const bool unfit = other_major || (lacks_types && options.install == InstallPolicy::kIfNeeded) ||
                      (other_build && options.install == InstallPolicy::kExactBuild);
-  if (unfit &&
-      node.transport == TransportKind::kSsh) {
+  if (unfit && node.transport == TransportKind::kSsh) {
     SPARK_CHECK(client.install(node));
     SPARK_CHECK(client.handshake(request));
   }
   if (client.hello_.protocol_major != kProtocolMajor) {
-    return failure(ErrorCode::kUnsupported, "the agent still speaks protocol " +
-                                                std::to_string(client.hello_.protocol_major) + " after its installation");
+    return failure(
+        ErrorCode::kUnsupported,
+        "the agent still speaks protocol " + std::to_string(client.hello_.protocol_major) + " after its installation");
   }
   return client;
 }
@@ -142,7 +153,8 @@ Result<void> AgentClient::install(const NodeSpec& node) {
     const auto count = channel_->read_some(output, std::min(kPatience, until(end)));
     if (options_.connect.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     if (!count) return failure(why_silent(count.error()).within("install the agent"));
-    if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the installation of the agent did not end in time");
+    if (Clock::now() >= end)
+      return failure(ErrorCode::kUnreachable, "the installation of the agent did not end in time");
     if (occurrences(channel_->standard_error(), kSudoPrompt) > 1) return failure(wrong_password());
     if (output.size() > kMaxNoiseBytes) {
       return failure(ErrorCode::kUnreachable, "the node printed more than 64 KiB instead of taking the agent");
@@ -157,8 +169,8 @@ Result<void> AgentClient::install(const NodeSpec& node) {
                      "this build carries no agent for the architecture " + printable(architecture.substr(0, 40)),
                      "it carries: " + join(agent_architectures(), ", "));
     }
-    const std::string header = std::string(kInstallerPut) + " " + std::to_string(image->bytes.size()) + " " +
-                               sha256(image->bytes) + "\n";
+    const std::string header =
+        std::string(kInstallerPut) + " " + std::to_string(image->bytes.size()) + " " + sha256(image->bytes) + "\n";
     SPARK_CHECK(channel_->write_all(header, options_.reply_timeout));
     // A node whose disk is full closes the stream; its own words, read above, say so.
     (void)channel_->write_all(image->bytes, options_.reply_timeout);
@@ -172,16 +184,25 @@ Error AgentClient::why_silent(const Error& error) const {
   if (error.code != ErrorCode::kNotFound) return error;  // Not the end of the stream.
   const auto status = channel_->exit_status();
   const auto& complaint = channel_->standard_error();
-  if (status == kNoAgentStatus) return Error{ErrorCode::kNotFound, "there is no agent on the node", {}, std::nullopt, "run `sparkplan plan`, which installs it"};
+  if (status == kNoAgentStatus)
+    return Error{ErrorCode::kNotFound,
+                 "there is no agent on the node",
+                 {},
+                 std::nullopt,
+                 "run `sparkplan plan`, which installs it"};
   if (complaint.find("sudo:") != std::string::npos) {
-    return Error{ErrorCode::kPermissionDenied, "sudo refused: " + last_line(complaint), {}, std::nullopt, std::string(kSudoHint)};
+    return Error{ErrorCode::kPermissionDenied,
+                 "sudo refused: " + last_line(complaint),
+                 {},
+                 std::nullopt,
+                 std::string(kSudoHint)};
   }
   std::string message = "the connection ended";
   if (status) message = "the remote program ended with status " + std::to_string(*status);
   if (!complaint.empty()) {
     message += ": " + last_line(complaint);
   } else if (!reader_.noise().empty()) {
-    message += " after printing: " + last_line(reader_.noise());
+    message += " after printing: " + end_of(reader_.noise());
   }
   // With a status it did run and said no; without one the connection was cut.
   return Error{status ? ErrorCode::kFailed : ErrorCode::kUnreachable, message, {}, std::nullopt, ""};
@@ -192,7 +213,8 @@ Result<Value> AgentClient::receive(std::chrono::milliseconds timeout, bool pass_
   bool stop_passed = false;
   while (true) {
     auto message = reader_.next();
-    if (!message) return failure(ErrorCode::kFailed, "the node does not speak our protocol: " + message.error().describe());
+    if (!message)
+      return failure(ErrorCode::kFailed, "the node does not speak our protocol: " + message.error().describe());
     if (*message) {
       const auto doing = progress_in(**message);
       if (!doing) return std::move(**message);
@@ -217,7 +239,7 @@ Result<Value> AgentClient::receive(std::chrono::milliseconds timeout, bool pass_
     }
     if (Clock::now() >= end) {
       std::string message_text = "the node did not answer within " + std::to_string(timeout.count() / 1000) + " s";
-      if (!reader_.noise().empty()) message_text += "; it printed: " + last_line(reader_.noise());
+      if (!reader_.noise().empty()) message_text += "; it printed: " + end_of(reader_.noise());
       return failure(ErrorCode::kUnreachable, std::move(message_text));
     }
   }
@@ -263,12 +285,16 @@ Result<ApplyReply> AgentClient::apply(const ApplyRequest& request) {
   return reply;
 }
 
-Result<void> AgentClient::commit(const CommitRequest& request) { return call(request).map([](const Value&) {}); }
+Result<void> AgentClient::commit(const CommitRequest& request) {
+  return call(request).map([](const Value&) {});
+}
 Result<void> AgentClient::unlock() {
   SPARK_CHECK(call(UnlockRequest{}));
   locked_ = false;
   return {};
 }
-Result<void> AgentClient::ping() { return call(PingRequest{}).map([](const Value&) {}); }
+Result<void> AgentClient::ping() {
+  return call(PingRequest{}).map([](const Value&) {});
+}
 
 }  // namespace sparkplan

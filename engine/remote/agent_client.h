@@ -18,9 +18,9 @@ namespace sparkplan {
 
 /// When an agent is pushed to a node.
 enum class InstallPolicy : std::uint8_t {
-  kNever,         ///< drift: a node without a usable agent is a failed node.
-  kIfNeeded,      ///< plan: missing, of another protocol major, or without a resource type of ours.
-  kExactBuild,    ///< apply: anything but this build.
+  kNever,       ///< drift: a node without a usable agent is a failed node.
+  kIfNeeded,    ///< plan: missing, of another protocol major, or without a resource type of ours.
+  kExactBuild,  ///< apply: anything but this build.
 };
 
 /// How connections are made: connect(), or a test's own.

@@ -94,7 +94,8 @@ Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(const NodeSpec& node, const
     return failure(std::move(logged_in).error().within(through));
   }
   ChannelPointer channel(ssh_channel_new(session->get()));
-  if (!channel || ssh_channel_open_forward(channel.get(), node.address.c_str(), node.ssh.port, "localhost", 0) != SSH_OK) {
+  if (!channel ||
+      ssh_channel_open_forward(channel.get(), node.address.c_str(), node.ssh.port, "localhost", 0) != SSH_OK) {
     return failure(ErrorCode::kUnreachable, through + " cannot reach " + node.address + " port " +
                                                 std::to_string(node.ssh.port) + ": " +
                                                 printable(ssh_get_error(session->get())));

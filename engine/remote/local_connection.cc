@@ -110,9 +110,11 @@ class LocalConnection final : public Connection {
   explicit LocalConnection(std::filesystem::path root) : root_(std::move(root)) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation) override {
-    if (program != RemoteProgram::kAgent) return failure(ErrorCode::kUnsupported, "a local node needs no agent installed");
+    if (program != RemoteProgram::kAgent)
+      return failure(ErrorCode::kUnsupported, "a local node needs no agent installed");
     SPARK_TRY(const int file, agent_in_memory());
-    SPARK_TRY(auto child, ChildProcess::start("/proc/self/fd/" + std::to_string(file), {"--stdio", "--root", root_.string()}));
+    SPARK_TRY(auto child,
+              ChildProcess::start("/proc/self/fd/" + std::to_string(file), {"--stdio", "--root", root_.string()}));
     return std::make_unique<LocalChannel>(std::move(child));
   }
 

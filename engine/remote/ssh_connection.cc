@@ -52,7 +52,8 @@ class SshChannel final : public Channel {
   Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) override {
     const auto end = Clock::now() + deadline;
     while (!bytes.empty()) {
-      if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0) return failure(broken("write"));
+      if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0)
+        return failure(broken("write"));
       // libssh would wait for the window without a limit.
       const std::size_t window = ssh_channel_window_size(channel_.get());
       if (window == 0) {
@@ -100,8 +101,11 @@ class SshChannel final : public Channel {
 
   Error broken(const std::string& what) const {
     const std::string reason = printable(ssh_get_error(session_));
-    return Error{ErrorCode::kUnreachable, "the connection broke (" + what + (reason.empty() ? "" : ": " + reason) + ")",
-                 {}, std::nullopt, ""};
+    return Error{ErrorCode::kUnreachable,
+                 "the connection broke (" + what + (reason.empty() ? "" : ": " + reason) + ")",
+                 {},
+                 std::nullopt,
+                 ""};
   }
 
   ssh_session session_;
@@ -129,8 +133,8 @@ class SshConnection final : public Connection {
   Error refused(const std::string& what) const {
     // libssh has no words for a time that is over.
     const std::string reason = printable(ssh_get_error(session_.get()));
-    return Error{ErrorCode::kUnreachable, what + ": " + (reason.empty() ? "no answer in time" : reason), {}, std::nullopt,
-                 ""};
+    return Error{
+        ErrorCode::kUnreachable, what + ": " + (reason.empty() ? "no answer in time" : reason), {}, std::nullopt, ""};
   }
 
   std::unique_ptr<ssh::JumpTunnel> tunnel_;  // Outlives the session that runs through it.
@@ -162,8 +166,7 @@ void notice_loss(ssh_session session) {
 
 /// A pin names one key, and the node may have several: look for the pinned one among its types.
 Result<ssh::SessionPointer> session_with_trusted_key(const NodeSpec& node, const ConnectOptions& options,
-                                                     std::string& host_key,
-                                                     std::unique_ptr<ssh::JumpTunnel>& tunnel) {
+                                                     std::string& host_key, std::unique_ptr<ssh::JumpTunnel>& tunnel) {
   std::vector<std::string> types{""};
   if (!node.ssh.host_key.empty()) {
     types = {"ssh-ed25519", "ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521", "rsa-sha2-512,rsa-sha2-256"};

@@ -53,9 +53,10 @@ Result<void> try_usual_keys(ssh_session session, const NodeSpec& node) {
     SPARK_TRY(const bool accepted, try_key_file(session, expand_home(std::string("~/.ssh/") + name), false));
     if (accepted) return {};
   }
-  return failure(ErrorCode::kPermissionDenied,
-                 node.ssh.user + "@" + node.address + " accepts none of our keys (ssh-agent and ~/.ssh/id_*)",
-                 "install one with `ssh-copy-id " + node.ssh.user + "@" + node.address + "`, or name it in `ssh.identity`");
+  return failure(
+      ErrorCode::kPermissionDenied,
+      node.ssh.user + "@" + node.address + " accepts none of our keys (ssh-agent and ~/.ssh/id_*)",
+      "install one with `ssh-copy-id " + node.ssh.user + "@" + node.address + "`, or name it in `ssh.identity`");
 }
 
 std::string strip_padding(std::string text) {
@@ -163,14 +164,16 @@ Result<OfferedHostKey> examine_host_key(ssh_session session, const NodeSpec& nod
   ssh_clean_pubkey_hash(&hash);
   char* base64 = nullptr;
   ssh_pki_export_pubkey_base64(key.get(), &base64);
-  OfferedHostKey offered{fingerprint != nullptr ? fingerprint : "", ssh_key_type_to_char(ssh_key_type(key.get())), {}, {}};
+  OfferedHostKey offered{
+      fingerprint != nullptr ? fingerprint : "", ssh_key_type_to_char(ssh_key_type(key.get())), {}, {}};
   const std::string key_base64 = base64 != nullptr ? base64 : "";
   ssh_string_free_char(fingerprint);
   ssh_string_free_char(base64);
   const bool usual_port = node.ssh.port == 22;
   const auto host = usual_port ? node.address : "[" + node.address + "]:" + std::to_string(node.ssh.port);
   offered.known_hosts_line = host + " " + offered.type + " " + key_base64;
-  offered.standing = revoked_somewhere(key_base64) ? OfferedHostKey::Standing::kRevoked : standing_of(session, node, offered);
+  offered.standing =
+      revoked_somewhere(key_base64) ? OfferedHostKey::Standing::kRevoked : standing_of(session, node, offered);
   return offered;
 }
 
@@ -205,9 +208,10 @@ Result<void> authenticate(ssh_session session, const NodeSpec& node) {
   if (node.ssh.identity.empty()) return try_usual_keys(session, node);
   SPARK_TRY(const bool accepted, try_key_file(session, expand_home(node.ssh.identity), true));
   if (accepted) return {};
-  return failure(ErrorCode::kPermissionDenied,
-                 node.ssh.user + "@" + node.address + " does not accept the key " + node.ssh.identity,
-                 "install it with `ssh-copy-id -i " + node.ssh.identity + " " + node.ssh.user + "@" + node.address + "`");
+  return failure(
+      ErrorCode::kPermissionDenied,
+      node.ssh.user + "@" + node.address + " does not accept the key " + node.ssh.identity,
+      "install it with `ssh-copy-id -i " + node.ssh.identity + " " + node.ssh.user + "@" + node.address + "`");
 }
 
 }  // namespace sparkplan::ssh

@@ -42,8 +42,7 @@ Observation read_artifact(const ArtifactId& artifact, const ResourceType& type, 
 
 /// Makes the artifact be `after` (Absent or Present, without Unknown).
 /// Errors: as Node::write_file() and ResourceType::apply(); kInvalidInput for a damaged block.
-Result<void> apply_artifact(const ArtifactId& artifact, const Observation& after, const ResourceType& type,
-                            Node& node);
+Result<void> apply_artifact(const ArtifactId& artifact, const Observation& after, const ResourceType& type, Node& node);
 
 /// Equality of what compare-and-swap looks at: kind of observation and value. Errors are never equal.
 bool same_state(const Observation& a, const Observation& b);

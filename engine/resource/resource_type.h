@@ -19,11 +19,11 @@ namespace sparkplan {
 
 /// What the engine must know of a type without asking it anything.
 struct TypeInfo {
-  std::string name;         ///< "sysctl": first part of ids, folder name.
-  std::string section;      ///< YAML key it compiles from.
+  std::string name;     ///< "sysctl": first part of ids, folder name.
+  std::string section;  ///< YAML key it compiles from.
   Phase phase = Phase::kFiles;
-  std::string summary;      ///< One line for `sparkplan types`.
-  std::string schema_json;  ///< JSON Schema (draft 7) of the section's body.
+  std::string summary;             ///< One line for `sparkplan types`.
+  std::string schema_json;         ///< JSON Schema (draft 7) of the section's body.
   std::vector<std::string> files;  ///< What it owns on a node, for `sparkplan types`.
 };
 

@@ -57,7 +57,8 @@ Value encode_managed(const std::map<ResourceId, ManagedResource>& resources) {
   for (const auto& [id, managed] : resources) {
     Value::List artifacts;
     for (const auto& artifact : managed.artifacts) artifacts.emplace_back(artifact.str());
-    all.set(id.str(), Value::map({{"last_applied", managed.last_applied, {}}, {"artifacts", Value(std::move(artifacts)), {}}}));
+    all.set(id.str(),
+            Value::map({{"last_applied", managed.last_applied, {}}, {"artifacts", Value(std::move(artifacts)), {}}}));
   }
   return all;
 }
@@ -167,8 +168,8 @@ Result<StepResult> decode_step_result(const Value& value) {
   StepResult result;
   SPARK_TRY(result.artifact, ArtifactId::parse(value.text_or("artifact", "")));
   const auto name = value.text_or("outcome", "");
-  const auto* known = std::find_if(kOutcomeNames.begin(), kOutcomeNames.end(),
-                                   [&](const auto& entry) { return entry.second == name; });
+  const auto* known =
+      std::find_if(kOutcomeNames.begin(), kOutcomeNames.end(), [&](const auto& entry) { return entry.second == name; });
   if (known == kOutcomeNames.end()) return malformed("outcome");
   result.outcome = known->first;
   if (const auto* error = value.find("error")) {
@@ -210,19 +211,23 @@ std::string LockHolder::describe() const {
 }
 
 Value encode(const Hello& hello) {
-  return Value::map({{"hello", Value::map({{"protocol_major", hello.protocol_major, {}},
-                                           {"protocol_minor", hello.protocol_minor, {}},
-                                           {"build", hello.build, {}},
-                                           {"architecture", hello.architecture, {}},
-                                           {"types", encode_names(hello.types), {}}}),
+  return Value::map({{"hello",
+                      Value::map({{"protocol_major", hello.protocol_major, {}},
+                                  {"protocol_minor", hello.protocol_minor, {}},
+                                  {"build", hello.build, {}},
+                                  {"architecture", hello.architecture, {}},
+                                  {"types", encode_names(hello.types), {}}}),
                       {}}});
 }
 
 Result<Hello> decode_hello(const Value& value) {
   const auto* body = value.find("hello");
   if (body == nullptr || !body->is_map()) return malformed("hello");
-  Hello hello{body->integer_or("protocol_major", 0), body->integer_or("protocol_minor", 0),
-              body->text_or("build", ""), body->text_or("architecture", ""), {}};
+  Hello hello{body->integer_or("protocol_major", 0),
+              body->integer_or("protocol_minor", 0),
+              body->text_or("build", ""),
+              body->text_or("architecture", ""),
+              {}};
   // An agent of another major is told apart by its number alone.
   if (body->find("types") != nullptr) {
     SPARK_TRY(hello.types, decode_names(body->find("types")));

@@ -25,8 +25,8 @@ inline constexpr std::int64_t kProtocolMinor = 0;
 struct Hello {
   std::int64_t protocol_major = kProtocolMajor;
   std::int64_t protocol_minor = kProtocolMinor;
-  std::string build;         ///< elf_build_id() of the running agent.
-  std::string architecture;  ///< uname -m
+  std::string build;               ///< elf_build_id() of the running agent.
+  std::string architecture;        ///< uname -m
   std::vector<std::string> types;  ///< The resource types it knows.
 };
 
@@ -47,7 +47,7 @@ struct FactsReply {
   Facts facts;
   std::optional<Manifest> manifest;  ///< Nothing: the node was never applied.
   std::optional<LockHolder> lock_holder;
-  std::map<std::string, Value> exports;  ///< By type; null Values are left out.
+  std::map<std::string, Value> exports;        ///< By type; null Values are left out.
   std::map<std::string, Error> export_errors;  ///< Types whose exports could not be read.
 };
 
@@ -62,8 +62,8 @@ struct LockRequest {
 /// Carries out steps in order, each one compared first (compare-and-swap) and journaled. Needs the lock.
 struct ApplyRequest {
   std::string run;
-  std::string node;   ///< The node's name, for its manifest.
-  Roster roster;      ///< Written into a manifest that is only now begun.
+  std::string node;  ///< The node's name, for its manifest.
+  Roster roster;     ///< Written into a manifest that is only now begun.
   std::vector<Step> steps;
   /// NodePlan::after_steps: written to the manifest with the steps, so that nothing is ever on the
   /// node that the manifest does not know.
@@ -103,8 +103,8 @@ struct StopNotice {};
 struct UnlockRequest {};
 struct PingRequest {};
 
-using Request =
-    std::variant<FactsRequest, ObserveNodeRequest, LockRequest, ApplyRequest, CommitRequest, UnlockRequest, PingRequest, StopNotice>;
+using Request = std::variant<FactsRequest, ObserveNodeRequest, LockRequest, ApplyRequest, CommitRequest, UnlockRequest,
+                             PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

@@ -19,7 +19,8 @@ profile_env: {HF_HOME: /mnt/models/hf}
 std::vector<std::string> journal_of(const Host& host) {
   std::vector<std::string> events;
   for (const auto& entry : std::filesystem::directory_iterator(host.path(kJournalDirectory))) {
-    for (const auto line : lines_of(host.text(kJournalDirectory + "/" + entry.path().filename().string()).value())) {
+    const auto journal = host.text(kJournalDirectory + "/" + entry.path().filename().string()).value();
+    for (const auto line : lines_of(journal)) {
       events.push_back(Json::parse(line).at("event"));
     }
   }

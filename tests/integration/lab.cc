@@ -12,6 +12,9 @@ namespace {
 
 const std::string kScript = SPARKPLAN_SOURCE_DIR "/tests/lab/lab.sh";
 
+// A machine that does a lot besides may boot hosts slowly.
+const std::string kBootTimeout = "SPARKPLAN_LAB_TIMEOUT=400";
+
 std::unique_ptr<Lab> the_lab;
 bool booted_here = false;
 
@@ -46,7 +49,15 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 Lab& Lab::get() {
-  if (!the_lab) the_lab.reset(new Lab);
+  // What has failed once takes minutes to fail again, for each of a hundred cases.
+  static std::string failed;
+  if (!failed.empty()) throw std::runtime_error(failed);
+  try {
+    if (!the_lab) the_lab.reset(new Lab);
+  } catch (const std::exception& problem) {
+    failed = problem.what();
+    throw;
+  }
   return *the_lab;
 }
 
@@ -56,7 +67,7 @@ void Lab::end() {
 }
 
 Words Lab::command(const std::string& verb, const Words& arguments, const Words& argv) {
-  Words all{"env", "SPARKPLAN_LAB=" + name_of_lab(), kScript, verb};
+  Words all{"env", "SPARKPLAN_LAB=" + name_of_lab(), kBootTimeout, kScript, verb};
   all.insert(all.end(), arguments.begin(), arguments.end());
   all.insert(all.end(), argv.begin(), argv.end());
   return all;

@@ -81,7 +81,7 @@ TEST_CASE("noise: an agent that prints garbage is reported with what it said") {
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
   require_exit(controller.run({"plan"}), 0);
-  replace_agent(host, "echo 'I am no agent'; printf '\\033[2J\\007'\n");
+  replace_agent(host, "printf '\\000\\033[2J\\007I am no agent\\n'\n");
   const auto run = controller.run({"plan"});
   require_bounded_failure(run);
   CHECK(contains(run.out, "I am no agent"));

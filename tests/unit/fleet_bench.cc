@@ -58,7 +58,10 @@ std::vector<std::map<std::string, std::string>> FleetBench::trees() const {
 
 std::vector<std::map<std::string, std::string>> FleetBench::whole_trees() const {
   std::vector<std::map<std::string, std::string>> all;
-  for (const auto& root : roots_) all.push_back(root->tree());
+  for (const auto& root : roots_) {
+    all.push_back(root->tree());
+    all.back().erase("/var/lib/sparkplan/lock");
+  }
   return all;
 }
 

@@ -36,7 +36,7 @@ class FleetBench {
   const ScratchDirectory& root(std::size_t number) const { return *roots_.at(number - 1); }
   /// Everything on all nodes but what sparkplan keeps for itself.
   std::vector<std::map<std::string, std::string>> trees() const;
-  /// Everything on all nodes.
+  /// Everything on all nodes but the lock's file, which tells who came last.
   std::vector<std::map<std::string, std::string>> whole_trees() const;
 
  private:

@@ -112,7 +112,7 @@ TEST_CASE("an applied file leaves an empty plan, so does the next one, and remov
 
 TEST_CASE("a hand edit anywhere in our files is seen, and mended by the next apply") {
   int edits = 0;
-  for (int run = 0; run < runs() / 2; ++run) {
+  for (int run = 0; run < runs() / 3; ++run) {
     INFO("run " << run);
     Chance chance(kSeed + 10000 + static_cast<unsigned>(run));
     FleetBench bench(1);
@@ -137,7 +137,7 @@ TEST_CASE("a hand edit anywhere in our files is seen, and mended by the next app
       REQUIRE(bench.trees() == good);
     }
   }
-  CHECK(edits > 5);
+  CHECK(edits >= runs() / 5);
 }
 
 TEST_CASE("a plan is the same however often it is made, and planning writes nothing") {

@@ -97,8 +97,9 @@ TEST_CASE("lock, unlock, ping and stop survive the wire") {
 
 TEST_CASE("an apply request survives the wire with every byte of its steps") {
   const std::map<ResourceId, Value> after_steps{{{"sysctl", "a/b"}, Value::map({{"x", kBytes, {}}})},
-                                          {{"hosts", "h"}, Value()}};
-  const auto request = sent(ApplyRequest{"20260301T120000Z-4f9a1c", "spark-01", some_roster(), some_steps(), after_steps});
+                                                {{"hosts", "h"}, Value()}};
+  const auto request =
+      sent(ApplyRequest{"20260301T120000Z-4f9a1c", "spark-01", some_roster(), some_steps(), after_steps});
   CHECK(request.after_steps == after_steps);
   CHECK(request.run == "20260301T120000Z-4f9a1c");
   CHECK(request.node == "spark-01");
