@@ -39,11 +39,16 @@ pid_t agent_on(const Host& host) {
 
 [[noreturn]] void give_up(const std::string& what) { throw std::runtime_error("the agent on the node " + what); }
 
-/// Waits until the process stops under ptrace(2).
+/// Waits until the process stops under ptrace(2). It does so twice for each of hundreds of system
+/// calls, so the waiting is done in small bites.
 int wait_for_stop(pid_t pid) {
+  const auto end = std::chrono::steady_clock::now() + seconds(20);
   int status = 0;
-  const bool stopped = eventually([&] { return ::waitpid(pid, &status, WNOHANG | __WALL) == pid; });
-  if (!stopped || !WIFSTOPPED(status)) give_up("did not stop");
+  while (::waitpid(pid, &status, WNOHANG | __WALL) != pid) {
+    if (std::chrono::steady_clock::now() >= end) give_up("did not stop");
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  if (!WIFSTOPPED(status)) give_up("has ended");
   return status;
 }
 
