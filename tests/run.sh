@@ -56,7 +56,7 @@ run_unit_tests() { # PRESET
   local directory=build
   [ "$1" = release ] || directory=build/$1
   rm -f "$results/unit-$1.xml"
-  ctest --test-dir "$directory" -j2 --output-on-failure --output-junit "$PWD/$results/unit-$1.xml" --no-tests=error |
+  ctest --test-dir "$directory" -j2 --timeout 600 --output-on-failure --output-junit "$PWD/$results/unit-$1.xml" --no-tests=error |
     grep -vE '^ *(Start|[0-9]+/[0-9]+ Test .* Passed)'
   count_junit "$results/unit-$1.xml"
 }

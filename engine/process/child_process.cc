@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -119,6 +120,11 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
   SPARK_TRY(Pipe error, make_pipe());
   auto impl = std::make_unique<Impl>();
   std::error_code code;
+  // Boost tells of a failed exec through a pipe of its own, which is close-on-exec only a moment after
+  // it was made. A child that another thread starts in that moment keeps it open, and this thread
+  // would wait for it to end.
+  static std::mutex one_at_a_time;
+  const std::unique_lock starting(one_at_a_time);
   impl->child = bp::child(bp::exe = program, bp::args = arguments, bp::posix::fd.bind(0, input.read_end.get()),
                           bp::posix::fd.bind(1, output.write_end.get()), bp::posix::fd.bind(2, error.write_end.get()),
                           impl->group, code);

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "engine/process/child_process.h"
@@ -207,6 +209,28 @@ TEST_CASE("a child inherits no descriptor of ours but its three streams") {
   const auto count = read_until(child->standard_output(), 2);
   CHECK(std::stoi(count) >= 4);  // 0, 1, 2 and the directory that ls has open.
   CHECK(read_until(other->standard_output(), 2) == count);
+}
+
+TEST_CASE("children that threads start at the same time do not wait for each other's end") {
+  constexpr int kThreads = 4;
+  constexpr int kChildrenEach = 50;
+  std::array<std::future<int>, kThreads> starters;
+  for (auto& starter : starters) {
+    starter = std::async(std::launch::async, [] {
+      std::vector<ChildProcess> running;  // Each lives until all of this thread are started.
+      for (int i = 0; i < kChildrenEach; ++i) {
+        auto child = ChildProcess::start("/bin/cat", {});
+        if (!child) return i;
+        running.push_back(*std::move(child));
+      }
+      return kChildrenEach;
+    });
+  }
+  for (auto& starter : starters) {
+    // A starter that hangs would hang the test at the end of its scope too: then only an abort helps.
+    if (starter.wait_for(std::chrono::seconds(60)) != std::future_status::ready) std::abort();
+    CHECK(starter.get() == kChildrenEach);
+  }
 }
 
 TEST_CASE("a program that cannot be started is an error") {
