@@ -59,14 +59,12 @@ CommandInput load_to_run(const std::string& command, const std::string& given_fi
 }
 
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
-                               const GlobalOptions& global, std::stop_token stop) {
+                               const GlobalOptions& global, const std::stop_token& stop) {
   RunOptions options;
   options.command = command;
   options.workers = global.workers;
   options.selection = Selection(selection.only, selection.exclude);
-  if (const auto idle = options.selection.idle_patterns(cluster); !idle.empty()) {
-    return failure(ErrorCode::kInvalidInput, "no node of " + cluster.file + " fits \"" + idle.front() + "\"");
-  }
+  SPARK_CHECK(options.selection.check(cluster, builtin_registry()));
   options.stop = stop;
   options.agent.connect.timeout = global.timeout;
   options.agent.connect.stop = stop;

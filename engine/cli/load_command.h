@@ -27,9 +27,9 @@ CommandInput load_for(const std::string& command, const std::string& given_file,
 CommandInput load_to_run(const std::string& command, const std::string& given_file, bool json, Console& console);
 
 /// Run options from the command line; asks for the sudo password where that was asked for.
-/// Errors: kInvalidInput (a pattern that fits no node), kFailed (no terminal to ask on).
+/// Errors: kInvalidInput (a pattern that fits no node or no type), kFailed (no terminal to ask on).
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
-                               const GlobalOptions& global, std::stop_token stop);
+                               const GlobalOptions& global, const std::stop_token& stop);
 
 /// Prints a report as text or JSON on standard output, its diagnostics on standard error.
 void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console);

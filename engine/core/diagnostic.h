@@ -15,7 +15,7 @@ struct SourceRange {
   int end_column = 0;
 
   bool known() const { return line > 0; }
-  auto operator<=>(const SourceRange&) const = default;
+  auto operator<=>(const SourceRange&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
 };
 
 enum class Severity { kError, kWarning, kNote };

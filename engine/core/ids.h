@@ -27,7 +27,7 @@ struct ResourceId {
   std::string type;
   std::string name;
 
-  auto operator<=>(const ResourceId&) const = default;
+  auto operator<=>(const ResourceId&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
   std::string str() const { return type + "/" + name; }
   /// Errors: kInvalidInput when there is no slash or one side is empty.
   static Result<ResourceId> parse(std::string_view text);
@@ -39,7 +39,7 @@ struct ArtifactId {
   std::string kind;
   std::string name;
 
-  auto operator<=>(const ArtifactId&) const = default;
+  auto operator<=>(const ArtifactId&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
   std::string str() const { return kind + ":" + name; }
   /// Errors: kInvalidInput when there is no colon or one side is empty.
   static Result<ArtifactId> parse(std::string_view text);

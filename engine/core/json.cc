@@ -88,11 +88,10 @@ class Writer {
   }
 
   void write_key(std::string_view key) {
-    if (dialect_ == Dialect::kPublic) {
-      write_quoted(key);
-    } else if (!is_valid_utf8(key)) {
+    const bool can_be_marked = dialect_ != Dialect::kPublic;
+    if (can_be_marked && !is_valid_utf8(key)) {
       write_quoted(std::string(kBase64Key) + base64_encode(key));
-    } else if (key.starts_with('$')) {
+    } else if (can_be_marked && key.starts_with('$')) {
       write_quoted("$" + std::string(key));
     } else {
       write_quoted(key);

@@ -218,9 +218,8 @@ std::string printable(std::string_view text, bool keep_newlines) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = code_point_at(text, i);
     const char32_t c = point.value;
-    if (keep_newlines && (c == U'\n' || c == U'\t')) {
-      append_utf8(out, c);
-    } else if (c < 0x20) {
+    const bool may_stay = keep_newlines && (c == U'\n' || c == U'\t');
+    if (c < 0x20 && !may_stay) {
       append_utf8(out, 0x2400 + c);
     } else if (c == 0x7F) {
       append_utf8(out, 0x2421);

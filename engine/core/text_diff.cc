@@ -71,7 +71,8 @@ class ShortestEdit {
   int width() const { return static_cast<int>(before_.size()); }
   int height() const { return static_cast<int>(after_.size()); }
   int& furthest(int edits, int diagonal) {
-    return furthest_[static_cast<std::size_t>(edits)][static_cast<std::size_t>(diagonal + edits)];
+    const int index = diagonal + edits;
+    return furthest_[static_cast<std::size_t>(edits)][static_cast<std::size_t>(index)];
   }
   bool same(int x, int y) const { return before_[static_cast<std::size_t>(x)] == after_[static_cast<std::size_t>(y)]; }
 

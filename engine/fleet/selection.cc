@@ -5,6 +5,19 @@
 #include "engine/core/text.h"
 
 namespace sparkplan {
+namespace {
+
+bool fits_any(const std::string& glob, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const auto& name) { return glob_match(glob, name); });
+}
+
+/// The name that was meant, or all of them.
+std::string what_there_is(const std::string& glob, const std::vector<std::string>& names) {
+  if (const auto meant = nearest(glob, names)) return "did you mean \"" + *meant + "\"?";
+  return "what there is: " + fold_names(names);
+}
+
+}  // namespace
 
 Selection::Selection(const std::vector<std::string>& only, const std::vector<std::string>& exclude) {
   for (const auto& text : only) only_.push_back(parse(text));
@@ -42,16 +55,24 @@ bool Selection::includes(std::string_view node, const ResourceId& resource) cons
   return std::none_of(exclude_.begin(), exclude_.end(), fits);
 }
 
-std::vector<std::string> Selection::idle_patterns(const Cluster& cluster) const {
-  std::vector<std::string> idle;
+Result<void> Selection::check(const Cluster& cluster, const Registry& registry) const {
+  std::vector<std::string> nodes;
+  for (const auto& node : cluster.nodes) nodes.push_back(node.name.str());
+  std::vector<std::string> types;
+  for (const auto& type : registry.types()) types.push_back(type->info().name);
   for (const auto* list : {&only_, &exclude_}) {
     for (const auto& pattern : *list) {
-      const bool fits = std::any_of(cluster.nodes.begin(), cluster.nodes.end(),
-                                    [&](const NodeSpec& node) { return glob_match(pattern.node, node.name.str()); });
-      if (!fits) idle.push_back(pattern.text);
+      if (!fits_any(pattern.node, nodes)) {
+        return failure(ErrorCode::kInvalidInput, "\"" + pattern.text + "\" fits no node of " + cluster.file,
+                       what_there_is(pattern.node, nodes));
+      }
+      if (!fits_any(pattern.type, types)) {
+        return failure(ErrorCode::kInvalidInput, "\"" + pattern.text + "\" fits no resource type",
+                       what_there_is(pattern.type, types));
+      }
     }
   }
-  return idle;
+  return {};
 }
 
 }  // namespace sparkplan

@@ -7,6 +7,7 @@
 #include "engine/core/ids.h"
 #include "engine/core/result.h"
 #include "engine/model/cluster.h"
+#include "engine/resource/registry.h"
 
 namespace sparkplan {
 
@@ -21,8 +22,10 @@ class Selection {
   /// False only when nothing of the node can be selected; such a node is not even contacted.
   bool includes_node(std::string_view node) const;
   bool includes(std::string_view node, const ResourceId& resource) const;
-  /// Patterns whose node part fits no node: most likely a slip of the fingers.
-  std::vector<std::string> idle_patterns(const Cluster& cluster) const;
+  /// A pattern that can fit nothing is most likely a slip of the fingers, and a run without what was
+  /// meant would look like a node in sync. Resource names are not looked at: only nodes know them all.
+  /// Errors: kInvalidInput for the first pattern whose node or type does not exist.
+  Result<void> check(const Cluster& cluster, const Registry& registry) const;
 
  private:
   struct Pattern {

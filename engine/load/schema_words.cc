@@ -343,7 +343,7 @@ class Walker {
     std::vector<std::string> known;
     for (const auto& [name, unused] : properties.items()) known.push_back(name);
     if (const auto near = nearest(key, known)) return "did you mean \"" + *near + "\"?";
-    if (const std::string home = home_of(key); !home.empty()) return home;
+    if (std::string home = home_of(key); !home.empty()) return home;
     return "allowed here: " + join(known, ", ");
   }
 

@@ -87,7 +87,12 @@ Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(const NodeSpec& node, const
   SPARK_TRY(const auto key, examine_host_key(session->get(), host));
   if (auto trusted = require_trusted(key, host); !trusted) {
     auto error = std::move(trusted).error().within(through);
-    error.hint = "record its key with `ssh " + host.ssh.user + "@" + host.address + "`, which asks";
+    // `sparkplan trust` is for nodes.
+    if (key.standing == OfferedHostKey::Standing::kUnknown) {
+      error.hint = "record its key with `ssh " + host.ssh.user + "@" + host.address + "`, which asks";
+    } else if (key.standing == OfferedHostKey::Standing::kChanged) {
+      error.hint = "if the machine was installed anew, remove the old key with `ssh-keygen -R " + host.address + "`";
+    }
     return failure(std::move(error));
   }
   if (auto logged_in = authenticate(session->get(), host); !logged_in) {

@@ -28,14 +28,6 @@ bool same_name(std::string_view a, std::string_view b) {
          std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-/// Where our block begins; the end of the text when there is none.
-std::size_t start_of_block(std::string_view text) {
-  constexpr std::string_view kMarker = "# BEGIN sparkplan";
-  if (text.starts_with(kMarker)) return 0;
-  const std::size_t found = text.find("\n" + std::string(kMarker));
-  return found == std::string_view::npos ? text.size() : found + 1;
-}
-
 }  // namespace
 
 std::vector<Entry> parse_hosts(std::string_view text) {
@@ -58,7 +50,7 @@ std::string render_block(const std::map<std::string, std::string>& addresses) {
 }
 
 std::optional<Entry> claimed_above(std::string_view text, std::string_view name, bool ipv6) {
-  for (const Entry& entry : parse_hosts(text.substr(0, start_of_block(text)))) {
+  for (const Entry& entry : parse_hosts(text_above_block(text))) {
     const bool same_family = ipv6 ? is_ipv6(entry.address) : is_ipv4(entry.address);
     if (same_family && same_name(entry.name, name)) return entry;
   }

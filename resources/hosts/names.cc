@@ -53,6 +53,12 @@ tl::expected<std::string, Diagnostic> address_of(const NodeSpec& node, bool clus
                                   "node " + name + " has no fabric address and gets no name", {}, node.where));
   }
   if (is_ipv4(node.address) || is_ipv6(node.address)) return node.address;
+  if (node.transport == TransportKind::kLocal) {
+    return tl::unexpected(finding(Severity::kWarning, "hosts.no-address",
+                                  "node " + name + " gets no name: without a fabric its management address is used, " +
+                                      "and a directory has none",
+                                  "add a fabric section", node.where));
+  }
   return tl::unexpected(finding(Severity::kWarning, "hosts.no-address",
                                 "node " + name +
                                     " gets no name: without a fabric its management address is used, which is " +

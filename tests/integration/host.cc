@@ -22,7 +22,10 @@ for place in /etc/sysctl.d /etc/profile.d /var/lib/sparkplan; do
 done
 rm -rf /var/lib/sparkplan /usr/local/libexec/sparkplan /run/sparkplan /run/lab-* /etc/lab-* /tmp/lab-*
 rm -f /etc/sysctl.d/90-sparkplan.conf /etc/sysctl.d/99-lab.conf /etc/profile.d/sparkplan-*
+rm -f /etc/security/limits.d/90-sparkplan.conf /etc/security/limits.d/99-lab.conf /etc/nccl.conf /etc/profile.d/zz-lab.sh
 find /etc/sysctl.d /etc/profile.d /etc -maxdepth 1 -name '.*.sparkplan-new' -delete
+ip address flush dev enp1s0f1np1
+ip link set enp1s0f1np1 down
 sysctl -qw net.core.somaxconn=4096 net.ipv4.tcp_syncookies=1 net.ipv4.tcp_fin_timeout=60 \
   net.ipv4.tcp_keepalive_time=7200 net.ipv4.tcp_keepalive_probes=9 net.ipv4.tcp_keepalive_intvl=75 \
   net.ipv4.tcp_retries2=15
@@ -87,6 +90,16 @@ std::string Host::sysctl_at_boot(const std::string& key) const {
 
 std::string Host::login_variable(const std::string& variable, const std::string& user) const {
   return std::string(trim(run({"su", "-l", user, "-c", "printenv " + variable}).standard_output));
+}
+
+std::string Host::public_key(const std::string& type) const {
+  const auto line = text("/etc/ssh/ssh_host_" + type + "_key.pub").value();
+  return line.substr(0, line.find(' ', line.find(' ') + 1));
+}
+
+std::string Host::fingerprint(const std::string& type) const {
+  const auto line = shell("ssh-keygen -lf /etc/ssh/ssh_host_" + type + "_key.pub");
+  return std::string(split(line, ' ').at(1));
 }
 
 std::string Host::resolve(const std::string& host) const {

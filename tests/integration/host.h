@@ -36,6 +36,10 @@ class Host {
   std::string sysctl_at_boot(const std::string& key) const;
   /// The variable in a new login shell of `user`; empty when it is not set.
   std::string login_variable(const std::string& name, const std::string& user = "operator") const;
+  /// "ssh-ed25519 AAAA…", as a line of known_hosts has it behind the host's name.
+  std::string public_key(const std::string& type = "ed25519") const;
+  /// "SHA256:…" as ssh-keygen shows it.
+  std::string fingerprint(const std::string& type = "ed25519") const;
   /// `getent hosts NAME`: the address, or nothing.
   std::string resolve(const std::string& name) const;
 

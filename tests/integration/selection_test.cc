@@ -52,9 +52,13 @@ TEST_CASE("selection: --exclude leaves out what it fits") {
   require_exit(hosts.controller.run({"drift", "--exclude", "spark-02"}), 0);
 }
 
-TEST_CASE("selection: a glob that fits no node is a usage error") {
+TEST_CASE("selection: a glob that fits no node or no resource type is a usage error") {
   const TwoHosts hosts;
-  require_exit(hosts.controller.run({"plan", "--only", "spark-7*"}), 1);
+  for (const std::string pattern : {"spark-7*", "spark-01/sysctk"}) {
+    const auto run = hosts.controller.run({"plan", "--only", pattern});
+    require_exit(run, 1);
+    CHECK(contains(run.err, pattern));
+  }
   CHECK_FALSE(hosts.first.has(kAgentFile));
 }
 

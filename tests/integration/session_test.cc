@@ -57,7 +57,10 @@ void play_session(const std::string& user) {
   CHECK(contains(drift.out, "spark-01"));
   CHECK(first.sysctl("net.core.somaxconn") == "128");
 
-  require_exit(controller.run({"apply", "--yes"}), 0);
+  // The file is as it was: only the running value is said to be mended.
+  const auto mended = controller.run({"apply", "--yes"});
+  require_exit(mended, 0);
+  CHECK(contains(mended.out, "128 -> 8192  [running]"));
   require_configured(first);
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }

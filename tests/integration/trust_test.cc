@@ -1,9 +1,9 @@
 // Which host keys are trusted, and which nodes cannot be reached.
 #include <fstream>
 
-#include "engine/core/text.h"
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
+#include "tests/integration/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -20,22 +20,18 @@ std::string read(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// "ssh-ed25519 AAAA…" of a host.
-std::string public_key(const Host& host, const std::string& type = "ed25519") {
-  const auto text = host.text("/etc/ssh/ssh_host_" + type + "_key.pub").value();
-  return text.substr(0, text.find(' ', text.find(' ') + 1));
-}
-
-/// "SHA256:…" as ssh-keygen shows it.
-std::string fingerprint(const Host& host, const std::string& type = "ed25519") {
-  const auto line = host.shell("ssh-keygen -lf /etc/ssh/ssh_host_" + type + "_key.pub");
-  return std::string(split(line, ' ').at(1));
-}
-
 /// One node with more said about its SSH.
 std::string one_node(const std::string& more_ssh, const std::string& more_node = "") {
   return kSections + "ssh: {user: root" + more_ssh + "}\nnodes:\n  - {name: spark-01, address: 10.77.0.1" + more_node +
          "}\n";
+}
+
+/// The fingerprint of the host that `trust` has shown, of whichever type; empty when there is none.
+std::string shown_fingerprint(const std::string& out, const Host& host) {
+  for (const std::string type : {"ed25519", "ecdsa"}) {
+    if (contains(out, host.fingerprint(type))) return host.fingerprint(type);
+  }
+  return "";
 }
 
 void require_untrusted(const Run& run, const Host& host) {
@@ -116,19 +112,50 @@ TEST_CASE("trust: an unknown host key is refused until `trust` has recorded it")
   const auto known = read(controller.known_hosts());
   CHECK(known.starts_with("# mine\n"));
   CHECK(
-      (contains(known, "10.77.0.1 " + public_key(host)) || contains(known, "10.77.0.1 " + public_key(host, "ecdsa"))));
-  CHECK((contains(trusted.out, fingerprint(host)) || contains(trusted.out, fingerprint(host, "ecdsa"))));
+      (contains(known, "10.77.0.1 " + host.public_key()) || contains(known, "10.77.0.1 " + host.public_key("ecdsa"))));
+  CHECK_FALSE(shown_fingerprint(trusted.out, host).empty());
   require_exit(controller.run({"plan"}), 0);
 
   require_exit(controller.run({"trust", "spark-01", "--yes"}), 0);
   CHECK(read(controller.known_hosts()) == known);
 }
 
+TEST_CASE("trust: without a terminal the key is shown, and then recorded") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(one_node(""));
+  std::filesystem::remove(controller.known_hosts());
+  const auto run = controller.run({"trust", "spark-01"});
+  require_exit(run, 0);
+  const auto shown = shown_fingerprint(run.out, host);
+  REQUIRE_FALSE(shown.empty());
+  CHECK(run.out.find(shown) < run.out.find("Recorded in " + controller.known_hosts().string()));
+  CHECK(contains(read(controller.known_hosts()), "10.77.0.1 "));
+  require_exit(controller.run({"plan"}), 0);
+}
+
+TEST_CASE("trust: on a terminal the key is shown before the question, and no records nothing") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(one_node(""));
+  std::filesystem::remove(controller.known_hosts());
+  for (const auto& [answer, code] : std::vector<std::pair<std::string, int>>{{"n\n", 1}, {"\n", 1}, {"y\n", 0}}) {
+    CHECK_FALSE(std::filesystem::exists(controller.known_hosts()));
+    Terminal terminal(controller.command({"trust", "spark-01"}));
+    REQUIRE(terminal.wait_for("[y/N]"));
+    INFO(terminal.transcript());
+    CHECK_FALSE(shown_fingerprint(terminal.transcript(), host).empty());
+    terminal.type(answer);
+    CHECK(terminal.finish() == code);
+  }
+  CHECK(contains(read(controller.known_hosts()), "10.77.0.1 "));
+}
+
 TEST_CASE("trust: a host key other than the known one is refused, also under accept-new") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
-  write(controller.known_hosts(), "10.77.0.1 " + public_key(second) + "\n");
+  write(controller.known_hosts(), "10.77.0.1 " + second.public_key() + "\n");
   const auto before = read(controller.known_hosts());
   for (const std::string policy : {"", ", host_keys: accept-new"}) {
     controller.cluster(one_node(policy));
@@ -157,7 +184,7 @@ TEST_CASE("trust: a pinned key is enough, of whatever type it is") {
   std::filesystem::remove(controller.known_hosts());
   for (const std::string type : {"ed25519", "ecdsa"}) {
     INFO(type);
-    controller.cluster(one_node("", ", host_key: \"" + fingerprint(host, type) + "\""));
+    controller.cluster(one_node("", ", host_key: \"" + host.fingerprint(type) + "\""));
     require_exit(controller.run({"plan"}), 0);
   }
 }
@@ -166,7 +193,7 @@ TEST_CASE("trust: a pin that does not fit is refused although the key is in know
   const Host host(1);
   const Host second(2);
   const Controller controller;
-  controller.cluster(one_node("", ", host_key: \"" + fingerprint(second) + "\""));
+  controller.cluster(one_node("", ", host_key: \"" + second.fingerprint() + "\""));
   const auto run = controller.run({"plan"});
   require_untrusted(run, host);
   CHECK(contains(run.out, "pinned"));
@@ -176,9 +203,9 @@ TEST_CASE("trust: a revoked key is refused even if it is known or pinned") {
   const Host host(1);
   const Controller controller;
   auto known = read(controller.known_hosts());
-  known += "@revoked * " + public_key(host) + "\n@revoked * " + public_key(host, "ecdsa") + "\n";
+  known += "@revoked * " + host.public_key() + "\n@revoked * " + host.public_key("ecdsa") + "\n";
   write(controller.known_hosts(), known);
-  for (const std::string& pin : {std::string(), ", host_key: \"" + fingerprint(host) + "\""}) {
+  for (const std::string& pin : {std::string(), ", host_key: \"" + host.fingerprint() + "\""}) {
     controller.cluster(one_node("", pin));
     const auto run = controller.run({"plan"});
     require_untrusted(run, host);

@@ -134,11 +134,25 @@ TEST_CASE("a password cannot be asked for without a terminal") {
   CHECK(contains(output.standard_error, "terminal"));
 }
 
-TEST_CASE("a pattern that fits no node is exit 1") {
+TEST_CASE("a pattern that fits no node or no resource type is exit 1 before anything is contacted") {
   const ScratchDirectory folder;
-  const auto output = sparkplan({"plan", "--only", "n9", cluster_file(folder, kSection)});
-  CHECK(output.exit_status == 1);
-  CHECK(contains(output.standard_error, "n9"));
+  const auto file = cluster_file(folder, kSection);
+  const auto before = folder.tree();
+  for (const std::string option : {"--only", "--exclude"}) {
+    for (const std::string pattern : {"n9", "n1/BOGUS_TYPE", "n1/sysctk/vm.*"}) {
+      for (const auto& command : {std::vector<std::string>{"plan"}, {"drift"}, {"apply", "--yes"}}) {
+        auto arguments = command;
+        arguments.insert(arguments.end(), {option, pattern, file});
+        INFO(join(arguments, " "));
+        const auto output = sparkplan(arguments);
+        CHECK(output.exit_status == 1);
+        CHECK(output.standard_output.empty());
+        CHECK(contains(output.standard_error, "\"" + pattern + "\""));
+      }
+    }
+  }
+  CHECK(folder.tree() == before);
+  CHECK(sparkplan({"plan", "--only", "n1/sysctl/no.such.name", file}).exit_status == 0);
 }
 
 TEST_CASE("a log file that cannot be opened is exit 1") {

@@ -10,6 +10,7 @@ const ResourceId kHome{"profile_env", "HF_HOME"};
 
 Cluster cluster_of(const std::vector<std::string>& names) {
   Cluster cluster;
+  cluster.file = "cluster.yaml";
   for (const auto& name : names) {
     cluster.nodes.push_back({*NodeName::parse(name), 1, "", {}, TransportKind::kLocal, {}, false, {}, {}, {}});
   }
@@ -80,11 +81,53 @@ TEST_CASE("a node is contacted unless nothing of it can be selected") {
   CHECK_FALSE(without_type.includes("n1", kSwappiness));
 }
 
-TEST_CASE("patterns that fit no node are idle, of --only and of --exclude") {
+TEST_CASE("patterns that can fit something pass, whatever their resource names") {
   const auto cluster = cluster_of({"spark-01", "spark-02"});
-  CHECK(Selection({"spark-*", "spark-02/x/y"}, {"*"}).idle_patterns(cluster).empty());
-  CHECK(Selection({"sprak-01", "spark-01"}, {"spark-03/sysctl"}).idle_patterns(cluster) ==
-        std::vector<std::string>{"sprak-01", "spark-03/sysctl"});
+  CHECK(Selection().check(cluster, builtin_registry()));
+  CHECK(Selection({"spark-*", "spark-02/sysctl/no.such.thing", "*/sys*"}, {"*", "spark-0?/*/@file"})
+            .check(cluster, builtin_registry()));
+}
+
+TEST_CASE("a pattern that fits no node is refused with the nearest name, of --only and of --exclude") {
+  const auto cluster = cluster_of({"spark-01", "spark-02"});
+  for (const auto& selection : {Selection({"spark-01", "sprak-01"}, {}), Selection({}, {"sprak-01"})}) {
+    const auto checked = selection.check(cluster, builtin_registry());
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().code == ErrorCode::kInvalidInput);
+    CHECK(checked.error().message == "\"sprak-01\" fits no node of cluster.yaml");
+    CHECK(checked.error().hint == "did you mean \"spark-01\"?");
+  }
+}
+
+TEST_CASE("a pattern that fits no resource type is refused with the nearest name, of --only and of --exclude") {
+  const auto cluster = cluster_of({"spark-01", "spark-02"});
+  for (const auto& selection : {Selection({"spark-01", "*/sysctk/vm.*"}, {}), Selection({}, {"*/sysctk/vm.*"})}) {
+    const auto checked = selection.check(cluster, builtin_registry());
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().code == ErrorCode::kInvalidInput);
+    CHECK(checked.error().message == "\"*/sysctk/vm.*\" fits no resource type");
+    CHECK(checked.error().hint == "did you mean \"sysctl\"?");
+  }
+}
+
+TEST_CASE("where no name is near, all that there are are told") {
+  const auto cluster = cluster_of({"spark-01", "spark-02"});
+  const auto node = Selection({"dgx*"}, {}).check(cluster, builtin_registry());
+  REQUIRE_FALSE(node);
+  CHECK(node.error().hint == "what there is: spark-[01-02]");
+  const auto type = Selection({"spark-01/BOGUS_TYPE"}, {}).check(cluster, builtin_registry());
+  REQUIRE_FALSE(type);
+  for (const auto& known : builtin_registry().types()) {
+    CHECK(type.error().hint.find(known->info().name) != std::string::npos);
+  }
+}
+
+TEST_CASE("a part of a pattern that is empty fits nothing") {
+  const auto cluster = cluster_of({"spark-01"});
+  for (const std::string pattern : {"", "/sysctl", "spark-01/", "spark-01//x"}) {
+    INFO(pattern);
+    CHECK_FALSE(Selection({pattern}, {}).check(cluster, builtin_registry()));
+  }
 }
 
 }  // namespace sparkplan

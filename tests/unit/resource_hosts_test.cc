@@ -55,6 +55,17 @@ TEST_CASE("hosts: without any fabric a name stands for the management address, i
   }
 }
 
+TEST_CASE("hosts: a directory is not told to write an address, which it cannot have") {
+  NodeSpec node = node_of("image", "");
+  node.transport = TransportKind::kLocal;
+  const Names found = names({node});
+  CHECK(found.addresses.empty());
+  REQUIRE(found.diagnostics.size() == 1);
+  CHECK(found.diagnostics[0].code == "hosts.no-address");
+  CHECK(found.diagnostics[0].message.ends_with("and a directory has none"));
+  CHECK(found.diagnostics[0].hint == "add a fabric section");
+}
+
 TEST_CASE("hosts: a node left out of a fabric never falls back to its management address") {
   const Names found = names({node_of("a", "10.0.0.1", {fabric_of("192.168.100.11")}), node_of("b", "10.0.0.2"),
                              node_of("c", "10.0.0.3", {fabric_of("")})});
