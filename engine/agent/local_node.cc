@@ -10,8 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <thread>
 #include <utility>
 
+#include "engine/agent/atomic_file.h"
+#include "engine/agent/file_descriptor.h"
+#include "engine/agent/netlink.h"
 #include "engine/process/child_process.h"
 
 namespace sparkplan {
@@ -19,50 +24,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
-
-Error file_error(const std::string& verb, const fs::path& path) {
-  return system_error(verb + " " + path.string(), errno);
-}
-
-Result<void> write_fully(int file, std::string_view bytes, const fs::path& path) {
-  while (!bytes.empty()) {
-    const auto count = ::write(file, bytes.data(), bytes.size());
+/// Content of a regular file that is open.
+Result<std::string> read_whole(int file, const fs::path& path, std::size_t max_bytes) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return failure(file_error("look at", path));
+  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
+  std::string text;
+  std::array<char, 16384> buffer{};
+  while (true) {
+    const auto count = ::read(file, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(file_error("write", path));
-    bytes.remove_prefix(static_cast<std::size_t>(count));
+    if (count < 0) return failure(file_error("read", path));
+    if (count == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > max_bytes) {
+      return failure(ErrorCode::kUnsupported, path.string() + " has more than " + std::to_string(max_bytes) + " bytes");
+    }
   }
-  return {};
 }
-
-/// Removes a temporary file unless it was renamed into place.
-class TemporaryFile {
- public:
-  TemporaryFile(int directory, std::string name) : directory_(directory), name_(std::move(name)) {}
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (!name_.empty()) ::unlinkat(directory_, name_.c_str(), 0);
-  }
-  const char* name() const { return name_.c_str(); }
-  void keep() { name_.clear(); }
-
- private:
-  int directory_;
-  std::string name_;
-};
 
 Result<CommandOutput> capture(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
   SPARK_TRY(auto output, run_and_capture(argv, CaptureLimits{deadline}));
@@ -70,18 +49,6 @@ Result<CommandOutput> capture(std::span<const std::string> argv, std::chrono::mi
 }
 
 tl::unexpected<Error> not_running() { return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree"); }
-
-/// A symbolic link or directory where a file of ours belongs is somebody's decision.
-Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path) {
-  struct stat status {};
-  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    return errno == ENOENT ? Result<void>() : failure(file_error("look at", path));
-  }
-  if (S_ISREG(status.st_mode)) return {};
-  return failure(ErrorCode::kRefused,
-                 path.string() + " is " + (S_ISLNK(status.st_mode) ? "a symbolic link" : "no regular file"),
-                 "move it away, then plan again");
-}
 
 }  // namespace
 
@@ -91,9 +58,12 @@ Result<LocalNode> LocalNode::open(const fs::path& root) {
   return LocalNode(descriptor, root == "/");
 }
 
-LocalNode::LocalNode(LocalNode&& other) noexcept : root_(std::exchange(other.root_, -1)), live_(other.live_) {}
+LocalNode::LocalNode(LocalNode&& other) noexcept
+    : root_(std::exchange(other.root_, -1)), live_(other.live_), scratch_(std::exchange(other.scratch_, {})) {}
 
 LocalNode::~LocalNode() {
+  std::error_code gone_already;
+  for (const fs::path& directory : scratch_) fs::remove_all(directory, gone_already);
   if (root_ >= 0) ::close(root_);
 }
 
@@ -115,29 +85,13 @@ Result<int> LocalNode::open_descriptor(const fs::path& path, int flags, std::uin
 
 Result<std::string> LocalNode::read_file(const fs::path& path, std::size_t max_bytes) const {
   SPARK_TRY(const int number, open_descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  const Descriptor file(number);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return failure(file_error("look at", path));
-  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
-  std::string text;
-  std::array<char, 16384> buffer{};
-  while (true) {
-    const auto count = ::read(file.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(file_error("read", path));
-    if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > max_bytes) {
-      return failure(ErrorCode::kUnsupported, path.string() + " has more than " + std::to_string(max_bytes) + " bytes");
-    }
-  }
+  const FileDescriptor file(number);
+  return read_whole(file.get(), path, max_bytes);
 }
 
-Result<FileStatus> LocalNode::status(const fs::path& path) const {
-  SPARK_TRY(const int number, open_descriptor(path, O_PATH | O_NOFOLLOW));
-  const Descriptor file(number);
+Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) const {
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return failure(file_error("look at", path));
+  if (::fstat(descriptor, &status) != 0) return failure(file_error("look at", path));
   FileStatus result;
   result.kind = S_ISREG(status.st_mode)   ? FileStatus::Kind::kRegular
                 : S_ISDIR(status.st_mode) ? FileStatus::Kind::kDirectory
@@ -149,7 +103,16 @@ Result<FileStatus> LocalNode::status(const fs::path& path) const {
   const bool stands_for_root = !live_ && ::geteuid() != 0 && status.st_uid == ::geteuid();
   result.uid = stands_for_root ? 0 : status.st_uid;
   result.gid = stands_for_root ? 0 : status.st_gid;
+  result.device = status.st_dev;
+  result.inode = status.st_ino;
+  result.changed_at_nanos = std::int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
   return result;
+}
+
+Result<FileStatus> LocalNode::status(const fs::path& path) const {
+  SPARK_TRY(const int number, open_descriptor(path, O_PATH | O_NOFOLLOW));
+  const FileDescriptor file(number);
+  return status_of(file.get(), path);
 }
 
 Result<std::vector<std::string>> LocalNode::list_directory(const fs::path& path) const {
@@ -169,6 +132,46 @@ Result<std::vector<std::string>> LocalNode::list_directory(const fs::path& path)
   return names;
 }
 
+/// From the home on, no link is followed and nothing above it is reached; the directory that the
+/// home is in belongs to root.
+Result<int> LocalNode::open_in_home(const UserPath& path, int flags) const {
+  const auto whole = path.path();
+  if (!path.home.is_absolute() || path.home == "/" || path.home.filename().empty()) {
+    return failure(ErrorCode::kInvalidInput, "\"" + path.home.string() + "\" is no home directory");
+  }
+  SPARK_TRY(const int number, open_descriptor(path.home.parent_path(), O_PATH | O_DIRECTORY));
+  const FileDescriptor above(number);
+  open_how how{};
+  how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_CLOEXEC | O_NOFOLLOW));
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const auto below = path.home.filename() / path.below;
+  const auto relative = path.below.empty() ? path.home.filename() : below;
+  const auto descriptor = static_cast<int>(::syscall(SYS_openat2, above.get(), relative.c_str(), &how, sizeof how));
+  if (descriptor >= 0) return descriptor;
+  if (errno != ELOOP) return failure(file_error("open", whole));
+  return failure(ErrorCode::kRefused, "a symbolic link is on the way to " + whole.string(),
+                 "files in a home are reached without links only: a user could point one anywhere");
+}
+
+Result<std::string> LocalNode::read_user_file(const UserPath& path, std::size_t max_bytes) const {
+  SPARK_TRY(const int number, open_in_home(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  const FileDescriptor file(number);
+  return read_whole(file.get(), path.path(), max_bytes);
+}
+
+Result<FileStatus> LocalNode::user_status(const UserPath& path) const {
+  SPARK_TRY(const int number, open_in_home(path, O_PATH));
+  const FileDescriptor file(number);
+  return status_of(file.get(), path.path());
+}
+
+Result<std::vector<LinkFacts>> LocalNode::links() const {
+  if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no network interfaces");
+  return read_links();
+}
+
+void LocalNode::pause(std::chrono::milliseconds duration) const { std::this_thread::sleep_for(duration); }
+
 Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const {
   return live_ ? capture(argv, deadline) : not_running();
 }
@@ -181,7 +184,7 @@ Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mod
   fs::path so_far = "/";
   for (const auto& part : path.relative_path()) {
     SPARK_TRY(const int number, open_descriptor(so_far, O_RDONLY | O_DIRECTORY));
-    const Descriptor parent(number);
+    const FileDescriptor parent(number);
     so_far /= part;
     const bool last = so_far == path;
     if (::mkdirat(parent.get(), part.c_str(), last ? mode : 0755) != 0) {
@@ -198,27 +201,8 @@ Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mod
 Result<void> LocalNode::write_file(const fs::path& path, const FileContent& content) {
   SPARK_CHECK(make_directories(path.parent_path()));
   SPARK_TRY(const int number, open_descriptor(path.parent_path(), O_RDONLY | O_DIRECTORY));
-  const Descriptor directory(number);
-  const auto name = path.filename().string();
-  SPARK_CHECK(refuse_what_is_no_file(directory.get(), name, path));
-  // A fixed name, so that the next write clears away what a killed agent left. Tools that read
-  // drop-in directories pass over it: it begins with a dot and has no suffix of theirs.
-  TemporaryFile temporary(directory.get(), "." + name + ".sparkplan-new");
-  ::unlinkat(directory.get(), temporary.name(), 0);
-  const Descriptor file(
-      ::openat(directory.get(), temporary.name(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (file.get() < 0) return failure(file_error("write", path));
-  SPARK_CHECK(write_fully(file.get(), content.bytes, path));
-  if (::geteuid() == 0 && ::fchown(file.get(), content.uid, content.gid) != 0)
-    return failure(file_error("chown", path));
-  if (::fchmod(file.get(), content.mode) != 0) return failure(file_error("chmod", path));
-  if (::fsync(file.get()) != 0) return failure(file_error("sync", path));
-  if (::renameat(directory.get(), temporary.name(), directory.get(), name.c_str()) != 0) {
-    return failure(file_error("write", path));
-  }
-  temporary.keep();
-  if (::fsync(directory.get()) != 0) return failure(file_error("sync the directory of", path));
-  return {};
+  const FileDescriptor directory(number);
+  return replace_file_in(directory.get(), path, content);
 }
 
 Result<void> LocalNode::remove_file(const fs::path& path) {
@@ -227,18 +211,67 @@ Result<void> LocalNode::remove_file(const fs::path& path) {
     if (number.error().code == ErrorCode::kNotFound) return {};
     return failure(std::move(number).error());
   }
-  const Descriptor directory(*number);
-  if (::unlinkat(directory.get(), path.filename().c_str(), 0) != 0 && errno != ENOENT) {
-    return failure(file_error("remove", path));
+  const FileDescriptor directory(*number);
+  return remove_file_in(directory.get(), path);
+}
+
+Result<int> LocalNode::open_or_make_directory_in_home(const UserPath& directory, const FileContent& owner) {
+  UserPath so_far{directory.home, {}};
+  for (const auto& part : directory.below) {
+    SPARK_TRY(const int number, open_in_home(so_far, O_RDONLY | O_DIRECTORY));
+    const FileDescriptor parent(number);
+    so_far.below /= part;
+    if (::mkdirat(parent.get(), part.c_str(), 0700) != 0) {
+      if (errno == EEXIST) continue;
+      return failure(file_error("make", so_far.path()));
+    }
+    // Through a descriptor of its own: whoever owns the home could have put something else there by now.
+    SPARK_TRY(const int made_number, open_in_home(so_far, O_RDONLY | O_DIRECTORY));
+    const FileDescriptor made(made_number);
+    if (::fchmod(made.get(), 0700) != 0) return failure(file_error("make", so_far.path()));
+    if (::geteuid() == 0 && ::fchown(made.get(), owner.uid, owner.gid) != 0) {
+      return failure(file_error("chown", so_far.path()));
+    }
+    if (::fsync(parent.get()) != 0) return failure(file_error("sync", so_far.path()));
   }
-  if (::fsync(directory.get()) != 0) return failure(file_error("sync the directory of", path));
-  return {};
+  return open_in_home(directory, O_RDONLY | O_DIRECTORY);
+}
+
+Result<void> LocalNode::write_user_file(const UserPath& path, const FileContent& content) {
+  SPARK_TRY(const int number, open_or_make_directory_in_home({path.home, path.below.parent_path()}, content));
+  const FileDescriptor directory(number);
+  return replace_file_in(directory.get(), path.path(), content);
+}
+
+Result<void> LocalNode::remove_user_file(const UserPath& path) {
+  auto number = open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY);
+  if (!number) {
+    if (number.error().code == ErrorCode::kNotFound) return {};
+    return failure(std::move(number).error());
+  }
+  const FileDescriptor directory(*number);
+  return remove_file_in(directory.get(), path.path());
+}
+
+Result<void> LocalNode::restore_link(const LinkState& state) {
+  if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no network interfaces");
+  return write_link(state);
+}
+
+Result<fs::path> LocalNode::make_scratch_directory() {
+  if (!live_) return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree that could try it out");
+  const fs::path parent = "/run/sparkplan";
+  SPARK_CHECK(make_directories(parent, 0700));
+  std::string path = (parent / "try-XXXXXX").string();
+  if (::mkdtemp(path.data()) == nullptr) return failure(file_error("make", path));
+  scratch_.emplace_back(path);
+  return scratch_.back();
 }
 
 Result<void> LocalNode::write_kernel_file(const fs::path& path, std::string_view content) {
   if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no kernel");
   SPARK_TRY(const int number, open_descriptor(path, O_WRONLY));
-  const Descriptor file(number);
+  const FileDescriptor file(number);
   // One write(2): the kernel takes each as a value of its own.
   const auto count = ::write(file.get(), content.data(), content.size());
   if (count != static_cast<ssize_t>(content.size())) return failure(file_error("write", path));

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/node/node.h"
 
@@ -24,10 +25,18 @@ class LocalNode final : public Node {
                                 std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<FileStatus> status(const std::filesystem::path& path) const override;
   Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const override;
+  Result<std::string> read_user_file(const UserPath& path, std::size_t max_bytes = std::size_t{1} << 20) const override;
+  Result<FileStatus> user_status(const UserPath& path) const override;
+  Result<std::vector<LinkFacts>> links() const override;
+  void pause(std::chrono::milliseconds duration) const override;
   Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const override;
 
   Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;
   Result<void> remove_file(const std::filesystem::path& path) override;
+  Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
+  Result<void> remove_user_file(const UserPath& path) override;
+  Result<void> restore_link(const LinkState& state) override;
+  Result<std::filesystem::path> make_scratch_directory() override;
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
 
@@ -39,9 +48,13 @@ class LocalNode final : public Node {
 
  private:
   LocalNode(int root, bool live) : root_(root), live_(live) {}
+  Result<FileStatus> status_of(int descriptor, const std::filesystem::path& path) const;
+  Result<int> open_in_home(const UserPath& path, int flags) const;
+  Result<int> open_or_make_directory_in_home(const UserPath& directory, const FileContent& owner);
 
   int root_;
   bool live_;
+  std::vector<std::filesystem::path> scratch_;
 };
 
 }  // namespace sparkplan

@@ -49,6 +49,7 @@ void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
 Result<Value> AgentSession::answer(const Request& request) {
   if (const auto* facts = std::get_if<FactsRequest>(&request)) return answer_facts(*facts);
   if (const auto* observe = std::get_if<ObserveNodeRequest>(&request)) return answer_observe(*observe);
+  if (const auto* effect = std::get_if<EffectRequest>(&request)) return answer_effect(*effect);
   if (const auto* lock = std::get_if<LockRequest>(&request)) return answer_lock(*lock);
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) return answer_apply(*apply);
   if (const auto* commit = std::get_if<CommitRequest>(&request)) return answer_commit(*commit);
@@ -92,6 +93,17 @@ Result<Value> AgentSession::answer_observe(const ObserveNodeRequest& request) {
     observed.types.emplace(name, type->observe({wanted}, node_));
   }
   return encode(observed);
+}
+
+Result<Value> AgentSession::answer_effect(const EffectRequest& request) {
+  EffectReply reply;
+  for (const auto& [name, desired] : request.desired) {
+    const auto* type = registry_.find(name);
+    if (type == nullptr) continue;
+    auto findings = type->check_effect(desired, node_);
+    if (!findings.empty()) reply.ineffective.emplace(name, std::move(findings));
+  }
+  return encode(reply);
 }
 
 Result<Value> AgentSession::answer_lock(const LockRequest& request) {

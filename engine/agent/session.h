@@ -25,6 +25,7 @@ class AgentSession {
  private:
   Result<Value> answer_facts(const FactsRequest& request);
   Result<Value> answer_observe(const ObserveNodeRequest& request);
+  Result<Value> answer_effect(const EffectRequest& request);
   Result<Value> answer_lock(const LockRequest& request);
   Result<Value> answer_apply(const ApplyRequest& request);
   Result<Value> answer_commit(const CommitRequest& request);

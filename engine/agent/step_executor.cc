@@ -51,6 +51,21 @@ void StepExecutor::compare(const Step& step, StepResult& result) const {
                        "plan again"};
 }
 
+void StepExecutor::ask_the_nodes_own_tools(const std::vector<Step>& steps, ApplyReply& reply) {
+  std::map<std::string, std::vector<Step>> by_type;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!reply.results[i].error) by_type[steps[i].type].push_back(steps[i]);
+  }
+  for (const auto& [type, its_steps] : by_type) {
+    for (auto& objection : registry_.find(type)->prepare(its_steps, node_)) {
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].type != type || steps[i].artifact != objection.artifact) continue;
+        fail(reply.results[i], objection.error);
+      }
+    }
+  }
+}
+
 Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, const ApplyReply& reply,
                                             Manifest& manifest) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -79,8 +94,9 @@ bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, 
 
 void StepExecutor::carry_out_one(const Step& step, StepResult& result) {
   tell_(step.artifact.name);
-  // Looked at again: steps before this one may have taken minutes.
-  compare(step, result);
+  // Looked at again: steps before this one may have taken minutes. What activates is different: an
+  // activation before it, of the same files, may have brought its artifact along.
+  if (!step.activates) compare(step, result);
   if (result.error) return;
   Value intent = describe(step);
   intent.set("before", encode(step.before));
@@ -94,29 +110,41 @@ void StepExecutor::carry_out_one(const Step& step, StepResult& result) {
     return;
   }
   fail(result, std::move(applied).error());
+  // What activates is put back once the files of its group are as they were.
+  if (!step.activates) put_back(step, result);
+}
+
+void StepExecutor::put_back(const Step& step, StepResult& result) {
   // A type may have failed half-way; a file never does.
   const auto now = read_artifact(step.artifact, type_of(step), node_);
-  if (same_state(now, step.before)) return;
+  if (!step.activates && same_state(now, step.before)) return;
   if (auto restored = apply_artifact(step.artifact, step.before, type_of(step), node_); !restored) {
     result.error->context.push_back("and it could not be put back: " + restored.error().describe());
   }
 }
 
-void StepExecutor::undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply) {
-  for (std::size_t i = failed; i-- > 0;) {
-    auto& result = reply.results[i];
-    if (steps[i].group != steps[failed].group || result.outcome != StepOutcome::kDone) continue;
-    result.outcome = StepOutcome::kUndone;
-    auto undone = apply_artifact(steps[i].artifact, steps[i].before, type_of(steps[i]), node_);
-    Value entry = describe(steps[i]);
-    entry.set("outcome", to_string(result.outcome));
-    if (!undone) {
-      entry.set("error", undone.error().describe());
-      result.error = std::move(undone).error();
-    }
-    // The act has happened; a full disk must not turn it into a failure now.
-    (void)journal_.append("result", std::move(entry));
+void StepExecutor::undo_one(const Step& step, StepResult& result) {
+  result.outcome = StepOutcome::kUndone;
+  auto undone = apply_artifact(step.artifact, step.before, type_of(step), node_);
+  Value entry = describe(step);
+  entry.set("outcome", to_string(result.outcome));
+  if (!undone) {
+    entry.set("error", undone.error().describe());
+    result.error = std::move(undone).error();
   }
+  // The act has happened; a full disk must not turn it into a failure now.
+  (void)journal_.append("result", std::move(entry));
+}
+
+void StepExecutor::undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply) {
+  for (const bool activates : {false, true}) {
+    for (std::size_t i = failed; i-- > 0;) {
+      const bool concerned = steps[i].group == steps[failed].group && steps[i].activates == activates;
+      if (concerned && reply.results[i].outcome == StepOutcome::kDone) undo_one(steps[i], reply.results[i]);
+    }
+  }
+  if (steps[failed].activates && reply.results[failed].outcome == StepOutcome::kFailed)
+    put_back(steps[failed], reply.results[failed]);
 }
 
 namespace {
@@ -151,6 +179,7 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   ApplyReply reply;
   reply.results.resize(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) compare(steps[i], reply.results[i]);
+  ask_the_nodes_own_tools(steps, reply);
   SPARK_CHECK(record_originals(steps, reply, manifest));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     auto& result = reply.results[i];

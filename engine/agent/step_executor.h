@@ -15,7 +15,8 @@
 namespace sparkplan {
 
 /// Carries out steps on this node: all compared first, originals on the disk before the first act,
-/// each intent journaled, a failed group undone last step first.
+/// the node's own tools asked what they think of it, each intent journaled, a failed group undone:
+/// last step first, what activates after what was written.
 class StepExecutor {
  public:
   /// `stop_asked` is called between steps, `tell` before each.
@@ -31,10 +32,13 @@ class StepExecutor {
 
  private:
   void compare(const Step& step, StepResult& result) const;
+  void ask_the_nodes_own_tools(const std::vector<Step>& steps, ApplyReply& reply);
   Result<void> record_originals(const std::vector<Step>& steps, const ApplyReply& reply, Manifest& manifest);
   bool may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const;
   void carry_out_one(const Step& step, StepResult& result);
   void undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply);
+  void undo_one(const Step& step, StepResult& result);
+  void put_back(const Step& step, StepResult& result);
   const ResourceType& type_of(const Step& step) const;
 
   const Registry& registry_;

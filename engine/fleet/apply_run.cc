@@ -1,5 +1,6 @@
 // ClusterRun::apply(): approval, locks, stages, manifests.
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <thread>
 #include <utility>
@@ -37,11 +38,25 @@ bool same_wish(const Resource* a, const Resource* b) {
   return (a == nullptr && b == nullptr) || (a != nullptr && b != nullptr && a->desired == b->desired);
 }
 
-/// What a later stage has learned of a change that waited replaces what the approved plan showed.
+/// What was not known yet is told as it came; what a stage before has carried out stays in the report.
+void fill_in(Change& change, const Change& learned) {
+  std::erase_if(change.fields, [](const FieldChange& field) { return field.after.contains_unknown(); });
+  for (const FieldChange& field : learned.fields) {
+    std::erase_if(change.fields, [&](const FieldChange& shown) { return shown.path == field.path; });
+    change.fields.push_back(field);
+  }
+  std::sort(change.fields.begin(), change.fields.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  change.note = learned.note;
+}
+
+/// What a later stage has learned of a change that waited completes what the approved plan showed.
 void add_what_was_learned(NodePlan& shown, const NodePlan& later) {
   for (auto& change : shown.changes) {
     const auto* learned = find_change(later, change.id);
-    if (learned != nullptr && contains(shown.waiting, change.id)) change = *learned;
+    if (learned == nullptr || change.origin == Origin::kForeign || !contains(shown.waiting, change.id)) continue;
+    fill_in(change, *learned);
+    const auto value = later.after_steps.find(change.id);
+    if (value != later.after_steps.end()) shown.after_steps.insert_or_assign(value->first, value->second);
   }
 }
 
@@ -80,7 +95,8 @@ Report ClusterRun::apply(const ApplyOptions& options) {
     for (const auto& change : node.plan.changes) node.approved.insert(change.id);
     node.approved.insert(node.plan.waiting.begin(), node.plan.waiting.end());
   }
-  if (has_errors(diagnostics_) || guards_refuse(options) || options_.stop.stop_requested()) return report();
+  // What a node's facts show to be wrong has taken its own resources out of the plan, and no others.
+  if (guards_refuse(options) || options_.stop.stop_requested()) return report();
   const bool changes = std::any_of(nodes_.begin(), nodes_.end(),
                                    [&](const NodeRun& node) { return active(node) && !node.plan.steps.empty(); });
   if (changes && options.approve && !options.approve(planned)) return report();
@@ -90,6 +106,7 @@ Report ClusterRun::apply(const ApplyOptions& options) {
       std::any_of(nodes_.begin(), nodes_.end(), [](const NodeRun& node) { return node.error.has_value(); });
   if (!options.all_or_nothing || !somebody_fell_out) {
     carry_out_stages();
+    check_effects();
     commit_all();
   }
   unlock_all();
@@ -258,13 +275,47 @@ bool ClusterRun::carry_out_stage() {
 
 void ClusterRun::carry_out_stages() {
   bool progress = true;
-  while (progress && !options_.stop.stop_requested() && !has_errors(diagnostics_)) {
+  while (progress && !options_.stop.stop_requested()) {
     const bool work_left = std::any_of(nodes_.begin(), nodes_.end(), [&](const NodeRun& node) {
       return active(node) && !node.plan.steps.empty() && !node.stopped;
     });
     if (!work_left) return;
     progress = carry_out_stage();
   }
+}
+
+/// What is as planned and yet has no effect: warnings, whatever the run has changed.
+void ClusterRun::check_effects() {
+  std::vector<std::vector<Diagnostic>> found(nodes_.size());
+  on_each([&](NodeRun& node) {
+    EffectRequest request;
+    for (const auto& resource : node.desired) {
+      const auto* type = registry_.find(resource.id.type);
+      const bool settled = node.plan.resulting.count(resource.id) > 0 && find_change(node.plan, resource.id) == nullptr;
+      if (type == nullptr || !type->info().checks_effect || !settled) continue;
+      request.desired[resource.id.type].emplace(resource.id.name, resource.desired);
+    }
+    if (request.desired.empty()) return;
+    auto reply = node.client->check_effect(request);
+    if (!reply) return give_up(node, std::move(reply).error());
+    auto& warnings = found[static_cast<std::size_t>(&node - nodes_.data())];
+    for (auto& [type, list] : reply->ineffective) {
+      for (auto& one : list) {
+        Diagnostic warning;
+        warning.severity = Severity::kWarning;
+        warning.code = std::move(one.code);
+        warning.message = std::move(one.message);
+        warning.hint = std::move(one.hint);
+        warning.node = node.spec->name.str();
+        if (const auto* resource = find_resource(node.desired, {type, one.name})) {
+          warning.file = cluster_.file;
+          warning.where = resource->where;
+        }
+        warnings.push_back(std::move(warning));
+      }
+    }
+  });
+  for (auto& warnings : found) std::move(warnings.begin(), warnings.end(), std::back_inserter(diagnostics_));
 }
 
 Roster ClusterRun::new_roster() const {
@@ -296,6 +347,8 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
   NodeReport report = report_on(node);
   report.plan.changes = node.shown.changes;
   report.plan.steps = node.shown.steps;
+  // What is in sync by now has no value to come, yet its change still has to tell which fields it was about.
+  report.plan.after_steps = node.shown.after_steps;
   report.plan.waiting = node.plan.waiting;
   report.plan.blocked = node.plan.blocked;
   if (node.skipped) return report;

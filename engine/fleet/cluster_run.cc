@@ -139,6 +139,7 @@ void ClusterRun::compile() {
     if (!active(node)) continue;
     auto desired = desired_state(ClusterView{cluster_, *node.spec, exports}, node.known.facts, registry_);
     node.desired = std::move(desired.resources);
+    node.incomplete_types = std::move(desired.incomplete_types);
     if (desired.refused) give_up(node, *desired.refused);
     for (auto& diagnostic : desired.diagnostics) {
       if (diagnostic.node.empty()) diagnostic.node = node.spec->name.str();
@@ -165,6 +166,7 @@ void ClusterRun::make_plans() {
     input.desired = node.desired;
     input.observed = &node.observed;
     input.manifest = node.known.manifest ? &*node.known.manifest : nullptr;
+    input.incomplete_types = node.incomplete_types;
     input.failed = node.failures;
     if (!options_.selection.everything()) {
       input.selected = [&](const ResourceId& id) { return options_.selection.includes(node.spec->name.str(), id); };

@@ -46,6 +46,7 @@ struct NodeRun {
   bool skipped = false;        ///< maintenance, or not selected.
   FactsReply known;
   std::vector<Resource> desired;
+  std::set<std::string> incomplete_types;
   ObservedState observed;
   NodePlan plan;
   // From here on only used by apply.
@@ -102,6 +103,7 @@ class ClusterRun {
   void note_results(NodeRun& node, const ApplyReply& reply, const std::vector<Step>& steps);
   void keep_to_approved(NodeRun& node) const;
   void observe_again();
+  void check_effects();
   void commit_all();
   Report apply_report() const;
   NodeReport apply_report_on(const NodeRun& node) const;

@@ -1,5 +1,9 @@
 #include "engine/model/facts.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "engine/model/field_reader.h"
 
 namespace sparkplan {
@@ -13,7 +17,14 @@ Value encode_link(const LinkFacts& link) {
                      {"mtu", link.mtu, {}},
                      {"up", link.up, {}},
                      {"carrier", link.carrier, {}},
-                     {"addresses", encode_list(link.addresses, encode_text), {}}});
+                     {"addresses", encode_list(link.addresses, encode_text), {}},
+                     {"kind", link.kind, {}},
+                     {"master", link.master, {}},
+                     {"lower", link.lower, {}},
+                     {"port", link.port, {}},
+                     {"pci", link.pci, {}},
+                     {"driver", link.driver, {}},
+                     {"rdma_devices", encode_list(link.rdma_devices, encode_text), {}}});
 }
 
 Value encode_rdma_device(const RdmaDeviceFacts& device) {
@@ -29,6 +40,13 @@ Result<LinkFacts> decode_link(const Value& value) {
   link.up = fields.boolean("up", link.up);
   link.carrier = fields.boolean("carrier", link.carrier);
   link.addresses = fields.list<std::string>("addresses", decode_text);
+  link.kind = fields.text("kind");
+  link.master = fields.text("master");
+  link.lower = fields.text("lower");
+  link.port = fields.text("port");
+  link.pci = fields.text("pci");
+  link.driver = fields.text("driver");
+  link.rdma_devices = fields.list<std::string>("rdma_devices", decode_text);
   SPARK_CHECK(std::move(fields).check());
   return link;
 }
@@ -44,6 +62,13 @@ Result<RdmaDeviceFacts> decode_rdma_device(const Value& value) {
 }
 
 }  // namespace
+
+bool is_dgx_spark(const Facts& facts) {
+  // NVIDIA; ASUS Ascent GX10, Lenovo ThinkStation PGX, and what else calls itself by the chip's name.
+  constexpr std::array<std::string_view, 5> kNames{"DGX Spark", "DGX_Spark", "GB10", "GX10", "PGX"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view name) { return facts.product.find(name) != std::string::npos; });
+}
 
 Value encode(const Facts& facts) {
   return Value::map({{"hostname", facts.hostname, {}},

@@ -14,9 +14,18 @@ struct LinkFacts {
   std::string name;
   std::string mac;  ///< "52:54:00:aa:00:01"; empty where there is none.
   int mtu = 0;
-  bool up = false;                     ///< IFF_UP: somebody wants it up.
-  bool carrier = false;                ///< IFF_LOWER_UP: there is a peer.
-  std::vector<std::string> addresses;  ///< "10.0.0.11/24", "fe80::1/64"
+  bool up = false;                        ///< IFF_UP: somebody wants it up.
+  bool carrier = false;                   ///< IFF_LOWER_UP: there is a peer.
+  std::vector<std::string> addresses;     ///< "10.0.0.11/24", "fe80::1/64"
+  std::string kind;                       ///< "veth", "bond", "bridge", "vlan"; empty for hardware.
+  std::string master;                     ///< The bond or bridge it is a member of; else empty.
+  std::string lower;                      ///< What a VLAN or macvlan sits on; else empty.
+  std::string port;                       ///< phys_port_name: "p0" or "p1" on a ConnectX-7; empty where there is none.
+  std::string pci;                        ///< "0002:01:00.1"; empty for what is no PCI device.
+  std::string driver;                     ///< "mlx5_core"; empty where there is none.
+  std::vector<std::string> rdma_devices;  ///< HCAs of the same PCI function: "roceP2p1s0f1".
+
+  bool operator==(const LinkFacts&) const = default;
 };
 
 /// An RDMA device that libibverbs lists.
@@ -45,6 +54,9 @@ struct Facts {
   std::vector<LinkFacts> links;
   std::vector<RdmaDeviceFacts> rdma_devices;
 };
+
+/// True for a GB10 machine of NVIDIA or one of its partners, by its own names.
+bool is_dgx_spark(const Facts& facts);
 
 Value encode(const Facts& facts);
 /// Errors: kInvalidInput for a wrong kind; unknown keys are ignored (a newer agent may say more).

@@ -41,7 +41,8 @@ Value encode(const Step& step) {
                      {"after", encode(step.after), {}},
                      {"resources", encode_list(step.resources, encode_id), {}},
                      {"needs", encode_list(step.needs, encode_id), {}},
-                     {"group", step.group, {}}});
+                     {"group", step.group, {}},
+                     {"activates", step.activates, {}}});
 }
 
 Result<Step> decode_step(const Value& value) {
@@ -59,6 +60,7 @@ Result<Step> decode_step(const Value& value) {
   step.resources = fields.list<ResourceId>("resources", decode_id<ResourceId>);
   step.needs = fields.list<ResourceId>("needs", decode_id<ResourceId>);
   step.group = fields.text("group");
+  step.activates = fields.boolean("activates", step.activates);
   SPARK_CHECK(std::move(fields).check());
   return step;
 }

@@ -43,7 +43,7 @@ struct Change {
   Impact impact = Impact::kLive;
   Reversible reversible = Reversible::kExact;
   SourceRange where;  ///< Unknown position for a removal: nothing in the file asks for it.
-  std::string note;   ///< For foreign changes: who says so. Else empty.
+  std::string note;   ///< Who says otherwise (foreign), or what it waits for. Else empty.
 };
 
 /// When on a node a step runs. The order of the enumerators is the order of the steps.
@@ -73,6 +73,9 @@ struct Step {
   /// Steps of one group on one node are undone together, last first, when one of them fails:
   /// a kernel parameter that could be set does not stay when its file cannot be written.
   std::string group;
+  /// Makes take effect what other steps of its group write ("let networkd read its files again"):
+  /// comes after them, and is undone after they are, so that it finds the old files again.
+  bool activates = false;
 };
 
 Value encode(const Step& step);

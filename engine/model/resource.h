@@ -74,6 +74,14 @@ struct ForeignClaim {
   std::string message;  ///< One clause: "sets it to 128 and wins at boot".
 };
 
+/// A resource that is as planned, and yet does not do what it is there for.
+struct Ineffective {
+  std::string name;  ///< Of the resource.
+  std::string code;  ///< Of the warning: "limits.not_effective"
+  std::string message;
+  std::string hint;
+};
+
 /// Everything one type found on one node in one look.
 struct ObservedType {
   std::map<std::string, Observation> resources;  ///< by resource name

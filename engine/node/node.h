@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/model/facts.h"
 
 namespace sparkplan {
 
@@ -29,6 +30,26 @@ struct FileStatus {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::int64_t size = 0;
+  std::uint64_t device = 0;           ///< st_dev
+  std::uint64_t inode = 0;            ///< st_ino
+  std::int64_t changed_at_nanos = 0;  ///< st_ctim, nanoseconds since the epoch.
+};
+
+/// A file in the home of a user, who can put a symbolic link wherever he likes: from `home` on,
+/// `home` itself included, none is followed. What is above `home` belongs to root and is trusted.
+struct UserPath {
+  std::filesystem::path home;   ///< "/home/nvidia"
+  std::filesystem::path below;  ///< ".ssh/authorized_keys"; empty for the home itself.
+
+  std::filesystem::path path() const { return below.empty() ? home : home / below; }
+};
+
+/// What of a network interface can be put back through netlink.
+struct LinkState {
+  std::string name;
+  int mtu = 0;
+  bool up = false;
+  std::vector<std::string> addresses;  ///< With prefix length. The kernel's own fe80:: ones are left alone.
 };
 
 /// The content and attributes of a regular file, replaced or created as a whole.
@@ -63,6 +84,20 @@ class NodeReader {
   /// Names in a directory, sorted, without "." and "..". Errors: kNotFound, kPermissionDenied.
   virtual Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const = 0;
 
+  /// As read_file() and status(), of a file in a user's home. A link anywhere below the home's parent
+  /// is no file: kRefused, and the error names it.
+  virtual Result<std::string> read_user_file(const UserPath& path,
+                                             std::size_t max_bytes = std::size_t{1} << 20) const = 0;
+  virtual Result<FileStatus> user_status(const UserPath& path) const = 0;
+
+  /// All network interfaces but loopback, sorted by name, as the kernel has them now.
+  /// Errors: kUnsupported when not live(), kFailed.
+  virtual Result<std::vector<LinkFacts>> links() const = 0;
+
+  /// Lets time pass, for what the machine does by itself. A loop that waits counts its pauses, not the
+  /// clock: then it comes to its end at once where time does not really pass, as in tests.
+  virtual void pause(std::chrono::milliseconds duration) const = 0;
+
   /// Runs a command that must not change the node ("systemctl show"). No shell: argv[0] is looked
   /// up in a fixed PATH. A non-zero exit is a value, not an Error.
   /// Errors: kNotFound, kUnreachable (deadline; the command is killed), kUnsupported when not live().
@@ -81,6 +116,19 @@ class Node : public NodeReader {
 
   /// Removes a file; one that is not there is no failure. Errors: kPermissionDenied, kFailed.
   virtual Result<void> remove_file(const std::filesystem::path& path) = 0;
+
+  /// As write_file() and remove_file(), in a user's home. Missing directories between the home and
+  /// the file are made with mode 0700 for the owner of `content`. Errors: also kNotFound without a home.
+  virtual Result<void> write_user_file(const UserPath& path, const FileContent& content) = 0;
+  virtual Result<void> remove_user_file(const UserPath& path) = 0;
+
+  /// Puts an interface into a state it was in before, past every renderer: MTU, up or down, exactly
+  /// these addresses. Errors: kNotFound, kFailed with the kernel's reason, kUnsupported when not live().
+  virtual Result<void> restore_link(const LinkState& state) = 0;
+
+  /// An empty directory that only root can enter, for trying out what is to be written. Another one
+  /// with every call; all are gone when the run ends. Errors: as write_file().
+  virtual Result<std::filesystem::path> make_scratch_directory() = 0;
 
   /// Writes to a file of the kernel's (/proc/sys/...), which cannot be renamed over.
   /// Errors: kNotFound, kPermissionDenied, kFailed with the kernel's errno, kUnsupported when not live().

@@ -1,11 +1,24 @@
 #include "engine/plan/desired_state.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 namespace sparkplan {
 namespace {
+
+/// What the profile sets is harmless on other machines, but it was measured on a Spark.
+std::optional<Diagnostic> profile_mismatch(const ClusterView& view, const Facts& own) {
+  if (view.cluster.profile != "dgx-spark" || !own.live || is_dgx_spark(own)) return std::nullopt;
+  Diagnostic warning;
+  warning.severity = Severity::kWarning;
+  warning.code = "profile.not-a-spark";
+  warning.message = "profile dgx-spark is meant for a DGX Spark; this machine is " +
+                    (own.product.empty() ? std::string("none that says so") : "a " + own.product);
+  warning.hint = "leave the profile out and write the settings that this machine needs";
+  return warning;
+}
 
 /// Thresholds for measurements: declared like the others, but nothing on a node is made from them.
 bool needs_no_type(const std::string& section) { return section == "verify"; }
@@ -33,11 +46,16 @@ std::vector<Diagnostic> unsupported_sections(const Cluster& cluster, const Regis
   return findings;
 }
 
-Desired desired_state(const ClusterView& view, const Facts& own, const Registry& registry) {
-  Desired all;
+DesiredState desired_state(const ClusterView& view, const Facts& own, const Registry& registry) {
+  DesiredState all;
+  if (auto warning = profile_mismatch(view, own)) {
+    warning->node = view.self.name.str();
+    all.diagnostics.push_back(*std::move(warning));
+  }
   for (const auto& [section, body] : view.self.sections) {
     for (const ResourceType* type : registry.of_section(section)) {
       Desired part = type->desired(view, body, own);
+      if (part.incomplete) all.incomplete_types.insert(type->info().name);
       if (part.refused && !all.refused) all.refused = std::move(part.refused);
       std::move(part.resources.begin(), part.resources.end(), std::back_inserter(all.resources));
       for (Diagnostic& finding : part.diagnostics) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,11 @@ namespace sparkplan {
 /// never at validate. One finding per section and place in the file, code "section.not-in-this-version".
 std::vector<Diagnostic> unsupported_sections(const Cluster& cluster, const Registry& registry);
 
+struct DesiredState : Desired {
+  std::set<std::string> incomplete_types;
+};
+
 /// Pure. Everything the file asks for on one node, sorted by id.
-Desired desired_state(const ClusterView& view, const Facts& own, const Registry& registry);
+DesiredState desired_state(const ClusterView& view, const Facts& own, const Registry& registry);
 
 }  // namespace sparkplan

@@ -20,11 +20,12 @@ void add_foreign_changes(const ObservedState& observed, const ResourceStates& st
       const ResourceState& state = at->second;
       if (state.desired == nullptr || !state.selected || state.verdict == Verdict::kNotApplicable) continue;
       const Value* wanted = claim.field.empty() ? &state.desired->desired : state.desired->desired.find(claim.field);
-      if (wanted != nullptr && claim.value == *wanted) continue;  // It says the same.
+      if (wanted == nullptr) continue;       // Nobody asks for that field.
+      if (claim.value == *wanted) continue;  // It says the same.
       Change change;
       change.id = claim.id;
       change.origin = Origin::kForeign;
-      change.fields.push_back({claim.field, claim.value, wanted == nullptr ? Value() : *wanted});
+      change.fields.push_back({claim.field, claim.value, *wanted});
       change.impact = state.desired->impact;
       change.reversible = state.desired->reversible;
       change.where = state.desired->where;

@@ -23,6 +23,8 @@ struct NodePlanInput {
   std::function<bool(const ResourceId&)> selected;
   /// Resources whose steps failed earlier in this run; they are shown as blocked and left as they are.
   std::map<ResourceId, Error> failed;
+  /// Types of which more is asked for than could be told: none of their resources is removed.
+  std::set<std::string> incomplete_types = {};
 };
 
 /// What has to be observed: desired names and the names the manifest knows, by type.

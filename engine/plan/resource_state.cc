@@ -91,7 +91,9 @@ void judge_desired(ResourceState& state, const ResourceType& type) {
   } else {
     fields = fields_of(*state.desired, type, {});
   }
-  const bool unknown = state.desired->desired.contains_unknown();
+  // An Unknown that the type's diff has passed over is none to wait for.
+  const bool unknown = std::any_of(fields.begin(), fields.end(),
+                                   [](const FieldChange& field) { return field.after.contains_unknown(); });
   const bool some_known = std::any_of(fields.begin(), fields.end(),
                                       [](const FieldChange& field) { return !field.after.contains_unknown(); });
   state.more_to_come = unknown && some_known && state.desired->known_part_first;
@@ -114,6 +116,7 @@ void judge_orphan(ResourceState& state, const ResourceType& type) {
   Change change;
   change.id = state.id;
   change.action = Action::kRemove;
+  change.impact = type.info().impact_of_removal;
   change.fields = fields_of(as_applied, type, state.present->not_applicable);
   for (FieldChange& field : change.fields) std::swap(field.before, field.after);
   state.change = std::move(change);
@@ -150,6 +153,8 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
     state.reason = reason->reason;
   } else if (state.desired != nullptr) {
     judge_desired(state, *type);
+  } else if (input.incomplete_types.contains(state.id.type)) {
+    state.block({ErrorCode::kInvalidInput, "stays as it is: what the file asks for cannot be told", {}, {}, {}});
   } else {
     judge_orphan(state, *type);
   }
@@ -159,6 +164,7 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
 
 void ResourceState::block(Error why) {
   verdict = Verdict::kBlocked;
+  more_to_come = false;
   error = std::move(why);
   change.reset();
 }

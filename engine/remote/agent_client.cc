@@ -269,6 +269,11 @@ Result<ObservedState> AgentClient::observe(const ObserveNodeRequest& request) {
   return decode_observed_state(body);
 }
 
+Result<EffectReply> AgentClient::check_effect(const EffectRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_effect_reply(body);
+}
+
 Result<void> AgentClient::lock(const LockHolder& holder) {
   SPARK_CHECK(call(LockRequest{holder}));
   locked_ = true;

@@ -54,6 +54,7 @@ class AgentClient {
   /// rubbish), kInterrupted. After one of the latter three the client is of no more use.
   Result<FactsReply> refresh_facts(const FactsRequest& request);
   Result<ObservedState> observe(const ObserveNodeRequest& request);
+  Result<EffectReply> check_effect(const EffectRequest& request);
   /// From here to unlock() a stop no longer interrupts a call: what was begun is brought to its end.
   Result<void> lock(const LockHolder& holder);
   /// A stop asked for while it runs is passed on; the reply then says what was done before.

@@ -102,4 +102,10 @@ Result<std::string> replace_block(std::string_view text, const std::optional<std
   return result + marker + "\n" + lines + std::string(kEnd) + "\n";
 }
 
+std::string_view text_above_block(std::string_view text) {
+  if (text.starts_with(kBegin)) return {};
+  const std::size_t found = text.find("\n" + std::string(kBegin));
+  return found == std::string_view::npos ? text : text.substr(0, found + 1);
+}
+
 }  // namespace sparkplan

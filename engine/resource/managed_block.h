@@ -24,4 +24,8 @@ Result<std::optional<std::string>> find_block(std::string_view text);
 /// Errors: as find_block(); kInvalidInput when `body` itself contains a marker.
 Result<std::string> replace_block(std::string_view text, const std::optional<std::string>& body);
 
+/// The text in front of our block, which programs that take the first of several lines read before
+/// it. Without a block that is all of it: the block will be appended.
+std::string_view text_above_block(std::string_view text);
+
 }  // namespace sparkplan

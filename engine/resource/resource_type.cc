@@ -53,6 +53,13 @@ Observation ResourceType::read_artifact(const ArtifactId& artifact, const NodeRe
   return Error{ErrorCode::kBug, "type " + info().name + " has no artifacts of kind " + artifact.kind, {}, {}, {}};
 }
 
+std::vector<Objection> ResourceType::prepare(std::span<const Step> /*steps*/, Node& /*node*/) const { return {}; }
+
+std::vector<Ineffective> ResourceType::check_effect(const std::map<std::string, Value>& /*desired*/,
+                                                    const NodeReader& /*node*/) const {
+  return {};
+}
+
 Result<void> ResourceType::apply(const ArtifactId& artifact, const Observation& /*after*/, Node& /*node*/) const {
   return failure(ErrorCode::kBug, "type " + info().name + " has no artifacts of kind " + artifact.kind);
 }

@@ -25,6 +25,8 @@ struct TypeInfo {
   std::string summary;             ///< One line for `sparkplan types`.
   std::string schema_json;         ///< JSON Schema (draft 7) of the section's body.
   std::vector<std::string> files;  ///< What it owns on a node, for `sparkplan types`.
+  Impact impact_of_removal = Impact::kLive;
+  bool checks_effect = false;  ///< check_effect() has something to say.
 };
 
 /// Exports of one node, by type: what its observe side offers to every node's desired().
@@ -49,6 +51,9 @@ struct Desired {
   /// A safety rule says no (the interface that carries our connection would go): nothing at all is
   /// written on this node, the others go on, exit 9. Its code is kRefused.
   std::optional<Error> refused;
+  /// The section asks for more than could be told (the diagnostics say why): what is managed already
+  /// is left as it is, rather than taken for no longer wanted.
+  bool incomplete = false;
 };
 
 /// What to look at. Orphans (owned by the manifest, no longer desired) are included.
@@ -67,6 +72,12 @@ struct StepsInput {
   std::vector<Change> changes;
   /// What artifacts were before sparkplan came; only those it has written.
   std::map<ArtifactId, Observation> originals;
+};
+
+/// An artifact that a tool of the node's own will not take, and why.
+struct Objection {
+  ArtifactId artifact;
+  Error error;
 };
 
 /// One kind of managed thing: kernel parameters, limits, units ... Stateless, immutable, shared by
@@ -110,6 +121,16 @@ class ResourceType {
   /// I/O, read-only. An artifact of this type's own kind as it is now, for compare-and-swap and for
   /// the journal. Never called for files.
   virtual Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const;
+
+  /// I/O. Before the first write of a run: asks the node's own tools whether they take what `steps`,
+  /// all those of this type, are going to write. Writes nothing outside Node::make_scratch_directory().
+  /// An artifact that meets an objection is not written, nor is anything else of its group.
+  virtual std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const;
+
+  /// I/O, read-only. After an apply: what of `desired` (by resource name) does not take effect for
+  /// reasons outside of what this type manages. Shown as warnings, never a change nor an exit code.
+  virtual std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
+                                                const NodeReader& node) const;
 
   /// I/O. Makes an artifact of this type's own kind be `after`, whatever it is now; may be called
   /// again after a crash. Never called for files. Errors: any; the step's group is undone.

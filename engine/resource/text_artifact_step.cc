@@ -24,34 +24,40 @@ std::string ownership_header(std::string_view comment) {
          "To change a value, edit cluster.yaml and run \"sparkplan apply\".\n";
 }
 
-std::optional<Step> text_artifact_step(const ArtifactId& artifact, const std::optional<std::string>& content,
-                                       std::uint32_t mode, const StepsInput& input, const TypeInfo& info) {
+std::optional<Step> text_artifact_step(const TextArtifact& artifact, const StepsInput& input, const TypeInfo& info) {
   Observation before = Absent{};
-  if (const auto found = input.observed.artifacts.find(artifact); found != input.observed.artifacts.end()) {
+  if (const auto found = input.observed.artifacts.find(artifact.id); found != input.observed.artifacts.end()) {
     before = found->second;
   }
   // The planner has blocked the resources of an artifact that nobody could look at.
   if (!std::holds_alternative<Absent>(before) && !std::holds_alternative<Present>(before)) return std::nullopt;
 
   std::optional<Observation> after;
-  if (!content) {
-    after = original(artifact, input);
-  } else if (artifact.kind == block_artifact({}).kind) {
-    after = block_present(*content);
+  if (!artifact.content) {
+    after = original(artifact.id, input);
+  } else if (artifact.id.kind == block_artifact({}).kind) {
+    after = block_present(*artifact.content);
   } else {
-    after = file_present(*content, mode);
+    after = file_present(*artifact.content, artifact.mode);
   }
   if (!after || same_state(before, *after)) return std::nullopt;
 
   Step step;
   step.type = info.name;
-  step.artifact = artifact;
+  step.artifact = artifact.id;
   step.phase = info.phase;
   step.before = std::move(before);
   step.after = *std::move(after);
-  step.group = info.name;
-  for (const Change& change : input.changes) step.resources.push_back(change.id);
+  step.group = artifact.group.empty() ? info.name : artifact.group;
+  for (const Change& change : input.changes) {
+    if (!artifact.concerns || artifact.concerns(change)) step.resources.push_back(change.id);
+  }
   return step;
+}
+
+std::optional<Step> text_artifact_step(const ArtifactId& artifact, const std::optional<std::string>& content,
+                                       std::uint32_t mode, const StepsInput& input, const TypeInfo& info) {
+  return text_artifact_step({artifact, content, mode, {}, {}}, input, info);
 }
 
 }  // namespace sparkplan

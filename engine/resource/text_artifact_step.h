@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,17 @@ std::string ownership_header(std::string_view comment = "#");
 /// The resource name under which a text artifact that differs, although every resource in it is as
 /// desired, is shown: "sysctl/@file".
 inline constexpr std::string_view kWholeFileName = "@file";
+
+/// A file or block that a type wants to hold something.
+struct TextArtifact {
+  ArtifactId id;
+  std::optional<std::string> content;  ///< Nothing: nothing of ours is left in it.
+  std::uint32_t mode = 0644;
+  std::string group;  ///< Step::group; empty: the type's name.
+  /// The changes that need it. Empty: every one.
+  std::function<bool(const Change&)> concerns;
+};
+std::optional<Step> text_artifact_step(const TextArtifact& artifact, const StepsInput& input, const TypeInfo& info);
 
 /// The step that makes a file or block artifact hold `content`; nothing when it does already. An
 /// empty `content` means nothing of ours is left in it: the original from before sparkplan comes

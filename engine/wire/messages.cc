@@ -104,6 +104,15 @@ Value encode_body(const ApplyRequest& request) {
                      {"steps", Value(std::move(steps)), {}},
                      {"after_steps", encode_values(request.after_steps), {}}});
 }
+Value encode_body(const EffectRequest& request) {
+  Value desired = Value::map();
+  for (const auto& [type, values] : request.desired) {
+    Value by_name = Value::map();
+    for (const auto& [name, value] : values) by_name.set(name, value);
+    desired.set(type, std::move(by_name));
+  }
+  return Value::map({{"request", "effect", {}}, {"desired", std::move(desired), {}}});
+}
 Value encode_body(const CommitRequest& request) {
   return Value::map({{"request", "commit", {}},
                      {"run", request.run, {}},
@@ -130,6 +139,17 @@ Result<Request> decode_observe_request(const Value& value) {
   ObserveNodeRequest request;
   for (const auto& [type, list, where] : *names->entries()) {
     SPARK_TRY(request.names[type], decode_names(&list));
+  }
+  return Request(std::move(request));
+}
+
+Result<Request> decode_effect_request(const Value& value) {
+  const auto* desired = value.find("desired");
+  if (desired == nullptr || !desired->is_map()) return malformed("desired");
+  EffectRequest request;
+  for (const auto& [type, values, where] : *desired->entries()) {
+    if (!values.is_map()) return malformed("desired");
+    for (const auto& [name, wanted, place] : *values.entries()) request.desired[type].emplace(name, wanted);
   }
   return Request(std::move(request));
 }
@@ -183,6 +203,7 @@ Result<void> check_fields(const Value& value, std::string_view name) {
   static const std::map<std::string_view, std::set<std::string_view>> kFields{
       {"facts", {"exports"}},
       {"observe", {"names"}},
+      {"effect", {"desired"}},
       {"lock", {"holder"}},
       {"apply", {"run", "node", "roster", "steps", "after_steps"}},
       {"commit", {"run", "node", "roster", "resources", "audit"}},
@@ -260,6 +281,7 @@ Result<NumberedRequest> decode_request(const Value& value) {
   Result<Request> request = malformed("there is no request \"" + name + "\"");
   if (name == "facts") request = decode_facts_request(value);
   if (name == "observe") request = decode_observe_request(value);
+  if (name == "effect") request = decode_effect_request(value);
   if (name == "lock") request = decode_lock_request(value);
   if (name == "apply") request = decode_apply_request(value);
   if (name == "commit") request = decode_commit_request(value);
@@ -356,6 +378,33 @@ Result<ApplyReply> decode_apply_reply(const Value& value) {
   for (const auto& item : *results->list_items()) {
     SPARK_TRY(auto result, decode_step_result(item));
     reply.results.push_back(std::move(result));
+  }
+  return reply;
+}
+
+Value encode(const EffectReply& reply) {
+  Value by_type = Value::map();
+  for (const auto& [type, findings] : reply.ineffective) {
+    Value::List list;
+    for (const auto& one : findings) {
+      list.push_back(Value::map(
+          {{"name", one.name, {}}, {"code", one.code, {}}, {"message", one.message, {}}, {"hint", one.hint, {}}}));
+    }
+    by_type.set(type, Value(std::move(list)));
+  }
+  return Value::map({{"ineffective", std::move(by_type), {}}});
+}
+
+Result<EffectReply> decode_effect_reply(const Value& value) {
+  const auto* by_type = value.find("ineffective");
+  if (by_type == nullptr || !by_type->is_map()) return malformed("ineffective");
+  EffectReply reply;
+  for (const auto& [type, list, where] : *by_type->entries()) {
+    if (list.list_items() == nullptr) return malformed("ineffective");
+    for (const auto& one : *list.list_items()) {
+      reply.ineffective[type].push_back(
+          {one.text_or("name", ""), one.text_or("code", ""), one.text_or("message", ""), one.text_or("hint", "")});
+    }
   }
   return reply;
 }

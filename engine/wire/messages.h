@@ -55,6 +55,14 @@ struct ObserveNodeRequest {
   std::map<std::string, std::vector<std::string>> names;  ///< By type.
 };
 
+/// After an apply: what of the desired values does not take effect, by ResourceType::check_effect().
+struct EffectRequest {
+  std::map<std::string, std::map<std::string, Value>> desired;  ///< type -> resource name -> value
+};
+struct EffectReply {
+  std::map<std::string, std::vector<Ineffective>> ineffective;  ///< By type.
+};
+
 struct LockRequest {
   LockHolder holder;
 };
@@ -103,8 +111,8 @@ struct StopNotice {};
 struct UnlockRequest {};
 struct PingRequest {};
 
-using Request = std::variant<FactsRequest, ObserveNodeRequest, LockRequest, ApplyRequest, CommitRequest, UnlockRequest,
-                             PingRequest, StopNotice>;
+using Request = std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
+                             UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {
@@ -129,6 +137,7 @@ Value encode(const NumberedRequest& request);
 Value encode(const NumberedReply& reply);
 Value encode(const FactsReply& reply);
 Value encode(const ApplyReply& reply);
+Value encode(const EffectReply& reply);
 Value encode(const LockHolder& holder);
 
 /// Errors of all decoders: kInvalidInput; decode_request() also for a request it does not know.
@@ -137,6 +146,7 @@ Result<NumberedRequest> decode_request(const Value& value);
 Result<NumberedReply> decode_reply(const Value& value);
 Result<FactsReply> decode_facts_reply(const Value& value);
 Result<ApplyReply> decode_apply_reply(const Value& value);
+Result<EffectReply> decode_effect_reply(const Value& value);
 Result<LockHolder> decode_lock_holder(const Value& value);
 
 }  // namespace sparkplan

@@ -1,9 +1,9 @@
 #include "resources/profile_env/profile_env.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "engine/resource/artifact.h"
+#include "engine/resource/shell_environment.h"
 #include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::profile_env {
@@ -29,8 +29,8 @@ class ProfileEnvType final : public ResourceType {
     Desired result;
     if (section.entries() == nullptr) return result;
     for (const MapEntry& entry : *section.entries()) {
-      if (entry.value.is_null() || !is_name(entry.key)) continue;
-      const Result<std::string> value = resolve_value(entry.value);
+      if (entry.value.is_null() || !is_variable_name(entry.key)) continue;
+      const Result<std::string> value = variable_value(entry.value);
       if (!value) continue;
       Resource resource;
       resource.id = {info_.name, entry.key};
@@ -48,9 +48,10 @@ class ProfileEnvType final : public ResourceType {
     ObservedType observed;
     const ArtifactId artifact = file_artifact(kOwnFile);
     const Observation& file = observed.artifacts[artifact] = sparkplan::read_artifact(artifact, *this, node);
-    const Result<std::vector<ProfileFile>> later = later_profile_files(node);
+    const Result<std::vector<ProfileFile>> later = profile_files_after(kOwnFile, node);
     std::map<std::string, std::optional<std::string>> ours;
-    for (Assignment& one : parse_file(content_of(file).value_or(""))) ours[one.name] = std::move(one.value);
+    for (ShellAssignment& one : parse_shell_assignments(content_of(file).value_or("")))
+      ours[one.name] = std::move(one.value);
 
     for (const std::string& name : request.names) {
       if (name == kWholeFileName) continue;
@@ -96,22 +97,10 @@ class ProfileEnvType final : public ResourceType {
   }
 
   std::optional<ForeignClaim> foreign_claim(const std::string& name, const std::vector<ProfileFile>& later) const {
-    std::optional<ForeignClaim> last;
-    for (const ProfileFile& file : later) {
-      for (const Assignment& one : parse_file(file.content)) {
-        if (one.name != name) continue;
-        last = ForeignClaim{{info_.name, name},
-                            kField,
-                            Value(),
-                            file.path + ":" + std::to_string(one.line),
-                            "unsets it and is read later"};
-        if (one.value) {
-          last->value = *one.value;
-          last->message = "sets it to " + quote(*one.value) + " and is read later";
-        }
-      }
-    }
-    return last;
+    const std::optional<LaterAssignment> last = last_assignment(name, later);
+    if (!last) return std::nullopt;
+    return ForeignClaim{
+        {info_.name, name}, kField, last->value ? Value(*last->value) : Value(), last->source, last->message};
   }
 
   TypeInfo info_;
@@ -119,25 +108,10 @@ class ProfileEnvType final : public ResourceType {
 
 }  // namespace
 
-Result<std::vector<ProfileFile>> later_profile_files(const NodeReader& node) {
-  const Result<std::vector<std::string>> names = node.list_directory(kProfileDirectory);
-  if (!names) {
-    if (names.error().code == ErrorCode::kNotFound) return std::vector<ProfileFile>();
-    return failure(names.error());
-  }
-  const std::filesystem::path own(kOwnFile);
-  std::vector<ProfileFile> files;
-  for (const std::string& name : *names) {
-    if (!name.ends_with(".sh") || name.starts_with('.') || name <= own.filename().string()) continue;
-    const std::filesystem::path path = own.parent_path() / name;
-    Result<std::string> content = node.read_file(path);
-    if (content) {
-      files.push_back({path.string(), *std::move(content)});
-    } else if (content.error().code != ErrorCode::kNotFound && content.error().code != ErrorCode::kUnsupported) {
-      return failure(std::move(content).error().within("could override our values"));
-    }
-  }
-  return files;
+std::string render_file(const std::map<std::string, std::string>& variables) {
+  std::string text = ownership_header();
+  for (const auto& [name, value] : variables) text += "export " + name + "=" + shell_quote(value) + "\n";
+  return text;
 }
 
 std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {

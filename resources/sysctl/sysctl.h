@@ -25,8 +25,8 @@ inline constexpr std::string_view kProcSys = "/proc/sys/";
 /// "/", both stay. "net.ipv4.conf.enp1s0/200.rp_filter" and "net/ipv4/conf/enp1s0.200/rp_filter"
 /// are one key.
 struct Key {
-  std::string path;  ///< "net/ipv4/conf/enp1s0.200/rp_filter"; no leading slash.
-  auto operator<=>(const Key&) const = default;
+  std::string path;                              ///< "net/ipv4/conf/enp1s0.200/rp_filter"; no leading slash.
+  auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
 };
 
 /// Errors: kInvalidInput for a single or empty component, "..", a glob, or a character that no

@@ -14,6 +14,9 @@
 #include "engine/plan/planner.h"
 #include "engine/resource/artifact.h"
 #include "tests/support/describe.h"
+#include "tests/support/fake_networkd.h"
+#include "tests/support/fake_ssh.h"
+#include "tests/support/fake_systemd.h"
 
 namespace sparkplan::test {
 namespace {
@@ -61,6 +64,17 @@ Result<void> add_command(const std::string& line, const Value& value, FakeNode& 
 Result<void> add_symlink(const std::string& path, const Value& value, FakeNode& node) {
   if (value.string() == nullptr) return bad_case(path + " needs a target");
   node.add_symlink(path, *value.string());
+  return {};
+}
+
+Result<void> add_unit(const std::string& name, const Value& value, FakeNode& node) {
+  if (value.boolean_or("enabled", false)) enable_unit(node, name);
+  if (value.boolean_or("running", false)) start_unit(node, name);
+  std::string lines;
+  if (const Value* properties = value.find("properties")) {
+    for (const MapEntry& one : *properties->entries()) lines += one.key + "=" + *one.value.string() + "\n";
+  }
+  if (!lines.empty()) set_unit_properties(node, name, lines);
   return {};
 }
 
@@ -117,28 +131,81 @@ Result<void> add_manifest(const Value& value, const Registry& registry, World& w
   return {};
 }
 
+Result<void> add_users(const Value& users, FakeNode& node) {
+  if (users.entries() == nullptr) return bad_case("users is no map");
+  std::vector<FakeUser> accounts;
+  for (const MapEntry& entry : *users.entries()) {
+    FakeUser user{entry.key, static_cast<int>(entry.value.integer_or("uid", 1000)), 1000,
+                  entry.value.text_or("home", "/home/" + entry.key)};
+    user.gid = static_cast<int>(entry.value.integer_or("gid", user.uid));
+    const Value* home = entry.value.find("home");
+    const bool has_home = home == nullptr || !home->is_null();
+    if (has_home && user.home.starts_with("/home/")) node.add_directory(user.home);
+    if (entry.value.find("key") != nullptr) add_fake_key(node, user, entry.value.text_or("key", ""));
+    accounts.push_back(std::move(user));
+  }
+  install_fake_accounts(node, std::move(accounts));
+  install_fake_ssh_keygen(node);
+  return {};
+}
+
+Result<void> add_exports(const Value& exports, World& world) {
+  if (exports.entries() == nullptr) return bad_case("exports is no map");
+  for (const MapEntry& node : *exports.entries()) {
+    if (node.value.entries() == nullptr) return bad_case("the exports of " + node.key + " are no map");
+    for (const MapEntry& type : *node.value.entries()) world.exports[node.key][type.key] = type.value;
+  }
+  return {};
+}
+
 Result<void> build_node(const Value& observed, const Registry& registry, World& world) {
-  static const std::vector<std::string> known{"node",   "live",     "files", "symlinks", "special",
-                                              "kernel", "commands", "facts", "manifest"};
+  static const std::vector<std::string> known{"types",    "node",  "live",     "files", "symlinks", "special", "kernel",
+                                              "commands", "facts", "manifest", "users", "exports",  "units"};
   for (const MapEntry& entry : *observed.entries()) {
     if (std::find(known.begin(), known.end(), entry.key) == known.end()) return bad_case("unknown key " + entry.key);
   }
   world.self = observed.text_or("node", world.cluster.nodes.front().name.str());
+  if (const Value* types = observed.find("types")) {
+    for (const Value& type : *types->list_items()) world.types.push_back(*type.string());
+  }
   if (const Value* facts = observed.find("facts")) {
     SPARK_TRY(world.facts, decode_facts(*facts));
   }
   world.facts.live = observed.boolean_or("live", true);
   if (world.facts.hostname.empty()) world.facts.hostname = world.self;
   world.node.set_live(world.facts.live);
+  for (const LinkFacts& link : world.facts.links) world.node.add_link(link);
+  install_fake_networkd(world.node);
+  if (const Value* users = observed.find("users")) SPARK_CHECK(add_users(*users, world.node));
   SPARK_CHECK(for_each_entry(observed, "files", world.node, add_file));
   SPARK_CHECK(for_each_entry(observed, "symlinks", world.node, add_symlink));
   SPARK_CHECK(for_each_entry(observed, "kernel", world.node, add_kernel_file));
   SPARK_CHECK(for_each_entry(observed, "commands", world.node, add_command));
+  if (const Value* exports = observed.find("exports")) SPARK_CHECK(add_exports(*exports, world));
+  if (observed.find("units") != nullptr) add_systemd(world.node);
+  SPARK_CHECK(for_each_entry(observed, "units", world.node, add_unit));
   if (const Value* special = observed.find("special")) {
     for (const Value& path : *special->list_items()) world.node.add_special(*path.string());
   }
   if (const Value* manifest = observed.find("manifest")) return add_manifest(*manifest, registry, world);
   return {};
+}
+
+/// desired_state(), or as much of it as comes from the types of the case.
+DesiredState desired_in(const World& world, const ClusterView& view, const Registry& registry) {
+  if (world.types.empty()) return desired_state(view, world.facts, registry);
+  DesiredState all;
+  for (const std::string& name : world.types) {
+    const ResourceType* type = registry.find(name);
+    const auto section = type == nullptr ? view.self.sections.end() : view.self.sections.find(type->info().section);
+    if (section == view.self.sections.end()) continue;
+    Desired part = type->desired(view, section->second, world.facts);
+    std::move(part.resources.begin(), part.resources.end(), std::back_inserter(all.resources));
+    std::move(part.diagnostics.begin(), part.diagnostics.end(), std::back_inserter(all.diagnostics));
+    if (part.refused) all.refused = std::move(part.refused);
+    if (part.incomplete) all.incomplete_types.insert(name);
+  }
+  return all;
 }
 
 const NodeSpec* self_of(const World& world) {
@@ -194,15 +261,17 @@ Result<World> open_case(const CaseFolder& folder, const Registry& registry) {
 Look look_at(const World& world, const Registry& registry) {
   Look look;
   const NodeSpec& self = *self_of(world);
-  std::map<std::string, NodeExports> exports;
+  std::map<std::string, NodeExports> exports = world.exports;
   for (const auto& type : registry.types()) {
     const auto section = self.sections.find(type->info().section);
     const Result<Value> value = type->exports(section == self.sections.end() ? Value() : section->second, world.node);
     if (value && !value->is_null()) exports[world.self][type->info().name] = *value;
   }
   const ClusterView view{world.cluster, self, exports};
-  Desired desired = desired_state(view, world.facts, registry);
+  DesiredState desired = desired_in(world, view, registry);
   look.desired = std::move(desired.resources);
+  look.refused = std::move(desired.refused);
+  look.incomplete_types = desired.incomplete_types;
   look.diagnostics = world.findings;
   look.diagnostics.insert(look.diagnostics.end(), desired.diagnostics.begin(), desired.diagnostics.end());
 
@@ -216,11 +285,16 @@ Look look_at(const World& world, const Registry& registry) {
   input.desired = look.desired;
   input.observed = &look.observed;
   input.manifest = manifest;
+  input.incomplete_types = look.incomplete_types;
   look.plan = plan_node(input, registry);
   return look;
 }
 
-Value describe(const Look& look) { return describe_plan(look.plan, look.diagnostics); }
+Value describe(const Look& look) {
+  Value description = describe_plan(look.plan, look.diagnostics);
+  if (look.refused) description.set("refused", look.refused->describe());
+  return description;
+}
 
 std::string compare_with_golden(const CaseFolder& folder, const Value& actual) {
   const std::filesystem::path path = folder.folder / "plan.json";

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "engine/model/manifest.h"
 #include "engine/model/plan.h"
 #include "engine/resource/registry.h"
+#include "engine/resource/resource_type.h"
 #include "tests/support/fake_node.h"
 
 namespace sparkplan::test {
@@ -19,6 +23,7 @@ namespace sparkplan::test {
 /// A folder resources/TYPE/cases/CASE. It holds
 ///   cluster.yaml   what is asked for
 ///   observed.json  the node it is asked of; every key may be missing:
+///     types     [resource types that are looked at]; all by default
 ///     node      its name; the first of the file by default
 ///     live      false for an image; true by default
 ///     files     {path: "content" or [lines] or {content, mode: "0644", uid, gid}}
@@ -26,7 +31,12 @@ namespace sparkplan::test {
 ///     special   [path] devices
 ///     kernel    {path: "value" or {value, refuse_errno, maximum, read_error}}, below /proc/sys if relative
 ///     commands  {"command line": {exit_status, standard_output, standard_error}}
-///     facts     as encode(Facts) has them
+///     users     {name: {uid, gid, home, key}}; home may be missing, or null for one that is not there;
+///               key is the comment of the user's key, where there is one
+///     exports   {node: {type: what that node exports}} of the other nodes
+///     units     {unit name: {running, enabled, properties: {name: text}}} of a node with systemd (add_systemd());
+///               their files are among "files"
+///     facts     as encode(Facts) has them; the links are also those of the node
 ///     manifest  {resources: {id: {last_applied, artifacts: [id]}}, artifacts: {id: original or null},
 ///               edited: [id of an artifact that somebody has changed since]}
 ///   plan.json      the plan that must come out: describe()
@@ -44,12 +54,14 @@ std::vector<CaseFolder> all_cases(const Registry& registry);
 /// A cluster and one node of it, in memory.
 struct World {
   Cluster cluster;
-  std::string self;  ///< The node's name.
+  std::vector<std::string> types;  ///< Resource types that are looked at; empty: all.
+  std::string self;                ///< The node's name.
   Facts facts;
   FakeNode node;
   bool applied = false;  ///< True when the node has a manifest.
   Manifest manifest;
-  std::vector<Diagnostic> findings;  ///< Of loading the file.
+  std::map<std::string, NodeExports> exports;  ///< Of the other nodes; one that is missing was not asked.
+  std::vector<Diagnostic> findings;            ///< Of loading the file.
 };
 
 /// Errors: kInvalidInput for a cluster.yaml with errors and for keys that observed.json does not have.
@@ -59,6 +71,8 @@ Result<World> open_case(const CaseFolder& folder, const Registry& registry);
 struct Look {
   std::vector<Resource> desired;
   std::vector<Diagnostic> diagnostics;
+  std::optional<Error> refused;
+  std::set<std::string> incomplete_types;
   ObservedState observed;
   NodePlan plan;
 };

@@ -57,7 +57,12 @@ void FakeNode::clear_faults() {
 
 FakeNode::Snapshot FakeNode::snapshot() const {
   Snapshot snapshot;
+  for (const auto& [name, link] : links_) {
+    snapshot["link " + name] =
+        "mtu " + std::to_string(link.mtu) + (link.up ? " up " : " down ") + join(link.addresses, " ");
+  }
   for (const auto& [path, entry] : entries_) {
+    if (path.starts_with(kScratch)) continue;
     switch (entry.kind) {
       case Kind::kFile:
         snapshot[path] = "file " + owner_text(entry.file) + "\n" + entry.file.bytes;
@@ -153,12 +158,18 @@ Result<FileStatus> FakeNode::status(const std::filesystem::path& path) const {
   const std::string real = resolve(path, false);
   const auto found = entries_.find(real);
   if (found == entries_.end()) {
-    if (is_directory(real)) return FileStatus{FileStatus::Kind::kDirectory, 0755, 0, 0, 0};
+    if (is_directory(real)) return FileStatus{FileStatus::Kind::kDirectory, 0755, 0, 0, 0, 0, 0, 0};
     return not_found(path);
   }
   const Entry& entry = found->second;
-  FileStatus status{FileStatus::Kind::kOther, entry.file.mode, entry.file.uid, entry.file.gid,
-                    static_cast<std::int64_t>(entry.file.bytes.size())};
+  FileStatus status{FileStatus::Kind::kOther,
+                    entry.file.mode,
+                    entry.file.uid,
+                    entry.file.gid,
+                    static_cast<std::int64_t>(entry.file.bytes.size()),
+                    0,
+                    0,
+                    0};
   if (entry.kind == Kind::kFile || entry.kind == Kind::kKernel) status.kind = FileStatus::Kind::kRegular;
   if (entry.kind == Kind::kSymlink) status.kind = FileStatus::Kind::kSymlink;
   if (entry.kind == Kind::kDirectory) status.kind = FileStatus::Kind::kDirectory;
@@ -179,16 +190,84 @@ Result<std::vector<std::string>> FakeNode::list_directory(const std::filesystem:
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-Result<CommandOutput> FakeNode::command(std::span<const std::string> argv) const {
+std::optional<LinkFacts> FakeNode::link(const std::string& name) const {
+  const auto found = links_.find(name);
+  return found == links_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Result<void> FakeNode::check_no_links(const UserPath& path) const {
+  std::filesystem::path at = path.home;
+  const auto is_link = [&] {
+    const auto found = entries_.find(at.string());
+    return found != entries_.end() && found->second.kind == Kind::kSymlink;
+  };
+  bool link = is_link();
+  for (const auto& part : path.below) {
+    at /= part;
+    link = link || is_link();
+  }
+  if (link) return failure(ErrorCode::kRefused, "a symbolic link is on the way to " + path.path().string());
+  return {};
+}
+
+Result<std::string> FakeNode::read_user_file(const UserPath& path, std::size_t max_bytes) const {
+  SPARK_CHECK(check_no_links(path));
+  return read_file(path.path(), max_bytes);
+}
+
+Result<FileStatus> FakeNode::user_status(const UserPath& path) const {
+  SPARK_CHECK(check_no_links(path));
+  return status(path.path());
+}
+
+Result<std::vector<LinkFacts>> FakeNode::links() const {
+  if (auto error = next_read()) return failure(*std::move(error));
+  if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no network interfaces");
+  std::vector<LinkFacts> links;
+  for (const auto& [name, link] : links_) links.push_back(link);
+  return links;
+}
+
+Result<void> FakeNode::write_user_file(const UserPath& path, const FileContent& content) {
+  SPARK_CHECK(check_no_links(path));
+  if (!is_directory(path.home.string())) return not_found(path.home);
+  return write_file(path.path(), content);
+}
+
+Result<void> FakeNode::remove_user_file(const UserPath& path) {
+  SPARK_CHECK(check_no_links(path));
+  return remove_file(path.path());
+}
+
+Result<void> FakeNode::restore_link(const LinkState& state) {
+  if (auto error = next_write("link", state.name)) return failure(*std::move(error));
+  const auto found = links_.find(state.name);
+  if (found == links_.end()) return failure(ErrorCode::kNotFound, "there is no interface " + state.name);
+  found->second.mtu = state.mtu;
+  found->second.up = state.up;
+  found->second.addresses = state.addresses;
+  return after_write();
+}
+
+Result<std::filesystem::path> FakeNode::make_scratch_directory() {
+  if (!live_) return failure(ErrorCode::kUnsupported, "nothing is running there");
+  const std::string path = std::string(kScratch) + std::to_string(++scratch_directories_);
+  add_directory(path);
+  return path;
+}
+
+Result<CommandOutput> FakeNode::command(std::span<const std::string> argv, FakeNode* writable) const {
   if (!live_) return failure(ErrorCode::kUnsupported, "nothing is running there");
   const auto found = commands_.find(join(argv, " "));
-  if (found == commands_.end()) return failure(ErrorCode::kNotFound, "no such command: " + join(argv, " "));
-  return found->second;
+  if (found != commands_.end()) return found->second;
+  const auto program = argv.empty() ? programs_.end() : programs_.find(argv.front());
+  if (program == programs_.end()) return failure(ErrorCode::kNotFound, "no such command: " + join(argv, " "));
+  return program->second(Call{{argv.begin(), argv.end()}, *this, writable});
 }
 
 Result<CommandOutput> FakeNode::query(std::span<const std::string> argv, std::chrono::milliseconds /*deadline*/) const {
   if (auto error = next_read()) return failure(*std::move(error));
-  return command(argv);
+  return command(argv, nullptr);
 }
 
 Result<void> FakeNode::write_file(const std::filesystem::path& path, const FileContent& content) {
@@ -237,7 +316,7 @@ Result<void> FakeNode::write_kernel_file(const std::filesystem::path& path, std:
 
 Result<CommandOutput> FakeNode::run(std::span<const std::string> argv, std::chrono::milliseconds /*deadline*/) {
   if (auto error = next_write("run", join(argv, " "))) return failure(*std::move(error));
-  Result<CommandOutput> output = command(argv);
+  Result<CommandOutput> output = command(argv, this);
   SPARK_CHECK(after_write());
   return output;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -32,6 +33,7 @@ class FakeNode final : public Node {
   };
   /// Path to everything that can be told of it; directories are left out unless a test made them.
   using Snapshot = std::map<std::string, std::string>;
+  static constexpr std::string_view kScratch = "/run/sparkplan/try-";
 
   void add_file(const std::string& path, std::string content, std::uint32_t mode = 0644, std::uint32_t uid = 0,
                 std::uint32_t gid = 0);
@@ -42,6 +44,23 @@ class FakeNode final : public Node {
   void add_kernel_file(const std::string& path, KernelFile file);
   void erase(const std::string& path);
   void set_live(bool live) { live_ = live; }
+  /// The interface as it is now; replaces one of the same name.
+  void add_link(LinkFacts link) { links_[link.name] = std::move(link); }
+  void remove_link(const std::string& name) { links_.erase(name); }
+  std::optional<LinkFacts> link(const std::string& name) const;
+
+  /// One call of a program. `writable` is null when it came through query(): then it must not change
+  /// anything. A program keeps what it remembers in files of the node, so that copies have their own.
+  struct Call {
+    std::vector<std::string> argv;
+    const FakeNode& node;
+    FakeNode* writable = nullptr;
+  };
+  using Program = std::function<Result<CommandOutput>(const Call&)>;
+  /// Answers every command line that begins with `name` and is not scripted.
+  void add_program(const std::string& name, Program program) { programs_[name] = std::move(program); }
+  /// For programs: changes that are theirs, past the log and the faults.
+  void put_file(const std::string& path, std::string content) { add_file(path, std::move(content)); }
   /// What a command line prints; words joined by single blanks. All others are not found.
   void script(const std::string& command_line, CommandOutput output) { commands_[command_line] = std::move(output); }
 
@@ -64,9 +83,20 @@ class FakeNode final : public Node {
                                 std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<FileStatus> status(const std::filesystem::path& path) const override;
   Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const override;
+  Result<std::string> read_user_file(const UserPath& path, std::size_t max_bytes = std::size_t{1} << 20) const override;
+  Result<FileStatus> user_status(const UserPath& path) const override;
+  Result<std::vector<LinkFacts>> links() const override;
+  void pause(std::chrono::milliseconds duration) const override { paused_ += duration; }
+  /// How long the node was made to wait in all.
+  std::chrono::milliseconds paused() const { return paused_; }
   Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const override;
   Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;
   Result<void> remove_file(const std::filesystem::path& path) override;
+  Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
+  Result<void> remove_user_file(const UserPath& path) override;
+  Result<void> restore_link(const LinkState& state) override;
+  /// Below kScratch; snapshot() leaves it out, as it is gone after a run.
+  Result<std::filesystem::path> make_scratch_directory() override;
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
 
@@ -92,11 +122,17 @@ class FakeNode final : public Node {
   std::optional<Error> next_write(std::string operation, std::string subject);
   /// The same for after; also the plain result of a write that nothing struck.
   Result<void> after_write() const;
-  Result<CommandOutput> command(std::span<const std::string> argv) const;
+  Result<CommandOutput> command(std::span<const std::string> argv, FakeNode* writable) const;
+  /// kRefused when a link is on the way from the home on.
+  Result<void> check_no_links(const UserPath& path) const;
 
   bool live_ = true;
   std::map<std::string, Entry> entries_;
   std::map<std::string, CommandOutput> commands_;
+  std::map<std::string, Program> programs_;
+  std::map<std::string, LinkFacts> links_;
+  int scratch_directories_ = 0;
+  mutable std::chrono::milliseconds paused_{0};
   std::vector<Write> log_;
   mutable int reads_ = 0;
   int writes_ = 0;

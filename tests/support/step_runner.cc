@@ -1,6 +1,7 @@
 #include "tests/support/step_runner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/resource/artifact.h"
@@ -25,10 +26,24 @@ Result<const ResourceType*> type_of(const Step& step, const Registry& registry) 
   return type;
 }
 
+/// The first objection that a node's own tools have.
+std::optional<Error> objection_to(const NodePlan& plan, const Registry& registry, Node& node) {
+  for (const auto& type : registry.types()) {
+    std::vector<Step> steps;
+    std::copy_if(plan.steps.begin(), plan.steps.end(), std::back_inserter(steps),
+                 [&](const Step& step) { return step.type == type->info().name; });
+    if (steps.empty()) continue;
+    if (const auto objections = type->prepare(steps, node); !objections.empty()) return objections.front().error;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 StepRun run_steps(const NodePlan& plan, const Registry& registry, Node& node) {
   StepRun run;
+  run.error = objection_to(plan, registry, node);
+  if (run.error) return run;
   for (const Step& step : plan.steps) {
     const Result<const ResourceType*> type = type_of(step, registry);
     Result<void> result = type ? carry_out(step, **type, node) : Result<void>(failure(type.error()));
@@ -50,10 +65,13 @@ StepRun run_steps(const NodePlan& plan, const Registry& registry, Node& node) {
 }
 
 Result<void> undo_steps(const std::vector<Step>& done, const Registry& registry, Node& node) {
-  for (auto step = done.rbegin(); step != done.rend(); ++step) {
-    SPARK_TRY(const ResourceType* type, type_of(*step, registry));
-    if (same_state(read_artifact(step->artifact, *type, node), step->before)) continue;
-    SPARK_CHECK(apply_artifact(step->artifact, step->before, *type, node));
+  for (const bool activates : {false, true}) {
+    for (auto step = done.rbegin(); step != done.rend(); ++step) {
+      if (step->activates != activates) continue;
+      SPARK_TRY(const ResourceType* type, type_of(*step, registry));
+      if (!activates && same_state(read_artifact(step->artifact, *type, node), step->before)) continue;
+      SPARK_CHECK(apply_artifact(step->artifact, step->before, *type, node));
+    }
   }
   return {};
 }

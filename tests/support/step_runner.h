@@ -21,7 +21,7 @@ struct StepRun {
 /// ends the run.
 StepRun run_steps(const NodePlan& plan, const Registry& registry, Node& node);
 
-/// Makes every artifact of `done` be what it was before, last first.
+/// Makes every artifact of `done` be what it was before: last first, what activates after the rest.
 /// Errors: as apply_artifact(); the first one ends it.
 Result<void> undo_steps(const std::vector<Step>& done, const Registry& registry, Node& node);
 

@@ -5,6 +5,7 @@
 namespace sparkplan {
 
 Result<std::vector<LinkFacts>> read_links() { return std::vector<LinkFacts>(); }
+Result<void> write_link(const LinkState& /*state*/) { return {}; }
 Result<std::vector<RdmaDeviceFacts>> read_rdma_devices() { return std::vector<RdmaDeviceFacts>(); }
 
 }  // namespace sparkplan

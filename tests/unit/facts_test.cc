@@ -21,8 +21,20 @@ Facts some_facts() {
   facts.memory_total_bytes = 137438953472;
   facts.uptime_seconds = 77;
   facts.ssh_server_address = "10.0.0.11";
-  facts.links = {{"enp1s0f1np1", "52:54:00:aa:00:01", 9000, true, false, {"10.0.0.11/24", "fe80::1/64"}},
-                 {"lo", "", 65536, true, true, {}}};
+  facts.links = {{"enp1s0f1np1",
+                  "52:54:00:aa:00:01",
+                  9000,
+                  true,
+                  false,
+                  {"10.0.0.11/24", "fe80::1/64"},
+                  "",
+                  "bond0",
+                  "",
+                  "p1",
+                  "0000:01:00.1",
+                  "mlx5_core",
+                  {"rocep1s0f1"}},
+                 {"vlan5", "", 1500, true, true, {}, "vlan", "", "enp1s0f1np1", "", "", "", {}}};
   facts.rdma_devices = {{"rocep1s0f1", "0c42:a103:0000:0001", 1}};
   return facts;
 }
@@ -31,7 +43,7 @@ TEST_CASE("Facts come back from the wire with every field") {
   const auto back = decode_facts(over_the_wire(encode(some_facts())));
   REQUIRE(back);
   CHECK(canonical(*back) == canonical(some_facts()));
-  CHECK(back->links.at(0).addresses == std::vector<std::string>{"10.0.0.11/24", "fe80::1/64"});
+  CHECK(back->links == some_facts().links);
   CHECK(back->memory_total_bytes == 137438953472);
   CHECK_FALSE(back->live);
   CHECK(back->rdma_devices.at(0).ports == 1);

@@ -71,6 +71,19 @@ TEST_CASE("an apply makes all nodes match and the next plan is empty") {
   CHECK(exit_code(next, ExitRules{true, true, true}) == 0);
 }
 
+TEST_CASE("an apply reports of each change as much as the plan told") {
+  FleetBench bench(2);
+  bench.sections = kTwoSections;
+  const auto plan = bench.plan();
+  const auto report = bench.apply();
+  REQUIRE(exit_of(report) == 0);
+  CHECK(changes(report) == changes(plan));
+  for (const std::size_t node : {0U, 1U}) {
+    CHECK(plan.nodes[node].plan.after_steps.size() == 3);
+    CHECK(report.nodes[node].plan.after_steps == plan.nodes[node].plan.after_steps);
+  }
+}
+
 TEST_CASE("an apply with nothing to do asks nobody and changes no byte") {
   FleetBench bench(2);
   bench.sections = kTwoSections;

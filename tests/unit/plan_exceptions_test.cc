@@ -100,6 +100,11 @@ TEST_CASE("a foreign claim on what the file does not ask for, or on what is left
   bench.selected = [](const ResourceId& id) { return id.name != "a"; };
   CHECK(bench.plan().changes.empty());
   bench.selected = nullptr;
+  bench.distort = [](ObservedState& state) {
+    state.types["knob"].foreign.push_back({{"knob", "a"}, "other", 60, "/etc/99-other.conf:4", "sets that to 60"});
+  };
+  CHECK(bench.plan().changes.empty());
+  bench.distort = claim_a;
   bench.desired.clear();
   CHECK(find_change(bench.plan(), "knob/a", Origin::kForeign) == nullptr);
 }

@@ -32,11 +32,12 @@ std::vector<OpenCase> open_all_cases() {
   return cases;
 }
 
-/// Changes that an apply is expected to make.
+/// Changes that an apply is expected to make; not those that wait for another node.
 std::vector<std::string> pending(const NodePlan& plan) {
   std::vector<std::string> ids;
   for (const Change& change : plan.changes) {
-    if (change.origin != Origin::kForeign) ids.push_back(change.id.str());
+    const bool waits = std::find(plan.waiting.begin(), plan.waiting.end(), change.id) != plan.waiting.end();
+    if (change.origin != Origin::kForeign && !waits) ids.push_back(change.id.str());
   }
   return ids;
 }
@@ -48,13 +49,15 @@ std::vector<std::string> blocked(const NodePlan& plan) {
 }
 
 /// The steps of a case whose kernel does what it is told; a case of a refusal ends in an Error,
-/// and everything is as before.
+/// and everything is as before. What waited for these steps is carried out behind them, as in a run
+/// of several stages; `done` holds the first stage only.
 StepRun apply(World& world, const Look& look) {
   StepRun run = run_steps(look.plan, builtin_registry(), world.node);
-  if (!run.error) {
-    remember(look.plan, run.done, world.manifest);
-    world.applied = true;
-  }
+  if (run.error) return run;
+  remember(look.plan, run.done, world.manifest);
+  world.applied = true;
+  if (look.plan.waiting.empty() || look.plan.steps.empty()) return run;
+  run.error = apply(world, look_at(world, builtin_registry())).error;
   return run;
 }
 

@@ -98,6 +98,14 @@ TEST_CASE("damaged markers are an error that names the line") {
   }
 }
 
+TEST_CASE("what stands above the block is all of it where there is none") {
+  CHECK(text_above_block("") == "");
+  CHECK(text_above_block("a\nb") == "a\nb");
+  CHECK(text_above_block("a\n" + kBegin + "x\n" + kEnd + "b\n") == "a\n");
+  CHECK(text_above_block(kBegin + "x\n" + kEnd + "b\n") == "");
+  CHECK(text_above_block("a # BEGIN sparkplan\n") == "a # BEGIN sparkplan\n");
+}
+
 TEST_CASE("a body with a marker in it is refused") {
   CHECK_FALSE(replace_block("", "x\n" + kEnd));
   CHECK_FALSE(replace_block("", kBegin));

@@ -7,7 +7,7 @@
 namespace sparkplan {
 namespace {
 
-const TypeInfo kInfo{"sysctl", "sysctl", Phase::kKernelParameters, "", "", {}};
+const TypeInfo kInfo{"sysctl", "sysctl", Phase::kKernelParameters, "", "", {}, Impact::kLive, false};
 const ArtifactId kFile = file_artifact("/etc/x.conf");
 const ArtifactId kBlock = block_artifact("/etc/hosts");
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+
+#include "engine/core/result.h"
+#include "engine/node/node.h"
+
+namespace sparkplan {
+
+/// Replaces or creates the file that `path` ends in within an open directory; `path` itself is for
+/// messages only. The promise is that of Node::write_file(). Errors: as there.
+Result<void> replace_file_in(int directory, const std::filesystem::path& path, const FileContent& content);
+
+/// Removes it; one that is not there is no failure. Errors: as Node::remove_file().
+Result<void> remove_file_in(int directory, const std::filesystem::path& path);
+
+}  // namespace sparkplan

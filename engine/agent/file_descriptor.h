@@ -1,0 +1,34 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "engine/core/result.h"
+
+namespace sparkplan {
+
+/// Closes its file descriptor.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int number) : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&&) = delete;
+  ~FileDescriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int get() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// errno of the system call just made, as "verb path".
+inline Error file_error(const std::string& verb, const std::filesystem::path& path) {
+  return system_error(verb + " " + path.string(), errno);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,78 @@
+#include "tests/support/fake_networkd.h"
+
+#include <algorithm>
+#include <string>
+
+#include "resources/netplan/netplan_file.h"
+#include "resources/netplan/yaml_tree.h"
+
+namespace sparkplan::test {
+namespace {
+
+const std::string kGenerated = "/run/systemd/network/";
+const std::string kPrefix = "10-netplan-";
+const std::string kSuffix = ".network";
+
+CommandOutput failed(std::string why) { return {1, {}, std::move(why)}; }
+
+/// The file as netplan's root directory has it; the whole of `root` has to be YAML.
+Result<CommandOutput> try_out(const FakeNode& node, const std::string& root) {
+  for (const char* directory : {"/lib/netplan", "/usr/lib/netplan", "/etc/netplan", "/run/netplan"}) {
+    const auto names = node.list_directory(root + directory);
+    if (!names) continue;
+    for (const std::string& name : *names) {
+      const std::string path = root + directory + "/" + name;
+      const auto tree = netplan::parse_yaml(node.text_of(path).value_or(""));
+      if (!tree) return failed(path + ": " + tree.error().describe());
+    }
+  }
+  return CommandOutput{};
+}
+
+Result<CommandOutput> generate(FakeNode& node) {
+  const auto before = node.list_directory("/run/systemd/network");
+  if (before) {
+    for (const std::string& name : *before) node.erase(kGenerated + name);
+  }
+  const auto stanzas = netplan::parse_file(node.text_of(std::string(netplan::kOwnFile)).value_or(""));
+  if (!stanzas) return failed("Invalid YAML");
+  for (const auto& [interface, stanza] : *stanzas) {
+    node.put_file(kGenerated + kPrefix + interface + kSuffix, netplan::render_file({{interface, stanza}}));
+  }
+  return CommandOutput{};
+}
+
+Result<CommandOutput> reconfigure(FakeNode& node, const std::string& interface) {
+  auto link = node.link(interface);
+  const auto text = node.text_of(kGenerated + kPrefix + interface + kSuffix);
+  if (!link || !text) return failed("Failed to reconfigure: no such interface or file");
+  const auto stanzas = netplan::parse_file(*text);
+  const netplan::Stanza& stanza = stanzas->at(interface);
+  link->up = true;
+  if (stanza.mtu) link->mtu = *stanza.mtu;
+  if (stanza.manages_addresses()) link->addresses = stanza.addresses;
+  if (stanza.link_local) link->addresses.emplace_back("169.254.17.4/16");
+  node.add_link(*link);
+  return CommandOutput{};
+}
+
+Result<CommandOutput> netplan_program(const FakeNode::Call& call) {
+  if (call.argv.size() == 4 && call.argv[2] == "--root-dir") return try_out(call.node, call.argv[3]);
+  if (call.writable == nullptr) return failed("netplan generate through query()");
+  return generate(*call.writable);
+}
+
+Result<CommandOutput> networkctl_program(const FakeNode::Call& call) {
+  if (call.writable == nullptr) return failed("networkctl through query()");
+  if (call.argv.size() == 3 && call.argv[1] == "reconfigure") return reconfigure(*call.writable, call.argv[2]);
+  return CommandOutput{};
+}
+
+}  // namespace
+
+void install_fake_networkd(FakeNode& node) {
+  node.add_program("netplan", netplan_program);
+  node.add_program("networkctl", networkctl_program);
+}
+
+}  // namespace sparkplan::test
