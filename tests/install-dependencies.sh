@@ -9,7 +9,7 @@ readonly build=(
   cmake g++ ninja-build ccache pkg-config
   libyaml-cpp-dev libvalijson-dev libssh-dev libnl-3-dev libnl-route-3-dev libibverbs-dev
   libboost-dev libboost-filesystem-dev libboost-system-dev libspdlog-dev libfmt-dev
-  nlohmann-json3-dev libcli11-dev libexpected-dev libmd-dev catch2 openssh-client
+  nlohmann-json3-dev libcli11-dev libexpected-dev libmd-dev libyaml-dev catch2 openssh-client
 )
 readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux)
 readonly lint=(clang-format clang-tidy shellcheck)

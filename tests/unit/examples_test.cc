@@ -26,10 +26,29 @@ LoadedCluster load_example(const std::filesystem::path& path) {
   return std::move(*loaded);
 }
 
+/// A DGX Spark with both of its ports cabled; for a local node a directory.
 Facts facts_of(const NodeSpec& node) {
   Facts facts;
   facts.live = node.transport != TransportKind::kLocal;
+  if (!facts.live) return facts;
+  facts.product = "DGX Spark";
+  for (const std::string port : {"0", "1"}) {
+    for (const std::string domain : {"", "P2"}) {
+      LinkFacts link;
+      link.name = "en" + (domain.empty() ? "" : domain) + "p1s0f" + port + "np" + port;
+      link.port = "p" + port;
+      link.pci = (domain.empty() ? "0000:01:00." : "0002:01:00.") + port;
+      link.rdma_devices = {"roce" + domain + "p1s0f" + port};
+      facts.links.push_back(link);
+    }
+  }
   return facts;
+}
+
+/// What a node says whose netplan files are all ours.
+std::map<std::string, NodeExports> exports_of(const NodeSpec& node) {
+  const Value nothing = Value::map({{"definitions", Value::List{}, {}}, {"unreadable", Value::List{}, {}}});
+  return {{node.name.str(), {{"netplan", nothing}}}};
 }
 
 }  // namespace
@@ -43,7 +62,7 @@ TEST_CASE("every example is planned for every node, in sections that this build 
     std::size_t resources = 0;
     for (const auto& node : loaded.cluster->nodes) {
       INFO(node.name.str());
-      const std::map<std::string, NodeExports> exports;
+      const auto exports = exports_of(node);
       const auto desired =
           desired_state(ClusterView{*loaded.cluster, node, exports}, facts_of(node), builtin_registry());
       for (const auto& finding : desired.diagnostics) UNSCOPED_INFO(render(finding, loaded.source));
@@ -93,8 +112,9 @@ TEST_CASE("the sections of an example without a type are exactly what plan will 
   }
 }
 
-TEST_CASE("the examples that need no hardware are applied whole by this build") {
-  for (const char* name : {"tuning-only.yaml", "image-root.yaml"}) {
+TEST_CASE("this build has a type for every section of every example") {
+  for (const char* name : {"tuning-only.yaml", "image-root.yaml", "two-node.yaml", "eight-node-switch.yaml",
+                           "spark-networking-guide.yaml", "multi-node-rdma-guide.yaml"}) {
     INFO(name);
     const auto loaded = load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name);
     CHECK(unsupported_sections(*loaded.cluster, builtin_registry()).empty());

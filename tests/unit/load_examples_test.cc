@@ -25,7 +25,7 @@ fabric:
 nccl: {mode: safe, library: /opt/nccl/build/lib/libnccl.so.2, env: {NCCL_DEBUG: WARN}}
 sysctl: {net.core.rmem_max: 256MiB}
 limits: [{domain: "*", item: memlock, type: both, value: unlimited}]
-units: [{name: rdma-tune.service, content: "[Unit]\n", enabled: true, state: started}, {name: docker.service, drop_in: "[Service]\nLimitMEMLOCK=infinity\n"}]
+units: [{name: rdma-tune.service, content: "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n", enabled: true, state: started}, {name: docker.service, drop_in: "[Service]\nLimitMEMLOCK=infinity\n"}]
 profile_env: {HF_HOME: /mnt/models/hf}
 ssh_trust: {users: [nvidia]}
 hosts: {suffix: -fabric}

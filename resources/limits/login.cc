@@ -1,0 +1,141 @@
+#include "resources/limits/login.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "engine/core/text.h"
+
+namespace sparkplan::limits {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestLogin = std::chrono::seconds(10);
+constexpr std::string_view kPamDirectory = "/etc/pam.d";
+constexpr int kDeepestInclude = 8;
+constexpr int kFirstOrdinaryUid = 1000;
+constexpr int kLastOrdinaryUid = 59999;
+constexpr std::size_t kFieldsOfPasswd = 7;
+constexpr unsigned int kCapSysResource = 24;  ///< Source: capabilities(7), linux/capability.h.
+/// Columns of /proc/PID/limits. Source: fs/proc/base.c, proc_pid_limits().
+constexpr std::size_t kNameWidth = 26;
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  for (const std::string_view word : split(line, ' ')) {
+    if (const std::string_view trimmed = trim(word); !trimmed.empty()) words.emplace_back(trimmed);
+  }
+  return words;
+}
+
+std::string first_line(std::string_view text) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  return lines.empty() ? std::string() : printable(trim(lines.front()));
+}
+
+bool is_real_shell(const std::string& shell, const NodeReader& node) {
+  const std::string name = std::filesystem::path(shell).filename().string();
+  return !name.empty() && name != "nologin" && name != "false" && name != "sync" && node.status(shell).has_value();
+}
+
+bool mentions_pam_limits(const std::string& service, int depth, const NodeReader& node) {
+  const Result<std::string> text = node.read_file(std::filesystem::path(kPamDirectory) / service);
+  if (!text || depth > kDeepestInclude) return false;
+  for (const std::string_view line : split_lines(*text)) {
+    std::string blanks(line.substr(0, line.find('#')));
+    std::replace(blanks.begin(), blanks.end(), '\t', ' ');
+    const std::vector<std::string> words = words_of(blanks);
+    if (words.size() < 2) continue;
+    const bool of_session = words[0] == "session" || words[0] == "-session";
+    if (of_session && std::any_of(words.begin(), words.end(), [](const std::string& word) {
+          return std::filesystem::path(word).filename() == "pam_limits.so";
+        })) {
+      return true;
+    }
+    const bool includes = words[0] == "@include" || (of_session && (words[1] == "include" || words[1] == "substack"));
+    if (includes && mentions_pam_limits(words[words[0] == "@include" ? 1 : words.size() - 1], depth + 1, node)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::map<std::string, ShownLimit> parse_proc_limits(std::string_view text) {
+  std::map<std::string, ShownLimit> limits;
+  for (const std::string_view line : split_lines(text)) {
+    if (!line.starts_with("Max ") || line.size() <= kNameWidth) continue;
+    const std::vector<std::string> values = words_of(line.substr(kNameWidth));
+    if (values.size() < 2) continue;
+    limits[std::string(trim(line.substr(0, kNameWidth)))] = {values[0], values[1]};
+  }
+  return limits;
+}
+
+bool is_user_name(std::string_view text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !text.empty() && plain(text.front()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return plain(c) || c == '-' || c == '.'; });
+}
+
+std::optional<std::string> first_ordinary_user(std::string_view passwd, const NodeReader& node) {
+  for (const std::string_view line : split_lines(passwd)) {
+    const std::vector<std::string_view> fields = split(line, ':');
+    if (fields.size() != kFieldsOfPasswd || !is_user_name(fields[0])) continue;
+    int uid = 0;
+    const auto [end, error] = std::from_chars(fields[2].data(), fields[2].data() + fields[2].size(), uid);
+    if (error != std::errc() || end != fields[2].data() + fields[2].size()) continue;
+    if (uid < kFirstOrdinaryUid || uid > kLastOrdinaryUid) continue;
+    if (is_real_shell(std::string(fields[6]), node)) return std::string(fields[0]);
+  }
+  return std::nullopt;
+}
+
+Result<std::map<std::string, ShownLimit>> limits_of_login(const std::string& user, const NodeReader& node) {
+  // The user comes behind "--", where nothing is an option any more.
+  const std::array<std::string, 6> argv{"su", "-l", "-c", "cat /proc/self/limits", "--", user};
+  SPARK_TRY(const CommandOutput output, node.query(argv, kLongestLogin));
+  std::map<std::string, ShownLimit> limits = parse_proc_limits(output.standard_output);
+  if (output.exit_status == 0 && !limits.empty()) return limits;
+  std::string reason = first_line(output.standard_error);
+  if (reason.empty()) reason = first_line(output.standard_output);
+  if (reason.empty()) reason = "su ended with exit status " + std::to_string(output.exit_status);
+  return failure(ErrorCode::kFailed, std::move(reason));
+}
+
+std::set<std::string> groups_of(const std::string& user, const NodeReader& node) {
+  const std::array<std::string, 4> argv{"id", "-Gn", "--", user};
+  const Result<CommandOutput> output = node.query(argv, kLongestLogin);
+  if (!output || output->exit_status != 0) return {};
+  const std::vector<std::string> names = words_of(first_line(output->standard_output));
+  return {names.begin(), names.end()};
+}
+
+bool su_uses_pam_limits(const NodeReader& node) {
+  // "su -l" has a service of its own where the distribution gives it one.
+  const std::string service = node.status(std::filesystem::path(kPamDirectory) / "su-l") ? "su-l" : "su";
+  if (!node.read_file(std::filesystem::path(kPamDirectory) / service)) return true;
+  return mentions_pam_limits(service, 0, node);
+}
+
+bool may_raise_hard_limits(const NodeReader& node) {
+  const Result<std::string> text = node.read_file("/proc/self/status");
+  if (!text) return true;
+  constexpr std::string_view kLine = "CapBnd:";
+  for (const std::string_view line : split_lines(*text)) {
+    if (!line.starts_with(kLine)) continue;
+    const std::string_view digits = trim(line.substr(kLine.size()));
+    std::uint64_t bounding = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bounding, 16);
+    return error != std::errc() || end != digits.data() + digits.size() || ((bounding >> kCapSysResource) & 1U) != 0;
+  }
+  return true;
+}
+
+}  // namespace sparkplan::limits

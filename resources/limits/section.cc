@@ -1,0 +1,152 @@
+#include <string>
+#include <utility>
+
+#include "resources/limits/item.h"
+#include "resources/limits/limits.h"
+
+namespace sparkplan::limits {
+namespace {
+
+Diagnostic finding(const char* code, std::string message, std::string hint, SourceRange where) {
+  Diagnostic diagnostic;
+  diagnostic.code = code;
+  diagnostic.message = std::move(message);
+  diagnostic.hint = std::move(hint);
+  diagnostic.where = where;
+  return diagnostic;
+}
+
+SourceRange place_of(const Value& record, std::string_view key) {
+  const Value* value = record.find(key);
+  return value == nullptr ? record.where : value->where;
+}
+
+/// A record by itself: its item and value, or what is wrong with it.
+struct Reading {
+  LimitName name;
+  const Item* item = nullptr;
+  bool soft = false;
+  bool hard = false;
+  std::string value;
+  std::optional<Diagnostic> wrong;
+};
+
+Reading read_record(const Value& record) {
+  Reading reading;
+  reading.name = {record.text_or("domain", ""), record.text_or("item", "")};
+  reading.item = find_item(reading.name.item);
+  if (reading.item == nullptr) {
+    reading.wrong = finding("limits.item", "\"" + reading.name.item + "\" is no limit that can be managed",
+                            reading.name.item == "chroot" ? "it takes a directory: leave it to /etc/security" : "",
+                            place_of(record, "item"));
+    return reading;
+  }
+  const bool of_logins = reading.name.item == "maxlogins" || reading.name.item == "maxsyslogins";
+  if (reading.name.domain.starts_with('%') && !of_logins) {
+    reading.wrong = finding("limits.domain", "a domain that begins with % has maxlogins only",
+                            "write @ for the members of a group", place_of(record, "domain"));
+    return reading;
+  }
+  const std::string type = record.text_or("type", "both");
+  reading.soft = type != kHard || reading.item->has_one_value();
+  reading.hard = type != kSoft || reading.item->has_one_value();
+  const Value* value = record.find("value");
+  Result<std::string> resolved = resolve_value(*reading.item, value == nullptr ? Value() : *value);
+  if (resolved) {
+    reading.value = *std::move(resolved);
+  } else {
+    reading.wrong = finding("limits.value", resolved.error().message, resolved.error().hint, place_of(record, "value"));
+  }
+  return reading;
+}
+
+/// What the records read so far say of one domain and item.
+struct Collected {
+  Limit limit;
+  SourceRange soft_where;
+  SourceRange hard_where;
+};
+
+bool contradicts(const Collected& collected, const Reading& reading) {
+  const auto other = [&](bool says, const std::optional<std::string>& before) {
+    return says && before && *before != reading.value;
+  };
+  return other(reading.soft, collected.limit.soft) || other(reading.hard, collected.limit.hard);
+}
+
+Diagnostic contradiction(const Collected& collected, const Reading& reading, const Value& record) {
+  std::string message = reading.name.domain + " " + reading.name.item + " is given two values";
+  if (reading.item->has_one_value()) message += ", and it has no soft and hard one";
+  Diagnostic diagnostic =
+      finding("limits.given-twice", std::move(message), "keep one of the two", place_of(record, "item"));
+  diagnostic.notes.push_back(
+      {"first given here", reading.soft && collected.limit.soft ? collected.soft_where : collected.hard_where});
+  return diagnostic;
+}
+
+void collect(const Reading& reading, const Value& record, Collected& collected) {
+  if (reading.soft) {
+    collected.limit.soft = reading.value;
+    collected.soft_where = place_of(record, "value");
+  }
+  if (reading.hard) {
+    collected.limit.hard = reading.value;
+    collected.hard_where = place_of(record, "value");
+  }
+}
+
+/// pam_limits cuts the soft value to the hard one, so what was asked for would never be had.
+std::optional<Diagnostic> soft_above_hard(const LimitName& name, const Collected& collected) {
+  const Item* item = find_item(name.item);
+  if (!collected.limit.soft || !collected.limit.hard || item->has_one_value()) return std::nullopt;
+  if (!allows_more(proc_value(*item, *collected.limit.soft), proc_value(*item, *collected.limit.hard))) {
+    return std::nullopt;
+  }
+  Diagnostic diagnostic = finding("limits.soft-above-hard",
+                                  "the soft limit of " + name.domain + " for " + name.item + ", " +
+                                      *collected.limit.soft + ", is above the hard one, " + *collected.limit.hard,
+                                  "no login would get it", collected.soft_where);
+  diagnostic.notes.push_back({"the hard limit is here", collected.hard_where});
+  return diagnostic;
+}
+
+}  // namespace
+
+std::map<LimitName, WantedLimit> wanted_limits(const Value& section) {
+  std::map<LimitName, WantedLimit> wanted;
+  if (section.list_items() == nullptr) return wanted;
+  for (const Value& record : *section.list_items()) {
+    const Reading reading = read_record(record);
+    if (reading.wrong) continue;
+    const auto [place, is_new] = wanted.try_emplace(reading.name);
+    if (is_new) place->second.where = place_of(record, "value");
+    if (reading.soft) place->second.limit.soft = reading.value;
+    if (reading.hard) place->second.limit.hard = reading.value;
+  }
+  return wanted;
+}
+
+std::vector<Diagnostic> validate_section(const Value& section) {
+  std::vector<Diagnostic> findings;
+  std::map<LimitName, Collected> all;
+  if (section.list_items() == nullptr) return findings;
+  for (const Value& record : *section.list_items()) {
+    const Reading reading = read_record(record);
+    if (reading.wrong) {
+      findings.push_back(*reading.wrong);
+      continue;
+    }
+    Collected& collected = all[reading.name];
+    if (contradicts(collected, reading)) {
+      findings.push_back(contradiction(collected, reading, record));
+    } else {
+      collect(reading, record, collected);
+    }
+  }
+  for (const auto& [name, collected] : all) {
+    if (auto wrong = soft_above_hard(name, collected)) findings.push_back(*std::move(wrong));
+  }
+  return findings;
+}
+
+}  // namespace sparkplan::limits

@@ -1,0 +1,176 @@
+#include "resources/nccl_env/nccl_env.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/shell_environment.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan::nccl_env {
+namespace {
+
+constexpr std::uint32_t kMode = 0644;  ///< Of the profile file, and of an nccl.conf that is not there yet.
+
+std::optional<std::string> text_below(const Value& value, std::string_view key) {
+  if (value.find(key) == nullptr) return std::nullopt;
+  return value.text_or(key, "");
+}
+
+/// Everything that one look reads.
+struct Sight {
+  Observation profile;
+  Observation block;
+  Result<std::string> conf = std::string();
+  Result<std::vector<ProfileFile>> later = std::vector<ProfileFile>();
+};
+
+/// Why nothing can be said of a variable.
+const Error* hidden_by(const Sight& sight, const std::string& name) {
+  if (const auto* error = std::get_if<Error>(&sight.profile)) return error;
+  if (!sight.later) return &sight.later.error();
+  if (!is_read_from_conf(name)) return nullptr;
+  if (const auto* error = std::get_if<Error>(&sight.block)) return error;
+  return sight.conf ? nullptr : &sight.conf.error();
+}
+
+std::map<std::string, Setting> settings_in(const Sight& sight) {
+  std::map<std::string, Setting> settings = parse_profile(content_of(sight.profile).value_or(""));
+  for (ConfLine& line : parse_conf(content_of(sight.block).value_or(""))) {
+    std::optional<std::string>& conf = settings[line.name].conf;
+    if (!conf) conf = std::move(line.value);
+  }
+  return settings;
+}
+
+class NcclEnvType final : public ResourceType {
+ public:
+  explicit NcclEnvType(std::string schema_json) {
+    info_.name = "nccl_env";
+    info_.section = "nccl";
+    info_.phase = Phase::kFiles;
+    info_.summary = "variables for NCCL, for itself and for login shells";
+    info_.schema_json = std::move(schema_json);
+    info_.files = {std::string(kProfileFile), std::string(kConfFile) + " (marked block)"};
+    info_.impact_of_removal = Impact::kNeedsRelogin;
+  }
+
+  const TypeInfo& info() const override { return info_; }
+
+  Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
+    Desired result;
+    WantedSettings wanted = wanted_settings(view, section, own);
+    result.diagnostics = std::move(wanted.diagnostics);
+    for (const auto& [name, variable] : wanted.variables) {
+      Resource resource;
+      resource.id = {info_.name, name};
+      resource.desired = encode(variable.setting);
+      resource.where = variable.where;
+      resource.impact = Impact::kNeedsRelogin;
+      result.resources.push_back(std::move(resource));
+    }
+    return result;
+  }
+
+  std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
+
+  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
+    ObservedType observed;
+    const ArtifactId profile = file_artifact(kProfileFile);
+    const ArtifactId block = block_artifact(kConfFile);
+    const Sight sight{sparkplan::read_artifact(profile, *this, node), sparkplan::read_artifact(block, *this, node),
+                      whole_conf(node), profile_files_after(kProfileFile, node)};
+    observed.artifacts[profile] = sight.profile;
+    observed.artifacts[block] = sight.block;
+    const std::map<std::string, Setting> settings = settings_in(sight);
+    for (const std::string& name : request.names) {
+      if (name == kWholeFileName) continue;
+      Observation& result = observed.resources[name] = Absent{};
+      if (const Error* error = hidden_by(sight, name)) {
+        result = *error;
+        continue;
+      }
+      const auto found = settings.find(name);
+      const Setting ours = found == settings.end() ? Setting{} : found->second;
+      if (ours != Setting{}) result = Present{encode(ours), {}};
+      add_foreign_claims(name, ours, sight, observed.foreign);
+    }
+    return observed;
+  }
+
+  std::vector<Step> steps(const StepsInput& input) const override {
+    std::map<std::string, Setting> settings;
+    for (const Resource& resource : input.target) settings[resource.id.name] = decode_setting(resource.desired);
+    const std::vector<TextArtifact> artifacts{
+        {file_artifact(kProfileFile), render_profile(settings), kMode, {}, changes_field({kProfile, kPrepended})},
+        {block_artifact(kConfFile), render_conf(settings), kMode, {}, changes_field({kConf})}};
+    std::vector<Step> steps;
+    for (const TextArtifact& artifact : artifacts) {
+      if (auto step = text_artifact_step(artifact, input, info_)) steps.push_back(*std::move(step));
+    }
+    return steps;
+  }
+
+ private:
+  static Result<std::string> whole_conf(const NodeReader& node) {
+    Result<std::string> text = node.read_file(kConfFile);
+    if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
+    return text;
+  }
+
+  static std::function<bool(const Change&)> changes_field(std::vector<std::string_view> fields) {
+    return [fields = std::move(fields)](const Change& change) {
+      return std::any_of(change.fields.begin(), change.fields.end(), [&](const FieldChange& field) {
+        return std::find(fields.begin(), fields.end(), field.path) != fields.end();
+      });
+    };
+  }
+
+  void add_foreign_claims(const std::string& name, const Setting& ours, const Sight& sight,
+                          std::vector<ForeignClaim>& foreign) const {
+    const ResourceId id{info_.name, name};
+    if (const auto later = last_assignment(name, *sight.later)) {
+      const Value value = later->value ? Value(*later->value) : Value();
+      foreign.push_back({id, std::string(kProfile), value, later->source, later->message});
+      if (name == kLibraryPath && !keeps(later->value, ours.prepended)) {
+        foreign.push_back({id, std::string(kPrepended), value, later->source, later->message});
+      }
+    }
+    if (!is_read_from_conf(name)) return;
+    if (const auto line = set_above(*sight.conf, name)) {
+      foreign.push_back({id, std::string(kConf), line->value,
+                         std::string(kConfFile) + ":" + std::to_string(line->number),
+                         "sets it to " + line->value + " and stands above our block"});
+    }
+  }
+
+  /// True when a search path set later still has our directory in it.
+  static bool keeps(const std::optional<std::string>& later, const std::optional<std::string>& directory) {
+    if (!later || !directory) return false;
+    const std::vector<std::string_view> parts = split(*later, ':');
+    return std::find(parts.begin(), parts.end(), *directory) != parts.end();
+  }
+
+  TypeInfo info_;
+};
+
+}  // namespace
+
+Value encode(const Setting& setting) {
+  Value value = Value::map();
+  if (setting.conf) value.set(kConf, *setting.conf);
+  if (setting.prepended) value.set(kPrepended, *setting.prepended);
+  if (setting.profile) value.set(kProfile, *setting.profile);
+  return value;
+}
+
+Setting decode_setting(const Value& value) {
+  return {text_below(value, kProfile), text_below(value, kPrepended), text_below(value, kConf)};
+}
+
+std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
+  return std::make_unique<const NcclEnvType>(std::move(schema_json));
+}
+
+}  // namespace sparkplan::nccl_env

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "engine/resource/shell_environment.h"
+#include "resources/nccl_env/nccl_env.h"
+
+namespace sparkplan::nccl_env {
+namespace {
+
+Diagnostic finding(Severity severity, const char* code, std::string message, std::string hint, SourceRange where) {
+  Diagnostic diagnostic;
+  diagnostic.severity = severity;
+  diagnostic.code = code;
+  diagnostic.message = std::move(message);
+  diagnostic.hint = std::move(hint);
+  diagnostic.where = where;
+  return diagnostic;
+}
+
+void check_name(const MapEntry& entry, std::vector<Diagnostic>& findings) {
+  const std::string& name = entry.key;
+  if (!is_variable_name(name)) {
+    findings.push_back(finding(Severity::kError, "nccl.name", "\"" + name + "\" is no name of an environment variable",
+                               "letters, digits and \"_\", not beginning with a digit", entry.key_where));
+  } else if (const auto reason = why_not_for_all_logins(name)) {
+    findings.push_back(finding(Severity::kError, "nccl.refused-name",
+                               name + " cannot be set for all logins: " + std::string(*reason), {}, entry.key_where));
+  } else if (const auto risk = risk_for_all_logins(name)) {
+    findings.push_back(
+        finding(Severity::kWarning, "nccl.risky-name", name + " is set for all logins: " + std::string(*risk),
+                name == kLibraryPath ? "nccl: library: puts one directory in front instead" : "", entry.key_where));
+  }
+}
+
+void check_value(const MapEntry& entry, std::vector<Diagnostic>& findings) {
+  const Result<std::string> value = variable_value(entry.value);
+  if (!value) {
+    findings.push_back(
+        finding(Severity::kError, "nccl.value", value.error().message, value.error().hint, entry.value.where));
+  } else if (is_read_from_conf(entry.key) && value->size() > kLongestConfValue) {
+    findings.push_back(finding(Severity::kError, "nccl.value",
+                               "NCCL reads at most " + std::to_string(kLongestConfValue) + " bytes of a value",
+                               "it would be cut off", entry.value.where));
+  }
+}
+
+/// The loader looks for libnccl.so.2 in directories, whose list has no way to quote.
+/// Source: ld.so(8), LD_LIBRARY_PATH: separated by colons or semicolons; $ORIGIN and the like expand.
+void check_library(const Value& library, std::vector<Diagnostic>& findings) {
+  const std::string* text = library.string();
+  if (text == nullptr) return;
+  const auto wrong = [&](std::string message, std::string hint) {
+    findings.push_back(finding(Severity::kError, "nccl.library", std::move(message), std::move(hint), library.where));
+  };
+  const std::filesystem::path path(*text);
+  if (std::any_of(text->begin(), text->end(), [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+    wrong("a path with a control character in it cannot be searched for libraries", "");
+  } else if (text->find_first_of(":;$") != std::string::npos) {
+    wrong("a path with \":\", \";\" or \"$\" in it cannot be searched for libraries", "move the library");
+  } else if (!path.is_absolute() || path.lexically_normal().string() != *text) {
+    wrong("\"" + *text + "\" is no absolute path without \"..\", \".\" and double slashes", "");
+  } else if (!path.filename().string().starts_with("libnccl.so") || path.parent_path() == "/") {
+    wrong("\"" + *text + "\" is not the path of a libnccl.so", "such as /opt/nccl/build/lib/libnccl.so.2");
+  }
+}
+
+}  // namespace
+
+std::vector<Diagnostic> validate_section(const Value& section) {
+  std::vector<Diagnostic> findings;
+  if (const Value* library = section.find("library")) check_library(*library, findings);
+  const Value* environment = section.find("env");
+  if (environment == nullptr || environment->entries() == nullptr) return findings;
+  for (const MapEntry& entry : *environment->entries()) {
+    if (entry.value.is_null()) continue;
+    check_name(entry, findings);
+    check_value(entry, findings);
+  }
+  return findings;
+}
+
+}  // namespace sparkplan::nccl_env

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+#include "engine/model/facts.h"
+#include "engine/node/node.h"
+
+namespace sparkplan::netplan {
+
+/// One definition in a netplan file of somebody else's.
+struct Definition {
+  std::string source;   ///< "/etc/netplan/40-cx7.yaml:5"
+  std::string section;  ///< "ethernets", "bonds", "bridges" ...
+  std::string id;       ///< The key below the section.
+  bool has_match = false;
+  std::string match_name;            ///< A glob; empty: any.
+  std::string match_mac;             ///< Empty: any.
+  std::string match_driver;          ///< A glob; empty: any.
+  std::vector<std::string> members;  ///< `interfaces` of a bond or bridge.
+};
+
+/// A file that netplan cannot read; while it is there netplan refuses every change.
+struct UnreadableFile {
+  std::string source;  ///< "/etc/netplan/50-broken.yaml:3"
+  std::string message;
+};
+
+struct ForeignFiles {
+  std::vector<Definition> definitions;
+  std::vector<UnreadableFile> unreadable;
+};
+
+/// All netplan files but ours, as netplan merges them: of two with the same name the one in /run
+/// hides the one in /etc, and that the one in /usr/lib or /lib. Errors: as NodeReader::read_file().
+/// Source: netplan-generate(8).
+Result<ForeignFiles> read_foreign_files(const NodeReader& node);
+
+/// Paths of all netplan files that count, in the order in which netplan reads them.
+Result<std::vector<std::string>> merged_files(const NodeReader& node);
+
+/// Pure. The definitions in one file.
+std::vector<Definition> definitions_in(const std::string& path, const Value& tree);
+
+/// Pure. The first definition that says something of this interface: by its name, by a match, or as a
+/// member of a bond or bridge. A match on everything ("match: {}") does not name it.
+std::optional<Definition> definition_of(const LinkFacts& link, const std::vector<Definition>& definitions);
+
+Value encode(const ForeignFiles& files);
+ForeignFiles decode_foreign_files(const Value& value);
+
+}  // namespace sparkplan::netplan

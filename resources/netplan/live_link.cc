@@ -1,0 +1,238 @@
+#include "resources/netplan/live_link.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "engine/core/text.h"
+
+namespace sparkplan::netplan {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kToolDeadline{30'000};
+/// networkd configures in the background: well below a second for addresses that are not asked for.
+constexpr milliseconds kPatience{10'000};
+constexpr milliseconds kPatienceForTheRenderer{2'000};
+constexpr milliseconds kSettled{200};
+constexpr milliseconds kPause{20};
+
+bool is_ipv4_link_local(const std::string& address) { return address.starts_with("169.254."); }
+bool is_ipv6_link_local(const std::string& address) { return address.starts_with("fe80:"); }
+
+Value encode_texts(const std::vector<std::string>& texts) {
+  Value list(Value::List{});
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+std::vector<std::string> addresses_in(const Value& state) {
+  std::vector<std::string> addresses;
+  const Value* list = state.find("addresses");
+  if (list == nullptr || list->list_items() == nullptr) return addresses;
+  for (const Value& item : *list->list_items()) {
+    if (item.string() != nullptr) addresses.push_back(*item.string());
+  }
+  return addresses;
+}
+
+Result<std::optional<LinkFacts>> find_link(const std::string& interface, const NodeReader& node) {
+  SPARK_TRY(const auto links, node.links());
+  const auto found =
+      std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == interface; });
+  return found == links.end() ? std::optional<LinkFacts>() : std::optional(*found);
+}
+
+std::filesystem::path generated_for_networkd(const std::string& interface) {
+  return "/run/systemd/network/10-netplan-" + interface + ".network";
+}
+
+std::filesystem::path generated_for_network_manager(const std::string& interface) {
+  return "/run/NetworkManager/system-connections/netplan-" + interface + ".nmconnection";
+}
+
+Result<void> run_tool(std::vector<std::string> argv, Node& node) {
+  SPARK_TRY(const CommandOutput output, node.run(argv, kToolDeadline));
+  if (output.exit_status == 0) return {};
+  const std::string said(trim(output.standard_error));
+  return failure(ErrorCode::kFailed,
+                 join(argv, " ") + " failed: " + (said.empty() ? "exit " + std::to_string(output.exit_status) : said));
+}
+
+/// The links of one fabric are activated one after the other; the files need to be generated once.
+bool is_generated(const std::string& interface, const NodeReader& node) {
+  const auto ours = node.status(kOwnFile);
+  const auto generated = node.status(generated_for_networkd(interface));
+  return ours && generated && generated->changed_at_nanos > ours->changed_at_nanos;
+}
+
+Result<bool> exists(const std::filesystem::path& path, const NodeReader& node) {
+  const auto status = node.status(path);
+  if (status) return true;
+  if (status.error().code == ErrorCode::kNotFound) return false;
+  return failure(status.error());
+}
+
+/// The files are generated and read anew once for all links of a fabric: the first one to be activated
+/// does it. networkd then configures anew every interface whose file has changed.
+Result<void> let_renderer_read_its_files(const std::string& interface, Node& node) {
+  if (!is_generated(interface, node)) {
+    SPARK_CHECK(run_tool({"netplan", "generate"}, node));
+    SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
+  }
+  SPARK_TRY(const bool by_network_manager, exists(generated_for_network_manager(interface), node));
+  if (!by_network_manager) return {};
+  return failure(ErrorCode::kUnsupported, "netplan hands " + interface + " to NetworkManager on this node",
+                 "this version activates interfaces of systemd-networkd only");
+}
+
+/// True once the kernel has shown it for kSettled without a break: networkd takes addresses away and
+/// gives them back while it configures an interface.
+Result<bool> settles_as(const std::string& interface, const Value& wanted, milliseconds patience,
+                        const NodeReader& node) {
+  milliseconds waited{0};
+  milliseconds shown_for{0};
+  while (true) {
+    SPARK_TRY(const auto link, find_link(interface, node));
+    if (!link || encode_link_state(*link) != wanted) {
+      if (waited >= patience) return false;
+      shown_for = milliseconds(0);
+    } else if (shown_for >= kSettled) {
+      return true;
+    }
+    node.pause(kPause);
+    waited += kPause;
+    shown_for += kPause;
+  }
+}
+
+LinkState state_for_netlink(const std::string& interface, const Value& wanted, const LinkFacts& now) {
+  LinkState state{interface, static_cast<int>(wanted.integer_or("mtu", now.mtu)), wanted.boolean_or("up", now.up),
+                  addresses_in(wanted)};
+  if (wanted.boolean_or("link_local", false)) {
+    std::copy_if(now.addresses.begin(), now.addresses.end(), std::back_inserter(state.addresses), is_ipv4_link_local);
+  }
+  return state;
+}
+
+/// Does our file ask for this very state?
+Result<bool> file_asks_for(const std::string& interface, const Value& wanted, const NodeReader& node) {
+  const auto text = node.read_file(kOwnFile);
+  if (!text) {
+    if (text.error().code == ErrorCode::kNotFound) return false;
+    return failure(text.error());
+  }
+  const auto stanzas = parse_file(*text);
+  if (!stanzas) return false;  // Not as we write it: a state from before is being put back.
+  const auto stanza = stanzas->find(interface);
+  if (stanza == stanzas->end()) return false;
+  const Observation asked = link_state_wanted(stanza->second, wanted);
+  return std::get<Present>(asked).value == wanted;
+}
+
+std::string describe(const Value& state) {
+  return "mtu " + std::to_string(state.integer_or("mtu", 0)) + ", " + (state.boolean_or("up", false) ? "up" : "down") +
+         ", " + display(*state.find("addresses"));
+}
+
+/// The kernel's own words for why it does not take the state, when it has any.
+Error why_not(const std::string& interface, const Value& wanted, const LinkFacts& now, Node& node) {
+  Error error{ErrorCode::kVerifyFailed,
+              interface + " shows " + describe(encode_link_state(now)) + " 10 s after netplan was to make it " +
+                  describe(wanted),
+              {},
+              {},
+              "networkctl status " + interface + " and journalctl -u systemd-networkd say more"};
+  if (now.mtu != wanted.integer_or("mtu", now.mtu)) {
+    LinkState only_mtu{interface, static_cast<int>(wanted.integer_or("mtu", now.mtu)), now.up, now.addresses};
+    if (auto tried = node.restore_link(only_mtu); !tried) {
+      error.message = "the driver of " + interface + " refuses MTU " + std::to_string(only_mtu.mtu) + ": " +
+                      tried.error().describe();
+      error.hint = "choose an MTU that both ends, the switch and the driver take";
+    }
+  }
+  return error;
+}
+
+Result<void> have_renderer_do_it(const std::string& interface, const Value& wanted, Node& node) {
+  const bool files_are_old = is_generated(interface, node);
+  SPARK_CHECK(let_renderer_read_its_files(interface, node));
+  // A renderer that has just read a new file is at work; one whose files are as before has to be asked.
+  const auto patience = files_are_old ? milliseconds(0) : kPatienceForTheRenderer;
+  SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node));
+  if (done) return {};
+  SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
+  SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
+  if (settled) return {};
+  SPARK_TRY(const auto now, find_link(interface, node));
+  if (!now) return failure(ErrorCode::kNotFound, "there is no interface " + interface + " any more");
+  return failure(why_not(interface, wanted, *now, node));
+}
+
+Result<void> put_back(const std::string& interface, const Value& wanted, Node& node) {
+  SPARK_CHECK(let_renderer_read_its_files(interface, node));
+  SPARK_TRY(const auto before, find_link(interface, node));
+  if (!before) return {};  // Nothing to put back: it went away.
+  // Another file of netplan's may configure it: then that has to be done before we look.
+  SPARK_TRY(const bool by_renderer, exists(generated_for_networkd(interface), node));
+  if (by_renderer) SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
+  const auto patience = by_renderer ? kPatienceForTheRenderer : milliseconds(0);
+  SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node));
+  if (done) return {};
+  SPARK_TRY(const auto now, find_link(interface, node));
+  if (!now) return {};
+  SPARK_CHECK(node.restore_link(state_for_netlink(interface, wanted, *now)));
+  SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
+  if (settled) return {};
+  return failure(ErrorCode::kVerifyFailed, interface + " is not as it was before: " + describe(wanted),
+                 "networkctl status " + interface + " says who keeps changing it");
+}
+
+}  // namespace
+
+ArtifactId link_artifact(const std::string& interface) { return {std::string(kLinkKind), interface}; }
+
+Value encode_link_state(const LinkFacts& link) {
+  std::vector<std::string> addresses;
+  bool link_local = false;
+  for (const std::string& address : link.addresses) {
+    link_local = link_local || is_ipv4_link_local(address);
+    if (!is_ipv4_link_local(address) && !is_ipv6_link_local(address)) addresses.push_back(address);
+  }
+  std::sort(addresses.begin(), addresses.end());
+  return Value::map({{"mtu", link.mtu, {}},
+                     {"up", link.up, {}},
+                     {"addresses", encode_texts(addresses), {}},
+                     {"link_local", link_local, {}}});
+}
+
+Observation observe_link(const std::string& interface, const NodeReader& node) {
+  if (!node.live()) return NotApplicable{"nothing is running there"};
+  const auto link = find_link(interface, node);
+  if (!link) return link.error();
+  if (!*link) return NotApplicable{"the node does not show the interface: no cable, or powered off"};
+  return Present{encode_link_state(**link), {}};
+}
+
+Observation link_state_wanted(const Stanza& stanza, const Value& now) {
+  Value wanted = now;
+  wanted.set("up", true);
+  if (stanza.mtu) wanted.set("mtu", *stanza.mtu);
+  if (stanza.manages_addresses()) {
+    wanted.set("addresses", encode_texts(stanza.addresses));
+    wanted.set("link_local", stanza.link_local);
+  }
+  return Present{std::move(wanted), {}};
+}
+
+Result<void> activate_link(const std::string& interface, const Observation& after, Node& node) {
+  const auto* present = std::get_if<Present>(&after);
+  if (present == nullptr) return failure(ErrorCode::kBug, "an interface cannot be taken away: " + interface);
+  SPARK_TRY(const bool forward, file_asks_for(interface, present->value, node));
+  return forward ? have_renderer_do_it(interface, present->value, node) : put_back(interface, present->value, node);
+}
+
+}  // namespace sparkplan::netplan

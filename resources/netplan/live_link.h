@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/core/ids.h"
+#include "engine/model/facts.h"
+#include "engine/model/resource.h"
+#include "engine/node/node.h"
+#include "resources/netplan/netplan_file.h"
+
+namespace sparkplan::netplan {
+
+inline constexpr std::string_view kLinkKind = "link";
+
+/// The interface as the kernel has it, as an artifact: {mtu, up, addresses, link_local}. Addresses of
+/// 169.254.0.0/16 are taken at random, so only that there is one counts; fe80:: ones are the kernel's.
+ArtifactId link_artifact(const std::string& interface);
+Observation observe_link(const std::string& interface, const NodeReader& node);
+Value encode_link_state(const LinkFacts& link);
+
+/// What the interface is to show once `stanza` holds; what the stanza leaves alone stays as it is.
+Observation link_state_wanted(const Stanza& stanza, const Value& now);
+
+/// Makes the interface be `after`. What our file asks for is done by the renderer, for this interface
+/// alone: `netplan generate`, then networkd reads its files again and configures it anew. Anything
+/// else (a state from before) is put back through netlink once the renderer has read the files.
+/// Returns when the kernel shows it.
+/// Errors: kVerifyFailed when it does not within 10 s, kUnsupported for an interface that netplan
+/// hands to another renderer, kFailed with the tool's or the kernel's reason.
+Result<void> activate_link(const std::string& interface, const Observation& after, Node& node);
+
+}  // namespace sparkplan::netplan

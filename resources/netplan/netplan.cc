@@ -1,0 +1,294 @@
+#include "resources/netplan/netplan.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "engine/resource/artifact.h"
+#include "engine/resource/fabric_interfaces.h"
+#include "engine/resource/text_artifact_step.h"
+#include "resources/netplan/foreign_files.h"
+#include "resources/netplan/live_link.h"
+#include "resources/netplan/netplan_file.h"
+#include "resources/netplan/trial.h"
+
+namespace sparkplan::netplan {
+namespace {
+
+/// netplan warns of anything that others can read: a file may hold passwords of a Wi-Fi.
+constexpr std::uint32_t kFileMode = 0600;
+constexpr const char* kPersistent = "persistent";
+
+Stanza stanza_of(const FabricAddress& wanted) {
+  Stanza stanza;
+  stanza.mtu = wanted.mtu;
+  stanza.link_local = wanted.link_local;
+  if (!wanted.address.empty()) {
+    stanza.addresses.push_back(wanted.address + "/" + std::to_string(wanted.prefix_length));
+  }
+  return stanza;
+}
+
+/// {persistent: {...}, mtu?, up, addresses?, link_local?}; the latter are the running state.
+Value desired_value(const Stanza& stanza) {
+  Value value = encode(stanza);
+  if (stanza.manages_addresses()) value.set("link_local", stanza.link_local);
+  value.set("up", true);
+  value.set(kPersistent, encode(stanza));
+  return value;
+}
+
+/// One definition of somebody else's for an interface of ours, as an error in the user's words.
+Diagnostic foreign_definition(const std::string& interface, const Definition& definition, Severity severity,
+                              const SourceRange& where) {
+  Diagnostic finding;
+  finding.severity = severity;
+  finding.code = "fabric.foreign-definition";
+  finding.message = definition.source + " defines " + interface + " too" +
+                    (definition.section == "ethernets" ? "" : ", as part of " + definition.id);
+  finding.where = where;
+  return finding;
+}
+
+std::string adopt_of(const Value& section) { return section.text_or("adopt", "refuse"); }
+
+/// Nothing when the node could not say.
+std::optional<ForeignFiles> foreign_files_of(const ClusterView& view) {
+  const auto node = view.exports.find(view.self.name.str());
+  if (node == view.exports.end()) return std::nullopt;
+  const auto exported = node->second.find("netplan");
+  if (exported == node->second.end()) return std::nullopt;
+  return decode_foreign_files(exported->second);
+}
+
+class NetplanType final : public ResourceType {
+ public:
+  explicit NetplanType(std::string schema_json) {
+    info_.name = "netplan";
+    info_.section = "fabric";
+    info_.phase = Phase::kNetwork;
+    info_.summary = "addresses and MTU of the fabric interfaces";
+    info_.schema_json = std::move(schema_json);
+    info_.files = {std::string(kOwnFile)};
+    info_.impact_of_removal = Impact::kInterruptsNetwork;
+  }
+
+  const TypeInfo& info() const override { return info_; }
+
+  Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
+    Desired result;
+    if (section.is_null()) return result;
+    FabricInterfaces found = fabric_interfaces(view.self, own, view.cluster.profile);
+    result.incomplete = !found.diagnostics.empty();
+    result.diagnostics = std::move(found.diagnostics);
+    const auto foreign = foreign_files_of(view);
+    if (!foreign) {  // Whose the interfaces are cannot be told; that they could not be read is said elsewhere.
+      result.incomplete = true;
+      return result;
+    }
+    for (const FabricInterface& interface : found.interfaces) {
+      if (refuse_untouchable(interface, own, result)) return result;
+      if (is_left_to_others(interface, section, *foreign, result)) continue;
+      if (result.refused) return result;
+      Resource resource;
+      resource.id = {info_.name, interface.name};
+      resource.desired = desired_value(stanza_of(interface.wanted));
+      resource.where = interface.wanted.where;
+      resource.impact = Impact::kInterruptsNetwork;
+      result.resources.push_back(std::move(resource));
+    }
+    return result;
+  }
+
+  /// What other netplan files say, so that desired() can tell whose the interfaces are.
+  Result<Value> exports(const Value& /*section*/, const NodeReader& node) const override {
+    SPARK_TRY(const ForeignFiles foreign, read_foreign_files(node));
+    return encode(foreign);
+  }
+
+  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
+    ObservedType observed;
+    const ArtifactId artifact = file_artifact(kOwnFile);
+    const Observation& file = observed.artifacts[artifact] = sparkplan::read_artifact(artifact, *this, node);
+    const Result<Stanzas> stanzas = parse_file(content_of(file).value_or(""));
+    const Result<ForeignFiles> foreign = read_foreign_files(node);
+    for (const std::string& name : request.names) {
+      if (name == kWholeFileName) continue;
+      const Observation link = observe_link(name, node);
+      if (!std::holds_alternative<NotApplicable>(link)) observed.artifacts[link_artifact(name)] = link;
+      if (const auto* error = std::get_if<Error>(&file)) {
+        observed.resources[name] = *error;
+      } else if (!foreign) {
+        observed.resources[name] = foreign.error();
+      } else if (!foreign->unreadable.empty()) {
+        observed.resources[name] = unreadable_file(foreign->unreadable.front());
+      } else {
+        observed.resources[name] = combine(name, stanzas ? *stanzas : Stanzas(), link);
+      }
+    }
+    return observed;
+  }
+
+  std::vector<Step> steps(const StepsInput& input) const override {
+    Stanzas stanzas;
+    for (const Resource& resource : input.target) {
+      const Value* persistent = resource.desired.find(kPersistent);
+      if (persistent != nullptr) stanzas[resource.id.name] = decode_stanza(*persistent);
+    }
+    std::optional<std::string> content;
+    if (!stanzas.empty()) content = render_file(stanzas);
+    std::vector<Step> steps;
+    if (auto step = text_artifact_step(file_artifact(kOwnFile), content, kFileMode, input, info_)) {
+      steps.push_back(*std::move(step));
+    }
+    for (const Change& change : input.changes) {
+      if (auto step = link_step(change.id, stanzas, input)) steps.push_back(*std::move(step));
+    }
+    return steps;
+  }
+
+  Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
+    if (artifact.kind != kLinkKind) return ResourceType::read_artifact(artifact, node);
+    return observe_link(artifact.name, node);
+  }
+
+  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+    std::vector<Objection> objections;
+    for (const Step& step : steps) {
+      const auto content = content_of(step.after);
+      if (!is_text_artifact(step.artifact) || !content || !node.live()) continue;
+      if (auto tried = try_netplan_files(*content, node); !tried) objections.push_back({step.artifact, tried.error()});
+    }
+    return objections;
+  }
+
+  Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
+    if (artifact.kind != kLinkKind) return ResourceType::apply(artifact, after, node);
+    return activate_link(artifact.name, after, node);
+  }
+
+ private:
+  static bool refuse_untouchable(const FabricInterface& interface, const Facts& own, Desired& result) {
+    const std::string why = why_untouchable(interface.name, own);
+    if (why.empty()) return false;
+    result.resources.clear();
+    result.refused = Error{ErrorCode::kRefused,
+                           interface.name + " " + why + ", so it is no fabric interface",
+                           {},
+                           {},
+                           "name the fabric's interfaces under `fabric: {interfaces: [...]}` of this node"};
+    return true;
+  }
+
+  /// What other files say of an interface, by `adopt`. True: theirs holds, ours is not written.
+  static bool is_left_to_others(const FabricInterface& interface, const Value& section, const ForeignFiles& foreign,
+                                Desired& result) {
+    if (interface.link == nullptr && interface.name.empty()) return false;
+    LinkFacts by_name;
+    by_name.name = interface.name;
+    const auto definition = definition_of(interface.link == nullptr ? by_name : *interface.link, foreign.definitions);
+    if (!definition) return false;
+    const std::string adopt = adopt_of(section);
+    if (adopt == "keep") {
+      Diagnostic finding = foreign_definition(interface.name, *definition, Severity::kWarning, interface.wanted.where);
+      finding.message += ", and `adopt: keep` leaves it to that file";
+      result.diagnostics.push_back(std::move(finding));
+      return true;
+    }
+    result.resources.clear();
+    const Diagnostic finding =
+        foreign_definition(interface.name, *definition, Severity::kError, interface.wanted.where);
+    result.refused = Error{ErrorCode::kRefused,
+                           finding.message + ", and netplan would merge the two",
+                           {},
+                           {},
+                           "take it out of that file, or leave the interface to it with `fabric: {adopt: keep}`"};
+    if (adopt == "take-over") result.refused->hint = "this version does not take over: take it out of that file";
+    return false;
+  }
+
+  static Error unreadable_file(const UnreadableFile& file) {
+    return {ErrorCode::kFailed,
+            file.source + " is no YAML (" + file.message + "), and netplan refuses every change while it is there",
+            {},
+            {},
+            "mend that file or move it out of the netplan directories"};
+  }
+
+  static Observation combine(const std::string& name, const Stanzas& stanzas, const Observation& link) {
+    if (const auto* error = std::get_if<Error>(&link)) return *error;
+    Present present{Value::map(), {}};
+    if (const auto stanza = stanzas.find(name); stanza != stanzas.end()) {
+      present.value.set(kPersistent, encode(stanza->second));
+    }
+    if (const auto* reason = std::get_if<NotApplicable>(&link)) {
+      for (const char* field : {"mtu", "up", "addresses", "link_local"}) present.not_applicable[field] = reason->reason;
+      return present;
+    }
+    for (const MapEntry& field : *std::get<Present>(link).value.entries()) present.value.set(field.key, field.value);
+    return present;
+  }
+
+  /// Brings what the file says to the interface; for one that is no longer wanted, the state from
+  /// before sparkplan came.
+  std::optional<Step> link_step(const ResourceId& id, const Stanzas& stanzas, const StepsInput& input) const {
+    const ArtifactId artifact = link_artifact(id.name);
+    const auto observed = input.observed.artifacts.find(artifact);
+    if (observed == input.observed.artifacts.end()) return std::nullopt;
+    const auto* now = std::get_if<Present>(&observed->second);
+    if (now == nullptr) return std::nullopt;
+    Observation after;
+    if (const auto stanza = stanzas.find(id.name); stanza != stanzas.end()) {
+      after = link_state_wanted(stanza->second, now->value);
+    } else if (const auto original = input.originals.find(artifact); original != input.originals.end()) {
+      after = original->second;
+    }
+    if (!std::holds_alternative<Present>(after)) return std::nullopt;
+    Step step;
+    step.type = info_.name;
+    step.artifact = artifact;
+    step.phase = info_.phase;
+    step.before = observed->second;
+    step.after = std::move(after);
+    step.resources = {id};
+    step.group = info_.name;
+    step.activates = true;
+    return step;
+  }
+
+  TypeInfo info_;
+};
+
+const LinkFacts* find_link(const Facts& facts, const std::string& name) {
+  const auto found =
+      std::find_if(facts.links.begin(), facts.links.end(), [&](const LinkFacts& link) { return link.name == name; });
+  return found == facts.links.end() ? nullptr : &*found;
+}
+
+bool has_address(const LinkFacts& link, const std::string& address) {
+  return std::any_of(link.addresses.begin(), link.addresses.end(),
+                     [&](const std::string& one) { return one.substr(0, one.find('/')) == address; });
+}
+
+}  // namespace
+
+std::string why_untouchable(const std::string& interface, const Facts& facts) {
+  if (facts.ssh_server_address.empty()) return "";
+  const auto carrier = std::find_if(facts.links.begin(), facts.links.end(),
+                                    [&](const LinkFacts& link) { return has_address(link, facts.ssh_server_address); });
+  if (carrier == facts.links.end()) return "";
+  if (carrier->name == interface) return "carries the connection that sparkplan speaks through";
+  if (carrier->lower == interface) return "carries " + carrier->name + ", which our connection comes through";
+  const LinkFacts* link = find_link(facts, interface);
+  if (link != nullptr && link->master == carrier->name) {
+    return "is part of " + carrier->name + ", which our connection comes through";
+  }
+  return "";
+}
+
+std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
+  return std::make_unique<const NetplanType>(std::move(schema_json));
+}
+
+}  // namespace sparkplan::netplan

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+
+namespace sparkplan::netplan {
+
+inline constexpr std::string_view kOwnFile = "/etc/netplan/60-sparkplan-fabric.yaml";
+
+/// What our file says of one interface.
+struct Stanza {
+  std::optional<int> mtu;              ///< Nothing: the MTU is left alone.
+  std::vector<std::string> addresses;  ///< "192.168.100.11/24", sorted.
+  bool link_local = false;             ///< Takes an address of 169.254.0.0/16.
+
+  bool operator==(const Stanza&) const = default;
+
+  /// An interface of which only the MTU is ours keeps whatever addresses it has.
+  bool manages_addresses() const { return link_local || !addresses.empty(); }
+};
+
+/// Interface name -> what is said of it.
+using Stanzas = std::map<std::string, Stanza>;
+
+/// The whole file. DHCP and router advertisements are off where the addresses are ours, so that the
+/// RoCE v2 GIDs are those of our addresses and no default route runs over the fabric; `optional`, so
+/// that no boot waits for a cable. Source: netplan(5).
+std::string render_file(const Stanzas& stanzas);
+
+/// The inverse of render_file(), also of a file edited by hand as far as it has these keys.
+/// Errors: kInvalidInput when it is no YAML.
+Result<Stanzas> parse_file(std::string_view text);
+
+/// {mtu?, addresses?, link_local: true?}: the canonical form in resources.
+Value encode(const Stanza& stanza);
+Stanza decode_stanza(const Value& value);
+
+}  // namespace sparkplan::netplan

@@ -1,0 +1,131 @@
+#include "resources/ssh_trust/account.h"
+
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/core/text.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+constexpr std::chrono::seconds kLookUpDeadline{10};
+constexpr int kGetentNotFound = 2;
+constexpr std::uint32_t kGroupWrites = 0020;
+constexpr std::uint32_t kOthersWrite = 0002;
+
+std::optional<std::uint32_t> number_of(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// The first line of a database's answer; nothing when it has no such entry.
+Result<std::optional<std::string>> getent(const std::string& database, const std::string& key, const NodeReader& node) {
+  const std::vector<std::string> argv{"getent", database, "--", key};
+  Result<CommandOutput> output = node.query(argv, kLookUpDeadline);
+  if (!output) {
+    Error error = std::move(output).error();
+    // A program that is missing must not read as a user who is.
+    if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kFailed;
+    return failure(std::move(error).within("look up " + key));
+  }
+  if (output->exit_status == kGetentNotFound) return std::optional<std::string>();
+  if (output->exit_status != 0) {
+    return failure(ErrorCode::kFailed,
+                   "getent " + database + " " + key + " ended with status " + std::to_string(output->exit_status));
+  }
+  const std::string_view text = output->standard_output;
+  return std::optional<std::string>(text.substr(0, text.find('\n')));
+}
+
+tl::unexpected<Error> no_such_user(const std::string& user) {
+  return failure(ErrorCode::kNotFound, "there is no user " + user, "make the account, or take it out of users");
+}
+
+Result<Account> parse_account(const std::string& user, std::string_view line) {
+  const std::vector<std::string_view> fields = split(line, ':');
+  // "getent passwd 1000" also answers with whoever has that number.
+  if (fields.size() < 7 || fields[0] != user) return no_such_user(user);
+  const std::optional<std::uint32_t> uid = number_of(fields[2]);
+  const std::optional<std::uint32_t> gid = number_of(fields[3]);
+  if (!uid || !gid) return failure(ErrorCode::kFailed, "user " + user + " has no numbers");
+  std::filesystem::path home = std::filesystem::path(fields[5]).lexically_normal();
+  if (!home.has_filename()) home = home.parent_path();
+  if (!home.is_absolute() || home == "/" || home == "/nonexistent") {
+    return failure(ErrorCode::kUnsupported,
+                   "user " + user + " has no home to keep keys in (\"" + std::string(fields[5]) + "\")",
+                   "give the account a home of its own, or take it out of users");
+  }
+  return Account{user, *uid, *gid, std::move(home), std::string(fields[6])};
+}
+
+tl::unexpected<Error> not_accepted(const std::filesystem::path& path, const std::string& why, const std::string& hint) {
+  return failure(ErrorCode::kRefused, path.string() + " " + why + ", so sshd accepts no keys from there", hint);
+}
+
+/// Debian and Ubuntu make a group of his own for every user.
+Result<bool> is_own_group(const Account& account, std::uint32_t gid, const NodeReader& node) {
+  if (gid != account.gid) return false;
+  SPARK_TRY(const std::optional<std::string> line, getent("group", std::to_string(gid), node));
+  if (!line) return false;
+  const std::vector<std::string_view> fields = split(*line, ':');
+  if (fields.size() < 4 || fields[0] != account.name) return false;
+  return fields[3].empty() || fields[3] == account.name;
+}
+
+Result<void> check_place(const Account& account, const UserPath& place, const NodeReader& node) {
+  Result<FileStatus> status = node.user_status(place);
+  if (!status) {
+    if (status.error().code == ErrorCode::kNotFound) return {};
+    return failure(std::move(status).error());
+  }
+  const std::filesystem::path path = place.path();
+  const bool is_file = place.below == kAuthorizedKeys;
+  const FileStatus::Kind wanted = is_file ? FileStatus::Kind::kRegular : FileStatus::Kind::kDirectory;
+  if (status->kind == FileStatus::Kind::kSymlink) {
+    return failure(ErrorCode::kRefused, path.string() + " is a symbolic link, which is not followed in a user's home",
+                   "put what it points at in its place");
+  }
+  if (status->kind != wanted) {
+    return failure(ErrorCode::kRefused, path.string() + (is_file ? " is no regular file" : " is no directory"));
+  }
+  if (status->uid != account.uid && status->uid != 0) {
+    return not_accepted(path, "belongs to user number " + std::to_string(status->uid), "chown it to " + account.name);
+  }
+  if ((status->mode & kOthersWrite) != 0) return not_accepted(path, "can be written by everybody", "chmod o-w it");
+  if ((status->mode & kGroupWrites) == 0) return {};
+  SPARK_TRY(const bool own_group, is_own_group(account, status->gid, node));
+  if (own_group) return {};
+  return not_accepted(path, "can be written by its group", "chmod g-w it");
+}
+
+}  // namespace
+
+Result<Account> look_up(const std::string& user, const NodeReader& node) {
+  SPARK_TRY(const std::optional<std::string> line, getent("passwd", user, node));
+  if (!line) return no_such_user(user);
+  SPARK_TRY(Account account, parse_account(user, *line));
+  const Result<FileStatus> home = node.user_status(account.in_home(""));
+  if (!home && home.error().code == ErrorCode::kNotFound) {
+    return failure(ErrorCode::kNotFound, "the home of " + user + ", " + account.home.string() + ", is not there",
+                   "make it, for instance with mkhomedir_helper");
+  }
+  return account;
+}
+
+bool cannot_hold_keys(const Error& error) {
+  return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kUnsupported;
+}
+
+Result<void> check_home(const Account& account, const NodeReader& node) {
+  for (const std::string_view below : {std::string_view(), kSshDirectory, kAuthorizedKeys}) {
+    SPARK_CHECK(check_place(account, account.in_home(below), node));
+  }
+  return {};
+}
+
+}  // namespace sparkplan::ssh_trust

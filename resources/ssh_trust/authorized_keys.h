@@ -1,0 +1,18 @@
+#pragma once
+
+#include "engine/model/resource.h"
+#include "engine/node/node.h"
+#include "resources/ssh_trust/account.h"
+
+namespace sparkplan::ssh_trust {
+
+/// Our block of a user's authorized_keys: Present with {content}, or Absent.
+/// Errors: kInvalidInput for a damaged block; as NodeReader::read_user_file().
+Observation read_authorized_keys(const Account& account, const NodeReader& node);
+
+/// Makes the block be `after`. The rest of the file stays as it is, and so do its mode and owner; one
+/// that is not there is made for the user alone, one that has become empty goes.
+/// Errors: as read_authorized_keys() and Node::write_user_file().
+Result<void> apply_authorized_keys(const Account& account, const Observation& after, Node& node);
+
+}  // namespace sparkplan::ssh_trust

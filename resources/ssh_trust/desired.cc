@@ -1,0 +1,150 @@
+#include "resources/ssh_trust/desired.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "resources/ssh_trust/exports.h"
+#include "resources/ssh_trust/key_files.h"
+#include "resources/ssh_trust/peers.h"
+#include "resources/ssh_trust/public_key.h"
+#include "resources/ssh_trust/ssh_trust.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+constexpr const char* kType = "ssh_trust";
+
+/// What one node is to have for one user.
+class TrustOfUser {
+ public:
+  TrustOfUser(const ClusterView& view, const std::vector<Peer>& peers, const Value& user)
+      : view_(view), all_(peers), user_(user), peers_(peers_of_user(peers, *user.string())) {}
+
+  void add_to(Desired& result) const {
+    add_diagnostics(result.diagnostics);
+    Resource resource;
+    resource.id = {kType, name()};
+    resource.desired = value();
+    resource.where = user_.where;
+    resource.reversible = Reversible::kBestEffort;
+    resource.known_part_first = true;
+    result.resources.push_back(std::move(resource));
+  }
+
+ private:
+  const std::string& name() const { return *user_.string(); }
+  std::string self() const { return view_.self.name.str(); }
+
+  Value value() const {
+    Value value = Value::map();
+    if (const auto others = shared_with(self()); !others.empty()) {
+      return value.set(kRefusedField, settled_by_what_is_there("the home is shared with " + fold_names(others)));
+    }
+    value.set(kKeyField, std::string(kKeyType) + " " + mark_of(view_.cluster.name, self()));
+    value.set(kUnexpectedField, Value::list());
+    for (const Peer& peer : peers_) value.set(std::string(kAuthorizedPrefix) + peer.name(), authorized(peer));
+    for (const Peer& peer : all_) value.set(std::string(kKnownHostsPrefix) + peer.name(), known_hosts(peer));
+    return value.set(kConfigField, config());
+  }
+
+  Value authorized(const Peer& peer) const {
+    if (!shared_with(peer.name()).empty()) return settled_by_what_is_there("the home is shared on " + peer.name());
+    const Value* exported = export_of(peer, name());
+    if (exported == nullptr) return settled_by_what_is_there(peer.name() + " has not said what its key is");
+    const std::string key = exported->text_or("public_key", "");
+    if (key.empty() && exported->boolean_or("makes_key", false)) {
+      return Value::Unknown{"known after " + peer.name() + " has made its key",
+                            peer.name() + "/" + kType + "/" + name()};
+    }
+    const std::set<std::string> addresses = source_addresses(peer, peer.name() == self());
+    if (!is_ed25519_public_key(key) || addresses.empty()) {
+      return settled_by_what_is_there(peer.name() + " has no key that could be taken");
+    }
+    return authorized_line(addresses, key, mark_of(view_.cluster.name, peer.name()));
+  }
+
+  Value known_hosts(const Peer& peer) const {
+    const auto lines = known_hosts_of(peer, view_.cluster.name);
+    if (!lines) return settled_by_what_is_there(peer.name() + " has not said what its host keys are");
+    Value list = Value::list();
+    for (const std::string& line : *lines) list.push_back(line);
+    return list;
+  }
+
+  Value config() const {
+    std::set<std::string> destinations;
+    for (const Peer& peer : peers_) {
+      for (const Destination& destination : destinations_of(peer)) destinations.insert(to_text(destination));
+    }
+    Value list = Value::list();
+    for (const std::string& destination : destinations) list.push_back(destination);
+    return list;
+  }
+
+  std::vector<std::string> shared_with(const std::string& node) const {
+    const auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& one) { return one.name() == node; });
+    return peer == peers_.end() ? std::vector<std::string>() : sharing_home(*peer, peers_, name());
+  }
+
+  /// The node itself among the others, in the order of the file.
+  std::vector<std::string> together(const std::vector<std::string>& others) const {
+    std::vector<std::string> names;
+    for (const Peer& peer : peers_) {
+      const bool one = peer.name() == self() || std::find(others.begin(), others.end(), peer.name()) != others.end();
+      if (one) names.push_back(peer.name());
+    }
+    return names;
+  }
+
+  void add_diagnostics(std::vector<Diagnostic>& diagnostics) const {
+    if (const auto others = shared_with(self()); !others.empty()) {
+      Diagnostic refusal;
+      refusal.code = "ssh_trust.shared-home";
+      refusal.message = "the home of " + name() + " is one and the same directory on " + fold_names(together(others)) +
+                        "; nothing is done for " + name() + " there";
+      refusal.hint = "give " + name() + " a home of its own on each node, or take " + name() + " out of users";
+      refusal.where = user_.where;
+      diagnostics.push_back(std::move(refusal));
+    }
+    if (auto note = root_on_all()) diagnostics.push_back(*std::move(note));
+  }
+
+  /// Said once, by the first node that knows, while there still is a key to be made.
+  std::optional<Diagnostic> root_on_all() const {
+    std::vector<std::string> nodes;
+    bool more_to_make = false;
+    for (const Peer& peer : peers_) {
+      const Value* exported = export_of(peer, name());
+      if (exported == nullptr) continue;
+      if (exported->boolean_or("root", false)) nodes.push_back(peer.name());
+      more_to_make = more_to_make || exported->boolean_or("makes_key", false);
+    }
+    if (!more_to_make || nodes.empty() || nodes.front() != self()) return std::nullopt;
+    Diagnostic note;
+    note.severity = Severity::kNote;
+    note.code = "ssh_trust.root-on-all";
+    const std::string everywhere =
+        "whoever is " + name() + " on one node of the cluster will be root on " + fold_names(nodes);
+    note.message = name() == "root" ? everywhere : name() + " may become root without a password: " + everywhere;
+    note.where = user_.where;
+    return note;
+  }
+
+  const ClusterView& view_;
+  const std::vector<Peer>& all_;
+  const Value& user_;
+  std::vector<Peer> peers_;
+};
+
+}  // namespace
+
+Desired desired_trust(const ClusterView& view, const Value& section) {
+  Desired result;
+  const std::vector<Peer> peers = peers_of(view);
+  const std::vector<Value> users = users_of(section);
+  for (const Value& user : users) TrustOfUser(view, peers, user).add_to(result);
+  return result;
+}
+
+}  // namespace sparkplan::ssh_trust

@@ -1,0 +1,106 @@
+#include "resources/ssh_trust/exports.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "resources/ssh_trust/account.h"
+#include "resources/ssh_trust/key_files.h"
+#include "resources/ssh_trust/public_key.h"
+#include "resources/ssh_trust/shared_home.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+constexpr std::chrono::seconds kSudoDeadline{5};
+constexpr const char* kHostKeyDirectory = "/etc/ssh";
+
+/// Whether sudo lets the user do everything without asking for a password. It lists for root what it
+/// would allow, and runs nothing. Source: sudo(8), --list; sudoers(5), NOPASSWD.
+bool has_free_sudo(const std::string& user, const NodeReader& node) {
+  const std::vector<std::string> argv{"sudo", "-n", "-l", "-U", user};
+  const Result<CommandOutput> output = node.query(argv, kSudoDeadline);
+  if (!output || output->exit_status != 0) return false;
+  for (const std::string_view line : split_lines(output->standard_output)) {
+    const std::size_t tag = line.find("NOPASSWD:");
+    if (tag == std::string_view::npos) continue;
+    const std::string_view rest = line.substr(tag);
+    if (rest.ends_with(": ALL") || rest.find(": ALL,") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Value export_of_user(const std::string& user, const NodeReader& node) {
+  Value entry = Value::map();
+  const Result<Account> account = look_up(user, node);
+  if (!account || !check_home(*account, node)) return entry;
+  if (Result<Value> home = describe_home(*account, node)) entry.set("home", *std::move(home));
+  const Result<std::optional<std::string>> key = public_key_of(*account, node);
+  if (!key) return entry;
+  if (*key) {
+    entry.set("public_key", **key);
+  } else {
+    entry.set("makes_key", true);
+  }
+  if (account->uid == 0 || has_free_sudo(user, node)) entry.set("root", true);
+  return entry;
+}
+
+Result<Value> host_keys(const NodeReader& node) {
+  Result<std::vector<std::string>> names = node.list_directory(kHostKeyDirectory);
+  if (!names) {
+    if (names.error().code == ErrorCode::kNotFound) return Value::list();
+    return failure(std::move(names).error());
+  }
+  std::set<std::string> keys;
+  for (const std::string& name : *names) {
+    if (!name.starts_with("ssh_host_") || !name.ends_with("_key.pub")) continue;
+    SPARK_TRY(const std::string text, node.read_file(std::string(kHostKeyDirectory) + "/" + name));
+    if (const auto key = parse_public_key(text)) keys.insert(*key);
+  }
+  Value list = Value::list();
+  for (const std::string& key : keys) list.push_back(key);
+  return list;
+}
+
+bool is_global(std::string_view address) { return !address.starts_with("fe80:") && !address.starts_with("169.254."); }
+
+Value addresses(const NodeReader& node) {
+  std::set<std::string> found;
+  if (const Result<std::vector<LinkFacts>> links = node.links()) {
+    for (const LinkFacts& link : *links) {
+      for (const std::string& address : link.addresses) {
+        if (is_global(address)) found.insert(address.substr(0, address.find('/')));
+      }
+    }
+  }
+  Value list = Value::list();
+  for (const std::string& address : found) list.push_back(address);
+  return list;
+}
+
+}  // namespace
+
+std::vector<Value> users_of(const Value& section) {
+  std::vector<Value> users;
+  const Value* listed = section.find("users");
+  if (listed == nullptr || listed->list_items() == nullptr) return users;
+  std::copy_if(listed->list_items()->begin(), listed->list_items()->end(), std::back_inserter(users),
+               [](const Value& user) { return user.is_string(); });
+  return users;
+}
+
+Result<Value> export_trust(const Value& section, const NodeReader& node) {
+  const std::vector<Value> names = users_of(section);
+  if (names.empty() || !node.live()) return Value();
+  Value users = Value::map();
+  for (const Value& name : names) users.set(*name.string(), export_of_user(*name.string(), node));
+  SPARK_TRY(Value keys, host_keys(node));
+  return Value::map(
+      {{"users", std::move(users), {}}, {"host_keys", std::move(keys), {}}, {"addresses", addresses(node), {}}});
+}
+
+}  // namespace sparkplan::ssh_trust

@@ -1,0 +1,174 @@
+#include "resources/ssh_trust/key_files.h"
+
+#include <charconv>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "resources/ssh_trust/public_key.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+constexpr std::chrono::seconds kMakingDeadline{30};
+constexpr std::size_t kLargestKeyFile = 16384;
+constexpr const char* kPrivateMode = "0600";
+constexpr std::uint32_t kPublicMode = 0644;
+constexpr std::string_view kOtherOwner = "user number ";
+
+std::string mode_text(std::uint32_t mode) {
+  std::string text = "0000";
+  for (std::size_t digit = text.size(); digit-- > 0; mode >>= 3U) text[digit] = static_cast<char>('0' + (mode & 7U));
+  return text;
+}
+
+std::uint32_t number_of(std::string_view text, int base) {
+  std::uint32_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return number;
+}
+
+/// A private key with what can be told of its file.
+struct PrivateKey {
+  std::string bytes;
+  std::string public_part;
+  FileStatus status;
+};
+
+Result<std::optional<PrivateKey>> read_private_key(const Account& account, const NodeReader& node) {
+  const UserPath path = account.in_home(kPrivateKey);
+  Result<std::string> bytes = node.read_user_file(path, kLargestKeyFile);
+  if (!bytes) {
+    if (bytes.error().code == ErrorCode::kNotFound) return std::optional<PrivateKey>();
+    return failure(std::move(bytes).error());
+  }
+  Result<std::string> part = public_part(*bytes);
+  if (!part) return failure(std::move(part).error().within(path.path().string()));
+  SPARK_TRY(const FileStatus status, node.user_status(path));
+  return PrivateKey{*std::move(bytes), *std::move(part), status};
+}
+
+Result<std::optional<std::string>> read_public_file(const Account& account, const NodeReader& node) {
+  Result<std::string> text = node.read_user_file(account.in_home(kPublicKey), kLargestKeyFile);
+  if (text) return std::optional<std::string>(*std::move(text));
+  if (text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
+  return failure(std::move(text).error());
+}
+
+/// A fresh key's file, made where no other user sees it.
+Result<std::string> make_private_key(const std::string& comment, Node& node) {
+  SPARK_TRY(const std::filesystem::path scratch, node.make_scratch_directory());
+  const std::filesystem::path file = scratch / "key";
+  const std::vector<std::string> argv{"ssh-keygen", "-q",    "-t", std::string(kKeyType), "-N", "",
+                                      "-C",         comment, "-f", file.string()};
+  SPARK_TRY(const CommandOutput output, node.run(argv, kMakingDeadline));
+  if (output.exit_status != 0) {
+    return failure(ErrorCode::kFailed, "ssh-keygen made no key: " + std::string(trim(output.standard_error)));
+  }
+  SPARK_TRY(std::string bytes, node.read_file(file, kLargestKeyFile));
+  SPARK_CHECK(node.remove_file(file));
+  return bytes;
+}
+
+struct Owner {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+};
+
+Owner owner_of(const Value& value, const Account& account, const std::optional<PrivateKey>& now) {
+  const std::string text = value.text_or("owner", account.name);
+  Owner owner{account.uid, account.gid};
+  if (text.starts_with(kOtherOwner)) owner.uid = number_of(std::string_view(text).substr(kOtherOwner.size()), 10);
+  if (now && now->status.uid == owner.uid) owner.gid = now->status.gid;
+  return owner;
+}
+
+Result<void> write_public_file(const Account& account, const Value& value, const std::string& public_part, Node& node) {
+  std::optional<std::string> wanted;
+  if (value.find("comment") != nullptr) {
+    wanted = public_part + " " + value.text_or("comment", "") + "\n";
+  } else if (value.find("public_file") != nullptr) {
+    wanted = value.text_or("public_file", "");
+  }
+  SPARK_TRY(const std::optional<std::string> now, read_public_file(account, node));
+  if (now == wanted) return {};
+  const UserPath path = account.in_home(kPublicKey);
+  if (!wanted) return node.remove_user_file(path);
+  return node.write_user_file(path, {*wanted, kPublicMode, account.uid, account.gid});
+}
+
+Result<void> write_key(const Account& account, const Value& value, Node& node) {
+  SPARK_TRY(std::optional<PrivateKey> key, read_private_key(account, node));
+  const Owner owner = owner_of(value, account, key);
+  const std::uint32_t mode = number_of(value.text_or("mode", kPrivateMode), 8);
+  const bool in_place = key && key->status.mode == mode && key->status.uid == owner.uid;
+  if (!key) {
+    SPARK_TRY(std::string bytes, make_private_key(value.text_or("comment", ""), node));
+    SPARK_TRY(std::string part, public_part(bytes));
+    key = PrivateKey{std::move(bytes), std::move(part), {}};
+  }
+  if (!in_place) {
+    SPARK_CHECK(node.write_user_file(account.in_home(kPrivateKey), {key->bytes, mode, owner.uid, owner.gid}));
+  }
+  return write_public_file(account, value, key->public_part, node);
+}
+
+}  // namespace
+
+Observation key_in_order(const std::string& user, std::string_view comment) {
+  return Present{
+      Value::map({{"type", kKeyType, {}}, {"owner", user, {}}, {"mode", kPrivateMode, {}}, {"comment", comment, {}}}),
+      {}};
+}
+
+Observation read_key(const Account& account, const NodeReader& node) {
+  const Result<std::optional<PrivateKey>> key = read_private_key(account, node);
+  if (!key) return key.error();
+  if (!*key) return Absent{};
+  const Result<std::optional<std::string>> file = read_public_file(account, node);
+  if (!file) return file.error();
+  const FileStatus& status = (*key)->status;
+  const bool own = status.uid == account.uid;
+  Value value = Value::map({{"type", kKeyType, {}},
+                            {"owner", own ? account.name : std::string(kOtherOwner) + std::to_string(status.uid), {}},
+                            {"mode", mode_text(status.mode), {}}});
+  if (*file && parse_public_key(**file) == (*key)->public_part) {
+    value.set("comment", comment_of(**file));
+  } else if (*file) {
+    value.set("public_file", **file);
+  }
+  return Present{std::move(value), {}};
+}
+
+Result<void> apply_key(const Account& account, const Observation& after, Node& node) {
+  if (const auto* present = std::get_if<Present>(&after)) return write_key(account, present->value, node);
+  // The private key last: while it is there, the other file can be made again.
+  SPARK_CHECK(node.remove_user_file(account.in_home(kPublicKey)));
+  return node.remove_user_file(account.in_home(kPrivateKey));
+}
+
+std::string describe_key(const std::string& user, const Observation& key) {
+  const auto* present = std::get_if<Present>(&key);
+  if (present == nullptr) return {};
+  const Value& value = present->value;
+  std::string text(kKeyType);
+  const bool has_public_file = value.find("comment") != nullptr;
+  if (has_public_file) text += " " + value.text_or("comment", "");
+  if (value.find("public_file") != nullptr) {
+    text += ", its public file is of another key";
+  } else if (!has_public_file) {
+    text += ", without its public file";
+  }
+  if (value.text_or("owner", "") != user) text += ", owned by " + value.text_or("owner", "");
+  if (value.text_or("mode", "") != kPrivateMode) text += ", mode " + value.text_or("mode", "");
+  return text;
+}
+
+Result<std::optional<std::string>> public_key_of(const Account& account, const NodeReader& node) {
+  SPARK_TRY(std::optional<PrivateKey> key, read_private_key(account, node));
+  if (!key) return std::optional<std::string>();
+  return std::optional<std::string>(std::move(key->public_part));
+}
+
+}  // namespace sparkplan::ssh_trust

@@ -1,0 +1,164 @@
+#include "resources/ssh_trust/peers.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "resources/ssh_trust/exports.h"
+#include "resources/ssh_trust/public_key.h"
+#include "resources/ssh_trust/shared_home.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+constexpr const char* kType = "ssh_trust";
+constexpr const char* kSection = "ssh_trust";
+constexpr const char* kUsualSuffix = "-fabric";
+
+bool is_numeric(const std::string& address) {
+  in6_addr buffer{};
+  return inet_pton(AF_INET, address.c_str(), &buffer) == 1 || inet_pton(AF_INET6, address.c_str(), &buffer) == 1;
+}
+
+const Value* section_of(const NodeSpec& node, const std::string& section) {
+  const auto found = node.sections.find(section);
+  return found == node.sections.end() || found->second.is_null() ? nullptr : &found->second;
+}
+
+bool takes_part(const NodeSpec& node) {
+  const Value* section = section_of(node, kSection);
+  return node.transport == TransportKind::kSsh && section != nullptr && !users_of(*section).empty();
+}
+
+const Value* exported_by(const NodeSpec& node, const ClusterView& view) {
+  const auto of_node = view.exports.find(node.name.str());
+  if (of_node == view.exports.end()) return nullptr;
+  const auto of_type = of_node->second.find(kType);
+  return of_type == of_node->second.end() || !of_type->second.is_map() ? nullptr : &of_type->second;
+}
+
+/// A name for the first fabric address; without a fabric, if there are such names at all, for the
+/// management address.
+void name_fabric(Peer& peer, const ClusterView& view) {
+  const Value* hosts = section_of(view.self, "hosts");
+  const std::string suffix = hosts == nullptr ? kUsualSuffix : hosts->text_or("suffix", kUsualSuffix);
+  const auto has_address = [](const FabricAddress& one) { return !one.address.empty(); };
+  const auto& fabric = peer.spec->fabric;
+  if (const auto first = std::find_if(fabric.begin(), fabric.end(), has_address); first != fabric.end()) {
+    peer.fabric_name_address = first->address;
+  } else if (hosts != nullptr && std::all_of(view.cluster.nodes.begin(), view.cluster.nodes.end(),
+                                             [](const NodeSpec& node) { return node.fabric.empty(); })) {
+    peer.fabric_name_address = peer.spec->address;
+  }
+  if (!peer.fabric_name_address.empty()) peer.fabric_name = peer.name() + suffix;
+}
+
+std::vector<std::string> texts_of(const Value& value, std::string_view key) {
+  std::vector<std::string> texts;
+  const Value* list = value.find(key);
+  if (list == nullptr || list->list_items() == nullptr) return texts;
+  for (const Value& item : *list->list_items()) {
+    if (item.string() != nullptr) texts.push_back(*item.string());
+  }
+  return texts;
+}
+
+/// Everything the peer may be called, each once, in the order of the file.
+std::vector<std::string> names_of(const Peer& peer) {
+  std::vector<std::string> names{peer.name(), peer.spec->address, peer.fabric_name, peer.fabric_name_address};
+  for (const FabricAddress& fabric : peer.spec->fabric) names.push_back(fabric.address);
+  std::vector<std::string> once;
+  for (std::string& name : names) {
+    if (!name.empty() && std::find(once.begin(), once.end(), name) == once.end()) once.push_back(std::move(name));
+  }
+  return once;
+}
+
+}  // namespace
+
+std::vector<Peer> peers_of(const ClusterView& view) {
+  std::vector<Peer> peers;
+  for (const NodeSpec& node : view.cluster.nodes) {
+    if (!takes_part(node)) continue;
+    Peer peer{&node, exported_by(node, view), {}, {}};
+    name_fabric(peer, view);
+    peers.push_back(std::move(peer));
+  }
+  return peers;
+}
+
+std::vector<Peer> peers_of_user(const std::vector<Peer>& peers, const std::string& user) {
+  std::vector<Peer> found;
+  std::copy_if(peers.begin(), peers.end(), std::back_inserter(found), [&](const Peer& peer) {
+    const std::vector<Value> users = users_of(*section_of(*peer.spec, kSection));
+    return std::any_of(users.begin(), users.end(), [&](const Value& one) { return *one.string() == user; });
+  });
+  return found;
+}
+
+const Value* export_of(const Peer& peer, const std::string& user) {
+  const Value* users = peer.exported == nullptr ? nullptr : peer.exported->find("users");
+  return users == nullptr ? nullptr : users->find(user);
+}
+
+std::set<std::string> source_addresses(const Peer& peer, bool local) {
+  std::set<std::string> addresses;
+  const std::string& address = peer.spec->address;
+  if (is_numeric(address)) addresses.insert(address);
+  for (const FabricAddress& fabric : peer.spec->fabric) {
+    if (!fabric.address.empty()) addresses.insert(fabric.address);
+  }
+  if (peer.exported != nullptr) {
+    const std::vector<std::string> own = texts_of(*peer.exported, "addresses");
+    if (!is_numeric(address) || std::find(own.begin(), own.end(), address) == own.end()) {
+      std::copy_if(own.begin(), own.end(), std::inserter(addresses, addresses.end()), is_numeric);
+    }
+  }
+  if (local) addresses.insert({"127.0.0.1", "::1"});
+  return addresses;
+}
+
+std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const std::string& cluster) {
+  if (peer.exported == nullptr) return std::nullopt;
+  std::vector<std::string> lines;
+  for (const std::string& key : texts_of(*peer.exported, "host_keys")) {
+    if (parse_public_key(key) != key) continue;
+    lines.push_back(known_hosts_line(names_of(peer), peer.spec->ssh.port, key, mark_of(cluster, peer.name())));
+  }
+  if (lines.empty()) return std::nullopt;
+  return lines;
+}
+
+std::vector<Destination> destinations_of(const Peer& peer) {
+  const int port = peer.spec->ssh.port;
+  std::vector<Destination> found{{peer.name(), peer.spec->address, port}};
+  std::vector<std::string> seen{peer.spec->address};
+  if (!peer.fabric_name.empty()) {
+    found.push_back({peer.fabric_name, peer.fabric_name_address, port});
+    seen.push_back(peer.fabric_name_address);
+  }
+  for (const FabricAddress& fabric : peer.spec->fabric) {
+    if (fabric.address.empty() || std::find(seen.begin(), seen.end(), fabric.address) != seen.end()) continue;
+    found.push_back({{}, fabric.address, port});
+    seen.push_back(fabric.address);
+  }
+  return found;
+}
+
+std::vector<std::string> sharing_home(const Peer& peer, const std::vector<Peer>& peers_of_user,
+                                      const std::string& user) {
+  std::vector<std::string> names;
+  const Value* own = export_of(peer, user);
+  const Value* home = own == nullptr ? nullptr : own->find("home");
+  if (home == nullptr) return names;
+  for (const Peer& other : peers_of_user) {
+    const Value* of_other = export_of(other, user);
+    const Value* its_home = of_other == nullptr ? nullptr : of_other->find("home");
+    if (other.spec != peer.spec && its_home != nullptr && is_same_home(*home, *its_home)) names.push_back(other.name());
+  }
+  return names;
+}
+
+}  // namespace sparkplan::ssh_trust

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/core/value.h"
+#include "engine/resource/resource_type.h"
+#include "resources/ssh_trust/trust_text.h"
+
+// What a node has to know of the others. All of it is pure.
+
+namespace sparkplan::ssh_trust {
+
+/// One node as another one sees it.
+struct Peer {
+  const NodeSpec* spec = nullptr;
+  const Value* exported = nullptr;  ///< Null when it was not asked, or could not answer.
+  std::string fabric_name;          ///< "spark-02-fabric"; empty when no address goes with it.
+  std::string fabric_name_address;  ///< What the fabric name stands for.
+
+  const std::string& name() const { return spec->name.str(); }
+};
+
+/// All nodes with this section that can be logged in to, the node itself among them, as the file has
+/// them. The suffix of fabric names is the node's own, as in its /etc/hosts.
+std::vector<Peer> peers_of(const ClusterView& view);
+
+/// Those of them that list the user.
+std::vector<Peer> peers_of_user(const std::vector<Peer>& peers, const std::string& user);
+
+/// The user's part of what the peer exports; null when there is none.
+const Value* export_of(const Peer& peer, const std::string& user);
+
+/// Where the peer's logins may come from: the addresses in the file; also those that it has, if the
+/// one in the file is a name or not its own (then it is behind an address translation). On itself
+/// (`local`) also the loopback addresses.
+std::set<std::string> source_addresses(const Peer& peer, bool local);
+
+/// The lines about its host keys; nothing when they are not known now.
+std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const std::string& cluster);
+
+std::vector<Destination> destinations_of(const Peer& peer);
+
+/// The nodes with which `peer` shares the user's home.
+std::vector<std::string> sharing_home(const Peer& peer, const std::vector<Peer>& peers_of_user,
+                                      const std::string& user);
+
+}  // namespace sparkplan::ssh_trust

@@ -1,0 +1,123 @@
+#include "resources/ssh_trust/public_key.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/core/digest.h"
+#include "engine/core/text.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+constexpr std::string_view kEd25519 = "ssh-ed25519";
+constexpr std::size_t kEd25519KeyBytes = 32;
+constexpr std::string_view kBegin = "-----BEGIN OPENSSH PRIVATE KEY-----";
+constexpr std::string_view kEnd = "-----END OPENSSH PRIVATE KEY-----";
+constexpr std::string_view kMagic("openssh-key-v1\0", 15);
+constexpr const char* kMoveItAway = "move it away, and the next apply makes a new one";
+
+/// Takes a big-endian number off the front.
+std::optional<std::uint32_t> take_number(std::string_view& bytes) {
+  if (bytes.size() < 4) return std::nullopt;
+  std::uint32_t number = 0;
+  for (const char byte : bytes.substr(0, 4)) number = (number << 8U) | static_cast<unsigned char>(byte);
+  bytes.remove_prefix(4);
+  return number;
+}
+
+/// Takes a string with its length in front off the front. Source: RFC 4251, 5.
+std::optional<std::string_view> take_string(std::string_view& bytes) {
+  const std::optional<std::uint32_t> length = take_number(bytes);
+  if (!length || *length > bytes.size()) return std::nullopt;
+  const std::string_view text = bytes.substr(0, *length);
+  bytes.remove_prefix(*length);
+  return text;
+}
+
+bool is_key_type(std::string_view type) {
+  return !type.empty() && std::all_of(type.begin(), type.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '@';
+  });
+}
+
+/// The next word, taken off the front.
+std::string_view take_word(std::string_view& text) {
+  constexpr std::string_view kBlank = " \t";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(kBlank));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+/// What stands between the two lines of dashes, without its line breaks.
+std::optional<std::string> armoured(std::string_view file) {
+  std::string base64;
+  bool inside = false;
+  for (const std::string_view line : split_lines(file)) {
+    const std::string_view text = trim(line);
+    if (inside && text == kEnd) return base64;
+    if (inside) base64 += text;
+    inside = inside || text == kBegin;
+  }
+  return std::nullopt;
+}
+
+tl::unexpected<Error> no_key() {
+  return failure(ErrorCode::kRefused, "it holds no private key of OpenSSH", kMoveItAway);
+}
+
+}  // namespace
+
+std::optional<std::string> parse_public_key(std::string_view line) {
+  std::string_view rest = trim(line);
+  const std::string_view type = take_word(rest);
+  const std::string_view base64 = take_word(rest);
+  if (!is_key_type(type)) return std::nullopt;
+  const std::optional<std::string> blob = base64_decode(base64);
+  if (!blob) return std::nullopt;
+  std::string_view bytes = *blob;
+  if (take_string(bytes) != type) return std::nullopt;
+  return std::string(type) + " " + std::string(base64);
+}
+
+std::string comment_of(std::string_view public_key_line) {
+  std::string_view rest = trim(public_key_line);
+  take_word(rest);
+  take_word(rest);
+  return std::string(trim(rest));
+}
+
+bool is_ed25519_public_key(std::string_view text) {
+  if (parse_public_key(text) != text) return false;
+  std::string_view rest = text;
+  if (take_word(rest) != kEd25519) return false;
+  const std::optional<std::string> blob = base64_decode(take_word(rest));
+  std::string_view bytes = *blob;
+  take_string(bytes);
+  const std::optional<std::string_view> key = take_string(bytes);
+  return key && key->size() == kEd25519KeyBytes && bytes.empty();
+}
+
+Result<std::string> public_part(std::string_view private_key_file) {
+  const std::optional<std::string> base64 = armoured(private_key_file);
+  const std::optional<std::string> blob = base64 ? base64_decode(*base64) : std::nullopt;
+  if (!blob || !blob->starts_with(kMagic)) return no_key();
+  std::string_view bytes = std::string_view(*blob).substr(kMagic.size());
+  const std::optional<std::string_view> cipher = take_string(bytes);
+  const std::optional<std::string_view> derivation = take_string(bytes);
+  const std::optional<std::string_view> derivation_options = take_string(bytes);
+  const std::optional<std::uint32_t> keys = take_number(bytes);
+  const std::optional<std::string_view> key = take_string(bytes);
+  if (!cipher || !derivation || !derivation_options || !key || keys != 1U) return no_key();
+  if (*cipher != "none") {
+    return failure(ErrorCode::kRefused, "it has a passphrase, which nobody can type between nodes", kMoveItAway);
+  }
+  std::string text = std::string(kEd25519) + " " + base64_encode(*key);
+  if (!is_ed25519_public_key(text)) {
+    return failure(ErrorCode::kRefused, "it is of another type than ed25519", kMoveItAway);
+  }
+  return text;
+}
+
+}  // namespace sparkplan::ssh_trust

@@ -1,0 +1,131 @@
+#include "resources/ssh_trust/shared_home.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "engine/core/text.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+constexpr std::size_t kLargestProcFile = std::size_t{8} << 20;
+constexpr std::array<std::string_view, 13> kNetworkFileSystems{
+    "nfs",    "nfs4", "cifs",     "smb3", "ceph",       "glusterfs", "fuse.glusterfs",
+    "lustre", "9p",   "virtiofs", "gpfs", "fuse.sshfs", "beegfs"};
+
+struct Mount {
+  std::string root;  ///< The directory inside the file system that is mounted.
+  std::string point;
+  std::string type;
+  std::string source;
+};
+
+bool is_octal(char c) { return c >= '0' && c <= '7'; }
+
+/// Blanks and the like are written as "\040".
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '\\' && i + 3 < text.size() && is_octal(text[i + 1]) && is_octal(text[i + 2]) &&
+                        is_octal(text[i + 3]);
+    if (!escape) {
+      result += text[i];
+      continue;
+    }
+    result += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+    i += 3;
+  }
+  return result;
+}
+
+std::optional<Mount> parse_mount(std::string_view line) {
+  const std::vector<std::string_view> words = split(line, ' ');
+  std::size_t dash = 6;
+  while (dash < words.size() && words[dash] != "-") ++dash;
+  if (dash + 2 >= words.size()) return std::nullopt;
+  return Mount{unescaped(words[3]), unescaped(words[4]), std::string(words[dash + 1]), unescaped(words[dash + 2])};
+}
+
+bool is_below(const std::string& path, const std::string& point) {
+  return point == "/" || path == point || path.starts_with(point + "/");
+}
+
+/// Of two mounts on one point the later one hides the earlier.
+std::optional<Mount> mount_of(std::string_view mounts, const std::string& path) {
+  std::optional<Mount> found;
+  for (const std::string_view line : split_lines(mounts)) {
+    std::optional<Mount> mount = parse_mount(line);
+    if (!mount || !is_below(path, mount->point)) continue;
+    if (!found || mount->point.size() >= found->point.size()) found = std::move(mount);
+  }
+  return found;
+}
+
+bool is_network(std::string_view type) {
+  for (const std::string_view one : kNetworkFileSystems) {
+    if (one == type) return true;
+  }
+  return false;
+}
+
+/// When the kernel was booted, in seconds since the epoch; empty where nobody says.
+std::string boot_time(const NodeReader& node) {
+  constexpr std::string_view kBootTime = "btime ";
+  const Result<std::string> statistics = node.read_file("/proc/stat", kLargestProcFile);
+  if (!statistics) return {};
+  for (const std::string_view line : split_lines(*statistics)) {
+    if (line.starts_with(kBootTime)) return std::string(line.substr(kBootTime.size()));
+  }
+  return {};
+}
+
+std::string inode_text(const FileStatus& status) {
+  return std::to_string(status.inode) + " " + std::to_string(status.changed_at_nanos);
+}
+
+}  // namespace
+
+std::optional<std::string> network_name(std::string_view mounts, const std::filesystem::path& directory) {
+  const std::string path = directory.string();
+  const std::optional<Mount> mount = mount_of(mounts, path);
+  if (!mount || !is_network(mount->type)) return std::nullopt;
+  const std::string below = mount->point == "/" ? path : path.substr(mount->point.size());
+  std::string name = mount->source;
+  for (const std::string_view part : split(mount->root + "/" + below, '/')) {
+    if (part.empty()) continue;
+    if (!name.ends_with('/')) name += '/';
+    name += part;
+  }
+  return mount->type + " " + name;
+}
+
+Result<Value> describe_home(const Account& account, const NodeReader& node) {
+  SPARK_TRY(const FileStatus home, node.user_status(account.in_home("")));
+  // Only machines on one kernel, which containers are, can share a local directory. Without its boot
+  // time, two machines made from one disk image would look the same.
+  std::string local = boot_time(node) + " " + std::to_string(home.device) + " " + inode_text(home);
+  std::string remote = inode_text(home);
+  if (const Result<FileStatus> keys = node.user_status(account.in_home(kSshDirectory))) {
+    local += " " + inode_text(*keys);
+    remote += " " + inode_text(*keys);
+  }
+  Value description = Value::map({{"path", account.home.string(), {}}});
+  // Without a mount table there is still the identity.
+  const Result<std::string> mounts = node.read_file("/proc/self/mountinfo", kLargestProcFile);
+  const std::optional<std::string> network = mounts ? network_name(*mounts, account.home) : std::nullopt;
+  if (network) description.set("network", *network);
+  return description.set("local", std::move(local)).set("remote", std::move(remote));
+}
+
+bool is_same_home(const Value& a, const Value& b) {
+  const auto same = [&](std::string_view key) {
+    const Value* one = a.find(key);
+    const Value* other = b.find(key);
+    return one != nullptr && other != nullptr && one->is_string() && *one == *other;
+  };
+  const bool both_remote = a.find("network") != nullptr && b.find("network") != nullptr;
+  return same("network") || same("local") || (both_remote && same("remote"));
+}
+
+}  // namespace sparkplan::ssh_trust

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/core/value.h"
+#include "engine/node/node.h"
+#include "resources/ssh_trust/account.h"
+
+// A home that several nodes share, over NFS for instance: one private key would serve them all, and
+// each node would write the other's files.
+
+namespace sparkplan::ssh_trust {
+
+/// The network file system's own name of a directory, whatever it is mounted as: "nfs4
+/// srv:/export/home/nvidia". Nothing for a local one. `mounts` is a /proc/PID/mountinfo.
+/// Source: proc_pid_mountinfo(5).
+std::optional<std::string> network_name(std::string_view mounts, const std::filesystem::path& directory);
+
+/// What can be compared between nodes: {path, network, local, remote}; `network` as above or missing,
+/// `local` the directory's identity on its kernel, `remote` the part of it that a file server decides.
+/// Errors: as NodeReader::user_status().
+Result<Value> describe_home(const Account& account, const NodeReader& node);
+
+/// True when two nodes' descriptions are of one directory.
+bool is_same_home(const Value& a, const Value& b);
+
+}  // namespace sparkplan::ssh_trust

@@ -1,0 +1,195 @@
+#include "resources/ssh_trust/ssh_trust.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/resource/artifact.h"
+#include "engine/resource/text_artifact_step.h"
+#include "resources/ssh_trust/account.h"
+#include "resources/ssh_trust/authorized_keys.h"
+#include "resources/ssh_trust/desired.h"
+#include "resources/ssh_trust/effect.h"
+#include "resources/ssh_trust/exports.h"
+#include "resources/ssh_trust/key_files.h"
+#include "resources/ssh_trust/trust_steps.h"
+#include "resources/ssh_trust/trust_text.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+/// What all users share, looked at once.
+struct SharedFiles {
+  Observation known_hosts;
+  Observation config;
+
+  const Error* error() const {
+    const Error* found = std::get_if<Error>(&known_hosts);
+    return found != nullptr ? found : std::get_if<Error>(&config);
+  }
+};
+
+Value list_of(const std::vector<std::string>& texts) {
+  Value list = Value::list();
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+/// The fields of the files that all users share.
+void add_shared_fields(const std::string& user, const SharedFiles& files, Value& value) {
+  for (const auto& [node, lines] : parse_known_hosts(content_of(files.known_hosts).value_or(""))) {
+    value.set(std::string(kKnownHostsPrefix) + node, list_of(lines));
+  }
+  std::vector<std::string> destinations;
+  for (const auto& [destination, users] : parse_config(content_of(files.config).value_or(""))) {
+    if (users.contains(user)) destinations.push_back(destination);
+  }
+  if (!destinations.empty()) value.set(kConfigField, list_of(destinations));
+}
+
+class SshTrustType final : public ResourceType {
+ public:
+  explicit SshTrustType(std::string schema_json) {
+    info_.name = "ssh_trust";
+    info_.section = "ssh_trust";
+    info_.phase = Phase::kUsersAndKeys;
+    info_.summary = "logins of users from every node to every node";
+    info_.schema_json = std::move(schema_json);
+    info_.files = {"~/" + std::string(kPrivateKey), "~/" + std::string(kPublicKey),
+                   "~/" + std::string(kAuthorizedKeys) + " (marked block)",
+                   std::string(kKnownHostsFile) + " (marked block)", std::string(kConfigFile)};
+    info_.checks_effect = true;
+  }
+
+  const TypeInfo& info() const override { return info_; }
+
+  Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {
+    return desired_trust(view, section);
+  }
+
+  Result<Value> exports(const Value& section, const NodeReader& node) const override {
+    return export_trust(section, node);
+  }
+
+  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
+    ObservedType observed;
+    SharedFiles files;
+    const ArtifactId known_hosts = block_artifact(kKnownHostsFile);
+    const ArtifactId config = file_artifact(kConfigFile);
+    files.known_hosts = observed.artifacts[known_hosts] = sparkplan::read_artifact(known_hosts, *this, node);
+    files.config = observed.artifacts[config] = sparkplan::read_artifact(config, *this, node);
+    for (const std::string& user : request.names) {
+      if (user == kWholeFileName) continue;
+      if (!node.live()) {
+        observed.resources[user] = NotApplicable{"keys are made on running nodes"};
+      } else if (const Error* error = files.error()) {
+        observed.resources[user] = *error;
+      } else {
+        observed.resources[user] = observe_user(user, files, node, observed);
+      }
+    }
+    return observed;
+  }
+
+  /// As the default, and: an Unknown that nobody will make known is no difference; a line of a node
+  /// that is no longer wanted is one. What the file no longer asks for goes in whatever state it is,
+  /// because access that somebody has changed is still access.
+  std::vector<FieldChange> diff(const Resource& resource, const Present& present) const override {
+    const Value::Map* wanted = resource.desired.entries();
+    const Value::Map* there = present.value.entries();
+    const bool only_remembered = !resource.known_part_first;
+    const Value* refused = resource.desired.find(kRefusedField);
+    if (wanted == nullptr || there == nullptr) return {};
+    if (refused != nullptr && is_settled_by_what_is_there(*refused)) return {};
+    if (only_remembered && !there->empty()) return {};
+    std::vector<FieldChange> changes;
+    for (const MapEntry& field : *wanted) {
+      const Value* now = present.value.find(field.key);
+      if (is_settled_by_what_is_there(field.value) || (now != nullptr && same(field.value, *now))) continue;
+      if (only_remembered && field.key == kUnexpectedField) continue;  // Nothing that anybody had.
+      changes.push_back({field.key, now == nullptr ? Value() : *now, field.value});
+    }
+    for (const MapEntry& field : *there) {
+      const bool of_a_node = field.key.starts_with(kAuthorizedPrefix) || field.key.starts_with(kKnownHostsPrefix);
+      if (of_a_node && resource.desired.find(field.key) == nullptr) changes.push_back({field.key, field.value, {}});
+    }
+    std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    return changes;
+  }
+
+  std::vector<Step> steps(const StepsInput& input) const override { return trust_steps(input, info_); }
+
+  Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
+    const Result<Account> account = account_of(artifact, node);
+    if (!account) return account.error();
+    return artifact.kind == kKeyKind ? read_key(*account, node) : read_authorized_keys(*account, node);
+  }
+
+  Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
+    SPARK_TRY(const Account account, account_of(artifact, node));
+    SPARK_CHECK(check_home(account, node));
+    if (artifact.kind == kKeyKind) return apply_key(account, after, node);
+    return apply_authorized_keys(account, after, node);
+  }
+
+  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
+                                        const NodeReader& node) const override {
+    return find_ineffective(desired, node);
+  }
+
+ private:
+  /// Two Unknowns are one when the same node will make them.
+  static bool same(const Value& a, const Value& b) {
+    const Value::Unknown* one = a.unknown();
+    const Value::Unknown* other = b.unknown();
+    return one != nullptr && other != nullptr ? one->producer == other->producer : a == b;
+  }
+
+  static Result<Account> account_of(const ArtifactId& artifact, const NodeReader& node) {
+    if (artifact.kind != kKeyKind && artifact.kind != kAuthorizedKeysKind) {
+      return failure(ErrorCode::kBug, "ssh_trust has no artifacts of kind " + artifact.kind);
+    }
+    return look_up(user_of(artifact), node);
+  }
+
+  /// For an account that cannot hold keys the error is the artifacts', not the resource's: whoever asks
+  /// for trust learns of it, and what is only to be forgotten is forgotten.
+  static Observation observe_user(const std::string& user, const SharedFiles& files, const NodeReader& node,
+                                  ObservedType& observed) {
+    const Result<Account> account = look_up(user, node);
+    if (!account && !cannot_hold_keys(account.error())) return account.error();
+    Observation& key = observed.artifacts[key_artifact(user)];
+    Observation& block = observed.artifacts[authorized_keys_artifact(user)];
+    Value value = Value::map({{std::string(kUnexpectedField), Value::list(), {}}});
+    if (!account) {
+      key = block = account.error();
+    } else {
+      key = read_key(*account, node);
+      block = read_authorized_keys(*account, node);
+      if (const auto place = check_home(*account, node); !place) return place.error();
+      if (const auto* error = std::get_if<Error>(&key)) return *error;
+      if (const auto* error = std::get_if<Error>(&block)) return *error;
+      if (std::holds_alternative<Present>(key)) value.set(kKeyField, describe_key(user, key));
+      const AuthorizedLines lines = parse_authorized(content_of(block).value_or(""));
+      for (const auto& [peer, line] : lines.of_node) value.set(std::string(kAuthorizedPrefix) + peer, line);
+      value.set(kUnexpectedField, list_of(lines.unexpected));
+    }
+    add_shared_fields(user, files, value);
+    return Present{std::move(value), {}};
+  }
+
+  TypeInfo info_;
+};
+
+}  // namespace
+
+Value settled_by_what_is_there(std::string reason) { return Value::Unknown{std::move(reason), {}}; }
+
+bool is_settled_by_what_is_there(const Value& value) {
+  return value.unknown() != nullptr && value.unknown()->producer.empty();
+}
+
+std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
+  return std::make_unique<const SshTrustType>(std::move(schema_json));
+}
+
+}  // namespace sparkplan::ssh_trust

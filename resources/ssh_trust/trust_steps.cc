@@ -1,0 +1,178 @@
+#include "resources/ssh_trust/trust_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "engine/resource/artifact.h"
+#include "engine/resource/text_artifact_step.h"
+#include "resources/ssh_trust/account.h"
+#include "resources/ssh_trust/key_files.h"
+#include "resources/ssh_trust/ssh_trust.h"
+#include "resources/ssh_trust/trust_text.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+constexpr std::uint32_t kSharedFileMode = 0644;
+
+/// user -> the fields he is to have.
+using Wanted = std::map<std::string, Value>;
+
+const Present* observed_of(const std::string& user, const StepsInput& input) {
+  const auto found = input.observed.resources.find(user);
+  return found == input.observed.resources.end() ? nullptr : std::get_if<Present>(&found->second);
+}
+
+/// A refused user is wanted as he is.
+Wanted wanted_by(const StepsInput& input) {
+  Wanted wanted;
+  for (const Resource& resource : input.target) {
+    const std::string& user = resource.id.name;
+    if (user == kWholeFileName) continue;
+    const bool refused = resource.desired.find(kRefusedField) != nullptr || resource.desired.find(kKeyField) == nullptr;
+    const Present* observed = observed_of(user, input);
+    wanted[user] = refused && observed != nullptr ? observed->value : resource.desired;
+  }
+  return wanted;
+}
+
+std::vector<std::string> texts_of(const Value& list) {
+  std::vector<std::string> texts;
+  if (list.list_items() == nullptr) return texts;
+  for (const Value& item : *list.list_items()) {
+    if (item.string() != nullptr) texts.push_back(*item.string());
+  }
+  return texts;
+}
+
+class TrustSteps {
+ public:
+  TrustSteps(const StepsInput& input, const TypeInfo& info) : input_(input), info_(info), wanted_(wanted_by(input)) {}
+
+  std::vector<Step> make() const {
+    std::vector<Step> steps;
+    const auto add = [&](std::optional<Step> step) {
+      if (step) steps.push_back(*std::move(step));
+    };
+    for (const Change& change : input_.changes) {
+      if (change.id.name == kWholeFileName) continue;
+      add(step_to(key_artifact(change.id.name), wanted_key(change.id.name), change.id));
+      add(step_to(authorized_keys_artifact(change.id.name), wanted_block(change.id.name), change.id));
+    }
+    add(text_artifact_step(block_artifact(kKnownHostsFile), known_hosts(), kSharedFileMode, input_, info_));
+    add(text_artifact_step(file_artifact(kConfigFile), config(), kSharedFileMode, input_, info_));
+    return steps;
+  }
+
+ private:
+  std::optional<Step> step_to(const ArtifactId& artifact, std::optional<Observation> after,
+                              const ResourceId& id) const {
+    Observation before = Absent{};
+    if (const auto found = input_.observed.artifacts.find(artifact); found != input_.observed.artifacts.end()) {
+      before = found->second;
+    }
+    if (!after || std::holds_alternative<Error>(before) || same_state(before, *after)) return std::nullopt;
+    Step step;
+    step.type = info_.name;
+    step.artifact = artifact;
+    step.phase = info_.phase;
+    step.before = std::move(before);
+    step.after = *std::move(after);
+    step.resources = {id};
+    step.group = info_.name + "/" + id.name;
+    return step;
+  }
+
+  /// Nothing: the key stays as it is. One that was there before sparkplan came is not taken away.
+  std::optional<Observation> wanted_key(const std::string& user) const {
+    if (const auto found = wanted_.find(user); found != wanted_.end()) {
+      const std::string key = found->second.text_or(kKeyField, "");
+      const std::string lead = std::string(kKeyType) + " ";
+      if (!key.starts_with(lead)) return std::nullopt;
+      return key_in_order(user, key.substr(lead.size()));
+    }
+    const auto original = input_.originals.find(key_artifact(user));
+    if (original == input_.originals.end()) return std::nullopt;
+    return original->second;
+  }
+
+  /// The block is ours whoever wrote it: access that nobody asks for any more goes.
+  Observation wanted_block(const std::string& user) const {
+    AuthorizedLines lines;
+    if (const auto found = wanted_.find(user); found != wanted_.end()) {
+      for (const MapEntry& field : *found->second.entries()) {
+        if (!field.key.starts_with(kAuthorizedPrefix) || field.value.string() == nullptr) continue;
+        lines.of_node[field.key.substr(kAuthorizedPrefix.size())] = *field.value.string();
+      }
+      if (const Value* unexpected = found->second.find(kUnexpectedField)) lines.unexpected = texts_of(*unexpected);
+    }
+    const std::string text = render_authorized(lines);
+    if (text.empty()) return Absent{};
+    return block_present(text);
+  }
+
+  /// All users of a node want the same lines. While they differ, because only some are being changed
+  /// or could be looked at, those that are changed decide, then those that were seen.
+  std::optional<std::string> known_hosts() const {
+    const auto rank = [&](const std::string& user) {
+      const bool changes = std::any_of(input_.changes.begin(), input_.changes.end(),
+                                       [&](const Change& change) { return change.id.name == user; });
+      if (changes) return 0;
+      return observed_of(user, input_) != nullptr ? 1 : 2;
+    };
+    const Value* speaker = nullptr;
+    int best = 3;
+    for (const auto& [user, value] : wanted_) {
+      if (const int its_rank = rank(user); its_rank < best) {
+        best = its_rank;
+        speaker = &value;
+      }
+    }
+    if (speaker == nullptr || speaker->entries() == nullptr) return std::nullopt;
+    KnownHosts hosts;
+    for (const MapEntry& field : *speaker->entries()) {
+      if (!field.key.starts_with(kKnownHostsPrefix)) continue;
+      hosts[field.key.substr(kKnownHostsPrefix.size())] = texts_of(field.value);
+    }
+    const std::string text = render_known_hosts(hosts);
+    if (text.empty()) return std::nullopt;
+    return text;
+  }
+
+  std::optional<std::string> config() const {
+    SshConfig config;
+    for (const auto& [user, value] : wanted_) {
+      const Value* destinations = value.find(kConfigField);
+      if (destinations == nullptr) continue;
+      for (const std::string& destination : texts_of(*destinations)) config[destination].insert(user);
+    }
+    if (config.empty()) return std::nullopt;
+    return render_config(config);
+  }
+
+  const StepsInput& input_;
+  const TypeInfo& info_;
+  Wanted wanted_;
+};
+
+}  // namespace
+
+ArtifactId key_artifact(const std::string& user) {
+  return {std::string(kKeyKind), "~" + user + "/" + std::string(kPrivateKey)};
+}
+
+ArtifactId authorized_keys_artifact(const std::string& user) {
+  return {std::string(kAuthorizedKeysKind), "~" + user + "/" + std::string(kAuthorizedKeys)};
+}
+
+std::string user_of(const ArtifactId& artifact) {
+  const std::string& name = artifact.name;
+  return name.starts_with('~') ? name.substr(1, name.find('/') - 1) : std::string();
+}
+
+std::vector<Step> trust_steps(const StepsInput& input, const TypeInfo& info) { return TrustSteps(input, info).make(); }
+
+}  // namespace sparkplan::ssh_trust

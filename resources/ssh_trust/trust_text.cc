@@ -1,0 +1,141 @@
+#include "resources/ssh_trust/trust_text.h"
+
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+constexpr std::string_view kMark = "sparkplan:";
+constexpr std::string_view kMatch = "Match originalhost ";
+constexpr std::string_view kLocalUser = " localuser ";
+constexpr std::string_view kPort = "  Port ";
+constexpr std::string_view kPortWord = "port";
+constexpr int kUsualPort = 22;
+
+std::vector<std::string> words_of(std::string_view text, char separator) {
+  std::vector<std::string> words;
+  for (const std::string_view word : split(text, separator)) {
+    if (!word.empty()) words.emplace_back(word);
+  }
+  return words;
+}
+
+std::string join_set(const std::set<std::string>& words) {
+  return join(std::vector<std::string>(words.begin(), words.end()), ",");
+}
+
+}  // namespace
+
+std::string mark_of(std::string_view cluster, std::string_view node) {
+  return std::string(kMark) + std::string(cluster) + ":" + std::string(node);
+}
+
+std::string node_of_mark(std::string_view line) {
+  line = trim(line);
+  const std::size_t blank = line.find_last_of(" \t");
+  if (blank == std::string_view::npos || !line.substr(blank + 1).starts_with(kMark)) return {};
+  const std::string_view rest = line.substr(blank + 1 + kMark.size());
+  const std::size_t colon = rest.find(':');
+  return colon == std::string_view::npos ? std::string() : std::string(rest.substr(colon + 1));
+}
+
+AuthorizedLines parse_authorized(std::string_view block) {
+  AuthorizedLines lines;
+  for (const std::string_view line : split_lines(block)) {
+    const std::string node = node_of_mark(line);
+    const bool first = !node.empty() && lines.of_node.emplace(node, line).second;
+    if (!first) lines.unexpected.emplace_back(line);
+  }
+  return lines;
+}
+
+std::string render_authorized(const AuthorizedLines& lines) {
+  std::string text;
+  for (const auto& [node, line] : lines.of_node) text += line + "\n";
+  for (const std::string& line : lines.unexpected) text += line + "\n";
+  return text;
+}
+
+std::string authorized_line(const std::set<std::string>& addresses, std::string_view key, std::string_view mark) {
+  return "from=\"" + join_set(addresses) + "\" " + std::string(key) + " " + std::string(mark);
+}
+
+KnownHosts parse_known_hosts(std::string_view block) {
+  KnownHosts hosts;
+  for (const std::string_view line : split_lines(block)) {
+    if (const std::string node = node_of_mark(line); !node.empty()) hosts[node].emplace_back(line);
+  }
+  return hosts;
+}
+
+std::string render_known_hosts(const KnownHosts& hosts) {
+  std::string text;
+  for (const auto& [node, lines] : hosts) {
+    for (const std::string& line : lines) text += line + "\n";
+  }
+  return text;
+}
+
+std::string known_hosts_line(const std::vector<std::string>& names, int port, std::string_view key,
+                             std::string_view mark) {
+  std::vector<std::string> all = names;
+  if (port != kUsualPort) {
+    for (const std::string& name : names) all.push_back("[" + name + "]:" + std::to_string(port));
+  }
+  return join(all, ",") + " " + std::string(key) + " " + std::string(mark);
+}
+
+std::string to_text(const Destination& destination) {
+  std::string text = destination.name.empty() ? destination.address : destination.name + " " + destination.address;
+  if (destination.port != kUsualPort) {
+    text += " " + std::string(kPortWord) + " " + std::to_string(destination.port);
+  }
+  return text;
+}
+
+SshConfig parse_config(std::string_view file) {
+  SshConfig config;
+  std::set<std::string>* users = nullptr;
+  std::string destination;
+  for (const std::string_view line : split_lines(file)) {
+    const std::size_t local_user = line.find(kLocalUser);
+    if (line.starts_with(kMatch) && local_user != std::string_view::npos) {
+      const std::string_view names = line.substr(kMatch.size(), local_user - kMatch.size());
+      destination = join(words_of(names, ','), " ");
+      users = &config[destination];
+      for (std::string& user : words_of(line.substr(local_user + kLocalUser.size()), ','))
+        users->insert(std::move(user));
+    } else if (users != nullptr && line.starts_with(kPort)) {
+      auto entry = config.extract(destination);
+      destination += " " + std::string(kPortWord) + " " + std::string(line.substr(kPort.size()));
+      entry.key() = destination;
+      users = &config.insert(std::move(entry)).position->second;
+    }
+  }
+  return config;
+}
+
+std::string render_config(const SshConfig& config) {
+  std::string text = ownership_header();
+  for (const auto& [destination, users] : config) {
+    std::vector<std::string> words = words_of(destination, ' ');
+    std::string port;
+    if (words.size() >= 3) {
+      port = words.back();
+      words.resize(words.size() - 2);
+    }
+    text += "\n" + std::string(kMatch) + join(words, ",") + std::string(kLocalUser) + join_set(users) + "\n";
+    text += "  HostName " + words.back() + "\n";
+    if (!port.empty()) text += std::string(kPort) + port + "\n";
+    text +=
+        "  IdentityFile ~/.ssh/sparkplan_ed25519\n"
+        "  IdentitiesOnly yes\n"
+        "  StrictHostKeyChecking yes\n";
+  }
+  return text;
+}
+
+}  // namespace sparkplan::ssh_trust

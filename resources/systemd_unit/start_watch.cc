@@ -1,0 +1,80 @@
+#include "resources/systemd_unit/start_watch.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "resources/systemd_unit/systemctl.h"
+#include "resources/systemd_unit/unit_state.h"
+
+namespace sparkplan::systemd_unit {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{100};
+constexpr int kLooksUntilSteady = 6;  ///< Half a second with a pause between each.
+constexpr int kLooksAtMost = 300;     ///< `systemctl start` has already waited for what is slow to start.
+
+/// systemd has no memory of a unit that is down and that nothing else needs, so it is asked anew.
+bool condition_fails(const std::string& name, const NodeReader& node) {
+  const std::vector<std::string> argv{"systemd-analyze", "condition", "--unit=" + name};
+  const Result<CommandOutput> output = node.query(argv, kQueryDeadline);
+  return output && (output->standard_output + output->standard_error).find("onditions failed") != std::string::npos;
+}
+
+/// How the start of a unit that is down again has ended; empty when it should not be down.
+std::string end_of(const std::string& name, const RunningState& unit, const NodeReader& node) {
+  if (unit.state != state::kStopped) return unit.state == state::kFailed ? std::string() : unit.state;
+  if (condition_fails(name, node)) return std::string(state::kSkipped);
+  return unit.ends_by_itself && unit.result == "success" ? std::string(state::kFinished) : std::string();
+}
+
+Error did_not_stay_up(const std::string& name, const RunningState& unit) {
+  Error error{ErrorCode::kFailed, name + " does not stay up", {}, {}, "journalctl -u " + name + " says more"};
+  if (unit.state == state::kStopped) {
+    error.message = name + " ended right after it was started";
+    error.hint = "a unit that is to run once and end is Type=oneshot; RemainAfterExit=yes keeps it started";
+  } else if (!unit.result.empty() && unit.result != "success") {
+    error.message += " (" + unit.result + ")";
+  }
+  return error;
+}
+
+}  // namespace
+
+Result<std::string> watch_start(const std::string& name, const NodeReader& node) {
+  std::string incarnation;
+  int steady = 0;
+  for (int look = 0; look < kLooksAtMost; ++look) {
+    SPARK_TRY(const RunningState unit, running_state(name, node));
+    const bool down = !unit.up && unit.settled;
+    if (std::string end = down ? end_of(name, unit, node) : std::string(); !end.empty()) return end;
+    const bool another = steady > 0 && unit.incarnation != incarnation;
+    if (unit.state == state::kFailed || down || another) {
+      return failure(with_last_messages(name, did_not_stay_up(name, unit), node));
+    }
+    if (unit.up && unit.settled) {
+      ++steady;
+      incarnation = unit.incarnation;
+      if (!unit.is_service || unit.ends_by_itself || steady >= kLooksUntilSteady) {
+        return std::string(state::kStarted);
+      }
+    }
+    node.pause(kPause);
+  }
+  return failure(ErrorCode::kUnreachable, name + " is still on its way up", "systemctl status " + name);
+}
+
+Error with_last_messages(const std::string& name, Error error, const NodeReader& node) {
+  const std::vector<std::string> argv{"journalctl", "--unit=" + name, "-n", "5", "-o", "cat", "--no-pager", "--quiet"};
+  const Result<CommandOutput> journal = node.query(argv, kQueryDeadline);
+  if (!journal || journal->exit_status != 0) return error;  // The failure itself is what has to be told.
+  std::vector<std::string> lines;
+  for (const std::string_view line : split_lines(journal->standard_output)) {
+    if (!trim(line).empty()) lines.emplace_back(trim(line));
+  }
+  if (!lines.empty()) error.message += "; its last messages: " + join(lines, " / ");
+  return error;
+}
+
+}  // namespace sparkplan::systemd_unit

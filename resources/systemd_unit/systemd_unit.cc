@@ -1,0 +1,199 @@
+#include "resources/systemd_unit/systemd_unit.h"
+
+#include <utility>
+
+#include "resources/systemd_unit/drop_ins.h"
+#include "resources/systemd_unit/unit_change.h"
+#include "resources/systemd_unit/unit_state.h"
+#include "resources/systemd_unit/unit_steps.h"
+#include "resources/systemd_unit/unit_text.h"
+#include "resources/systemd_unit/unit_value.h"
+#include "resources/systemd_unit/validation.h"
+#include "resources/systemd_unit/verification.h"
+
+namespace sparkplan::systemd_unit {
+namespace {
+
+/// What one unit of the section asks for; its texts as they will stand in the files.
+Value desired_value(const Value& unit) {
+  Value desired = Value::map();
+  for (const std::string_view key : {field::kContent, field::kDropIn}) {
+    const Value* text = unit.find(key);
+    if (text != nullptr && text->string() != nullptr) desired.set(key, render(*text->string()));
+  }
+  for (const std::string_view key : {field::kEnabled, field::kState}) {
+    const Value* value = unit.find(key);
+    if (value != nullptr && !value->is_null()) desired.set(key, *value);
+  }
+  return desired;
+}
+
+Impact impact_of(const std::string& name, const Value& desired) {
+  const bool writes = desired.find(field::kContent) != nullptr || desired.find(field::kDropIn) != nullptr;
+  const bool may_restart =
+      can_be_restarted(name) && !is_template(name) && desired.text_or(field::kState, "") != state::kStopped;
+  return writes && may_restart ? Impact::kRestartsService : Impact::kLive;
+}
+
+Error foreign_file(const std::string& name) {
+  return Error{ErrorCode::kRefused,
+               unit_path(name) + " was not written by sparkplan",
+               {},
+               {},
+               "change the unit with \"drop_in\" instead of \"content\", or move its file away"};
+}
+
+Error hidden_file(const std::string& name, const std::string& path) {
+  if (path == unit_path(name)) {
+    return Error{
+        ErrorCode::kRefused, path + " is no regular file", {}, {}, "somebody linked the unit: move the link away"};
+  }
+  return Error{ErrorCode::kRefused,
+               "a unit file of ours would hide " + path,
+               {},
+               {},
+               "change the unit with \"drop_in\" instead of \"content\", or give it a name of its own"};
+}
+
+Error missing_unit(const std::string& name) {
+  return Error{ErrorCode::kNotFound,
+               "there is no unit " + name,
+               {},
+               {},
+               "install what it belongs to, or give the unit's \"content\""};
+}
+
+Error static_unit(const std::string& name, const std::string& file_state) {
+  return Error{ErrorCode::kUnsupported,
+               name + " cannot be enabled: it is " + file_state + ", nothing in its file says what wants it",
+               {},
+               {},
+               "leave \"enabled\" out: such a unit is started by others that need it"};
+}
+
+/// See namespace obstacle.
+void add_obstacles(const std::string& name, const UnitState& unit, bool live, ObservedType& observed) {
+  const auto add = [&](std::string_view kind, Error error) {
+    observed.artifacts[{std::string(kind), name}] = std::move(error);
+  };
+  if (unit.content && !is_ours(*unit.content)) add(obstacle::kForeignFile, foreign_file(name));
+  if (!unit.in_the_way.empty()) add(obstacle::kHiddenFile, hidden_file(name, unit.in_the_way));
+  // What an image will have once it runs cannot be told.
+  if (live && !unit.exists()) add(obstacle::kNoUnit, missing_unit(name));
+  if (!unit.running || unit.running->enabled) return;
+  const std::string& file_state = unit.running->file_state;
+  if (file_state == "static" || file_state == "generated" || file_state == "transient") {
+    add(obstacle::kStatic, static_unit(name, file_state));
+  }
+}
+
+class SystemdUnitType final : public ResourceType {
+ public:
+  explicit SystemdUnitType(std::string schema_json) {
+    info_.name = "systemd_unit";
+    info_.section = "units";
+    info_.phase = Phase::kUnits;
+    info_.summary = "systemd units and drop-ins, enabled and running";
+    info_.schema_json = std::move(schema_json);
+    info_.files = {unit_path("NAME"), drop_in_path("NAME")};
+    info_.impact_of_removal = Impact::kRestartsService;
+    info_.checks_effect = true;
+  }
+
+  const TypeInfo& info() const override { return info_; }
+
+  Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
+    Desired result;
+    if (section.list_items() == nullptr) return result;
+    for (const Value& unit : *section.list_items()) {
+      const Value* name = unit.find("name");
+      if (name == nullptr || name->string() == nullptr || !is_unit_name(*name->string())) continue;
+      Resource resource;
+      resource.id = {info_.name, *name->string()};
+      resource.desired = desired_value(unit);
+      resource.where = name->where;
+      resource.impact = impact_of(resource.id.name, resource.desired);
+      result.resources.push_back(std::move(resource));
+    }
+    return result;
+  }
+
+  std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
+
+  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
+    ObservedType observed;
+    for (const auto& [name, unit] : look_at_units(request.names, node)) {
+      Observation& resource = observed.resources[name];
+      Observation& artifact = observed.artifacts[unit_artifact(name)];
+      const Result<std::optional<Override>> override =
+          unit ? override_of(name, *unit, node) : Result<std::optional<Override>>(failure(unit.error()));
+      if (!override) {
+        resource = artifact = override.error();
+        continue;
+      }
+      resource = resource_of(*unit, node.live());
+      artifact = artifact_of(*unit);
+      add_obstacles(name, *unit, node.live(), observed);
+      if (*override) observed.foreign.push_back(claim_of(name, **override));
+    }
+    return observed;
+  }
+
+  std::vector<FieldChange> diff(const Resource& resource, const Present& present) const override {
+    return complete_diff(resource, present, ResourceType::diff(resource, present));
+  }
+
+  std::vector<Step> steps(const StepsInput& input) const override { return unit_steps(input, info_); }
+
+  Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
+    if (artifact.kind != unit_artifact({}).kind) return ResourceType::read_artifact(artifact, node);
+    const Result<UnitState> unit = look_at_unit(artifact.name, node);
+    if (!unit) return unit.error();
+    return artifact_of(*unit);
+  }
+
+  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+    return verify_candidates(steps, node);
+  }
+
+  Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
+    if (artifact.kind != unit_artifact({}).kind) return ResourceType::apply(artifact, after, node);
+    SPARK_TRY(const WantedUnit wanted, wanted_from(after));
+    return make_unit(artifact.name, wanted, node);
+  }
+
+  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
+                                        const NodeReader& node) const override {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : desired) {
+      if (value.text_or(field::kState, "") == state::kStarted) names.push_back(name);
+    }
+    std::vector<Ineffective> found;
+    for (const auto& [name, unit] : look_at_units(names, node)) {
+      if (!unit || !unit->running || unit->running->state != state::kSkipped) continue;
+      found.push_back({name, "systemd_unit.condition_not_met",
+                       name + " was not started: a condition in it does not hold",
+                       "systemctl status " + name + " names the condition"});
+    }
+    return found;
+  }
+
+ private:
+  ForeignClaim claim_of(const std::string& name, const Override& override) const {
+    return {{info_.name, name},
+            std::string(override.of_content ? field::kContent : field::kDropIn),
+            override.value,
+            override.source,
+            override.message};
+  }
+
+  TypeInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
+  return std::make_unique<const SystemdUnitType>(std::move(schema_json));
+}
+
+}  // namespace sparkplan::systemd_unit

@@ -1,0 +1,195 @@
+#include "resources/systemd_unit/unit_change.h"
+
+#include <charconv>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "resources/systemd_unit/start_watch.h"
+#include "resources/systemd_unit/systemctl.h"
+#include "resources/systemd_unit/unit_text.h"
+
+namespace sparkplan::systemd_unit {
+namespace {
+
+/// Longer than systemd's own 90 seconds for a start or a stop.
+constexpr std::chrono::seconds kJobDeadline{200};
+
+/// `systemctl VERB -- NAME`, or without a name.
+Result<void> systemctl(const std::string& verb, const std::string& name, Node& node) {
+  std::vector<std::string> argv{"systemctl", verb};
+  if (!name.empty()) argv.insert(argv.end(), {"--", name});
+  SPARK_TRY(const CommandOutput output, node.run(argv, kJobDeadline));
+  if (output.exit_status == 0) return {};
+  const std::vector<std::string_view> lines = split_lines(output.standard_error);
+  return failure(ErrorCode::kFailed, join(argv, " ") + ": " +
+                                         (lines.empty() ? "exit status " + std::to_string(output.exit_status)
+                                                        : std::string(lines.front())));
+}
+
+/// Errors: kBug for what attributes are never written as.
+Result<FileContent> file_with(std::string bytes, const std::string& attributes) {
+  FileContent file{std::move(bytes), 0644, 0, 0};
+  if (attributes.empty()) return file;
+  const char* at = attributes.data();
+  const char* const end = at + attributes.size();
+  const auto read = [&](std::uint32_t& number, int base) {
+    const auto [next, error] = std::from_chars(at, end, number, base);
+    at = next == end ? next : next + 1;
+    return error == std::errc();
+  };
+  if (!read(file.mode, 8) || !read(file.uid, 10) || !read(file.gid, 10)) {
+    return failure(ErrorCode::kBug, "\"" + attributes + "\" are no attributes of a file");
+  }
+  return file;
+}
+
+/// One unit on its way from what it is to what it has to be.
+class UnitChange {
+ public:
+  UnitChange(const std::string& name, const UnitState& now, const WantedUnit& wanted, Node& node)
+      : name_(name), now_(now), wanted_(wanted), node_(node) {
+    attributes_differ_ = now.attributes != wanted.attributes;
+    texts_differ_ = now.content != wanted.content || now.drop_in != wanted.drop_in;
+    const bool is_wanted = wanted.drop_in || wanted.up.value_or(false) || wanted.enabled.value_or(false);
+    vanishes_ = now.content && !wanted.content && !is_wanted;
+    const bool has_old_file = now.running && (now.running->up || now.running->state == state::kFinished);
+    restarts_ =
+        has_old_file && wanted.up.value_or(false) && can_be_restarted(name) && (texts_differ_ || now.restart_pending);
+  }
+
+  Result<void> carry_out() {
+    if (vanishes_) SPARK_CHECK(take_down());
+    if (restarts_ && texts_differ_) SPARK_CHECK(note_restart());
+    SPARK_CHECK(write_files());
+    if (!now_.running) return reload_where_live();
+    if (files_differ() || now_.running->needs_reload) SPARK_CHECK(systemctl("daemon-reload", {}, node_));
+    if (vanishes_) {
+      forget_failure();
+      SPARK_CHECK(record({}));
+    } else {
+      SPARK_CHECK(enable_or_disable());
+      SPARK_CHECK(start_or_stop());
+    }
+    return settle_marker();
+  }
+
+ private:
+  bool files_differ() const { return texts_differ_ || attributes_differ_; }
+
+  /// While its file is still there: only then systemd knows how to stop it and what to unlink.
+  Result<void> take_down() {
+    if (!now_.running) return {};
+    if (now_.running->up) SPARK_CHECK(systemctl("stop", name_, node_));
+    if (now_.running->enabled) SPARK_CHECK(systemctl("disable", name_, node_));
+    return {};
+  }
+
+  Result<void> note_restart() {
+    marked_ = true;
+    return node_.write_file(restart_marker(name_), FileContent{"", 0644, 0, 0});
+  }
+
+  Result<void> write_files() {
+    const auto write = [&](const std::string& path, const std::optional<std::string>& is,
+                           const std::optional<std::string>& shall) -> Result<void> {
+      if (!shall) return is ? node_.remove_file(path) : Result<void>();
+      const bool ours = path == drop_in_path(name_) || is_ours(*shall);
+      if (is == shall && !(ours && attributes_differ_)) return {};
+      SPARK_TRY(const FileContent file, file_with(*shall, ours ? wanted_.attributes : std::string()));
+      return node_.write_file(path, file);
+    };
+    SPARK_CHECK(write(unit_path(name_), now_.content, wanted_.content));
+    SPARK_CHECK(write(drop_in_path(name_), now_.drop_in, wanted_.drop_in));
+    if (now_.drop_in && !wanted_.drop_in) remove_empty_directory();
+    return {};
+  }
+
+  /// Others may have drop-ins in it, and one that stays empty does no harm.
+  void remove_empty_directory() {
+    const std::vector<std::string> argv{"rmdir", "--ignore-fail-on-non-empty", "--", unit_path(name_) + ".d"};
+    static_cast<void>(node_.run(argv, kQueryDeadline));
+  }
+
+  /// A template has no state of its own, but its instances have the file.
+  Result<void> reload_where_live() {
+    if (!node_.live() || !files_differ()) return {};
+    return systemctl("daemon-reload", {}, node_);
+  }
+
+  /// Else `systemctl --failed` may list a unit that is no more. Mostly there is nothing to forget.
+  void forget_failure() { static_cast<void>(systemctl("reset-failed", name_, node_)); }
+
+  Result<void> enable_or_disable() {
+    if (!wanted_.enabled) return {};
+    const bool enabled = now_.running->enabled;
+    // Another [Install] section makes other links.
+    if (*wanted_.enabled && enabled && now_.content != wanted_.content) return systemctl("reenable", name_, node_);
+    if (*wanted_.enabled == enabled) return {};
+    return systemctl(*wanted_.enabled ? "enable" : "disable", name_, node_);
+  }
+
+  Result<void> start_or_stop() {
+    if (!wanted_.up) return {};
+    const bool up = now_.running->up;
+    if (!*wanted_.up) return up ? systemctl("stop", name_, node_) : Result<void>();
+    if (up && !restarts_) return {};
+    // Too many failed starts would keep systemd from trying at all.
+    if (now_.running->state == state::kFailed) SPARK_CHECK(systemctl("reset-failed", name_, node_));
+    Result<void> started = systemctl(up ? "restart" : "start", name_, node_);
+    if (!started) return failure(with_last_messages(name_, std::move(started).error(), node_));
+    SPARK_TRY(const std::string outcome, watch_start(name_, node_));
+    return record(outcome == state::kStarted ? std::string() : outcome);
+  }
+
+  Result<void> record(const std::string& outcome) {
+    if (outcome == now_.outcome) return {};
+    const std::string path = outcome_record(name_);
+    return outcome.empty() ? node_.remove_file(path) : node_.write_file(path, FileContent{outcome, 0644, 0, 0});
+  }
+
+  Result<void> settle_marker() {
+    if (wanted_.restart_pending) return now_.restart_pending || marked_ ? Result<void>() : note_restart();
+    if (!now_.restart_pending && !marked_) return {};
+    return node_.remove_file(restart_marker(name_));
+  }
+
+  const std::string& name_;
+  const UnitState& now_;
+  const WantedUnit& wanted_;
+  Node& node_;
+  bool attributes_differ_ = false;
+  bool texts_differ_ = false;
+  bool vanishes_ = false;
+  bool restarts_ = false;
+  bool marked_ = false;
+};
+
+tl::unexpected<Error> not_as_wanted(const std::string& name, const std::string& what) {
+  return failure(ErrorCode::kVerifyFailed, name + " " + what, "systemctl status " + name);
+}
+
+Result<void> verify(const std::string& name, const WantedUnit& wanted, const NodeReader& node) {
+  SPARK_TRY(const UnitState now, look_at_unit(name, node));
+  if (now.content != wanted.content || now.drop_in != wanted.drop_in) {
+    return not_as_wanted(name, "has other files than were written");
+  }
+  if (!now.running) return {};
+  if (wanted.enabled && now.running->enabled != *wanted.enabled) {
+    return not_as_wanted(
+        name, "is " + now.running->file_state + " after it was " + (*wanted.enabled ? "enabled" : "disabled"));
+  }
+  if (wanted.up && !*wanted.up && now.running->up) return not_as_wanted(name, "still runs after it was stopped");
+  return {};
+}
+
+}  // namespace
+
+Result<void> make_unit(const std::string& name, const WantedUnit& wanted, Node& node) {
+  SPARK_TRY(const UnitState now, look_at_unit(name, node));
+  SPARK_CHECK(UnitChange(name, now, wanted, node).carry_out());
+  return verify(name, wanted, node);
+}
+
+}  // namespace sparkplan::systemd_unit

@@ -1,0 +1,275 @@
+#include "resources/systemd_unit/unit_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "resources/systemd_unit/unit_text.h"
+#include "resources/systemd_unit/unit_value.h"
+
+namespace sparkplan::systemd_unit {
+namespace {
+
+/// A oneshot that is over was started, and is stopped; a unit that has failed does not run.
+bool amounts_to(const FieldChange& change) {
+  const std::string before = change.before.string() == nullptr ? "" : *change.before.string();
+  const std::string wanted = change.after.string() == nullptr ? "" : *change.after.string();
+  if (wanted == state::kStarted) return before == state::kFinished || before == state::kSkipped;
+  return wanted == state::kStopped &&
+         (before == state::kFinished || before == state::kSkipped || before == state::kFailed);
+}
+
+bool names(const Change& change, std::string_view path) {
+  return std::any_of(change.fields.begin(), change.fields.end(),
+                     [&](const FieldChange& field) { return field.path == path; });
+}
+
+void copy_or_erase(Value& to, std::string_view key, const Value* value) {
+  if (value == nullptr || value->is_null()) {
+    to.erase(key);
+  } else {
+    to.set(key, *value);
+  }
+}
+
+/// Whether the unit's file will be one of ours.
+bool is_given(const std::string& name, const StepsInput& input) {
+  return std::any_of(input.target.begin(), input.target.end(), [&](const Resource& resource) {
+    return resource.id.name == name && resource.desired.find(field::kContent) != nullptr;
+  });
+}
+
+/// One changed unit: what is seen of it, what it was before sparkplan, and what it is to be.
+class ChangedUnit {
+ public:
+  ChangedUnit(const Change& change, const StepsInput& input)
+      : change_(change), artifact_(unit_artifact(change.id.name)) {
+    if (const auto seen = input.observed.artifacts.find(artifact_); seen != input.observed.artifacts.end()) {
+      before_ = seen->second;
+    }
+    const auto target = std::find_if(input.target.begin(), input.target.end(),
+                                     [&](const Resource& resource) { return resource.id == change.id; });
+    if (target != input.target.end()) wanted_ = &target->desired;
+    if (const auto original = input.originals.find(artifact_); original != input.originals.end()) {
+      managed_ = true;
+      if (const auto* present = std::get_if<Present>(&original->second)) original_ = present->value;
+    }
+    template_is_ours_ = is_given(template_of(change.id.name), input);
+    if (const auto seen = input.observed.resources.find(change.id.name); seen != input.observed.resources.end()) {
+      const auto* present = std::get_if<Present>(&seen->second);
+      live_ = present == nullptr || present->not_applicable.empty();
+    }
+  }
+
+  std::optional<Step> step(const TypeInfo& info) const {
+    if (std::holds_alternative<NotApplicable>(before_) || std::holds_alternative<Error>(before_)) return std::nullopt;
+    Step step;
+    step.type = info.name;
+    step.artifact = artifact_;
+    step.phase = info.phase;
+    step.before = before_;
+    step.after = after();
+    step.resources = {change_.id};
+    step.group = change_.id.str();
+    return step;
+  }
+
+  /// Kinds of the obstacles that stand against what is wanted.
+  std::vector<std::string_view> obstacles() const {
+    if (wanted_ == nullptr) return {};
+    if (wants(field::kContent)) {
+      if (managed_ && original_text(field::kContent) == nullptr) return {obstacle::kHiddenFile};
+      return {obstacle::kHiddenFile, obstacle::kForeignFile};
+    }
+    if (template_is_ours_) return {};
+    if (wants(field::kEnabled) && wanted_->boolean_or(field::kEnabled, false)) {
+      return {obstacle::kNoUnit, obstacle::kStatic};
+    }
+    return {obstacle::kNoUnit};
+  }
+
+ private:
+  bool wants(std::string_view key) const { return wanted_ != nullptr && wanted_->find(key) != nullptr; }
+
+  /// A text from before sparkplan; null for one that we wrote ourselves and forgot.
+  const Value* original_text(std::string_view key) const {
+    const Value* text = original_.find(key);
+    return text == nullptr || text->string() == nullptr || is_ours(*text->string()) ? nullptr : text;
+  }
+
+  Observation after() const {
+    const auto* present = std::get_if<Present>(&before_);
+    Value value = present == nullptr ? Value::map() : present->value;
+    const Value now = value;
+    value.erase(field::kAttributes);
+    value.erase(field::kRestart);
+    for (const std::string_view key : {field::kContent, field::kDropIn}) {
+      if (wants(key)) {
+        value.set(key, *wanted_->find(key));
+      } else if (names(change_, key)) {
+        copy_or_erase(value, key, original_text(key));
+      }
+    }
+    const bool had_content = now.find(field::kContent) != nullptr;
+    const bool has_content = value.find(field::kContent) != nullptr;
+    const bool wants_unit = wants(field::kEnabled) || wants(field::kState) || wants(field::kDropIn);
+    if (!wants_unit && had_content && !has_content) {
+      value.erase(field::kEnabled);  // Without its file the unit is gone, and all else with it.
+      value.erase(field::kState);
+    } else if (live_ && !is_template(change_.id.name)) {
+      set_enabled(value);
+      set_state(value, now);
+    }
+    return settled(std::move(value));
+  }
+
+  void set_enabled(Value& value) const {
+    if (wants(field::kEnabled)) {
+      value.set(field::kEnabled, *wanted_->find(field::kEnabled));
+    } else if (wanted_ == nullptr && names(change_, field::kEnabled) && managed_) {
+      value.set(field::kEnabled, original_.boolean_or(field::kEnabled, false));
+    } else if (value.find(field::kEnabled) == nullptr) {
+      value.set(field::kEnabled, false);
+    }
+  }
+
+  /// A oneshot that is over is run again for a new file only where it is to be started.
+  void set_state(Value& value, const Value& now) const {
+    const bool files_change =
+        names(change_, field::kContent) || names(change_, field::kDropIn) || names(change_, field::kRestart);
+    if (wants(field::kState)) {
+      if (files_change || names(change_, field::kState)) value.set(field::kState, *wanted_->find(field::kState));
+    } else if (wanted_ == nullptr && names(change_, field::kState) && managed_) {
+      value.set(field::kState, original_.text_or(field::kState, state::kStopped));
+    } else if (names(change_, field::kRestart) && now.find(field::kState) != nullptr) {
+      value.set(field::kState, state::kStarted);
+    }
+    if (value.find(field::kState) == nullptr) value.set(field::kState, state::kStopped);
+  }
+
+  const Change& change_;
+  ArtifactId artifact_;
+  Observation before_ = Absent{};
+  const Value* wanted_ = nullptr;  ///< Null: it is to go.
+  bool managed_ = false;           ///< The manifest knows what it was before.
+  Value original_ = Value::map();
+  bool template_is_ours_ = false;  ///< This run leaves a template that it is an instance of.
+  bool live_ = true;
+};
+
+/// What a step writes; of one that takes a unit away, what it takes.
+std::string text_of(const Step& step) {
+  const bool goes = std::holds_alternative<Absent>(step.after);
+  const Result<WantedUnit> unit = wanted_from(goes ? step.before : step.after);
+  return unit ? unit->content.value_or(unit->drop_in.value_or("")) : std::string();
+}
+
+/// What is started last may need what is started first. A socket is refused while its service runs,
+/// and a timer without the service that it triggers.
+int rank(const Step& step) {
+  const std::string& name = step.artifact.name;
+  const Result<WantedUnit> unit = wanted_from(step.after);
+  if (is_template(name)) return 0;
+  if (name.ends_with(".service")) return unit && unit->up.value_or(false) ? 3 : 1;
+  return name.ends_with(".timer") || name.ends_with(".path") || name.ends_with(".target") ? 4 : 2;
+}
+
+/// Puts each step behind those of the units that its own depends on; a circle is cut where it is met.
+class StepOrder {
+ public:
+  explicit StepOrder(std::vector<Step> steps) : steps_(std::move(steps)), placed_(steps_.size(), false) {
+    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return rank(a) < rank(b); });
+  }
+
+  std::vector<Step> ordered() {
+    for (std::size_t i = 0; i < steps_.size(); ++i) place(i);
+    // What goes, goes before what it depends on: stopping that would stop it, too.
+    std::vector<Step> result;
+    for (auto index = order_.rbegin(); index != order_.rend(); ++index) {
+      if (std::holds_alternative<Absent>(steps_[*index].after)) result.push_back(steps_[*index]);
+    }
+    for (const std::size_t index : order_) {
+      if (!std::holds_alternative<Absent>(steps_[index].after)) result.push_back(steps_[index]);
+    }
+    return result;
+  }
+
+ private:
+  void place(std::size_t index) {
+    if (placed_[index]) return;
+    placed_[index] = true;
+    const std::string text = text_of(steps_[index]);
+    const std::string its_template = template_of(steps_[index].artifact.name);
+    for (std::size_t other = 0; other < steps_.size(); ++other) {
+      const std::string& name = steps_[other].artifact.name;
+      if (!placed_[other] && (name == its_template || depends_on(text, name))) place(other);
+    }
+    order_.push_back(index);
+  }
+
+  std::vector<Step> steps_;
+  std::vector<bool> placed_;
+  std::vector<std::size_t> order_;
+};
+
+Step blocking_step(const Change& change, std::string_view kind, const TypeInfo& info) {
+  Step step;
+  step.type = info.name;
+  step.artifact = {std::string(kind), change.id.name};
+  step.phase = info.phase;
+  step.before = Absent{};
+  step.after = Absent{};
+  step.resources = {change.id};
+  step.group = change.id.str();
+  return step;
+}
+
+}  // namespace
+
+ArtifactId unit_artifact(std::string_view name) { return {"unit", std::string(name)}; }
+
+std::vector<FieldChange> complete_diff(const Resource& resource, const Present& present,
+                                       std::vector<FieldChange> compared) {
+  std::erase_if(compared, [](const FieldChange& change) { return change.path == field::kState && amounts_to(change); });
+  // Nobody asks for a unit that is only remembered: what is left to do about it is no reason to keep it.
+  if (!resource.where.known()) return compared;
+  const Value& wanted = resource.desired;
+  const auto seen = [&](std::string_view key) {
+    return wanted.find(key) == nullptr ? present.value.find(key) : nullptr;
+  };
+  const auto add = [&](std::string_view key, Value after) {
+    compared.push_back({std::string(key), *present.value.find(key), std::move(after)});
+  };
+  const Value* content = seen(field::kContent);
+  if (content != nullptr && content->string() != nullptr && is_ours(*content->string())) add(field::kContent, Value());
+  const Value* drop_in = seen(field::kDropIn);
+  if (drop_in != nullptr && drop_in->string() != nullptr && is_ours(*drop_in->string())) add(field::kDropIn, Value());
+  const bool writes = wanted.find(field::kContent) != nullptr || wanted.find(field::kDropIn) != nullptr;
+  if (const Value* attributes = writes ? seen(field::kAttributes) : nullptr) {
+    // Below the text that was applied, so that it counts as changed since.
+    const std::string_view text = wanted.find(field::kContent) != nullptr ? field::kContent : field::kDropIn;
+    compared.push_back({std::string(text) + "." + std::string(field::kAttributes), *attributes, kAttributes});
+  }
+  if (writes && seen(field::kReload) != nullptr) add(field::kReload, "done");
+  if (seen(field::kRestart) != nullptr && wanted.text_or(field::kState, "") != state::kStopped) {
+    add(field::kRestart, "done");
+  }
+  std::sort(compared.begin(), compared.end(),
+            [](const FieldChange& a, const FieldChange& b) { return a.path < b.path; });
+  return compared;
+}
+
+std::vector<Step> unit_steps(const StepsInput& input, const TypeInfo& info) {
+  std::vector<Step> steps;
+  for (const Change& change : input.changes) {
+    const ChangedUnit unit(change, input);
+    for (const std::string_view kind : unit.obstacles()) {
+      if (input.observed.artifacts.contains({std::string(kind), change.id.name})) {
+        steps.push_back(blocking_step(change, kind, info));
+      }
+    }
+    if (std::optional<Step> step = unit.step(info)) steps.push_back(*std::move(step));
+  }
+  return StepOrder(std::move(steps)).ordered();
+}
+
+}  // namespace sparkplan::systemd_unit

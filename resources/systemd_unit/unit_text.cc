@@ -1,0 +1,140 @@
+#include "resources/systemd_unit/unit_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/core/text.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan::systemd_unit {
+namespace {
+
+/// Beginnings of keys that hold one value each, so that the last assignment stands.
+constexpr std::array<std::string_view, 17> kSingleValued{
+    "CPUQuota", "CPUWeight",    "Group", "IOWeight", "KillMode",        "Limit",
+    "Memory",   "Nice",         "OOM",   "Restart",  "Slice",           "StandardOutput",
+    "Tasks",    "TimeoutStart", "Type",  "User",     "WorkingDirectory"};
+
+bool is_single_valued(std::string_view key) {
+  return std::any_of(kSingleValued.begin(), kSingleValued.end(),
+                     [&](std::string_view beginning) { return key.starts_with(beginning); });
+}
+
+bool is_comment(std::string_view line) { return line.starts_with('#') || line.starts_with(';'); }
+
+/// A logical line: backslashes at line ends resolved, comments in between left out.
+struct LogicalLine {
+  std::string text;
+  int number = 0;
+};
+
+std::vector<LogicalLine> logical_lines(std::string_view text) {
+  std::vector<LogicalLine> lines;
+  bool goes_on = false;
+  int number = 0;
+  for (const std::string_view raw : split_lines(text)) {
+    ++number;
+    std::string_view line = trim(raw);
+    if (is_comment(line) || (line.empty() && !goes_on)) continue;
+    const bool continues = line.ends_with('\\');
+    if (continues) line = trim(line.substr(0, line.size() - 1));
+    if (goes_on) {
+      lines.back().text += " " + std::string(line);
+    } else {
+      lines.push_back({std::string(line), number});
+    }
+    goes_on = continues;
+  }
+  return lines;
+}
+
+bool same_key(const Assignment& a, const Assignment& b) { return a.section == b.section && a.key == b.key; }
+
+/// The last value that `text` gives the key of `like`; null when it does not name it.
+const Assignment* last_of(const std::vector<Assignment>& all, const Assignment& like) {
+  const auto found = std::find_if(all.rbegin(), all.rend(), [&](const auto& one) { return same_key(one, like); });
+  return found == all.rend() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string unit_path(std::string_view name) { return std::string(kUnitDirectory) + "/" + std::string(name); }
+
+std::string drop_in_path(std::string_view name) { return unit_path(name) + ".d/" + std::string(kDropInFile); }
+
+bool is_template(std::string_view name) {
+  const std::size_t at = name.find('@');
+  return at != std::string_view::npos && at + 1 == name.rfind('.');
+}
+
+std::string template_of(std::string_view name) {
+  const std::size_t at = name.find('@');
+  const std::size_t dot = name.rfind('.');
+  if (at == std::string_view::npos || dot == std::string_view::npos || at + 1 >= dot) return {};
+  return std::string(name.substr(0, at + 1)) + std::string(name.substr(dot));
+}
+
+bool is_unit_name(std::string_view name) {
+  const std::size_t at = name.find('@');
+  const std::size_t dot = name.rfind('.');
+  return at != 0 && dot != std::string_view::npos && dot != 0 && (at == std::string_view::npos || at < dot);
+}
+
+bool can_be_restarted(std::string_view name) { return !name.ends_with(".slice") && !name.ends_with(".target"); }
+
+std::string render(std::string_view text) {
+  std::string file = ownership_header() + std::string(text);
+  if (!file.ends_with('\n')) file += '\n';
+  return file;
+}
+
+bool is_ours(std::string_view file) { return file.starts_with(ownership_header()); }
+
+std::vector<Assignment> parse_unit(std::string_view text) {
+  std::vector<Assignment> assignments;
+  std::string section;
+  for (const LogicalLine& line : logical_lines(text)) {
+    if (line.text.starts_with('[')) {
+      section = line.text.ends_with(']') ? line.text.substr(1, line.text.size() - 2) : line.text;
+      continue;
+    }
+    const std::size_t equals = line.text.find('=');
+    if (equals == std::string::npos) continue;
+    assignments.push_back({section, std::string(trim(std::string_view(line.text).substr(0, equals))),
+                           std::string(trim(std::string_view(line.text).substr(equals + 1))), line.number});
+  }
+  return assignments;
+}
+
+bool depends_on(std::string_view text, std::string_view name) {
+  static const std::array<std::string_view, 6> keys{"After", "BindsTo", "Requires", "Requisite", "Unit", "Wants"};
+  const std::vector<Assignment> all = parse_unit(text);
+  return std::any_of(all.begin(), all.end(), [&](const Assignment& one) {
+    if (one.section == "Install" || std::find(keys.begin(), keys.end(), one.key) == keys.end()) return false;
+    const std::vector<std::string_view> words = split(one.value, ' ');
+    return std::find(words.begin(), words.end(), name) != words.end();
+  });
+}
+
+bool can_be_enabled(std::string_view text) {
+  const std::vector<Assignment> all = parse_unit(text);
+  return std::any_of(all.begin(), all.end(), [](const Assignment& one) {
+    return one.section == "Install" && !one.value.empty() &&
+           (one.key == "WantedBy" || one.key == "RequiredBy" || one.key == "UpheldBy" || one.key == "Alias");
+  });
+}
+
+std::optional<Assignment> defeating(std::string_view ours, std::string_view later) {
+  const std::vector<Assignment> our_own = parse_unit(ours);
+  const std::vector<Assignment> theirs = parse_unit(later);
+  for (const Assignment& one : theirs) {
+    const Assignment* our_last = last_of(our_own, one);
+    if (our_last == nullptr || our_last->value.empty() || one.section == "Install") continue;
+    const Assignment* their_last = last_of(theirs, one);
+    if (their_last->value == our_last->value) continue;
+    if (one.value.empty() || is_single_valued(one.key)) return *their_last;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sparkplan::systemd_unit

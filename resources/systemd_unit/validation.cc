@@ -1,0 +1,84 @@
+#include "resources/systemd_unit/validation.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "resources/systemd_unit/unit_text.h"
+
+namespace sparkplan::systemd_unit {
+namespace {
+
+Diagnostic finding(const char* code, std::string message, std::string hint, SourceRange where) {
+  Diagnostic diagnostic;
+  diagnostic.code = code;
+  diagnostic.message = std::move(message);
+  diagnostic.hint = std::move(hint);
+  diagnostic.where = where;
+  return diagnostic;
+}
+
+const Value* given(const Value& unit, std::string_view key) {
+  const Value* value = unit.find(key);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+/// systemd drops what comes before the first section with a line in the journal.
+void check_text(const Value& unit, const char* key, std::vector<Diagnostic>& findings) {
+  const Value* text = given(unit, key);
+  if (text == nullptr || text->string() == nullptr) return;
+  const std::vector<Assignment> all = parse_unit(*text->string());
+  if (all.empty()) {
+    findings.push_back(finding("systemd_unit.empty", std::string("\"") + key + "\" sets nothing",
+                               "a unit file has sections and assignments, such as [Service] and ExecStart=/bin/true",
+                               text->where));
+  } else if (all.front().section.empty()) {
+    findings.push_back(finding("systemd_unit.no-section", "\"" + all.front().key + "\" stands in no section",
+                               "begin with the section's name, such as [Service]", text->where));
+  }
+}
+
+void check_enabled(const Value& unit, const std::string& name, std::vector<Diagnostic>& findings) {
+  const Value* enabled = given(unit, "enabled");
+  const Value* content = given(unit, "content");
+  if (enabled == nullptr || content == nullptr || content->string() == nullptr) return;
+  const bool* wanted = enabled->boolean();
+  if (wanted == nullptr || !*wanted || can_be_enabled(*content->string())) return;
+  findings.push_back(
+      finding("systemd_unit.no-install-section", name + " cannot be enabled: its content does not say what wants it",
+              "add [Install] with WantedBy=multi-user.target, or leave \"enabled\" out", enabled->where));
+}
+
+void check_template(const Value& unit, const std::string& name, std::vector<Diagnostic>& findings) {
+  if (!is_template(name)) return;
+  for (const char* key : {"enabled", "state"}) {
+    if (const Value* value = given(unit, key)) {
+      findings.push_back(
+          finding("systemd_unit.template", name + " is a template, which can neither be enabled nor run itself",
+                  "name an instance of it, such as " + std::string(name).insert(name.rfind('.'), "1"), value->where));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Diagnostic> validate_section(const Value& section) {
+  std::vector<Diagnostic> findings;
+  if (section.list_items() == nullptr) return findings;
+  for (const Value& unit : *section.list_items()) {
+    const Value* name = unit.find("name");
+    if (name == nullptr || name->string() == nullptr) continue;
+    if (!is_unit_name(*name->string())) {
+      findings.push_back(finding("systemd_unit.name", "\"" + *name->string() + "\" is no unit name",
+                                 "write NAME.service, or NAME@INSTANCE.service", name->where));
+    }
+    check_text(unit, "content", findings);
+    check_text(unit, "drop_in", findings);
+    check_enabled(unit, *name->string(), findings);
+    check_template(unit, *name->string(), findings);
+  }
+  return findings;
+}
+
+}  // namespace sparkplan::systemd_unit

@@ -1,0 +1,328 @@
+// The fabric on real networkd and netplan: judged by ip, netplan get and ping.
+#include <algorithm>
+
+#include "tests/integration/controller.h"
+#include "tests/integration/host.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+const std::string kFile = "/etc/netplan/60-sparkplan-fabric.yaml";
+const std::string kHalfA = "enp1s0f1np1";
+const std::string kHalfB = "enP2p1s0f1np1";
+
+/// A host whose fabric is as it was before anybody configured it.
+class FabricHost {
+ public:
+  explicit FabricHost(int number) : host_(number) { reset(); }
+  FabricHost(const FabricHost&) = delete;
+  FabricHost& operator=(const FabricHost&) = delete;
+  ~FabricHost() {
+    try {
+      reset();
+    } catch (const std::exception&) {  // The case has failed already; the next one resets again.
+    }
+  }
+  const Host& operator*() const { return host_; }
+  const Host* operator->() const { return &host_; }
+
+  Json link(const std::string& interface) const {
+    return Json::parse(host_.shell("ip -j address show dev " + interface)).at(0);
+  }
+  int mtu(const std::string& interface) const { return link(interface).at("mtu"); }
+  std::vector<std::string> addresses(const std::string& interface) const {
+    std::vector<std::string> addresses;
+    const Json shown = link(interface);
+    for (const auto& one : shown.at("addr_info")) {
+      if (one.at("family") != "inet") continue;
+      addresses.push_back(one.at("local").get<std::string>() + "/" + std::to_string(one.at("prefixlen").get<int>()));
+    }
+    std::sort(addresses.begin(), addresses.end());
+    return addresses;
+  }
+  bool is_up(const std::string& interface) const {
+    const auto flags = link(interface).at("flags");
+    return std::find(flags.begin(), flags.end(), "UP") != flags.end();
+  }
+  /// A frame of 9000 bytes that nobody on the way may cut.
+  bool full_frame_reaches(const std::string& address) const {
+    return eventually([&] {
+      return host_.run({"ping", "-M", "do", "-s", "8972", "-c", "1", "-W", "1", address}).exit_status == 0;
+    });
+  }
+
+ private:
+  void reset() const {
+    host_.shell("rm -f /etc/netplan/*.yaml /run/netplan/*.yaml; netplan generate; networkctl reload; for half in " +
+                kHalfA + " " + kHalfB + "; do ip address flush dev $half; ip link set dev $half down mtu 1500; done");
+  }
+  Host host_;
+};
+
+using Addresses = std::vector<std::string>;
+
+const std::string kDirect = "fabric: {topology: direct, port: 1}\n";
+const std::string kSwitch = "fabric: {topology: switch, port: 1}\n";
+
+void require_fabric(const FabricHost& host) {
+  INFO("on " << host->name());
+  const std::string last = "." + std::to_string(10 + host->number()) + "/24";
+  CHECK(host.addresses(kHalfA) == Addresses{"192.168.100" + last});
+  CHECK(host.addresses(kHalfB) == Addresses{"192.168.101" + last});
+  for (const std::string& half : {kHalfA, kHalfB}) {
+    CHECK(host.mtu(half) == 9000);
+    CHECK(host.is_up(half));
+  }
+}
+
+void require_untouched(const FabricHost& host) {
+  INFO("on " << host->name());
+  CHECK_FALSE(host->has(kFile));
+  for (const std::string& half : {kHalfA, kHalfB}) {
+    CHECK(host.mtu(half) == 1500);
+    CHECK(host.addresses(half).empty());
+  }
+}
+
+/// Everything in the places that hold configuration, with inode and times: one line each.
+std::string configuration(const Host& host) {
+  return host.shell("find /etc /root /home /run/systemd/network -printf '%p %i %m %u %T@ %C@\\n' | sort");
+}
+
+void play_direct_fabric(const std::string& user) {
+  const FabricHost first(1);
+  const FabricHost second(2);
+  const Controller controller;
+  controller.cluster(kDirect + nodes_of_lab(2, user));
+  const auto plan = controller.run({"plan", "--json"});
+  require_exit(plan, 0);
+  const auto change = change_in(plan.report(), "spark-01/netplan/" + kHalfA);
+  REQUIRE_FALSE(change.is_null());
+  CHECK(change.at("impact") == "interrupts-network");
+  require_untouched(first);
+
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  require_fabric(second);
+  CHECK(first->shell("stat -c '%a %U' " + kFile) == "600 root");
+  CHECK(contains(first->shell("netplan get ethernets." + kHalfA), "192.168.100.11/24"));
+  CHECK(first.full_frame_reaches("192.168.100.12"));
+  CHECK(first.full_frame_reaches("192.168.101.12"));
+
+  const auto before = configuration(*first);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(configuration(*first) == before);
+}
+
+TEST_CASE("netplan: two nodes on one cable, as the SSH user root") { play_direct_fabric("root"); }
+
+TEST_CASE("netplan: two nodes on one cable, as an ordinary user with sudo") { play_direct_fabric("operator"); }
+
+TEST_CASE("netplan: the fabric is still there after a reboot") {
+  const FabricHost first(1);
+  const Controller controller;
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  Lab::get().reboot(1);
+  CHECK(eventually([&] { return first.addresses(kHalfB) == Addresses{"192.168.101.11/24"}; }));
+  CHECK(first.mtu(kHalfA) == 9000);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+TEST_CASE("netplan: what somebody does to a link by hand is drift, named and mended") {
+  const FabricHost first(1);
+  const Controller controller;
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  first->shell("ip link set " + kHalfA + " mtu 1500 && ip address add 10.9.9.9/24 dev " + kHalfB);
+  const auto drift = controller.run({"drift", "--json"});
+  require_exit(drift, 2);
+  const auto mtu = change_in(drift.report(), "spark-01/netplan/" + kHalfA);
+  REQUIRE_FALSE(mtu.is_null());
+  CHECK(mtu.at("origin") == "drift");
+  CHECK(mtu.at("fields").at(0).at("path") == "mtu");
+  CHECK(mtu.at("fields").at(0).at("before") == 1500);
+  CHECK_FALSE(change_in(drift.report(), "spark-01/netplan/" + kHalfB).is_null());
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+}
+
+TEST_CASE("netplan: a line added to our file by hand is drift of the file") {
+  const FabricHost first(1);
+  const Controller controller;
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  first->append(kFile, "# mine\n");
+  const auto drift = controller.run({"drift", "--json"});
+  require_exit(drift, 2);
+  CHECK_FALSE(change_in(drift.report(), "spark-01/netplan/@file").is_null());
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK_FALSE(contains(first->text(kFile).value(), "mine"));
+  require_fabric(first);
+}
+
+TEST_CASE("netplan: growth from two nodes to three leaves the addresses of the two as they are") {
+  const FabricHost first(1);
+  const FabricHost second(2);
+  const FabricHost third(3);
+  const Controller controller;
+  controller.cluster(kDirect + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  const auto file = first->identity(kFile);
+  controller.cluster(kSwitch + nodes_of_lab(3));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(first->identity(kFile) == file);
+  require_fabric(second);
+  require_fabric(third);
+  CHECK(third.full_frame_reaches("192.168.101.11"));
+}
+
+TEST_CASE("netplan: a section that is taken out gives back the links as they were") {
+  const FabricHost first(1);
+  const Controller controller;
+  first->shell("ip link set " + kHalfA + " up && ip address add 10.5.5.5/24 dev " + kHalfA);
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  controller.cluster(nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK_FALSE(first->has(kFile));
+  CHECK(first.addresses(kHalfA) == Addresses{"10.5.5.5/24"});
+  CHECK(first.mtu(kHalfA) == 1500);
+  CHECK(first.is_up(kHalfA));
+  CHECK(first.addresses(kHalfB).empty());
+  CHECK_FALSE(first.is_up(kHalfB));
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+TEST_CASE("netplan: the interface of our connection is refused, and the node left whole") {
+  const FabricHost first(1);
+  const FabricHost second(2);
+  const Controller controller;
+  controller.cluster(R"(
+sysctl: {net.core.somaxconn: 8192}
+fabric: {topology: custom}
+ssh: {user: root}
+nodes:
+  - {name: spark-01, address: 10.77.0.1, fabric: {interfaces: [{name: mgmt0, mtu: 1400}]}}
+  - {name: spark-02, address: 10.77.0.2, fabric: {interfaces: [{name: enp1s0f1np1, address: 192.168.177.12/24}]}}
+)");
+  const auto run = controller.run({"apply", "--yes", "--json"});
+  require_exit(run, 9);
+  const auto report = run.report();
+  CHECK(node_in(report, "spark-01").at("status") == "refused");
+  CHECK(contains(node_in(report, "spark-01").at("error").dump(), "mgmt0"));
+  CHECK(first->sysctl("net.core.somaxconn") == "4096");
+  CHECK(first.mtu("mgmt0") == 1500);
+  CHECK(second->sysctl("net.core.somaxconn") == "8192");
+  CHECK(second.addresses(kHalfA) == Addresses{"192.168.177.12/24"});
+}
+
+TEST_CASE("netplan: an interface that another file defines is refused, or left to it") {
+  const FabricHost first(1);
+  const Controller controller;
+  const std::string foreign = "network:\n  version: 2\n  ethernets:\n    " + kHalfA + ": {link-local: [ipv4]}\n";
+  first->write("/etc/netplan/40-cx7.yaml", foreign, 0600);
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  const auto refused = controller.run({"apply", "--yes"});
+  require_exit(refused, 9);
+  CHECK(contains(refused.out + refused.err, "/etc/netplan/40-cx7.yaml:4"));
+  require_untouched(first);
+
+  controller.cluster("fabric: {topology: switch, adopt: keep}\n" + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(first->text("/etc/netplan/40-cx7.yaml") == foreign);
+  CHECK(first.addresses(kHalfB) == Addresses{"192.168.101.11/24"});
+  CHECK_FALSE(contains(first->text(kFile).value(), kHalfA + ":"));
+}
+
+TEST_CASE("netplan: a file of somebody else's that is no YAML is named, and the rest goes on") {
+  const FabricHost first(1);
+  const Controller controller;
+  first->write("/etc/netplan/50-broken.yaml", "network:\n  ethernets: {eth0: [dhcp4: true\n", 0600);
+  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + kSwitch + nodes_of_lab(1));
+  const auto run = controller.run({"apply", "--yes"});
+  require_exit(run, 4);
+  CHECK(contains(run.out + run.err, "/etc/netplan/50-broken.yaml"));
+  CHECK(first->sysctl("net.core.somaxconn") == "8192");
+  require_untouched(first);
+}
+
+TEST_CASE("netplan: what netplan itself will not take is found before anything is written") {
+  const FabricHost first(1);
+  const Controller controller;
+  // YAML, but no netplan.
+  first->write("/etc/netplan/50-odd.yaml", "network:\n  version: 2\n  ethernets:\n    eth9: {no-such-key: true}\n",
+               0600);
+  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + kSwitch + nodes_of_lab(1));
+  const auto run = controller.run({"apply", "--yes"});
+  require_exit(run, 9);
+  CHECK(contains(run.out + run.err, "/etc/netplan/50-odd.yaml"));
+  CHECK(first->sysctl("net.core.somaxconn") == "8192");
+  require_untouched(first);
+}
+
+TEST_CASE("netplan: an interface that is not there takes only itself out") {
+  const FabricHost first(1);
+  const Controller controller;
+  controller.cluster(R"(
+sysctl: {net.core.somaxconn: 8192}
+fabric: {topology: custom}
+ssh: {user: root}
+nodes:
+  - {name: spark-01, address: 10.77.0.1, fabric: {interfaces: [{name: enp9s0, address: 192.168.9.1/24}, {name: enp1s0f1np1, address: 192.168.177.11/24}]}}
+)");
+  const auto run = controller.run({"apply", "--yes", "--json"});
+  require_exit(run, 3);
+  const auto report = run.report();
+  const auto& findings = report.at("diagnostics");
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const Json& one) { return one.at("code") == "fabric.no-interface"; });
+  REQUIRE(found != findings.end());
+  CHECK(found->at("line").get<int>() > 0);
+  CHECK(contains(found->at("message").get<std::string>(), "enp9s0"));
+  CHECK(first->sysctl("net.core.somaxconn") == "8192");
+  CHECK(first.addresses(kHalfA) == Addresses{"192.168.177.11/24"});
+}
+
+TEST_CASE("netplan: an MTU that the driver refuses gives back the link and the file as they were") {
+  const FabricHost first(1);
+  const Controller controller;
+  // No macvlan is larger than what it sits on.
+  first->shell("ip link add link " + kHalfA + " name vfab type macvlan");
+  controller.cluster(R"(
+fabric: {topology: custom}
+ssh: {user: root}
+nodes:
+  - {name: spark-01, address: 10.77.0.1, fabric: {interfaces: [{name: vfab, address: 192.168.177.11/24, mtu: 9000}]}}
+)");
+  const auto run = controller.run({"apply", "--yes"});
+  first->shell("ip link show vfab");
+  CHECK(first.mtu("vfab") == 1500);
+  CHECK(first.addresses("vfab").empty());
+  CHECK_FALSE(first->has(kFile));
+  first->shell("ip link del vfab");
+  require_exit(run, 4);
+  CHECK(contains(run.out + run.err, "MTU 9000"));
+}
+
+TEST_CASE("netplan: a link-local half takes an address by itself") {
+  const FabricHost first(1);
+  const Controller controller;
+  controller.cluster(R"(
+fabric: {topology: custom}
+ssh: {user: root}
+nodes:
+  - {name: spark-01, address: 10.77.0.1, fabric: {interfaces: [{name: enp1s0f1np1, address: 192.168.177.11/24, mtu: 9000}, {name: enP2p1s0f1np1, mtu: 9000, link_local: ipv4}]}}
+)");
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  const auto addresses = first.addresses(kHalfB);
+  REQUIRE(addresses.size() == 1);
+  CHECK(addresses[0].rfind("169.254.", 0) == 0);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+}  // namespace
+}  // namespace sparkplan::test

@@ -1,0 +1,168 @@
+#include "resources/netplan/foreign_files.h"
+#include "resources/netplan/live_link.h"
+#include "resources/netplan/netplan.h"
+#include "resources/netplan/netplan_file.h"
+#include "resources/netplan/trial.h"
+#include "resources/netplan/yaml_tree.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_networkd.h"
+
+namespace sparkplan::netplan {
+namespace {
+
+LinkFacts link(const std::string& name, std::vector<std::string> addresses = {}) {
+  LinkFacts facts;
+  facts.name = name;
+  facts.mac = "02:5A:61:00:00:01";
+  facts.driver = "mlx5_core";
+  facts.mtu = 1500;
+  facts.addresses = std::move(addresses);
+  return facts;
+}
+
+std::vector<Definition> definitions(const std::string& yaml) {
+  const auto tree = parse_yaml(yaml);
+  REQUIRE(tree);
+  return definitions_in("/etc/netplan/x.yaml", *tree);
+}
+
+}  // namespace
+
+TEST_CASE("netplan: parsing a file is the exact inverse of rendering it") {
+  const Stanzas stanzas{{"enP2p1s0f1np1", {9000, {}, true}},
+                        {"enp1s0f1np1", {9000, {"192.168.100.11/24"}, false}},
+                        {"ens5", {std::nullopt, {"10.1.0.2/16", "10.2.0.2/16"}, false}},
+                        {"ens6", {1280, {}, false}}};
+  const auto parsed = parse_file(render_file(stanzas));
+  REQUIRE(parsed);
+  CHECK(*parsed == stanzas);
+}
+
+TEST_CASE("netplan: a stanza survives its form in resources") {
+  for (const Stanza& stanza :
+       {Stanza{9000, {"192.168.100.11/24"}, false}, Stanza{std::nullopt, {}, true}, Stanza{1280, {}, false}}) {
+    CHECK(decode_stanza(encode(stanza)) == stanza);
+  }
+}
+
+TEST_CASE("netplan: DHCP is off where the addresses are ours, and left alone where only the MTU is") {
+  const std::string ours = render_file({{"a", {9000, {"10.1.0.2/16"}, false}}});
+  CHECK(ours.find("dhcp4: false") != std::string::npos);
+  CHECK(ours.find("link-local: []") != std::string::npos);
+  const std::string mtu_only = render_file({{"a", {9000, {}, false}}});
+  CHECK(mtu_only.find("dhcp4") == std::string::npos);
+  CHECK(mtu_only.find("link-local") == std::string::npos);
+}
+
+TEST_CASE("netplan: YAML that does not parse is refused with its line") {
+  const auto broken = parse_yaml("network:\n  ethernets: {eth0: [\n");
+  REQUIRE_FALSE(broken);
+  CHECK(broken.error().code == ErrorCode::kInvalidInput);
+  REQUIRE(broken.error().context.size() == 1);
+  CHECK(broken.error().context[0].rfind("line ", 0) == 0);
+  CHECK(parse_yaml("")->is_null());
+}
+
+TEST_CASE("netplan: anchors that unfold to more than a file holds are refused") {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 8; ++i) {
+    const std::string above = std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 10; ++j) bomb += (j == 0 ? "*a" : ", *a") + above;
+    bomb += "]\n";
+  }
+  CHECK_FALSE(parse_yaml(bomb));
+}
+
+TEST_CASE("netplan: a foreign definition is found by name, match, driver, address and membership") {
+  const LinkFacts half = link("enp1s0f1np1");
+  const auto found = [&](const std::string& body) {
+    return definition_of(half, definitions("network:\n  version: 2\n" + body)).has_value();
+  };
+  CHECK(found("  ethernets:\n    enp1s0f1np1: {dhcp4: true}\n"));
+  CHECK(found("  ethernets:\n    any: {match: {name: 'enp1*'}}\n"));
+  CHECK(found("  ethernets:\n    any: {match: {name: 'enp[12]s0f1np1'}}\n"));
+  CHECK(found("  ethernets:\n    any: {match: {macaddress: '02:5a:61:00:00:01'}}\n"));
+  CHECK(found("  ethernets:\n    any: {match: {driver: [virtio*, mlx5*]}}\n"));
+  CHECK(found("  bonds:\n    bond0: {interfaces: [enp1s0f0np0, enp1s0f1np1]}\n"));
+  CHECK_FALSE(found("  ethernets:\n    enp1s0f0np0: {dhcp4: true}\n"));
+  CHECK_FALSE(found("  ethernets:\n    any: {match: {name: 'enp1*', driver: virtio_net}}\n"));
+  CHECK_FALSE(found("  ethernets:\n    any: {match: {}}\n"));
+  CHECK_FALSE(found("  bridges:\n    enp1s0f1np1: {}\n"));
+  const auto definition = definition_of(half, definitions("network:\n  ethernets:\n    a: {}\n    enp1s0f1np1: {}\n"));
+  REQUIRE(definition);
+  CHECK(definition->source == "/etc/netplan/x.yaml:4");
+}
+
+TEST_CASE("netplan: of two files with the same name the one in /run counts") {
+  test::FakeNode node;
+  node.add_file("/etc/netplan/40-cx7.yaml", "network: {ethernets: {enp1s0f1np1: {dhcp4: true}}}\n");
+  node.add_file("/run/netplan/40-cx7.yaml", "network: {version: 2}\n");
+  node.add_file("/usr/lib/netplan/00-default.yaml", "network: {renderer: NetworkManager}\n");
+  node.add_file("/etc/netplan/notes.txt", "not netplan's");
+  const auto paths = merged_files(node);
+  REQUIRE(paths);
+  CHECK(*paths == std::vector<std::string>{"/usr/lib/netplan/00-default.yaml", "/run/netplan/40-cx7.yaml"});
+  const auto files = read_foreign_files(node);
+  REQUIRE(files);
+  CHECK_FALSE(definition_of(link("enp1s0f1np1"), files->definitions));
+}
+
+TEST_CASE("netplan: what other files say survives its way to the controller") {
+  ForeignFiles files;
+  files.definitions.push_back(
+      {"/etc/netplan/a.yaml:3", "bonds", "bond0", true, "en*", "02:00:00:00:00:01", "mlx5* virtio*", {"a", "b"}});
+  files.unreadable.push_back({"/etc/netplan/b.yaml:1", "no YAML"});
+  const ForeignFiles back = decode_foreign_files(encode(files));
+  REQUIRE(back.definitions.size() == 1);
+  CHECK(back.definitions[0].source == "/etc/netplan/a.yaml:3");
+  CHECK(back.definitions[0].match_driver == "mlx5* virtio*");
+  CHECK(back.definitions[0].members == std::vector<std::string>{"a", "b"});
+  REQUIRE(back.unreadable.size() == 1);
+  CHECK(back.unreadable[0].message == "no YAML");
+}
+
+TEST_CASE("netplan: the interface of our connection, its members and what carries it are untouchable") {
+  Facts facts;
+  facts.ssh_server_address = "10.0.0.11";
+  facts.links = {link("bond0", {"10.0.0.11/24"}), link("enp1"), link("enp2"), link("vlan5")};
+  facts.links[1].master = "bond0";
+  CHECK_FALSE(why_untouchable("bond0", facts).empty());
+  CHECK_FALSE(why_untouchable("enp1", facts).empty());
+  CHECK(why_untouchable("enp2", facts).empty());
+  facts.links[0] = link("bond0");
+  facts.links[3] = link("vlan5", {"10.0.0.11/24"});
+  facts.links[3].lower = "enp2";
+  CHECK_FALSE(why_untouchable("enp2", facts).empty());
+  CHECK(why_untouchable("enp1", facts).empty());
+  facts.ssh_server_address = "10.0.0.1";
+  CHECK(why_untouchable("vlan5", facts).empty());
+}
+
+TEST_CASE("netplan: link-local addresses are random, so only that there is one counts") {
+  const Value state = encode_link_state(link("a", {"10.1.0.2/16", "169.254.7.9/16", "fe80::1/64"}));
+  CHECK(state.boolean_or("link_local", false));
+  REQUIRE(state.find("addresses")->list_items()->size() == 1);
+  CHECK(*state.find("addresses")->list_items()->front().string() == "10.1.0.2/16");
+}
+
+TEST_CASE("netplan: the trial names the real file that netplan complains about") {
+  test::FakeNode node;
+  test::install_fake_networkd(node);
+  node.add_file("/etc/netplan/50-broken.yaml", "network: [\n");
+  const auto tried = try_netplan_files(render_file({{"a", {9000, {}, false}}}), node);
+  REQUIRE_FALSE(tried);
+  CHECK(tried.error().code == ErrorCode::kRefused);
+  CHECK(tried.error().message.find(" /etc/netplan/50-broken.yaml") != std::string::npos);
+  node.erase("/etc/netplan/50-broken.yaml");
+  CHECK(try_netplan_files(render_file({{"a", {9000, {}, false}}}), node));
+}
+
+TEST_CASE("netplan: a node without netplan is told apart from a file that netplan does not take") {
+  test::FakeNode node;
+  const auto tried = try_netplan_files("network: {version: 2}\n", node);
+  REQUIRE_FALSE(tried);
+  CHECK(tried.error().code == ErrorCode::kUnsupported);
+}
+
+}  // namespace sparkplan::netplan

@@ -1,0 +1,344 @@
+// Trust between nodes in memory: several stages on several nodes, and what becomes of people's files.
+#include <algorithm>
+#include <deque>
+
+#include "engine/core/json.h"
+#include "engine/load/load.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/managed_block.h"
+#include "engine/resource/registry.h"
+#include "tests/support/case_folder.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_ssh.h"
+#include "tests/support/step_runner.h"
+
+namespace sparkplan::test {
+namespace {
+
+const ResourceType& type() { return *builtin_registry().find("ssh_trust"); }
+
+const std::string kAuthorizedKeys = "/home/nvidia/.ssh/authorized_keys";
+const std::string kKnownHosts = "/etc/ssh/ssh_known_hosts";
+const std::string kConfig = "/etc/ssh/ssh_config.d/60-sparkplan.conf";
+const std::string kKeyFile = "/home/nvidia/.ssh/sparkplan_ed25519";
+
+std::string mark(const std::string& node) { return "sparkplan:lab:" + node; }
+
+/// Nodes as a run sees them: asked for their exports, planned, carried out, and that in stages.
+class Fleet {
+ public:
+  explicit Fleet(int nodes) {
+    load(nodes);
+    for (const NodeSpec& spec : cluster_.nodes) {
+      World& world = worlds_.emplace_back();
+      world.self = spec.name.str();
+      world.facts.hostname = world.self;
+      world.node.add_directory("/home/nvidia");
+      world.node.add_file("/proc/stat", "btime " + std::to_string(spec.id) + "\n");  // Each a machine of its own.
+      world.node.add_file("/etc/ssh/ssh_host_ed25519_key.pub", fake_public_key("host of " + world.self) + " root@x\n");
+      install_fake_accounts(world.node,
+                            {{"nvidia", 1000, 1000, "/home/nvidia"}, {"operator", 1001, 1001, "/home/operator"}});
+      install_fake_ssh_keygen(world.node);
+    }
+  }
+
+  void load(int nodes, const std::string& section = "ssh_trust: {users: [nvidia]}\n") {
+    std::string yaml = "version: 1\nname: lab\nssh: {user: nvidia}\n" + section + "nodes:\n";
+    for (int i = 1; i <= nodes; ++i) {
+      yaml += "  - {name: n" + std::to_string(i) + ", address: 10.0.0." + std::to_string(i) + "}\n";
+    }
+    LoadedCluster loaded = load_cluster(yaml, "cluster.yaml", builtin_registry());
+    REQUIRE(loaded.cluster);
+    cluster_ = *std::move(loaded.cluster);
+  }
+
+  World& at(int number) { return worlds_.at(static_cast<std::size_t>(number - 1)); }
+
+  /// Whether a run reaches the node.
+  void set_reached(int number, bool reached) {
+    if (reached) {
+      missing_.erase(number);
+    } else {
+      missing_.insert(number);
+    }
+  }
+
+  Look look(int number) {
+    ask_exports();
+    World& world = at(number);
+    world.cluster = cluster_;
+    return look_at(world, builtin_registry());
+  }
+
+  /// Runs stages until there is nothing left to do; says how many there were.
+  int apply() {
+    int stages = 0;
+    while (stages < 10) {
+      std::vector<Look> looks;
+      for (std::size_t i = 1; i <= cluster_.nodes.size(); ++i) looks.push_back(look(static_cast<int>(i)));
+      bool work = false;
+      for (std::size_t i = 0; i < looks.size(); ++i) {
+        if (missing_.contains(static_cast<int>(i) + 1) || looks[i].plan.steps.empty()) continue;
+        work = true;
+        const StepRun run = run_steps(looks[i].plan, builtin_registry(), worlds_[i].node);
+        if (run.error) FAIL(run.error->describe());
+        remember(looks[i].plan, run.done, worlds_[i].manifest);
+        worlds_[i].applied = true;
+      }
+      if (!work) return stages;
+      ++stages;
+    }
+    FAIL("it never ends");
+    return stages;
+  }
+
+  std::string block_in(int number, const std::string& file) {
+    const auto text = at(number).node.text_of(file);
+    REQUIRE(text);
+    const auto block = find_block(*text);
+    REQUIRE(block);
+    return block->value_or("(none)");
+  }
+
+ private:
+  void ask_exports() {
+    std::map<std::string, NodeExports> exports;
+    for (std::size_t i = 0; i < cluster_.nodes.size(); ++i) {
+      if (missing_.contains(static_cast<int>(i) + 1)) continue;
+      const NodeSpec& spec = cluster_.nodes[i];
+      const auto section = spec.sections.find("ssh_trust");
+      if (section == spec.sections.end()) continue;
+      const Result<Value> value = type().exports(section->second, worlds_[i].node);
+      REQUIRE(value);
+      exports[spec.name.str()]["ssh_trust"] = *value;
+    }
+    for (World& world : worlds_) world.exports = exports;
+  }
+
+  Cluster cluster_;
+  std::deque<World> worlds_;
+  std::set<int> missing_;
+};
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+bool in_sync(const Look& look) { return look.plan.in_sync() && look.plan.steps.empty(); }
+
+}  // namespace
+
+TEST_CASE("ssh_trust: one apply makes the keys in its first stage and hands them out in its second") {
+  Fleet fleet(3);
+  CHECK(fleet.apply() == 2);
+  for (int i = 1; i <= 3; ++i) {
+    INFO(i);
+    const std::string authorized = fleet.block_in(i, kAuthorizedKeys);
+    const std::string known = fleet.block_in(i, kKnownHosts);
+    for (int peer = 1; peer <= 3; ++peer) {
+      const std::string name = "n" + std::to_string(peer);
+      CHECK(count(authorized, fake_public_key(mark(name)) + " " + mark(name) + "\n") == 1);
+      CHECK(count(known, name + ",10.0.0." + std::to_string(peer) + " " + fake_public_key("host of " + name)) == 1);
+    }
+    CHECK(in_sync(fleet.look(i)));
+    fleet.at(i).node.clear_log();
+  }
+  CHECK(fleet.apply() == 0);
+  for (int i = 1; i <= 3; ++i) CHECK(fleet.at(i).node.log().empty());
+}
+
+TEST_CASE("ssh_trust: files that were not there are made as sshd and their owner need them") {
+  Fleet fleet(2);
+  fleet.apply();
+  const FakeNode::Snapshot files = fleet.at(1).node.snapshot();
+  CHECK(files.at(kKeyFile).starts_with("file 0600 1000:1000"));
+  CHECK(files.at(kKeyFile + ".pub").starts_with("file 0644 1000:1000"));
+  CHECK(files.at(kAuthorizedKeys).starts_with("file 0600 1000:1000"));
+  CHECK(files.at(kKnownHosts).starts_with("file 0644 0:0"));
+  CHECK(files.at(kConfig).starts_with("file 0644 0:0"));
+  CHECK(std::none_of(files.begin(), files.end(), [](const auto& file) { return file.first.starts_with("/run"); }));
+}
+
+TEST_CASE("ssh_trust: a private key shows up in its file and nowhere else") {
+  Fleet fleet(2);
+  const Look first = fleet.look(1);
+  fleet.apply();
+  const Look second = fleet.look(1);
+  const std::string secret = "the secret part";
+  const std::string file = *fleet.at(1).node.text_of(kKeyFile);
+  const std::string body = file.substr(file.find('\n') + 1, 200);
+  for (const Look* look : {&first, &second}) {
+    for (const std::string& text : {encode_json(describe(*look)), encode_json(encode(look->observed))}) {
+      CHECK(text.find(secret) == std::string::npos);
+      CHECK(text.find(body) == std::string::npos);
+      CHECK(text.find("PRIVATE KEY") == std::string::npos);
+    }
+  }
+  const Result<Value> exported = type().exports(Value::map({{"users", Value::list({"nvidia"}), {}}}), fleet.at(1).node);
+  REQUIRE(exported);
+  CHECK(encode_json(*exported).find(body) == std::string::npos);
+}
+
+TEST_CASE("ssh_trust: what other people have in authorized_keys stays, byte for byte, and so does its mode") {
+  const std::string odd =
+      "# mine\n\n  \tssh-rsa AAAA== two  blanks\r\ncommand=\"echo \\\"x\\\"\",no-pty ssh-ed25519 AAAA a b c\nnot a "
+      "key\n" +
+      std::string("\xff\xfe\0x\n", 5) + "sparkplan:lab:n9 without a block\nlast line without its newline";
+  Fleet fleet(2);
+  fleet.at(1).node.add_file(kAuthorizedKeys, odd, 0640, 1000, 7);
+  fleet.apply();
+  const std::string with_block = *fleet.at(1).node.text_of(kAuthorizedKeys);
+  CHECK(with_block.starts_with(odd + "\n# BEGIN sparkplan"));
+  CHECK(fleet.at(1).node.snapshot().at(kAuthorizedKeys).starts_with("file 0640 1000:7"));
+
+  // Somebody goes on editing around the block.
+  const std::string more = "# above\n" + with_block + "# below";
+  fleet.at(1).node.add_file(kAuthorizedKeys, more, 0640, 1000, 7);
+  CHECK(in_sync(fleet.look(1)));
+  fleet.load(2, "");
+  fleet.apply();
+  CHECK(*fleet.at(1).node.text_of(kAuthorizedKeys) == "# above\n" + odd + "\n# below");
+}
+
+TEST_CASE("ssh_trust: taking the section out gives back every byte, the keys included") {
+  Fleet fleet(2);
+  fleet.at(1).node.add_file(kAuthorizedKeys, "ssh-rsa AAAA me\n", 0600, 1000, 1000);
+  fleet.at(1).node.add_file(kKnownHosts, "elsewhere ssh-rsa AAAA\n");
+  const std::vector<FakeNode::Snapshot> before{fleet.at(1).node.snapshot(), fleet.at(2).node.snapshot()};
+  fleet.apply();
+  fleet.load(2, "");
+  CHECK(fleet.apply() == 1);
+  CHECK(fleet.at(1).node.snapshot() == before[0]);
+  CHECK(fleet.at(2).node.snapshot() == before[1]);
+  CHECK(fleet.at(1).manifest.resources.empty());
+}
+
+TEST_CASE("ssh_trust: a deleted key is made anew and handed out to all others by the same apply") {
+  Fleet fleet(3);
+  fleet.apply();
+  fleet.at(2).node.erase(kKeyFile);
+  install_fake_ssh_keygen(fleet.at(2).node, "another");
+  CHECK(fleet.look(1).plan.waiting == std::vector<ResourceId>{{"ssh_trust", "nvidia"}});
+  CHECK(fleet.look(2).plan.changes.at(0).origin == Origin::kDrift);
+  CHECK(fleet.apply() == 2);
+  const std::string old_key = fake_public_key(mark("n2"));
+  const std::string new_key = fake_public_key(mark("n2"), "another");
+  for (int i = 1; i <= 3; ++i) {
+    INFO(i);
+    CHECK(count(fleet.block_in(i, kAuthorizedKeys), new_key) == 1);
+    CHECK(count(fleet.block_in(i, kAuthorizedKeys), old_key) == 0);
+    CHECK(in_sync(fleet.look(i)));
+  }
+  CHECK(count(*fleet.at(2).node.text_of(kKeyFile + ".pub"), new_key) == 1);
+}
+
+TEST_CASE("ssh_trust: a regenerated host key goes to everybody's known hosts") {
+  Fleet fleet(2);
+  fleet.apply();
+  fleet.at(2).node.add_file("/etc/ssh/ssh_host_ed25519_key.pub", fake_public_key("new host key") + "\n");
+  CHECK(fleet.apply() == 1);
+  for (int i = 1; i <= 2; ++i) {
+    CHECK(count(fleet.block_in(i, kKnownHosts), fake_public_key("new host key")) == 1);
+    CHECK(count(fleet.block_in(i, kKnownHosts), fake_public_key("host of n2")) == 0);
+  }
+}
+
+TEST_CASE("ssh_trust: one node that does not answer holds up none of the others, and joins them later") {
+  Fleet fleet(3);
+  fleet.set_reached(3, false);
+  CHECK(fleet.apply() == 2);
+  for (int i = 1; i <= 2; ++i) {
+    CHECK(in_sync(fleet.look(i)));
+    CHECK(count(fleet.block_in(i, kAuthorizedKeys), "sparkplan:lab:n") == 2);
+  }
+  fleet.set_reached(3, true);
+  CHECK(fleet.apply() == 2);
+  for (int i = 1; i <= 3; ++i) CHECK(count(fleet.block_in(i, kAuthorizedKeys), "sparkplan:lab:n") == 3);
+
+  // Its lines stay when it is away again.
+  fleet.set_reached(3, false);
+  CHECK(in_sync(fleet.look(1)));
+  CHECK(fleet.apply() == 0);
+  CHECK(count(fleet.block_in(1, kAuthorizedKeys), "sparkplan:lab:n3") == 1);
+}
+
+TEST_CASE("ssh_trust: a node that has left the file loses its access everywhere") {
+  Fleet fleet(3);
+  fleet.apply();
+  fleet.load(2);
+  CHECK(fleet.apply() == 1);
+  for (int i = 1; i <= 2; ++i) {
+    CHECK(count(*fleet.at(i).node.text_of(kAuthorizedKeys), "n3") == 0);
+    CHECK(count(*fleet.at(i).node.text_of(kKnownHosts), "n3") == 0);
+    CHECK(count(*fleet.at(i).node.text_of(kConfig), "n3") == 0);
+  }
+}
+
+TEST_CASE("ssh_trust: a line slipped into the block is drift, and goes") {
+  Fleet fleet(2);
+  fleet.apply();
+  std::string text = *fleet.at(1).node.text_of(kAuthorizedKeys);
+  text.insert(text.find("# END"), "ssh-ed25519 AAAA intruder\n");
+  fleet.at(1).node.add_file(kAuthorizedKeys, text, 0600, 1000, 1000);
+  const Look look = fleet.look(1);
+  REQUIRE(look.plan.changes.size() == 1);
+  CHECK(look.plan.changes[0].origin == Origin::kDrift);
+  CHECK(look.plan.changes[0].fields.at(0).path == "unexpected");
+  CHECK(fleet.apply() == 1);
+  CHECK(count(*fleet.at(1).node.text_of(kAuthorizedKeys), "intruder") == 0);
+}
+
+TEST_CASE("ssh_trust: a private key that others may read is shut again, not replaced") {
+  Fleet fleet(2);
+  fleet.apply();
+  const std::string key = *fleet.at(1).node.text_of(kKeyFile);
+  fleet.at(1).node.add_file(kKeyFile, key, 0644, 0, 1000);
+  const Look look = fleet.look(1);
+  REQUIRE(look.plan.changes.size() == 1);
+  CHECK(display(look.plan.changes[0].fields.at(0).before) ==
+        "ed25519 sparkplan:lab:n1, owned by user number 0, mode 0644");
+  CHECK(fleet.apply() == 1);
+  CHECK(fleet.at(1).node.snapshot().at(kKeyFile) == "file 0600 1000:1000\n" + key);
+}
+
+TEST_CASE("ssh_trust: a lost public file is written anew from the private key") {
+  Fleet fleet(2);
+  fleet.apply();
+  const FakeNode::Snapshot before = fleet.at(1).node.snapshot();
+  fleet.at(1).node.erase(kKeyFile + ".pub");
+  CHECK(fleet.apply() == 1);
+  CHECK(fleet.at(1).node.snapshot() == before);
+}
+
+TEST_CASE("ssh_trust: a key that was there before is used, and stays when trust goes") {
+  Fleet fleet(2);
+  const FakeUser user{"nvidia", 1000, 1000, "/home/nvidia"};
+  add_fake_key(fleet.at(1).node, user, mark("n1"), "from an earlier life");
+  const FakeNode::Snapshot before = fleet.at(1).node.snapshot();
+  fleet.apply();
+  CHECK(count(fleet.block_in(2, kAuthorizedKeys), fake_public_key(mark("n1"), "from an earlier life")) == 1);
+  fleet.load(2, "");
+  fleet.apply();
+  CHECK(fleet.at(1).node.snapshot() == before);
+}
+
+TEST_CASE("ssh_trust: users differ from node to node, and each trusts only where he is listed") {
+  Fleet fleet(2);
+  for (int i = 1; i <= 2; ++i) fleet.at(i).node.add_directory("/home/operator");
+  fleet.load(2, "ssh_trust: {users: [nvidia, operator]}\n");
+  fleet.apply();
+  CHECK(count(*fleet.at(1).node.text_of(kConfig), "localuser nvidia,operator\n") == 2);
+  fleet.load(2);
+  CHECK(fleet.apply() == 1);
+  for (int i = 1; i <= 2; ++i) {
+    const FakeNode& node = fleet.at(i).node;
+    CHECK_FALSE(node.text_of("/home/operator/.ssh/authorized_keys"));
+    CHECK_FALSE(node.text_of("/home/operator/.ssh/sparkplan_ed25519"));
+    CHECK(count(*node.text_of(kConfig), "localuser nvidia\n") == 2);
+    CHECK(in_sync(fleet.look(i)));
+  }
+}
+
+}  // namespace sparkplan::test

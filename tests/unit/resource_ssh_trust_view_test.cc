@@ -1,0 +1,269 @@
+// What one node makes of the others, and of its own users.
+#include "engine/load/load.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/registry.h"
+#include "resources/ssh_trust/account.h"
+#include "resources/ssh_trust/exports.h"
+#include "resources/ssh_trust/peers.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_ssh.h"
+
+namespace sparkplan::ssh_trust {
+namespace {
+
+using test::FakeNode;
+using Exports = std::map<std::string, NodeExports>;
+
+Cluster cluster_of(const std::string& rest) {
+  LoadedCluster loaded =
+      load_cluster("version: 1\nname: lab\nssh: {user: nvidia}\n" + rest, "cluster.yaml", builtin_registry());
+  REQUIRE(loaded.cluster);
+  return *std::move(loaded.cluster);
+}
+
+const std::string kTwoNodes =
+    "nodes:\n  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n";
+
+Value exported(const std::vector<std::string>& addresses, Value user = Value::map()) {
+  Value list = Value::list();
+  for (const std::string& address : addresses) list.push_back(address);
+  return Value::map({{"users", Value::map({{"nvidia", std::move(user), {}}}), {}},
+                     {"host_keys", Value::list({test::fake_public_key("h")}), {}},
+                     {"addresses", std::move(list), {}}});
+}
+
+std::vector<Peer> peers_in(const Cluster& cluster, const Exports& exports, std::size_t self = 0) {
+  return peers_of(ClusterView{cluster, cluster.nodes.at(self), exports});
+}
+
+std::vector<std::string> texts(const std::vector<Destination>& destinations) {
+  std::vector<std::string> texts;
+  for (const Destination& one : destinations) texts.push_back(to_text(one));
+  return texts;
+}
+
+std::vector<Diagnostic> findings(const Cluster& cluster, const Exports& exports, std::size_t self) {
+  const ClusterView view{cluster, cluster.nodes.at(self), exports};
+  return builtin_registry().find("ssh_trust")->desired(view, view.self.sections.at("ssh_trust"), {}).diagnostics;
+}
+
+using Set = std::set<std::string>;
+using List = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("ssh_trust: logins may come from a node's management and fabric addresses, and from nowhere else") {
+  const Cluster cluster = cluster_of("ssh_trust: {users: [nvidia]}\nfabric: {topology: direct}\n" + kTwoNodes);
+  const Exports exports{{"spark-02", {{"ssh_trust", exported({"10.0.0.12", "172.17.0.1"})}}}};
+  const std::vector<Peer> peers = peers_in(cluster, exports);
+  REQUIRE(peers.size() == 2);
+  CHECK(source_addresses(peers[1], false) == Set{"10.0.0.12", "192.168.100.12", "192.168.101.12"});
+  CHECK(source_addresses(peers[0], true) == Set{"10.0.0.11", "127.0.0.1", "192.168.100.11", "192.168.101.11", "::1"});
+}
+
+TEST_CASE("ssh_trust: a node whose address is a name, or not its own, may come from all it has") {
+  const Cluster cluster = cluster_of(
+      "ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: a.example.net}\n"
+      "  - {name: b, address: 203.0.113.7}\n");
+  const Exports exports{{"a", {{"ssh_trust", exported({"10.0.0.1", "evil\" x"})}}},
+                        {"b", {{"ssh_trust", exported({"10.0.0.2", "fd00::2"})}}}};
+  const std::vector<Peer> peers = peers_in(cluster, exports);
+  CHECK(source_addresses(peers[0], false) == Set{"10.0.0.1"});
+  CHECK(source_addresses(peers[1], false) == Set{"10.0.0.2", "203.0.113.7", "fd00::2"});
+}
+
+TEST_CASE("ssh_trust: a node is found by all its names, the fabric's included") {
+  const Cluster cluster =
+      cluster_of("ssh_trust: {users: [nvidia]}\nhosts: {suffix: -x}\nfabric: {topology: direct}\n" + kTwoNodes);
+  const Exports exports{{"spark-02", {{"ssh_trust", exported({})}}}};
+  const std::vector<Peer> peers = peers_in(cluster, exports);
+  CHECK(texts(destinations_of(peers[1])) == List{"spark-02 10.0.0.12", "spark-02-x 192.168.100.12", "192.168.101.12"});
+  const auto lines = known_hosts_of(peers[1], "lab");
+  REQUIRE(lines);
+  CHECK(*lines == List{"spark-02,10.0.0.12,spark-02-x,192.168.100.12,192.168.101.12 " + test::fake_public_key("h") +
+                       " sparkplan:lab:spark-02"});
+  CHECK_FALSE(known_hosts_of(peers[0], "lab"));
+}
+
+TEST_CASE("ssh_trust: without a fabric the name with the suffix is the management address, where hosts makes one") {
+  const Cluster with = cluster_of("ssh_trust: {users: [nvidia]}\nhosts: {suffix: -fabric}\n" + kTwoNodes);
+  CHECK(texts(destinations_of(peers_in(with, {})[1])) == List{"spark-02 10.0.0.12", "spark-02-fabric 10.0.0.12"});
+  const Cluster without = cluster_of("ssh_trust: {users: [nvidia]}\n" + kTwoNodes);
+  CHECK(texts(destinations_of(peers_in(without, {})[1])) == List{"spark-02 10.0.0.12"});
+}
+
+TEST_CASE("ssh_trust: directories and nodes without the section take no part") {
+  const Cluster cluster = cluster_of(
+      "ssh_trust: {users: [nvidia, root]}\nnodes:\n  - {name: a1, address: 10.0.0.1}\n"
+      "  - {name: a2, transport: local, root: /srv/image}\n  - {name: a3, address: 10.0.0.3, ssh_trust: null}\n"
+      "  - {name: a4, address: 10.0.0.4, ssh_trust: {users: [root]}}\n");
+  const std::vector<Peer> peers = peers_in(cluster, {});
+  REQUIRE(peers.size() == 2);
+  CHECK(peers[1].name() == "a4");
+  CHECK(peers_of_user(peers, "nvidia").size() == 1);
+  CHECK(peers_of_user(peers, "root").size() == 2);
+}
+
+TEST_CASE("ssh_trust: a shared home is refused on the nodes that share it, by name") {
+  const Cluster cluster =
+      cluster_of("ssh_trust: {users: [nvidia]}\n" + kTwoNodes + "  - {name: spark-03, address: 10.0.0.13}\n");
+  const auto with_home = [](const char* local) {
+    return exported({}, Value::map({{"public_key", test::fake_public_key(local), {}},
+                                    {"home", Value::map({{"local", local, {}}, {"remote", local, {}}}), {}}}));
+  };
+  const Exports exports{{"spark-01", {{"ssh_trust", with_home("1")}}},
+                        {"spark-02", {{"ssh_trust", with_home("1")}}},
+                        {"spark-03", {{"ssh_trust", with_home("2")}}}};
+  const std::vector<Diagnostic> first = findings(cluster, exports, 0);
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].code == "ssh_trust.shared-home");
+  CHECK(first[0].severity == Severity::kError);
+  CHECK(first[0].message.find("spark-[01-02]") != std::string::npos);
+  CHECK(first[0].where.line == 4);
+  CHECK(findings(cluster, exports, 1).size() == 1);
+  CHECK(findings(cluster, exports, 2).empty());
+}
+
+TEST_CASE("ssh_trust: what passwordless sudo makes of trust is said once, while keys are still to be made") {
+  const Cluster cluster = cluster_of("ssh_trust: {users: [nvidia]}\n" + kTwoNodes);
+  const auto user = [](bool makes_key) {
+    return exported({}, Value::map({{"makes_key", makes_key, {}}, {"root", true, {}}}));
+  };
+  const Exports fresh{{"spark-01", {{"ssh_trust", user(true)}}}, {"spark-02", {{"ssh_trust", user(true)}}}};
+  const std::vector<Diagnostic> notes = findings(cluster, fresh, 0);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].code == "ssh_trust.root-on-all");
+  CHECK(notes[0].severity == Severity::kNote);
+  CHECK(notes[0].message.find("spark-[01-02]") != std::string::npos);
+  CHECK(findings(cluster, fresh, 1).empty());
+  const Exports done{{"spark-01", {{"ssh_trust", user(false)}}}, {"spark-02", {{"ssh_trust", user(false)}}}};
+  CHECK(findings(cluster, done, 0).empty());
+}
+
+TEST_CASE("ssh_trust: sudo counts as free only if it lets a user do everything without a password") {
+  const auto has_root = [](const std::string& listing, int status = 0) {
+    FakeNode node;
+    node.add_directory("/home/nvidia");
+    test::install_fake_accounts(node, {{"nvidia", 1000, 1000, "/home/nvidia"}});
+    node.script("sudo -n -l -U nvidia", {status, listing, ""});
+    const Result<Value> value = export_trust(Value::map({{"users", Value::list({"nvidia"}), {}}}), node);
+    REQUIRE(value);
+    return value->find("users")->find("nvidia")->boolean_or("root", false);
+  };
+  const std::string lead = "User nvidia may run the following commands on spark-01:\n";
+  CHECK(has_root(lead + "    (ALL : ALL) ALL\n    (ALL) NOPASSWD: ALL\n"));
+  CHECK(has_root(lead + "    (root) NOPASSWD: SETENV: ALL\n"));
+  CHECK(has_root(lead + "    (ALL) NOPASSWD: ALL, !/bin/su\n"));
+  CHECK_FALSE(has_root(lead + "    (ALL : ALL) ALL\n"));
+  CHECK_FALSE(has_root(lead + "    (ALL) NOPASSWD: /usr/bin/systemctl\n"));
+  CHECK_FALSE(has_root("User nvidia is not allowed to run sudo on spark-01.\n"));
+  CHECK_FALSE(has_root(lead + "    (ALL) NOPASSWD: ALL\n", 1));
+}
+
+TEST_CASE("ssh_trust: what a node tells of itself is public, global and of the users it was asked about") {
+  FakeNode node;
+  const test::FakeUser user{"nvidia", 1000, 1000, "/home/nvidia"};
+  test::install_fake_accounts(node, {user});
+  test::add_fake_key(node, user, "sparkplan:lab:spark-01");
+  node.add_file("/etc/ssh/ssh_host_rsa_key.pub", test::fake_public_key("2") + " root@x\n");
+  node.add_file("/etc/ssh/ssh_host_ed25519_key.pub", test::fake_public_key("1") + " root@x\n");
+  node.add_file("/etc/ssh/ssh_host_ed25519_key", "secret");
+  node.add_file("/etc/ssh/ssh_host_empty_key.pub", "");
+  LinkFacts link;
+  link.name = "eth0";
+  link.addresses = {"10.0.0.11/24", "fe80::1/64", "169.254.7.7/16", "fd00::11/64"};
+  node.add_link(link);
+  const Result<Value> value = export_trust(Value::map({{"users", Value::list({"nvidia", "ghost"}), {}}}), node);
+  REQUIRE(value);
+  CHECK(value->find("users")->find("nvidia")->text_or("public_key", "") ==
+        test::fake_public_key("sparkplan:lab:spark-01"));
+  CHECK(*value->find("users")->find("ghost") == Value::map());
+  CHECK(*value->find("addresses") == Value::list({"10.0.0.11", "fd00::11"}));
+  CHECK(value->find("host_keys")->list_items()->size() == 2);
+  CHECK(node.log().empty());
+
+  node.set_live(false);
+  const Result<Value> of_image = export_trust(Value::map({{"users", Value::list({"nvidia"}), {}}}), node);
+  REQUIRE(of_image);
+  CHECK(of_image->is_null());
+}
+
+TEST_CASE("ssh_trust: an account is taken as the node has it, and one without a place for keys is told from none") {
+  FakeNode node;
+  const auto code_of = [&](const std::string& line, const std::string& user = "nvidia") {
+    node.script("getent passwd -- " + user, {line.empty() ? 2 : 0, line, ""});
+    const Result<Account> account = look_up(user, node);
+    return account ? std::string() : std::string(to_string(account.error().code));
+  };
+  node.add_directory("/srv/home/nvidia");
+  CHECK(code_of("nvidia:x:1000:1001:N,,,:/srv/home/nvidia/:/bin/bash\n").empty());
+  CHECK(look_up("nvidia", node)->home == "/srv/home/nvidia");
+  CHECK(look_up("nvidia", node)->gid == 1001);
+  CHECK(code_of("") == "not_found");
+  CHECK(code_of("nvidia:x:1000:1000::/home/nowhere:/bin/bash\n") == "not_found");
+  CHECK(code_of("somebody:x:1000:1000::/srv/home/nvidia:/bin/bash\n", "1000") == "not_found");
+  for (const char* home : {"", "/", "//", "/nonexistent", "relative", "/.."}) {
+    INFO(home);
+    CHECK(code_of("nvidia:x:1000:1000::" + std::string(home) + ":/bin/bash\n") == "unsupported");
+  }
+  CHECK(code_of("nvidia:x:many:1000::/srv/home/nvidia:/bin/bash\n") == "failed");
+  node.script("getent passwd -- nvidia", {1, "", "broken"});
+  CHECK_FALSE(cannot_hold_keys(look_up("nvidia", node).error()));
+  CHECK_FALSE(cannot_hold_keys(look_up("unscripted", node).error()));  // No getent is not the same as no user.
+}
+
+TEST_CASE("ssh_trust: what sshd would not read keys from is refused, with the path and the remedy") {
+  FakeNode node;
+  const Account account{"nvidia", 1000, 1000, "/home/nvidia", "/bin/bash"};
+  node.add_directory("/home/nvidia");
+  const auto with_file = [&](std::uint32_t mode, std::uint32_t uid, std::uint32_t gid) {
+    node.add_file("/home/nvidia/.ssh/authorized_keys", "x\n", mode, uid, gid);
+    const Result<void> checked = check_home(account, node);
+    return checked ? std::string() : checked.error().message;
+  };
+  test::install_fake_accounts(node, {{"nvidia", 1000, 1000, "/home/nvidia"}, {"users", 100, 100, "/home/users"}});
+  CHECK(with_file(0600, 1000, 1000).empty());
+  CHECK(with_file(0644, 0, 0).empty());
+  CHECK(with_file(0664, 1000, 1000).empty());  // His own group, with nobody else in it.
+  CHECK(with_file(0664, 1000, 100).find("its group") != std::string::npos);
+  CHECK(with_file(0602, 1000, 1000).find("everybody") != std::string::npos);
+  CHECK(with_file(0600, 1001, 1000).find("1001") != std::string::npos);
+  node.script("getent group -- 1000", {0, "nvidia:x:1000:somebody\n", ""});
+  CHECK(with_file(0664, 1000, 1000).find("/home/nvidia/.ssh/authorized_keys") != std::string::npos);
+}
+
+TEST_CASE(
+    "ssh_trust: where only some users are changed, they say what is known of hosts, and the others keep their part") {
+  const auto fields = [](const char* key, const char* known, const char* destination) {
+    return Value::map({{"key", key, {}},
+                       {"unexpected", Value::list(), {}},
+                       {"known_hosts.a", Value::list({known}), {}},
+                       {"config", Value::list({destination}), {}}});
+  };
+  const Value old_lines = fields("ed25519 sparkplan:lab:a", "a,10.0.0.1 ssh-ed25519 OLD sparkplan:lab:a", "a 10.0.0.1");
+  const Value new_lines = fields("ed25519 sparkplan:lab:a", "a,10.0.0.2 ssh-ed25519 NEW sparkplan:lab:a", "a 10.0.0.2");
+  ObservedType observed;
+  observed.resources["left-out"] = Present{old_lines, {}};
+  observed.resources["changed"] = Present{old_lines, {}};
+  StepsInput input{{}, observed, {}, {}};
+  input.target.resize(2);
+  input.target[0].id = {"ssh_trust", "left-out"};
+  input.target[0].desired = old_lines;
+  input.target[1].id = {"ssh_trust", "changed"};
+  input.target[1].desired = new_lines;
+  Change change;
+  change.id = {"ssh_trust", "changed"};
+  input.changes = {change};
+  std::map<std::string, std::string> contents;
+  for (const Step& step : builtin_registry().find("ssh_trust")->steps(input)) {
+    contents[step.artifact.str()] = content_of(step.after).value_or("");
+    CHECK(step.resources == std::vector<ResourceId>{change.id});
+  }
+  CHECK(contents.at("block:/etc/ssh/ssh_known_hosts") == "a,10.0.0.2 ssh-ed25519 NEW sparkplan:lab:a\n");
+  const std::string& config = contents.at("file:/etc/ssh/ssh_config.d/60-sparkplan.conf");
+  CHECK(config.find("Match originalhost a,10.0.0.1 localuser left-out\n") != std::string::npos);
+  CHECK(config.find("Match originalhost a,10.0.0.2 localuser changed\n") != std::string::npos);
+  CHECK_FALSE(contents.contains("authorized_keys:~left-out/.ssh/authorized_keys"));
+}
+
+}  // namespace sparkplan::ssh_trust
