@@ -24,6 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kScratchParent = "/run/sparkplan";
+constexpr std::string_view kScratchPrefix = "try-";
+
 /// Content of a regular file that is open.
 Result<std::string> read_whole(int file, const fs::path& path, std::size_t max_bytes) {
   struct stat status {};
@@ -41,6 +44,11 @@ Result<std::string> read_whole(int file, const fs::path& path, std::size_t max_b
       return failure(ErrorCode::kUnsupported, path.string() + " has more than " + std::to_string(max_bytes) + " bytes");
     }
   }
+}
+
+tl::unexpected<Error> link_in_the_way(const fs::path& path) {
+  return failure(ErrorCode::kRefused, "a symbolic link, or no directory, is on the way to " + path.string(),
+                 "files in a home are reached without links only: a user could point one anywhere");
 }
 
 Result<CommandOutput> capture(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
@@ -139,6 +147,10 @@ Result<int> LocalNode::open_in_home(const UserPath& path, int flags) const {
   if (!path.home.is_absolute() || path.home == "/" || path.home.filename().empty()) {
     return failure(ErrorCode::kInvalidInput, "\"" + path.home.string() + "\" is no home directory");
   }
+  // Beneath the home's parent is not beneath the home.
+  if (path.below.is_absolute() || std::find(path.below.begin(), path.below.end(), "..") != path.below.end()) {
+    return failure(ErrorCode::kInvalidInput, whole.string() + " is not in " + path.home.string());
+  }
   SPARK_TRY(const int number, open_descriptor(path.home.parent_path(), O_PATH | O_DIRECTORY));
   const FileDescriptor above(number);
   open_how how{};
@@ -148,9 +160,9 @@ Result<int> LocalNode::open_in_home(const UserPath& path, int flags) const {
   const auto relative = path.below.empty() ? path.home.filename() : below;
   const auto descriptor = static_cast<int>(::syscall(SYS_openat2, above.get(), relative.c_str(), &how, sizeof how));
   if (descriptor >= 0) return descriptor;
-  if (errno != ELOOP) return failure(file_error("open", whole));
-  return failure(ErrorCode::kRefused, "a symbolic link is on the way to " + whole.string(),
-                 "files in a home are reached without links only: a user could point one anywhere");
+  // A link in place of a directory is ENOTDIR, like anything else that is none.
+  if (errno != ELOOP && errno != ENOTDIR) return failure(file_error("open", whole));
+  return link_in_the_way(whole);
 }
 
 Result<std::string> LocalNode::read_user_file(const UserPath& path, std::size_t max_bytes) const {
@@ -162,7 +174,9 @@ Result<std::string> LocalNode::read_user_file(const UserPath& path, std::size_t 
 Result<FileStatus> LocalNode::user_status(const UserPath& path) const {
   SPARK_TRY(const int number, open_in_home(path, O_PATH));
   const FileDescriptor file(number);
-  return status_of(file.get(), path.path());
+  SPARK_TRY(const FileStatus status, status_of(file.get(), path.path()));
+  if (status.kind == FileStatus::Kind::kSymlink) return link_in_the_way(path.path());
+  return status;
 }
 
 Result<std::vector<LinkFacts>> LocalNode::links() const {
@@ -260,12 +274,22 @@ Result<void> LocalNode::restore_link(const LinkState& state) {
 
 Result<fs::path> LocalNode::make_scratch_directory() {
   if (!live_) return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree that could try it out");
-  const fs::path parent = "/run/sparkplan";
+  const fs::path parent = kScratchParent;
   SPARK_CHECK(make_directories(parent, 0700));
-  std::string path = (parent / "try-XXXXXX").string();
+  std::string path = (parent / (std::string(kScratchPrefix) + "XXXXXX")).string();
   if (::mkdtemp(path.data()) == nullptr) return failure(file_error("make", path));
   scratch_.emplace_back(path);
   return scratch_.back();
+}
+
+void LocalNode::remove_stale_scratch_directories() {
+  if (!live_) return;
+  const auto names = list_directory(kScratchParent);
+  if (!names) return;  // There has never been one.
+  for (const std::string& name : *names) {
+    std::error_code stays;  // It is in nobody's way: the next run tries again.
+    if (name.starts_with(kScratchPrefix)) fs::remove_all(fs::path(kScratchParent) / name, stays);
+  }
 }
 
 Result<void> LocalNode::write_kernel_file(const fs::path& path, std::string_view content) {

@@ -40,6 +40,9 @@ class LocalNode final : public Node {
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
 
+  /// Removes what killed agents have left of make_scratch_directory(). Only under the node's lock.
+  void remove_stale_scratch_directories();
+
   /// An open file descriptor below the root, close-on-exec; the caller closes it. For what needs a
   /// descriptor of its own: the lock, the journal. Errors: as the system call's.
   Result<int> open_descriptor(const std::filesystem::path& path, int flags, std::uint32_t mode = 0) const;

@@ -110,6 +110,7 @@ Result<Value> AgentSession::answer_lock(const LockRequest& request) {
   if (lock_) return Value::map();
   SPARK_TRY(auto lock, NodeLock::acquire(request.holder, node_));
   lock_.emplace(std::move(lock));
+  node_.remove_stale_scratch_directories();
   return Value::map();
 }
 

@@ -41,7 +41,9 @@ void merge_sections(NodeDraft& draft, const Value& root, const Value& profile, c
     Value merged = value_or_null(profile, key);
     if (const Value* shared = root.find(key)) merged = merge(key, merged, *shared);
     if (const Value* own = draft.record->find(key)) merged = merge(key, merged, *own);
-    if (!merged.is_null()) draft.sections.emplace(key, without_nulls(std::move(merged)));
+    if (merged.is_null()) continue;
+    // A null below nccl drops a variable that its mode would set, so its type has to see it.
+    draft.sections.emplace(key, key == "nccl" ? std::move(merged) : without_nulls(std::move(merged)));
   }
   if (const Value* verify = root.find("verify"); verify != nullptr && !verify->is_null()) {
     draft.sections.emplace("verify", without_nulls(*verify));

@@ -117,6 +117,7 @@ void judge_orphan(ResourceState& state, const ResourceType& type) {
   change.id = state.id;
   change.action = Action::kRemove;
   change.impact = type.info().impact_of_removal;
+  change.reversible = type.info().reversible_of_removal;
   change.fields = fields_of(as_applied, type, state.present->not_applicable);
   for (FieldChange& field : change.fields) std::swap(field.before, field.after);
   state.change = std::move(change);

@@ -51,6 +51,13 @@ std::string well_known_name(int port, int half) {
   return (half == 0 ? "enp1s0f" : "enP2p1s0f") + number + "np" + number;
 }
 
+/// enP2p1s0f1np1 -> roceP2p1s0f1; nothing for other names.
+std::vector<std::string> well_known_hcas(const std::string& interface) {
+  const auto end = interface.rfind("np");
+  if (!interface.starts_with("en") || end == std::string::npos || end <= 2) return {};
+  return {"roce" + interface.substr(2, end - 2)};
+}
+
 class Search {
  public:
   Search(const NodeSpec& node, const Facts& facts, const std::string& profile)
@@ -79,7 +86,7 @@ class Search {
       return report(wanted, "fabric.no-interface", "there is no interface " + wanted.interface + " on this node",
                     "it has " + names_of_links());
     }
-    result_.interfaces.push_back({wanted.interface, wanted, link, link == nullptr ? why_absent() : ""});
+    add(wanted.interface, wanted, link);
   }
 
   /// In a fabric of one port all halves are of that port; else they count on from port 0.
@@ -89,12 +96,26 @@ class Search {
     const auto halves = halves_of_port(facts_, port);
     if (halves.size() == kHalvesOfAPort) {
       const LinkFacts* link = halves[static_cast<std::size_t>(half)];
-      result_.interfaces.push_back({link->name, wanted, link, ""});
+      add(link->name, wanted, link);
     } else if (halves.empty() && is_spark_) {
-      result_.interfaces.push_back({well_known_name(port, half), wanted, nullptr, why_absent()});
+      add(well_known_name(port, half), wanted, nullptr);
     } else {
       report_port(wanted, port, halves);
     }
+  }
+
+  void add(const std::string& name, const FabricAddress& wanted, const LinkFacts* link) {
+    FabricInterface interface;
+    interface.name = name;
+    interface.wanted = wanted;
+    interface.link = link;
+    if (link != nullptr) {
+      interface.hcas = link->rdma_devices;
+    } else {
+      interface.absent_because = why_absent();
+      if (is_spark_) interface.hcas = well_known_hcas(name);
+    }
+    result_.interfaces.push_back(std::move(interface));
   }
 
   void report_port(const FabricAddress& wanted, int port, const std::vector<const LinkFacts*>& halves) {

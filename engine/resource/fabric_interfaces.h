@@ -11,8 +11,10 @@ namespace sparkplan {
 
 /// One fabric half of a node together with the interface that it is.
 struct FabricInterface {
-  std::string name;                 ///< "enp1s0f1np1"
-  FabricAddress wanted;             ///< As cluster.yaml has it, derived or given.
+  std::string name;      ///< "enp1s0f1np1"
+  FabricAddress wanted;  ///< As cluster.yaml has it, derived or given.
+  /// The RDMA devices of the link; for a Spark's port that is not shown, what DGX OS calls them.
+  std::vector<std::string> hcas;
   const LinkFacts* link = nullptr;  ///< Points into the facts; null when the node does not show it.
   /// Why there is no link, where that is no mistake: an image, a port that is powered off for lack
   /// of a cable. Empty when the link is there.

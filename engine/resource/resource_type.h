@@ -26,6 +26,7 @@ struct TypeInfo {
   std::string schema_json;         ///< JSON Schema (draft 7) of the section's body.
   std::vector<std::string> files;  ///< What it owns on a node, for `sparkplan types`.
   Impact impact_of_removal = Impact::kLive;
+  Reversible reversible_of_removal = Reversible::kExact;
   bool checks_effect = false;  ///< check_effect() has something to say.
 };
 

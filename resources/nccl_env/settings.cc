@@ -86,11 +86,8 @@ class Compiler {
   void take_devices_of(const FabricInterfaces& fabric) {
     std::vector<std::string> without;
     for (const FabricInterface& interface : fabric.interfaces) {
-      if (interface.link == nullptr || interface.link->rdma_devices.empty()) {
-        without.push_back(interface.name);
-        continue;
-      }
-      for (const std::string& device : interface.link->rdma_devices) {
+      if (interface.hcas.empty()) without.push_back(interface.name);
+      for (const std::string& device : interface.hcas) {
         if (std::find(hcas_.begin(), hcas_.end(), device) == hcas_.end()) hcas_.push_back(device);
       }
     }

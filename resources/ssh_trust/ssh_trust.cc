@@ -58,6 +58,7 @@ class SshTrustType final : public ResourceType {
                    "~/" + std::string(kAuthorizedKeys) + " (marked block)",
                    std::string(kKnownHostsFile) + " (marked block)", std::string(kConfigFile)};
     info_.checks_effect = true;
+    info_.reversible_of_removal = Reversible::kBestEffort;  // Nobody brings a removed key back.
   }
 
   const TypeInfo& info() const override { return info_; }

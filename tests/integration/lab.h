@@ -28,7 +28,7 @@ std::vector<std::string_view> lines_of(std::string_view text);
 /// is named $SPARKPLAN_LAB, or "itest".
 class Lab {
  public:
-  static constexpr int kHosts = 3;
+  static constexpr int kHosts = 8;
 
   static Lab& get();
   /// Takes the lab down if this process has booted it. With SPARKPLAN_LAB_KEEP set, a lab that is up is

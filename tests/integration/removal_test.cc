@@ -53,9 +53,9 @@ TEST_CASE("removal: with its last resource a file of ours goes") {
 }
 
 TEST_CASE("removal: an /etc/hosts that was not there before goes again") {
-  const Host host(3);
+  const Host host(Lab::kHosts);
   const Controller controller;
-  const std::string nodes = "ssh: {user: root}\nnodes: [{name: spark-03, address: 10.77.0.3}]\n";
+  const std::string nodes = "ssh: {user: root}\nnodes: [{name: spark-08, address: 10.77.0.8}]\n";
   controller.cluster("hosts: {suffix: -fabric}\n" + nodes);
   require_exit(controller.run({"apply", "--yes"}), 0);
   REQUIRE(host.has(kHostsFile));

@@ -85,16 +85,16 @@ nodes:
 }
 
 TEST_CASE("session: a node without /etc/hosts gets one that everybody can read") {
-  const Host host(3);
+  const Host host(Lab::kHosts);
   const Controller controller;
   controller.cluster(R"(
 hosts: {suffix: -fabric}
 ssh: {user: operator}
-nodes: [{name: spark-03, address: 10.77.0.3}]
+nodes: [{name: spark-08, address: 10.77.0.8}]
 )");
   REQUIRE_FALSE(host.has(kHostsFile));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  CHECK(host.resolve("spark-03-fabric") == "10.77.0.3");
+  CHECK(host.resolve("spark-08-fabric") == "10.77.0.8");
   CHECK(host.shell("stat -c '%a %U:%G' /etc/hosts") == "644 root:root");
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }

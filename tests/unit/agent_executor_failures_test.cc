@@ -151,4 +151,46 @@ TEST_CASE("nothing is written when the manifest cannot be") {
   CHECK_FALSE(bench.root.exists("/knobs/a"));
 }
 
+TEST_CASE("what activates is undone after the files of its group, whatever their order") {
+  ExecutorBench bench;
+  refuse(bench, "late", set_to("1"));
+  auto activation = knob_step("link", Absent{}, set_to("1"));
+  activation.activates = true;
+  bench.carry_out({knob_step("a", Absent{}, set_to("1")), activation, knob_step("late", Absent{}, set_to("1"))});
+  CHECK(bench.hooks.log == std::vector<std::string>{"a=1", "link=1", "late=1", "a=absent", "link=absent"});
+}
+
+TEST_CASE("an activation that failed is put back once the files are as before") {
+  ExecutorBench bench;
+  bench.root.write("/knobs/link", "old");
+  refuse(bench, "link", set_to("1"));
+  auto activation = knob_step("link", set_to("old"), set_to("1"));
+  activation.activates = true;
+  const auto reply = bench.carry_out({knob_step("a", Absent{}, set_to("1")), activation});
+  CHECK(ExecutorBench::outcomes(reply) == "undone failed");
+  CHECK(bench.hooks.log == std::vector<std::string>{"a=1", "link=1", "a=absent", "link=old"});
+}
+
+TEST_CASE("an activation is carried out although one before it has brought its artifact along") {
+  ExecutorBench bench;
+  auto first = knob_step("one", Absent{}, set_to("1"));
+  auto second = knob_step("two", Absent{}, set_to("1"));
+  first.activates = second.activates = true;
+  bench.hooks.interfere = [&](const ArtifactId& artifact, const Observation&) -> std::optional<Error> {
+    if (artifact == knob("one")) bench.root.write("/knobs/two", "1");
+    return std::nullopt;
+  };
+  CHECK(ExecutorBench::outcomes(bench.carry_out({first, second})) == "done done");
+}
+
+TEST_CASE("what the node's own tools object to is not written, nor the rest of its group") {
+  ExecutorBench bench;
+  bench.hooks.objections = {{knob("b"), Error{ErrorCode::kRefused, "netplan says no", {}, {}, ""}}};
+  const auto reply = bench.carry_out({knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("1")),
+                                      knob_step("x", Absent{}, set_to("1"), "other")});
+  CHECK(ExecutorBench::outcomes(reply) == "not_done failed done");
+  CHECK(bench.hooks.log == std::vector<std::string>{"x=1"});
+  CHECK(reply.results[1].error->message == "netplan says no");
+}
+
 }  // namespace sparkplan

@@ -42,6 +42,14 @@ class FakeType final : public ResourceType {
     return text.error();
   }
 
+  std::vector<Objection> prepare(std::span<const Step>, Node&) const override { return hooks_.objections; }
+
+  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired, const NodeReader&) const override {
+    std::vector<Ineffective> findings;
+    for (const auto& [name, value] : desired) findings.push_back({name, "fake.no-effect", display(value), "look"});
+    return findings;
+  }
+
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
     hooks_.log.push_back(artifact.name + "=" + value_of(after));
     if (hooks_.interfere) {

@@ -87,6 +87,7 @@ TEST_CASE("fabric interfaces: a Spark without a cable powers its port off, which
   CHECK(names(found) == Names{"enp1s0f0np0", "enP2p1s0f0np0"});
   CHECK(found.diagnostics.empty());
   CHECK(found.interfaces[0].link == nullptr);
+  CHECK(found.interfaces[1].hcas == Names{"roceP2p1s0f0"});
   CHECK(found.interfaces[0].absent_because.find("cable") != std::string::npos);
 }
 

@@ -7,7 +7,8 @@
 namespace sparkplan {
 namespace {
 
-const TypeInfo kInfo{"sysctl", "sysctl", Phase::kKernelParameters, "", "", {}, Impact::kLive, false};
+const TypeInfo kInfo{"sysctl", "sysctl",      Phase::kKernelParameters, "",   "",
+                     {},       Impact::kLive, Reversible::kExact,       false};
 const ArtifactId kFile = file_artifact("/etc/x.conf");
 const ArtifactId kBlock = block_artifact("/etc/hosts");
 

@@ -87,6 +87,20 @@ TEST_CASE("facts and observe requests survive the wire") {
   CHECK(sent(request).names == request.names);
 }
 
+TEST_CASE("a question for effects and its answer survive the wire") {
+  const EffectRequest request{{{"limits", {{"*:memlock", Value::map({{"soft", "unlimited", {}}})}, {"a", Value()}}}}};
+  CHECK(sent(request).desired == request.desired);
+  const EffectReply reply{{{"limits", {{"*:memlock", "limits.not_effective", "a login gets 8192", "see pam.d"}}}}};
+  const auto back = decode_effect_reply(over_the_wire(encode(reply)));
+  REQUIRE(back);
+  REQUIRE(back->ineffective.at("limits").size() == 1);
+  CHECK(back->ineffective.at("limits")[0].name == "*:memlock");
+  CHECK(back->ineffective.at("limits")[0].code == "limits.not_effective");
+  CHECK(back->ineffective.at("limits")[0].message == "a login gets 8192");
+  CHECK(back->ineffective.at("limits")[0].hint == "see pam.d");
+  CHECK_FALSE(decode_effect_reply(Value::map()));
+}
+
 TEST_CASE("lock, unlock, ping and stop survive the wire") {
   const auto holder = sent(LockRequest{{"anna@laptop", 4242, "apply", "2026-03-01T12:00:00Z"}}).holder;
   CHECK(holder.describe() == "anna@laptop (process 4242, apply since 2026-03-01T12:00:00Z)");

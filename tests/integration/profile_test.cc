@@ -1,0 +1,105 @@
+// The smallest cluster.yaml of two Sparks, and of eight: everything that a guide does by hand, in one
+// file and one command. What a host in a namespace cannot have is told apart: the socket buffers are
+// the machine's, and memlock cannot be raised there.
+#include "tests/integration/controller.h"
+#include "tests/integration/host.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+std::string smallest_file(const std::string& topology, int nodes, const std::string& user) {
+  return "profile: dgx-spark\nfabric: {topology: " + topology + R"(, port: 1}
+sysctl: {net.core.rmem_max: null, net.core.wmem_max: null, net.core.somaxconn: 8192}
+limits:
+  - {domain: "*", item: memlock, value: 4096}
+  - {domain: root, item: memlock, value: 4096}
+)" + nodes_of_lab(nodes, user);
+}
+
+/// Everything in the places that hold configuration, with inode and times: one line each.
+std::string configuration(const Host& host) {
+  return host.shell("find /etc /root /home /run/systemd/network -printf '%p %i %m %u %T@ %C@\n' | sort");
+}
+
+CapturedOutput ssh(const Host& from, const std::string& user, const std::string& to) {
+  return from.run({"su", "-l", user, "-c", "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes " + to + " hostname"});
+}
+
+void require_member(const Host& host, const std::string& user, int nodes) {
+  INFO("on " << host.name() << " as " << user);
+  const std::string last = "." + std::to_string(10 + host.number()) + "/24";
+  CHECK(contains(host.shell("ip -br address show dev enp1s0f1np1"), "192.168.100" + last));
+  CHECK(contains(host.shell("ip -br address show dev enP2p1s0f1np1"), "192.168.101" + last));
+  CHECK(contains(host.shell("cat /sys/class/net/enP2p1s0f1np1/mtu"), "9000"));
+  CHECK(host.shell("su -l " + user + " -c 'ulimit -l'") == "4096");
+  CHECK(host.login_variable("NCCL_SOCKET_IFNAME", user) == "=enp1s0f1np1");
+  CHECK(contains(host.text("/etc/nccl.conf").value_or(""), "NCCL_SOCKET_IFNAME==enp1s0f1np1"));
+  for (int other = 1; other <= nodes; ++other) {
+    const std::string name = "spark-0" + std::to_string(other);
+    INFO("to " << name);
+    CHECK(host.resolve(name + "-fabric") == "192.168.100." + std::to_string(10 + other));
+    const auto answer = ssh(host, user, name + "-fabric");
+    CHECK(answer.exit_status == 0);
+    CHECK(contains(answer.standard_output, name));
+    if (other == host.number()) continue;
+    for (const std::string half : {"192.168.100.", "192.168.101."}) {
+      const auto ping = [&] {
+        return host.run({"ping", "-M", "do", "-s", "8972", "-c", "1", "-W", "1", half + std::to_string(10 + other)})
+                   .exit_status == 0;
+      };
+      CHECK(eventually(ping));
+    }
+  }
+}
+
+void play(const std::string& topology, int nodes, const std::string& user) {
+  std::vector<Host> hosts;
+  for (int i = 1; i <= nodes; ++i) hosts.emplace_back(i);
+  const Controller controller;
+  controller.cluster(smallest_file(topology, nodes, user));
+  require_exit(controller.run({"validate"}), 0);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 2);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  for (const Host& host : hosts) require_member(host, user, nodes);
+
+  std::vector<std::string> before;
+  for (const Host& host : hosts) before.push_back(configuration(host));
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  for (const Host& host : hosts) {
+    INFO("on " << host.name());
+    CHECK(configuration(host) == before[static_cast<std::size_t>(host.number() - 1)]);
+  }
+  controller.cluster(nodes_of_lab(nodes, user));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+}
+
+TEST_CASE("profile: two Sparks on one cable, as the SSH user root") { play("direct", 2, "root"); }
+
+TEST_CASE("profile: two Sparks on one cable, as an ordinary user with sudo") { play("direct", 2, "operator"); }
+
+TEST_CASE("profile: eight Sparks on a switch, as an ordinary user with sudo") { play("switch", 8, "operator"); }
+
+TEST_CASE("profile: two Sparks become eight by six lines more, and the two keep their addresses") {
+  std::vector<Host> hosts;
+  for (int i = 1; i <= 8; ++i) hosts.emplace_back(i);
+  const Controller controller;
+  controller.cluster(smallest_file("direct", 2, "operator"));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  const std::string netplan = "/etc/netplan/60-sparkplan-fabric.yaml";
+  const auto first = hosts[0].identity(netplan);
+  const auto second = hosts[1].identity(netplan);
+  controller.cluster(smallest_file("switch", 8, "operator"));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(hosts[0].identity(netplan) == first);
+  CHECK(hosts[1].identity(netplan) == second);
+  require_member(hosts[0], "operator", 8);
+  require_member(hosts[7], "operator", 8);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+  controller.cluster(nodes_of_lab(8, "operator"));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+}
+
+}  // namespace
+}  // namespace sparkplan::test

@@ -1,0 +1,288 @@
+#!/usr/bin/env bash
+# The profile dgx-spark on two virtual Sparks: the smallest cluster.yaml, from first plan to a reboot.
+# What sparkplan has done is judged by ip, netplan, ping, ibv_devinfo, ssh, getent and perftest.
+# One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
+#
+#   tests/vm/profile_test.sh       SPARKPLAN_PROGRAM: the program, build/bin/sparkplan by default
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+
+readonly vm=tests/vm/vm.sh
+readonly interfaces=(enp1s0f1np1 enP2p1s0f1np1)
+readonly devices=(rocep1s0f1 roceP2p1s0f1)
+readonly networks=(192.168.100 192.168.101)
+readonly login=(ssh -o BatchMode=yes -o ConnectTimeout=20 -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null)
+readonly patience=60
+program=$(realpath "${SPARKPLAN_PROGRAM:-build/bin/sparkplan}")
+passed=0 failed=0 skipped=0
+
+finish() {
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  [ "$failed" -eq 0 ]
+  exit
+}
+
+# check NAME COMMAND...: what the command prints is shown where it fails.
+check() {
+  local name=$1 began=$SECONDS
+  shift
+  if "$@" >"$work/output" 2>&1 </dev/null; then
+    passed=$((passed + 1))
+    printf 'ok %s (%d s)\n' "$name" $((SECONDS - began))
+  else
+    failed=$((failed + 1))
+    printf 'not ok %s (%d s)\n' "$name" $((SECONDS - began))
+    sed 's/^/  | /' "$work/output"
+  fi
+}
+
+# same WHAT ACTUAL EXPECTED
+same() {
+  [ "$2" = "$3" ] && return
+  printf '%s: expected\n%s\nfound\n%s\n' "$1" "$3" "$2"
+  return 1
+}
+
+sparkplan() {
+  HOME=$home "$vm" controller -- env -u SSH_AUTH_SOCK -u SPARKPLAN_CLUSTER \
+    "$program" "$@" "$work/cluster.yaml"
+}
+
+# exits CODE ARGUMENTS...: sparkplan's exit status.
+exits() {
+  local expected=$1 code=0
+  shift
+  sparkplan "$@" || code=$?
+  same "exit status of sparkplan $1" "$code" "$expected"
+}
+
+# on [USER@]I LINE: a shell line in a login of its own.
+on() { "$vm" ssh "$1" -- bash -c "$2"; }
+
+# Everything that could show that a file was written, even with the same content.
+files_of_guests() {
+  local i
+  for i in 1 2; do
+    on "$i" "find /etc /root /home -printf '$i %p %i %m %U:%G %s %T@ %C@\\n' | sort" || return
+  done
+}
+
+unchanged_files_after() { # COMMAND...
+  local before after
+  before=$(files_of_guests) && "$@" && after=$(files_of_guests) || return
+  [ -n "$before" ] && [ "$before" = "$after" ] && return
+  diff <(printf '%s\n' "$before") <(printf '%s\n' "$after")
+  return 1
+}
+
+same_on_both() { # LINE EXPECTED
+  local i
+  for i in 1 2; do
+    same "guest $i" "$(on "$i" "$1")" "$2" || return
+  done
+}
+
+healthy() { same_on_both 'systemctl is-system-running; systemctl --failed --no-legend' running; }
+
+untouched() {
+  same_on_both 'cat /proc/sys/net/core/[rw]mem_max; ls /etc/netplan; getent hosts spark-02-fabric
+    ip -o -4 address show dev enp1s0f1np1; cat /sys/class/net/enP2p1s0f1np1/mtu' '212992
+212992
+1500' && [ "$(on nvidia@1 'ulimit -l')" != unlimited ]
+}
+
+buffers() { same_on_both 'sysctl -n net.core.rmem_max net.core.wmem_max' $'268435456\n268435456'; }
+
+locked_memory() {
+  local i user
+  for i in 1 2; do
+    for user in nvidia root; do
+      same "$user on guest $i" "$(on "$user@$i" 'ulimit -S -l; ulimit -H -l')" $'unlimited\nunlimited' || return
+    done
+  done
+}
+
+addresses() {
+  local i half actual expected
+  for i in 1 2; do
+    # shellcheck disable=SC2016  # expanded on the guest
+    actual=$(on "$i" 'for interface in enp1s0f1np1 enP2p1s0f1np1; do
+      ip -o -4 address show dev $interface | awk "{ print \$2, \$4 }"
+      ip -o link show dev $interface | grep -o " mtu [0-9]*\|[<,]UP[,>]"
+      done')
+    expected=
+    for half in 0 1; do
+      expected+="${interfaces[half]} ${networks[half]}.1$i/24"$'\n,UP,\n mtu 9000\n'
+    done
+    same "guest $i" "$actual" "${expected%$'\n'}" || return
+  done
+}
+
+netplan_get() {
+  local i half
+  for i in 1 2; do
+    for half in 0 1; do
+      same "netplan get, guest $i" \
+        "$(on "$i" "netplan get ethernets.${interfaces[half]}.addresses; netplan get ethernets.${interfaces[half]}.mtu")" \
+        "- ${networks[half]}.1$i/24"$'\n9000' || return
+    done
+  done
+}
+
+# 8972 bytes, the headers of IP and ICMP: 9000. One byte more must not fit.
+pings() {
+  local half
+  for half in 0 1; do
+    on 1 "ping -M do -s 8972 -c 3 -i 0.2 -W 5 ${networks[half]}.12" || return
+    on 2 "ping -M do -s 8972 -c 3 -i 0.2 -W 5 ${networks[half]}.11" || return
+    if on 1 "ping -M do -s 8973 -c 1 -W 5 ${networks[half]}.12"; then return 1; fi
+  done
+}
+
+rdma_ports() {
+  local i half shown
+  for i in 1 2; do
+    for half in 0 1; do
+      shown=$(on "$i" "ibv_devinfo -v -d ${devices[half]}")
+      printf '%s\n' "$shown"
+      grep -q 'state:.*PORT_ACTIVE' <<<"$shown" && grep -Eq 'active_mtu:\s+4096 ' <<<"$shown" &&
+        grep -Eq "GID\[ *[0-9]+\]:\s+::ffff:${networks[half]}\.1$i, RoCE v2" <<<"$shown" || return
+    done
+  done
+}
+
+# Who answers, and at which of its addresses.
+logs_in() { # FROM TO DESTINATION ADDRESS
+  # shellcheck disable=SC2016  # expanded by the shell at the other end
+  same "from guest $1 to $3" \
+    "$("$vm" ssh "nvidia@$1" -- "${login[@]}" "$3" 'set -- $SSH_CONNECTION; echo $(hostname) $(id -un) $3')" \
+    "spark-0$2 nvidia $4"
+}
+
+logins() {
+  logs_in 1 2 spark-02-fabric 192.168.100.12 && logs_in 2 1 spark-01-fabric 192.168.100.11 &&
+    logs_in 1 2 192.168.101.12 192.168.101.12 && logs_in 2 1 spark-01 10.78.0.1 &&
+    logs_in 1 1 spark-01-fabric 192.168.100.11
+}
+
+# A host key that is not the recorded one has to keep us out.
+refuses_wrong_key() {
+  on 2 'mkdir -p /run/wrong && ssh-keygen -q -t ed25519 -N "" -f /run/wrong/key &&
+    $(command -v sshd) -p 2222 -h /run/wrong/key -o PidFile=/run/wrong/pid' || return
+  local said
+  said=$("$vm" ssh nvidia@1 -- "${login[@]}" -p 2222 -o HostKeyAlias=spark-02-fabric spark-02-fabric true 2>&1)
+  on 2 'kill $(cat /run/wrong/pid); rm -r /run/wrong'
+  grep -q 'Host key verification failed' <<<"$said" || same "ssh to a stranger" "$said" "Host key verification failed"
+}
+
+nccl() {
+  # shellcheck disable=SC2016  # expanded on the guest
+  same_on_both 'su -l nvidia -c "printenv NCCL_IB_HCA"; grep ^NCCL_IB_HCA /etc/nccl.conf' \
+    $'=rocep1s0f1,roceP2p1s0f1\nNCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1'
+}
+
+names() {
+  # shellcheck disable=SC2016  # expanded on the guest
+  same_on_both 'getent hosts spark-01-fabric spark-02-fabric | awk "{ print \$1, \$2 }"' \
+    $'192.168.100.11 spark-01-fabric\n192.168.100.12 spark-02-fabric'
+}
+
+# True as soon as LINE is on guest I, within the patience; a login takes its time, so no sleep.
+becomes_true() { # I LINE
+  local deadline=$((SECONDS + patience))
+  until on "$1" "$2"; do
+    [ "$SECONDS" -lt "$deadline" ] || return 1
+  done
+}
+
+# By nvidia, who could not lock memory before. The packets must have left through that very device.
+writes_over() { # HALF
+  local device=${devices[$1]} other=${devices[1 - $1]} server code=0 before after
+  local count="cat /sys/class/infiniband/$device/ports/1/hw_counters/sent_pkts \
+    /sys/class/infiniband/$other/ports/1/hw_counters/sent_pkts"
+  local -a transfer=(ib_write_bw -d "$device" -x 1 -s 65536 -n 100)
+  before=$(on 2 "$count") || return
+  "$vm" ssh nvidia@1 -- timeout 120 "${transfer[@]}" >"$work/server" 2>&1 &
+  server=$!
+  becomes_true 1 'ss -H -t -l -n sport = :18515 | grep -q .' || code=1
+  [ $code -ne 0 ] || on nvidia@2 "timeout 90 ${transfer[*]} ${networks[$1]}.11" || code=$?
+  [ $code -eq 0 ] || on 1 'pkill -x ib_write_bw'
+  wait "$server" || code=1
+  cat "$work/server"
+  after=$(on 2 "$count") || return
+  printf 'sent_pkts of %s and %s: %s, then %s\n' "$device" "$other" "${before//$'\n'/ }" "${after//$'\n'/ }"
+  [ $code -eq 0 ] || return
+  # 100 messages of 64 KiB in packets of 4 KiB: 1600.
+  [ $((${after%$'\n'*} - ${before%$'\n'*})) -ge 1600 ] &&
+    [ $((${after#*$'\n'} - ${before#*$'\n'})) -lt 100 ]
+}
+
+drift_is_mended() { # LINE-THAT-DAMAGES NAME-IN-THE-REPORT LINE-THAT-JUDGES EXPECTED
+  on 2 "$1" || return
+  local report
+  report=$(exits 2 drift --no-color 2>&1) || { printf '%s\n' "$report"; return 1; }
+  grep -q "$2" <<<"$report" || { printf '%s does not name %s\n' "$report" "$2"; return 1; }
+  exits 0 apply --yes && same "guest 2 after apply" "$(on 2 "$3")" "$4" && exits 0 drift
+}
+
+reboot_first_guest() {
+  local before after
+  before=$(on 1 'cat /proc/sys/kernel/random/boot_id') && "$vm" reboot 1 || return
+  after=$(on 1 'cat /proc/sys/kernel/random/boot_id')
+  [ -n "$after" ] && [ "$after" != "$before" ]
+}
+
+# What has to hold after an apply, for ever.
+holds() { # NAME-SUFFIX
+  check "plan is in sync$1" exits 0 plan --detailed-exitcode
+  check "socket buffers are 256 MiB$1" buffers
+  check "logins of nvidia and root may lock all memory$1" locked_memory
+  check "both halves have their addresses and an MTU of 9000$1" addresses
+  check "frames of 9000 bytes pass over both halves, both ways$1" pings
+  check "both HCAs are active, with an MTU of 4096 and the IPv4 GID for RoCE v2$1" rdma_ports
+  check "login shells and nccl.conf name both HCAs$1" nccl
+  check "the fabric's names resolve$1" names
+  check "nvidia gets from node to node over the fabric, host keys checked$1" logins
+  check "no unit has failed$1" healthy
+}
+
+if ! reason=$("$vm" check); then
+  skipped=1
+  printf 'SKIPPED: %s\n' "$reason"
+  finish
+fi
+work=$(mktemp -d)
+trap '"$vm" down; rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+check "two virtual Sparks boot" "$vm" up 2
+[ "$failed" -eq 0 ] || finish
+home=$("$vm" home)
+cat >"$work/cluster.yaml" <<YAML
+version: 1
+name: lab
+profile: dgx-spark
+ssh: {user: nvidia}
+fabric: {topology: direct, port: 1}
+nodes:
+  - {name: spark-01, address: $("$vm" address 1)}
+  - {name: spark-02, address: $("$vm" address 2)}
+YAML
+
+check "validate accepts the smallest file" exits 0 validate
+check "nothing of it holds before" untouched
+check "plan shows changes, and makes none" unchanged_files_after exits 2 plan --detailed-exitcode
+check "apply" exits 0 apply --yes
+holds ""
+check "netplan knows the addresses and the MTU" netplan_get
+check "a second apply writes no file" unchanged_files_after exits 0 apply --yes
+check "a wrong host key keeps nvidia out" refuses_wrong_key
+check "RDMA writes over half A" writes_over 0
+check "RDMA writes over half B" writes_over 1
+check "a socket buffer changed by hand is found and mended" drift_is_mended \
+  'sysctl -q -w net.core.rmem_max=212992' net.core.rmem_max 'sysctl -n net.core.rmem_max' 268435456
+check "an MTU changed by hand is found and mended" drift_is_mended \
+  'ip link set enP2p1s0f1np1 mtu 1500' enP2p1s0f1np1 'cat /sys/class/net/enP2p1s0f1np1/mtu' 9000
+check "a guest reboots" reboot_first_guest
+holds " after a reboot"
+finish
