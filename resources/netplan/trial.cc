@@ -30,6 +30,19 @@ std::string complaint(const std::string& text) {
   return kept;
 }
 
+/// What netplan has generated in the copy shows who would configure our interfaces.
+Result<void> check_renderer(const std::string& content, const std::filesystem::path& copy, const NodeReader& node) {
+  SPARK_TRY(const Stanzas stanzas, parse_file(content));
+  for (const auto& [interface, stanza] : stanzas) {
+    const auto handed_over =
+        copy / "run/NetworkManager/system-connections" / ("netplan-" + interface + ".nmconnection");
+    if (!node.status(handed_over)) continue;
+    return failure(ErrorCode::kUnsupported, "netplan hands " + interface + " to NetworkManager on this node",
+                   "this version activates interfaces of systemd-networkd only; nothing was written");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> try_netplan_files(const std::string& content, Node& node) {
@@ -50,7 +63,7 @@ Result<void> try_netplan_files(const std::string& content, Node& node) {
                    "install netplan.io, or leave `fabric` to whatever configures the network there");
   }
   if (!output) return failure(output.error());
-  if (output->exit_status == 0) return {};
+  if (output->exit_status == 0) return check_renderer(content, copy, node);
   const std::string said = complaint(in_terms_of_the_originals(output->standard_error, copy.string()));
   return failure(ErrorCode::kRefused, "netplan does not take its files together with ours: " + said,
                  "mend the file that netplan names; nothing was written");

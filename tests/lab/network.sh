@@ -3,7 +3,8 @@
 # shellcheck shell=bash disable=SC2154  # variables of lab.sh
 
 # Interfaces of a host and, for each, the letter of its bridge and switch port.
-readonly -A cable_letter=([mgmt0]=m [enp1s0f1np1]=a [enP2p1s0f1np1]=b)
+# Both QSFP ports of a Spark, each with its two halves.
+readonly -A cable_letter=([mgmt0]=m [enp1s0f1np1]=a [enP2p1s0f1np1]=b [enp1s0f0np0]=e [enP2p1s0f0np0]=f)
 
 netns_name() { printf '%s-%s' "$prefix" "$1"; }
 netns_path() { printf '/run/netns/%s-%s' "$prefix" "$1"; }
@@ -17,9 +18,13 @@ network_make() {
 link add brm type bridge mcast_snooping 0
 link add bra mtu 9000 type bridge mcast_snooping 0
 link add brb mtu 9000 type bridge mcast_snooping 0
+link add bre mtu 9000 type bridge mcast_snooping 0
+link add brf mtu 9000 type bridge mcast_snooping 0
 link set brm up
 link set bra up
 link set brb up
+link set bre up
+link set brf up
 link add controller type veth peer name eth0 netns $(netns_name controller)
 link set controller master brm up
 BATCH

@@ -165,4 +165,18 @@ TEST_CASE("netplan: a node without netplan is told apart from a file that netpla
   CHECK(tried.error().code == ErrorCode::kUnsupported);
 }
 
+TEST_CASE("netplan: an interface that netplan hands to NetworkManager is refused before anything is written") {
+  test::FakeNode node;
+  node.add_program("netplan", [](const test::FakeNode::Call& call) -> Result<CommandOutput> {
+    // What `renderer: NetworkManager` makes of it.
+    const_cast<test::FakeNode&>(call.node).add_file(
+        call.argv.back() + "/run/NetworkManager/system-connections/netplan-a.nmconnection", "[connection]\n");
+    return CommandOutput{};
+  });
+  const auto tried = try_netplan_files(render_file({{"a", {9000, {}, false}}}), node);
+  REQUIRE_FALSE(tried);
+  CHECK(tried.error().code == ErrorCode::kUnsupported);
+  CHECK(tried.error().message.find("NetworkManager") != std::string::npos);
+}
+
 }  // namespace sparkplan::netplan
