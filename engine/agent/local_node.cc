@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "engine/agent/atomic_file.h"
+#include "engine/agent/facts_reader.h"
 #include "engine/agent/file_descriptor.h"
 #include "engine/agent/netlink.h"
 #include "engine/process/child_process.h"
@@ -179,6 +180,8 @@ Result<FileStatus> LocalNode::user_status(const UserPath& path) const {
   return status;
 }
 
+std::string LocalNode::connection_address() const { return live_ ? ssh_server_address() : ""; }
+
 Result<std::vector<LinkFacts>> LocalNode::links() const {
   if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no network interfaces");
   return read_links();
@@ -212,15 +215,28 @@ Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mod
   return {};
 }
 
+/// The directory that a file is in. One that is a link leads to files that somebody else looks after,
+/// such as the drop-ins of another unit.
+Result<int> LocalNode::open_directory_of(const fs::path& file) const {
+  const fs::path directory = file.parent_path();
+  auto number = open_descriptor(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (number || directory == "/") return number;
+  const auto there = status(directory);
+  if (!there || there->kind != FileStatus::Kind::kSymlink) return number;
+  return failure(ErrorCode::kRefused,
+                 directory.string() + " is a symbolic link, and " + file.string() + " would be elsewhere",
+                 "make it a directory, then plan again");
+}
+
 Result<void> LocalNode::write_file(const fs::path& path, const FileContent& content) {
   SPARK_CHECK(make_directories(path.parent_path()));
-  SPARK_TRY(const int number, open_descriptor(path.parent_path(), O_RDONLY | O_DIRECTORY));
+  SPARK_TRY(const int number, open_directory_of(path));
   const FileDescriptor directory(number);
   return replace_file_in(directory.get(), path, content);
 }
 
 Result<void> LocalNode::remove_file(const fs::path& path) {
-  auto number = open_descriptor(path.parent_path(), O_RDONLY | O_DIRECTORY);
+  auto number = open_directory_of(path);
   if (!number) {
     if (number.error().code == ErrorCode::kNotFound) return {};
     return failure(std::move(number).error());

@@ -27,6 +27,7 @@ class LocalNode final : public Node {
   Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const override;
   Result<std::string> read_user_file(const UserPath& path, std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<FileStatus> user_status(const UserPath& path) const override;
+  std::string connection_address() const override;
   Result<std::vector<LinkFacts>> links() const override;
   void pause(std::chrono::milliseconds duration) const override;
   Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const override;
@@ -52,6 +53,7 @@ class LocalNode final : public Node {
  private:
   LocalNode(int root, bool live) : root_(root), live_(live) {}
   Result<FileStatus> status_of(int descriptor, const std::filesystem::path& path) const;
+  Result<int> open_directory_of(const std::filesystem::path& file) const;
   Result<int> open_in_home(const UserPath& path, int flags) const;
   Result<int> open_or_make_directory_in_home(const UserPath& directory, const FileContent& owner);
 

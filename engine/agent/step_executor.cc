@@ -174,6 +174,23 @@ void record_resources(const std::vector<Step>& steps, const ApplyReply& reply,
 
 }  // namespace
 
+namespace {
+
+/// Not between a file and its activation: a network file that nobody has tried would wait for the next
+/// boot.
+bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const ApplyReply& reply) {
+  const auto of_same_group = [&](std::size_t i) { return steps[i].group == steps[next].group; };
+  bool begun = false;
+  bool activates = false;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    begun = begun || (of_same_group(i) && reply.results[i].outcome == StepOutcome::kDone);
+    activates = activates || (of_same_group(i) && steps[i].activates);
+  }
+  return !begun || !activates;
+}
+
+}  // namespace
+
 Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
                                            const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
   ApplyReply reply;
@@ -184,7 +201,7 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   for (std::size_t i = 0; i < steps.size(); ++i) {
     auto& result = reply.results[i];
     if (result.error || !may_begin(steps, i, reply)) continue;
-    reply.stopped = stop_asked_();
+    if (may_stop_before(steps, i, reply)) reply.stopped = stop_asked_();
     if (reply.stopped) break;
     carry_out_one(steps[i], result);
     if (result.error) undo_group(steps, i, reply);

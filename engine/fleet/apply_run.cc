@@ -106,8 +106,8 @@ Report ClusterRun::apply(const ApplyOptions& options) {
       std::any_of(nodes_.begin(), nodes_.end(), [](const NodeRun& node) { return node.error.has_value(); });
   if (!options.all_or_nothing || !somebody_fell_out) {
     carry_out_stages();
-    check_effects();
     commit_all();
+    check_effects();
   }
   unlock_all();
   return apply_report();
@@ -297,8 +297,17 @@ void ClusterRun::check_effects() {
     }
     if (request.desired.empty()) return;
     auto reply = node.client->check_effect(request);
-    if (!reply) return give_up(node, std::move(reply).error());
     auto& warnings = found[static_cast<std::size_t>(&node - nodes_.data())];
+    if (!reply) {
+      // What was to be done is done and recorded; that nobody could look at its effect is no failure.
+      Diagnostic warning;
+      warning.severity = Severity::kWarning;
+      warning.code = "effect.unknown";
+      warning.message = "what takes effect there could not be looked at: " + reply.error().describe();
+      warning.node = node.spec->name.str();
+      warnings.push_back(std::move(warning));
+      return;
+    }
     for (auto& [type, list] : reply->ineffective) {
       for (auto& one : list) {
         Diagnostic warning;

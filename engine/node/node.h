@@ -90,6 +90,10 @@ class NodeReader {
                                              std::size_t max_bytes = std::size_t{1} << 20) const = 0;
   virtual Result<FileStatus> user_status(const UserPath& path) const = 0;
 
+  /// The node's end of the connection that asks, as sshd tells it ("10.0.0.11", "fe80::1%eth0"); empty
+  /// where there is none.
+  virtual std::string connection_address() const = 0;
+
   /// All network interfaces but loopback, sorted by name, as the kernel has them now.
   /// Errors: kUnsupported when not live(), kFailed.
   virtual Result<std::vector<LinkFacts>> links() const = 0;
@@ -109,8 +113,8 @@ class Node : public NodeReader {
  public:
   /// Replaces or creates a file so that a reader sees the old or the new one, never a mixture, and
   /// so that it survives a power cut: temporary file beside it, fchmod, fchown, fsync, rename,
-  /// fsync of the directory. Missing parent directories are made (0755). A symbolic link is
-  /// refused, never followed.
+  /// fsync of the directory. Missing parent directories are made (0755). A symbolic link in the place
+  /// of the file, or of the directory that it is in, is refused, never followed.
   /// Errors: kRefused (symbolic link or directory in the way), kPermissionDenied, kFailed.
   virtual Result<void> write_file(const std::filesystem::path& path, const FileContent& content) = 0;
 

@@ -1,5 +1,6 @@
 #include "resources/limits/effect.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <optional>
@@ -145,6 +146,21 @@ std::map<std::string, std::string> logins_for(const Wishes& wishes, const NodeRe
   return logins;
 }
 
+/// What su shows is no proof for those who come over the network. One finding for each limit is enough.
+void add_findings_about_ssh(const Wishes& wishes, const NodeReader& node, std::vector<Ineffective>& findings) {
+  if (wishes.empty()) return;
+  const std::optional<std::string> reason = why_sshd_sets_no_limits(node);
+  if (!reason) return;
+  for (const auto& [name, limit] : wishes) {
+    const bool is_told = std::any_of(findings.begin(), findings.end(), [&](const Ineffective& finding) {
+      return finding.name == name.str() && finding.code == "limits.not_effective";
+    });
+    if (is_told) continue;
+    findings.push_back(
+        {name.str(), "limits.not_effective", "a login over ssh does not get " + name.item + ": " + *reason, ""});
+  }
+}
+
 }  // namespace
 
 std::vector<Ineffective> limits_not_effective(const std::map<std::string, Value>& desired, const NodeReader& node) {
@@ -156,6 +172,7 @@ std::vector<Ineffective> limits_not_effective(const std::map<std::string, Value>
     if (std::chrono::steady_clock::now() > end) break;
     for (Ineffective& one : LoginCheck(domain, user, wishes, node).run()) findings.push_back(std::move(one));
   }
+  add_findings_about_ssh(wishes, node, findings);
   return findings;
 }
 

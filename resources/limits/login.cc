@@ -19,6 +19,8 @@ constexpr int kDeepestInclude = 8;
 constexpr int kFirstOrdinaryUid = 1000;
 constexpr int kLastOrdinaryUid = 59999;
 constexpr std::size_t kFieldsOfPasswd = 7;
+constexpr std::size_t kHomeField = 5;
+constexpr const char* kSshd = "/usr/sbin/sshd";
 constexpr unsigned int kCapSysResource = 24;  ///< Source: capabilities(7), linux/capability.h.
 /// Columns of /proc/PID/limits. Source: fs/proc/base.c, proc_pid_limits().
 constexpr std::size_t kNameWidth = 26;
@@ -39,6 +41,24 @@ std::string first_line(std::string_view text) {
 bool is_real_shell(const std::string& shell, const NodeReader& node) {
   const std::string name = std::filesystem::path(shell).filename().string();
   return !name.empty() && name != "nologin" && name != "false" && name != "sync" && node.status(shell).has_value();
+}
+
+bool is_directory(std::string_view path, const NodeReader& node) {
+  const Result<FileStatus> status = node.status(path);
+  // A home may be a link to where there is more room.
+  return status && (status->kind == FileStatus::Kind::kDirectory || status->kind == FileStatus::Kind::kSymlink);
+}
+
+/// Nothing for a user that is not known: su says that better.
+std::optional<std::string> home_of(const std::string& user, const NodeReader& node) {
+  const std::array<std::string, 4> argv{"getent", "passwd", "--", user};
+  const Result<CommandOutput> output = node.query(argv, kLongestLogin);
+  if (!output || output->exit_status != 0) return std::nullopt;
+  const std::vector<std::string_view> lines = split_lines(output->standard_output);
+  if (lines.empty()) return std::nullopt;
+  const std::vector<std::string_view> fields = split(lines.front(), ':');
+  if (fields.size() != kFieldsOfPasswd) return std::nullopt;
+  return std::string(fields[kHomeField]);
 }
 
 bool mentions_pam_limits(const std::string& service, int depth, const NodeReader& node) {
@@ -92,14 +112,20 @@ std::optional<std::string> first_ordinary_user(std::string_view passwd, const No
     const auto [end, error] = std::from_chars(fields[2].data(), fields[2].data() + fields[2].size(), uid);
     if (error != std::errc() || end != fields[2].data() + fields[2].size()) continue;
     if (uid < kFirstOrdinaryUid || uid > kLastOrdinaryUid) continue;
+    if (!is_directory(fields[kHomeField], node)) continue;
     if (is_real_shell(std::string(fields[6]), node)) return std::string(fields[0]);
   }
   return std::nullopt;
 }
 
 Result<std::map<std::string, ShownLimit>> limits_of_login(const std::string& user, const NodeReader& node) {
+  const std::optional<std::string> home = home_of(user, node);
+  if (home && !is_directory(*home, node)) {
+    return failure(ErrorCode::kNotFound, "there is no home " + printable(*home) + ", and a login might make it");
+  }
+  // With "-c" the shell would get a session of its own and outlive a su that is killed at the deadline.
   // The user comes behind "--", where nothing is an option any more.
-  const std::array<std::string, 6> argv{"su", "-l", "-c", "cat /proc/self/limits", "--", user};
+  const std::array<std::string, 6> argv{"su", "-l", "--session-command", "cat /proc/self/limits", "--", user};
   SPARK_TRY(const CommandOutput output, node.query(argv, kLongestLogin));
   std::map<std::string, ShownLimit> limits = parse_proc_limits(output.standard_output);
   if (output.exit_status == 0 && !limits.empty()) return limits;
@@ -122,6 +148,20 @@ bool su_uses_pam_limits(const NodeReader& node) {
   const std::string service = node.status(std::filesystem::path(kPamDirectory) / "su-l") ? "su-l" : "su";
   if (!node.read_file(std::filesystem::path(kPamDirectory) / service)) return true;
   return mentions_pam_limits(service, 0, node);
+}
+
+std::optional<std::string> why_sshd_sets_no_limits(const NodeReader& node) {
+  if (!node.status(kSshd)) return std::nullopt;
+  const std::array<std::string, 2> argv{kSshd, "-T"};
+  const Result<CommandOutput> output = node.query(argv, kLongestLogin);
+  if (output && output->exit_status == 0) {
+    for (const std::string_view line : split_lines(output->standard_output)) {
+      if (trim(line) == "usepam no") return "sshd does not use PAM (UsePAM no)";
+    }
+  }
+  const std::filesystem::path service = std::filesystem::path(kPamDirectory) / "sshd";
+  if (!node.read_file(service) || mentions_pam_limits("sshd", 0, node)) return std::nullopt;
+  return service.string() + " does not use pam_limits.so";
 }
 
 bool may_raise_hard_limits(const NodeReader& node) {

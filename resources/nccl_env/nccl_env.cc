@@ -62,6 +62,7 @@ class NcclEnvType final : public ResourceType {
     Desired result;
     WantedSettings wanted = wanted_settings(view, section, own);
     result.diagnostics = std::move(wanted.diagnostics);
+    result.incomplete = wanted.incomplete;
     for (const auto& [name, variable] : wanted.variables) {
       Resource resource;
       resource.id = {info_.name, name};

@@ -51,6 +51,8 @@ struct WantedSetting {
 struct WantedSettings {
   std::map<std::string, WantedSetting> variables;
   std::vector<Diagnostic> diagnostics;
+  /// The fabric's interfaces could not all be told, so neither could all variables.
+  bool incomplete = false;
 };
 WantedSettings wanted_settings(const ClusterView& view, const Value& section, const Facts& own);
 

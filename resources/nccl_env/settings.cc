@@ -55,6 +55,7 @@ class Compiler {
 
   void add_what_the_fabric_needs() {
     const FabricInterfaces fabric = fabric_interfaces(view_.self, facts_, view_.cluster.profile);
+    result_.incomplete = !fabric.diagnostics.empty();
     if (mode_ == "socket") {
       set("NCCL_IB_DISABLE", "1", mode_where_);
       set("NCCL_NET", "Socket", mode_where_);

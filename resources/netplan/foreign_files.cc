@@ -52,9 +52,7 @@ bool any_glob_matches(const std::string& globs, const std::string& text) {
 bool is_ethernet_of(const LinkFacts& link, const Definition& definition) {
   if (definition.section != "ethernets" && definition.section != "wifis") return false;
   if (!definition.has_match) return definition.id == link.name;
-  const bool says_something =
-      !definition.match_name.empty() || !definition.match_mac.empty() || !definition.match_driver.empty();
-  return says_something && (definition.match_name.empty() || matches(definition.match_name, link.name)) &&
+  return (definition.match_name.empty() || matches(definition.match_name, link.name)) &&
          (definition.match_mac.empty() || lower_case(definition.match_mac) == lower_case(link.mac)) &&
          (definition.match_driver.empty() || any_glob_matches(definition.match_driver, link.driver));
 }
@@ -124,14 +122,26 @@ std::optional<Definition> definition_of(const LinkFacts& link, const std::vector
   return found == definitions.end() ? std::nullopt : std::optional(*found);
 }
 
+Result<std::string> read_netplan_file(const std::string& path, const NodeReader& node) {
+  Result<std::string> text = node.read_file(path);
+  if (text) return text;
+  if (text.error().code == ErrorCode::kNotFound) return std::string();  // Gone in between, or a dangling link.
+  const auto status = node.status(path);
+  const bool masked =
+      status && status->kind == FileStatus::Kind::kSymlink && text.error().code == ErrorCode::kUnsupported;
+  return masked ? Result<std::string>(std::string()) : text;
+}
+
 Result<ForeignFiles> read_foreign_files(const NodeReader& node) {
   SPARK_TRY(const auto paths, merged_files(node));
   ForeignFiles files;
   for (const std::string& path : paths) {
     if (path == kOwnFile) continue;
-    const auto text = node.read_file(path);
-    if (!text && text.error().code == ErrorCode::kNotFound) continue;  // Gone in between, or a dangling link.
-    if (!text) return failure(text.error());
+    const auto text = read_netplan_file(path, node);
+    if (!text) {
+      files.unreadable.push_back({path, text.error().message});
+      continue;
+    }
     const auto tree = parse_yaml(*text);
     if (!tree) {
       files.unreadable.push_back({path + line_of(tree.error().context), tree.error().message});

@@ -40,6 +40,10 @@ struct ForeignFiles {
 /// Source: netplan-generate(8).
 Result<ForeignFiles> read_foreign_files(const NodeReader& node);
 
+/// The text of a netplan file; one that is masked by a link to a device (/dev/null) is empty.
+/// Errors: as NodeReader::read_file(); a file that is gone in between is empty.
+Result<std::string> read_netplan_file(const std::string& path, const NodeReader& node);
+
 /// Paths of all netplan files that count, in the order in which netplan reads them.
 Result<std::vector<std::string>> merged_files(const NodeReader& node);
 
@@ -47,7 +51,7 @@ Result<std::vector<std::string>> merged_files(const NodeReader& node);
 std::vector<Definition> definitions_in(const std::string& path, const Value& tree);
 
 /// Pure. The first definition that says something of this interface: by its name, by a match, or as a
-/// member of a bond or bridge. A match on everything ("match: {}") does not name it.
+/// member of a bond or bridge. A match on nothing in particular ("match: {}") is one on everything.
 std::optional<Definition> definition_of(const LinkFacts& link, const std::vector<Definition>& definitions);
 
 Value encode(const ForeignFiles& files);

@@ -4,9 +4,11 @@
 #include <array>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "engine/core/text.h"
+#include "resources/netplan/trial.h"
 
 namespace sparkplan::netplan {
 namespace {
@@ -18,6 +20,8 @@ constexpr milliseconds kToolDeadline{30'000};
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kPatienceForTheRenderer{2'000};
 constexpr milliseconds kSettled{200};
+/// A ConnectX-7 has its carrier about two seconds after it comes up.
+constexpr milliseconds kPatienceForCarrier{5'000};
 constexpr milliseconds kPause{20};
 
 bool is_ipv4_link_local(const std::string& address) { return address.starts_with("169.254."); }
@@ -46,14 +50,6 @@ Result<std::optional<LinkFacts>> find_link(const std::string& interface, const N
   return found == links.end() ? std::optional<LinkFacts>() : std::optional(*found);
 }
 
-std::filesystem::path generated_for_networkd(const std::string& interface) {
-  return "/run/systemd/network/10-netplan-" + interface + ".network";
-}
-
-std::filesystem::path generated_for_network_manager(const std::string& interface) {
-  return "/run/NetworkManager/system-connections/netplan-" + interface + ".nmconnection";
-}
-
 Result<void> run_tool(std::vector<std::string> argv, Node& node) {
   SPARK_TRY(const CommandOutput output, node.run(argv, kToolDeadline));
   if (output.exit_status == 0) return {};
@@ -77,16 +73,22 @@ Result<bool> exists(const std::filesystem::path& path, const NodeReader& node) {
 }
 
 /// The files are generated and read anew once for all links of a fabric: the first one to be activated
-/// does it. networkd then configures anew every interface whose file has changed.
+/// does it. networkd then configures anew the interfaces whose files have changed, and no others.
 Result<void> let_renderer_read_its_files(const std::string& interface, Node& node) {
-  if (!is_generated(interface, node)) {
-    SPARK_CHECK(run_tool({"netplan", "generate"}, node));
-    SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
+  if (is_generated(interface, node)) return {};
+  std::set<std::string> interfaces{interface};
+  if (const auto text = node.read_file(kOwnFile)) {
+    if (const auto stanzas = parse_file(*text)) {
+      for (const auto& [name, stanza] : *stanzas) interfaces.insert(name);
+    }
   }
-  SPARK_TRY(const bool by_network_manager, exists(generated_for_network_manager(interface), node));
-  if (!by_network_manager) return {};
-  return failure(ErrorCode::kUnsupported, "netplan hands " + interface + " to NetworkManager on this node",
-                 "this version activates interfaces of systemd-networkd only");
+  SPARK_TRY(const bool changed, install_generated_files(interfaces, node));
+  return changed ? run_tool({"networkctl", "reload"}, node) : Result<void>();
+}
+
+/// networkd gives addresses only to an interface that has a peer: then MTU and "up" are all there is.
+bool is_all_without_carrier(const LinkFacts& link, const Value& wanted) {
+  return link.up && !link.carrier && wanted.boolean_or("up", false) && link.mtu == wanted.integer_or("mtu", link.mtu);
 }
 
 /// True once the kernel has shown it for kSettled without a break: networkd takes addresses away and
@@ -97,7 +99,9 @@ Result<bool> settles_as(const std::string& interface, const Value& wanted, milli
   milliseconds shown_for{0};
   while (true) {
     SPARK_TRY(const auto link, find_link(interface, node));
-    if (!link || encode_link_state(*link) != wanted) {
+    const bool shown = link && encode_link_state(*link) == wanted;
+    const bool no_peer = link && waited >= kPatienceForCarrier && is_all_without_carrier(*link, wanted);
+    if (!shown && !no_peer) {
       if (waited >= patience) return false;
       shown_for = milliseconds(0);
     } else if (shown_for >= kSettled) {
@@ -118,18 +122,24 @@ LinkState state_for_netlink(const std::string& interface, const Value& wanted, c
   return state;
 }
 
-/// Does our file ask for this very state?
-Result<bool> file_asks_for(const std::string& interface, const Value& wanted, const NodeReader& node) {
+/// What our file says of the interface, if anything.
+Result<std::optional<Stanza>> own_stanza(const std::string& interface, const NodeReader& node) {
   const auto text = node.read_file(kOwnFile);
   if (!text) {
-    if (text.error().code == ErrorCode::kNotFound) return false;
+    if (text.error().code == ErrorCode::kNotFound) return std::optional<Stanza>();
     return failure(text.error());
   }
   const auto stanzas = parse_file(*text);
-  if (!stanzas) return false;  // Not as we write it: a state from before is being put back.
+  if (!stanzas) return std::optional<Stanza>();  // Not as we write it: a state from before is being put back.
   const auto stanza = stanzas->find(interface);
-  if (stanza == stanzas->end()) return false;
-  const Observation asked = link_state_wanted(stanza->second, wanted);
+  return stanza == stanzas->end() ? std::optional<Stanza>() : std::optional(stanza->second);
+}
+
+/// Does our file ask for this very state?
+Result<bool> file_asks_for(const std::string& interface, const Value& wanted, const NodeReader& node) {
+  SPARK_TRY(const auto stanza, own_stanza(interface, node));
+  if (!stanza) return false;
+  const Observation asked = link_state_wanted(*stanza, wanted);
   return std::get<Present>(asked).value == wanted;
 }
 
@@ -164,6 +174,8 @@ Result<void> have_renderer_do_it(const std::string& interface, const Value& want
   const auto patience = files_are_old ? milliseconds(0) : kPatienceForTheRenderer;
   SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node));
   if (done) return {};
+  // Somebody may have changed networkd's own files and not told it.
+  SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
   SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
   if (settled) return {};
@@ -176,9 +188,13 @@ Result<void> put_back(const std::string& interface, const Value& wanted, Node& n
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   SPARK_TRY(const auto before, find_link(interface, node));
   if (!before) return {};  // Nothing to put back: it went away.
-  // Another file of netplan's may configure it: then that has to be done before we look.
   SPARK_TRY(const bool by_renderer, exists(generated_for_networkd(interface), node));
-  if (by_renderer) SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
+  if (by_renderer) {
+    // Another netplan file configures it by now: what that says holds, not what was before us.
+    SPARK_TRY(const auto ours, own_stanza(interface, node));
+    SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
+    if (!ours) return {};
+  }
   const auto patience = by_renderer ? kPatienceForTheRenderer : milliseconds(0);
   SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node));
   if (done) return {};
@@ -214,7 +230,12 @@ Observation observe_link(const std::string& interface, const NodeReader& node) {
   const auto link = find_link(interface, node);
   if (!link) return link.error();
   if (!*link) return NotApplicable{"the node does not show the interface: no cable, or powered off"};
-  return Present{encode_link_state(**link), {}};
+  Present present{encode_link_state(**link), {}};
+  if ((*link)->up && !(*link)->carrier) {
+    const std::string reason = "no carrier: the cable is out or the other end is off";
+    present.not_applicable = {{"addresses", reason}, {"link_local", reason}};
+  }
+  return present;
 }
 
 Observation link_state_wanted(const Stanza& stanza, const Value& now) {

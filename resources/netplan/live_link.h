@@ -15,6 +15,7 @@ inline constexpr std::string_view kLinkKind = "link";
 
 /// The interface as the kernel has it, as an artifact: {mtu, up, addresses, link_local}. Addresses of
 /// 169.254.0.0/16 are taken at random, so only that there is one counts; fe80:: ones are the kernel's.
+/// Without a carrier networkd gives no addresses: they are named as not applicable then.
 ArtifactId link_artifact(const std::string& interface);
 Observation observe_link(const std::string& interface, const NodeReader& node);
 Value encode_link_state(const LinkFacts& link);
@@ -23,8 +24,9 @@ Value encode_link_state(const LinkFacts& link);
 Observation link_state_wanted(const Stanza& stanza, const Value& now);
 
 /// Makes the interface be `after`. What our file asks for is done by the renderer, for this interface
-/// alone: `netplan generate`, then networkd reads its files again and configures it anew. Anything
-/// else (a state from before) is put back through netlink once the renderer has read the files.
+/// and its siblings in that file alone: networkd gets the files that netplan generates for them, reads
+/// them and configures them anew. Anything else (a state from before) is put back through netlink once
+/// that is done, unless another netplan file configures the interface by now: then that holds.
 /// Returns when the kernel shows it.
 /// Errors: kVerifyFailed when it does not within 10 s, kUnsupported for an interface that netplan
 /// hands to another renderer, kFailed with the tool's or the kernel's reason.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "engine/resource/artifact.h"
@@ -49,6 +50,12 @@ Diagnostic foreign_definition(const std::string& interface, const Definition& de
                     (definition.section == "ethernets" ? "" : ", as part of " + definition.id);
   finding.where = where;
   return finding;
+}
+
+/// Fields that are not applicable now are part of the artifact all the same: they are what is there.
+Observation as_artifact(const Observation& link) {
+  const auto* present = std::get_if<Present>(&link);
+  return present == nullptr ? link : Observation(Present{present->value, {}});
 }
 
 std::string adopt_of(const Value& section) { return section.text_or("adopt", "refuse"); }
@@ -113,12 +120,20 @@ class NetplanType final : public ResourceType {
     const Observation& file = observed.artifacts[artifact] = sparkplan::read_artifact(artifact, *this, node);
     const Result<Stanzas> stanzas = parse_file(content_of(file).value_or(""));
     const Result<ForeignFiles> foreign = read_foreign_files(node);
+    const auto links = node.live() ? node.links() : Result<std::vector<LinkFacts>>(std::vector<LinkFacts>());
     for (const std::string& name : request.names) {
       if (name == kWholeFileName) continue;
+      // Also what is no longer asked for: to give it back would cut the connection as well.
+      const std::string untouchable = links ? why_untouchable(name, node.connection_address(), *links) : "";
       const Observation link = observe_link(name, node);
-      if (!std::holds_alternative<NotApplicable>(link)) observed.artifacts[link_artifact(name)] = link;
+      if (!std::holds_alternative<NotApplicable>(link)) observed.artifacts[link_artifact(name)] = as_artifact(link);
       if (const auto* error = std::get_if<Error>(&file)) {
         observed.resources[name] = *error;
+      } else if (!links) {
+        observed.resources[name] = links.error();
+      } else if (!untouchable.empty()) {
+        observed.resources[name] = Error{
+            ErrorCode::kRefused, name + " " + untouchable, {}, {}, "reach the node by an address outside the fabric"};
       } else if (!foreign) {
         observed.resources[name] = foreign.error();
       } else if (!foreign->unreadable.empty()) {
@@ -150,7 +165,7 @@ class NetplanType final : public ResourceType {
 
   Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
     if (artifact.kind != kLinkKind) return ResourceType::read_artifact(artifact, node);
-    return observe_link(artifact.name, node);
+    return as_artifact(observe_link(artifact.name, node));
   }
 
   std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
@@ -170,7 +185,7 @@ class NetplanType final : public ResourceType {
 
  private:
   static bool refuse_untouchable(const FabricInterface& interface, const Facts& own, Desired& result) {
-    const std::string why = why_untouchable(interface.name, own);
+    const std::string why = why_untouchable(interface.name, own.ssh_server_address, own.links);
     if (why.empty()) return false;
     result.resources.clear();
     result.refused = Error{ErrorCode::kRefused,
@@ -210,7 +225,8 @@ class NetplanType final : public ResourceType {
 
   static Error unreadable_file(const UnreadableFile& file) {
     return {ErrorCode::kFailed,
-            file.source + " is no YAML (" + file.message + "), and netplan refuses every change while it is there",
+            file.source + " cannot be read as YAML (" + file.message +
+                "), and netplan refuses every change while it is there",
             {},
             {},
             "mend that file or move it out of the netplan directories"};
@@ -226,7 +242,11 @@ class NetplanType final : public ResourceType {
       for (const char* field : {"mtu", "up", "addresses", "link_local"}) present.not_applicable[field] = reason->reason;
       return present;
     }
-    for (const MapEntry& field : *std::get<Present>(link).value.entries()) present.value.set(field.key, field.value);
+    const auto& shown = std::get<Present>(link);
+    present.not_applicable = shown.not_applicable;
+    for (const MapEntry& field : *shown.value.entries()) {
+      if (!shown.not_applicable.contains(field.key)) present.value.set(field.key, field.value);
+    }
     return present;
   }
 
@@ -260,12 +280,6 @@ class NetplanType final : public ResourceType {
   TypeInfo info_;
 };
 
-const LinkFacts* find_link(const Facts& facts, const std::string& name) {
-  const auto found =
-      std::find_if(facts.links.begin(), facts.links.end(), [&](const LinkFacts& link) { return link.name == name; });
-  return found == facts.links.end() ? nullptr : &*found;
-}
-
 bool has_address(const LinkFacts& link, const std::string& address) {
   return std::any_of(link.addresses.begin(), link.addresses.end(),
                      [&](const std::string& one) { return one.substr(0, one.find('/')) == address; });
@@ -273,18 +287,28 @@ bool has_address(const LinkFacts& link, const std::string& address) {
 
 }  // namespace
 
-std::string why_untouchable(const std::string& interface, const Facts& facts) {
-  if (facts.ssh_server_address.empty()) return "";
-  const auto carrier = std::find_if(facts.links.begin(), facts.links.end(),
-                                    [&](const LinkFacts& link) { return has_address(link, facts.ssh_server_address); });
-  if (carrier == facts.links.end()) return "";
-  if (carrier->name == interface) return "carries the connection that sparkplan speaks through";
-  if (carrier->lower == interface) return "carries " + carrier->name + ", which our connection comes through";
-  const LinkFacts* link = find_link(facts, interface);
-  if (link != nullptr && link->master == carrier->name) {
-    return "is part of " + carrier->name + ", which our connection comes through";
+std::string why_untouchable(const std::string& interface, const std::string& connection,
+                            const std::vector<LinkFacts>& links) {
+  if (connection.empty() || connection.starts_with("127.") || connection == "::1") return "";
+  std::set<std::string> carriers;
+  if (const auto zone = connection.find('%'); zone != std::string::npos) {
+    carriers.insert(connection.substr(zone + 1));  // fe80::1%enp1: the link itself is named.
+  } else {
+    for (const LinkFacts& link : links) {
+      if (has_address(link, connection)) carriers.insert(link.name);
+    }
   }
-  return "";
+  if (carriers.empty()) return "may carry our connection: no interface shows its address, " + connection;
+  if (carriers.contains(interface)) return "carries the connection that sparkplan speaks through";
+  // What those are made of, down to the hardware: a VLAN's lower link, the members of a bond or bridge.
+  for (std::size_t before = 0; before != carriers.size();) {
+    before = carriers.size();
+    for (const LinkFacts& link : links) {
+      if (carriers.contains(link.name) && !link.lower.empty()) carriers.insert(link.lower);
+      if (carriers.contains(link.master)) carriers.insert(link.name);
+    }
+  }
+  return carriers.contains(interface) ? "is part of what carries our connection" : "";
 }
 
 std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {

@@ -1,5 +1,6 @@
 #include "resources/netplan/trial.h"
 
+#include <array>
 #include <chrono>
 #include <vector>
 
@@ -10,8 +11,13 @@
 namespace sparkplan::netplan {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::chrono::milliseconds kDeadline{30'000};
 constexpr std::uint32_t kMode = 0600;
+
+/// What netplan generates for networkd and udev. Source: netplan's src/networkd.c.
+constexpr std::array<std::string_view, 3> kSuffixes{".link", ".netdev", ".network"};
 
 /// netplan speaks of the copy; the reader knows the original.
 std::string in_terms_of_the_originals(std::string text, const std::string& copy) {
@@ -30,8 +36,32 @@ std::string complaint(const std::string& text) {
   return kept;
 }
 
+/// A copy of all netplan files, with `own` in place of ours, and what netplan generates from them.
+Result<fs::path> generate_in_copy(const std::optional<std::string>& own, Node& node) {
+  SPARK_TRY(const auto copy, node.make_scratch_directory());
+  SPARK_TRY(const auto paths, merged_files(node));
+  for (const std::string& path : paths) {
+    if (path == kOwnFile) continue;
+    const auto text = read_netplan_file(path, node);
+    if (!text) return failure(text.error());
+    SPARK_CHECK(node.write_file(copy.string() + path, {*text, kMode, 0, 0}));
+  }
+  if (own) SPARK_CHECK(node.write_file(copy.string() + std::string(kOwnFile), {*own, kMode, 0, 0}));
+  const std::vector<std::string> argv{"netplan", "generate", "--root-dir", copy.string()};
+  const auto output = node.run(argv, kDeadline);
+  if (!output && output.error().code == ErrorCode::kNotFound) {
+    return failure(ErrorCode::kUnsupported, "there is no netplan on this node",
+                   "install netplan.io, or leave `fabric` to whatever configures the network there");
+  }
+  if (!output) return failure(output.error());
+  if (output->exit_status == 0) return copy;
+  const std::string said = complaint(in_terms_of_the_originals(output->standard_error, copy.string()));
+  return failure(ErrorCode::kRefused, "netplan does not take its files together with ours: " + said,
+                 "mend the file that netplan names; nothing was written");
+}
+
 /// What netplan has generated in the copy shows who would configure our interfaces.
-Result<void> check_renderer(const std::string& content, const std::filesystem::path& copy, const NodeReader& node) {
+Result<void> check_renderer(const std::string& content, const fs::path& copy, const NodeReader& node) {
   SPARK_TRY(const Stanzas stanzas, parse_file(content));
   for (const auto& [interface, stanza] : stanzas) {
     const auto handed_over =
@@ -43,30 +73,51 @@ Result<void> check_renderer(const std::string& content, const std::filesystem::p
   return {};
 }
 
+/// A file of the copy to where it counts. True if that changed anything.
+Result<bool> install(const fs::path& copy, const fs::path& path, Node& node) {
+  const fs::path source = copy / path.relative_path();
+  const auto there = node.read_file(path);
+  if (!there && there.error().code != ErrorCode::kNotFound) return failure(there.error());
+  const auto text = node.read_file(source);
+  if (!text && text.error().code == ErrorCode::kNotFound) {
+    if (!there) return false;
+    SPARK_CHECK(node.remove_file(path));
+    return true;
+  }
+  if (!text) return failure(text.error());
+  if (there && *there == *text) return false;
+  SPARK_TRY(const FileStatus status, node.status(source));
+  SPARK_CHECK(node.write_file(path, {*text, status.mode, status.uid, status.gid}));
+  return true;
+}
+
 }  // namespace
 
 Result<void> try_netplan_files(const std::string& content, Node& node) {
-  SPARK_TRY(const auto copy, node.make_scratch_directory());
-  SPARK_TRY(const auto paths, merged_files(node));
-  for (const std::string& path : paths) {
-    if (path == kOwnFile) continue;
-    const auto text = node.read_file(path);
-    if (!text && text.error().code == ErrorCode::kNotFound) continue;
-    if (!text) return failure(text.error());
-    SPARK_CHECK(node.write_file(copy.string() + path, {*text, kMode, 0, 0}));
+  SPARK_TRY(const fs::path copy, generate_in_copy(content, node));
+  return check_renderer(content, copy, node);
+}
+
+Result<bool> install_generated_files(const std::set<std::string>& interfaces, Node& node) {
+  std::optional<std::string> own;
+  if (auto text = node.read_file(kOwnFile)) {
+    own = *std::move(text);
+  } else if (text.error().code != ErrorCode::kNotFound) {
+    return failure(text.error());
   }
-  SPARK_CHECK(node.write_file(copy.string() + std::string(kOwnFile), {content, kMode, 0, 0}));
-  const std::vector<std::string> argv{"netplan", "generate", "--root-dir", copy.string()};
-  const auto output = node.query(argv, kDeadline);
-  if (!output && output.error().code == ErrorCode::kNotFound) {
-    return failure(ErrorCode::kUnsupported, "there is no netplan on this node",
-                   "install netplan.io, or leave `fabric` to whatever configures the network there");
+  SPARK_TRY(const fs::path copy, generate_in_copy(own, node));
+  bool changed = false;
+  for (const std::string& interface : interfaces) {
+    for (const std::string_view suffix : kSuffixes) {
+      SPARK_TRY(const bool one, install(copy, generated_for_networkd(interface).replace_extension(suffix), node));
+      changed = changed || one;
+    }
   }
-  if (!output) return failure(output.error());
-  if (output->exit_status == 0) return check_renderer(content, copy, node);
-  const std::string said = complaint(in_terms_of_the_originals(output->standard_error, copy.string()));
-  return failure(ErrorCode::kRefused, "netplan does not take its files together with ours: " + said,
-                 "mend the file that netplan names; nothing was written");
+  return changed;
+}
+
+fs::path generated_for_networkd(const std::string& interface) {
+  return "/run/systemd/network/10-netplan-" + interface + ".network";
 }
 
 }  // namespace sparkplan::netplan

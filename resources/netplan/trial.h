@@ -1,5 +1,8 @@
 #pragma once
 
+#include <filesystem>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "engine/core/result.h"
@@ -13,5 +16,15 @@ namespace sparkplan::netplan {
 /// kUnsupported when there is no netplan on the node, or when it hands an interface of ours to
 /// NetworkManager.
 Result<void> try_netplan_files(const std::string& content, Node& node);
+
+/// Gives networkd the files that netplan generates for these interfaces from what is on the node, and
+/// takes away those it no longer generates. Files of other interfaces stay as they are: generating in
+/// place would write all of them anew, and networkd would then configure every interface again, the
+/// one of our connection too. Nothing is activated. True if anything has changed.
+/// Errors: as try_netplan_files(), and those of writing.
+Result<bool> install_generated_files(const std::set<std::string>& interfaces, Node& node);
+
+/// Where networkd finds an interface's addresses and MTU.
+std::filesystem::path generated_for_networkd(const std::string& interface);
 
 }  // namespace sparkplan::netplan

@@ -8,6 +8,7 @@
 
 #include "engine/core/text.h"
 #include "resources/ssh_trust/account.h"
+#include "resources/ssh_trust/addresses.h"
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/shared_home.h"
@@ -66,19 +67,9 @@ Result<Value> host_keys(const NodeReader& node) {
   return list;
 }
 
-bool is_global(std::string_view address) { return !address.starts_with("fe80:") && !address.starts_with("169.254."); }
-
 Value addresses(const NodeReader& node) {
-  std::set<std::string> found;
-  if (const Result<std::vector<LinkFacts>> links = node.links()) {
-    for (const LinkFacts& link : *links) {
-      for (const std::string& address : link.addresses) {
-        if (is_global(address)) found.insert(address.substr(0, address.find('/')));
-      }
-    }
-  }
   Value list = Value::list();
-  for (const std::string& address : found) list.push_back(address);
+  for (const std::string& address : own_addresses(node)) list.push_back(address);
   return list;
 }
 

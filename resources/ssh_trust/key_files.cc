@@ -1,5 +1,6 @@
 #include "resources/ssh_trust/key_files.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <utility>
@@ -16,6 +17,9 @@ constexpr std::size_t kLargestKeyFile = 16384;
 constexpr const char* kPrivateMode = "0600";
 constexpr std::uint32_t kPublicMode = 0644;
 constexpr std::string_view kOtherOwner = "user number ";
+constexpr const char* kComment = "comment";
+constexpr const char* kPublicFile = "public_file";
+constexpr const char* kNoPublicKey = "public_file_is_no_public_key";
 
 std::string mode_text(std::uint32_t mode) {
   std::string text = "0000";
@@ -56,6 +60,15 @@ Result<std::optional<std::string>> read_public_file(const Account& account, cons
   return failure(std::move(text).error());
 }
 
+/// True for what may be told of a public file. Anything else, a private key that was copied there or
+/// appended to it for instance, must not get into a Value: those travel and are kept.
+bool is_one_public_key(std::string_view file) {
+  const std::string_view line = trim(file);
+  const bool one_line =
+      std::none_of(line.begin(), line.end(), [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7F; });
+  return one_line && parse_public_key(line).has_value();
+}
+
 /// A fresh key's file, made where no other user sees it.
 Result<std::string> make_private_key(const std::string& comment, Node& node) {
   SPARK_TRY(const std::filesystem::path scratch, node.make_scratch_directory());
@@ -86,13 +99,15 @@ Owner owner_of(const Value& value, const Account& account, const std::optional<P
 
 Result<void> write_public_file(const Account& account, const Value& value, const std::string& public_part, Node& node) {
   std::optional<std::string> wanted;
-  if (value.find("comment") != nullptr) {
-    wanted = public_part + " " + value.text_or("comment", "") + "\n";
-  } else if (value.find("public_file") != nullptr) {
-    wanted = value.text_or("public_file", "");
+  if (value.find(kComment) != nullptr) {
+    wanted = public_part + " " + value.text_or(kComment, "") + "\n";
+  } else if (value.find(kPublicFile) != nullptr) {
+    wanted = value.text_or(kPublicFile, "");
   }
   SPARK_TRY(const std::optional<std::string> now, read_public_file(account, node));
   if (now == wanted) return {};
+  // What was there is not known: as long as nobody has replaced it, it stays.
+  if (now && value.find(kNoPublicKey) != nullptr && !is_one_public_key(*now)) return {};
   const UserPath path = account.in_home(kPublicKey);
   if (!wanted) return node.remove_user_file(path);
   return node.write_user_file(path, {*wanted, kPublicMode, account.uid, account.gid});
@@ -104,7 +119,7 @@ Result<void> write_key(const Account& account, const Value& value, Node& node) {
   const std::uint32_t mode = number_of(value.text_or("mode", kPrivateMode), 8);
   const bool in_place = key && key->status.mode == mode && key->status.uid == owner.uid;
   if (!key) {
-    SPARK_TRY(std::string bytes, make_private_key(value.text_or("comment", ""), node));
+    SPARK_TRY(std::string bytes, make_private_key(value.text_or(kComment, ""), node));
     SPARK_TRY(std::string part, public_part(bytes));
     key = PrivateKey{std::move(bytes), std::move(part), {}};
   }
@@ -118,7 +133,7 @@ Result<void> write_key(const Account& account, const Value& value, Node& node) {
 
 Observation key_in_order(const std::string& user, std::string_view comment) {
   return Present{
-      Value::map({{"type", kKeyType, {}}, {"owner", user, {}}, {"mode", kPrivateMode, {}}, {"comment", comment, {}}}),
+      Value::map({{"type", kKeyType, {}}, {"owner", user, {}}, {"mode", kPrivateMode, {}}, {kComment, comment, {}}}),
       {}};
 }
 
@@ -133,10 +148,12 @@ Observation read_key(const Account& account, const NodeReader& node) {
   Value value = Value::map({{"type", kKeyType, {}},
                             {"owner", own ? account.name : std::string(kOtherOwner) + std::to_string(status.uid), {}},
                             {"mode", mode_text(status.mode), {}}});
-  if (*file && parse_public_key(**file) == (*key)->public_part) {
-    value.set("comment", comment_of(**file));
+  if (*file && !is_one_public_key(**file)) {
+    value.set(kNoPublicKey, true);
+  } else if (*file && parse_public_key(**file) == (*key)->public_part) {
+    value.set(kComment, comment_of(**file));
   } else if (*file) {
-    value.set("public_file", **file);
+    value.set(kPublicFile, **file);
   }
   return Present{std::move(value), {}};
 }
@@ -148,14 +165,26 @@ Result<void> apply_key(const Account& account, const Observation& after, Node& n
   return node.remove_user_file(account.in_home(kPrivateKey));
 }
 
+Observation restorable_key(const Observation& key) {
+  const auto* present = std::get_if<Present>(&key);
+  if (present == nullptr || present->value.find(kNoPublicKey) == nullptr) return key;
+  Value rest = Value::map();
+  for (const MapEntry& field : *present->value.entries()) {
+    if (field.key != kNoPublicKey) rest.set(field.key, field.value);
+  }
+  return Present{std::move(rest), {}};
+}
+
 std::string describe_key(const std::string& user, const Observation& key) {
   const auto* present = std::get_if<Present>(&key);
   if (present == nullptr) return {};
   const Value& value = present->value;
   std::string text(kKeyType);
-  const bool has_public_file = value.find("comment") != nullptr;
-  if (has_public_file) text += " " + value.text_or("comment", "");
-  if (value.find("public_file") != nullptr) {
+  const bool has_public_file = value.find(kComment) != nullptr;
+  if (has_public_file) text += " " + value.text_or(kComment, "");
+  if (value.find(kNoPublicKey) != nullptr) {
+    text += ", its public file is no public key";
+  } else if (value.find(kPublicFile) != nullptr) {
     text += ", its public file is of another key";
   } else if (!has_public_file) {
     text += ", without its public file";

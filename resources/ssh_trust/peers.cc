@@ -1,11 +1,10 @@
 #include "resources/ssh_trust/peers.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "resources/ssh_trust/addresses.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/shared_home.h"
@@ -16,11 +15,6 @@ namespace {
 constexpr const char* kType = "ssh_trust";
 constexpr const char* kSection = "ssh_trust";
 constexpr const char* kUsualSuffix = "-fabric";
-
-bool is_numeric(const std::string& address) {
-  in6_addr buffer{};
-  return inet_pton(AF_INET, address.c_str(), &buffer) == 1 || inet_pton(AF_INET6, address.c_str(), &buffer) == 1;
-}
 
 const Value* section_of(const NodeSpec& node, const std::string& section) {
   const auto found = node.sections.find(section);
@@ -39,6 +33,11 @@ const Value* exported_by(const NodeSpec& node, const ClusterView& view) {
   return of_type == of_node->second.end() || !of_type->second.is_map() ? nullptr : &of_type->second;
 }
 
+/// Where the others reach it; empty where the file has an address that means nothing on another machine.
+std::string management_address(const Peer& peer) {
+  return has_zone(peer.spec->address) ? std::string() : peer.spec->address;
+}
+
 /// A name for the first fabric address; without a fabric, if there are such names at all, for the
 /// management address.
 void name_fabric(Peer& peer, const ClusterView& view) {
@@ -50,7 +49,7 @@ void name_fabric(Peer& peer, const ClusterView& view) {
     peer.fabric_name_address = first->address;
   } else if (hosts != nullptr && std::all_of(view.cluster.nodes.begin(), view.cluster.nodes.end(),
                                              [](const NodeSpec& node) { return node.fabric.empty(); })) {
-    peer.fabric_name_address = peer.spec->address;
+    peer.fabric_name_address = management_address(peer);
   }
   if (!peer.fabric_name_address.empty()) peer.fabric_name = peer.name() + suffix;
 }
@@ -67,7 +66,7 @@ std::vector<std::string> texts_of(const Value& value, std::string_view key) {
 
 /// Everything the peer may be called, each once, in the order of the file.
 std::vector<std::string> names_of(const Peer& peer) {
-  std::vector<std::string> names{peer.name(), peer.spec->address, peer.fabric_name, peer.fabric_name_address};
+  std::vector<std::string> names{peer.name(), management_address(peer), peer.fabric_name, peer.fabric_name_address};
   for (const FabricAddress& fabric : peer.spec->fabric) names.push_back(fabric.address);
   std::vector<std::string> once;
   for (std::string& name : names) {
@@ -105,16 +104,17 @@ const Value* export_of(const Peer& peer, const std::string& user) {
 
 std::set<std::string> source_addresses(const Peer& peer, bool local) {
   std::set<std::string> addresses;
-  const std::string& address = peer.spec->address;
-  if (is_numeric(address)) addresses.insert(address);
+  const std::optional<std::string> address = canonical_ip(peer.spec->address);
+  if (address) addresses.insert(*address);
   for (const FabricAddress& fabric : peer.spec->fabric) {
-    if (!fabric.address.empty()) addresses.insert(fabric.address);
+    if (const auto one = canonical_ip(fabric.address)) addresses.insert(*one);
   }
   if (peer.exported != nullptr) {
-    const std::vector<std::string> own = texts_of(*peer.exported, "addresses");
-    if (!is_numeric(address) || std::find(own.begin(), own.end(), address) == own.end()) {
-      std::copy_if(own.begin(), own.end(), std::inserter(addresses, addresses.end()), is_numeric);
+    std::set<std::string> own;
+    for (const std::string& text : texts_of(*peer.exported, "addresses")) {
+      if (const auto one = canonical_ip(text); one && is_global_unicast(*one)) own.insert(*one);
     }
+    if (!address || !own.contains(*address)) addresses.merge(own);
   }
   if (local) addresses.insert({"127.0.0.1", "::1"});
   return addresses;
@@ -133,8 +133,8 @@ std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const s
 
 std::vector<Destination> destinations_of(const Peer& peer) {
   const int port = peer.spec->ssh.port;
-  std::vector<Destination> found{{peer.name(), peer.spec->address, port}};
-  std::vector<std::string> seen{peer.spec->address};
+  std::vector<Destination> found{{peer.name(), management_address(peer), port}};
+  std::vector<std::string> seen{management_address(peer)};
   if (!peer.fabric_name.empty()) {
     found.push_back({peer.fabric_name, peer.fabric_name_address, port});
     seen.push_back(peer.fabric_name_address);

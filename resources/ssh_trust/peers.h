@@ -33,9 +33,9 @@ std::vector<Peer> peers_of_user(const std::vector<Peer>& peers, const std::strin
 /// The user's part of what the peer exports; null when there is none.
 const Value* export_of(const Peer& peer, const std::string& user);
 
-/// Where the peer's logins may come from: the addresses in the file; also those that it has, if the
-/// one in the file is a name or not its own (then it is behind an address translation). On itself
-/// (`local`) also the loopback addresses.
+/// Where the peer's logins may come from, canonical: the addresses in the file; also those that it
+/// exports, if the one in the file is a name, has a zone or is none of them (then it is behind an
+/// address translation). On itself (`local`) also the loopback addresses.
 std::set<std::string> source_addresses(const Peer& peer, bool local);
 
 /// The lines about its host keys; nothing when they are not known now.

@@ -80,6 +80,12 @@ std::string boot_time(const NodeReader& node) {
   return {};
 }
 
+/// What the firmware calls the machine; empty where it does not say, or not to us.
+std::string machine_identity(const NodeReader& node) {
+  const Result<std::string> text = node.read_file("/sys/class/dmi/id/product_uuid");
+  return text ? std::string(trim(*text)) : std::string();
+}
+
 std::string inode_text(const FileStatus& status) {
   return std::to_string(status.inode) + " " + std::to_string(status.changed_at_nanos);
 }
@@ -103,7 +109,9 @@ std::optional<std::string> network_name(std::string_view mounts, const std::file
 Result<Value> describe_home(const Account& account, const NodeReader& node) {
   SPARK_TRY(const FileStatus home, node.user_status(account.in_home("")));
   // Only machines on one kernel, which containers are, can share a local directory. Without its boot
-  // time, two machines made from one disk image would look the same.
+  // time, two machines made from one disk image would look the same. The kernel's boot_id would say
+  // more, but containers get one each (systemd-nspawn), and a home that two of them share would not
+  // be seen. That machines are switched on in the same second is what the firmware's name is for.
   std::string local = boot_time(node) + " " + std::to_string(home.device) + " " + inode_text(home);
   std::string remote = inode_text(home);
   if (const Result<FileStatus> keys = node.user_status(account.in_home(kSshDirectory))) {
@@ -115,6 +123,7 @@ Result<Value> describe_home(const Account& account, const NodeReader& node) {
   const Result<std::string> mounts = node.read_file("/proc/self/mountinfo", kLargestProcFile);
   const std::optional<std::string> network = mounts ? network_name(*mounts, account.home) : std::nullopt;
   if (network) description.set("network", *network);
+  if (std::string machine = machine_identity(node); !machine.empty()) description.set("machine", std::move(machine));
   return description.set("local", std::move(local)).set("remote", std::move(remote));
 }
 
@@ -125,7 +134,8 @@ bool is_same_home(const Value& a, const Value& b) {
     return one != nullptr && other != nullptr && one->is_string() && *one == *other;
   };
   const bool both_remote = a.find("network") != nullptr && b.find("network") != nullptr;
-  return same("network") || same("local") || (both_remote && same("remote"));
+  const bool other_machine = a.find("machine") != nullptr && b.find("machine") != nullptr && !same("machine");
+  return same("network") || (same("local") && !other_machine) || (both_remote && same("remote"));
 }
 
 }  // namespace sparkplan::ssh_trust

@@ -19,8 +19,9 @@ namespace sparkplan::ssh_trust {
 /// Source: proc_pid_mountinfo(5).
 std::optional<std::string> network_name(std::string_view mounts, const std::filesystem::path& directory);
 
-/// What can be compared between nodes: {path, network, local, remote}; `network` as above or missing,
-/// `local` the directory's identity on its kernel, `remote` the part of it that a file server decides.
+/// What can be compared between nodes: {path, network, machine, local, remote}; `network` as above or
+/// missing, `machine` the firmware's name of the machine or missing, `local` the directory's identity on
+/// its kernel, `remote` the part of it that a file server decides.
 /// Errors: as NodeReader::user_status().
 Result<Value> describe_home(const Account& account, const NodeReader& node);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -57,13 +58,21 @@ class TrustSteps {
     const auto add = [&](std::optional<Step> step) {
       if (step) steps.push_back(*std::move(step));
     };
-    for (const Change& change : input_.changes) {
-      if (change.id.name == kWholeFileName) continue;
-      add(step_to(key_artifact(change.id.name), wanted_key(change.id.name), change.id));
+    const auto add_key = [&](const Change& change, bool removal) {
+      std::optional<Step> step = step_to(key_artifact(change.id.name), wanted_key(change.id.name), change.id);
+      if (step && std::holds_alternative<Absent>(step->after) == removal) add(std::move(step));
+    };
+    std::vector<Change> of_users;
+    std::copy_if(input_.changes.begin(), input_.changes.end(), std::back_inserter(of_users),
+                 [](const Change& change) { return change.id.name != kWholeFileName; });
+    for (const Change& change : of_users) {
+      add_key(change, false);
       add(step_to(authorized_keys_artifact(change.id.name), wanted_block(change.id.name), change.id));
     }
     add(text_artifact_step(block_artifact(kKnownHostsFile), known_hosts(), kSharedFileMode, input_, info_));
     add(text_artifact_step(file_artifact(kConfigFile), config(), kSharedFileMode, input_, info_));
+    // A removed key cannot be put back, only a new one made in its place: nothing may fail behind it.
+    for (const Change& change : of_users) add_key(change, true);
     return steps;
   }
 
@@ -96,7 +105,7 @@ class TrustSteps {
     }
     const auto original = input_.originals.find(key_artifact(user));
     if (original == input_.originals.end()) return std::nullopt;
-    return original->second;
+    return restorable_key(original->second);
   }
 
   /// The block is ours whoever wrote it: access that nobody asks for any more goes.

@@ -1,5 +1,6 @@
 #include "resources/ssh_trust/trust_text.h"
 
+#include <array>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -11,9 +12,16 @@ namespace {
 constexpr std::string_view kMark = "sparkplan:";
 constexpr std::string_view kMatch = "Match originalhost ";
 constexpr std::string_view kLocalUser = " localuser ";
+constexpr std::string_view kUser = " user ";
 constexpr std::string_view kPort = "  Port ";
 constexpr std::string_view kPortWord = "port";
 constexpr int kUsualPort = 22;
+/// Our key, and behind it those that ssh tries where no IdentityFile is set: naming one takes away all
+/// others, and whoever has a key of his own on a host goes on getting in with it. Those that are not
+/// there are passed over without a word. IdentitiesOnly would take the agent's keys away as well.
+/// Source: ssh_config(5), IdentityFile.
+constexpr std::array<std::string_view, 6> kIdentities{"sparkplan_ed25519", "id_rsa",     "id_ecdsa",
+                                                      "id_ecdsa_sk",       "id_ed25519", "id_ed25519_sk"};
 
 std::vector<std::string> words_of(std::string_view text, char separator) {
   std::vector<std::string> words;
@@ -89,7 +97,8 @@ std::string known_hosts_line(const std::vector<std::string>& names, int port, st
 }
 
 std::string to_text(const Destination& destination) {
-  std::string text = destination.name.empty() ? destination.address : destination.name + " " + destination.address;
+  std::string text = destination.name;
+  if (!destination.address.empty()) text += (text.empty() ? "" : " ") + destination.address;
   if (destination.port != kUsualPort) {
     text += " " + std::string(kPortWord) + " " + std::to_string(destination.port);
   }
@@ -102,7 +111,9 @@ SshConfig parse_config(std::string_view file) {
   std::string destination;
   for (const std::string_view line : split_lines(file)) {
     const std::size_t local_user = line.find(kLocalUser);
-    if (line.starts_with(kMatch) && local_user != std::string_view::npos) {
+    if (line.starts_with(kMatch) && line.find(kUser) != std::string_view::npos) {
+      users = nullptr;  // The keys of one user, who is in the other list as well.
+    } else if (line.starts_with(kMatch) && local_user != std::string_view::npos) {
       const std::string_view names = line.substr(kMatch.size(), local_user - kMatch.size());
       destination = join(words_of(names, ','), " ");
       users = &config[destination];
@@ -120,6 +131,7 @@ SshConfig parse_config(std::string_view file) {
 
 std::string render_config(const SshConfig& config) {
   std::string text = ownership_header();
+  std::map<std::string, std::set<std::string>> names_of_user;
   for (const auto& [destination, users] : config) {
     std::vector<std::string> words = words_of(destination, ' ');
     std::string port;
@@ -127,13 +139,16 @@ std::string render_config(const SshConfig& config) {
       port = words.back();
       words.resize(words.size() - 2);
     }
+    for (const std::string& user : users) names_of_user[user].insert(words.begin(), words.end());
     text += "\n" + std::string(kMatch) + join(words, ",") + std::string(kLocalUser) + join_set(users) + "\n";
     text += "  HostName " + words.back() + "\n";
     if (!port.empty()) text += std::string(kPort) + port + "\n";
-    text +=
-        "  IdentityFile ~/.ssh/sparkplan_ed25519\n"
-        "  IdentitiesOnly yes\n"
-        "  StrictHostKeyChecking yes\n";
+    text += "  StrictHostKeyChecking yes\n";
+  }
+  for (const auto& [user, names] : names_of_user) {
+    text += "\n" + std::string(kMatch) + join_set(names) + std::string(kLocalUser) + user + std::string(kUser) + user +
+            "\n";
+    for (const std::string_view key : kIdentities) text += "  IdentityFile ~/.ssh/" + std::string(key) + "\n";
   }
   return text;
 }

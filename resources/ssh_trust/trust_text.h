@@ -41,7 +41,7 @@ std::string known_hosts_line(const std::vector<std::string>& names, int port, st
 /// A place that ssh is to find, by the words that a person may type for it.
 struct Destination {
   std::string name;     ///< "spark-02-fabric"; may be empty.
-  std::string address;  ///< Where that is; may be typed as well.
+  std::string address;  ///< Where that is; may be typed as well. Empty: ssh is to look the name up.
   int port = 22;
 
   auto operator<=>(const Destination&) const = default;
@@ -52,7 +52,8 @@ std::string to_text(const Destination& destination);
 /// Our whole file below ssh_config.d: for each destination, in that text form, its users.
 using SshConfig = std::map<std::string, std::set<std::string>>;
 SshConfig parse_config(std::string_view file);
-/// Only connections of these users to these destinations are touched. Source: ssh_config(5), Match.
+/// Only connections of these users to these destinations are touched, and our key is tried only where
+/// a user logs in as himself: as somebody else he has whatever keys he had. Source: ssh_config(5), Match.
 std::string render_config(const SshConfig& config);
 
 }  // namespace sparkplan::ssh_trust

@@ -13,7 +13,7 @@ using Properties = std::map<std::string, std::string>;
 
 constexpr const char* kProperties =
     "Id,LoadState,ActiveState,SubState,UnitFileState,FragmentPath,DropInPaths,NeedDaemonReload,Type,RemainAfterExit,"
-    "Result,NRestarts,MainPID,ConditionResult,ConditionTimestampMonotonic,ExecMainExitTimestampMonotonic";
+    "Result,NRestarts,InvocationID,ConditionResult,ConditionTimestampMonotonic,ExecMainExitTimestampMonotonic";
 
 std::string property(const Properties& properties, const std::string& key) {
   const auto found = properties.find(key);
@@ -85,12 +85,14 @@ Result<RunningState> running_from(const std::string& name, const Properties& uni
   state.state = state_of(unit);
   state.settled = active != "activating" && active != "deactivating";
   state.file_state = property(unit, "UnitFileState");
+  const bool has_a_file = !property(unit, "FragmentPath").empty();
+  state.enabled_known = !has_a_file || (!state.file_state.empty() && state.file_state != "bad");
   state.needs_reload = property(unit, "NeedDaemonReload") == "yes";
   state.fragment = property(unit, "FragmentPath");
   state.drop_ins = words_of(property(unit, "DropInPaths"));
   state.is_service = name.ends_with(".service");
   state.ends_by_itself = property(unit, "Type") == "oneshot";
-  state.incarnation = property(unit, "MainPID") + " " + property(unit, "NRestarts");
+  state.incarnation = property(unit, "InvocationID") + " " + property(unit, "NRestarts");
   state.result = property(unit, "Result");
   return state;
 }
@@ -113,9 +115,11 @@ Result<void> read_file_states(std::map<std::string, Result<RunningState>>& units
   if (asked.empty()) return {};
   SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
   const std::vector<std::string_view> states = split_lines(output.standard_output);
-  // It stops at a unit whose file has gone meanwhile; then what systemd remembers has to do.
+  // It stops at a unit whose file has gone meanwhile or is damaged, and says nothing of the others.
   if (states.size() == asked.size()) {
     for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->file_state = std::string(trim(states[i]));
+  } else {
+    for (RunningState* unit : asked) unit->enabled_known = false;
   }
   for (RunningState* unit : asked) unit->enabled = unit->file_state == "enabled";
   return {};

@@ -32,7 +32,8 @@ Impact impact_of(const std::string& name, const Value& desired) {
   const bool writes = desired.find(field::kContent) != nullptr || desired.find(field::kDropIn) != nullptr;
   const bool may_restart =
       can_be_restarted(name) && !is_template(name) && desired.text_or(field::kState, "") != state::kStopped;
-  return writes && may_restart ? Impact::kRestartsService : Impact::kLive;
+  if (!writes || !may_restart) return Impact::kLive;
+  return carries_the_connection(name) ? Impact::kInterruptsNetwork : Impact::kRestartsService;
 }
 
 Error foreign_file(const std::string& name) {

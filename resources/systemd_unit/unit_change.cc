@@ -97,7 +97,7 @@ class UnitChange {
       if (!shall) return is ? node_.remove_file(path) : Result<void>();
       const bool ours = path == drop_in_path(name_) || is_ours(*shall);
       if (is == shall && !(ours && attributes_differ_)) return {};
-      SPARK_TRY(const FileContent file, file_with(*shall, ours ? wanted_.attributes : std::string()));
+      SPARK_TRY(const FileContent file, file_with(*shall, ours ? wanted_.attributes : wanted_.content_attributes));
       return node_.write_file(path, file);
     };
     SPARK_CHECK(write(unit_path(name_), now_.content, wanted_.content));

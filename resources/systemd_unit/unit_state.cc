@@ -70,6 +70,7 @@ Result<UnitState> read_files(const std::string& name, const NodeReader& node) {
   const bool own_is_ours = own.bytes && is_ours(*own.bytes);
   const std::string& attributes = own_is_ours ? own.attributes : drop_in.attributes;
   if (!attributes.empty() && attributes != kAttributes) unit.attributes = attributes;
+  if (own.bytes && !own_is_ours && own.attributes != kAttributes) unit.content_attributes = own.attributes;
   if (own.link) unit.in_the_way = unit_path(name);
   unit.content = std::move(own.bytes);
   unit.drop_in = std::move(drop_in.bytes);

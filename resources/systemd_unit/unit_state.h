@@ -42,13 +42,16 @@ struct RunningState {
   std::string state;    ///< One of state::
   bool settled = true;  ///< False while it is still on the way.
   bool enabled = false;
+  /// False where systemd cannot say, such as while one of the unit's files is damaged: then it is left
+  /// as it is.
+  bool enabled_known = true;
   std::string file_state;  ///< "enabled", "static", "generated" ... Source: systemctl(1), is-enabled.
   bool needs_reload = false;
   std::string fragment;               ///< The unit file that systemd uses; may be empty.
   std::vector<std::string> drop_ins;  ///< In the order in which they are read.
   bool is_service = false;
   bool ends_by_itself = false;  ///< Type=oneshot.
-  std::string incarnation;      ///< Differs after each start of its main process.
+  std::string incarnation;      ///< Differs after each start; a main process may hand over to another without one.
   std::string result;           ///< "success", "exit-code" ...
 };
 
@@ -57,6 +60,7 @@ struct UnitState {
   std::optional<std::string> content;  ///< Of /etc/systemd/system/NAME, whoever wrote it.
   std::optional<std::string> drop_in;  ///< Of our drop-in.
   std::string attributes;              ///< Of our files where they are not kAttributes; else empty.
+  std::string content_attributes;      ///< Of `content` where it is somebody else's and they are not kAttributes.
   std::string in_the_way;              ///< What our unit file would hide, or a link in its place; else empty.
   bool restart_pending = false;
   std::string outcome;                  ///< What outcome_record() holds; empty without one.

@@ -76,10 +76,8 @@ class ChangedUnit {
   /// Kinds of the obstacles that stand against what is wanted.
   std::vector<std::string_view> obstacles() const {
     if (wanted_ == nullptr) return {};
-    if (wants(field::kContent)) {
-      if (managed_ && original_text(field::kContent) == nullptr) return {obstacle::kHiddenFile};
-      return {obstacle::kHiddenFile, obstacle::kForeignFile};
-    }
+    // That the unit is managed says nothing about its file: perhaps only its drop-in is ours.
+    if (wants(field::kContent)) return {obstacle::kHiddenFile, obstacle::kForeignFile};
     if (template_is_ours_) return {};
     if (wants(field::kEnabled) && wanted_->boolean_or(field::kEnabled, false)) {
       return {obstacle::kNoUnit, obstacle::kStatic};
@@ -105,10 +103,11 @@ class ChangedUnit {
     for (const std::string_view key : {field::kContent, field::kDropIn}) {
       if (wants(key)) {
         value.set(key, *wanted_->find(key));
-      } else if (names(change_, key)) {
+      } else if (names(change_, key) && !(key == field::kContent && has_foreign_content(now))) {
         copy_or_erase(value, key, original_text(key));
       }
     }
+    set_content_attributes(value, now);
     const bool had_content = now.find(field::kContent) != nullptr;
     const bool has_content = value.find(field::kContent) != nullptr;
     const bool wants_unit = wants(field::kEnabled) || wants(field::kState) || wants(field::kDropIn);
@@ -120,6 +119,21 @@ class ChangedUnit {
       set_state(value, now);
     }
     return settled(std::move(value));
+  }
+
+  /// Somebody has put a file of his own in the place of ours, which is not ours to take away.
+  static bool has_foreign_content(const Value& now) {
+    const Value* content = now.find(field::kContent);
+    return content != nullptr && content->string() != nullptr && !is_ours(*content->string());
+  }
+
+  /// A file that comes back has its own mode and owner; one that stays keeps them.
+  void set_content_attributes(Value& value, const Value& now) const {
+    const Value* content = value.find(field::kContent);
+    const Value* here = now.find(field::kContent);
+    if (content != nullptr && here != nullptr && *content == *here) return;
+    const Value* own = has_foreign_content(value) ? original_.find(field::kContentAttributes) : nullptr;
+    copy_or_erase(value, field::kContentAttributes, own);
   }
 
   void set_enabled(Value& value) const {

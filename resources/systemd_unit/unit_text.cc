@@ -15,6 +15,9 @@ constexpr std::array<std::string_view, 17> kSingleValued{
     "Memory",   "Nice",         "OOM",   "Restart",  "Slice",           "StandardOutput",
     "Tasks",    "TimeoutStart", "Type",  "User",     "WorkingDirectory"};
 
+constexpr std::array<std::string_view, 6> kCarriers{
+    "NetworkManager.service", "dbus.service", "ssh.service", "ssh.socket", "sshd.service", "systemd-networkd.service"};
+
 bool is_single_valued(std::string_view key) {
   return std::any_of(kSingleValued.begin(), kSingleValued.end(),
                      [&](std::string_view beginning) { return key.starts_with(beginning); });
@@ -81,6 +84,10 @@ bool is_unit_name(std::string_view name) {
 }
 
 bool can_be_restarted(std::string_view name) { return !name.ends_with(".slice") && !name.ends_with(".target"); }
+
+bool carries_the_connection(std::string_view name) {
+  return std::find(kCarriers.begin(), kCarriers.end(), name) != kCarriers.end();
+}
 
 std::string render(std::string_view text) {
   std::string file = ownership_header() + std::string(text);

@@ -31,6 +31,9 @@ bool is_unit_name(std::string_view name);
 /// False for slices and targets: restarting one stops everything in it.
 bool can_be_restarted(std::string_view name);
 
+/// Without this unit no connection to the node may come about any more.
+bool carries_the_connection(std::string_view name);
+
 /// The text as it stands in a file of ours: ownership header first, a newline last.
 std::string render(std::string_view text);
 

@@ -36,7 +36,7 @@ Observation resource_of(const UnitState& unit, bool live) {
   if (!unit.running) return present;
   const RunningState& running = *unit.running;
   if (unit.exists()) {
-    present.value.set(field::kEnabled, running.enabled);
+    if (running.enabled_known) present.value.set(field::kEnabled, running.enabled);
     present.value.set(field::kState, running.state);
   }
   // A unit that is down takes up its new file when it is started; one that has run has run the old one.
@@ -49,9 +49,10 @@ Observation resource_of(const UnitState& unit, bool live) {
 Observation artifact_of(const UnitState& unit) {
   Value value = files_of(unit);
   if (unit.running && unit.exists()) {
-    value.set(field::kEnabled, unit.running->enabled);
+    if (unit.running->enabled_known) value.set(field::kEnabled, unit.running->enabled);
     value.set(field::kState, unit.running->up ? state::kStarted : state::kStopped);
   }
+  if (!unit.content_attributes.empty()) value.set(field::kContentAttributes, unit.content_attributes);
   if (unit.restart_pending) value.set(field::kRestart, "pending");
   return settled(std::move(value));
 }
@@ -78,6 +79,7 @@ Result<WantedUnit> wanted_from(const Observation& artifact) {
   wanted.content = text_in(value, field::kContent);
   wanted.drop_in = text_in(value, field::kDropIn);
   wanted.attributes = value.text_or(field::kAttributes, "");
+  wanted.content_attributes = value.text_or(field::kContentAttributes, "");
   if (const Value* enabled = value.find(field::kEnabled)) {
     if (enabled->boolean() == nullptr) return failure(ErrorCode::kBug, "a unit is enabled or it is not");
     wanted.enabled = *enabled->boolean();

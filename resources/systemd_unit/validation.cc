@@ -1,6 +1,7 @@
 #include "resources/systemd_unit/validation.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -61,6 +62,35 @@ void check_template(const Value& unit, const std::string& name, std::vector<Diag
   }
 }
 
+/// sparkplan could not come back to a node that it has cut off, not even to put it right.
+void check_connection(const Value& unit, const std::string& name, std::vector<Diagnostic>& findings) {
+  if (!carries_the_connection(name)) return;
+  const char* const hint = "leave it out here; what has to be stopped nevertheless is stopped at the node's console";
+  const Value* state = given(unit, "state");
+  if (state != nullptr && state->string() != nullptr && *state->string() == "stopped") {
+    findings.push_back(finding("systemd_unit.carries-connection",
+                               name + " carries the connection to the node and cannot be stopped", hint, state->where));
+  }
+  const Value* enabled = given(unit, "enabled");
+  if (enabled != nullptr && enabled->boolean() != nullptr && !*enabled->boolean()) {
+    findings.push_back(finding("systemd_unit.carries-connection",
+                               name + " carries the connection to the node and cannot be disabled", hint,
+                               enabled->where));
+  }
+}
+
+/// Starting one of these ends the session that asks for it, and every apply would do it again.
+void check_target(const Value& unit, const std::string& name, std::vector<Diagnostic>& findings) {
+  static const std::set<std::string> kEndings{
+      "reboot.target",    "poweroff.target", "halt.target",        "kexec.target",   "shutdown.target", "exit.target",
+      "emergency.target", "rescue.target",   "soft-reboot.target", "suspend.target", "hibernate.target"};
+  const Value* state = given(unit, "state");
+  if (state == nullptr || state->string() == nullptr || *state->string() != "started" || !kEndings.contains(name))
+    return;
+  findings.push_back(finding("systemd_unit.ends-the-system", name + " is no state for a node to be kept in",
+                             "reboot a node with its own tools", state->where));
+}
+
 }  // namespace
 
 std::vector<Diagnostic> validate_section(const Value& section) {
@@ -77,6 +107,8 @@ std::vector<Diagnostic> validate_section(const Value& section) {
     check_text(unit, "drop_in", findings);
     check_enabled(unit, *name->string(), findings);
     check_template(unit, *name->string(), findings);
+    check_connection(unit, *name->string(), findings);
+    check_target(unit, *name->string(), findings);
   }
   return findings;
 }

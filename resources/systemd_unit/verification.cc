@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <map>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -16,9 +16,12 @@ namespace {
 /// Words in findings after which systemd does what the file says nevertheless.
 constexpr std::array<std::string_view, 4> kNotices{"deprecated", "obsolete", "legacy", "Proceeding anyway"};
 
-bool is_notice(std::string_view line) {
-  return std::any_of(kNotices.begin(), kNotices.end(),
-                     [&](std::string_view word) { return line.find(word) != std::string_view::npos; });
+/// `finding` is what stands behind the name of the unit, which may have such a word in it, as the path
+/// of a program may.
+bool is_notice(std::string_view finding) {
+  return finding.find("is not executable") == std::string_view::npos &&
+         std::any_of(kNotices.begin(), kNotices.end(),
+                     [&](std::string_view word) { return finding.find(word) != std::string_view::npos; });
 }
 
 /// "NAME: Command PROGRAM is not executable: reason"
@@ -39,14 +42,19 @@ std::string place_in(const std::string& directory, const Candidate& candidate) {
   return candidate.is_drop_in ? path + ".d/" + std::string(kDropInFile) : path;
 }
 
-/// The new text of the step's unit; nothing when it writes none.
-std::optional<Candidate> candidate_of(const Step& step) {
+/// The new texts of the step's unit; none when it writes none.
+std::vector<Candidate> candidates_of(const Step& step) {
   const Result<WantedUnit> before = wanted_from(step.before);
   const Result<WantedUnit> after = wanted_from(step.after);
-  if (!before || !after) return std::nullopt;
-  if (after->content && after->content != before->content) return Candidate{step.artifact.name, *after->content, false};
-  if (after->drop_in && after->drop_in != before->drop_in) return Candidate{step.artifact.name, *after->drop_in, true};
-  return std::nullopt;
+  if (!before || !after) return {};
+  std::vector<Candidate> candidates;
+  if (after->content && after->content != before->content) {
+    candidates.push_back({step.artifact.name, *after->content, false});
+  }
+  if (after->drop_in && after->drop_in != before->drop_in) {
+    candidates.push_back({step.artifact.name, *after->drop_in, true});
+  }
+  return candidates;
 }
 
 /// What systemd-analyze prints about all candidates; empty where there is no such program.
@@ -60,7 +68,10 @@ Result<std::string> analyze(std::span<const Candidate> candidates, const std::st
                                 "--recursive-errors=no"};
   for (const Candidate& candidate : candidates) {
     SPARK_CHECK(node.write_file(place_in(directory, candidate), FileContent{candidate.text, 0644, 0, 0}));
-    argv.push_back(candidate.is_drop_in ? candidate.name : place_in(directory, candidate));
+    // The path of a unit file stands for the unit together with its drop-ins.
+    const bool comes_with_its_file =
+        candidate.is_drop_in && argv.back() == place_in(directory, {candidate.name, {}, false});
+    if (!comes_with_its_file) argv.push_back(candidate.is_drop_in ? candidate.name : place_in(directory, candidate));
   }
   Result<CommandOutput> output = node.query(argv, kQueryDeadline);
   if (!output) {
@@ -78,44 +89,59 @@ std::vector<std::string> findings_about(const Candidate& candidate, std::string_
   const std::string shown = place.substr(directory.size() + 1);
   std::vector<std::string> findings;
   for (const std::string_view line : split_lines(output)) {
-    if (is_notice(line)) continue;
     if (line.starts_with(place + ":")) {
-      findings.push_back(shown + std::string(line.substr(place.size())));
+      const std::string_view finding = line.substr(place.size());
+      if (!is_notice(finding)) findings.push_back(shown + std::string(finding));
     } else if (line.starts_with(candidate.name + ": ") && !blames_another_program(candidate, line)) {
-      findings.emplace_back(line);
+      if (!is_notice(line.substr(candidate.name.size()))) findings.emplace_back(line);
     }
   }
   return findings;
 }
 
-std::vector<Objection> verify_candidates(std::span<const Step> steps, Node& node) {
-  if (!node.live()) return {};
-  std::vector<Candidate> candidates;
-  std::vector<ArtifactId> artifacts;
-  for (const Step& step : steps) {
-    if (std::optional<Candidate> candidate = candidate_of(step)) {
-      candidates.push_back(*std::move(candidate));
-      artifacts.push_back(step.artifact);
+namespace {
+
+/// Each finding once, also where it is about the unit file and its drop-in alike.
+std::vector<std::string> findings_about_all(std::span<const Candidate> candidates, std::string_view output,
+                                            const std::string& directory) {
+  std::vector<std::string> all;
+  for (const Candidate& candidate : candidates) {
+    for (std::string& finding : findings_about(candidate, output, directory)) {
+      if (std::find(all.begin(), all.end(), finding) == all.end()) all.push_back(std::move(finding));
     }
   }
-  if (candidates.empty()) return {};
+  return all;
+}
+
+}  // namespace
+
+std::vector<Objection> verify_candidates(std::span<const Step> steps, Node& node) {
+  if (!node.live()) return {};
+  std::vector<Candidate> all;
+  std::map<ArtifactId, std::vector<Candidate>> by_artifact;
+  for (const Step& step : steps) {
+    std::vector<Candidate> candidates = candidates_of(step);
+    if (candidates.empty()) continue;
+    all.insert(all.end(), candidates.begin(), candidates.end());
+    by_artifact[step.artifact] = std::move(candidates);
+  }
+  if (all.empty()) return {};
   const Result<std::filesystem::path> directory = node.make_scratch_directory();
   const Result<std::string> output =
-      directory ? analyze(candidates, directory->string(), node) : Result<std::string>(failure(directory.error()));
+      directory ? analyze(all, directory->string(), node) : Result<std::string>(failure(directory.error()));
   std::vector<Objection> objections;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
+  for (const auto& [artifact, candidates] : by_artifact) {
     if (!output) {
-      objections.push_back({artifacts[i], Error(output.error()).within("try out " + candidates[i].name)});
+      objections.push_back({artifact, Error(output.error()).within("try out " + artifact.name)});
       continue;
     }
-    const std::vector<std::string> findings = findings_about(candidates[i], *output, directory->string());
+    const std::vector<std::string> findings = findings_about_all(candidates, *output, directory->string());
     if (findings.empty()) continue;
-    objections.push_back(
-        {artifacts[i], Error{ErrorCode::kInvalidInput,
-                             "systemd-analyze verify objects: " + join(findings, "; "),
-                             {},
-                             {},
-                             "correct the unit's text; programs that it starts have to be there before"}});
+    objections.push_back({artifact, Error{ErrorCode::kInvalidInput,
+                                          "systemd-analyze verify objects: " + join(findings, "; "),
+                                          {},
+                                          {},
+                                          "correct the unit's text; programs that it starts have to be there before"}});
   }
   return objections;
 }

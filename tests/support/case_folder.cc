@@ -175,6 +175,7 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   if (world.facts.hostname.empty()) world.facts.hostname = world.self;
   world.node.set_live(world.facts.live);
   for (const LinkFacts& link : world.facts.links) world.node.add_link(link);
+  world.node.set_connection_address(world.facts.ssh_server_address);
   install_fake_networkd(world.node);
   if (const Value* users = observed.find("users")) SPARK_CHECK(add_users(*users, world.node));
   SPARK_CHECK(for_each_entry(observed, "files", world.node, add_file));

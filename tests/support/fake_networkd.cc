@@ -29,15 +29,12 @@ Result<CommandOutput> try_out(const FakeNode& node, const std::string& root) {
   return CommandOutput{};
 }
 
-Result<CommandOutput> generate(FakeNode& node) {
-  const auto before = node.list_directory("/run/systemd/network");
-  if (before) {
-    for (const std::string& name : *before) node.erase(kGenerated + name);
-  }
-  const auto stanzas = netplan::parse_file(node.text_of(std::string(netplan::kOwnFile)).value_or(""));
+/// What netplan generates for networkd, below `root`.
+Result<CommandOutput> generate(FakeNode& node, const std::string& root) {
+  const auto stanzas = netplan::parse_file(node.text_of(root + std::string(netplan::kOwnFile)).value_or(""));
   if (!stanzas) return failed("Invalid YAML");
   for (const auto& [interface, stanza] : *stanzas) {
-    node.put_file(kGenerated + kPrefix + interface + kSuffix, netplan::render_file({{interface, stanza}}));
+    node.put_file(root + kGenerated + kPrefix + interface + kSuffix, netplan::render_file({{interface, stanza}}));
   }
   return CommandOutput{};
 }
@@ -57,9 +54,11 @@ Result<CommandOutput> reconfigure(FakeNode& node, const std::string& interface) 
 }
 
 Result<CommandOutput> netplan_program(const FakeNode::Call& call) {
-  if (call.argv.size() == 4 && call.argv[2] == "--root-dir") return try_out(call.node, call.argv[3]);
   if (call.writable == nullptr) return failed("netplan generate through query()");
-  return generate(*call.writable);
+  if (call.argv.size() != 4 || call.argv[2] != "--root-dir") return failed("netplan generate on the live node");
+  const auto tried = try_out(call.node, call.argv[3]);
+  if (!tried || tried->exit_status != 0) return tried;
+  return generate(*call.writable, call.argv[3]);
 }
 
 Result<CommandOutput> networkctl_program(const FakeNode::Call& call) {

@@ -4,10 +4,10 @@
 
 namespace sparkplan::test {
 
-/// Installs `netplan` and `networkctl` on a fake node. `netplan generate` writes one file for each
-/// interface that sparkplan's netplan file defines to /run/systemd/network, as netplan does for
-/// networkd; with --root-dir it only reads, and fails for what is no YAML. `networkctl reconfigure`
-/// gives the interface the MTU and addresses of that file.
+/// Installs `netplan` and `networkctl` on a fake node. `netplan generate --root-dir` writes one file for
+/// each interface that sparkplan's netplan file defines to run/systemd/network below it, as netplan does
+/// for networkd, and fails for what is no YAML; the live node is never generated in place. `networkctl
+/// reconfigure` gives the interface the MTU and addresses of that file.
 void install_fake_networkd(FakeNode& node);
 
 }  // namespace sparkplan::test

@@ -85,6 +85,8 @@ class FakeNode final : public Node {
   Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const override;
   Result<std::string> read_user_file(const UserPath& path, std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<FileStatus> user_status(const UserPath& path) const override;
+  void set_connection_address(std::string address) { connection_address_ = std::move(address); }
+  std::string connection_address() const override { return connection_address_; }
   Result<std::vector<LinkFacts>> links() const override;
   void pause(std::chrono::milliseconds duration) const override { paused_ += duration; }
   /// How long the node was made to wait in all.
@@ -132,6 +134,7 @@ class FakeNode final : public Node {
   std::map<std::string, Program> programs_;
   std::map<std::string, LinkFacts> links_;
   int scratch_directories_ = 0;
+  std::string connection_address_;
   mutable std::chrono::milliseconds paused_{0};
   std::vector<Write> log_;
   mutable int reads_ = 0;

@@ -208,15 +208,16 @@ Result<CommandOutput> analyze(const Call& call) {
     constexpr std::string_view kPath = "SYSTEMD_UNIT_PATH=";
     if (word.starts_with(kPath)) directory = word.substr(kPath.size(), word.size() - kPath.size() - 1);
     if (word.starts_with("-") || word.find('=') != std::string::npos) continue;
-    const bool is_path = word.starts_with('/');
-    const std::string path = is_path ? word : directory + "/" + word + ".d/90-sparkplan.conf";
-    const std::string text = call.node.text_of(path).value_or("");
-    int number = 0;
-    for (const std::string_view line : split_lines(text)) {
-      ++number;
-      if (!line.starts_with("Bogus")) continue;
-      findings += path + ":" + std::to_string(number) + ": Unknown key '" +
-                  std::string(line.substr(0, line.find('='))) + "' in section [Service], ignoring.\n";
+    const std::string unit_file = word.starts_with('/') ? word : directory + "/" + word;
+    for (const std::string& path : {unit_file, unit_file + ".d/90-sparkplan.conf"}) {
+      const std::string text = call.node.text_of(path).value_or("");
+      int number = 0;
+      for (const std::string_view line : split_lines(text)) {
+        ++number;
+        if (!line.starts_with("Bogus")) continue;
+        findings += path + ":" + std::to_string(number) + ": Unknown key '" +
+                    std::string(line.substr(0, line.find('='))) + "' in section [Service], ignoring.\n";
+      }
     }
   }
   return CommandOutput{findings.empty() ? 0 : 1, {}, findings};

@@ -193,4 +193,15 @@ TEST_CASE("what the node's own tools object to is not written, nor the rest of i
   CHECK(reply.results[1].error->message == "netplan says no");
 }
 
+TEST_CASE("a stop does not come between a file and what activates it") {
+  ExecutorBench bench;
+  auto activation = knob_step("link", Absent{}, set_to("1"));
+  activation.activates = true;
+  bench.stop_asked = [&] { return !bench.hooks.log.empty(); };
+  const auto reply = bench.carry_out(
+      {knob_step("a", Absent{}, set_to("1")), activation, knob_step("x", Absent{}, set_to("1"), "other")});
+  CHECK(ExecutorBench::outcomes(reply) == "done done not_done");
+  CHECK(reply.stopped);
+}
+
 }  // namespace sparkplan

@@ -30,17 +30,29 @@ struct Machine {
     node.add_file("/proc/self/status", kAllCapabilities);
     node.add_file("/proc/sys/fs/nr_open", "1048576\n");
     node.add_file("/bin/bash", "");
+    node.add_file("/home/alice/.profile", "");
     passwd(
         "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1::/:/usr/sbin/nologin\n"
         "alice:x:1000:1000:Alice:/home/alice:/bin/bash\n");
+    account("root:x:0:0:root:/root:/bin/bash", "root");
+    account("alice:x:1000:1000:Alice:/home/alice:/bin/bash", "alice");
+    node.add_file("/root/.profile", "");
     for (const char* user : {"alice", "root"}) login(user, {0, usual, ""});
     node.script("id -Gn -- alice", {0, "alice staff\n", ""});
     node.script("id -Gn -- root", {0, "root\n", ""});
   }
 
   void passwd(const std::string& text) { node.script("getent passwd", {0, text, ""}); }
+  void account(const std::string& line, const std::string& user) {
+    node.script("getent passwd -- " + user, {0, line + "\n", ""});
+  }
+  void sshd(const std::string& settings, const std::string& pam_service) {
+    node.add_file("/usr/sbin/sshd", "");
+    node.script("/usr/sbin/sshd -T", {0, settings, ""});
+    node.add_file("/etc/pam.d/sshd", pam_service);
+  }
   void login(const std::string& user, CommandOutput output) {
-    node.script("su -l -c cat /proc/self/limits -- " + user, std::move(output));
+    node.script("su -l --session-command cat /proc/self/limits -- " + user, std::move(output));
   }
 
   std::vector<Ineffective> check(const std::string& name, const char* soft, const char* hard) const {
@@ -96,6 +108,31 @@ TEST_CASE("limits effect: a PAM stack without pam_limits is the reason") {
   machine.node.add_file("/etc/pam.d/su",
                         "session include common-session\nsession optional /lib/security/pam_limits.so\n");
   CHECK_FALSE(contains(machine.message("*:memlock", "unlimited", "unlimited"), "does not use pam_limits.so"));
+}
+
+TEST_CASE("limits effect: an sshd that sets no limits is told, although su sets them") {
+  Machine machine;
+  const auto told = [&] { return machine.message("*:memlock", "8192", "8192"); };
+  machine.sshd("port 22\nusepam yes\n", "@include common-session\n");
+  CHECK(told().empty());
+  machine.sshd("port 22\nusepam no\n", "@include common-session\n");
+  CHECK(told() == "a login over ssh does not get memlock: sshd does not use PAM (UsePAM no)");
+  machine.sshd("usepam yes\n", "session required pam_unix.so\n");
+  CHECK(told() == "a login over ssh does not get memlock: /etc/pam.d/sshd does not use pam_limits.so");
+  CHECK(machine.check("@staff:memlock", "8192", "8192").size() == 1);
+  // One finding for a limit that su does not set either.
+  CHECK(contains(machine.message("*:memlock", "64", "64"), "a new login of alice"));
+}
+
+TEST_CASE("limits effect: who has no home does not log in, because that might make one") {
+  Machine machine;
+  machine.account("alice:x:1000:1000:Alice:/home/gone:/bin/bash", "alice");
+  const std::vector<Ineffective> found = machine.check("alice:memlock", "64", "64");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].code == "limits.not_checked");
+  CHECK(contains(found[0].message, "/home/gone"));
+  machine.passwd("alice:x:1000:1000:Alice:/home/gone:/bin/bash\n");
+  CHECK(machine.check("*:memlock", "64", "64").empty());
 }
 
 TEST_CASE("limits effect: a more specific line, a later file and an exemption are named with their place") {

@@ -87,7 +87,7 @@ TEST_CASE("netplan: a foreign definition is found by name, match, driver, addres
   CHECK(found("  bonds:\n    bond0: {interfaces: [enp1s0f0np0, enp1s0f1np1]}\n"));
   CHECK_FALSE(found("  ethernets:\n    enp1s0f0np0: {dhcp4: true}\n"));
   CHECK_FALSE(found("  ethernets:\n    any: {match: {name: 'enp1*', driver: virtio_net}}\n"));
-  CHECK_FALSE(found("  ethernets:\n    any: {match: {}}\n"));
+  CHECK(found("  ethernets:\n    any: {match: {}}\n"));
   CHECK_FALSE(found("  bridges:\n    enp1s0f1np1: {}\n"));
   const auto definition = definition_of(half, definitions("network:\n  ethernets:\n    a: {}\n    enp1s0f1np1: {}\n"));
   REQUIRE(definition);
@@ -122,21 +122,29 @@ TEST_CASE("netplan: what other files say survives its way to the controller") {
   CHECK(back.unreadable[0].message == "no YAML");
 }
 
-TEST_CASE("netplan: the interface of our connection, its members and what carries it are untouchable") {
-  Facts facts;
-  facts.ssh_server_address = "10.0.0.11";
-  facts.links = {link("bond0", {"10.0.0.11/24"}), link("enp1"), link("enp2"), link("vlan5")};
-  facts.links[1].master = "bond0";
-  CHECK_FALSE(why_untouchable("bond0", facts).empty());
-  CHECK_FALSE(why_untouchable("enp1", facts).empty());
-  CHECK(why_untouchable("enp2", facts).empty());
-  facts.links[0] = link("bond0");
-  facts.links[3] = link("vlan5", {"10.0.0.11/24"});
-  facts.links[3].lower = "enp2";
-  CHECK_FALSE(why_untouchable("enp2", facts).empty());
-  CHECK(why_untouchable("enp1", facts).empty());
-  facts.ssh_server_address = "10.0.0.1";
-  CHECK(why_untouchable("vlan5", facts).empty());
+TEST_CASE("netplan: the interface of our connection is untouchable with all that carries it") {
+  std::vector<LinkFacts> links{link("br0", {"10.0.0.11/24"}), link("vlan5"), link("bond0"), link("enp1"), link("enp2")};
+  links[1].master = "br0";
+  links[1].lower = "bond0";
+  links[3].master = "bond0";
+  for (const char* name : {"br0", "vlan5", "bond0", "enp1"}) {
+    INFO(name);
+    CHECK_FALSE(why_untouchable(name, "10.0.0.11", links).empty());
+  }
+  CHECK(why_untouchable("enp2", "10.0.0.11", links).empty());
+}
+
+TEST_CASE("netplan: a link-local connection names its interface itself") {
+  const std::vector<LinkFacts> links{link("enp1", {"fe80::1/64"}), link("enp2", {"fe80::1/64"})};
+  CHECK_FALSE(why_untouchable("enp1", "fe80::1%enp1", links).empty());
+  CHECK(why_untouchable("enp2", "fe80::1%enp1", links).empty());
+}
+
+TEST_CASE("netplan: where the connection comes in cannot be told, nothing is touched") {
+  const std::vector<LinkFacts> links{link("enp1", {"10.0.0.11/24"})};
+  CHECK_FALSE(why_untouchable("enp1", "10.9.9.9", links).empty());
+  CHECK(why_untouchable("enp1", "127.0.0.1", links).empty());
+  CHECK(why_untouchable("enp1", "", links).empty());
 }
 
 TEST_CASE("netplan: link-local addresses are random, so only that there is one counts") {

@@ -2,10 +2,13 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "engine/process/child_process.h"
 #include "resources/ssh_trust/public_key.h"
@@ -95,7 +98,7 @@ TEST_CASE("ssh_trust: ssh takes from our file what it is there for, under every 
   std::ofstream(scratch / "config") << render_config({{"spark-02 10.0.0.12", {me, "somebody"}},
                                                       {"spark-02-fabric 192.168.100.12 port 2222", {me}},
                                                       {"fd00::12", {me}}});
-  const std::string ours = "identitiesonly yes\nstricthostkeychecking true\nidentityfile ~/.ssh/sparkplan_ed25519\n";
+  const std::string ours = "identitiesonly no\nstricthostkeychecking true\nidentityfile ~/.ssh/sparkplan_ed25519\n";
   const auto sorted = [](const std::string& text) {
     std::istringstream lines(text);
     std::set<std::string> set;
@@ -107,6 +110,28 @@ TEST_CASE("ssh_trust: ssh takes from our file what it is there for, under every 
   CHECK(sorted(options_for(scratch / "config", "spark-02-fabric")) ==
         sorted("hostname 192.168.100.12\nport 2222\n" + ours));
   CHECK(sorted(options_for(scratch / "config", "fd00::12")) == sorted("hostname fd00::12\nport 22\n" + ours));
+}
+
+TEST_CASE("ssh_trust: a user who logs in as somebody else, or with a key of his own, does so as before") {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch / "none") << "";
+  std::ofstream(scratch / "config") << render_config({{"spark-02 10.0.0.12", {login_name(), "somebody"}}});
+  const auto keys_for = [&](const char* config, const std::string& destination) {
+    std::istringstream all(output_of({"ssh", "-G", "-F", (scratch / config).string(), destination}));
+    std::vector<std::string> keys;
+    for (std::string line; std::getline(all, line);) {
+      if (line.starts_with("identityfile ") || line.starts_with("identitiesonly ")) keys.push_back(line);
+    }
+    return keys;
+  };
+  CHECK(keys_for("config", "stranger@spark-02") == keys_for("none", "stranger@spark-02"));
+  CHECK(keys_for("config", "somebody@10.0.0.12") == keys_for("none", "somebody@10.0.0.12"));
+  CHECK(options_for(scratch / "config", "stranger@spark-02").find("hostname 10.0.0.12\n") != std::string::npos);
+  const std::vector<std::string> own = keys_for("config", "spark-02");
+  for (const std::string name : {"id_rsa", "id_ecdsa", "id_ed25519"}) {
+    INFO(name);
+    CHECK(std::find(own.begin(), own.end(), "identityfile ~/.ssh/" + name) != own.end());
+  }
 }
 
 TEST_CASE("ssh_trust: our file changes nothing for other hosts, nor for other users") {

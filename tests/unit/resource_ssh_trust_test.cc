@@ -181,6 +181,54 @@ TEST_CASE("ssh_trust: a private key shows up in its file and nowhere else") {
   CHECK(encode_json(*exported).find(body) == std::string::npos);
 }
 
+TEST_CASE("ssh_trust: a private key in the place of the public one gets into no value, and is not brought back") {
+  const std::string secret = fake_private_key("a key of somebody's");
+  const std::string body = secret.substr(secret.find('\n') + 1, 60);
+  const FakeUser user{"nvidia", 1000, 1000, "/home/nvidia"};
+  for (const std::string& text : {secret, fake_public_key(mark("n1")) + " " + mark("n1") + "\n" + secret,
+                                  fake_public_key("another") + " x\r" + secret}) {
+    INFO(text);
+    Fleet fleet(2);
+    add_fake_key(fleet.at(1).node, user, mark("n1"));
+    fleet.at(1).node.add_file(kKeyFile + ".pub", text, 0644, 1000, 1000);
+    const Look look = fleet.look(1);
+    for (const std::string& told : {encode_json(describe(look)), encode_json(encode(look.observed))}) {
+      CHECK(count(told, body) == 0);
+      CHECK(count(told, "PRIVATE KEY") == 0);
+    }
+    const Step& step = look.plan.steps.at(0);
+    CHECK(std::get<Present>(step.before).value.boolean_or("public_file_is_no_public_key", false));
+
+    // Put back before anybody has touched it, it stays; afterwards nobody knows what it was.
+    REQUIRE(type().apply(step.artifact, step.before, fleet.at(1).node));
+    CHECK(fleet.at(1).node.text_of(kKeyFile + ".pub") == text);
+    REQUIRE(type().apply(step.artifact, step.after, fleet.at(1).node));
+    REQUIRE(type().apply(step.artifact, step.before, fleet.at(1).node));
+    CHECK_FALSE(fleet.at(1).node.text_of(kKeyFile + ".pub"));
+    CHECK(fleet.at(1).node.text_of(kKeyFile));
+
+    fleet.at(1).node.add_file(kKeyFile + ".pub", text, 0644, 1000, 1000);
+    fleet.apply();
+    CHECK(fleet.at(1).node.text_of(kKeyFile + ".pub") == fake_public_key(mark("n1")) + " " + mark("n1") + "\n");
+    fleet.load(2, "");
+    fleet.apply();
+    CHECK_FALSE(fleet.at(1).node.text_of(kKeyFile + ".pub"));
+    CHECK(fleet.at(1).node.text_of(kKeyFile));
+  }
+}
+
+TEST_CASE("ssh_trust: when trust goes, keys go last, so that no failure makes a new one") {
+  Fleet fleet(2);
+  for (int i = 1; i <= 2; ++i) fleet.at(i).node.add_directory("/home/operator");
+  fleet.load(2, "ssh_trust: {users: [nvidia, operator]}\n");
+  fleet.apply();
+  fleet.load(2, "");
+  const Look look = fleet.look(1);
+  std::vector<std::string> kinds;
+  for (const Step& step : look.plan.steps) kinds.push_back(step.artifact.kind);
+  CHECK(kinds == std::vector<std::string>{"authorized_keys", "authorized_keys", "block", "file", "ssh_key", "ssh_key"});
+}
+
 TEST_CASE("ssh_trust: what other people have in authorized_keys stays, byte for byte, and so does its mode") {
   const std::string odd =
       "# mine\n\n  \tssh-rsa AAAA== two  blanks\r\ncommand=\"echo \\\"x\\\"\",no-pty ssh-ed25519 AAAA a b c\nnot a "

@@ -119,11 +119,22 @@ TEST_CASE("ssh_trust: parsing gives back what was rendered") {
 
   const SshConfig config{{"a 10.0.0.1", {"nvidia", "root"}},
                          {"192.168.100.1", {"root"}},
+                         {"c", {"nvidia"}},
+                         {"d port 2222", {"root"}},
                          {"b fd00::2 port 2222", {"nvidia"}},
                          {"192.168.100.2 port 22022", {"nvidia", "o.p-e@r+x"}}};
   CHECK(parse_config(render_config(config)) == config);
   CHECK(parse_config("").empty());
   CHECK(parse_config("Host x\n  Port 3\nMatch originalhost a\n").empty());
+}
+
+TEST_CASE("ssh_trust: our key is for a user's login as himself, on all hosts where he has one") {
+  const std::string file = render_config({{"a 10.0.0.1", {"nvidia", "root"}}, {"b", {"root"}}});
+  CHECK(file.find("Match originalhost 10.0.0.1,a localuser nvidia user nvidia\n"
+                  "  IdentityFile ~/.ssh/sparkplan_ed25519\n") != std::string::npos);
+  CHECK(file.find("Match originalhost 10.0.0.1,a,b localuser root user root\n") != std::string::npos);
+  CHECK(file.find("Match originalhost b localuser root\n  HostName b\n") != std::string::npos);
+  CHECK(file.find("IdentitiesOnly") == std::string::npos);
 }
 
 TEST_CASE("ssh_trust: with another port than 22 a host is known by both spellings") {
@@ -165,6 +176,10 @@ TEST_CASE("ssh_trust: homes are one if the network, the kernel or the file serve
   CHECK_FALSE(is_same_home(home(nullptr, "1", "7"), home(nullptr, "2", "7")));  // Two images of one disk.
   CHECK_FALSE(is_same_home(home("nfs a:/x", "1", "1"), home("nfs a:/y", "2", "2")));
   CHECK_FALSE(is_same_home(home("nfs a:/x", "1", "7"), home(nullptr, "2", "7")));
+  const auto on_machine = [&](const char* machine) { return home(nullptr, "1", "1").set("machine", machine); };
+  CHECK(is_same_home(on_machine("A"), on_machine("A")));
+  CHECK(is_same_home(on_machine("A"), home(nullptr, "1", "1")));  // A container that may not know.
+  CHECK_FALSE(is_same_home(on_machine("A"), on_machine("B")));    // Clones that were switched on together.
   CHECK_FALSE(is_same_home(Value::map(), Value::map()));
 }
 

@@ -3,6 +3,7 @@
 #include "engine/resource/artifact.h"
 #include "engine/resource/registry.h"
 #include "resources/ssh_trust/account.h"
+#include "resources/ssh_trust/addresses.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/peers.h"
 #include "tests/support/catch.h"
@@ -72,6 +73,40 @@ TEST_CASE("ssh_trust: a node whose address is a name, or not its own, may come f
   CHECK(source_addresses(peers[1], false) == Set{"10.0.0.2", "203.0.113.7", "fd00::2"});
 }
 
+TEST_CASE("ssh_trust: one address in two spellings is one address") {
+  CHECK(canonical_ip("FD00:0:0::12") == "fd00::12");
+  CHECK(canonical_ip("::ffff:10.0.0.1") == "10.0.0.1");
+  for (const std::string& no : {std::string(), std::string("a.example"), std::string("fe80::1%eth0"),
+                                std::string("10.0.0"), std::string("10.0.0.1\0x", 10)}) {
+    CHECK_FALSE(canonical_ip(no));
+  }
+  for (const char* local : {"127.0.0.1", "0.0.0.0", "169.254.1.1", "224.0.0.1", "::", "::1", "fe80::1", "ff02::1"}) {
+    INFO(local);
+    CHECK_FALSE(is_global_unicast(local));
+  }
+  for (const char* global : {"10.0.0.1", "172.16.0.1", "203.0.113.7", "fd00::1", "2001:db8::1"}) {
+    CHECK(is_global_unicast(global));
+  }
+  const Cluster cluster = cluster_of("ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: \"FD00:0::12\"}\n");
+  const Exports exports{{"a", {{"ssh_trust", exported({"fd00::12", "fd00::13"})}}}};
+  CHECK(source_addresses(peers_in(cluster, exports)[0], false) == Set{"fd00::12"});
+  // What a node exports is not taken on trust: a loopback address would open the others to themselves.
+  const Exports lies{{"a", {{"ssh_trust", exported({"127.0.0.1", "::1", "fd00::13"})}}}};
+  CHECK(source_addresses(peers_in(cluster, lies)[0], false) == Set{"fd00::12", "fd00::13"});
+}
+
+TEST_CASE("ssh_trust: an address with a zone means nothing to the others, and is in none of their files") {
+  const Cluster cluster = cluster_of(
+      "ssh_trust: {users: [nvidia]}\nhosts: {suffix: -x}\nnodes:\n  - {name: a, address: \"fe80::1%eth0\"}\n");
+  const Exports exports{{"a", {{"ssh_trust", exported({"10.0.0.1"})}}}};
+  const Peer peer = peers_in(cluster, exports).at(0);
+  CHECK(texts(destinations_of(peer)) == List{"a"});
+  CHECK(source_addresses(peer, false) == Set{"10.0.0.1"});
+  const auto lines = known_hosts_of(peer, "lab");
+  REQUIRE(lines);
+  CHECK(*lines == List{"a " + test::fake_public_key("h") + " sparkplan:lab:a"});
+}
+
 TEST_CASE("ssh_trust: a node is found by all its names, the fabric's included") {
   const Cluster cluster =
       cluster_of("ssh_trust: {users: [nvidia]}\nhosts: {suffix: -x}\nfabric: {topology: direct}\n" + kTwoNodes);
@@ -136,6 +171,11 @@ TEST_CASE("ssh_trust: what passwordless sudo makes of trust is said once, while 
   CHECK(notes[0].severity == Severity::kNote);
   CHECK(notes[0].message.find("spark-[01-02]") != std::string::npos);
   CHECK(findings(cluster, fresh, 1).empty());
+  // The first is out of reach, or left alone: then the next one says it.
+  CHECK(findings(cluster, {{"spark-02", {{"ssh_trust", user(true)}}}}, 1).size() == 1);
+  Cluster resting = cluster;
+  resting.nodes[0].maintenance = true;
+  CHECK(findings(resting, fresh, 1).size() == 1);
   const Exports done{{"spark-01", {{"ssh_trust", user(false)}}}, {"spark-02", {{"ssh_trust", user(false)}}}};
   CHECK(findings(cluster, done, 0).empty());
 }
@@ -171,8 +211,19 @@ TEST_CASE("ssh_trust: what a node tells of itself is public, global and of the u
   node.add_file("/etc/ssh/ssh_host_empty_key.pub", "");
   LinkFacts link;
   link.name = "eth0";
-  link.addresses = {"10.0.0.11/24", "fe80::1/64", "169.254.7.7/16", "fd00::11/64"};
+  link.addresses = {"10.0.0.11/24", "fe80::1/64", "169.254.7.7/16", "fd00::11/64", "fd00::a:b/64", "fd00::f/64"};
   node.add_link(link);
+  LinkFacts containers;
+  containers.name = "docker0";
+  containers.kind = "bridge";
+  containers.addresses = {"172.17.0.1/16", "fe80::1/64"};
+  node.add_link(containers);
+  node.set_connection_address("10.0.0.11");
+  // The second is a temporary one (RFC 8981); the third is not in the table any more.
+  node.add_file("/proc/self/net/if_inet6",
+                "fd000000000000000000000000000011 02 40 00 80     eth0\n"
+                "fd0000000000000000000000000a000b 02 40 00 01     eth0\nodd\n"
+                "fe800000000000000000000000000001 02 40 20 80     eth0\n");
   const Result<Value> value = export_trust(Value::map({{"users", Value::list({"nvidia", "ghost"}), {}}}), node);
   REQUIRE(value);
   CHECK(value->find("users")->find("nvidia")->text_or("public_key", "") ==
@@ -181,6 +232,15 @@ TEST_CASE("ssh_trust: what a node tells of itself is public, global and of the u
   CHECK(*value->find("addresses") == Value::list({"10.0.0.11", "fd00::11"}));
   CHECK(value->find("host_keys")->list_items()->size() == 2);
   CHECK(node.log().empty());
+
+  CHECK(own_addresses(node) == Set{"10.0.0.11", "fd00::11"});
+  node.set_connection_address("fe80::1%docker0");
+  CHECK(own_addresses(node) == Set{"172.17.0.1"});
+  for (const char* elsewhere : {"", "10.0.0.99", "somewhere"}) {
+    INFO(elsewhere);
+    node.set_connection_address(elsewhere);
+    CHECK(own_addresses(node).empty());
+  }
 
   node.set_live(false);
   const Result<Value> of_image = export_trust(Value::map({{"users", Value::list({"nvidia"}), {}}}), node);

@@ -280,7 +280,31 @@ TEST_CASE("units: what does not start or does not stay up is an error with its l
   CHECK(error_with("/fake/ends") == "tune.service ended right after it was started");
 }
 
-TEST_CASE("units: a service whose process is replaced while it is watched does not stay up") {
+TEST_CASE("units: a service whose main process hands over to another one stays up") {
+  FakeNode node = node_with(kTunePath, render(kRunning));
+  test::start_unit(node, kTune);
+  FakeNode handing_over = node;
+  int pid = 100;
+  node.add_program("systemctl", [&](const FakeNode::Call& call) {
+    test::set_unit_properties(handing_over, kTune, "MainPID=" + std::to_string(++pid) + "\n");
+    return handing_over.query(call.argv, {});
+  });
+  CHECK(watch_start(kTune, node) == "started");
+}
+
+TEST_CASE("units: a service that is started anew by hand while it is watched does not stay up") {
+  FakeNode node = node_with(kTunePath, render(kRunning));
+  test::start_unit(node, kTune);
+  FakeNode restarting = node;
+  int starts = 0;
+  node.add_program("systemctl", [&](const FakeNode::Call& call) {
+    test::set_unit_properties(restarting, kTune, "InvocationID=" + std::to_string(++starts) + "\n");
+    return restarting.query(call.argv, {});
+  });
+  CHECK_FALSE(watch_start(kTune, node));
+}
+
+TEST_CASE("units: a service that systemd restarts while it is watched does not stay up") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   test::start_unit(node, kTune);
   FakeNode restarting = node;
@@ -383,6 +407,83 @@ TEST_CASE("units: steps come in an order in which what is started finds what it 
   CHECK(std::find(going.begin(), going.end(), "a.service") < std::find(going.begin(), going.end(), "b.service"));
 }
 
+namespace {
+
+/// The steps for tune.service, which is managed and was `original` before.
+std::vector<Step> steps_of_managed(const FakeNode& node, const Observation& original, std::vector<Resource> target,
+                                   std::initializer_list<FieldChange> fields) {
+  const ObservedType observed = type().observe({{kTune}}, node);
+  Change change;
+  change.id = {"systemd_unit", kTune};
+  change.fields = fields;
+  return type().steps({std::move(target), observed, {std::move(change)}, {{{"unit", kTune}, original}}});
+}
+
+bool has_step(const std::vector<Step>& steps, const std::string& kind) {
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& step) { return step.artifact.kind == kind; });
+}
+
+}  // namespace
+
+TEST_CASE("units: a file that somebody has made for a unit of which only the drop-in is ours is not overwritten") {
+  FakeNode node = node_with("/usr/lib/systemd/system/tune.service", kRunning);
+  node.add_file(drop_in_path(kTune), render("[Service]\nNice=1\n"));
+  node.add_file(kTunePath, "[Service]\nExecStart=/usr/bin/mine\n");
+  Resource wanted;
+  wanted.id = {"systemd_unit", kTune};
+  wanted.desired = Value::map({{"content", render(kRunning), {}}});
+  const FieldChange written{"content", kRunning, render(kRunning)};
+  const Observation original = unit({{"enabled", true, {}}, {"state", "started", {}}});
+  CHECK(has_step(steps_of_managed(node, original, {wanted}, {written}), "foreign_unit_file"));
+  node.add_file(kTunePath, render("[Service]\nExecStart=/usr/bin/changed\n"));
+  CHECK_FALSE(has_step(steps_of_managed(node, original, {wanted}, {written}), "foreign_unit_file"));
+}
+
+TEST_CASE("units: a file that somebody has put in the place of ours stays when the unit is taken out") {
+  FakeNode node = node_with(kTunePath, "[Service]\nExecStart=/usr/bin/mine\n");
+  const FieldChange removed{"content", render(kRunning), Value()};
+  for (const Step& step : steps_of_managed(node, Absent{}, {}, {removed})) {
+    REQUIRE(apply_artifact(step.artifact, step.after, type(), node));
+  }
+  CHECK(node.text_of(kTunePath) == "[Service]\nExecStart=/usr/bin/mine\n");
+}
+
+TEST_CASE("units: an original file comes back with its own mode and owner") {
+  const std::string original_text = "[Service]\nExecStart=/usr/bin/mine\n";
+  FakeNode node = node_with({}, {});
+  node.add_file(kTunePath, original_text, 0640, 7, 8);
+  test::start_unit(node, kTune);
+  const Observation original = type().read_artifact({"unit", kTune}, node);
+  node.add_file(kTunePath, render(kRunning));
+  const std::vector<Step> steps = steps_of_managed(node, original, {}, {{"content", render(kRunning), Value()}});
+  REQUIRE(steps.size() == 1);
+  REQUIRE(apply_artifact(steps[0].artifact, steps[0].after, type(), node));
+  CHECK(node.text_of(kTunePath) == original_text);
+  CHECK(node.status(kTunePath)->mode == 0640);
+  CHECK(node.status(kTunePath)->gid == 8);
+}
+
+TEST_CASE("units: what carries the connection is neither stopped nor disabled, and its texts interrupt the network") {
+  for (const char* name : {"ssh.service", "ssh.socket", "sshd.service", "systemd-networkd.service",
+                           "NetworkManager.service", "dbus.service"}) {
+    CHECK(codes(named({{"state", "stopped", {}}}, name)) == Words{"systemd_unit.carries-connection"});
+    CHECK(codes(named({{"enabled", false, {}}}, name)) == Words{"systemd_unit.carries-connection"});
+    CHECK(codes(named({{"enabled", true, {}}, {"state", "started", {}}}, name)).empty());
+  }
+  const Cluster cluster{"lab", "", "", "", {}};
+  const Result<NodeName> node_name = NodeName::parse("spark-01");
+  REQUIRE(node_name);
+  const NodeSpec self{*node_name, 1, "", {}, TransportKind::kSsh, {}, false, {}, {}, {}};
+  const std::map<std::string, NodeExports> exports;
+  const auto impact = [&](const char* name) {
+    const Value section = Value::list({named({{"drop_in", "[Service]\nNice=1\n", {}}}, name)});
+    return type().desired(ClusterView{cluster, self, exports}, section, Facts{}).resources.at(0).impact;
+  };
+  CHECK(impact("ssh.service") == Impact::kInterruptsNetwork);
+  CHECK(impact("sshd.service") == Impact::kInterruptsNetwork);
+  CHECK(impact("docker.service") == Impact::kRestartsService);
+}
+
 TEST_CASE("units: that there is no such unit is told for those who only change it") {
   FakeNode node = node_with({}, {});
   const ObservedType observed = type().observe({{kTune}}, node);
@@ -412,6 +513,36 @@ TEST_CASE("verify: only what is said about our own text counts, and no mere noti
               "docker.service: Command /mine is not executable: No such file or directory"});
   const Candidate in_its_own_root{"a.service", "[Service]\nRootDirectory=/srv\nExecStart=/x\n", false};
   CHECK(findings_about(in_its_own_root, "a.service: Command /x is not executable: no\n", "/try").empty());
+}
+
+TEST_CASE("verify: a word of a notice in the name of a unit or a program excuses nothing") {
+  const Candidate own{"legacy-sync.service", "[Service]\nExecStart=/opt/legacy/sync\n", false};
+  const std::string output =
+      "/try/legacy-sync.service:3: Unknown key 'Foo' in section [Service], ignoring.\n"
+      "/try/legacy-sync.service:4: Support for option Bar= is deprecated.\n"
+      "legacy-sync.service: Command /opt/legacy/sync is not executable: No such file or directory\n";
+  CHECK(findings_about(own, output, "/try") ==
+        Words{"legacy-sync.service:3: Unknown key 'Foo' in section [Service], ignoring.",
+              "legacy-sync.service: Command /opt/legacy/sync is not executable: No such file or directory"});
+}
+
+TEST_CASE("verify: the text and the drop-in of one unit are both tried, and object together") {
+  FakeNode node = node_with({}, {});
+  Step step;
+  step.artifact = {"unit", kTune};
+  step.before = Absent{};
+  const auto objections = [&](const std::string& content, const std::string& drop_in) {
+    step.after = unit({{"content", render(content), {}}, {"drop_in", render(drop_in), {}}});
+    return verify_candidates(std::vector<Step>{step}, node);
+  };
+  CHECK(objections(kRunning, "[Service]\nNice=1\n").empty());
+  const std::vector<Objection> of_drop_in = objections(kRunning, "[Service]\nBogus=1\n");
+  REQUIRE(of_drop_in.size() == 1);
+  CHECK(of_drop_in[0].error.message.find("90-sparkplan.conf:4: Unknown key 'Bogus'") != std::string::npos);
+  const std::vector<Objection> of_both = objections(kRunning + "Bogus=1\n", "[Service]\nBogus=1\n");
+  REQUIRE(of_both.size() == 1);
+  CHECK(of_both[0].error.message.find("tune.service:5:") != std::string::npos);
+  CHECK(of_both[0].error.message.find("90-sparkplan.conf:4:") != std::string::npos);
 }
 
 TEST_CASE("verify: a node without systemd-analyze has no objection") {
