@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs, on Debian 12 and Ubuntu 24.04.
 # Does nothing, quickly, where nothing is missing.
-#   install-dependencies.sh [build] [lab] [lint]     (default: build lab)
+#   install-dependencies.sh [build] [lab] [vm] [lint]     (default: build lab)
 set -euo pipefail
 export LC_ALL=C
 
@@ -12,6 +12,9 @@ readonly build=(
   nlohmann-json3-dev libcli11-dev libexpected-dev libmd-dev libyaml-dev catch2 openssh-client
 )
 readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux)
+readonly vm=(
+  qemu-system-x86 qemu-utils mmdebstrap e2fsprogs iproute2 openssh-client procps util-linux
+)
 readonly lint=(clang-format clang-tidy shellcheck)
 
 (($# > 0)) || set -- build lab
@@ -20,8 +23,9 @@ for group in "$@"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
     lab) wanted+=("${lab[@]}") ;;
+    vm) wanted+=("${vm[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
-    *) echo "usage: ${0##*/} [build] [lab] [lint]" >&2; exit 1 ;;
+    *) echo "usage: ${0##*/} [build] [lab] [vm] [lint]" >&2; exit 1 ;;
   esac
 done
 

@@ -3,16 +3,16 @@
 # "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
 #
 #   tests/run.sh              everything
-#   tests/run.sh unit         one or more of: unit sanitizers lint integration demo tidy
+#   tests/run.sh unit         one or more of: unit sanitizers lint integration vm demo tidy
 # (tidy is clang-tidy over everything, and only done when asked for: it takes as long as the rest)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration demo)
+[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration vm demo)
 results=build/test-results
 passed=0 failed=0 skipped=0
-export SPARKPLAN_LAB=tests
+export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
 
 say() { printf '\n== %s\n' "$*"; }
 pass() { passed=$((passed + 1)); }
@@ -88,6 +88,16 @@ run_integration() {
   count_junit "$results/integration.xml"
 }
 
+run_vm() {
+  local log=$results/vm.log ok bad left
+  tests/vm/profile_test.sh | tee "$log"
+  if read -r ok bad left < <(sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$log"); then
+    passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + left))
+  else
+    fail "tests/vm/profile_test.sh did not run to its end"
+  fi
+}
+
 run_demo() {
   local log=$results/demo.log
   if bash examples/demo.sh >"$log" 2>&1; then pass; else
@@ -105,6 +115,7 @@ wanted() {
 mkdir -p "$results"
 say "dependencies"
 groups=(build lab)
+wanted vm && groups+=(vm)
 { wanted lint || wanted tidy; } && groups+=(lint)
 tests/install-dependencies.sh "${groups[@]}" || {
   fail "dependencies are missing"
@@ -129,6 +140,10 @@ fi
 if wanted integration; then
   say "integration tests in the lab"
   run_integration
+fi
+if wanted vm; then
+  say "the profile dgx-spark on virtual machines"
+  run_vm
 fi
 if wanted demo; then
   say "the demo of README"

@@ -5,12 +5,6 @@
 # cable. Nothing is put into the machine's own network.
 readonly netns=/run/netns/$prefix
 
-guest_name() { printf 'spark-%02d' "$1"; }
-guest_address() { printf '10.78.0.%d' "$1"; }
-
-# network_mac HALF I: HALF is m (management), a or b.
-network_mac() { printf '52:54:00:%02x:00:%02x' "'$1" "$2"; }
-
 network_make() {
   local i
   ip netns add "$prefix"
@@ -98,7 +92,7 @@ guest_run() {
   for half in m a b; do                      # A has a lower PCI address than B
     cables+=(
       -netdev "tap,id=$half,ifname=$half$i,script=no,downscript=no"
-      -device "virtio-net-pci,netdev=$half,mac=$(network_mac "$half" "$i"),romfile=,addr=$((slot++))"
+      -device "virtio-net-pci,netdev=$half,mac=$(guest_mac "$half" "$i"),romfile=,addr=$((slot++))"
     )
   done
   parameters=(
@@ -107,7 +101,7 @@ guest_run() {
   )
   cd /
   exec setsid nsenter --net="$netns" -- \
-    qemu-system-x86_64 -name "$prefix-$i" -accel "$(<"$state/acceleration")" -cpu max,svm=off -smp 1 -m 900 \
+    qemu-system-x86_64 -name "$prefix-$i" -accel "$(<"$state/acceleration")" -cpu "$vm_processor" -smp 1 -m 900 \
     -nodefaults -display none -serial "file:$directory/console" \
     -kernel "$image/vmlinuz" -initrd "$image/initrd.img" \
     -append "${parameters[*]}" \
@@ -116,14 +110,20 @@ guest_run() {
     -device virtio-rng-pci "${cables[@]}"
 }
 
-# guest_ssh USER I LINE: nothing of the calling user's own configuration counts.
+# guest_ssh USER I LINE [OPTION...]: nothing of the calling user's own configuration counts.
 guest_ssh() {
   nsenter --net="$netns" -- ssh -F /dev/null -i "$state/home/.ssh/id_ed25519" \
     -o IdentitiesOnly=yes -o IdentityAgent=none -o BatchMode=yes -o LogLevel=ERROR \
     -o UserKnownHostsFile="$state/home/.ssh/known_hosts" -o GlobalKnownHostsFile=/dev/null \
     -o StrictHostKeyChecking=yes -o ConnectTimeout=10 \
-    -o ServerAliveInterval=10 -o ServerAliveCountMax=3 \
+    -o ServerAliveInterval=10 -o ServerAliveCountMax=3 "${@:4}" \
     "$1@$(guest_address "$2")" "$3"
+}
+
+# guest_exec I LINE [OPTION...]: without a new login each time, which takes a second under emulation.
+guest_exec() {
+  guest_ssh root "$1" "$2" -o ControlMaster=auto -o ControlPersist=yes \
+    -o ControlPath="$state/guests/$1/connection" "${@:3}"
 }
 
 # guest_wait I [OLD_BOOT_ID]: until a login works, the boot is over, and it is a new one.
@@ -162,6 +162,7 @@ guests_wait() {
 
 guest_reboot() {
   local before
+  guest_exec "$1" '' -O exit 2>/dev/null || true
   before=$(guest_ssh root "$1" 'cat /proc/sys/kernel/random/boot_id; systemctl reboot' </dev/null) ||
     [[ -n $before ]] || die "guest $1 cannot be logged in to"
   guests_wait "$1" "$before"

@@ -27,6 +27,14 @@ readonly image_left_out=(
   '/usr/share/man/*' '/usr/share/doc/*' '/usr/share/locale/*'
 )
 
+readonly max_guests=3
+
+guest_name() { printf 'spark-%02d' "$1"; }
+guest_address() { printf '10.78.0.%d' "$1"; }
+
+# guest_mac HALF I: HALF is m (management), a or b.
+guest_mac() { printf '52:54:00:%02x:00:%02x' "'$1" "$2"; }
+
 image_path() {
   local hash
   hash=$({ cat "$here/image.sh"; rootfs_codename; } | sha256sum)
@@ -120,21 +128,21 @@ image_configure() {
   chmod 0440 "$root/etc/sudoers.d/nvidia"
 }
 
-# Names as on a Spark, by MAC address (network_mac in guest.sh). It also says which
-# guest this is, and so its address. 90: 10-netplan-* wins over it.
+# Names as on a Spark, by MAC address, which also says which guest this is, and so its
+# address. 90: 10-netplan-* wins over it.
 image_network() {
   local root=$1 directory=$1/etc/systemd/network half i
   local -A names=([a]=enp1s0f1np1 [b]=enP2p1s0f1np1 [m]=mgmt0)
   for half in "${!names[@]}"; do
     {
       printf '[Match]\n'
-      for ((i = 1; i <= max_guests; i++)); do printf 'MACAddress=%s\n' "$(network_mac "$half" "$i")"; done
+      for ((i = 1; i <= max_guests; i++)); do printf 'MACAddress=%s\n' "$(guest_mac "$half" "$i")"; done
       printf '\n[Link]\nName=%s\n' "${names[$half]}"
     } >"$directory/10-${names[$half]}.link"
   done
   for ((i = 1; i <= max_guests; i++)); do
     printf '[Match]\nMACAddress=%s\n\n[Network]\nAddress=%s/24\nIPv6AcceptRA=no\n' \
-      "$(network_mac m "$i")" "$(guest_address "$i")" >"$directory/90-mgmt-$i.network"
+      "$(guest_mac m "$i")" "$(guest_address "$i")" >"$directory/90-mgmt-$i.network"
   done
 }
 

@@ -4,6 +4,8 @@
 # One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
 #
 #   tests/vm/profile_test.sh       SPARKPLAN_PROGRAM: the program, build/bin/sparkplan by default
+# shellcheck disable=SC2317  # functions that "check" calls
+# shellcheck disable=SC2016  # expressions that are expanded on a guest
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -11,7 +13,7 @@ readonly vm=tests/vm/vm.sh
 readonly interfaces=(enp1s0f1np1 enP2p1s0f1np1)
 readonly devices=(rocep1s0f1 roceP2p1s0f1)
 readonly networks=(192.168.100 192.168.101)
-readonly login=(ssh -o BatchMode=yes -o ConnectTimeout=20 -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null)
+readonly ssh=(ssh -o BatchMode=yes -o ConnectTimeout=20 -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null)
 readonly patience=60
 program=$(realpath "${SPARKPLAN_PROGRAM:-build/bin/sparkplan}")
 passed=0 failed=0 skipped=0
@@ -56,8 +58,9 @@ exits() {
   same "exit status of sparkplan $1" "$code" "$expected"
 }
 
-# on [USER@]I LINE: a shell line in a login of its own.
-on() { "$vm" ssh "$1" -- bash -c "$2"; }
+# on I LINE: a shell line, as root. login [USER@]I LINE: the same in a login of its own.
+on() { "$vm" exec "$1" -- bash -c "$2"; }
+login() { "$vm" ssh "$1" -- bash -c "$2"; }
 
 # Everything that could show that a file was written, even with the same content.
 files_of_guests() {
@@ -88,7 +91,7 @@ untouched() {
   same_on_both 'cat /proc/sys/net/core/[rw]mem_max; ls /etc/netplan; getent hosts spark-02-fabric
     ip -o -4 address show dev enp1s0f1np1; cat /sys/class/net/enP2p1s0f1np1/mtu' '212992
 212992
-1500' && [ "$(on nvidia@1 'ulimit -l')" != unlimited ]
+1500' && [ "$(login nvidia@1 'ulimit -l')" != unlimited ]
 }
 
 buffers() { same_on_both 'sysctl -n net.core.rmem_max net.core.wmem_max' $'268435456\n268435456'; }
@@ -97,7 +100,7 @@ locked_memory() {
   local i user
   for i in 1 2; do
     for user in nvidia root; do
-      same "$user on guest $i" "$(on "$user@$i" 'ulimit -S -l; ulimit -H -l')" $'unlimited\nunlimited' || return
+      same "$user on guest $i" "$(login "$user@$i" 'ulimit -S -l; ulimit -H -l')" $'unlimited\nunlimited' || return
     done
   done
 }
@@ -105,7 +108,6 @@ locked_memory() {
 addresses() {
   local i half actual expected
   for i in 1 2; do
-    # shellcheck disable=SC2016  # expanded on the guest
     actual=$(on "$i" 'for interface in enp1s0f1np1 enP2p1s0f1np1; do
       ip -o -4 address show dev $interface | awk "{ print \$2, \$4 }"
       ip -o link show dev $interface | grep -o " mtu [0-9]*\|[<,]UP[,>]"
@@ -119,13 +121,11 @@ addresses() {
 }
 
 netplan_get() {
-  local i half
+  local i
   for i in 1 2; do
-    for half in 0 1; do
-      same "netplan get, guest $i" \
-        "$(on "$i" "netplan get ethernets.${interfaces[half]}.addresses; netplan get ethernets.${interfaces[half]}.mtu")" \
-        "- ${networks[half]}.1$i/24"$'\n9000' || return
-    done
+    same "netplan get, guest $i" \
+      "$(on "$i" 'netplan get ethernets' | tr -d '"' | grep -E "^[^ ]+:|^ +- |^ +mtu:" | tr -d ' ' | sort)" \
+      "$(printf '%s\n' {enp1s0f1np1,enP2p1s0f1np1}: -192.168.10{0,1}.1"$i"/24 mtu:9000 mtu:9000 | sort)" || return
   done
 }
 
@@ -153,9 +153,8 @@ rdma_ports() {
 
 # Who answers, and at which of its addresses.
 logs_in() { # FROM TO DESTINATION ADDRESS
-  # shellcheck disable=SC2016  # expanded by the shell at the other end
   same "from guest $1 to $3" \
-    "$("$vm" ssh "nvidia@$1" -- "${login[@]}" "$3" 'set -- $SSH_CONNECTION; echo $(hostname) $(id -un) $3')" \
+    "$("$vm" exec "$1" -- runuser -u nvidia -- "${ssh[@]}" "$3" 'set -- $SSH_CONNECTION; echo $(hostname) $(id -un) $3')" \
     "spark-0$2 nvidia $4"
 }
 
@@ -170,24 +169,22 @@ refuses_wrong_key() {
   on 2 'mkdir -p /run/wrong && ssh-keygen -q -t ed25519 -N "" -f /run/wrong/key &&
     $(command -v sshd) -p 2222 -h /run/wrong/key -o PidFile=/run/wrong/pid' || return
   local said
-  said=$("$vm" ssh nvidia@1 -- "${login[@]}" -p 2222 -o HostKeyAlias=spark-02-fabric spark-02-fabric true 2>&1)
+  said=$("$vm" exec 1 -- runuser -u nvidia -- "${ssh[@]}" -p 2222 -o HostKeyAlias=spark-02-fabric spark-02-fabric true 2>&1)
   on 2 'kill $(cat /run/wrong/pid); rm -r /run/wrong'
   grep -q 'Host key verification failed' <<<"$said" || same "ssh to a stranger" "$said" "Host key verification failed"
 }
 
 nccl() {
-  # shellcheck disable=SC2016  # expanded on the guest
   same_on_both 'su -l nvidia -c "printenv NCCL_IB_HCA"; grep ^NCCL_IB_HCA /etc/nccl.conf' \
     $'=rocep1s0f1,roceP2p1s0f1\nNCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1'
 }
 
 names() {
-  # shellcheck disable=SC2016  # expanded on the guest
   same_on_both 'getent hosts spark-01-fabric spark-02-fabric | awk "{ print \$1, \$2 }"' \
     $'192.168.100.11 spark-01-fabric\n192.168.100.12 spark-02-fabric'
 }
 
-# True as soon as LINE is on guest I, within the patience; a login takes its time, so no sleep.
+# True as soon as LINE is on guest I, within the patience; each look takes its time, so no sleep.
 becomes_true() { # I LINE
   local deadline=$((SECONDS + patience))
   until on "$1" "$2"; do
@@ -197,30 +194,28 @@ becomes_true() { # I LINE
 
 # By nvidia, who could not lock memory before. The packets must have left through that very device.
 writes_over() { # HALF
-  local device=${devices[$1]} other=${devices[1 - $1]} server code=0 before after
-  local count="cat /sys/class/infiniband/$device/ports/1/hw_counters/sent_pkts \
-    /sys/class/infiniband/$other/ports/1/hw_counters/sent_pkts"
-  local -a transfer=(ib_write_bw -d "$device" -x 1 -s 65536 -n 100)
+  local device=${devices[$1]} other=${devices[1 - $1]} port=$((18515 + $1)) server code=0 before after
+  local count="cat /sys/class/infiniband/{$device,$other}/ports/1/hw_counters/sent_pkts"
+  local -a transfer=(ib_write_bw -d "$device" -x 1 -s 65536 -n 100 -p "$port")
   before=$(on 2 "$count") || return
-  "$vm" ssh nvidia@1 -- timeout 120 "${transfer[@]}" >"$work/server" 2>&1 &
+  "$vm" ssh nvidia@1 -- timeout 100 "${transfer[@]}" >"$work/server" 2>&1 &
   server=$!
-  becomes_true 1 'ss -H -t -l -n sport = :18515 | grep -q .' || code=1
-  [ $code -ne 0 ] || on nvidia@2 "timeout 90 ${transfer[*]} ${networks[$1]}.11" || code=$?
-  [ $code -eq 0 ] || on 1 'pkill -x ib_write_bw'
+  becomes_true 1 "ss -H -t -l -n sport = :$port | grep -q ." || code=1
+  [ "$code" -ne 0 ] || login nvidia@2 "timeout 60 ${transfer[*]} ${networks[$1]}.11" || code=1
+  [ "$code" -eq 0 ] || kill "$server"
   wait "$server" || code=1
   cat "$work/server"
   after=$(on 2 "$count") || return
-  printf 'sent_pkts of %s and %s: %s, then %s\n' "$device" "$other" "${before//$'\n'/ }" "${after//$'\n'/ }"
-  [ $code -eq 0 ] || return
-  # 100 messages of 64 KiB in packets of 4 KiB: 1600.
-  [ $((${after%$'\n'*} - ${before%$'\n'*})) -ge 1600 ] &&
+  printf 'packets sent by %s and %s before: %s, after: %s\n' "$device" "$other" "${before/$'\n'/, }" "${after/$'\n'/, }"
+  # 100 messages of 64 KiB in packets of 4 KiB are 1600.
+  [ "$code" -eq 0 ] && [ $((${after%$'\n'*} - ${before%$'\n'*})) -ge 1600 ] &&
     [ $((${after#*$'\n'} - ${before#*$'\n'})) -lt 100 ]
 }
 
 drift_is_mended() { # LINE-THAT-DAMAGES NAME-IN-THE-REPORT LINE-THAT-JUDGES EXPECTED
   on 2 "$1" || return
   local report
-  report=$(exits 2 drift --no-color 2>&1) || { printf '%s\n' "$report"; return 1; }
+  report=$(exits 2 drift 2>&1) || { printf '%s\n' "$report"; return 1; }
   grep -q "$2" <<<"$report" || { printf '%s does not name %s\n' "$report" "$2"; return 1; }
   exits 0 apply --yes && same "guest 2 after apply" "$(on 2 "$3")" "$4" && exits 0 drift
 }

@@ -13,7 +13,6 @@ readonly cache=/var/cache/sparkplan-vm
 readonly states=/run/sparkplan-vm
 readonly state=$states/$vm
 readonly prefix=sparkvm-$vm
-readonly max_guests=3
 readonly ready_seconds=${SPARKPLAN_VM_TIMEOUT:-240}
 
 # Of the lab: recorded processes; the machine's own package sources.
@@ -35,7 +34,8 @@ usage: vm.sh COMMAND
   up N                     boot guests 1..N (at most 3), wait until all can be logged in to
   down                     stop everything and leave nothing, also after a crash
   controller -- CMD...     run CMD where the guests are reachable, at 10.78.0.I
-  ssh [USER@]I -- CMD...   run CMD on guest I (as root)
+  ssh [USER@]I -- CMD...   run CMD on guest I (as root), in a login of its own
+  exec I -- CMD...         run CMD on guest I as root, over a connection that is kept
   reboot I                 reboot guest I, wait until it can be logged in to again
   address I                its address; sshd is at port 22
   home, key, known-hosts   the controller's HOME, private key, known_hosts file
@@ -84,7 +84,7 @@ vm_up() {
   install -d -m 0700 "$states"
   mkdir -m 0700 "$state"
   mkdir "$state/guests"
-  vm_acceleration >"$state/acceleration"
+  acceleration_find >"$state/acceleration"
   network_make "$count"
   controller_home_make
   for ((i = 1; i <= count; i++)); do
@@ -148,6 +148,11 @@ main() {
       require_guest "${1:-}"
       require_command "${@:2}"
       guest_ssh "$user" "$guest" "$(printf '%q ' "${command[@]}")"
+      ;;
+    exec)
+      require_guest "${1:-}"
+      require_command "${@:2}"
+      guest_exec "$guest" "$(printf '%q ' "${command[@]}")"
       ;;
     reboot) require_guest "${1:-}"; lock_vm; guest_reboot "$guest" ;;
     address) require_guest "${1:-}"; guest_address "$guest"; echo ;;
