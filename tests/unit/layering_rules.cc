@@ -47,6 +47,11 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kLibraries{
     {"cuda", {"nccl"}},
 };
 
+/// Libraries of one resource type alone.
+const std::vector<std::pair<std::string, std::string>> kTypeLibraries{
+    {"yaml.h", "netplan"},
+};
+
 struct Include {
   std::string name;
   bool quoted = false;
@@ -86,6 +91,9 @@ std::pair<std::string, std::string> place_of(std::string_view path) {
 }
 
 bool library_is_allowed(const Include& include, const std::string& tree, const std::string& folder) {
+  for (const auto& [prefix, type] : kTypeLibraries) {
+    if (include.name.starts_with(prefix)) return tree == "resources" && folder == type;
+  }
   for (const auto& [prefix, layers] : kLibraries) {
     if (include.name.starts_with(prefix)) return tree == "engine" && layers.count(folder) > 0;
   }

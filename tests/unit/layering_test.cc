@@ -103,6 +103,9 @@ TEST_CASE("each library is used inside its own folder only") {
     }
     CHECK_FALSE(allowed("resources/sysctl/x.cc", "#include <" + header + ">"));
   }
+  CHECK(allowed("resources/netplan/x.cc", "#include <yaml.h>"));
+  CHECK_FALSE(allowed("resources/sysctl/x.cc", "#include <yaml.h>"));
+  CHECK_FALSE(allowed("engine/load/x.cc", "#include <yaml.h>"));
   CHECK(allowed("engine/core/x.cc", "#include <string>"));
   CHECK(allowed("engine/core/result.h", "#include <tl/expected.hpp>"));
 }
