@@ -97,8 +97,9 @@ std::optional<std::string> network_name(std::string_view mounts, const std::file
   const std::optional<Mount> mount = mount_of(mounts, path);
   if (!mount || !is_network(mount->type)) return std::nullopt;
   const std::string below = mount->point == "/" ? path : path.substr(mount->point.size());
+  const std::string in_source = mount->root + "/" + below;
   std::string name = mount->source;
-  for (const std::string_view part : split(mount->root + "/" + below, '/')) {
+  for (const std::string_view part : split(in_source, '/')) {
     if (part.empty()) continue;
     if (!name.ends_with('/')) name += '/';
     name += part;

@@ -60,7 +60,7 @@ TEST_CASE("ssh_trust: a private key that cannot serve is refused with the reason
   const auto with_passphrase = public_part(in_armour(magic + std::string("\0\0\0\x0a"
                                                                          "aes256-ctr\0\0\0\x06"
                                                                          "bcrypt\0\0\0\0\0\0\0\1\0\0\0\1x",
-                                                                         41)));
+                                                                         37)));
   REQUIRE_FALSE(with_passphrase);
   CHECK(with_passphrase.error().code == ErrorCode::kRefused);
   CHECK(with_passphrase.error().message.find("passphrase") != std::string::npos);
