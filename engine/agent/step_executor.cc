@@ -119,7 +119,7 @@ void StepExecutor::put_back(const Step& step, StepResult& result) {
   const auto now = read_artifact(step.artifact, type_of(step), node_);
   if (!step.activates && same_state(now, step.before)) return;
   if (auto restored = apply_artifact(step.artifact, step.before, type_of(step), node_); !restored) {
-    result.error->context.push_back("and it could not be put back: " + restored.error().describe());
+    result.error->message += "; and it could not be put back: " + restored.error().describe();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/digest.h"
+#include "engine/core/file_mode.h"
 #include "engine/resource/managed_block.h"
 
 namespace sparkplan {
@@ -14,12 +15,6 @@ constexpr std::string_view kFileKind = "file";
 constexpr std::string_view kBlockKind = "block";
 constexpr std::uint32_t kAllModeBits = 07777;
 constexpr std::uint32_t kDefaultMode = 0644;
-
-std::string mode_text(std::uint32_t mode) {
-  std::string text = "0000";
-  for (std::size_t digit = text.size(); digit-- > 0; mode >>= 3U) text[digit] = static_cast<char>('0' + (mode & 7U));
-  return text;
-}
 
 Result<std::uint32_t> parse_mode(std::string_view text) {
   std::uint32_t mode = 0;
@@ -92,7 +87,7 @@ bool is_text_artifact(const ArtifactId& artifact) { return artifact.kind == kFil
 
 Value encode(const FileContent& content) {
   return Value::map({{"content", content.bytes, {}},
-                     {"mode", mode_text(content.mode), {}},
+                     {"mode", file_mode_text(content.mode), {}},
                      {"uid", static_cast<std::int64_t>(content.uid), {}},
                      {"gid", static_cast<std::int64_t>(content.gid), {}}});
 }

@@ -3,24 +3,12 @@
 #include <string>
 
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 #include "engine/resource/managed_block.h"
 #include "resources/hosts/hosts.h"
 
 namespace sparkplan::hosts {
 namespace {
-
-constexpr std::string_view kBlank = " \t\r\v\f";
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  line = line.substr(0, line.find('#'));
-  for (std::size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlank, end);
-  }
-  return words;
-}
 
 bool same_name(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
@@ -35,9 +23,9 @@ std::vector<Entry> parse_hosts(std::string_view text) {
   int number = 0;
   for (const std::string_view line : split_lines(text)) {
     ++number;
-    const std::vector<std::string_view> words = words_of(line);
+    const std::vector<std::string> words = words_of(line.substr(0, line.find('#')));
     for (std::size_t i = 1; i < words.size(); ++i) {
-      entries.push_back({std::string(words.front()), std::string(words[i]), number});
+      entries.push_back({words.front(), words[i], number});
     }
   }
   return entries;

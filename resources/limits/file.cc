@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
@@ -12,19 +13,7 @@
 namespace sparkplan::limits {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r\v\f";
 constexpr std::size_t kWordsOfALine = 4;
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  line = line.substr(0, line.find('#'));
-  for (std::size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlank, end);
-  }
-  return words;
-}
 
 /// Everything but the domain is compared without case.
 std::string lower(std::string_view text) {
@@ -33,7 +22,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-std::optional<Line> line_of(const std::vector<std::string_view>& words, int number) {
+std::optional<Line> line_of(const std::vector<std::string>& words, int number) {
   Line line;
   line.number = number;
   if (words.size() == 2 && words[1].starts_with('-')) {
@@ -78,7 +67,7 @@ std::vector<Line> parse_file(std::string_view content) {
   int number = 0;
   for (const std::string_view raw : split_lines(content)) {
     ++number;
-    if (auto line = line_of(words_of(raw), number)) lines.push_back(*std::move(line));
+    if (auto line = line_of(words_of(raw.substr(0, raw.find('#'))), number)) lines.push_back(*std::move(line));
   }
   return lines;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 
 namespace sparkplan::limits {
 namespace {
@@ -24,14 +25,6 @@ constexpr const char* kSshd = "/usr/sbin/sshd";
 constexpr unsigned int kCapSysResource = 24;  ///< Source: capabilities(7), linux/capability.h.
 /// Columns of /proc/PID/limits. Source: fs/proc/base.c, proc_pid_limits().
 constexpr std::size_t kNameWidth = 26;
-
-std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> words;
-  for (const std::string_view word : split(line, ' ')) {
-    if (const std::string_view trimmed = trim(word); !trimmed.empty()) words.emplace_back(trimmed);
-  }
-  return words;
-}
 
 std::string first_line(std::string_view text) {
   const std::vector<std::string_view> lines = split_lines(text);

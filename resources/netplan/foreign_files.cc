@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/text_list.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/yaml_tree.h"
 
@@ -18,15 +19,6 @@ namespace {
 /// Later ones hide earlier ones of the same file name.
 constexpr std::array<std::string_view, 4> kDirectories{"/lib/netplan", "/usr/lib/netplan", "/etc/netplan",
                                                        "/run/netplan"};
-
-std::vector<std::string> texts_in(const Value* list) {
-  std::vector<std::string> texts;
-  if (list == nullptr || list->list_items() == nullptr) return texts;
-  for (const Value& item : *list->list_items()) {
-    if (item.string() != nullptr) texts.push_back(*item.string());
-  }
-  return texts;
-}
 
 /// `driver` may be one glob or several; one that matches is enough, so they become one text of them.
 std::string text_or_joined(const Value& match, std::string_view key) {
@@ -55,12 +47,6 @@ bool is_ethernet_of(const LinkFacts& link, const Definition& definition) {
   return (definition.match_name.empty() || matches(definition.match_name, link.name)) &&
          (definition.match_mac.empty() || lower_case(definition.match_mac) == lower_case(link.mac)) &&
          (definition.match_driver.empty() || any_glob_matches(definition.match_driver, link.driver));
-}
-
-Value encode_texts(const std::vector<std::string>& texts) {
-  Value list(Value::List{});
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
 }
 
 std::string line_of(const std::vector<std::string>& context) {
@@ -162,7 +148,7 @@ Value encode(const ForeignFiles& files) {
                                       {"match_name", one.match_name, {}},
                                       {"match_mac", one.match_mac, {}},
                                       {"match_driver", one.match_driver, {}},
-                                      {"members", encode_texts(one.members), {}}}));
+                                      {"members", list_of_texts(one.members), {}}}));
   }
   Value unreadable(Value::List{});
   for (const UnreadableFile& one : files.unreadable) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/text_list.h"
 #include "resources/netplan/trial.h"
 
 namespace sparkplan::netplan {
@@ -26,22 +27,6 @@ constexpr milliseconds kPause{20};
 
 bool is_ipv4_link_local(const std::string& address) { return address.starts_with("169.254."); }
 bool is_ipv6_link_local(const std::string& address) { return address.starts_with("fe80:"); }
-
-Value encode_texts(const std::vector<std::string>& texts) {
-  Value list(Value::List{});
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
-}
-
-std::vector<std::string> addresses_in(const Value& state) {
-  std::vector<std::string> addresses;
-  const Value* list = state.find("addresses");
-  if (list == nullptr || list->list_items() == nullptr) return addresses;
-  for (const Value& item : *list->list_items()) {
-    if (item.string() != nullptr) addresses.push_back(*item.string());
-  }
-  return addresses;
-}
 
 Result<std::optional<LinkFacts>> find_link(const std::string& interface, const NodeReader& node) {
   SPARK_TRY(const auto links, node.links());
@@ -91,6 +76,14 @@ bool is_all_without_carrier(const LinkFacts& link, const Value& wanted) {
   return link.up && !link.carrier && wanted.boolean_or("up", false) && link.mtu == wanted.integer_or("mtu", link.mtu);
 }
 
+/// What is not in `wanted` is nobody's wish.
+bool has_all_of(const Value& state, const Value& wanted) {
+  return std::all_of(wanted.entries()->begin(), wanted.entries()->end(), [&](const MapEntry& field) {
+    const Value* shown = state.find(field.key);
+    return shown != nullptr && *shown == field.value;
+  });
+}
+
 /// True once the kernel has shown it for kSettled without a break: networkd takes addresses away and
 /// gives them back while it configures an interface.
 Result<bool> settles_as(const std::string& interface, const Value& wanted, milliseconds patience,
@@ -99,7 +92,7 @@ Result<bool> settles_as(const std::string& interface, const Value& wanted, milli
   milliseconds shown_for{0};
   while (true) {
     SPARK_TRY(const auto link, find_link(interface, node));
-    const bool shown = link && encode_link_state(*link) == wanted;
+    const bool shown = link && has_all_of(encode_link_state(*link), wanted);
     const bool no_peer = link && waited >= kPatienceForCarrier && is_all_without_carrier(*link, wanted);
     if (!shown && !no_peer) {
       if (waited >= patience) return false;
@@ -115,7 +108,7 @@ Result<bool> settles_as(const std::string& interface, const Value& wanted, milli
 
 LinkState state_for_netlink(const std::string& interface, const Value& wanted, const LinkFacts& now) {
   LinkState state{interface, static_cast<int>(wanted.integer_or("mtu", now.mtu)), wanted.boolean_or("up", now.up),
-                  addresses_in(wanted)};
+                  texts_in(wanted.find("addresses"))};
   if (wanted.boolean_or("link_local", false)) {
     std::copy_if(now.addresses.begin(), now.addresses.end(), std::back_inserter(state.addresses), is_ipv4_link_local);
   }
@@ -135,17 +128,14 @@ Result<std::optional<Stanza>> own_stanza(const std::string& interface, const Nod
   return stanza == stanzas->end() ? std::optional<Stanza>() : std::optional(stanza->second);
 }
 
-/// Does our file ask for this very state?
-Result<bool> file_asks_for(const std::string& interface, const Value& wanted, const NodeReader& node) {
-  SPARK_TRY(const auto stanza, own_stanza(interface, node));
-  if (!stanza) return false;
-  const Observation asked = link_state_wanted(*stanza, wanted);
-  return std::get<Present>(asked).value == wanted;
+/// Does it ask for this very state?
+bool asks_for(const std::optional<Stanza>& stanza, const Value& wanted) {
+  return stanza && std::get<Present>(link_state_wanted(*stanza, wanted)).value == wanted;
 }
 
 std::string describe(const Value& state) {
   return "mtu " + std::to_string(state.integer_or("mtu", 0)) + ", " + (state.boolean_or("up", false) ? "up" : "down") +
-         ", " + display(*state.find("addresses"));
+         (state.find("addresses") == nullptr ? "" : ", " + display(*state.find("addresses")));
 }
 
 /// The kernel's own words for why it does not take the state, when it has any.
@@ -167,7 +157,12 @@ Error why_not(const std::string& interface, const Value& wanted, const LinkFacts
   return error;
 }
 
-Result<void> have_renderer_do_it(const std::string& interface, const Value& wanted, Node& node) {
+Result<void> have_renderer_do_it(const std::string& interface, const Stanza& stanza, const Value& after, Node& node) {
+  Value wanted = after;
+  if (!stanza.manages_addresses()) {
+    wanted.erase("addresses");
+    wanted.erase("link_local");
+  }
   const bool files_are_old = is_generated(interface, node);
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   // A renderer that has just read a new file is at work; one whose files are as before has to be asked.
@@ -221,7 +216,7 @@ Value encode_link_state(const LinkFacts& link) {
   std::sort(addresses.begin(), addresses.end());
   return Value::map({{"mtu", link.mtu, {}},
                      {"up", link.up, {}},
-                     {"addresses", encode_texts(addresses), {}},
+                     {"addresses", list_of_texts(addresses), {}},
                      {"link_local", link_local, {}}});
 }
 
@@ -243,7 +238,7 @@ Observation link_state_wanted(const Stanza& stanza, const Value& now) {
   wanted.set("up", true);
   if (stanza.mtu) wanted.set("mtu", *stanza.mtu);
   if (stanza.manages_addresses()) {
-    wanted.set("addresses", encode_texts(stanza.addresses));
+    wanted.set("addresses", list_of_texts(stanza.addresses));
     wanted.set("link_local", stanza.link_local);
   }
   return Present{std::move(wanted), {}};
@@ -252,8 +247,9 @@ Observation link_state_wanted(const Stanza& stanza, const Value& now) {
 Result<void> activate_link(const std::string& interface, const Observation& after, Node& node) {
   const auto* present = std::get_if<Present>(&after);
   if (present == nullptr) return failure(ErrorCode::kBug, "an interface cannot be taken away: " + interface);
-  SPARK_TRY(const bool forward, file_asks_for(interface, present->value, node));
-  return forward ? have_renderer_do_it(interface, present->value, node) : put_back(interface, present->value, node);
+  SPARK_TRY(const auto stanza, own_stanza(interface, node));
+  return asks_for(stanza, present->value) ? have_renderer_do_it(interface, *stanza, present->value, node)
+                                          : put_back(interface, present->value, node);
 }
 
 }  // namespace sparkplan::netplan

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "engine/core/text.h"
+#include "engine/core/text_list.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/netplan/yaml_tree.h"
 
@@ -17,15 +18,6 @@ std::optional<int> number_in(const Value* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-std::vector<std::string> texts_in(const Value* list) {
-  std::vector<std::string> texts;
-  if (list == nullptr || list->list_items() == nullptr) return texts;
-  for (const Value& item : *list->list_items()) {
-    if (item.string() != nullptr) texts.push_back(*item.string());
-  }
-  return texts;
 }
 
 std::string render_stanza(const std::string& interface, const Stanza& stanza) {
@@ -71,9 +63,7 @@ Value encode(const Stanza& stanza) {
   Value value = Value::map();
   if (stanza.mtu) value.set("mtu", *stanza.mtu);
   if (stanza.manages_addresses()) {
-    Value addresses(Value::List{});
-    for (const std::string& address : stanza.addresses) addresses.push_back(address);
-    value.set("addresses", std::move(addresses));
+    value.set("addresses", list_of_texts(stanza.addresses));
     if (stanza.link_local) value.set("link_local", true);
   }
   return value;

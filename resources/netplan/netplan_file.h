@@ -21,7 +21,7 @@ struct Stanza {
 
   bool operator==(const Stanza&) const = default;
 
-  /// An interface of which only the MTU is ours keeps whatever addresses it has.
+  /// Of an interface without any only the MTU is ours; what addresses it has is not looked at.
   bool manages_addresses() const { return link_local || !addresses.empty(); }
 };
 

@@ -56,7 +56,7 @@ Result<fs::path> generate_in_copy(const std::optional<std::string>& own, Node& n
   if (!output) return failure(output.error());
   if (output->exit_status == 0) return copy;
   const std::string said = complaint(in_terms_of_the_originals(output->standard_error, copy.string()));
-  return failure(ErrorCode::kRefused, "netplan does not take its files together with ours: " + said,
+  return failure(ErrorCode::kFailed, "netplan does not take its files together with ours: " + said,
                  "mend the file that netplan names; nothing was written");
 }
 

@@ -20,6 +20,7 @@ class ProfileEnvType final : public ResourceType {
     info_.phase = Phase::kFiles;
     info_.summary = "environment variables of login shells";
     info_.schema_json = std::move(schema_json);
+    info_.impact_of_removal = Impact::kNeedsRelogin;
     info_.files = {std::string(kOwnFile)};
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 #include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/ssh_trust.h"
 
@@ -21,14 +22,6 @@ std::string lower(std::string_view text) {
   std::transform(result.begin(), result.end(), result.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
-}
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  for (const std::string_view word : split(text, ' ')) {
-    if (!trim(word).empty()) words.emplace_back(trim(word));
-  }
-  return words;
 }
 
 std::vector<std::string> values_of(const ServerSettings& settings, const std::string& keyword) {

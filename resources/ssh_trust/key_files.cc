@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/file_mode.h"
 #include "engine/core/text.h"
 #include "resources/ssh_trust/public_key.h"
 
@@ -20,12 +21,6 @@ constexpr std::string_view kOtherOwner = "user number ";
 constexpr const char* kComment = "comment";
 constexpr const char* kPublicFile = "public_file";
 constexpr const char* kNoPublicKey = "public_file_is_no_public_key";
-
-std::string mode_text(std::uint32_t mode) {
-  std::string text = "0000";
-  for (std::size_t digit = text.size(); digit-- > 0; mode >>= 3U) text[digit] = static_cast<char>('0' + (mode & 7U));
-  return text;
-}
 
 std::uint32_t number_of(std::string_view text, int base) {
   std::uint32_t number = 0;
@@ -147,7 +142,7 @@ Observation read_key(const Account& account, const NodeReader& node) {
   const bool own = status.uid == account.uid;
   Value value = Value::map({{"type", kKeyType, {}},
                             {"owner", own ? account.name : std::string(kOtherOwner) + std::to_string(status.uid), {}},
-                            {"mode", mode_text(status.mode), {}}});
+                            {"mode", file_mode_text(status.mode), {}}});
   if (*file && !is_one_public_key(**file)) {
     value.set(kNoPublicKey, true);
   } else if (*file && parse_public_key(**file) == (*key)->public_part) {

@@ -9,6 +9,8 @@
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/shared_home.h"
 
+#include "engine/core/text_list.h"
+
 namespace sparkplan::ssh_trust {
 namespace {
 
@@ -52,16 +54,6 @@ void name_fabric(Peer& peer, const ClusterView& view) {
     peer.fabric_name_address = management_address(peer);
   }
   if (!peer.fabric_name_address.empty()) peer.fabric_name = peer.name() + suffix;
-}
-
-std::vector<std::string> texts_of(const Value& value, std::string_view key) {
-  std::vector<std::string> texts;
-  const Value* list = value.find(key);
-  if (list == nullptr || list->list_items() == nullptr) return texts;
-  for (const Value& item : *list->list_items()) {
-    if (item.string() != nullptr) texts.push_back(*item.string());
-  }
-  return texts;
 }
 
 /// Everything the peer may be called, each once, in the order of the file.
@@ -111,7 +103,7 @@ std::set<std::string> source_addresses(const Peer& peer, bool local) {
   }
   if (peer.exported != nullptr) {
     std::set<std::string> own;
-    for (const std::string& text : texts_of(*peer.exported, "addresses")) {
+    for (const std::string& text : texts_in(peer.exported->find("addresses"))) {
       if (const auto one = canonical_ip(text); one && is_global_unicast(*one)) own.insert(*one);
     }
     if (!address || !own.contains(*address)) addresses.merge(own);
@@ -123,7 +115,7 @@ std::set<std::string> source_addresses(const Peer& peer, bool local) {
 std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const std::string& cluster) {
   if (peer.exported == nullptr) return std::nullopt;
   std::vector<std::string> lines;
-  for (const std::string& key : texts_of(*peer.exported, "host_keys")) {
+  for (const std::string& key : texts_in(peer.exported->find("host_keys"))) {
     if (parse_public_key(key) != key) continue;
     lines.push_back(known_hosts_line(names_of(peer), peer.spec->ssh.port, key, mark_of(cluster, peer.name())));
   }

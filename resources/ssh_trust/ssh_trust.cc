@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/core/text_list.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/ssh_trust/account.h"
@@ -28,22 +29,16 @@ struct SharedFiles {
   }
 };
 
-Value list_of(const std::vector<std::string>& texts) {
-  Value list = Value::list();
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
-}
-
 /// The fields of the files that all users share.
 void add_shared_fields(const std::string& user, const SharedFiles& files, Value& value) {
   for (const auto& [node, lines] : parse_known_hosts(content_of(files.known_hosts).value_or(""))) {
-    value.set(std::string(kKnownHostsPrefix) + node, list_of(lines));
+    value.set(std::string(kKnownHostsPrefix) + node, list_of_texts(lines));
   }
   std::vector<std::string> destinations;
   for (const auto& [destination, users] : parse_config(content_of(files.config).value_or(""))) {
     if (users.contains(user)) destinations.push_back(destination);
   }
-  if (!destinations.empty()) value.set(kConfigField, list_of(destinations));
+  if (!destinations.empty()) value.set(kConfigField, list_of_texts(destinations));
 }
 
 class SshTrustType final : public ResourceType {
@@ -172,7 +167,7 @@ class SshTrustType final : public ResourceType {
       if (std::holds_alternative<Present>(key)) value.set(kKeyField, describe_key(user, key));
       const AuthorizedLines lines = parse_authorized(content_of(block).value_or(""));
       for (const auto& [peer, line] : lines.of_node) value.set(std::string(kAuthorizedPrefix) + peer, line);
-      value.set(kUnexpectedField, list_of(lines.unexpected));
+      value.set(kUnexpectedField, list_of_texts(lines.unexpected));
     }
     add_shared_fields(user, files, value);
     return Present{std::move(value), {}};

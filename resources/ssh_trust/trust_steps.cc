@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/core/text_list.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/ssh_trust/account.h"
@@ -38,15 +39,6 @@ Wanted wanted_by(const StepsInput& input) {
     wanted[user] = refused && observed != nullptr ? observed->value : resource.desired;
   }
   return wanted;
-}
-
-std::vector<std::string> texts_of(const Value& list) {
-  std::vector<std::string> texts;
-  if (list.list_items() == nullptr) return texts;
-  for (const Value& item : *list.list_items()) {
-    if (item.string() != nullptr) texts.push_back(*item.string());
-  }
-  return texts;
 }
 
 class TrustSteps {
@@ -116,7 +108,7 @@ class TrustSteps {
         if (!field.key.starts_with(kAuthorizedPrefix) || field.value.string() == nullptr) continue;
         lines.of_node[field.key.substr(kAuthorizedPrefix.size())] = *field.value.string();
       }
-      if (const Value* unexpected = found->second.find(kUnexpectedField)) lines.unexpected = texts_of(*unexpected);
+      if (const Value* unexpected = found->second.find(kUnexpectedField)) lines.unexpected = texts_in(unexpected);
     }
     const std::string text = render_authorized(lines);
     if (text.empty()) return Absent{};
@@ -144,7 +136,7 @@ class TrustSteps {
     KnownHosts hosts;
     for (const MapEntry& field : *speaker->entries()) {
       if (!field.key.starts_with(kKnownHostsPrefix)) continue;
-      hosts[field.key.substr(kKnownHostsPrefix.size())] = texts_of(field.value);
+      hosts[field.key.substr(kKnownHostsPrefix.size())] = texts_in(&field.value);
     }
     const std::string text = render_known_hosts(hosts);
     if (text.empty()) return std::nullopt;
@@ -156,7 +148,7 @@ class TrustSteps {
     for (const auto& [user, value] : wanted_) {
       const Value* destinations = value.find(kConfigField);
       if (destinations == nullptr) continue;
-      for (const std::string& destination : texts_of(*destinations)) config[destination].insert(user);
+      for (const std::string& destination : texts_in(destinations)) config[destination].insert(user);
     }
     if (config.empty()) return std::nullopt;
     return render_config(config);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 
 namespace sparkplan::systemd_unit {
 namespace {
@@ -59,14 +60,6 @@ std::string state_of(const Properties& unit) {
     return std::string(state::kSkipped);
   }
   return std::string(state::kStopped);
-}
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  for (const std::string_view word : split(text, ' ')) {
-    if (!word.empty()) words.emplace_back(word);
-  }
-  return words;
 }
 
 Result<RunningState> running_from(const std::string& name, const Properties& unit) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/core/file_mode.h"
 #include "resources/systemd_unit/systemctl.h"
 #include "resources/systemd_unit/unit_text.h"
 
@@ -15,10 +16,7 @@ struct UnitFile {
 };
 
 std::string attributes_of(const FileStatus& status) {
-  std::string mode = "0000";
-  std::uint32_t bits = status.mode;
-  for (std::size_t digit = mode.size(); digit-- > 0; bits >>= 3U) mode[digit] = static_cast<char>('0' + (bits & 7U));
-  return mode + " " + std::to_string(status.uid) + ":" + std::to_string(status.gid);
+  return file_mode_text(status.mode) + " " + std::to_string(status.uid) + ":" + std::to_string(status.gid);
 }
 
 Result<UnitFile> read_unit_file(const std::string& path, const NodeReader& node) {

@@ -79,7 +79,7 @@ void check_connection(const Value& unit, const std::string& name, std::vector<Di
   }
 }
 
-/// Starting one of these ends the session that asks for it, and every apply would do it again.
+/// Starting one of these ends everything on the node, and every apply would do it again.
 void check_target(const Value& unit, const std::string& name, std::vector<Diagnostic>& findings) {
   static const std::set<std::string> kEndings{
       "reboot.target",    "poweroff.target", "halt.target",        "kexec.target",   "shutdown.target", "exit.target",

@@ -4,7 +4,8 @@ spark_unit_test(resource_test SOURCES resource_managed_block_test.cc resource_ar
 spark_unit_test(resource_types_test SOURCES resource_sysctl_text_test.cc resource_sysctl_test.cc
   resource_profile_env_test.cc resource_hosts_test.cc resource_netplan_test.cc
   resource_limits_test.cc resource_limits_effect_test.cc resource_nccl_env_test.cc)
-spark_unit_test(resource_systemd_unit_test SOURCES resource_systemd_unit_test.cc)
+spark_unit_test(resource_systemd_unit_test SOURCES resource_systemd_unit_text_test.cc
+  resource_systemd_unit_test.cc resource_systemd_unit_change_test.cc)
 spark_unit_test(resource_contract_test SOURCES resource_contract_test.cc resource_cases_test.cc)
 spark_unit_test(resource_ssh_trust_test SOURCES resource_ssh_trust_test.cc resource_ssh_trust_text_test.cc
   resource_ssh_trust_view_test.cc resource_ssh_trust_programs_test.cc LIBRARIES spark_process)

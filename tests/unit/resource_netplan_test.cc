@@ -160,7 +160,7 @@ TEST_CASE("netplan: the trial names the real file that netplan complains about")
   node.add_file("/etc/netplan/50-broken.yaml", "network: [\n");
   const auto tried = try_netplan_files(render_file({{"a", {9000, {}, false}}}), node);
   REQUIRE_FALSE(tried);
-  CHECK(tried.error().code == ErrorCode::kRefused);
+  CHECK(tried.error().code == ErrorCode::kFailed);
   CHECK(tried.error().message.find(" /etc/netplan/50-broken.yaml") != std::string::npos);
   node.erase("/etc/netplan/50-broken.yaml");
   CHECK(try_netplan_files(render_file({{"a", {9000, {}, false}}}), node));

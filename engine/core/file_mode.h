@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sparkplan {
+
+/// A file's permission bits as people write them, four octal digits: "0644".
+std::string file_mode_text(std::uint32_t mode);
+
+}  // namespace sparkplan
