@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs, on Debian 12 and Ubuntu 24.04.
 # Does nothing, quickly, where nothing is missing.
-#   install-dependencies.sh [build] [lab] [vm] [lint]     (default: build lab)
+#   install-dependencies.sh [build] [lab] [vm] [lint] [bench]     (default: build lab)
 set -euo pipefail
 export LC_ALL=C
 
@@ -15,6 +15,7 @@ readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-l
 readonly vm=(
   qemu-system-x86 qemu-utils mmdebstrap e2fsprogs iproute2 openssh-client procps util-linux
 )
+readonly bench=(python3 ansible)
 readonly lint=(clang-format clang-tidy shellcheck)
 
 (($# > 0)) || set -- build lab
@@ -24,8 +25,9 @@ for group in "$@"; do
     build) wanted+=("${build[@]}") ;;
     lab) wanted+=("${lab[@]}") ;;
     vm) wanted+=("${vm[@]}") ;;
+    bench) wanted+=("${bench[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
-    *) echo "usage: ${0##*/} [build] [lab] [vm] [lint]" >&2; exit 1 ;;
+    *) echo "usage: ${0##*/} [build] [lab] [vm] [lint] [bench]" >&2; exit 1 ;;
   esac
 done
 

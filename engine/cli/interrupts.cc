@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <ctime>
 
 namespace sparkplan {
 namespace {
@@ -24,8 +23,9 @@ Interrupts::Interrupts() {
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   watcher_ = std::jthread([this, set](const std::stop_token& ended) {
     while (!ended.stop_requested()) {
-      const timespec patience{0, 100'000'000};
-      if (::sigtimedwait(&set, nullptr, &patience) < 0) continue;
+      int signal = 0;
+      if (::sigwait(&set, &signal) != 0) continue;
+      if (ended.stop_requested()) return;
       if (source_.stop_requested()) {
         std::fputs("\nsparkplan: ended at once; what was in hand on the nodes is finished by their agents\n", stderr);
         ::_exit(1);
@@ -38,6 +38,8 @@ Interrupts::Interrupts() {
 
 Interrupts::~Interrupts() {
   watcher_.request_stop();
+  // Wakes it: a command that has ended must not wait for its watcher.
+  ::pthread_kill(watcher_.native_handle(), SIGTERM);
   watcher_.join();
   const auto set = watched_signals();
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);

@@ -4,6 +4,9 @@ target_include_directories(sparkplan_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(sparkplan_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -Wold-style-cast -Woverloaded-virtual -Werror)
+# Most of what an agent needs of these libraries is small; what it does not need stays out.
+target_compile_options(sparkplan_options INTERFACE -ffunction-sections -fdata-sections)
+target_link_options(sparkplan_options INTERFACE -Wl,--gc-sections)
 if(SPARKPLAN_SANITIZE)
   # g++ 12 sees uninitialised variants wherever a sanitizer has been at work; the sanitizer knows better.
   target_compile_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE} -fno-omit-frame-pointer

@@ -19,6 +19,17 @@ constexpr std::uint32_t kMode = 0600;
 /// What netplan generates for networkd and udev. Source: netplan's src/networkd.c.
 constexpr std::array<std::string_view, 3> kSuffixes{".link", ".netdev", ".network"};
 
+/// netplan's own generator, which systemd runs at boot: what `netplan generate` starts once Python has
+/// started. Source: netplan-generate(8); Ubuntu 24.04, Debian 12.
+constexpr std::array<std::string_view, 2> kGenerators{"/usr/libexec/netplan/generate", "/lib/netplan/generate"};
+
+std::vector<std::string> generate_command(const fs::path& copy, const NodeReader& node) {
+  for (const std::string_view generator : kGenerators) {
+    if (node.status(generator)) return {std::string(generator), "--root-dir", copy.string()};
+  }
+  return {"netplan", "generate", "--root-dir", copy.string()};
+}
+
 /// netplan speaks of the copy; the reader knows the original.
 std::string in_terms_of_the_originals(std::string text, const std::string& copy) {
   for (auto at = text.find(copy); at != std::string::npos; at = text.find(copy, at)) text.erase(at, copy.size());
@@ -47,8 +58,7 @@ Result<fs::path> generate_in_copy(const std::optional<std::string>& own, Node& n
     SPARK_CHECK(node.write_file(copy.string() + path, {*text, kMode, 0, 0}));
   }
   if (own) SPARK_CHECK(node.write_file(copy.string() + std::string(kOwnFile), {*own, kMode, 0, 0}));
-  const std::vector<std::string> argv{"netplan", "generate", "--root-dir", copy.string()};
-  const auto output = node.run(argv, kDeadline);
+  const auto output = node.run(generate_command(copy, node), kDeadline);
   if (!output && output.error().code == ErrorCode::kNotFound) {
     return failure(ErrorCode::kUnsupported, "there is no netplan on this node",
                    "install netplan.io, or leave `fabric` to whatever configures the network there");

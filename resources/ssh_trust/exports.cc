@@ -43,9 +43,10 @@ Value export_of_user(const std::string& user, const NodeReader& node) {
   if (!key) return entry;
   if (*key) {
     entry.set("public_key", **key);
-  } else {
-    entry.set("makes_key", true);
+    return entry;
   }
+  entry.set("makes_key", true);
+  // Only the plan that makes a key tells of it, and sudo is slow to ask.
   if (account->uid == 0 || has_free_sudo(user, node)) entry.set("root", true);
   return entry;
 }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <set>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -96,12 +98,33 @@ tl::unexpected<Error> systemctl_failed(const std::string& what, const CommandOut
                                                            : ": " + std::string(lines.front())));
 }
 
+/// The names of the units for which there is a link that an [Install] section has made.
+/// Source: systemd.unit(5), WantedBy=, RequiredBy=, UpheldBy=.
+std::set<std::string> linked_units(const NodeReader& node) {
+  const std::filesystem::path units("/etc/systemd/system");
+  std::set<std::string> linked;
+  const Result<std::vector<std::string>> directories = node.list_directory(units);
+  if (!directories) return linked;
+  for (const std::string& directory : *directories) {
+    if (!directory.ends_with(".wants") && !directory.ends_with(".requires") && !directory.ends_with(".upholds"))
+      continue;
+    if (const auto links = node.list_directory(units / directory)) linked.insert(links->begin(), links->end());
+  }
+  return linked;
+}
+
 /// systemd remembers what a unit file's state was when it last looked; is-enabled reads the links anew.
+/// It is slow, and needless where what systemd remembers and the links agree.
 Result<void> read_file_states(std::map<std::string, Result<RunningState>>& units, const NodeReader& node) {
   std::vector<std::string> argv{"systemctl", "is-enabled", "--"};
   std::vector<RunningState*> asked;
+  const std::set<std::string> linked = linked_units(node);
   for (auto& [name, unit] : units) {
     if (!unit || unit->file_state.empty()) continue;
+    if (unit->file_state == "enabled" && linked.count(name) > 0) {
+      unit->enabled = true;
+      continue;
+    }
     argv.push_back(name);
     asked.push_back(&*unit);
   }

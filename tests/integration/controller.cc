@@ -55,11 +55,11 @@ void require_exit(const Run& run, int code) {
   REQUIRE(run.code == code);
 }
 
-const Json& node_in(const Json& report, const std::string& name) {
+const Json& node_in(const Json& report, std::string_view name) {
   for (const auto& node : report.at("nodes")) {
     if (node.at("name") == name) return node;
   }
-  throw std::runtime_error("the report has no node " + name);
+  throw std::runtime_error("the report has no node " + std::string(name));
 }
 
 Json change_in(const Json& report, const std::string& id) {

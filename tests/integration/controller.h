@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "tests/integration/lab.h"
 
@@ -25,7 +26,7 @@ struct Run {
 void require_exit(const Run& run, int code);
 
 /// The node's part of a report.
-const Json& node_in(const Json& report, const std::string& name);
+const Json& node_in(const Json& report, std::string_view name);
 /// The change with this id, such as "spark-01/sysctl/net.core.somaxconn"; null when there is none.
 Json change_in(const Json& report, const std::string& id);
 

@@ -55,10 +55,11 @@ Result<CommandOutput> reconfigure(FakeNode& node, const std::string& interface) 
 
 Result<CommandOutput> netplan_program(const FakeNode::Call& call) {
   if (call.writable == nullptr) return failed("netplan generate through query()");
-  if (call.argv.size() != 4 || call.argv[2] != "--root-dir") return failed("netplan generate on the live node");
-  const auto tried = try_out(call.node, call.argv[3]);
+  const std::size_t count = call.argv.size();
+  if (count < 3 || call.argv[count - 2] != "--root-dir") return failed("netplan generate on the live node");
+  const auto tried = try_out(call.node, call.argv.back());
   if (!tried || tried->exit_status != 0) return tried;
-  return generate(*call.writable, call.argv[3]);
+  return generate(*call.writable, call.argv.back());
 }
 
 Result<CommandOutput> networkctl_program(const FakeNode::Call& call) {
@@ -72,6 +73,11 @@ Result<CommandOutput> networkctl_program(const FakeNode::Call& call) {
 void install_fake_networkd(FakeNode& node) {
   node.add_program("netplan", netplan_program);
   node.add_program("networkctl", networkctl_program);
+}
+
+void install_fake_netplan_generator(FakeNode& node, const std::string& path) {
+  node.add_file(path, "", 0755);
+  node.add_program(path, netplan_program);
 }
 
 }  // namespace sparkplan::test

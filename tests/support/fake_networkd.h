@@ -10,4 +10,7 @@ namespace sparkplan::test {
 /// reconfigure` gives the interface the MTU and addresses of that file.
 void install_fake_networkd(FakeNode& node);
 
+/// The part of netplan that systemd starts at boot, without the rest.
+void install_fake_netplan_generator(FakeNode& node, const std::string& path);
+
 }  // namespace sparkplan::test

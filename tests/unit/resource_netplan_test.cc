@@ -166,6 +166,19 @@ TEST_CASE("netplan: the trial names the real file that netplan complains about")
   CHECK(try_netplan_files(render_file({{"a", {9000, {}, false}}}), node));
 }
 
+TEST_CASE("netplan: the trial asks netplan's own generator, wherever this version has it") {
+  for (const char* path : {"/usr/libexec/netplan/generate", "/lib/netplan/generate"}) {
+    INFO(path);
+    test::FakeNode node;
+    test::install_fake_netplan_generator(node, path);
+    CHECK(try_netplan_files(render_file({{"a", {9000, {}, false}}}), node));
+    node.add_file("/etc/netplan/50-broken.yaml", "network: [\n");
+    const auto tried = try_netplan_files(render_file({{"a", {9000, {}, false}}}), node);
+    REQUIRE_FALSE(tried);
+    CHECK(tried.error().message.find(" /etc/netplan/50-broken.yaml") != std::string::npos);
+  }
+}
+
 TEST_CASE("netplan: a node without netplan is told apart from a file that netplan does not take") {
   test::FakeNode node;
   const auto tried = try_netplan_files("network: {version: 2}\n", node);

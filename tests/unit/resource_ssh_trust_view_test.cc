@@ -272,6 +272,23 @@ TEST_CASE("ssh_trust: an account is taken as the node has it, and one without a 
   CHECK_FALSE(cannot_hold_keys(look_up("unscripted", node).error()));  // No getent is not the same as no user.
 }
 
+TEST_CASE("ssh_trust: getent is asked only for users of whom the node's own files do not come first or know nothing") {
+  FakeNode node;
+  node.add_directory("/home/nvidia");
+  node.add_file("/etc/passwd", "nvidia2:x:1:1::/:/bin/sh\nnvidia:x:1000:1000::/home/nvidia:/bin/bash\n");
+  node.script("getent passwd -- nvidia", {0, "nvidia:x:77:77::/home/nvidia:/bin/bash\n", ""});
+  node.script("getent passwd -- elsewhere", {0, "elsewhere:x:78:78::/home/nvidia:/bin/bash\n", ""});
+  const auto number_with = [&](const std::string& nsswitch, const std::string& user = "nvidia") {
+    if (!nsswitch.empty()) node.add_file("/etc/nsswitch.conf", nsswitch);
+    const Result<Account> account = look_up(user, node);
+    return account ? account->uid : 0;
+  };
+  CHECK(number_with("") == 1000);
+  CHECK(number_with("group: sss\npasswd:  files systemd\n") == 1000);
+  CHECK(number_with("passwd: files systemd\n", "elsewhere") == 78);
+  CHECK(number_with("passwd: sss files\n") == 77);
+}
+
 TEST_CASE("ssh_trust: what sshd would not read keys from is refused, with the path and the remedy") {
   FakeNode node;
   const Account account{"nvidia", 1000, 1000, "/home/nvidia", "/bin/bash"};

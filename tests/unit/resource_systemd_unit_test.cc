@@ -132,6 +132,30 @@ TEST_CASE("units: one question to systemd answers for all units") {
   CHECK(value_of(observed.resources.at("b.service")).text_or("state", "") == "stopped");
 }
 
+TEST_CASE("units: whether a unit is enabled is asked for only where systemd's memory and the links differ") {
+  const auto enabled_after = [](const std::string& remembered, bool linked, int& asked) {
+    FakeNode node = node_with(kTunePath, render(kRunning + "[Install]\nWantedBy=multi-user.target\n"));
+    if (linked) test::enable_unit(node, kTune);
+    test::set_unit_properties(node, kTune, "UnitFileState=" + remembered + "\n");
+    FakeNode plain = node;
+    asked = 0;
+    node.add_program("systemctl", [&asked, &plain](const FakeNode::Call& call) {
+      asked += call.argv.at(1) == "is-enabled" ? 1 : 0;
+      return plain.query(call.argv, {});
+    });
+    return value_of(seen(kTune, node)).boolean_or("enabled", false);
+  };
+  int asked = 0;
+  CHECK(enabled_after("enabled", true, asked));
+  CHECK(asked == 0);
+  CHECK_FALSE(enabled_after("enabled", false, asked));
+  CHECK(asked == 1);
+  CHECK(enabled_after("disabled", true, asked));
+  CHECK(asked == 1);
+  CHECK_FALSE(enabled_after("disabled", false, asked));
+  CHECK(asked == 1);
+}
+
 TEST_CASE("units: steps come in an order in which what is started finds what it needs") {
   FakeNode node = node_with({}, {});
   ObservedType observed =

@@ -1,0 +1,67 @@
+"""The lab's hosts, and programs that are measured where the hosts are reachable."""
+import ctypes
+import os
+import pathlib
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LAB = str(ROOT / "tests/lab/lab.sh")
+NAME = "bench"
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+os.environ["SPARKPLAN_LAB"] = NAME
+
+
+class Failed(Exception):
+    """A program did not do what the benchmark needs of it."""
+
+
+def lab(*arguments):
+    done = subprocess.run([LAB, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise Failed(f"lab.sh {' '.join(arguments)}: {done.stdout}{done.stderr}")
+    return done.stdout.strip()
+
+
+def boot(count):
+    """`count` hosts as they are when nobody has touched them."""
+    lab("up", str(count))
+
+
+def address(number):
+    return f"10.77.0.{number}"
+
+
+def _enter_controller():
+    namespace = os.open(f"/run/netns/sparklab-{NAME}-controller", os.O_RDONLY | os.O_CLOEXEC)
+    if LIBC.setns(namespace, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def environment():
+    """The controller's: its own home, and no agent of the person who runs the benchmark."""
+    home = lab("home")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SSH_", "SPARKPLAN_"))}
+    return {**kept, "HOME": home, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(ROOT / "tests/bench/ansible.cfg")}
+
+
+def start(argv, **options):
+    return subprocess.Popen(argv, preexec_fn=_enter_controller, stdin=subprocess.DEVNULL, **options)
+
+
+class Sample:
+    """One run of a program: seconds by the clock, seconds of CPU, peak memory in MB, what it printed."""
+
+    def __init__(self, argv, env, directory, expected=(0,)):
+        begun = time.monotonic()
+        process = start(argv, env=env, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        self.wall = time.monotonic() - begun
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in expected:
+            raise Failed(f"{' '.join(argv)} ended with {process.returncode}:\n{self.output}")
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.peak = usage.ru_maxrss / 1024
