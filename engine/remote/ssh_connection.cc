@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxStandardError = std::size_t{64} << 10;
-constexpr int kHostKeysPatience = 20;  // Milliseconds.
+constexpr int kPause = 100;  // Milliseconds.
 
 // A node that loses power says nothing, and a step may take minutes: only the connection itself can
 // tell in time. Half a minute outlasts a network that is configured anew.
@@ -115,12 +115,13 @@ class SshChannel final : public Channel {
 
 class SshConnection final : public Connection {
  public:
-  SshConnection(ssh::SessionPointer session, std::string host_key, std::unique_ptr<ssh::JumpTunnel> tunnel)
-      : tunnel_(std::move(tunnel)), session_(std::move(session)), host_key_(std::move(host_key)) {}
+  SshConnection(ssh::SessionPointer session, std::string host_key, std::unique_ptr<ssh::JumpTunnel> tunnel,
+                std::chrono::milliseconds timeout)
+      : tunnel_(std::move(tunnel)), session_(std::move(session)), host_key_(std::move(host_key)), timeout_(timeout) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
     ssh::ChannelPointer channel(ssh_channel_new(session_.get()));
-    if (!channel || ssh_channel_open_session(channel.get()) != SSH_OK) return failure(refused("open a channel"));
+    if (!channel || !open_session_channel(channel.get())) return failure(refused("open a channel"));
     if (ssh_channel_request_exec(channel.get(), remote_command(program, elevation).c_str()) != SSH_OK) {
       return failure(refused("start a program"));
     }
@@ -130,6 +131,25 @@ class SshConnection final : public Connection {
   std::string host_key() const override { return host_key_; }
 
  private:
+  /// Until the first exec sshd runs without TCP_NODELAY: its answer waits until we have acknowledged the
+  /// host keys that it sends before, which a kernel likes to put off for 40 ms. So each look at the
+  /// connection acknowledges at once; the kernel forgets the wish at the next packet we send.
+  bool open_session_channel(ssh_channel channel) {
+    const auto end = Clock::now() + timeout_;
+    ssh_set_blocking(session_.get(), 0);
+    int answer = SSH_AGAIN;
+    while ((answer = ssh_channel_open_session(channel)) == SSH_AGAIN && Clock::now() < end) {
+      const int descriptor = ssh_get_fd(session_.get());
+      const int on = 1;
+      // Through a jump host the socket is a local one, and this does nothing.
+      ::setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+      pollfd readable{descriptor, POLLIN, 0};
+      ::poll(&readable, 1, kPause);
+    }
+    ssh_set_blocking(session_.get(), 1);
+    return answer == SSH_OK;
+  }
+
   Error refused(const std::string& what) const {
     // libssh has no words for a time that is over.
     const std::string reason = printable(ssh_get_error(session_.get()));
@@ -140,19 +160,8 @@ class SshConnection final : public Connection {
   std::unique_ptr<ssh::JumpTunnel> tunnel_;  // Outlives the session that runs through it.
   ssh::SessionPointer session_;
   std::string host_key_;
+  std::chrono::milliseconds timeout_;
 };
-
-/// After authentication sshd still runs without TCP_NODELAY until the first exec, so each of its
-/// small packets would wait for our delayed acknowledgement (40 ms). Acknowledging at once, and
-/// taking its hostkeys-00 packet before opening the channel, avoids the wait.
-void hurry(ssh_session session) {
-  const int descriptor = ssh_get_fd(session);
-  const int on = 1;
-  // Through a jump host the socket is a local one, and this does nothing.
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
-  pollfd readable{descriptor, POLLIN, 0};
-  ::poll(&readable, 1, kHostKeysPatience);
-}
 
 void notice_loss(ssh_session session) {
   const int descriptor = ssh_get_fd(session);
@@ -206,9 +215,8 @@ Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const Conn
   SPARK_TRY(auto session, session_with_trusted_key(node, options, host_key, tunnel));
   SPARK_CHECK(ssh::authenticate(session.get(), node));
   if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-  hurry(session.get());
   notice_loss(session.get());
-  return std::make_unique<SshConnection>(std::move(session), std::move(host_key), std::move(tunnel));
+  return std::make_unique<SshConnection>(std::move(session), std::move(host_key), std::move(tunnel), options.timeout);
 }
 
 }  // namespace sparkplan

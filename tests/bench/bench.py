@@ -95,11 +95,12 @@ class Bench:
         (self.work / name).write_text("".join(lines))
 
     def write_inventory(self, count):
-        key = lab("key")
+        known = pathlib.Path(self.env["HOME"]) / ".ssh/known_hosts"
         lines = ["[sparks]\n"]
         for i in range(1, count + 1):
-            lines.append(f"spark-{i:02} ansible_host={address(i)} ansible_user=root "
-                         f"ansible_ssh_private_key_file={key} id={i}\n")
+            lines.append(f"spark-{i:02} ansible_host={address(i)} ansible_user=root id={i}\n")
+        lines.append(f"[sparks:vars]\nansible_ssh_private_key_file={lab('key')}\n"
+                     f"ansible_ssh_common_args=-F /dev/null -o UserKnownHostsFile={known}\n")
         (self.work / "inventory").write_text("".join(lines))
 
     def write_ssh_loop(self, count):
@@ -121,6 +122,8 @@ class Bench:
     def fresh(self, count):
         boot(count)
         self.env = environment()
+        # Ansible's connections to the hosts of before must not be taken for connections to these.
+        self.env["ANSIBLE_SSH_CONTROL_PATH_DIR"] = tempfile.mkdtemp(dir=self.work)
         self.write_cluster(count)
         self.write_inventory(count)
         self.write_ssh_loop(count)
