@@ -245,6 +245,17 @@ Result<void> LocalNode::remove_file(const fs::path& path) {
   return remove_file_in(directory.get(), path);
 }
 
+Result<void> LocalNode::remove_directory(const fs::path& path) {
+  auto number = open_directory_of(path);
+  if (!number) {
+    if (number.error().code == ErrorCode::kNotFound) return {};
+    return failure(std::move(number).error());
+  }
+  const FileDescriptor parent(*number);
+  if (::unlinkat(parent.get(), path.filename().c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  return failure(file_error("remove", path));
+}
+
 Result<int> LocalNode::open_or_make_directory_in_home(const UserPath& directory, const FileContent& owner) {
   UserPath so_far{directory.home, {}};
   for (const auto& part : directory.below) {

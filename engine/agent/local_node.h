@@ -41,6 +41,9 @@ class LocalNode final : public Node {
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
 
+  /// An empty one. Errors: kFailed when it is not empty; kPermissionDenied. One that is not there is removed.
+  Result<void> remove_directory(const std::filesystem::path& path);
+
   /// Removes what killed agents have left of make_scratch_directory(). Only under the node's lock.
   void remove_stale_scratch_directories();
 

@@ -14,7 +14,9 @@ namespace sparkplan {
 namespace {
 
 /// An image has no /run of its own that would be emptied at boot.
-std::filesystem::path lock_directory(const LocalNode& node) { return node.live() ? "/run/sparkplan" : kStateDirectory; }
+std::filesystem::path lock_directory(const LocalNode& node) {
+  return node.live() ? std::string_view(kLockDirectory) : kStateDirectory;
+}
 
 struct flock whole_file(short type) {
   struct flock range {};

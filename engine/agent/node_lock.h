@@ -8,6 +8,9 @@
 
 namespace sparkplan {
 
+/// Where the lock of a live node is.
+inline constexpr const char* kLockDirectory = "/run/sparkplan";
+
 /// The right to change this node. The kernel gives it back when the agent ends, however it ends.
 /// Source: fcntl(2), open file description locks.
 class NodeLock {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/agent/facts_reader.h"
+#include "engine/agent/farewell.h"
 #include "engine/agent/journal.h"
 #include "engine/agent/manifest_store.h"
 #include "engine/agent/step_executor.h"
@@ -53,6 +54,7 @@ Result<Value> AgentSession::answer(const Request& request) {
   if (const auto* lock = std::get_if<LockRequest>(&request)) return answer_lock(*lock);
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) return answer_apply(*apply);
   if (const auto* commit = std::get_if<CommitRequest>(&request)) return answer_commit(*commit);
+  if (const auto* release = std::get_if<ReleaseRequest>(&request)) return answer_release(*release);
   if (std::holds_alternative<UnlockRequest>(request)) lock_.reset();
   return Value::map();
 }
@@ -148,6 +150,15 @@ Result<Value> AgentSession::answer_commit(const CommitRequest& request) {
   SPARK_CHECK(journal.append("commit", Value::map({{"audit", request.audit, {}}})));
   SPARK_CHECK(write_manifest(manifest, node_));
   if (node_.live()) write_audit_line(request.audit);
+  return Value::map();
+}
+
+Result<Value> AgentSession::answer_release(const ReleaseRequest& request) {
+  if (!lock_) return needs_lock();
+  SPARK_TRY(const auto manifest, read_manifest(node_));
+  if (manifest) SPARK_CHECK(check_nothing_of_ours_is_left(*manifest, registry_, node_));
+  if (node_.live()) write_audit_line(request.audit);
+  SPARK_CHECK(remove_every_trace(node_));
   return Value::map();
 }
 

@@ -29,6 +29,7 @@ class AgentSession {
   Result<Value> answer_lock(const LockRequest& request);
   Result<Value> answer_apply(const ApplyRequest& request);
   Result<Value> answer_commit(const CommitRequest& request);
+  Result<Value> answer_release(const ReleaseRequest& request);
   void drop_unused_artifacts(Manifest& manifest) const;
   Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster) const;
 

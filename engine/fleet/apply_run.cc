@@ -60,35 +60,10 @@ void add_what_was_learned(NodePlan& shown, const NodePlan& later) {
   }
 }
 
-bool same_resources(const std::map<ResourceId, ManagedResource>& a, const std::map<ResourceId, ManagedResource>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.first == y.first && x.second.last_applied == y.second.last_applied &&
-           x.second.artifacts == y.second.artifacts;
-  });
-}
-
-/// What the manifest is to say: what was seen to be in sync, and what it said of all else.
-std::map<ResourceId, ManagedResource> managed_after(const NodeRun& node) {
-  std::map<ResourceId, ManagedResource> managed;
-  for (const auto& [id, value] : node.plan.resulting) {
-    auto& resource = managed[id];
-    resource.last_applied = value;
-    std::set<ArtifactId> artifacts;
-    if (const auto carried = node.artifacts.find(id); carried != node.artifacts.end()) artifacts = carried->second;
-    if (node.known.manifest) {
-      const auto known = node.known.manifest->resources.find(id);
-      if (known != node.known.manifest->resources.end()) {
-        artifacts.insert(known->second.artifacts.begin(), known->second.artifacts.end());
-      }
-    }
-    resource.artifacts.assign(artifacts.begin(), artifacts.end());
-  }
-  return managed;
-}
-
 }  // namespace
 
 Report ClusterRun::apply(const ApplyOptions& options) {
+  only_release_ = options.release;
   const Report planned = plan();
   for (auto& node : nodes_) {
     node.shown = node.plan;
@@ -97,8 +72,9 @@ Report ClusterRun::apply(const ApplyOptions& options) {
   }
   // What a node's facts show to be wrong has taken its own resources out of the plan, and no others.
   if (guards_refuse(options) || options_.stop.stop_requested()) return report();
-  const bool changes = std::any_of(nodes_.begin(), nodes_.end(),
-                                   [&](const NodeRun& node) { return active(node) && !node.plan.steps.empty(); });
+  const bool changes = std::any_of(nodes_.begin(), nodes_.end(), [&](const NodeRun& node) {
+    return active(node) && (node.leaving || !node.plan.steps.empty());
+  });
   if (changes && options.approve && !options.approve(planned)) return report();
   if (!lock_all(options.lock_timeout)) return report();
   check_unchanged_since_planning();
@@ -106,6 +82,8 @@ Report ClusterRun::apply(const ApplyOptions& options) {
       std::any_of(nodes_.begin(), nodes_.end(), [](const NodeRun& node) { return node.error.has_value(); });
   if (!options.all_or_nothing || !somebody_fell_out) {
     carry_out_stages();
+    // Before the manifests: only then is it known who still is a member.
+    release_leavers();
     commit_all();
     check_effects();
   }
@@ -113,12 +91,30 @@ Report ClusterRun::apply(const ApplyOptions& options) {
   return apply_report();
 }
 
-bool ClusterRun::guards_refuse(const ApplyOptions& options) {
-  // --only and --exclude never release anybody, so they need not be refused either.
-  if (!leavers_.empty() && options_.selection.everything()) return true;
+/// A member is given back only when somebody says so; who has said so once need not say it again.
+bool ClusterRun::refuse_unasked_releases(const ApplyOptions& options) {
   bool refused = false;
   for (auto& node : nodes_) {
-    if (!active(node) || options.allow_prune || !needs_prune_consent(node.plan)) continue;
+    const auto& name = node.spec->name.str();
+    if (!node.leaving || node.skipped || node.released || options.allow_prune || options.release == name) continue;
+    const auto entry = std::find_if(roster_.members.begin(), roster_.members.end(),
+                                    [&](const RosterEntry& member) { return member.name == name; });
+    if (entry != roster_.members.end() && entry->leaving) continue;
+    node.error = Error{ErrorCode::kRefused,
+                       "it is no longer in " + cluster_.file + ": it would be given back as it was before sparkplan",
+                       {},
+                       std::nullopt,
+                       "if that is what you want, say so with --yes-prune; else put it back, with `maintenance: true` "
+                       "to leave it alone"};
+    refused = true;
+  }
+  return refused;
+}
+
+bool ClusterRun::refuse_unasked_prunes(const ApplyOptions& options) {
+  bool refused = false;
+  for (auto& node : nodes_) {
+    if (!active(node) || node.leaving || options.allow_prune || !needs_prune_consent(node.plan)) continue;
     node.error = Error{ErrorCode::kRefused,
                        "most of what sparkplan manages there would be removed",
                        {},
@@ -126,7 +122,13 @@ bool ClusterRun::guards_refuse(const ApplyOptions& options) {
                        "if that is what you want, say so with --yes-prune"};
     refused = true;
   }
-  if (refused) return true;
+  return refused;
+}
+
+bool ClusterRun::guards_refuse(const ApplyOptions& options) {
+  const bool releases = refuse_unasked_releases(options);
+  const bool prunes = refuse_unasked_prunes(options);
+  if (releases || prunes) return true;
   if (!options.all_or_nothing) return false;
   return std::any_of(nodes_.begin(), nodes_.end(),
                      [](const NodeRun& node) { return node.error || !node.plan.blocked.empty(); });
@@ -327,31 +329,6 @@ void ClusterRun::check_effects() {
   for (auto& warnings : found) std::move(warnings.begin(), warnings.end(), std::back_inserter(diagnostics_));
 }
 
-Roster ClusterRun::new_roster() const {
-  std::map<std::string, std::string> host_keys;
-  for (const auto& node : nodes_) {
-    if (node.client && !node.error) host_keys[node.spec->name.str()] = node.client->host_key();
-  }
-  return next_roster(roster_, cluster_, host_keys, uuid_);
-}
-
-void ClusterRun::commit_all() {
-  const auto roster = new_roster();
-  const auto who = this_controller(options_.command).who;
-  on_each([&](NodeRun& node) {
-    const auto managed = managed_after(node);
-    const auto* before = node.known.manifest ? &*node.known.manifest : nullptr;
-    const bool nothing_new =
-        before != nullptr && !node.wrote && before->roster == roster && same_resources(before->resources, managed);
-    if (nothing_new) return;
-    const auto audit = "run=" + run_ + " cluster=" + cluster_.name + " node=" + node.spec->name.str() + " by=" + who +
-                       " changes=" + std::to_string(node.shown.changes.size()) +
-                       " failed=" + std::to_string(node.failures.size());
-    auto committed = node.client->commit({run_, node.spec->name.str(), roster, managed, audit});
-    if (!committed) give_up(node, std::move(committed).error().within("write the manifest"));
-  });
-}
-
 NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
   NodeReport report = report_on(node);
   report.plan.changes = node.shown.changes;
@@ -388,7 +365,10 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
         nobody_stopped_it
             ? Error{ErrorCode::kFailed, "not everything that was planned was done", {}, std::nullopt, "plan again"}
             : Error{ErrorCode::kInterrupted, "stopped before everything was done", {}, std::nullopt, "apply again"};
-  } else if (!report.outcomes.empty()) {
+  } else if (node.leaving && !node.released) {
+    report.status = NodeStatus::kFailed;
+    report.error = Error{ErrorCode::kFailed, "it was not released", {}, std::nullopt, "apply again"};
+  } else if (!node.leaving && !report.outcomes.empty()) {
     report.status = NodeStatus::kApplied;
   }
   return report;

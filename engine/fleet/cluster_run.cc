@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/fleet/fan_out.h"
+#include "engine/fleet/leaver.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
@@ -87,6 +88,7 @@ FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
 
 void ClusterRun::open() {
   on_each([&](NodeRun& node) {
+    if (node.client) return;
     tell(node, "connecting");
     auto options = options_.agent;
     options.progress = [this, &node](std::string_view doing) { tell(node, doing); };
@@ -116,7 +118,37 @@ void ClusterRun::find_roster() {
     return;
   }
   roster_ = std::move(*newest);
-  leavers_ = leavers(roster_, cluster_);
+}
+
+Machines ClusterRun::machines() const {
+  Machines machines;
+  for (const auto& node : nodes_) {
+    if (node.leaving || node.error || !node.client) continue;
+    machines[node.spec->name.str()] = {node.client->host_key(), node.known.facts.machine_id,
+                                       node.known.manifest ? node.known.manifest->node : ""};
+  }
+  return machines;
+}
+
+void ClusterRun::admit_leavers() {
+  for (const auto& entry : leavers(roster_, cluster_, machines())) {
+    auto spec = spec_of_leaver(entry, cluster_);
+    NodeRun node;
+    if (!spec) continue;  // A roster with a name that is none: whoever wrote it, it is nobody we could reach.
+    node.spec = &leavers_.emplace_back(std::move(*spec));
+    node.leaving = true;
+    // --only and --exclude never release anybody, and `release` nobody else.
+    node.skipped = !options_.selection.everything() || (!only_release_.empty() && only_release_ != entry.name);
+    nodes_.push_back(std::move(node));
+  }
+  open();
+  for (auto& node : nodes_) {
+    if (!node.leaving || !active(node)) continue;
+    // Nothing of ours, or another cluster's by now: it has left for good.
+    const auto& manifest = node.known.manifest;
+    node.released = !manifest || manifest->roster.uuid != roster_.uuid;
+    if (node.released) node.client.reset();
+  }
 }
 
 void ClusterRun::compile() {
@@ -136,7 +168,7 @@ void ClusterRun::compile() {
     }
   }
   for (auto& node : nodes_) {
-    if (!active(node)) continue;
+    if (!active(node) || node.leaving) continue;
     auto desired = desired_state(ClusterView{cluster_, *node.spec, exports}, node.known.facts, registry_);
     node.desired = std::move(desired.resources);
     node.incomplete_types = std::move(desired.incomplete_types);
@@ -178,6 +210,7 @@ void ClusterRun::make_plans() {
 Report ClusterRun::plan() {
   open();
   find_roster();
+  admit_leavers();
   compile();
   observe();
   make_plans();
@@ -191,9 +224,12 @@ NodeReport ClusterRun::report_on(const NodeRun& node) const {
   const bool in_roster = std::any_of(roster_.members.begin(), roster_.members.end(),
                                      [&](const RosterEntry& entry) { return entry.name == report.name; });
   report.membership = node.known.manifest || in_roster ? Membership::kMember : Membership::kJoining;
+  if (node.leaving) report.membership = Membership::kLeaving;
   report.plan = node.error ? NodePlan{} : node.plan;
   if (node.known.lock_holder) report.lock_holder = node.known.lock_holder->describe();
-  if (node.skipped) {
+  if (node.released) {
+    report.status = NodeStatus::kReleased;
+  } else if (node.skipped) {
     report.status = NodeStatus::kSkipped;
   } else if (node.error) {
     report.status = status_of(*node.error);
@@ -203,6 +239,8 @@ NodeReport ClusterRun::report_on(const NodeRun& node) const {
     // What was never applied cannot have drifted.
     const bool joining = report.membership == Membership::kJoining;
     if (joining && report.status == NodeStatus::kDrifted) report.status = NodeStatus::kPending;
+    // Also when nothing but the manifest is left to go.
+    if (node.leaving) report.status = NodeStatus::kPending;
   }
   return report;
 }
@@ -214,23 +252,6 @@ Report ClusterRun::report() const {
   report.file = cluster_.file;
   report.config_digest = cluster_.config_digest;
   for (const auto& node : nodes_) report.nodes.push_back(report_on(node));
-  for (const auto& leaver : leavers_) {
-    NodeReport left;
-    left.name = leaver.name;
-    left.address = leaver.address;
-    left.status = NodeStatus::kPending;
-    left.membership = Membership::kLeaving;
-    if (options_.command == "apply") {
-      left.status = NodeStatus::kRefused;
-      left.error =
-          Error{ErrorCode::kRefused,
-                "it is no longer in " + cluster_.file + ", but sparkplan still manages it",
-                {},
-                std::nullopt,
-                "this version does not release nodes: put it back, with `maintenance: true` to leave it alone"};
-    }
-    report.nodes.push_back(std::move(left));
-  }
   report.diagnostics = diagnostics_;
   report.duration = std::chrono::steady_clock::now() - started_;
   report.partial = !options_.selection.everything();

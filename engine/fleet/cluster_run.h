@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "engine/model/cluster.h"
 #include "engine/model/manifest.h"
 #include "engine/plan/report.h"
+#include "engine/plan/roster.h"
 #include "engine/remote/agent_client.h"
 #include "engine/resource/registry.h"
 
@@ -32,6 +34,7 @@ struct RunOptions {
 
 struct ApplyOptions {
   bool allow_prune = false;     ///< --yes-prune
+  std::string release;          ///< `release NODE`: this member leaves, and nobody else does. Empty: not so.
   bool all_or_nothing = false;  ///< One node that cannot be reached or planned stops all before the first write.
   std::chrono::milliseconds lock_timeout{0};
   /// Shows the plan and asks; called at most once, and not when there is nothing to do.
@@ -44,6 +47,8 @@ struct NodeRun {
   std::optional<AgentClient> client;
   std::optional<Error> error;  ///< The node takes no further part in the run.
   bool skipped = false;        ///< maintenance, or not selected.
+  bool leaving = false;        ///< No longer in the file: given back as it was before.
+  bool released = false;       ///< Nothing of sparkplan's is left there.
   FactsReply known;
   std::vector<Resource> desired;
   std::set<std::string> incomplete_types;
@@ -81,12 +86,15 @@ class ClusterRun {
  private:
   /// Every node that still takes part, many at a time.
   void on_each(const std::function<void(NodeRun&)>& work);
-  bool active(const NodeRun& node) const { return !node.skipped && !node.error; }
+  bool active(const NodeRun& node) const { return !node.skipped && !node.error && !node.released; }
   void tell(const NodeRun& node, std::string_view doing) const;
   void give_up(NodeRun& node, Error error) const;
 
   FactsRequest facts_request(const NodeRun& node) const;
   void find_roster();
+  /// Nodes that the roster names and the file does not: from here on they take part, to be given back.
+  void admit_leavers();
+  Machines machines() const;
   void compile();
   void observe();
   void make_plans();
@@ -94,6 +102,8 @@ class ClusterRun {
   NodeReport report_on(const NodeRun& node) const;
 
   bool guards_refuse(const ApplyOptions& options);
+  bool refuse_unasked_releases(const ApplyOptions& options);
+  bool refuse_unasked_prunes(const ApplyOptions& options);
   bool lock_all(std::chrono::milliseconds timeout);
   void unlock_all();
   void check_unchanged_since_planning();
@@ -105,6 +115,9 @@ class ClusterRun {
   void observe_again();
   void check_effects();
   void commit_all();
+  void commit(NodeRun& node, const Roster& roster);
+  void release_leavers();
+  std::string audit_line(const NodeRun& node, const std::string& what) const;
   Report apply_report() const;
   NodeReport apply_report_on(const NodeRun& node) const;
   Roster new_roster() const;
@@ -115,9 +128,10 @@ class ClusterRun {
   std::string run_;
   std::string uuid_;
   std::chrono::steady_clock::time_point started_;
+  std::deque<NodeSpec> leavers_;  ///< Specs of those nodes that the file does not name any more.
   std::vector<NodeRun> nodes_;
   Roster roster_;
-  std::vector<RosterEntry> leavers_;
+  std::string only_release_;  ///< ApplyOptions::release
   std::vector<Diagnostic> diagnostics_;
   bool locked_ = false;
 };

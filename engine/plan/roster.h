@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,24 @@ namespace sparkplan {
 /// Errors: kRefused when two manifests name clusters of different uuid.
 Result<Roster> newest_roster(const std::vector<const Manifest*>& manifests);
 
-/// Members of `roster` that the file no longer names (by name and by id), marked leaving or not.
-std::vector<RosterEntry> leavers(const Roster& roster, const Cluster& cluster);
+/// What is known of the machines behind the file's nodes, by the node's name in the file.
+struct Machine {
+  std::string host_key;    ///< Empty: not seen in this run.
+  std::string machine_id;  ///< Likewise.
+  std::string known_as;    ///< The name in the machine's own manifest; empty without one.
+};
+using Machines = std::map<std::string, Machine>;
 
-/// The roster after a successful apply: the file's nodes, plus the leavers marked `leaving`. The
-/// generation grows only when something differs. `host_keys` by node name; a missing one keeps
-/// what `previous` knew. `new_uuid` is used when `previous` has none.
-Roster next_roster(const Roster& previous, const Cluster& cluster, const std::map<std::string, std::string>& host_keys,
-                   const std::string& new_uuid);
+/// Members of `roster` that have left the file, marked leaving or not. A member has not left when its
+/// name stands in the file, or its machine under another name: at the same address, or because that
+/// machine's manifest knows it by the old one.
+std::vector<RosterEntry> leavers(const Roster& roster, const Cluster& cluster, const Machines& machines);
+
+/// The roster after a successful apply: the file's nodes, plus the leavers marked `leaving` but for those in
+/// `released`. The generation grows only when something differs. What is not seen of a machine stays
+/// as `previous` knew it. `new_uuid` is used when `previous` has none.
+Roster next_roster(const Roster& previous, const Cluster& cluster, const Machines& machines,
+                   const std::set<std::string>& released, const std::string& new_uuid);
 
 /// Errors: kRefused when the manifest belongs to another cluster than `cluster`.
 Result<void> check_membership(const Manifest& manifest, const Cluster& cluster);

@@ -293,6 +293,9 @@ Result<ApplyReply> AgentClient::apply(const ApplyRequest& request) {
 Result<void> AgentClient::commit(const CommitRequest& request) {
   return call(request).map([](const Value&) {});
 }
+Result<void> AgentClient::release(const ReleaseRequest& request) {
+  return call(request).map([](const Value&) {});
+}
 Result<void> AgentClient::unlock() {
   SPARK_CHECK(call(UnlockRequest{}));
   locked_ = false;

@@ -60,6 +60,7 @@ class AgentClient {
   /// A stop asked for while it runs is passed on; the reply then says what was done before.
   Result<ApplyReply> apply(const ApplyRequest& request);
   Result<void> commit(const CommitRequest& request);
+  Result<void> release(const ReleaseRequest& request);
   Result<void> unlock();
   Result<void> ping();
 

@@ -1,20 +1,10 @@
 #include "engine/wire/messages.h"
 
-#include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
 namespace sparkplan {
 namespace {
-
-constexpr std::array<std::pair<StepOutcome, std::string_view>, 5> kOutcomeNames{{
-    {StepOutcome::kDone, "done"},
-    {StepOutcome::kFailed, "failed"},
-    {StepOutcome::kStale, "stale"},
-    {StepOutcome::kUndone, "undone"},
-    {StepOutcome::kNotDone, "not_done"},
-}};
 
 tl::unexpected<Error> malformed(std::string_view what) {
   return failure(ErrorCode::kInvalidInput, "malformed message: " + std::string(what));
@@ -121,6 +111,9 @@ Value encode_body(const CommitRequest& request) {
                      {"resources", encode_managed(request.resources), {}},
                      {"audit", request.audit, {}}});
 }
+Value encode_body(const ReleaseRequest& request) {
+  return Value::map({{"request", "release", {}}, {"audit", request.audit, {}}});
+}
 Value encode_body(const UnlockRequest&) { return Value::map({{"request", "unlock", {}}}); }
 Value encode_body(const PingRequest&) { return Value::map({{"request", "ping", {}}}); }
 Value encode_body(const StopNotice&) { return Value::map({{"request", "stop", {}}}); }
@@ -184,20 +177,6 @@ Result<Request> decode_commit_request(const Value& value) {
   return Request(std::move(request));
 }
 
-Result<StepResult> decode_step_result(const Value& value) {
-  StepResult result;
-  SPARK_TRY(result.artifact, ArtifactId::parse(value.text_or("artifact", "")));
-  const auto name = value.text_or("outcome", "");
-  const auto* known =
-      std::find_if(kOutcomeNames.begin(), kOutcomeNames.end(), [&](const auto& entry) { return entry.second == name; });
-  if (known == kOutcomeNames.end()) return malformed("outcome");
-  result.outcome = known->first;
-  if (const auto* error = value.find("error")) {
-    SPARK_TRY(result.error, decode_error(*error));
-  }
-  return result;
-}
-
 /// A field that we do not know may be a condition that the controller relies on.
 Result<void> check_fields(const Value& value, std::string_view name) {
   static const std::map<std::string_view, std::set<std::string_view>> kFields{
@@ -207,6 +186,7 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"lock", {"holder"}},
       {"apply", {"run", "node", "roster", "steps", "after_steps"}},
       {"commit", {"run", "node", "roster", "resources", "audit"}},
+      {"release", {"audit"}},
   };
   if (!value.is_map()) return malformed("a request is no map");
   const auto known = kFields.find(name);
@@ -219,13 +199,6 @@ Result<void> check_fields(const Value& value, std::string_view name) {
 }
 
 }  // namespace
-
-std::string_view to_string(StepOutcome outcome) {
-  for (const auto& [value, name] : kOutcomeNames) {
-    if (value == outcome) return name;
-  }
-  return "not_done";
-}
 
 std::string LockHolder::describe() const {
   return who + " (process " + std::to_string(pid) + ", " + operation + " since " + since + ")";
@@ -285,6 +258,7 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "lock") request = decode_lock_request(value);
   if (name == "apply") request = decode_apply_request(value);
   if (name == "commit") request = decode_commit_request(value);
+  if (name == "release") request = Request(ReleaseRequest{value.text_or("audit", "")});
   if (name == "unlock") request = Request(UnlockRequest{});
   if (name == "ping") request = Request(PingRequest{});
   if (name == "stop") request = Request(StopNotice{});
@@ -322,91 +296,6 @@ Result<NumberedReply> decode_reply(const Value& value) {
   const auto* body = value.find("reply");
   if (body == nullptr) return malformed("a reply without a body");
   return NumberedReply{id, *body};
-}
-
-Value encode(const FactsReply& reply) {
-  Value value = Value::map({{"facts", encode(reply.facts), {}}});
-  if (reply.manifest) value.set("manifest", encode(*reply.manifest));
-  if (reply.lock_holder) value.set("lock_holder", encode(*reply.lock_holder));
-  Value exports = Value::map();
-  for (const auto& [type, exported] : reply.exports) exports.set(type, exported);
-  value.set("exports", std::move(exports));
-  Value errors = Value::map();
-  for (const auto& [type, error] : reply.export_errors) errors.set(type, encode(error));
-  value.set("export_errors", std::move(errors));
-  return value;
-}
-
-Result<FactsReply> decode_facts_reply(const Value& value) {
-  const auto* facts = value.find("facts");
-  if (facts == nullptr) return malformed("facts");
-  FactsReply reply;
-  SPARK_TRY(reply.facts, decode_facts(*facts));
-  if (const auto* manifest = value.find("manifest")) {
-    SPARK_TRY(reply.manifest, decode_manifest(*manifest));
-  }
-  if (const auto* holder = value.find("lock_holder")) {
-    SPARK_TRY(reply.lock_holder, decode_lock_holder(*holder));
-  }
-  if (const auto* exports = value.find("exports"); exports != nullptr && exports->is_map()) {
-    for (const auto& [type, exported, where] : *exports->entries()) reply.exports.emplace(type, exported);
-  }
-  if (const auto* errors = value.find("export_errors"); errors != nullptr && errors->is_map()) {
-    for (const auto& [type, encoded, where] : *errors->entries()) {
-      SPARK_TRY(auto error, decode_error(encoded));
-      reply.export_errors.emplace(type, std::move(error));
-    }
-  }
-  return reply;
-}
-
-Value encode(const ApplyReply& reply) {
-  Value::List results;
-  for (const auto& result : reply.results) {
-    Value item = Value::map({{"artifact", result.artifact.str(), {}}, {"outcome", to_string(result.outcome), {}}});
-    if (result.error) item.set("error", encode(*result.error));
-    results.push_back(std::move(item));
-  }
-  return Value::map({{"results", Value(std::move(results)), {}}, {"stopped", reply.stopped, {}}});
-}
-
-Result<ApplyReply> decode_apply_reply(const Value& value) {
-  const auto* results = value.find("results");
-  if (results == nullptr || results->list_items() == nullptr) return malformed("results");
-  ApplyReply reply;
-  reply.stopped = value.boolean_or("stopped", false);
-  for (const auto& item : *results->list_items()) {
-    SPARK_TRY(auto result, decode_step_result(item));
-    reply.results.push_back(std::move(result));
-  }
-  return reply;
-}
-
-Value encode(const EffectReply& reply) {
-  Value by_type = Value::map();
-  for (const auto& [type, findings] : reply.ineffective) {
-    Value::List list;
-    for (const auto& one : findings) {
-      list.push_back(Value::map(
-          {{"name", one.name, {}}, {"code", one.code, {}}, {"message", one.message, {}}, {"hint", one.hint, {}}}));
-    }
-    by_type.set(type, Value(std::move(list)));
-  }
-  return Value::map({{"ineffective", std::move(by_type), {}}});
-}
-
-Result<EffectReply> decode_effect_reply(const Value& value) {
-  const auto* by_type = value.find("ineffective");
-  if (by_type == nullptr || !by_type->is_map()) return malformed("ineffective");
-  EffectReply reply;
-  for (const auto& [type, list, where] : *by_type->entries()) {
-    if (list.list_items() == nullptr) return malformed("ineffective");
-    for (const auto& one : *list.list_items()) {
-      reply.ineffective[type].push_back(
-          {one.text_or("name", ""), one.text_or("code", ""), one.text_or("message", ""), one.text_or("hint", "")});
-    }
-  }
-  return reply;
 }
 
 }  // namespace sparkplan

@@ -106,13 +106,19 @@ struct CommitRequest {
   std::string audit;  ///< One line for syslog.
 };
 
+/// Sparkplan leaves the node: manifest, journal and agent go. Needs the lock.
+/// Errors: kFailed while something is there that sparkplan has written; nothing is removed then.
+struct ReleaseRequest {
+  std::string audit;  ///< One line for syslog.
+};
+
 /// Finish the step in hand and answer. Has no reply of its own.
 struct StopNotice {};
 struct UnlockRequest {};
 struct PingRequest {};
 
 using Request = std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
-                             UnlockRequest, PingRequest, StopNotice>;
+                             ReleaseRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {
