@@ -1,0 +1,7 @@
+# What the toolchain files share: the cross compiler of Debian and Ubuntu, and the libraries that their
+# packages for CMAKE_SYSTEM_PROCESSOR put beside the machine's own. There is no second root directory.
+set(CMAKE_LIBRARY_ARCHITECTURE ${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+set(CMAKE_CXX_COMPILER ${CMAKE_LIBRARY_ARCHITECTURE}-g++)
+# Else pkg-config would answer for the machine that builds.
+set(ENV{PKG_CONFIG_LIBDIR} /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pkgconfig:/usr/share/pkgconfig)
+set(ENV{PKG_CONFIG_PATH} "")
