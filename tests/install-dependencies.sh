@@ -12,10 +12,12 @@ export LC_ALL=C
 
 native=$(dpkg --print-architecture)
 case $native in
-  arm64) other=amd64 cross_compiler=g++-x86-64-linux-gnu ;;
-  *) other=arm64 cross_compiler=g++-aarch64-linux-gnu ;;
+  arm64) other=amd64 triplet=x86_64-linux-gnu cross_compiler=g++-x86-64-linux-gnu ;;
+  *) other=arm64 triplet=aarch64-linux-gnu cross_compiler=g++-aarch64-linux-gnu ;;
 esac
-readonly native other cross_compiler
+# Where the toolchain files look besides, for what can be installed for one architecture only.
+unpacked=$(dirname "$(realpath "$0")")/../build/packages-$triplet
+readonly native other triplet cross_compiler unpacked
 
 readonly build=(
   cmake g++ ninja-build ccache pkg-config
@@ -29,7 +31,7 @@ readonly cross=(
   libyaml-dev:"$other"
 )
 readonly cross_controller=(
-  "${cross[@]}" libyaml-cpp-dev:"$other" libssh-dev:"$other" libspdlog-dev:"$other"
+  "${cross[@]}" libssh-dev:"$other" libspdlog-dev:"$other"
   libfmt-dev:"$other"
 )
 readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux)
@@ -40,12 +42,12 @@ readonly vm=(
 readonly lint=(clang-format clang-tidy shellcheck)
 
 (($# > 0)) || set -- build lab
-wanted=() wanted_other=()
+wanted=() wanted_other=() to_unpack=()
 for group in "$@"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
     cross) wanted_other+=("${cross[@]}") ;;
-    cross-controller) wanted_other+=("${cross_controller[@]}") ;;
+    cross-controller) wanted_other+=("${cross_controller[@]}") to_unpack+=(libyaml-cpp) ;;
     lab) wanted+=("${lab[@]}") ;;
     arm) wanted+=("${arm[@]}") ;;
     vm) wanted+=("${vm[@]}") ;;
@@ -72,10 +74,8 @@ find_missing() {
 }
 
 find_missing "${wanted[@]}" "${wanted_other[@]}"
-((${#missing[@]} > 0)) || exit 0
-
 as_root=(env DEBIAN_FRONTEND=noninteractive)
-if ((EUID != 0)); then
+if ((EUID != 0 && ${#missing[@]} > 0)); then
   if ! sudo -n true 2>/dev/null; then
     echo "missing packages, and neither root nor 'sudo -n' to install them:"
     printf '  %s\n' "${missing[@]}"
@@ -113,12 +113,28 @@ other_is_offered() {
 }
 
 find_missing "${wanted_other[@]}"
-((${#missing[@]} > 0)) || exit 0
-if ! other_is_offered "${missing[@]}" 2>/dev/null; then
-  echo "the package sources do not offer what cross-building for $other takes: only the native agent will be built" >&2
-  exit 0
+if ((${#missing[@]} > 0)); then
+  if ! other_is_offered "${missing[@]}" 2>/dev/null; then
+    echo "the package sources do not offer what building for $other takes: only the native agent will be built" >&2
+    exit 0
+  fi
+  echo "installing: ${missing[*]}" >&2
+  "${as_root[@]}" dpkg --add-architecture "$other"
+  apt_update
+  apt -y --no-remove install --no-install-recommends "${missing[@]}"
 fi
-echo "installing: ${missing[*]}" >&2
-"${as_root[@]}" dpkg --add-architecture "$other"
-apt_update
-apt -y --no-remove install --no-install-recommends "${missing[@]}"
+
+# unpack_library NAME: libNAME-dev and the library it is for, into a directory of the build.
+unpack_library() {
+  local download library
+  library=$(apt-cache show "$1-dev:$other" | sed -nE "s/^Depends:.*($1[0-9][^ ,]*).*/\1/p" | head -n 1)
+  download=$(mktemp -d)
+  (cd "$download" && apt-get -q download "$1-dev:$other" "$library:$other") >&2
+  mkdir -p "$unpacked"
+  for package in "$download"/*.deb; do dpkg-deb --extract "$package" "$unpacked"; done
+  rm -rf "$download"
+}
+
+for name in "${to_unpack[@]}"; do
+  [[ -e $unpacked/usr/lib/$triplet/$name.so ]] || unpack_library "$name"
+done
