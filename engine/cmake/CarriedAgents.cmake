@@ -10,7 +10,11 @@ function(spark_configure_agent architecture reason)
   set(directory ${CMAKE_BINARY_DIR}/agent-${architecture})
   find_program(SPARKPLAN_COMPILER_${architecture} ${architecture}-linux-gnu-g++)
   mark_as_advanced(SPARKPLAN_COMPILER_${architecture})
-  if(NOT SPARKPLAN_COMPILER_${architecture})
+  set(toolchain ${CMAKE_SOURCE_DIR}/engine/cmake/toolchain-${architecture}.cmake)
+  if(NOT EXISTS ${toolchain})
+    set(${reason} "there is no ${toolchain}" PARENT_SCOPE)
+    return()
+  elseif(NOT SPARKPLAN_COMPILER_${architecture})
     set(${reason} "there is no ${architecture}-linux-gnu-g++" PARENT_SCOPE)
     return()
   endif()
@@ -18,7 +22,7 @@ function(spark_configure_agent architecture reason)
   execute_process(
     COMMAND ${CMAKE_COMMAND} -E env --unset=CXX --unset=CXXFLAGS --unset=CPPFLAGS --unset=LDFLAGS
       ${CMAKE_COMMAND} -S ${CMAKE_SOURCE_DIR} -B ${directory} -G ${CMAKE_GENERATOR}
-      --toolchain ${CMAKE_SOURCE_DIR}/engine/cmake/toolchain-${architecture}.cmake
+      --toolchain ${toolchain}
       -D CMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE} -D CMAKE_MAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}
       -D CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -D SPARKPLAN_ONLY_AGENT=ON
     RESULT_VARIABLE status OUTPUT_VARIABLE log ERROR_VARIABLE log)
