@@ -43,7 +43,7 @@ Result<void> write_textfile(const std::string& path, const Report& report) {
 }  // namespace
 
 int run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console) {
-  const Interrupts interrupts;
+  const Interrupts interrupts(console);
   wait_splay(options.splay, interrupts.token());
   auto input = load_to_run("drift", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
@@ -54,8 +54,8 @@ int run_drift(const DriftOptions& options, const GlobalOptions& global, Console&
     return 1;
   }
   run->agent.install = InstallPolicy::kNever;
-  ProgressDisplay progress(console);
-  run->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  ProgressDisplay progress(console, cluster);
+  run->progress = progress.listener();
   const auto report = ClusterRun(cluster, builtin_registry(), std::move(*run)).plan();
   progress.clear();
   const int code = exit_code(report, ExitRules{false, true, options.pending});

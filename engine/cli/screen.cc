@@ -1,0 +1,93 @@
+#include "engine/cli/screen.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "engine/core/utf8.h"
+
+namespace sparkplan {
+namespace {
+
+// From here on, some characters take two columns: Hangul, CJK, symbols, emoji.
+constexpr char32_t kFirstWide = 0x1100;
+
+void write_out(std::string_view text) {
+  // One write each: half a redraw is not to be seen.
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+std::size_t visible_width(std::string_view line) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < line.size();) {
+    if (line.substr(i).starts_with("\033[")) {
+      const auto end = line.find('m', i);
+      i = end == std::string_view::npos ? line.size() : end + 1;
+      continue;
+    }
+    const auto point = code_point_at(line, i);
+    width += point.value >= kFirstWide ? 2 : 1;
+    i += point.length;
+  }
+  return width;
+}
+
+ScreenSize Screen::size() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
+  return {size.ws_col, size.ws_row};
+}
+
+void Screen::print(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  write_out(erasure().append(text).append(drawing()));
+}
+
+void Screen::interject(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  write_out(lines_.empty() ? std::string("\n").append(text) : erasure().append(text).append(drawing()));
+}
+
+void Screen::draw(std::vector<std::string> lines) {
+  const std::lock_guard lock(mutex_);
+  if (holds_ > 0) lines.clear();
+  if (lines.empty() && lines_.empty()) return;
+  auto text = erasure();
+  lines_ = std::move(lines);
+  write_out(text.append(drawing()));
+}
+
+Screen::Hold::Hold(Screen& screen) : screen_(screen) {
+  screen_.draw({});
+  const std::lock_guard lock(screen_.mutex_);
+  ++screen_.holds_;
+}
+
+Screen::Hold::~Hold() {
+  const std::lock_guard lock(screen_.mutex_);
+  --screen_.holds_;
+}
+
+/// Back to where the first live line begins, and nothing from there on. A terminal that has become
+/// narrower meanwhile has broken lines that were drawn for a wider one.
+std::string Screen::erasure() const {
+  if (lines_.empty()) return {};
+  const auto columns = static_cast<std::size_t>(size().columns);
+  std::size_t rows = 0;
+  for (const auto& line : lines_) rows += std::max<std::size_t>(1, (visible_width(line) + columns - 1) / columns);
+  return "\r\033[" + std::to_string(rows) + "A\033[J";
+}
+
+std::string Screen::drawing() const {
+  std::string text;
+  for (const auto& line : lines_) text += line + "\n";
+  return text;
+}
+
+}  // namespace sparkplan
