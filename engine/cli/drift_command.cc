@@ -21,10 +21,11 @@ constexpr int kNothingLookedAt = 4;
 
 /// So that a hundred crontabs with the same line do not knock at the same second. False: a stop was
 /// asked for meanwhile.
-bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop) {
+bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, const Console& console) {
   if (splay.count() == 0) return true;
   std::random_device seed;
   const auto chosen = std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(0, splay.count())(seed));
+  console.trace("beginning in " + std::to_string(chosen.count()) + " ms");
   std::mutex mutex;
   std::unique_lock lock(mutex);
   std::condition_variable_any stopped;
@@ -65,7 +66,7 @@ bool log_findings(const DriftOptions& options, std::vector<Diagnostic> findings,
 
 int run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
-  if (!wait_splay(options.splay, interrupts.token())) {
+  if (!wait_splay(options.splay, interrupts.token(), console)) {
     console.error(Error{ErrorCode::kInterrupted, "stopped before any node was looked at", {}, std::nullopt, ""});
     return kNothingLookedAt;
   }

@@ -81,7 +81,12 @@ std::string Screen::erasure() const {
   const auto columns = static_cast<std::size_t>(size().columns);
   std::size_t rows = 0;
   for (const auto& line : lines_) rows += std::max<std::size_t>(1, (visible_width(line) + columns - 1) / columns);
-  return "\r\033[" + std::to_string(rows) + "A\033[J";
+  // Line by line: tmux takes "clear to the end" at the top of the screen for a new page, and keeps the
+  // old one in its history. The line of the cursor goes with them, for the "^C" that may stand there.
+  const auto up = "\033[" + std::to_string(rows) + "A";
+  std::string text = "\r" + up;
+  for (std::size_t row = 0; row < rows; ++row) text += "\033[2K\033[1B";
+  return text + "\033[2K" + up;
 }
 
 std::string Screen::drawing() const {
