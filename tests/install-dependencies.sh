@@ -11,7 +11,7 @@ readonly build=(
   libboost-dev libboost-filesystem-dev libboost-system-dev libspdlog-dev libfmt-dev
   nlohmann-json3-dev libcli11-dev libexpected-dev libmd-dev libyaml-dev catch2 openssh-client
 )
-readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux)
+readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux tmux)
 readonly vm=(
   qemu-system-x86 qemu-utils mmdebstrap e2fsprogs iproute2 openssh-client procps util-linux
 )

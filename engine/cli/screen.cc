@@ -38,6 +38,19 @@ std::size_t visible_width(std::string_view line) {
   return width;
 }
 
+std::string erasure_of(std::span<const std::string> lines, int columns) {
+  if (lines.empty()) return {};
+  const auto width = static_cast<std::size_t>(std::max(columns, 1));
+  std::size_t rows = 0;
+  for (const auto& line : lines) rows += std::max<std::size_t>(1, (visible_width(line) + width - 1) / width);
+  // Line by line: tmux takes "clear to the end" at the top of the screen for a new page, and keeps the
+  // old one in its history. The line of the cursor goes with them, for the "^C" that may stand there.
+  const auto up = "\033[" + std::to_string(rows) + "A";
+  std::string text = "\r" + up;
+  for (std::size_t row = 0; row < rows; ++row) text += "\033[2K\033[1B";
+  return text + "\033[2K" + up;
+}
+
 ScreenSize Screen::size() {
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
@@ -72,21 +85,6 @@ Screen::Hold::Hold(Screen& screen) : screen_(screen) {
 Screen::Hold::~Hold() {
   const std::lock_guard lock(screen_.mutex_);
   --screen_.holds_;
-}
-
-/// Back to where the first live line begins, and nothing from there on. A terminal that has become
-/// narrower meanwhile has broken lines that were drawn for a wider one.
-std::string Screen::erasure() const {
-  if (lines_.empty()) return {};
-  const auto columns = static_cast<std::size_t>(size().columns);
-  std::size_t rows = 0;
-  for (const auto& line : lines_) rows += std::max<std::size_t>(1, (visible_width(line) + columns - 1) / columns);
-  // Line by line: tmux takes "clear to the end" at the top of the screen for a new page, and keeps the
-  // old one in its history. The line of the cursor goes with them, for the "^C" that may stand there.
-  const auto up = "\033[" + std::to_string(rows) + "A";
-  std::string text = "\r" + up;
-  for (std::size_t row = 0; row < rows; ++row) text += "\033[2K\033[1B";
-  return text + "\033[2K" + up;
 }
 
 std::string Screen::drawing() const {

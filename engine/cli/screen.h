@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,11 @@ struct ScreenSize {
 /// Columns that a line takes on a terminal, colours not counted. Rather too many than too few: what may
 /// be wide counts as wide.
 std::size_t visible_width(std::string_view line);
+
+/// Pure. What takes `lines` off a terminal on which the cursor stands below the last of them. One that has
+/// become narrower since they were drawn has broken those that no longer fit.
+/// Source: ECMA-48, CUU, CUD and EL.
+std::string erasure_of(std::span<const std::string> lines, int columns);
 
 /// Standard error: text that scrolls away, and at its end, on a terminal, live lines that are drawn
 /// again and again. May be used from any thread.
@@ -47,7 +53,7 @@ class Screen {
   };
 
  private:
-  std::string erasure() const;
+  std::string erasure() const { return erasure_of(lines_, size().columns); }
   std::string drawing() const;
 
   std::mutex mutex_;

@@ -4,7 +4,7 @@
 
 readonly rootfs_packages=(
   systemd systemd-sysv udev dbus libpam-systemd openssh-server netplan.io
-  iproute2 iputils-ping sudo procps kmod ca-certificates nftables cron
+  iproute2 iputils-ping sudo procps kmod ca-certificates nftables cron rsyslog
 )
 
 # Units that slow the boot down or wait for what is not there.
@@ -115,6 +115,8 @@ rootfs_configure() {
   done
   chroot "$root" systemctl --quiet enable systemd-networkd.service ssh.service
   chroot "$root" systemctl --quiet disable ssh.socket 2>/dev/null || true
+  # For those cases that log to it: journald alone is what a fresh machine has.
+  chroot "$root" systemctl --quiet disable rsyslog.service
   # Only the host's own interfaces: the machine's other devices are not ours to trigger.
   printf '[Service]\nExecStart=\nExecStart=%s\n' \
     'udevadm trigger --type=devices --action=add --subsystem-match=net' \
