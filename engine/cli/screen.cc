@@ -77,9 +77,10 @@ void Screen::draw(std::vector<std::string> lines) {
 }
 
 Screen::Hold::Hold(Screen& screen) : screen_(screen) {
-  screen_.draw({});
   const std::lock_guard lock(screen_.mutex_);
   ++screen_.holds_;
+  write_out(screen_.erasure());
+  screen_.lines_.clear();
 }
 
 Screen::Hold::~Hold() {
