@@ -86,7 +86,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   auto* drift = app.add_subcommand("drift", "find what was changed behind sparkplan's back; for cron");
   add_file(*drift, line.drift.file);
   drift->add_flag("--json", line.drift.json, "the findings as JSON");
-  drift->add_flag("--syslog", line.drift.syslog, "one line per finding to syslog");
+  drift->add_flag("--syslog", line.drift.syslog, "one RFC 5424 message per finding to /dev/log");
   drift->add_option("--textfile", line.drift.textfile, "write metrics for Prometheus' node exporter to PATH")
       ->type_name("PATH");
   add_duration(*drift, "--splay", line.drift.splay, "begin after a random while of up to DURATION");

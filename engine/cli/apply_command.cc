@@ -32,7 +32,7 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
                         "give --yes"});
     return 1;
   }
-  const Interrupts interrupts;
+  const Interrupts interrupts(console);
   auto input = load_to_run("apply", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
@@ -42,8 +42,8 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
     return 1;
   }
   run->agent.install = InstallPolicy::kExactBuild;
-  ProgressDisplay progress(console);
-  run->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  ProgressDisplay progress(console, cluster);
+  run->progress = progress.listener();
   bool declined = false;
   ApplyOptions apply{options.yes_prune, options.all_or_nothing, options.lock_timeout, {}};
   apply.approve = [&](const Report& plan) {

@@ -66,12 +66,12 @@ void ClusterRun::on_each(const std::function<void(NodeRun&)>& work) {
   fan_out(nodes_, nodes_.size(), in_turn, keep_alive);
 }
 
-void ClusterRun::tell(const NodeRun& node, std::string_view doing) const {
-  if (options_.progress) options_.progress(node.spec->name.str(), doing);
+void ClusterRun::tell(const NodeRun& node, std::string_view doing, Activity activity) const {
+  if (options_.progress) options_.progress(node.spec->name.str(), doing, activity);
 }
 
 void ClusterRun::give_up(NodeRun& node, Error error) const {
-  tell(node, error.describe());
+  tell(node, error.describe(), Activity::kFailed);
   node.error = std::move(error);
   // Closing the connection ends the agent, and with it any lock it holds.
   node.client.reset();
@@ -89,12 +89,12 @@ void ClusterRun::open() {
   on_each([&](NodeRun& node) {
     tell(node, "connecting");
     auto options = options_.agent;
-    options.progress = [this, &node](std::string_view doing) { tell(node, doing); };
+    options.progress = [this, &node](std::string_view doing) { tell(node, "applying " + std::string(doing)); };
     auto client = AgentClient::open(*node.spec, options, facts_request(node));
     if (!client) return give_up(node, std::move(client).error());
     node.known = client->facts();
     node.client.emplace(std::move(*client));
-    tell(node, "facts read");
+    tell(node, "facts read", Activity::kWaiting);
   });
 }
 
@@ -151,11 +151,12 @@ void ClusterRun::compile() {
 
 void ClusterRun::observe() {
   on_each([&](NodeRun& node) {
+    tell(node, "observing");
     const auto* manifest = node.known.manifest ? &*node.known.manifest : nullptr;
     auto observed = node.client->observe({names_to_observe(node.desired, manifest)});
     if (!observed) return give_up(node, std::move(observed).error());
     node.observed = std::move(*observed);
-    tell(node, "observed");
+    tell(node, "observed", Activity::kWaiting);
   });
 }
 

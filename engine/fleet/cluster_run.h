@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -20,6 +21,13 @@
 
 namespace sparkplan {
 
+/// What kind of thing a node is at.
+enum class Activity : std::uint8_t {
+  kWorking,
+  kWaiting,  ///< For the other nodes, or because it is done.
+  kFailed,   ///< It takes no further part in the run.
+};
+
 struct RunOptions {
   std::string command = "plan";  ///< For the lock, the audit line and the report.
   std::size_t workers = 16;
@@ -27,7 +35,7 @@ struct RunOptions {
   Selection selection;
   std::stop_token stop;
   /// Called from several threads: what a node is at. Never empty text.
-  std::function<void(const std::string& node, std::string_view doing)> progress;
+  std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
 };
 
 struct ApplyOptions {
@@ -82,7 +90,7 @@ class ClusterRun {
   /// Every node that still takes part, many at a time.
   void on_each(const std::function<void(NodeRun&)>& work);
   bool active(const NodeRun& node) const { return !node.skipped && !node.error; }
-  void tell(const NodeRun& node, std::string_view doing) const;
+  void tell(const NodeRun& node, std::string_view doing, Activity activity = Activity::kWorking) const;
   void give_up(NodeRun& node, Error error) const;
 
   FactsRequest facts_request(const NodeRun& node) const;

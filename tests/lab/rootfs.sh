@@ -4,7 +4,7 @@
 
 readonly rootfs_packages=(
   systemd systemd-sysv udev dbus libpam-systemd openssh-server
-  iproute2 iputils-ping sudo procps kmod ca-certificates nftables cron
+  iproute2 iputils-ping sudo procps kmod ca-certificates nftables cron rsyslog
 )
 
 # Useless under emulation, where networkd does not work, and slow to install.
@@ -130,6 +130,8 @@ rootfs_configure() {
     chroot "$root" systemctl --quiet enable systemd-networkd.service
   fi
   chroot "$root" systemctl --quiet disable ssh.socket 2>/dev/null || true
+  # For those cases that log to it: journald alone is what a fresh machine has.
+  chroot "$root" systemctl --quiet disable rsyslog.service
   # Only the host's own interfaces: the machine's other devices are not ours to trigger.
   printf '[Service]\nExecStart=\nExecStart=%s\n' \
     'udevadm trigger --type=devices --action=add --subsystem-match=net' \
