@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-
 namespace sparkplan {
 namespace {
 
