@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/cli/reference/reference.h"
 #include "engine/core/text.h"
 
@@ -9,9 +11,14 @@ std::string cell(std::string_view text) {
   std::string safe;
   for (const char c : text) {
     if (c == '|') safe += '\\';
-    safe += c == '\n' ? ' ' : c;
+    safe += c;
   }
   return safe;
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
 std::string row(const std::string& left, const std::string& right) {
@@ -37,7 +44,7 @@ std::string markdown_of_commands(const ProgramUsage& program) {
   for (const auto& command : program.commands) {
     if (command.options.empty() && command.details.empty()) continue;
     text += "\n### " + command.name + "\n";
-    if (!command.details.empty()) text += cell(command.details) + "\n";
+    if (!command.details.empty()) text += one_line(command.details) + "\n";
     if (!command.details.empty() && !command.options.empty()) text += "\n";
     if (!command.options.empty()) text += flag_rows(command.options);
   }

@@ -10,7 +10,8 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::string_view kBegin = "<!-- flags: begin. Made from the program: cmake --build build --target reference -->\n";
+constexpr std::string_view kBegin =
+    "<!-- flags: begin. Made from the program: cmake --build build --target reference -->\n";
 constexpr std::string_view kEnd = "<!-- flags: end -->\n";
 
 Result<std::string> content_of(const std::filesystem::path& path) {
@@ -61,16 +62,15 @@ Result<std::map<std::string, std::string>> reference_files(const std::filesystem
   files["docs/completion/sparkplan.bash"] = bash_completion(program);
   files["docs/completion/_sparkplan"] = zsh_completion(program);
   files["docs/completion/sparkplan.fish"] = fish_completion(program);
-  SPARK_TRY(files["docs/man/sparkplan.1"], completed_page(source / "docs/man/sparkplan.1.in",
-                                                          {{"@VERSION@", SPARKPLAN_VERSION},
-                                                           {"@COMMANDS@\n", manual_of_commands(program)},
-                                                           {"@OPTIONS@\n", manual_of_general_options(program)}}));
+  SPARK_TRY(files["docs/man/sparkplan.1"],
+            completed_page(source / "docs/man/sparkplan.1.in", {{"@VERSION@", SPARKPLAN_VERSION},
+                                                                {"@COMMANDS@\n", manual_of_commands(program)},
+                                                                {"@OPTIONS@\n", manual_of_general_options(program)}}));
   SPARK_TRY(files["docs/man/cluster.yaml.5"], completed_page(source / "docs/man/cluster.yaml.5.in",
                                                              {{"@VERSION@", SPARKPLAN_VERSION},
                                                               {"@KEYS@\n", manual_of_top_keys(schema)},
                                                               {"@SECTIONS@\n", manual_of_sections(schema, registry)}}));
-  SPARK_TRY(files["docs/commands.md"],
-            completed_document(source / "docs/commands.md", markdown_of_commands(program)));
+  SPARK_TRY(files["docs/commands.md"], completed_document(source / "docs/commands.md", markdown_of_commands(program)));
   return files;
 }
 
