@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs, on Debian 12 and Ubuntu 24.04.
 # Does nothing, quickly, where nothing is missing.
-#   install-dependencies.sh [build] [cross] [cross-controller] [lab] [arm] [vm] [lint] [bench]
-# (default: build lab)
+#   install-dependencies.sh [build] [cross] [cross-controller] [lab] [arm] [vm] [lint] [bench] [reference]
+# [package] (default: build lab)
 #   cross             the agent for the other architecture: compiler and libraries; without a
 #                     distribution that offers those, one line says so and nothing fails
 #   cross-controller  besides, what sparkplan itself needs to be built for it
@@ -41,6 +41,9 @@ readonly vm=(
 )
 readonly bench=(python3 ansible)
 readonly lint=(clang-format clang-tidy shellcheck)
+# Who judges completions and manual pages, and who judges the package.
+readonly reference=(bash zsh fish man-db mandoc)
+readonly package=(dpkg-dev lintian file)
 
 (($# > 0)) || set -- build lab
 wanted=() wanted_other=() to_unpack=()
@@ -54,7 +57,12 @@ for group in "$@"; do
     vm) wanted+=("${vm[@]}") ;;
     bench) wanted+=("${bench[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
-    *) echo "usage: ${0##*/} [build] [cross] [cross-controller] [lab] [arm] [vm] [lint] [bench]" >&2; exit 1 ;;
+    reference) wanted+=("${reference[@]}") ;;
+    package) wanted+=("${package[@]}") ;;
+    *)
+      echo "usage: ${0##*/} [build] [cross] [cross-controller] [lab] [arm] [vm] [lint] [bench] [reference] [package]" >&2
+      exit 1
+      ;;
   esac
 done
 

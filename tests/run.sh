@@ -3,13 +3,13 @@
 # "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
 #
 #   tests/run.sh              everything
-#   tests/run.sh unit         one or more of: unit sanitizers lint integration vm demo tidy
+#   tests/run.sh unit         one or more of: unit sanitizers lint integration package vm demo tidy
 # (tidy is clang-tidy over everything, and only done when asked for: it takes as long as the rest)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration vm demo)
+[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration package vm demo)
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
@@ -65,7 +65,7 @@ run_lint() {
   say "clang-format"
   if git ls-files '*.cc' '*.h' | xargs clang-format --dry-run -Werror; then pass; else fail clang-format; fi
   say "shellcheck"
-  if git ls-files '*.sh' .ci/run | xargs shellcheck; then pass; else fail shellcheck; fi
+  if git ls-files '*.sh' '*.bash' .ci/run | xargs shellcheck; then pass; else fail shellcheck; fi
 }
 
 run_tidy() {
@@ -109,13 +109,14 @@ run_integration() {
   count_junit "$results/integration.xml"
 }
 
-run_vm() {
-  local log=$results/vm.log ok bad left
-  tests/vm/profile_test.sh | tee "$log"
-  if read -r ok bad left < <(sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$log"); then
+# A test that counts for itself and says so in its last line.
+run_script() { # TEST LOG
+  local ok bad left
+  "$1" | tee "$2"
+  if read -r ok bad left < <(sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$2"); then
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + left))
   else
-    fail "tests/vm/profile_test.sh did not run to its end"
+    fail "$1 did not run to its end"
   fi
 }
 
@@ -138,6 +139,8 @@ say "dependencies"
 groups=(build cross lab)
 wanted integration && groups+=(arm)
 wanted vm && groups+=(vm)
+wanted package && groups+=(package)
+{ wanted unit || wanted sanitizers; } && groups+=(reference)
 { wanted lint || wanted tidy; } && groups+=(lint)
 tests/install-dependencies.sh "${groups[@]}" || {
   fail "dependencies are missing"
@@ -163,9 +166,13 @@ if wanted integration; then
   say "integration tests in the lab"
   run_integration
 fi
+if wanted package; then
+  say "the Debian package"
+  run_script tests/package/package_test.sh "$results/package.log"
+fi
 if wanted vm; then
   say "the profile dgx-spark on virtual machines"
-  run_vm
+  run_script tests/vm/profile_test.sh "$results/vm.log"
 fi
 if wanted demo; then
   say "the demo of README"

@@ -77,6 +77,7 @@ int run_drift(const DriftOptions& options, const GlobalOptions& global, Console&
 int run_status(const std::string& file, const GlobalOptions& global, Console& console);
 int run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console);
 int run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console);
+int run_completion(const std::string& shell, Console& console);
 int run_schema(Console& console);
 int run_types(Console& console);
 int run_version(Console& console);
