@@ -1,9 +1,23 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs, on Debian 12 and Ubuntu 24.04.
 # Does nothing, quickly, where nothing is missing.
-#   install-dependencies.sh [build] [lab] [vm] [lint] [bench]     (default: build lab)
+#   install-dependencies.sh [build] [cross] [cross-controller] [lab] [arm] [vm] [lint] [bench] [reference]
+# [package] (default: build lab)
+#   cross             the agent for the other architecture: compiler and libraries; without a
+#                     distribution that offers those, one line says so and nothing fails
+#   cross-controller  besides, what sparkplan itself needs to be built for it
+#   arm               lab hosts of the other architecture
 set -euo pipefail
 export LC_ALL=C
+
+native=$(dpkg --print-architecture)
+case $native in
+  arm64) other=amd64 triplet=x86_64-linux-gnu cross_compiler=g++-x86-64-linux-gnu ;;
+  *) other=arm64 triplet=aarch64-linux-gnu cross_compiler=g++-aarch64-linux-gnu ;;
+esac
+# Where the toolchain files look besides, for what can be installed for one architecture only.
+unpacked=$(dirname "$(realpath "$0")")/../build/packages-$triplet
+readonly native other triplet cross_compiler unpacked
 
 readonly build=(
   cmake g++ ninja-build ccache pkg-config
@@ -11,40 +25,67 @@ readonly build=(
   libboost-dev libboost-filesystem-dev libboost-system-dev libspdlog-dev libfmt-dev
   nlohmann-json3-dev libcli11-dev libexpected-dev libmd-dev libyaml-dev catch2 openssh-client
 )
-readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux)
+readonly cross=(
+  "$cross_compiler" libnl-3-dev:"$other" libnl-route-3-dev:"$other" libibverbs-dev:"$other"
+  libboost-filesystem-dev:"$other" libboost-system-dev:"$other" libmd-dev:"$other"
+  libyaml-dev:"$other"
+)
+readonly cross_controller=(
+  "${cross[@]}" libssh-dev:"$other" libspdlog-dev:"$other"
+  libfmt-dev:"$other"
+)
+readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux tmux)
+readonly arm=("${lab[@]}" qemu-user-static)
 readonly vm=(
   qemu-system-x86 qemu-utils mmdebstrap e2fsprogs iproute2 openssh-client procps util-linux
 )
 readonly bench=(python3 ansible)
 readonly lint=(clang-format clang-tidy shellcheck)
+# Who judges completions and manual pages, and who judges the package.
+readonly reference=(bash zsh fish man-db mandoc)
+readonly package=(dpkg-dev lintian file)
 
 (($# > 0)) || set -- build lab
-wanted=()
+wanted=() wanted_other=() to_unpack=()
 for group in "$@"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
+    cross) wanted_other+=("${cross[@]}") ;;
+    cross-controller) wanted_other+=("${cross_controller[@]}") to_unpack+=(libyaml-cpp) ;;
     lab) wanted+=("${lab[@]}") ;;
+    arm) wanted+=("${arm[@]}") ;;
     vm) wanted+=("${vm[@]}") ;;
     bench) wanted+=("${bench[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
-    *) echo "usage: ${0##*/} [build] [lab] [vm] [lint] [bench]" >&2; exit 1 ;;
+    reference) wanted+=("${reference[@]}") ;;
+    package) wanted+=("${package[@]}") ;;
+    *)
+      echo "usage: ${0##*/} [build] [cross] [cross-controller] [lab] [arm] [vm] [lint] [bench] [reference] [package]" >&2
+      exit 1
+      ;;
   esac
 done
 
-# dpkg-query fails when one of them is unknown; it lists the others all the same.
-declare -A installed=()
-while read -r status name; do
-  [[ $status != installed ]] || installed[$name]=1
-done < <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null || true)
+# Sets `missing` to those of its arguments that are not installed.
+find_missing() {
+  missing=()
+  (($# > 0)) || return 0
+  local status name architecture
+  local -A installed=()
+  # dpkg-query fails when one of them is unknown; it lists the others all the same.
+  while read -r status name architecture; do
+    [[ $status == installed ]] || continue
+    installed[$name:$architecture]=1
+    [[ $architecture == "$other" ]] || installed[$name]=1
+  done < <(dpkg-query -W -f '${db:Status-Status} ${Package} ${Architecture}\n' "$@" 2>/dev/null || true)
+  for name in "$@"; do
+    [[ -n ${installed[$name]:-} ]] || { missing+=("$name"); installed[$name]=asked; }
+  done
+}
 
-missing=()
-for name in "${wanted[@]}"; do
-  [[ -n ${installed[$name]:-} ]] || { missing+=("$name"); installed[$name]=asked; }
-done
-((${#missing[@]} > 0)) || exit 0
-
+find_missing "${wanted[@]}" "${wanted_other[@]}"
 as_root=(env DEBIAN_FRONTEND=noninteractive)
-if ((EUID != 0)); then
+if ((EUID != 0 && ${#missing[@]} > 0)); then
   if ! sudo -n true 2>/dev/null; then
     echo "missing packages, and neither root nor 'sudo -n' to install them:"
     printf '  %s\n' "${missing[@]}"
@@ -52,9 +93,58 @@ if ((EUID != 0)); then
   fi
   as_root=(sudo -n "${as_root[@]}")
 fi
+apt() { "${as_root[@]}" apt-get -q -o DPkg::Lock::Timeout=300 "$@" </dev/null >&2; }
+apt_update() {
+  apt update || echo "apt-get update failed; trying with the package lists as they are" >&2
+}
 
-echo "installing: ${missing[*]}" >&2
-"${as_root[@]}" apt-get -q -o DPkg::Lock::Timeout=300 update </dev/null >&2 ||
-  echo "apt-get update failed; trying with the package lists as they are" >&2
-"${as_root[@]}" apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends \
-  "${missing[@]}" </dev/null >&2
+find_missing "${wanted[@]}"
+if ((${#missing[@]} > 0)); then
+  echo "installing: ${missing[*]}" >&2
+  apt_update
+  apt -y install --no-install-recommends "${missing[@]}"
+fi
+
+# Where the package sources lack the other architecture (Ubuntu keeps some of them on servers of their
+# own), every apt-get update would complain once dpkg knows of it. So this is found out with package
+# lists of our own, before anything is changed.
+other_is_offered() {
+  local lists options status=0
+  lists=$(mktemp -d)
+  chmod 0755 "$lists"
+  options=(
+    -o Dir::State::lists="$lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
+    -o APT::Architectures="$native,$other"
+  )
+  apt "${options[@]}" update &&
+    apt "${options[@]}" --simulate --no-remove install --no-install-recommends "$@" || status=1
+  "${as_root[@]}" rm -rf "$lists"
+  return "$status"
+}
+
+find_missing "${wanted_other[@]}"
+if ((${#missing[@]} > 0)); then
+  if ! other_is_offered "${missing[@]}" 2>/dev/null; then
+    echo "the package sources do not offer what building for $other takes: only the native agent will be built" >&2
+    exit 0
+  fi
+  echo "installing: ${missing[*]}" >&2
+  "${as_root[@]}" dpkg --add-architecture "$other"
+  apt_update
+  apt -y --no-remove install --no-install-recommends "${missing[@]}"
+fi
+
+# unpack_library NAME: libNAME-dev and the library it is for, into a directory of the build.
+unpack_library() {
+  local download library
+  library=$(apt-cache show "$1-dev:$other" | sed -nE "s/^Depends:.*($1[0-9][^ ,]*).*/\1/p" | head -n 1)
+  download=$(mktemp -d)
+  (cd "$download" && apt-get -q download "$1-dev:$other" "$library:$other") >&2
+  mkdir -p "$unpacked"
+  for package in "$download"/*.deb; do dpkg-deb --extract "$package" "$unpacked"; done
+  rm -rf "$download"
+}
+
+for name in "${to_unpack[@]}"; do
+  [[ -e $unpacked/usr/lib/$triplet/$name.so ]] || unpack_library "$name"
+done

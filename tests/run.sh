@@ -3,13 +3,13 @@
 # "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
 #
 #   tests/run.sh              everything
-#   tests/run.sh unit         one or more of: unit sanitizers lint integration vm demo tidy
+#   tests/run.sh unit         one or more of: unit sanitizers lint integration package vm demo tidy
 # (tidy is clang-tidy over everything, and only done when asked for: it takes as long as the rest)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration vm demo)
+[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration package vm demo)
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
@@ -65,7 +65,7 @@ run_lint() {
   say "clang-format"
   if git ls-files '*.cc' '*.h' | xargs clang-format --dry-run -Werror; then pass; else fail clang-format; fi
   say "shellcheck"
-  if git ls-files '*.sh' .ci/run | xargs shellcheck; then pass; else fail shellcheck; fi
+  if git ls-files '*.sh' '*.bash' .ci/run | xargs shellcheck; then pass; else fail shellcheck; fi
 }
 
 run_tidy() {
@@ -73,28 +73,50 @@ run_tidy() {
   if tests/clang-tidy.sh build; then pass; else fail clang-tidy; fi
 }
 
+count_cases() { # TAG...
+  build/tests/integration_test --list-test-names-only "$@" | grep -c .
+}
+
+labs_down() {
+  tests/lab/lab.sh down
+  SPARKPLAN_LAB=a$SPARKPLAN_LAB tests/lab/lab.sh down
+}
+
+# Says why nothing for aarch64 can be tested here.
+no_aarch64() {
+  local agents
+  agents=$(build/bin/sparkplan version)
+  [[ $agents == *"agent aarch64 "* ]] || { echo "this build carries no agent for aarch64" && return; }
+  ! tests/lab/lab.sh check --arch aarch64
+}
+
 run_integration() {
-  local reason
+  local reason tests=()
   if ! reason=$(tests/lab/lab.sh check); then
-    skip "$(build/tests/integration_test --list-test-names-only | grep -c .)" "$reason"
+    skip "$(count_cases)" "$reason"
     return
   fi
+  if reason=$(no_aarch64); then
+    skip "$(count_cases '[aarch64]')" "$reason"
+    tests+=('~[aarch64]')
+  fi
   rm -f "$results/integration.xml"
-  trap 'tests/lab/lab.sh down' EXIT
-  build/tests/integration_test --reporter junit --out "$results/integration.xml"
-  tests/lab/lab.sh down
+  trap labs_down EXIT
+  build/tests/integration_test --reporter junit --out "$results/integration.xml" "${tests[@]}"
+  labs_down
   trap - EXIT
   grep -B1 -A12 '<\(failure\|error\) ' "$results/integration.xml" | head -n 200
   count_junit "$results/integration.xml"
 }
 
-run_vm() {
-  local log=$results/vm.log ok bad left
-  tests/vm/profile_test.sh | tee "$log"
-  if read -r ok bad left < <(sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$log"); then
+# A test that counts for itself and says so in its last line.
+run_script() { # TEST LOG
+  local ok bad left
+  "$1" | tee "$2"
+  if read -r ok bad left < <(sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$2"); then
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + left))
   else
-    fail "tests/vm/profile_test.sh did not run to its end"
+    fail "$1 did not run to its end"
   fi
 }
 
@@ -114,8 +136,11 @@ wanted() {
 
 mkdir -p "$results"
 say "dependencies"
-groups=(build lab)
+groups=(build cross lab)
+wanted integration && groups+=(arm)
 wanted vm && groups+=(vm)
+wanted package && groups+=(package)
+{ wanted unit || wanted sanitizers; } && groups+=(reference)
 { wanted lint || wanted tidy; } && groups+=(lint)
 tests/install-dependencies.sh "${groups[@]}" || {
   fail "dependencies are missing"
@@ -141,9 +166,13 @@ if wanted integration; then
   say "integration tests in the lab"
   run_integration
 fi
+if wanted package; then
+  say "the Debian package"
+  run_script tests/package/package_test.sh "$results/package.log"
+fi
 if wanted vm; then
   say "the profile dgx-spark on virtual machines"
-  run_vm
+  run_script tests/vm/profile_test.sh "$results/vm.log"
 fi
 if wanted demo; then
   say "the demo of README"

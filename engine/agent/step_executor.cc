@@ -93,7 +93,9 @@ bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, 
 }
 
 void StepExecutor::carry_out_one(const Step& step, StepResult& result) {
-  tell_(step.artifact.name);
+  // A file is told by its name; a kernel parameter or a unit as cluster.yaml calls it.
+  const bool is_file = step.artifact.name.starts_with('/');
+  tell_(is_file || step.resources.size() != 1 ? step.artifact.name : step.resources.front().str());
   // Looked at again: steps before this one may have taken minutes. What activates is different: an
   // activation before it, of the same files, may have brought its artifact along.
   if (!step.activates) compare(step, result);

@@ -6,6 +6,9 @@
 #include <functional>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/completion.h"
+#include "engine/cli/program_usage.h"
+#include "engine/core/text.h"
 #include "engine/core/units.h"
 
 namespace sparkplan {
@@ -21,6 +24,8 @@ struct CommandLine {
   std::string status_file;
   FactsOptions facts;
   TrustOptions trust;
+  ReleaseOptions release;
+  std::string completion_shell;
   std::function<int(Console&)> command;
 };
 
@@ -36,8 +41,13 @@ void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseco
       ->type_name("DURATION");
 }
 
-void add_file(CLI::App& app, std::string& into) {
-  app.add_option("FILE", into, "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]");
+constexpr auto kFileHelp = "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]";
+
+// Without a type name CLI11 would print its own behind the argument's.
+void add_file(CLI::App& app, std::string& into) { app.add_option("FILE", into, kFileHelp)->type_name(""); }
+
+void add_file_option(CLI::App& app, std::string& into) {
+  app.add_option("-f,--file", into, kFileHelp)->type_name("FILE");
 }
 
 void add_selection(CLI::App& app, SelectionOptions& into) {
@@ -52,9 +62,9 @@ void add_global_options(CLI::App& app, GlobalOptions& global) {
   app.add_flag("-q,--quiet", global.quiet, "print only what needs attention");
   app.add_flag("--no-color", global.no_color, "no colours (NO_COLOR in the environment does the same)");
   app.add_option("--log-file", global.log_file, "write what -v tells to PATH")->type_name("PATH");
-  app.add_option("--workers", global.workers, "nodes worked on at a time")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
+  app.add_option("--workers", global.workers, "nodes worked on at a time, 1 to 256 [16]")
+      ->check(CLI::Range(1, 256).description(""))
+      ->type_name("N");
   add_duration(app, "--timeout", global.timeout, "how long to wait for a connection [10s]");
   app.add_flag("--ask-become-pass", global.ask_become_pass, "ask for the password that sudo wants on the nodes");
 }
@@ -70,29 +80,61 @@ void add_commands(CLI::App& app, CommandLine& line) {
   plan->add_flag("--json", line.plan.json, "the plan as JSON");
   plan->add_flag("--detailed-exitcode", line.plan.detailed_exit_code, "exit 2 if there are changes");
   add_selection(*plan, line.plan.selection);
+  plan->footer(
+      "A node that lacks the agent, a single static file, gets it. Nothing else is\n"
+      "written to a node.");
   plan->callback([&] { line.command = [&](Console& c) { return run_plan(line.plan, line.global, c); }; });
 
   auto* apply = app.add_subcommand("apply", "make the nodes match cluster.yaml");
   add_file(*apply, line.apply.file);
   apply->add_flag("--yes", line.apply.yes, "do not ask");
-  apply->add_flag("--yes-prune", line.apply.yes_prune, "allow the removal of most of what is managed on a node");
+  apply->add_flag("--yes-prune", line.apply.yes_prune,
+                  "give back nodes that left the file; remove most of what is managed on a node");
   apply->add_flag("--all-or-nothing", line.apply.all_or_nothing,
                   "change nothing anywhere if one node cannot be reached or planned");
   add_duration(*apply, "--lock-timeout", line.apply.lock_timeout, "how long to wait for another run's locks [0s]");
   apply->add_flag("--json", line.apply.json, "the outcome as JSON");
   add_selection(*apply, line.apply.selection);
+  apply->footer(
+      "Shows the plan and asks; without a terminal it needs --yes. Afterwards it looks\n"
+      "again and says what has no effect. Ctrl-C finishes the step in hand, writes\n"
+      "down what was done and releases the locks.");
   apply->callback([&] { line.command = [&](Console& c) { return run_apply(line.apply, line.global, c); }; });
 
   auto* drift = app.add_subcommand("drift", "find what was changed behind sparkplan's back; for cron");
   add_file(*drift, line.drift.file);
   drift->add_flag("--json", line.drift.json, "the findings as JSON");
-  drift->add_flag("--syslog", line.drift.syslog, "one line per finding to syslog");
+  drift->add_flag("--syslog", line.drift.syslog, "one RFC 5424 message per finding to /dev/log");
   drift->add_option("--textfile", line.drift.textfile, "write metrics for Prometheus' node exporter to PATH")
       ->type_name("PATH");
   add_duration(*drift, "--splay", line.drift.splay, "begin after a random while of up to DURATION");
   drift->add_flag("--pending", line.drift.pending, "exit 2 also for changes that were never applied");
   add_selection(*drift, line.drift.selection);
+  drift->footer(
+      "Never asks and never writes to a node. With --quiet it prints nothing when there\n"
+      "is nothing to say. A node that was never applied is pending, not drifted.");
   drift->callback([&] { line.command = [&](Console& c) { return run_drift(line.drift, line.global, c); }; });
+}
+
+void add_membership_commands(CLI::App& app, CommandLine& line) {
+  auto* release = app.add_subcommand("release", "give a node back as it was before sparkplan; the others forget it");
+  release->add_option("NODE", line.release.node, "its name")->required()->type_name("");
+  add_file_option(*release, line.release.file);
+  release->add_flag("--yes", line.release.yes, "do not ask");
+  release->footer(
+      "Nothing of sparkplan's is left on the node, the agent neither. What somebody has\n"
+      "changed since stays as it is. The other nodes are made to match the file without\n"
+      "it. To release for good, take the node out of the file as well.");
+  release->callback([&] { line.command = [&](Console& c) { return run_release(line.release, line.global, c); }; });
+
+  auto* trust = app.add_subcommand("trust", "show a node's host key and record it in ~/.ssh/known_hosts");
+  trust->add_option("NODE", line.trust.node, "its name")->required()->type_name("");
+  add_file_option(*trust, line.trust.file);
+  trust->add_flag("--yes", line.trust.yes, "do not ask");
+  trust->footer(
+      "Asks first if there is a terminal. Compare the fingerprint with what `ssh-keygen\n"
+      "-lf /etc/ssh/ssh_host_ed25519_key.pub` says on the machine itself.");
+  trust->callback([&] { line.command = [&](Console& c) { return run_trust(line.trust, line.global, c); }; });
 }
 
 void add_inspecting_commands(CLI::App& app, CommandLine& line) {
@@ -101,36 +143,63 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   status->callback([&] { line.command = [&](Console& c) { return run_status(line.status_file, line.global, c); }; });
 
   auto* facts = app.add_subcommand("facts", "what is known of a node");
-  facts->add_option("NODE", line.facts.node, "its name; all nodes when left out");
-  facts->add_option("-f,--file", line.facts.file, "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]")
-      ->type_name("FILE");
+  facts->add_option("NODE", line.facts.node, "its name; all nodes when left out")->type_name("");
+  add_file_option(*facts, line.facts.file);
   facts->add_flag("--json", line.facts.json, "as JSON");
   facts->callback([&] { line.command = [&](Console& c) { return run_facts(line.facts, line.global, c); }; });
 
-  auto* trust = app.add_subcommand("trust", "show a node's host key and record it in ~/.ssh/known_hosts");
-  trust->add_option("NODE", line.trust.node, "its name")->required();
-  trust->add_option("-f,--file", line.trust.file, "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]")
-      ->type_name("FILE");
-  trust->add_flag("--yes", line.trust.yes, "do not ask");
-  trust->callback([&] { line.command = [&](Console& c) { return run_trust(line.trust, line.global, c); }; });
+  auto* completion = app.add_subcommand("completion", "print the script that makes a shell complete sparkplan's words");
+  // The type name is also what the shells are told to offer.
+  completion->add_option("SHELL", line.completion_shell, "whose script")
+      ->required()
+      ->type_name(join(completion_shells(), "|"))
+      ->check(CLI::IsMember(completion_shells()).description(""));
+  completion->footer(
+      "For bash put `source <(sparkplan completion bash)` into ~/.bashrc, for zsh\n"
+      "`source <(sparkplan completion zsh)` into ~/.zshrc behind compinit, for fish\n"
+      "`sparkplan completion fish | source` into ~/.config/fish/config.fish. The Debian\n"
+      "package has installed all three already.");
+  completion->callback([&] { line.command = [&](Console& c) { return run_completion(line.completion_shell, c); }; });
 
   app.add_subcommand("schema", "print the JSON Schema of cluster.yaml")->callback([&] { line.command = run_schema; });
   app.add_subcommand("types", "list the resource types")->callback([&] { line.command = run_types; });
   app.add_subcommand("version", "print the version")->callback([&] { line.command = run_version; });
 }
 
+// The one table of commands and flags. --help, the manual page, the completions and docs/commands.md
+// are made from it.
+void declare(CLI::App& app, CommandLine& line) {
+  app.name("sparkplan");
+  app.description("Makes a cluster of machines match one cluster.yaml, over SSH.");
+  app.set_help_flag("-h,--help", "print this help");
+  app.require_subcommand(1);
+  app.fallthrough();
+  add_global_options(app, line.global);
+  add_commands(app, line);
+  add_membership_commands(app, line);
+  add_inspecting_commands(app, line);
+}
+
 }  // namespace
+
+ProgramUsage program_usage() {
+  CommandLine line;
+  CLI::App app;
+  declare(app, line);
+  return usage_of(app);
+}
+
+int run_completion(const std::string& shell, Console& console) {
+  console.result(completion_script(shell, program_usage()));
+  return 0;
+}
 
 int run_application(int argc, char** argv) {
   // A node's agent or a pager that goes away is an error to be told, not a reason to die.
   ::signal(SIGPIPE, SIG_IGN);
   CommandLine line;
-  CLI::App app{"Makes a cluster of machines match one cluster.yaml, over SSH.", "sparkplan"};
-  app.require_subcommand(1);
-  app.fallthrough();
-  add_global_options(app, line.global);
-  add_commands(app, line);
-  add_inspecting_commands(app, line);
+  CLI::App app;
+  declare(app, line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

@@ -1,28 +1,10 @@
-#include <syslog.h>
-
+#include "engine/cli/audit.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
 #include "engine/cli/progress_display.h"
-#include "engine/fleet/run_identity.h"
 
 namespace sparkplan {
-namespace {
-
-void write_audit_line(const Report& report) {
-  int done = 0;
-  for (const auto& node : report.nodes) {
-    for (const auto& [id, outcome] : node.outcomes) done += outcome == Outcome::kDone ? 1 : 0;
-  }
-  const auto by = this_controller("apply").who;
-  ::openlog("sparkplan", LOG_PID, LOG_USER);
-  ::syslog(LOG_NOTICE, "apply cluster=%s by=%s nodes=%zu changes_done=%d exit=%d", report.cluster.c_str(), by.c_str(),
-           report.nodes.size(), done, exit_code(report, {}));
-  ::closelog();
-}
-
-}  // namespace
-
 int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console) {
   if (!options.yes && !console.interactive()) {
     console.error(Error{ErrorCode::kInvalidInput,
@@ -32,7 +14,7 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
                         "give --yes"});
     return 1;
   }
-  const Interrupts interrupts;
+  const Interrupts interrupts(console);
   auto input = load_to_run("apply", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
@@ -42,10 +24,10 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
     return 1;
   }
   run->agent.install = InstallPolicy::kExactBuild;
-  ProgressDisplay progress(console);
-  run->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  ProgressDisplay progress(console, cluster);
+  run->progress = progress.listener();
   bool declined = false;
-  ApplyOptions apply{options.yes_prune, options.all_or_nothing, options.lock_timeout, {}};
+  ApplyOptions apply{options.yes_prune, {}, {}, options.all_or_nothing, options.lock_timeout, {}};
   apply.approve = [&](const Report& plan) {
     progress.clear();
     if (options.yes) return true;

@@ -63,6 +63,12 @@ struct FactsOptions {
   bool json = false;
 };
 
+struct ReleaseOptions {
+  std::string node;
+  std::string file;
+  bool yes = false;
+};
+
 struct TrustOptions {
   std::string node;
   std::string file;
@@ -77,6 +83,8 @@ int run_drift(const DriftOptions& options, const GlobalOptions& global, Console&
 int run_status(const std::string& file, const GlobalOptions& global, Console& console);
 int run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console);
 int run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console);
+int run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console);
+int run_completion(const std::string& shell, Console& console);
 int run_schema(Console& console);
 int run_types(Console& console);
 int run_version(Console& console);

@@ -18,14 +18,20 @@ namespace {
 
 constexpr int kStopPatience = 100;  // Milliseconds until a stop is noticed.
 
-int terminal_width() {
+int terminal_width(int terminal) {
   winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+  return ::ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
 bool variable_is_set(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0';
+}
+
+/// One that moves its cursor and knows colours.
+bool is_able_terminal(int descriptor) {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(descriptor) != 0 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
 }
 
 void write_to(FILE* stream, std::string_view text) {
@@ -39,8 +45,10 @@ Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const st
   Console console;
   console.quiet_ = quiet;
   console.interactive_ = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
-  console.color_ = !no_color && !variable_is_set("NO_COLOR") && ::isatty(STDOUT_FILENO) != 0;
-  console.live_progress_ = ::isatty(STDERR_FILENO) != 0 && verbosity == 0;
+  const bool colors_wanted = !no_color && !variable_is_set("NO_COLOR");
+  console.color_ = colors_wanted && is_able_terminal(STDOUT_FILENO);
+  console.color_progress_ = colors_wanted && is_able_terminal(STDERR_FILENO);
+  console.live_progress_ = is_able_terminal(STDERR_FILENO) && verbosity == 0;
   try {
     std::vector<spdlog::sink_ptr> sinks;
     if (verbosity > 0) sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -60,16 +68,18 @@ Console::~Console() = default;
 
 void Console::result(std::string_view text) const { write_to(stdout, text); }
 
-void Console::question(std::string_view text) const { write_to(stderr, text); }
+void Console::question(std::string_view text) const { screen_->print(text); }
+
+void Console::interject(std::string_view text) const { screen_->interject(text); }
 
 void Console::remark(std::string_view text) const {
-  if (!quiet_) write_to(stderr, std::string(text) + "\n");
+  if (!quiet_) screen_->print(std::string(text) + "\n");
 }
 
 void Console::error(const Error& error) const {
   std::string text = "sparkplan: error: " + printable(error.describe()) + "\n";
   if (!error.hint.empty()) text += "  hint: " + printable(error.hint) + "\n";
-  write_to(stderr, text);
+  screen_->print(text);
 }
 
 void Console::diagnostics(const std::vector<Diagnostic>& diagnostics, std::string_view source) const {
@@ -77,14 +87,15 @@ void Console::diagnostics(const std::vector<Diagnostic>& diagnostics, std::strin
     if (quiet_ && diagnostic.severity != Severity::kError) continue;
     auto text = render(diagnostic, source);
     if (text.empty() || text.back() != '\n') text += '\n';
-    write_to(stderr, text);
+    screen_->print(text);
   }
 }
 
 void Console::trace(std::string_view text) const { log_->info("{}", printable(text)); }
 
 bool Console::confirm(std::string_view question, const std::stop_token& stop) const {
-  write_to(stderr, std::string(question) + " [y/N] ");
+  const Screen::Hold nothing_is_drawn(*screen_);
+  screen_->print(std::string(question) + " [y/N] ");
   // A read would be taken up again after Ctrl-C; so nothing is read before there is something.
   pollfd readable{STDIN_FILENO, POLLIN, 0};
   while (::poll(&readable, 1, kStopPatience) == 0) {
@@ -99,7 +110,15 @@ TextStyle Console::style() const {
   TextStyle style;
   style.color = color_;
   style.quiet = quiet_;
-  style.width = terminal_width();
+  style.width = terminal_width(STDOUT_FILENO);
+  return style;
+}
+
+TextStyle Console::question_style() const {
+  TextStyle style;
+  style.color = color_progress_;
+  style.quiet = quiet_;
+  style.width = terminal_width(STDERR_FILENO);
   return style;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/cli/screen.h"
 #include "engine/core/diagnostic.h"
 #include "engine/core/result.h"
 #include "engine/plan/report.h"
@@ -31,6 +32,8 @@ class Console {
   void result(std::string_view text) const;
   /// To standard error, as it is, also with --quiet: what a question is about.
   void question(std::string_view text) const;
+  /// The same for what comes unasked, at any moment and from any thread.
+  void interject(std::string_view text) const;
   /// To standard error with a newline; nothing with --quiet.
   void remark(std::string_view text) const;
   /// To standard error, "sparkplan: error: ..." and the hint.
@@ -43,18 +46,26 @@ class Console {
   bool confirm(std::string_view question, const std::stop_token& stop = {}) const;
   bool interactive() const { return interactive_; }
 
+  /// For result().
   TextStyle style() const;
+  /// For question().
+  TextStyle question_style() const;
   bool quiet() const { return quiet_; }
   bool live_progress() const { return live_progress_; }
+  bool color_progress() const { return color_progress_; }
+  /// Standard error, for those who draw on it.
+  Screen& screen() const { return *screen_; }
 
  private:
   Console() = default;
 
   std::shared_ptr<spdlog::logger> log_;
+  std::unique_ptr<Screen> screen_ = std::make_unique<Screen>();
   bool quiet_ = false;
   bool color_ = false;
   bool interactive_ = false;
   bool live_progress_ = false;
+  bool color_progress_ = false;
 };
 
 }  // namespace sparkplan

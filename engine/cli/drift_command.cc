@@ -16,21 +16,21 @@
 namespace sparkplan {
 namespace {
 
-/// So that a hundred crontabs with the same line do not knock at the same second.
-void wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop) {
-  if (splay.count() == 0) return;
+/// What a run that was stopped ends with anyway: nodes that could not be looked at.
+constexpr int kNothingLookedAt = 4;
+
+/// So that a hundred crontabs with the same line do not knock at the same second. False: a stop was
+/// asked for meanwhile.
+bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, const Console& console) {
+  if (splay.count() == 0) return true;
   std::random_device seed;
   const auto chosen = std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(0, splay.count())(seed));
+  console.trace("beginning in " + std::to_string(chosen.count()) + " ms");
   std::mutex mutex;
   std::unique_lock lock(mutex);
   std::condition_variable_any stopped;
   stopped.wait_for(lock, stop, chosen, [&] { return stop.stop_requested(); });
-}
-
-void write_syslog(const Report& report) {
-  ::openlog("sparkplan-drift", LOG_PID, LOG_DAEMON);
-  for (const auto& line : drift_log_lines(report)) ::syslog(LOG_WARNING, "%s", line.c_str());
-  ::closelog();
+  return !stop.stop_requested();
 }
 
 Result<void> write_textfile(const std::string& path, const Report& report) {
@@ -40,13 +40,38 @@ Result<void> write_textfile(const std::string& path, const Report& report) {
   return replace_textfile(path, drift_metrics(report, last_success));
 }
 
+/// Log and metrics; false when one of them could not be written, which has been told then.
+bool leave_word(const DriftOptions& options, const Report& report, const Console& console) {
+  bool written = true;
+  const auto check = [&](const Result<void>& result) {
+    if (result) return;
+    console.error(result.error());
+    written = false;
+  };
+  if (options.syslog) check(send_to_syslog(_PATH_LOG, drift_messages(report)));
+  if (!options.textfile.empty()) check(write_textfile(options.textfile, report));
+  return written;
+}
+
+/// An invalid file is a finding, too. No node was looked at, so the metrics stay as they are, and get old.
+bool log_findings(const DriftOptions& options, std::vector<Diagnostic> findings, const Console& console) {
+  Report report;
+  report.diagnostics = std::move(findings);
+  DriftOptions log_only = options;
+  log_only.textfile.clear();
+  return leave_word(log_only, report, console);
+}
+
 }  // namespace
 
 int run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console) {
-  const Interrupts interrupts;
-  wait_splay(options.splay, interrupts.token());
+  const Interrupts interrupts(console);
+  if (!wait_splay(options.splay, interrupts.token(), console)) {
+    console.error(Error{ErrorCode::kInterrupted, "stopped before any node was looked at", {}, std::nullopt, ""});
+    return kNothingLookedAt;
+  }
   auto input = load_to_run("drift", options.file, options.json, console);
-  if (!input.loaded) return input.exit_code;
+  if (!input.loaded) return log_findings(options, std::move(input.findings), console) ? input.exit_code : 1;
   const auto& cluster = *input.loaded->cluster;
   auto run = run_options("drift", cluster, options.selection, global, interrupts.token());
   if (!run) {
@@ -54,21 +79,16 @@ int run_drift(const DriftOptions& options, const GlobalOptions& global, Console&
     return 1;
   }
   run->agent.install = InstallPolicy::kNever;
-  ProgressDisplay progress(console);
-  run->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  ProgressDisplay progress(console, cluster);
+  run->progress = progress.listener();
   const auto report = ClusterRun(cluster, builtin_registry(), std::move(*run)).plan();
   progress.clear();
   const int code = exit_code(report, ExitRules{false, true, options.pending});
   // Cron mails whatever is printed: with --quiet a cluster without findings prints nothing.
   if (options.json || !global.quiet || code != 0) print(report, *input.loaded, options.json, console);
-  if (options.syslog) write_syslog(report);
-  if (!options.textfile.empty()) {
-    if (auto written = write_textfile(options.textfile, report); !written) {
-      console.error(written.error());
-      return 1;
-    }
-  }
-  return code;
+  // What a stopped run did not get to see is no finding.
+  if (report.interrupted) return code;
+  return leave_word(options, report, console) ? code : 1;
 }
 
 }  // namespace sparkplan

@@ -1,14 +1,20 @@
 #include "engine/cli/drift_outputs.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <map>
+#include <optional>
 
 #include "engine/core/text.h"
+#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan {
 namespace {
@@ -18,6 +24,13 @@ constexpr std::string_view kLastSuccess = "sparkplan_last_success_timestamp_seco
 bool is_finding(const Change& change) { return change.origin != Origin::kConfig; }
 
 bool could_not_look(const NodeReport& node) { return node.error.has_value() || !node.plan.blocked.empty(); }
+
+/// Nobody meant to look at those that are skipped or have left the file.
+bool was_asked(const NodeReport& node) {
+  return node.status != NodeStatus::kSkipped && node.membership != Membership::kLeaving;
+}
+
+bool was_read(const NodeReport& node) { return was_asked(node) && !node.error; }
 
 /// A label value: backslash, quote and newline escaped.
 std::string label(std::string_view text) {
@@ -29,13 +42,61 @@ std::string label(std::string_view text) {
   return escaped;
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : printable(text)) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "\"";
+/// Environment variables are where people keep them.
+bool names_a_secret(std::string_view name) {
+  std::string upper(name);
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  constexpr std::array<std::string_view, 6> kWords{"TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "ACCESS_KEY"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return upper.find(word) != std::string::npos; });
+}
+
+/// A value as a log may hold it; nothing for what is not there.
+std::optional<std::string> logged(const Change& change, const Value& value) {
+  if (value.is_null()) return std::nullopt;
+  if (names_a_secret(change.id.name)) return "(hidden)";
+  const auto* text = value.string();
+  // The text of a file: too long for a line, and nobody knows what is in it.
+  if (change.id.name == kWholeFileName || (text != nullptr && text->find('\n') != std::string::npos)) return "(text)";
+  return display(value);
+}
+
+SyslogMessage message_about(const Report& report, const NodeReport& node, std::string id, SyslogSeverity severity) {
+  return {severity, std::move(id), {{"cluster", report.cluster}, {"node", node.name}}, {}};
+}
+
+SyslogMessage message_about(const Report& report, const NodeReport& node, const Error& error) {
+  const bool silent = error.code == ErrorCode::kUnreachable;
+  auto message = message_about(report, node, silent ? "unreachable" : "unreadable", SyslogSeverity::kError);
+  message.parameters.emplace_back("error", to_string(error.code));
+  message.text = node.name + ": " + error.describe();
+  return message;
+}
+
+SyslogMessage message_about(const Report& report, const NodeReport& node, const Change& change,
+                            const FieldChange& field) {
+  auto message = message_about(report, node, std::string(to_string(change.origin)), SyslogSeverity::kWarning);
+  const auto before = logged(change, field.before);
+  const auto after = logged(change, field.after);
+  message.parameters.emplace_back("resource", change.id.str());
+  message.parameters.emplace_back("field", field.path);
+  if (before) message.parameters.emplace_back("before", *before);
+  if (after) message.parameters.emplace_back("after", *after);
+  message.text = node.name + ": " + change.id.str() + " " + field.path + " is " + before.value_or("not there") +
+                 ", should " + (after ? "be " + *after : "not be there");
+  if (!change.note.empty()) message.text += " (" + change.note + ")";
+  return message;
+}
+
+SyslogMessage message_about(const Report& report, const Diagnostic& diagnostic) {
+  SyslogMessage message{SyslogSeverity::kError, "invalid", {}, {}};
+  if (!report.cluster.empty()) message.parameters.emplace_back("cluster", report.cluster);
+  if (!diagnostic.node.empty()) message.parameters.emplace_back("node", diagnostic.node);
+  message.parameters.emplace_back("code", diagnostic.code);
+  const auto line = diagnostic.where.known() ? ":" + std::to_string(diagnostic.where.line) : "";
+  message.text = (diagnostic.file.empty() ? "" : diagnostic.file + line + ": ") + diagnostic.message;
+  return message;
 }
 
 void head(std::string& text, std::string_view name, std::string_view help) {
@@ -45,12 +106,14 @@ void head(std::string& text, std::string_view name, std::string_view help) {
 void node_samples(std::string& text, const Report& report) {
   head(text, "sparkplan_node_up", "1 if the node could be looked at.");
   for (const auto& node : report.nodes) {
-    if (node.status == NodeStatus::kSkipped) continue;
+    if (!was_asked(node)) continue;
     text += "sparkplan_node_up{node=\"" + label(node.name) + "\"} " + (could_not_look(node) ? "0" : "1") + "\n";
   }
   head(text, "sparkplan_drift", "Resources changed behind sparkplan's back, by node and type.");
   for (const auto& node : report.nodes) {
+    if (!was_read(node)) continue;
     std::map<std::string, int> by_type;
+    for (const auto& [id, value] : node.plan.resulting) by_type[id.type];
     for (const auto& change : node.plan.changes) by_type[change.id.type] += is_finding(change) ? 1 : 0;
     for (const auto& [type, count] : by_type) {
       text += "sparkplan_drift{node=\"" + label(node.name) + "\",type=\"" + label(type) + "\"} " +
@@ -59,33 +122,68 @@ void node_samples(std::string& text, const Report& report) {
   }
   head(text, "sparkplan_pending_changes", "Resources that cluster.yaml asks for and that were never applied.");
   for (const auto& node : report.nodes) {
+    if (!was_read(node)) continue;
     int pending = 0;
     for (const auto& change : node.plan.changes) pending += change.origin == Origin::kConfig ? 1 : 0;
     text += "sparkplan_pending_changes{node=\"" + label(node.name) + "\"} " + std::to_string(pending) + "\n";
   }
 }
 
+/// Where the new text of `path` is prepared.
+std::filesystem::path temporary_of(const std::filesystem::path& path) {
+  return path.parent_path() / ("." + path.filename().string() + ".new");
+}
+
+bool is_still_at(int file, const std::string& path) {
+  struct stat here {};
+  struct stat there {};
+  return ::fstat(file, &here) == 0 && ::lstat(path.c_str(), &there) == 0 && here.st_dev == there.st_dev &&
+         here.st_ino == there.st_ino;
+}
+
+/// Opened for nobody but us, as long as it is open; errno is set when it is -1.
+int open_alone(const std::string& path) {
+  while (true) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (file < 0) return -1;
+    // A file system without locks: then two runs at the same moment are left to luck.
+    const bool alone = ::flock(file, LOCK_EX) == 0 || errno != EINTR;
+    if (alone && is_still_at(file, path)) return file;
+    // Whoever had it before us has put it in place: what we hold is the file that collectors read.
+    ::close(file);
+  }
+}
+
+bool fill(int file, std::string_view text) {
+  if (::ftruncate(file, 0) != 0) return false;
+  while (!text.empty()) {
+    const auto count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return ::fchmod(file, 0644) == 0 && ::fsync(file) == 0;
+}
+
 }  // namespace
 
-std::vector<std::string> drift_log_lines(const Report& report) {
-  std::vector<std::string> lines;
-  const auto prefix = [&](const NodeReport& node) { return "cluster=" + report.cluster + " node=" + node.name; };
+std::vector<SyslogMessage> drift_messages(const Report& report) {
+  std::vector<SyslogMessage> messages;
+  for (const auto& diagnostic : report.diagnostics) {
+    if (diagnostic.severity == Severity::kError) messages.push_back(message_about(report, diagnostic));
+  }
   for (const auto& node : report.nodes) {
-    if (node.error) lines.push_back(prefix(node) + " finding=unreadable error=" + quoted(node.error->describe()));
+    if (node.error) messages.push_back(message_about(report, node, *node.error));
     for (const auto& blocked : node.plan.blocked) {
-      lines.push_back(prefix(node) + " finding=unreadable resource=" + quoted(blocked.id.str()) +
-                      " error=" + quoted(blocked.error.describe()));
+      messages.push_back(message_about(report, node, Error(blocked.error).within(blocked.id.str())));
+      messages.back().parameters.emplace_back("resource", blocked.id.str());
     }
     for (const auto& change : node.plan.changes) {
       if (!is_finding(change)) continue;
-      for (const auto& field : change.fields) {
-        lines.push_back(prefix(node) + " finding=" + std::string(to_string(change.origin)) +
-                        " resource=" + quoted(change.id.str()) + " field=" + quoted(field.path) +
-                        " is=" + quoted(display(field.before)) + " should_be=" + quoted(display(field.after)));
-      }
+      for (const auto& field : change.fields) messages.push_back(message_about(report, node, change, field));
     }
   }
-  return lines;
+  return messages;
 }
 
 std::string drift_metrics(const Report& report, std::int64_t last_success) {
@@ -113,17 +211,15 @@ std::int64_t last_success_in(const std::string& metrics) {
 }
 
 Result<void> replace_textfile(const std::string& path, const std::string& text) {
-  const auto temporary = path + "." + std::to_string(::getpid());
-  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return failure(system_error("write " + temporary, errno));
-  const bool written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       ::fchmod(file, 0644) == 0 && ::fsync(file) == 0;
-  int error = errno;
+  const auto temporary = temporary_of(path).string();
+  const int file = open_alone(temporary);
+  if (file < 0) return failure(system_error("write " + path + " (by way of " + temporary + ")", errno));
+  const bool replaced = fill(file, text) && ::rename(temporary.c_str(), path.c_str()) == 0;
+  const int error = errno;
+  if (!replaced) ::unlink(temporary.c_str());
   ::close(file);
-  if (written && ::rename(temporary.c_str(), path.c_str()) == 0) return {};
-  if (written) error = errno;
-  ::unlink(temporary.c_str());
-  return failure(system_error("write " + path, error));
+  if (!replaced) return failure(system_error("write " + path, error));
+  return {};
 }
 
 }  // namespace sparkplan

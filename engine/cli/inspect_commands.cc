@@ -67,7 +67,7 @@ int run_validate(const ValidateOptions& options, const GlobalOptions&, Console& 
 }
 
 int run_status(const std::string& file, const GlobalOptions& global, Console& console) {
-  const Interrupts interrupts;
+  const Interrupts interrupts(console);
   auto input = load_to_run("status", file, false, console);
   if (!input.loaded) return input.exit_code;
   auto options = run_options("status", *input.loaded->cluster, {}, global, interrupts.token());
@@ -76,8 +76,8 @@ int run_status(const std::string& file, const GlobalOptions& global, Console& co
     return 1;
   }
   options->agent.install = InstallPolicy::kNever;
-  ProgressDisplay progress(console);
-  options->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  ProgressDisplay progress(console, *input.loaded->cluster);
+  options->progress = progress.listener();
   ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(*options));
   const auto report = run.plan();
   progress.clear();
@@ -90,7 +90,7 @@ int run_status(const std::string& file, const GlobalOptions& global, Console& co
 }
 
 int run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console) {
-  const Interrupts interrupts;
+  const Interrupts interrupts(console);
   auto input = load_for("facts", options.file, false, console);
   if (!input.loaded) return input.exit_code;
   SelectionOptions selection;
@@ -100,8 +100,8 @@ int run_facts(const FactsOptions& options, const GlobalOptions& global, Console&
     console.error(run_with.error());
     return 1;
   }
-  ProgressDisplay progress(console);
-  run_with->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  ProgressDisplay progress(console, *input.loaded->cluster);
+  run_with->progress = progress.listener();
   ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(*run_with));
   run.open();
   progress.clear();

@@ -3,8 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 namespace sparkplan {
 namespace {
 
@@ -18,19 +16,20 @@ sigset_t watched_signals() {
 
 }  // namespace
 
-Interrupts::Interrupts() {
+Interrupts::Interrupts(const Console& console) {
   const auto set = watched_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  watcher_ = std::jthread([this, set](const std::stop_token& ended) {
+  watcher_ = std::jthread([this, set, &console](const std::stop_token& ended) {
     while (!ended.stop_requested()) {
       int signal = 0;
       if (::sigwait(&set, &signal) != 0) continue;
       if (ended.stop_requested()) return;
       if (source_.stop_requested()) {
-        std::fputs("\nsparkplan: ended at once; what was in hand on the nodes is finished by their agents\n", stderr);
+        const Screen::Hold nothing_is_left_behind(console.screen());
+        console.interject("sparkplan: ended at once; what was in hand on the nodes is finished by their agents\n");
         ::_exit(1);
       }
-      std::fputs("\nsparkplan: stopping after the step in hand (again: at once)\n", stderr);
+      console.interject("sparkplan: stopping after the step in hand (again: at once)\n");
       source_.request_stop();
     }
   });

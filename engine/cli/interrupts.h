@@ -3,13 +3,15 @@
 #include <stop_token>
 #include <thread>
 
+#include "engine/cli/console.h"
+
 namespace sparkplan {
 
 /// Ctrl-C and SIGTERM as a stop token: the first asks for an orderly end, the second ends the
-/// program at once with exit code 1. To be made before any other thread.
+/// program at once with exit code 1. To be made before any other thread; `console` outlives it.
 class Interrupts {
  public:
-  Interrupts();
+  explicit Interrupts(const Console& console);
   ~Interrupts();
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;

@@ -36,12 +36,12 @@ CommandInput load_for(const std::string& command, const std::string& given_file,
   if (!loaded) {
     console.error(loaded.error());
     if (given_file.empty()) console.remark("  hint: name the file, or set SPARKPLAN_CLUSTER");
-    return {std::nullopt, 1};
+    return {std::nullopt, 1, {}};
   }
   console.diagnostics(loaded->diagnostics, loaded->source);
-  if (loaded->cluster) return {std::move(*loaded), 0};
+  if (loaded->cluster) return {std::move(*loaded), 0, {}};
   if (json) console.result(public_json(to_json_value(findings_only(command, file, *loaded))) + "\n");
-  return {std::nullopt, 3};
+  return {std::nullopt, 3, std::move(loaded->diagnostics)};
 }
 
 CommandInput load_to_run(const std::string& command, const std::string& given_file, bool json, Console& console) {
@@ -55,7 +55,7 @@ CommandInput load_to_run(const std::string& command, const std::string& given_fi
     const auto report = findings_only(command, input.loaded->cluster->file, *input.loaded);
     console.result(public_json(to_json_value(report)) + "\n");
   }
-  return {std::nullopt, 3};
+  return {std::nullopt, 3, std::move(input.loaded->diagnostics)};
 }
 
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
@@ -88,7 +88,7 @@ void print(const Report& report, const LoadedCluster& loaded, bool json, const C
 void show_for_approval(Report plan, const LoadedCluster& loaded, const Console& console) {
   plan.command = "plan";
   console.diagnostics(plan.diagnostics, loaded.source);
-  console.question(to_text(plan, console.style()));
+  console.question(to_text(plan, console.question_style()));
 }
 
 }  // namespace sparkplan

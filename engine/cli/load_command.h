@@ -20,6 +20,7 @@ std::string cluster_file(const std::string& given);
 struct CommandInput {
   std::optional<LoadedCluster> loaded;
   int exit_code = 0;
+  std::vector<Diagnostic> findings;  ///< Why the file is of no use, for exit code 3.
 };
 CommandInput load_for(const std::string& command, const std::string& given_file, bool json, Console& console);
 

@@ -6,7 +6,7 @@
 namespace sparkplan {
 
 int run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console) {
-  const Interrupts interrupts;
+  const Interrupts interrupts(console);
   auto input = load_to_run("plan", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
@@ -15,8 +15,8 @@ int run_plan(const PlanOptions& options, const GlobalOptions& global, Console& c
     console.error(run.error());
     return 1;
   }
-  ProgressDisplay progress(console);
-  run->progress = [&](const std::string& node, std::string_view doing) { progress.tell(node, doing); };
+  ProgressDisplay progress(console, cluster);
+  run->progress = progress.listener();
   const auto report = ClusterRun(cluster, builtin_registry(), std::move(*run)).plan();
   progress.clear();
   print(report, *input.loaded, options.json, console);

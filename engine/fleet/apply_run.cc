@@ -64,6 +64,7 @@ void add_what_was_learned(NodePlan& shown, const NodePlan& later) {
 
 Report ClusterRun::apply(const ApplyOptions& options) {
   only_release_ = options.release;
+  if (options.released_entry) add_leaver(*options.released_entry);
   const Report planned = plan();
   for (auto& node : nodes_) {
     node.shown = node.plan;
@@ -138,6 +139,7 @@ bool ClusterRun::lock_all(std::chrono::milliseconds timeout) {
   const auto holder = this_controller(options_.command);
   const auto end = Clock::now() + timeout;
   auto pause = std::chrono::milliseconds(100);
+  std::set<std::string> told;
   while (true) {
     std::vector<std::optional<Error>> misses(nodes_.size());
     on_each([&](NodeRun& node) {
@@ -158,6 +160,9 @@ bool ClusterRun::lock_all(std::chrono::milliseconds timeout) {
         if (misses[i]) nodes_[i].error = std::move(misses[i]);
       }
       return false;
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (misses[i] && told.insert(nodes_[i].spec->name.str()).second) tell(nodes_[i], misses[i]->describe());
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::milliseconds(2000));
@@ -214,12 +219,14 @@ void ClusterRun::carry_out(NodeRun& node) {
     node.stopped = true;
     return;
   }
-  tell(node, "applying " + std::to_string(node.plan.steps.size()) + " steps");
+  const auto count = node.plan.steps.size();
+  tell(node, "applying " + std::to_string(count) + (count == 1 ? " step" : " steps"));
   for (const auto& step : node.plan.steps) node.in_flight.insert(step.resources.begin(), step.resources.end());
   auto reply = node.client->apply({run_, node.spec->name.str(), new_roster(), node.plan.steps, node.plan.after_steps});
   if (!reply) return give_up(node, std::move(reply).error());
   node.in_flight.clear();
   note_results(node, *reply, node.plan.steps);
+  tell(node, "applied", Activity::kWaiting);
 }
 
 /// A later stage carries out what was shown and approved, whatever else it finds.
@@ -298,7 +305,9 @@ void ClusterRun::check_effects() {
       request.desired[resource.id.type].emplace(resource.id.name, resource.desired);
     }
     if (request.desired.empty()) return;
+    tell(node, "looking at the effect");
     auto reply = node.client->check_effect(request);
+    tell(node, "done", Activity::kWaiting);
     auto& warnings = found[static_cast<std::size_t>(&node - nodes_.data())];
     if (!reply) {
       // What was to be done is done and recorded; that nobody could look at its effect is no failure.

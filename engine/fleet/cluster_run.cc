@@ -67,12 +67,12 @@ void ClusterRun::on_each(const std::function<void(NodeRun&)>& work) {
   fan_out(nodes_, nodes_.size(), in_turn, keep_alive);
 }
 
-void ClusterRun::tell(const NodeRun& node, std::string_view doing) const {
-  if (options_.progress) options_.progress(node.spec->name.str(), doing);
+void ClusterRun::tell(const NodeRun& node, std::string_view doing, Activity activity) const {
+  if (options_.progress) options_.progress(node.spec->name.str(), doing, activity);
 }
 
 void ClusterRun::give_up(NodeRun& node, Error error) const {
-  tell(node, error.describe());
+  tell(node, error.describe(), Activity::kFailed);
   node.error = std::move(error);
   // Closing the connection ends the agent, and with it any lock it holds.
   node.client.reset();
@@ -91,12 +91,12 @@ void ClusterRun::open() {
     if (node.client) return;
     tell(node, "connecting");
     auto options = options_.agent;
-    options.progress = [this, &node](std::string_view doing) { tell(node, doing); };
+    options.progress = [this, &node](std::string_view doing) { tell(node, "applying " + std::string(doing)); };
     auto client = AgentClient::open(*node.spec, options, facts_request(node));
     if (!client) return give_up(node, std::move(client).error());
     node.known = client->facts();
     node.client.emplace(std::move(*client));
-    tell(node, "facts read");
+    tell(node, "facts read", Activity::kWaiting);
   });
 }
 
@@ -130,23 +130,31 @@ Machines ClusterRun::machines() const {
   return machines;
 }
 
+NodeRun& ClusterRun::add_leaver(NodeSpec spec) {
+  NodeRun node;
+  node.spec = &leavers_.emplace_back(std::move(spec));
+  node.leaving = true;
+  nodes_.push_back(std::move(node));
+  return nodes_.back();
+}
+
 void ClusterRun::admit_leavers() {
   for (const auto& entry : leavers(roster_, cluster_, machines())) {
+    const bool admitted = std::any_of(leavers_.begin(), leavers_.end(),
+                                      [&](const NodeSpec& spec) { return spec.name.str() == entry.name; });
     auto spec = spec_of_leaver(entry, cluster_);
-    NodeRun node;
-    if (!spec) continue;  // A roster with a name that is none: whoever wrote it, it is nobody we could reach.
-    node.spec = &leavers_.emplace_back(std::move(*spec));
-    node.leaving = true;
+    // A roster with a name that is none: whoever wrote it, it is nobody we could reach.
+    if (admitted || !spec) continue;
     // --only and --exclude never release anybody, and `release` nobody else.
-    node.skipped = !options_.selection.everything() || (!only_release_.empty() && only_release_ != entry.name);
-    nodes_.push_back(std::move(node));
+    add_leaver(std::move(*spec)).skipped =
+        !options_.selection.everything() || (!only_release_.empty() && only_release_ != entry.name);
   }
   open();
   for (auto& node : nodes_) {
     if (!node.leaving || !active(node)) continue;
-    // Nothing of ours, or another cluster's by now: it has left for good.
+    // Another cluster's by now: it has left for good.
     const auto& manifest = node.known.manifest;
-    node.released = !manifest || manifest->roster.uuid != roster_.uuid;
+    node.released = manifest && !roster_.uuid.empty() && manifest->roster.uuid != roster_.uuid;
     if (node.released) node.client.reset();
   }
 }
@@ -183,11 +191,12 @@ void ClusterRun::compile() {
 
 void ClusterRun::observe() {
   on_each([&](NodeRun& node) {
+    tell(node, "observing");
     const auto* manifest = node.known.manifest ? &*node.known.manifest : nullptr;
     auto observed = node.client->observe({names_to_observe(node.desired, manifest)});
     if (!observed) return give_up(node, std::move(observed).error());
     node.observed = std::move(*observed);
-    tell(node, "observed");
+    tell(node, "observed", Activity::kWaiting);
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -22,6 +23,13 @@
 
 namespace sparkplan {
 
+/// What kind of thing a node is at.
+enum class Activity : std::uint8_t {
+  kWorking,
+  kWaiting,  ///< For the other nodes, or because it is done.
+  kFailed,   ///< It takes no further part in the run.
+};
+
 struct RunOptions {
   std::string command = "plan";  ///< For the lock, the audit line and the report.
   std::size_t workers = 16;
@@ -29,12 +37,14 @@ struct RunOptions {
   Selection selection;
   std::stop_token stop;
   /// Called from several threads: what a node is at. Never empty text.
-  std::function<void(const std::string& node, std::string_view doing)> progress;
+  std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
 };
 
 struct ApplyOptions {
-  bool allow_prune = false;     ///< --yes-prune
-  std::string release;          ///< `release NODE`: this member leaves, and nobody else does. Empty: not so.
+  bool allow_prune = false;  ///< --yes-prune
+  std::string release;       ///< `release NODE`: this member leaves, and nobody else does. Empty: not so.
+  /// Its entry in the file, where it has one; the cluster of the run is the file without it.
+  std::optional<NodeSpec> released_entry;
   bool all_or_nothing = false;  ///< One node that cannot be reached or planned stops all before the first write.
   std::chrono::milliseconds lock_timeout{0};
   /// Shows the plan and asks; called at most once, and not when there is nothing to do.
@@ -87,13 +97,14 @@ class ClusterRun {
   /// Every node that still takes part, many at a time.
   void on_each(const std::function<void(NodeRun&)>& work);
   bool active(const NodeRun& node) const { return !node.skipped && !node.error && !node.released; }
-  void tell(const NodeRun& node, std::string_view doing) const;
+  void tell(const NodeRun& node, std::string_view doing, Activity activity = Activity::kWorking) const;
   void give_up(NodeRun& node, Error error) const;
 
   FactsRequest facts_request(const NodeRun& node) const;
   void find_roster();
   /// Nodes that the roster names and the file does not: from here on they take part, to be given back.
   void admit_leavers();
+  NodeRun& add_leaver(NodeSpec spec);
   Machines machines() const;
   void compile();
   void observe();

@@ -30,8 +30,9 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
 /// Errors: kNotFound, kPermissionDenied, kUnsupported (no regular file). A file that is too long is a diagnostic.
 Result<LoadedCluster> load_cluster_file(const std::string& path, const Registry& registry);
 
-/// The JSON Schema (draft 7) of cluster.yaml, pretty-printed: schemas/cluster.schema.json with each
-/// section that a resource type compiles taken from that type's folder.
+/// The JSON Schema (draft 7) of cluster.yaml, pretty-printed: the frame beside this header with each
+/// section that a resource type compiles taken from that type's folder. With all types it is
+/// schemas/cluster.schema.json.
 std::string cluster_schema(const Registry& registry);
 
 }  // namespace sparkplan

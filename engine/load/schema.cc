@@ -15,7 +15,7 @@
 #include "engine/load/load.h"
 #include "engine/load/schema_words.h"
 
-extern "C" const char sparkplan_cluster_schema[];  // NOLINT(modernize-avoid-c-arrays): made by spark_embed()
+extern "C" const char sparkplan_cluster_frame[];  // NOLINT(modernize-avoid-c-arrays): made by spark_embed()
 
 namespace sparkplan {
 namespace {
@@ -65,16 +65,30 @@ void adopt_type_schema(Json& schema, const TypeInfo& info) {
   schema["definitions"][name] = std::move(body);
 }
 
+// The frame leaves the sections of types to the types. Where one is not linked in, anything may stand
+// in its section: a reference that leads nowhere would make the whole schema useless.
+template <class Json>
+void allow_sections_without_type(Json& schema) {
+  Json& definitions = schema["definitions"];
+  for (const auto& [section, rule] : schema["properties"].items()) {
+    const std::string name = "section_" + section;
+    const bool is_reference =
+        rule.contains("anyOf") && rule["anyOf"][0].value("$ref", "") == std::string(kDefinitions) + name;
+    if (is_reference && !definitions.contains(name)) definitions[name] = Json::object();
+  }
+}
+
 // Of several types that compile from one section the first one's schema stands for all.
 template <class Json>
 Json compose_schema(const Registry& registry) {
-  Json schema = Json::parse(static_cast<const char*>(sparkplan_cluster_schema));
+  Json schema = Json::parse(static_cast<const char*>(sparkplan_cluster_frame));
   std::set<std::string> done;
   for (const auto& type : registry.types()) {
     const TypeInfo& info = type->info();
     if (info.schema_json.empty() || !done.insert(info.section).second) continue;
     adopt_type_schema(schema, info);
   }
+  allow_sections_without_type(schema);
   return schema;
 }
 

@@ -149,14 +149,14 @@ int exit_code(const Report& report, const ExitRules& rules) {
   for (const NodeReport& node : report.nodes) {
     // A machine that has left and cannot be asked is listed until it can; only an apply was to do something there.
     const bool gone = node.membership == Membership::kLeaving && node.status == NodeStatus::kUnreachable;
-    if (!gone || report.command == "apply") add_failures(node, codes);
+    if (!gone || report.carries_out()) add_failures(node, codes);
     if (differs(node, rules)) codes.insert(kDifferent);
     skipped = skipped || node.status == NodeStatus::kSkipped;
     waiting = waiting || left_waiting(node);
   }
   // What waits for a node that this run leaves out on purpose is no failure of the run.
   const bool whole = !report.partial && !skipped;
-  if (report.command == "apply" && waiting && (whole || report.interrupted)) codes.insert(kNodeFailed);
+  if (report.carries_out() && waiting && (whole || report.interrupted)) codes.insert(kNodeFailed);
   for (const int code : kPrecedence)
     if (codes.contains(code)) return code;
   return kDone;

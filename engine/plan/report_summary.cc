@@ -53,7 +53,7 @@ void count_status(const NodeReport& node, Counts& counts) {
 
 Counts count(const Report& report) {
   Counts counts;
-  const bool applied = report.command == "apply";
+  const bool applied = report.carries_out();
   for (const NodeReport& node : report.nodes) {
     count_status(node, counts);
     const auto is = [](Origin origin) { return [origin](const Change& change) { return change.origin == origin; }; };
@@ -108,7 +108,7 @@ std::vector<std::string> first_sentences(const Report& report, const Counts& c) 
                         ? "Drift: none on " + asked_nodes(c)
                         : fmt::format("Drift: {} on {}", counted(c.drift.changes, "change"), of_all(c.drift, c)));
     parts.push_back(c.pending.changes == 0 ? "Pending: none" : sum("Pending", c.pending, "change"));
-  } else if (report.command == "apply") {
+  } else if (report.carries_out()) {
     const bool nothing = c.work.changes + c.failed.changes + c.not_done.changes + c.not_known.changes == 0;
     parts.push_back(nothing ? "Applied: nothing to do on " + asked_nodes(c)
                             : fmt::format("Applied: {} added, {} changed, {} removed on {}", c.create, c.update,
@@ -128,7 +128,7 @@ std::vector<std::string> first_sentences(const Report& report, const Counts& c) 
 
 void add_what_is_special(const Report& report, const Counts& c, std::vector<std::string>& parts) {
   if (c.foreign.changes > 0) parts.push_back(sum("Foreign", c.foreign, "setting"));
-  if (c.waiting.changes > 0 && report.command != "apply") parts.push_back(sum("Waiting", c.waiting, "resource"));
+  if (c.waiting.changes > 0 && !report.carries_out()) parts.push_back(sum("Waiting", c.waiting, "resource"));
   if (c.blocked.changes > c.failed.changes) parts.push_back(sum("Blocked", c.blocked, "resource"));
   const auto nodes = [&](std::size_t number, std::string_view words) {
     if (number > 0) parts.push_back(counted(number, "node") + " " + std::string(words));

@@ -82,9 +82,9 @@ ScratchDirectory::~ScratchDirectory() {
   fs::remove_all(path_, ignored);
 }
 
-Controller::Controller() {
+Controller::Controller(const Lab& lab) : lab_(&lab) {
   fs::create_directory(home());
-  fs::copy(Lab::get().home() / ".ssh", home() / ".ssh", fs::copy_options::recursive);
+  fs::copy(lab_->home() / ".ssh", home() / ".ssh", fs::copy_options::recursive);
 }
 
 void Controller::cluster(const std::string& sections) const {
@@ -108,7 +108,7 @@ Words Controller::command(const Words& arguments) const {
                 "HOME=" + home().string(),
                 SPARKPLAN_PROGRAM};
   program.insert(program.end(), arguments.begin(), arguments.end());
-  return Lab::get().in_controller(program);
+  return lab_->in_controller(program);
 }
 
 Run Controller::run(const Words& arguments, std::chrono::milliseconds deadline) const {

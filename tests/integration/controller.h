@@ -47,7 +47,7 @@ class ScratchDirectory {
 /// with a key and known hosts of its own.
 class Controller {
  public:
-  Controller();
+  explicit Controller(const Lab& lab = Lab::get());
 
   /// Writes cluster.yaml: a version, the name `lab`, then the sections given.
   void cluster(const std::string& sections) const;
@@ -63,6 +63,7 @@ class Controller {
   Words command(const Words& arguments) const;
 
  private:
+  const Lab* lab_;
   ScratchDirectory scratch_;
 };
 

@@ -84,19 +84,66 @@ TEST_CASE("drift output: the metrics are in Prometheus' text format and say what
   CHECK(files == 1);
 }
 
-TEST_CASE("drift output: --syslog writes one line per finding") {
+TEST_CASE("drift output: --syslog sends one message of RFC 5424 per finding, and none when all is in sync") {
   const Applied applied;
   SyslogSocket syslog;
   const auto drift = syslog.logging_here(applied.controller.command({"drift", "--syslog"}));
   CHECK(run_program(drift).exit_status == 0);
   CHECK(syslog.read().empty());
   applied.first.set_sysctl("net.core.somaxconn", "128");
-  CHECK(run_program(drift).exit_status == 2);
-  const auto lines = syslog.read();
-  INFO(lines);
-  CHECK(contains(lines, "cluster=lab node=spark-01"));
-  CHECK(contains(lines, "sysctl/net.core.somaxconn"));
-  CHECK_FALSE(contains(lines, "spark-02"));
+  applied.second.remove(kAgentFile);
+  CHECK(run_program(drift).exit_status == 4);
+  const auto messages = syslog.read();
+  INFO(messages);
+  const std::string header = R"(>1 [0-9-]{10}T[0-9:]{8}\.[0-9]{6}Z [!-~]+ sparkplan [0-9]+ )";
+  const std::regex drifted(
+      "<28" + header +
+      R"re(drift \[sparkplan@32473 cluster="lab" node="spark-01" )re"
+      R"re(resource="sysctl/net.core.somaxconn" field="running" before="128" after="8192"\] .+)re");
+  const std::regex unreadable(
+      "<27" + header + R"re(unreadable \[sparkplan@32473 cluster="lab" node="spark-02" error="not_found"\] .+)re");
+  REQUIRE(lines_of(messages).size() == 2);
+  CHECK(std::regex_match(std::string(lines_of(messages)[0]), drifted));
+  CHECK(std::regex_match(std::string(lines_of(messages)[1]), unreadable));
+}
+
+TEST_CASE("drift output: findings that nobody takes are an error, and the rest is done all the same") {
+  const Applied applied;
+  applied.first.set_sysctl("net.core.somaxconn", "128");
+  SyslogSocket syslog;
+  syslog.fall_silent();
+  const auto metrics = (applied.controller.directory() / "sparkplan.prom").string();
+  const auto output =
+      run_program(syslog.logging_here(applied.controller.command({"drift", "--syslog", "--textfile", metrics})));
+  INFO(output.standard_error);
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "/dev/log"));
+  CHECK(contains(output.standard_output, "net.core.somaxconn"));
+  CHECK(contains(applied.controller.text("sparkplan.prom"), R"(sparkplan_drift{node="spark-01",type="sysctl"} 1)"));
+}
+
+TEST_CASE("drift output: an invalid cluster.yaml is logged, and the metrics of the last check are left to age") {
+  const Applied applied;
+  SyslogSocket syslog;
+  const auto metrics = (applied.controller.directory() / "sparkplan.prom").string();
+  const auto drift = syslog.logging_here(applied.controller.command({"drift", "--syslog", "--textfile", metrics}));
+  CHECK(run_program(drift).exit_status == 0);
+  const auto before = applied.controller.text("sparkplan.prom");
+  applied.controller.file("cluster.yaml", "version: 1\nname: lab\nnodse: []\n");
+  CHECK(run_program(drift).exit_status == 3);
+  const auto messages = syslog.read();
+  INFO(messages);
+  CHECK_FALSE(messages.empty());
+  for (const auto line : lines_of(messages)) CHECK(contains(line, " invalid [sparkplan@32473 code="));
+  CHECK(applied.controller.text("sparkplan.prom") == before);
+}
+
+TEST_CASE("drift output: a metrics file that cannot be written is exit 1, with its name") {
+  const Applied applied;
+  const auto run = applied.controller.run({"drift", "--textfile", "/nonexistent/sparkplan.prom"});
+  require_exit(run, 1);
+  CHECK(contains(run.err, "/nonexistent/sparkplan.prom"));
+  CHECK(contains(run.err, "No such file or directory"));
 }
 
 TEST_CASE("drift output: the JSON output is what the schema promises") {

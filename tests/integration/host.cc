@@ -41,8 +41,8 @@ using Originals = std::map<std::string, std::optional<std::string>>;
 
 /// As the files were when the first case of this process saw the host.
 const Originals& originals_of(const Host& host) {
-  static std::map<int, Originals> all;
-  auto& originals = all[host.number()];
+  static std::map<fs::path, Originals> all;
+  auto& originals = all[host.path("/")];
   if (originals.empty()) {
     for (const auto& file : files_to_restore()) originals[file] = host.text(file);
   }
@@ -51,7 +51,7 @@ const Originals& originals_of(const Host& host) {
 
 }  // namespace
 
-Host::Host(int number) : number_(number) { reset(); }
+Host::Host(int number, const Lab& lab) : number_(number), lab_(&lab) { reset(); }
 
 void Host::reset() const {
   const auto& originals = originals_of(*this);

@@ -19,13 +19,13 @@ inline const std::string kJournalDirectory = "/var/lib/sparkplan/journal";
 class Host {
  public:
   /// Puts the host back to how it was before sparkplan saw it, as a fresh start for a case.
-  explicit Host(int number);
+  explicit Host(int number, const Lab& lab = Lab::get());
 
   int number() const { return number_; }
   std::string name() const { return "spark-0" + std::to_string(number_); }
   std::string address() const { return "10.77.0." + std::to_string(number_); }
 
-  CapturedOutput run(const Words& argv) const { return Lab::get().exec(number_, argv); }
+  CapturedOutput run(const Words& argv) const { return lab_->exec(number_, argv); }
   /// What a shell line prints, as root; throws when it fails.
   std::string shell(const std::string& line) const;
 
@@ -44,9 +44,7 @@ class Host {
   std::string resolve(const std::string& name) const;
 
   /// Files, seen from outside, also while the host is off. What is mounted in the host is not seen.
-  std::filesystem::path path(const std::string& absolute) const {
-    return Lab::get().root(number_) / absolute.substr(1);
-  }
+  std::filesystem::path path(const std::string& absolute) const { return lab_->root(number_) / absolute.substr(1); }
   bool has(const std::string& file) const {
     return std::filesystem::exists(std::filesystem::symlink_status(path(file)));
   }
@@ -65,6 +63,7 @@ class Host {
   void reset() const;
 
   int number_;
+  const Lab* lab_;
 };
 
 }  // namespace sparkplan::test

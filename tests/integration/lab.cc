@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "engine/core/text.h"
 
@@ -15,8 +16,27 @@ const std::string kScript = SPARKPLAN_SOURCE_DIR "/tests/lab/lab.sh";
 // A machine that does a lot besides may boot hosts slowly.
 const std::string kBootTimeout = "SPARKPLAN_LAB_TIMEOUT=400";
 
-std::unique_ptr<Lab> the_lab;
-bool booted_here = false;
+/// A lab that is booted when it is first asked for.
+struct Slot {
+  std::unique_ptr<Lab> lab;
+  std::string failed;
+};
+
+Slot own_slot;
+Slot aarch64_slot;
+
+/// What has failed once takes minutes to fail again, for each of a hundred cases.
+template <typename Boot>
+Lab& booted(Slot& slot, const Boot& boot) {
+  if (!slot.failed.empty()) throw std::runtime_error(slot.failed);
+  try {
+    if (!slot.lab) slot.lab = boot();
+  } catch (const std::exception& problem) {
+    slot.failed = problem.what();
+    throw;
+  }
+  return *slot.lab;
+}
 
 std::string name_of_lab() {
   const char* name = std::getenv("SPARKPLAN_LAB");
@@ -49,45 +69,49 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 Lab& Lab::get() {
-  // What has failed once takes minutes to fail again, for each of a hundred cases.
-  static std::string failed;
-  if (!failed.empty()) throw std::runtime_error(failed);
-  try {
-    if (!the_lab) the_lab.reset(new Lab);
-  } catch (const std::exception& problem) {
-    failed = problem.what();
-    throw;
-  }
-  return *the_lab;
+  return booted(own_slot, [] { return std::unique_ptr<Lab>(new Lab(name_of_lab(), kHosts, {})); });
+}
+
+Lab& Lab::aarch64() {
+  // Names have six characters at most.
+  return booted(aarch64_slot, [] {
+    return std::unique_ptr<Lab>(new Lab("a" + name_of_lab().substr(0, 5), 1, {"--arch", "aarch64"}));
+  });
 }
 
 void Lab::end() {
-  if (booted_here && std::getenv("SPARKPLAN_LAB_KEEP") == nullptr) (void)answer("down");
-  the_lab.reset();
+  for (auto* slot : {&own_slot, &aarch64_slot}) {
+    if (slot->lab && slot->lab->booted_here_ && std::getenv("SPARKPLAN_LAB_KEEP") == nullptr) {
+      (void)slot->lab->answer("down");
+    }
+    slot->lab.reset();
+  }
 }
 
-Words Lab::command(const std::string& verb, const Words& arguments, const Words& argv) {
-  Words all{"env", "SPARKPLAN_LAB=" + name_of_lab(), kBootTimeout, kScript, verb};
+Words Lab::command(const std::string& verb, const Words& arguments, const Words& argv) const {
+  Words all{"env", "SPARKPLAN_LAB=" + name_, kBootTimeout, kScript, verb};
   all.insert(all.end(), arguments.begin(), arguments.end());
   all.insert(all.end(), argv.begin(), argv.end());
   return all;
 }
 
-std::string Lab::answer(const std::string& verb, const Words& arguments) {
+std::string Lab::answer(const std::string& verb, const Words& arguments) const {
   const auto output = run_program(command(verb, arguments), std::chrono::minutes(10));
   if (output.exit_status != 0) throw std::runtime_error("lab.sh " + verb + ": " + output.standard_error);
   return std::string(trim(output.standard_output));
 }
 
-Lab::Lab() {
-  const std::string count = std::to_string(kHosts);
+Lab::Lab(std::string name, int hosts, const Words& options) : name_(std::move(name)) {
+  const std::string count = std::to_string(hosts);
   const bool keep = std::getenv("SPARKPLAN_LAB_KEEP") != nullptr;
   if (!keep || run_program(command("root", {count})).exit_status != 0) {
-    answer("up", {count});
-    booted_here = true;
+    Words arguments{count};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    (void)answer("up", arguments);
+    booted_here_ = true;
   }
   home_ = answer("home");
-  for (int host = 1; host <= kHosts; ++host) roots_.emplace_back(answer("root", {std::to_string(host)}));
+  for (int host = 1; host <= hosts; ++host) roots_.emplace_back(answer("root", {std::to_string(host)}));
 }
 
 Words Lab::exec_command(int host, const Words& argv) const {

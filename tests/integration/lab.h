@@ -24,14 +24,16 @@ bool contains(std::string_view text, std::string_view part);
 /// The lines of a text that say something.
 std::vector<std::string_view> lines_of(std::string_view text);
 
-/// The test hosts of tests/lab, booted when the first case asks for them and shared by all. The lab
-/// is named $SPARKPLAN_LAB, or "itest".
+/// Test hosts of tests/lab, booted when the first case asks for them and shared by all. The lab is
+/// named $SPARKPLAN_LAB, or "itest".
 class Lab {
  public:
   static constexpr int kHosts = 8;
 
   static Lab& get();
-  /// Takes the lab down if this process has booted it. With SPARKPLAN_LAB_KEEP set, a lab that is up is
+  /// One host whose programs are for aarch64, in a lab of its own: an "a", and the other one's name.
+  static Lab& aarch64();
+  /// Takes down the labs that this process has booted. With SPARKPLAN_LAB_KEEP set, a lab that is up is
   /// used, and left up.
   static void end();
 
@@ -51,11 +53,14 @@ class Lab {
   const std::filesystem::path& home() const { return home_; }
 
  private:
-  Lab();
-  static Words command(const std::string& verb, const Words& arguments, const Words& argv = {});
-  static std::string answer(const std::string& verb, const Words& arguments = {});
+  /// `options` are those of `lab.sh up`.
+  Lab(std::string name, int hosts, const Words& options);
+  Words command(const std::string& verb, const Words& arguments, const Words& argv = {}) const;
+  std::string answer(const std::string& verb, const Words& arguments = {}) const;
   void change(const std::string& verb, int host) const;
 
+  std::string name_;
+  bool booted_here_ = false;
   std::filesystem::path home_;
   std::vector<std::filesystem::path> roots_;
 };

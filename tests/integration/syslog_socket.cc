@@ -31,8 +31,13 @@ SyslogSocket::SyslogSocket() {
 }
 
 SyslogSocket::~SyslogSocket() {
-  ::close(socket_);
+  fall_silent();
   if (made_mount_point_) ::unlink(kLog);
+}
+
+void SyslogSocket::fall_silent() {
+  if (socket_ >= 0) ::close(socket_);
+  socket_ = -1;
 }
 
 Words SyslogSocket::logging_here(const Words& argv) const {

@@ -16,6 +16,8 @@ class SyslogSocket {
 
   /// argv that runs `argv` with this as its /dev/log.
   Words logging_here(const Words& argv) const;
+  /// From here on nobody takes what is logged.
+  void fall_silent();
   /// Everything logged so far, one message a line.
   std::string read();
 

@@ -153,6 +153,7 @@ lab_clean() {
   done
   host_kill "${hosts[@]}"
   cgroups_remove
+  emulation_stop
 
   while read -r mount_point; do
     umount "$mount_point" 2>/dev/null || umount --lazy "$mount_point" || true

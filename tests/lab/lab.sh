@@ -18,6 +18,8 @@ readonly ready_seconds=${SPARKPLAN_LAB_TIMEOUT:-120}
 
 # shellcheck source=tests/lab/rootfs.sh
 source "$here/rootfs.sh"
+# shellcheck source=tests/lab/emulation.sh
+source "$here/emulation.sh"
 # shellcheck source=tests/lab/network.sh
 source "$here/network.sh"
 # shellcheck source=tests/lab/cleanup.sh
@@ -32,6 +34,7 @@ usage() {
 usage: lab.sh COMMAND
   check                    can this machine run the lab? a reason on stdout if not
   up N                     boot hosts 1..N (at most 64), wait until all can be logged in to
+  check, up N --arch ARCH  the same with hosts of the architecture ARCH (uname -m), emulated
   down                     stop everything and leave nothing, also after a crash
   controller -- CMD...     run CMD where the hosts are reachable, at 10.77.0.I
   ssh [USER@]I -- CMD...   run CMD on host I over the network (as root)
@@ -72,6 +75,13 @@ require_command() {
   command=("${@:2}")
 }
 
+# Sets `arch` if the words begin with it, and nothing follows.
+require_arch() {
+  (($# > 0)) || return 0
+  [[ $1 == --arch && $# -eq 2 ]] || die "expected nothing or --arch ARCH: '$*'"
+  arch=$2
+}
+
 lab_up() {
   local count=${1:-}
   [[ $count =~ ^[1-9][0-9]?$ && $count -le $max_hosts ]] ||
@@ -83,10 +93,12 @@ lab_up() {
   trap 'lab_up_ended $?' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
-  rootfs_ensure                       # sets `tree`
-
   install -d -m 0700 "$states"
   mkdir -m 0700 "$state"
+  printf '%s\n' "$arch" >"$state/arch"
+  emulation_start
+  rootfs_ensure                       # sets `tree`
+
   printf '%s\n' "$RANDOM$RANDOM$RANDOM" >"$state/generation"
   printf '%s\n' "$tree" >"$state/tree"
   mkdir "$state/hosts" "$state/disks"
@@ -134,7 +146,8 @@ lab_reboot() {
 
 main() {
   [[ $lab =~ ^[a-z0-9]{1,6}$ ]] || die "SPARKPLAN_LAB must match [a-z0-9]{1,6}: '$lab'"
-  local verb=${1:-} host='' user=root
+  local verb=${1:-} host='' user=root arch
+  arch=$(uname -m)
   local -a command=()
   (($# == 0)) || shift
   case $verb in
@@ -142,8 +155,8 @@ main() {
     *) ((EUID == 0)) || die "needs root" ;;
   esac
   case $verb in
-    check) lab_check ;;
-    up) lab_up "$@" ;;
+    check) require_arch "$@"; lab_check ;;
+    up) require_arch "${@:2}"; lab_up "${1:-}" ;;
     down) lock_lab; lab_clean ;;
     controller)
       require_lab
@@ -169,7 +182,7 @@ main() {
     home) require_lab; printf '%s\n' "$state/home" ;;
     key) require_lab; printf '%s\n' "$state/home/.ssh/id_ed25519" ;;
     known-hosts) require_lab; printf '%s\n' "$state/home/.ssh/known_hosts" ;;
-    supervise) host_supervise "$@" ;;    # internal: one per host, started by host_start
+    supervise) arch=$(<"$state/arch"); host_supervise "$@" ;;    # internal: one per host, started by host_start
     help | -h | --help) usage ;;
     *) usage >&2; exit 1 ;;
   esac

@@ -55,6 +55,11 @@ network_plug() {
       "$letter" "$i" "$mtu" "$interface" "$mac" "$name"
     printf 'link set %s%s master br%s %s\n' "$letter" "$i" "$letter" "$link_state"
   done | ip -n "$(netns_name switch)" -batch -
+  # networkd does not work under emulation.
+  ! emulated || ip -n "$name" -batch - <<BATCH
+addr add $(host_address "$i")/24 dev mgmt0
+link set mgmt0 up
+BATCH
 }
 
 # Deletes the links first: those of a deleted namespace go away only some time later.

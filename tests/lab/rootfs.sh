@@ -3,9 +3,12 @@
 # shellcheck shell=bash disable=SC2154  # variables of lab.sh
 
 readonly rootfs_packages=(
-  systemd systemd-sysv udev dbus libpam-systemd openssh-server netplan.io
-  iproute2 iputils-ping sudo procps kmod ca-certificates nftables cron
+  systemd systemd-sysv udev dbus libpam-systemd openssh-server
+  iproute2 iputils-ping sudo procps kmod ca-certificates nftables cron rsyslog
 )
+
+# Useless under emulation, where networkd does not work, and slow to install.
+readonly rootfs_native_packages=(netplan.io)
 
 # Units that slow the boot down or wait for what is not there.
 readonly rootfs_masked=(
@@ -13,7 +16,7 @@ readonly rootfs_masked=(
   e2scrub_all.timer e2scrub_reap.service fstrim.timer motd-news.timer
   systemd-networkd-wait-online.service systemd-resolved.service systemd-timesyncd.service
   getty.target console-getty.service systemd-hwdb-update.service ldconfig.service
-  systemd-pstore.service
+  systemd-pstore.service proc-sys-fs-binfmt_misc.automount systemd-binfmt.service
 )
 
 rootfs_codename() {
@@ -24,7 +27,7 @@ rootfs_codename() {
 # The directory of the tree for this recipe, distribution and architecture.
 rootfs_path() {
   local hash
-  hash=$({ cat "$here/rootfs.sh"; rootfs_codename; dpkg --print-architecture; } | sha256sum)
+  hash=$({ cat "$here/rootfs.sh"; rootfs_codename; debian_arch; } | sha256sum)
   printf '%s/%s' "$cache" "${hash:0:16}"
 }
 
@@ -39,6 +42,10 @@ rootfs_sources() {
     shopt -s nullglob
     files=(/etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)
     shopt -u nullglob
+  fi
+  # Debian's servers have all architectures; elsewhere a source has to name one that is not the machine's own.
+  if emulated && ! grep -q '^ID=debian$' /etc/os-release; then
+    mapfile -t files < <(grep -lrw -- "$(debian_arch)" /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null)
   fi
   ((${#files[@]} == 0)) || printf '%s\n' "${files[@]}"
 }
@@ -84,11 +91,14 @@ rootfs_build() {
   mapfile -t sources < <(rootfs_sources)
   ((${#sources[@]})) || die "no package sources below /etc/apt"
   rootfs_apt_options >"$build/apt.conf"
-  include=$(IFS=,; printf '%s' "${rootfs_packages[*]}")
-  say "making the root file system, once (about a minute)"
+  local -a packages=("${rootfs_packages[@]}")
+  emulated || packages+=("${rootfs_native_packages[@]}")
+  include=$(IFS=,; printf '%s' "${packages[*]}")
+  say "making the root file system for $arch, once (a minute; two under emulation)"
   setpriv --pdeathsig KILL \
     unshare --fork --pid --mount-proc --kill-child=KILL --propagation private -- \
     mmdebstrap --mode=root --variant=minbase --format=directory --quiet \
+    --architectures="$(debian_arch)" --skip=check/qemu \
     --include="$include" --aptopt="$build/apt.conf" \
     --aptopt='APT::Install-Recommends "false"' \
     --dpkgopt='path-exclude=/usr/share/man/*' \
@@ -113,8 +123,15 @@ rootfs_configure() {
   for unit in "${rootfs_masked[@]}"; do
     ln -sfn /dev/null "$root/etc/systemd/system/$unit"
   done
-  chroot "$root" systemctl --quiet enable systemd-networkd.service ssh.service
+  chroot "$root" systemctl --quiet enable ssh.service
+  if emulated; then
+    ln -sfn /dev/null "$root/etc/systemd/system/systemd-networkd.service"
+  else
+    chroot "$root" systemctl --quiet enable systemd-networkd.service
+  fi
   chroot "$root" systemctl --quiet disable ssh.socket 2>/dev/null || true
+  # For those cases that log to it: journald alone is what a fresh machine has.
+  chroot "$root" systemctl --quiet disable rsyslog.service
   # Only the host's own interfaces: the machine's other devices are not ours to trigger.
   printf '[Service]\nExecStart=\nExecStart=%s\n' \
     'udevadm trigger --type=devices --action=add --subsystem-match=net' \

@@ -241,7 +241,7 @@ TEST_CASE("lock, apply, commit and unlock leave a manifest and a free node") {
   const auto applied = decode_apply_reply(*body);
   REQUIRE(applied);
   CHECK(applied->results[0].outcome == StepOutcome::kDone);
-  CHECK(agent.told == std::vector<std::string>{"a", "b"});
+  CHECK(agent.told == std::vector<std::string>{"fake/a", "fake/b"});
   CommitRequest commit{"run-1", "spark-01", kRoster, {}, "by=anna"};
   commit.resources[{"fake", "a"}] = {Value(1), {knob("a")}};
   REQUIRE(agent.ask(commit));

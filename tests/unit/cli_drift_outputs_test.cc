@@ -1,54 +1,22 @@
+#include <atomic>
+#include <fstream>
 #include <regex>
 #include <set>
+#include <thread>
 
 #include "engine/cli/drift_outputs.h"
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent_scratch.h"
+#include "tests/unit/cli_reports.h"
 
 namespace sparkplan {
 namespace {
 
-Change change(const std::string& id, Origin origin, std::vector<FieldChange> fields) {
-  Change made;
-  made.id = *ResourceId::parse(id);
-  made.origin = origin;
-  made.fields = std::move(fields);
-  return made;
-}
-
-NodeReport node(const std::string& name) {
-  NodeReport made;
-  made.name = name;
-  return made;
-}
-
-Report report_of(std::vector<NodeReport> nodes) {
-  Report report;
-  report.command = "drift";
-  report.cluster = "lab";
-  report.nodes = std::move(nodes);
-  report.duration = std::chrono::duration<double>(1.5);
-  return report;
-}
-
-/// One drifted, one pending, one unreachable, one half-read and one skipped node.
-Report full_report() {
-  auto drifted = node("n1");
-  drifted.plan.changes = {change("sysctl/a", Origin::kDrift, {{"persistent", 1, 2}, {"running", "x", Value()}}),
-                          change("hosts/h", Origin::kForeign, {{"address", "10.0.0.1", "10.0.0.2"}}),
-                          change("sysctl/b", Origin::kConfig, {{"persistent", Value(), 2}})};
-  auto pending = node("n2");
-  pending.plan.changes = {change("sysctl/b", Origin::kConfig, {{"persistent", Value(), 2}})};
-  auto unreachable = node("n3");
-  unreachable.status = NodeStatus::kUnreachable;
-  unreachable.error = Error{ErrorCode::kUnreachable, "no route to \"n3\"", {}, {}, ""};
-  auto half_read = node("n4");
-  half_read.plan.blocked = {{{"sysctl", "c"}, Error{ErrorCode::kPermissionDenied, "read it", {}, {}, ""}, {}}};
-  auto skipped = node("n5");
-  skipped.status = NodeStatus::kSkipped;
-  return report_of({drifted, pending, unreachable, half_read, skipped});
-}
+using test::change;
+using test::full_report;
+using test::node;
+using test::report_of;
 
 /// Fails the test on a line that Prometheus' text format 0.0.4 does not know, on a second TYPE of one
 /// name, and on a sample before its TYPE or given twice.
@@ -84,39 +52,6 @@ bool has_line(const std::string& text, const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("syslog gets one line for each field of each finding and for what could not be read") {
-  CHECK(drift_log_lines(full_report()) ==
-        std::vector<std::string>{
-            "cluster=lab node=n1 finding=drift resource=\"sysctl/a\" field=\"persistent\" is=\"1\" should_be=\"2\"",
-            "cluster=lab node=n1 finding=drift resource=\"sysctl/a\" field=\"running\" is=\"x\" should_be=\"" +
-                display(Value()) + "\"",
-            "cluster=lab node=n1 finding=foreign resource=\"hosts/h\" field=\"address\" is=\"10.0.0.1\" "
-            "should_be=\"10.0.0.2\"",
-            "cluster=lab node=n3 finding=unreadable error=\"no route to \\\"n3\\\"\"",
-            "cluster=lab node=n4 finding=unreadable resource=\"sysctl/c\" error=\"read it\""});
-}
-
-TEST_CASE("a cluster without findings gives syslog nothing") {
-  auto pending = node("n1");
-  pending.plan.changes = {change("sysctl/b", Origin::kConfig, {{"persistent", Value(), 2}})};
-  CHECK(drift_log_lines(report_of({pending, node("n2")})).empty());
-}
-
-TEST_CASE("nothing from a node can forge a syslog line or send a terminal anything") {
-  auto hostile = node("n1");
-  const std::string evil = "x\" is=\"fine\n<0>kernel: panic\r\x1b[2J\\";
-  hostile.plan.changes = {change("sysctl/" + evil, Origin::kDrift, {{evil, evil, evil}})};
-  hostile.error = Error{ErrorCode::kFailed, evil, {evil}, {}, evil};
-  const auto lines = drift_log_lines(report_of({hostile}));
-  REQUIRE(lines.size() == 2);
-  for (const auto& line : lines) {
-    INFO(line);
-    for (const char c : line) CHECK((static_cast<unsigned char>(c) >= 0x20 && c != 0x7f));
-    CHECK(line.find("x\" is") == std::string::npos);
-    CHECK(line.find("x\\\" is") != std::string::npos);
-  }
-}
-
 TEST_CASE("the metrics say of every node whether it was read, what drifted and what is pending") {
   const auto text = drift_metrics(full_report(), 1767225600);
   check_well_formed(text);
@@ -129,8 +64,28 @@ TEST_CASE("the metrics say of every node whether it was read, what drifted and w
   CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"hosts\"} 1"));
   CHECK(has_line(text, "sparkplan_pending_changes{node=\"n1\"} 1"));
   CHECK(has_line(text, "sparkplan_pending_changes{node=\"n2\"} 1"));
+  // What is not known is not 0.
+  CHECK(text.find("sparkplan_pending_changes{node=\"n3\"}") == std::string::npos);
   CHECK(has_line(text, "sparkplan_last_success_timestamp_seconds 1767225600"));
   CHECK(text.find("sparkplan_run_duration_seconds 1.5") != std::string::npos);
+}
+
+TEST_CASE("a node in sync has a 0 for every type that is managed there, so that alerts can end") {
+  auto in_sync = node("n1");
+  in_sync.plan.resulting = {{{"sysctl", "a"}, 1}, {{"hosts", "h"}, "x"}};
+  const auto text = drift_metrics(report_of({in_sync}), 1);
+  check_well_formed(text);
+  CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"sysctl\"} 0"));
+  CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"hosts\"} 0"));
+  CHECK(has_line(text, "sparkplan_pending_changes{node=\"n1\"} 0"));
+}
+
+TEST_CASE("a node that has left the file was not looked at, so nothing is said of it") {
+  auto leaving = node("n9");
+  leaving.membership = Membership::kLeaving;
+  const auto text = drift_metrics(report_of({node("n1"), leaving}), 1);
+  CHECK(text.find("n1") != std::string::npos);
+  CHECK(text.find("n9") == std::string::npos);
 }
 
 TEST_CASE("without any success there is no sample of the last one") {
@@ -173,11 +128,53 @@ TEST_CASE("the metrics file is replaced as a whole, readable for all, with nothi
   CHECK(folder.tree() == std::map<std::string, std::string>{{"/drift.prom", std::to_string(0644) + " new\n"}});
 }
 
+TEST_CASE("what a killed run has left beside the metrics file is taken over, and is no .prom file") {
+  const test::ScratchDirectory folder;
+  const auto path = (folder / "drift.prom").string();
+  folder.write("/.drift.prom.new", "half of a much longer text than the next one will be");
+  REQUIRE(replace_textfile(path, "new\n"));
+  CHECK(folder.tree() == std::map<std::string, std::string>{{"/drift.prom", std::to_string(0644) + " new\n"}});
+}
+
+TEST_CASE("runs at the same time leave the whole text of one of them") {
+  const test::ScratchDirectory folder;
+  const auto path = (folder / "drift.prom").string();
+  constexpr std::size_t kLength = 20'000;
+  std::atomic<bool> all_written = true;
+  {
+    std::vector<std::jthread> runs;
+    for (const char letter : {'a', 'b', 'c', 'd'}) {
+      runs.emplace_back([&, letter] {
+        for (int i = 0; i < 50; ++i) {
+          if (!replace_textfile(path, std::string(kLength, letter))) all_written = false;
+        }
+      });
+    }
+  }
+  CHECK(all_written);
+  const auto tree = folder.tree();
+  REQUIRE(tree.size() == 1);
+  const auto text = tree.begin()->second.substr(tree.begin()->second.find(' ') + 1);
+  CHECK(text == std::string(kLength, text.at(0)));
+}
+
+TEST_CASE("a link where the new text is prepared is not followed") {
+  const test::ScratchDirectory folder;
+  folder.write("/precious", "text");
+  std::filesystem::create_symlink(folder / "precious", folder / ".drift.prom.new");
+  CHECK_FALSE(replace_textfile((folder / "drift.prom").string(), "x"));
+  std::ifstream precious(folder / "precious");
+  CHECK(std::string(std::istreambuf_iterator<char>(precious), {}) == "text");
+}
+
 TEST_CASE("a metrics file that cannot be replaced is an error and leaves nothing behind") {
   const test::ScratchDirectory folder;
   folder.write("/taken/file", "");
   CHECK_FALSE(replace_textfile((folder / "taken").string(), "x"));
-  CHECK_FALSE(replace_textfile((folder / "missing/drift.prom").string(), "x"));
+  const auto missing = replace_textfile((folder / "missing/drift.prom").string(), "x");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().describe().find((folder / "missing/drift.prom").string()) != std::string::npos);
+  CHECK(missing.error().sys_errno == ENOENT);
   CHECK(folder.tree().size() == 1);
 }
 

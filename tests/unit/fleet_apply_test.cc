@@ -214,7 +214,7 @@ TEST_CASE("progress is told of every node and is never empty") {
   std::mutex mutex;
   std::map<std::string, int> told;
   bool empty = false;
-  bench.run.progress = [&](const std::string& node, std::string_view doing) {
+  bench.run.progress = [&](const std::string& node, std::string_view doing, Activity) {
     const std::lock_guard lock(mutex);
     ++told[node];
     empty = empty || doing.empty();

@@ -76,7 +76,7 @@ TEST_CASE("a lock that is given back in time is waited for") {
   bench.sections = kSection;
   auto anna = std::make_optional(hold_lock(bench, 2));
   bench.options.lock_timeout = std::chrono::seconds(30);
-  bench.run.progress = [&](const std::string& node, std::string_view doing) {
+  bench.run.progress = [&](const std::string& node, std::string_view doing, Activity) {
     // By the time a node has been observed, the run is about to ask for its locks.
     if (node == "n2" && doing == "observed") anna.reset();
   };

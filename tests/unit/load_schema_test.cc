@@ -1,3 +1,5 @@
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "engine/load/load.h"
@@ -72,6 +74,18 @@ TEST_CASE("every property of the schema is described and every map is closed") {
   check_descriptions(schema, "", count);
   CHECK(count > 80);
   check_closed(schema, "");
+}
+
+TEST_CASE("schemas/cluster.schema.json, which editors are pointed at, is what the program checks") {
+  std::ifstream file(SPARKPLAN_SOURCE_DIR "/schemas/cluster.schema.json");
+  // Where they differ: sparkplan schema > schemas/cluster.schema.json
+  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == cluster_schema(builtin_registry()));
+}
+
+TEST_CASE("without a type for it a section may hold anything, and the rest is checked") {
+  const Registry nothing({});
+  CHECK(load_cluster("version: 1\nname: a\nunits: 3\nnodes: [{name: a, address: b}]\n", "f", nothing).cluster);
+  CHECK_FALSE(load_cluster("version: 1\nname: a\nstorage: 3\nnodes: [{name: a, address: b}]\n", "f", nothing).cluster);
 }
 
 TEST_CASE("patterns are run on short text only") {

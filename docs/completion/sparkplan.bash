@@ -1,0 +1,62 @@
+# bash completion of sparkplan, made by: sparkplan completion bash
+
+_sparkplan_files() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+_sparkplan_words() {
+  mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
+}
+
+_sparkplan() {
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command='' own='' i
+  COMPREPLY=()
+  # "--option=value" arrives as three words.
+  if [[ $current == = ]]; then
+    current=''
+  elif [[ $before == = ]]; then
+    before=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  # The command is the first word that is neither an option nor the value of one.
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+      --log-file | --workers | --timeout)
+        [[ ${COMP_WORDS[i + 1]} != = ]] || ((i++))
+        ((i++))
+        ;;
+      -* | =) ;;
+      *)
+        command=${COMP_WORDS[i]}
+        break
+        ;;
+    esac
+  done
+  case "$command $before" in
+    *\ --log-file | drift\ --textfile | facts\ -f | facts\ --file | trust\ -f | trust\ --file) _sparkplan_files "$current"; return ;;
+    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude) return ;;
+  esac
+  if [[ $current != -* ]]; then
+    case $command in
+      '') _sparkplan_words "$current" 'validate plan apply drift status facts trust completion schema types version' ;;
+      validate) _sparkplan_files "$current" ;;
+      plan) _sparkplan_files "$current" ;;
+      apply) _sparkplan_files "$current" ;;
+      drift) _sparkplan_files "$current" ;;
+      status) _sparkplan_files "$current" ;;
+      completion) _sparkplan_words "$current" 'bash zsh fish' ;;
+    esac
+    return
+  fi
+  case $command in
+    validate) own='--json' ;;
+    plan) own='--json --detailed-exitcode --only --exclude' ;;
+    apply) own='--yes --yes-prune --all-or-nothing --lock-timeout --json --only --exclude' ;;
+    drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
+    facts) own='-f --file --json' ;;
+    trust) own='-f --file --yes' ;;
+  esac
+  _sparkplan_words "$current" "$own -h --help -v --verbose -q --quiet --no-color --log-file --workers --timeout --ask-become-pass"
+}
+
+complete -F _sparkplan sparkplan

@@ -1,0 +1,74 @@
+# fish completion of sparkplan, made by: sparkplan completion fish
+
+# The command is the first word that is neither an option nor the value of one.
+function __sparkplan_command_is
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l command ''
+    set -l is_value 0
+    for word in $words
+        if test $is_value = 1
+            set is_value 0
+            continue
+        end
+        switch $word
+            case --log-file --workers --timeout
+                set is_value 1
+            case '-*'
+            case '*'
+                set command $word
+                break
+        end
+    end
+    test "$command" = "$argv[1]"
+end
+
+complete -c sparkplan -f
+complete -c sparkplan -s h -l help -d 'print this help'
+complete -c sparkplan -s v -l verbose -d 'tell what is done on each node'
+complete -c sparkplan -s q -l quiet -d 'print only what needs attention'
+complete -c sparkplan -l no-color -d 'no colours (NO_COLOR in the environment does the same)'
+complete -c sparkplan -l log-file -rF -d 'write what -v tells to PATH'
+complete -c sparkplan -l workers -x -d 'nodes worked on at a time, 1 to 256 [16]'
+complete -c sparkplan -l timeout -x -d 'how long to wait for a connection [10s]'
+complete -c sparkplan -l ask-become-pass -d 'ask for the password that sudo wants on the nodes'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a validate -d 'check cluster.yaml; contacts nobody'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a plan -d 'show what would change on each node, and why; changes nothing'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a apply -d 'make the nodes match cluster.yaml'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a drift -d 'find what was changed behind sparkplan\'s back; for cron'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a status -d 'one line per node'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a facts -d 'what is known of a node'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a trust -d 'show a node\'s host key and record it in ~/.ssh/known_hosts'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a completion -d 'print the script that makes a shell complete sparkplan\'s words'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a schema -d 'print the JSON Schema of cluster.yaml'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a types -d 'list the resource types'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a version -d 'print the version'
+complete -c sparkplan -n '__sparkplan_command_is validate' -l json -d 'findings as JSON'
+complete -c sparkplan -n '__sparkplan_command_is validate' -F
+complete -c sparkplan -n '__sparkplan_command_is plan' -l json -d 'the plan as JSON'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l detailed-exitcode -d 'exit 2 if there are changes'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l only -x -d 'only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l exclude -x -d 'all but what fits GLOB'
+complete -c sparkplan -n '__sparkplan_command_is plan' -F
+complete -c sparkplan -n '__sparkplan_command_is apply' -l yes -d 'do not ask'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l yes-prune -d 'allow the removal of most of what is managed on a node'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l all-or-nothing -d 'change nothing anywhere if one node cannot be reached or planned'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l lock-timeout -x -d 'how long to wait for another run\'s locks [0s]'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l json -d 'the outcome as JSON'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l only -x -d 'only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l exclude -x -d 'all but what fits GLOB'
+complete -c sparkplan -n '__sparkplan_command_is apply' -F
+complete -c sparkplan -n '__sparkplan_command_is drift' -l json -d 'the findings as JSON'
+complete -c sparkplan -n '__sparkplan_command_is drift' -l syslog -d 'one line per finding to syslog'
+complete -c sparkplan -n '__sparkplan_command_is drift' -l textfile -rF -d 'write metrics for Prometheus\' node exporter to PATH'
+complete -c sparkplan -n '__sparkplan_command_is drift' -l splay -x -d 'begin after a random while of up to DURATION'
+complete -c sparkplan -n '__sparkplan_command_is drift' -l pending -d 'exit 2 also for changes that were never applied'
+complete -c sparkplan -n '__sparkplan_command_is drift' -l only -x -d 'only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
+complete -c sparkplan -n '__sparkplan_command_is drift' -l exclude -x -d 'all but what fits GLOB'
+complete -c sparkplan -n '__sparkplan_command_is drift' -F
+complete -c sparkplan -n '__sparkplan_command_is status' -F
+complete -c sparkplan -n '__sparkplan_command_is facts' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
+complete -c sparkplan -n '__sparkplan_command_is facts' -l json -d 'as JSON'
+complete -c sparkplan -n '__sparkplan_command_is trust' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
+complete -c sparkplan -n '__sparkplan_command_is trust' -l yes -d 'do not ask'
+complete -c sparkplan -n '__sparkplan_command_is completion' -a 'bash zsh fish' -d 'whose script'

@@ -1,0 +1,21 @@
+#include "engine/cli/audit.h"
+
+#include <syslog.h>
+
+#include "engine/fleet/run_identity.h"
+
+namespace sparkplan {
+
+void write_audit_line(const Report& report) {
+  int done = 0;
+  for (const auto& node : report.nodes) {
+    for (const auto& [id, outcome] : node.outcomes) done += outcome == Outcome::kDone ? 1 : 0;
+  }
+  const auto by = this_controller(report.command).who;
+  ::openlog("sparkplan", LOG_PID, LOG_USER);
+  ::syslog(LOG_NOTICE, "%s cluster=%s by=%s nodes=%zu changes_done=%d exit=%d", report.command.c_str(),
+           report.cluster.c_str(), by.c_str(), report.nodes.size(), done, exit_code(report, {}));
+  ::closelog();
+}
+
+}  // namespace sparkplan

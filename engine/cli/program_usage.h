@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace sparkplan {
+
+/// A flag, or an option with a value.
+struct OptionUsage {
+  std::vector<std::string> names;  ///< "-v", "--verbose"
+  std::string value;               ///< "GLOB"; empty for a flag.
+  std::string help;
+  bool repeatable = false;
+};
+
+/// What a command takes besides options.
+struct ArgumentUsage {
+  std::string name;                  ///< "FILE"
+  std::vector<std::string> choices;  ///< All that it may be; empty when it may be anything.
+  std::string help;
+  bool required = false;
+};
+
+struct CommandUsage {
+  std::string name;
+  std::string help;     ///< One line, as in the list of commands.
+  std::string details;  ///< Sentences that follow it; may be empty.
+  std::vector<OptionUsage> options;
+  std::vector<ArgumentUsage> arguments;
+};
+
+/// All commands and flags as data, for whatever describes the program.
+struct ProgramUsage {
+  std::string name;
+  std::string help;
+  std::vector<OptionUsage> options;  ///< May stand before or behind every command.
+  std::vector<CommandUsage> commands;
+};
+
+/// The program's own command line, from the same declarations that parse it.
+ProgramUsage program_usage();
+
+/// What CLI11 was told. Options keep their order; -h is among them once, with the general ones.
+ProgramUsage usage_of(const CLI::App& app);
+
+/// True when the value or argument of this name is a path.
+bool is_path(const std::string& value);
+
+/// "[FILE]", "NODE", "bash|zsh|fish": an argument as a usage line shows it.
+std::string usage_text(const ArgumentUsage& argument);
+/// "-f FILE", "--json": an option by one of its names.
+std::string usage_text(const OptionUsage& option, const std::string& name);
+/// "plan [FILE] [--json] [--only GLOB]": the command with its own options by their longest names.
+std::string usage_text(const CommandUsage& command);
+
+}  // namespace sparkplan

@@ -1,0 +1,78 @@
+# The agents that sparkplan carries. That for the architecture which sparkplan itself is built for is
+# made by this build; each of the others by a build of the same sources inside it, agent-<architecture>,
+# with that architecture's toolchain file.
+set(SPARKPLAN_AGENT_ARCHITECTURES "" CACHE STRING
+  "Architectures (x86_64;aarch64) that sparkplan must carry an agent for; empty: those that can be built here")
+
+# spark_configure_agent(ARCHITECTURE REASON): configures the inner build. REASON is empty afterwards, or
+# says why there can be none.
+function(spark_configure_agent architecture reason)
+  set(directory ${CMAKE_BINARY_DIR}/agent-${architecture})
+  find_program(SPARKPLAN_COMPILER_${architecture} ${architecture}-linux-gnu-g++)
+  mark_as_advanced(SPARKPLAN_COMPILER_${architecture})
+  set(toolchain ${CMAKE_SOURCE_DIR}/engine/cmake/toolchain-${architecture}.cmake)
+  if(NOT EXISTS ${toolchain})
+    set(${reason} "there is no ${toolchain}" PARENT_SCOPE)
+    return()
+  elseif(NOT SPARKPLAN_COMPILER_${architecture})
+    set(${reason} "there is no ${architecture}-linux-gnu-g++" PARENT_SCOPE)
+    return()
+  endif()
+  # Flags from the environment are those of the outer build's architecture.
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -E env --unset=CXX --unset=CXXFLAGS --unset=CPPFLAGS --unset=LDFLAGS
+      ${CMAKE_COMMAND} -S ${CMAKE_SOURCE_DIR} -B ${directory} -G ${CMAKE_GENERATOR}
+      --toolchain ${toolchain}
+      -D CMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE} -D CMAKE_MAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}
+      -D CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -D SPARKPLAN_ONLY_AGENT=ON
+    RESULT_VARIABLE status OUTPUT_VARIABLE log ERROR_VARIABLE log)
+  file(WRITE ${directory}/configure.log "${log}")
+  if(NOT status EQUAL 0)
+    set(${reason} "its libraries are not complete, see ${directory}/configure.log" PARENT_SCOPE)
+    return()
+  endif()
+  set(${reason} "" PARENT_SCOPE)
+endfunction()
+
+# spark_build_agent(ARCHITECTURE): the inner build as a target. It is asked each time whether it is up to
+# date, because only it knows; what it made is taken for changed only if it was.
+function(spark_build_agent architecture)
+  set(directory ${CMAKE_BINARY_DIR}/agent-${architecture})
+  set(quiet "")
+  if(CMAKE_GENERATOR STREQUAL Ninja)
+    set(quiet -- --quiet)
+  endif()
+  add_custom_target(sparkplan-agent-${architecture}
+    COMMAND ${CMAKE_COMMAND} --build ${directory} --target sparkplan-agent ${quiet}
+    BYPRODUCTS ${directory}/bin/sparkplan-agent.stripped
+    COMMENT "The agent for ${architecture}" VERBATIM)
+endfunction()
+
+# Sets SPARKPLAN_AGENTS, the architectures by uname -m, and for each of them the file
+# SPARKPLAN_AGENT_FILE_<architecture> and the target SPARKPLAN_AGENT_TARGET_<architecture>.
+macro(spark_find_agents)
+  set(own ${CMAKE_SYSTEM_PROCESSOR})
+  set(SPARKPLAN_AGENTS ${own})
+  set(SPARKPLAN_AGENT_FILE_${own} ${CMAKE_BINARY_DIR}/bin/sparkplan-agent.stripped)
+  set(SPARKPLAN_AGENT_TARGET_${own} sparkplan-agent)
+  set(others ${SPARKPLAN_AGENT_ARCHITECTURES})
+  if(NOT others AND SPARKPLAN_STATIC_AGENT)
+    set(others x86_64 aarch64)
+  endif()
+  list(REMOVE_ITEM others ${own})
+  foreach(architecture IN LISTS others)
+    spark_configure_agent(${architecture} reason)
+    if(reason AND SPARKPLAN_AGENT_ARCHITECTURES)
+      message(FATAL_ERROR "SPARKPLAN_AGENT_ARCHITECTURES asks for an agent for ${architecture}, but ${reason}. "
+        "tests/install-dependencies.sh cross installs what it takes.")
+    elseif(reason)
+      message(STATUS "No agent for ${architecture}: ${reason} (tests/install-dependencies.sh cross)")
+    else()
+      spark_build_agent(${architecture})
+      list(APPEND SPARKPLAN_AGENTS ${architecture})
+      set(SPARKPLAN_AGENT_FILE_${architecture} ${CMAKE_BINARY_DIR}/agent-${architecture}/bin/sparkplan-agent.stripped)
+      set(SPARKPLAN_AGENT_TARGET_${architecture} sparkplan-agent-${architecture})
+    endif()
+  endforeach()
+  message(STATUS "Agents: ${SPARKPLAN_AGENTS}")
+endmacro()

@@ -1,0 +1,222 @@
+#!/usr/bin/env bash
+# The Debian package: made, judged by lintian, installed on a host of the lab that has never seen
+# sparkplan or what it is built with, used there, and purged.
+# One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
+#
+#   tests/package/package_test.sh      wants a build with the preset release
+# shellcheck disable=SC2317  # functions that "check" calls
+# shellcheck disable=SC2016  # expressions that are expanded on a host
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin" SOURCE_DATE_EPOCH=1700000000
+
+readonly lab=tests/lab/lab.sh
+readonly downloads=build/package-dependencies
+readonly lab_checks=13
+export SPARKPLAN_LAB=${SPARKPLAN_LAB:-pkg}
+passed=0 failed=0 skipped=0
+architecture=$(dpkg --print-architecture)
+version=$(sed -nE 's/^project\(sparkplan VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
+package=$PWD/build/sparkplan_${version}_$architecture.deb
+
+finish() {
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  [ "$failed" -eq 0 ]
+  exit
+}
+
+# check NAME COMMAND...: what the command prints is shown where it fails. Nothing goes on without a
+# check that the others stand on: those are called with "|| finish".
+check() {
+  local name=$1 began=$SECONDS
+  shift
+  if "$@" >"$work/output" 2>&1 </dev/null; then
+    passed=$((passed + 1))
+    printf 'ok %s (%d s)\n' "$name" $((SECONDS - began))
+    return
+  fi
+  failed=$((failed + 1))
+  printf 'not ok %s (%d s)\n' "$name" $((SECONDS - began))
+  sed 's/^/  | /' "$work/output"
+  return 1
+}
+
+# same WHAT ACTUAL EXPECTED
+same() {
+  [ "$2" = "$3" ] && return
+  printf '%s:\n' "$1"
+  diff <(printf '%s\n' "$3") <(printf '%s\n' "$2")
+  return 1
+}
+
+on() { "$lab" exec "$1" -- bash -c "$2"; }
+
+# exits CODE LINE: on the first host, as somebody without any files of sparkplan's.
+exits() {
+  local code=0
+  on 1 "cd /opt/lab && export HOME=/opt/lab/home && $2" || code=$?
+  same "exit status of $2" "$code" "$1"
+}
+
+made() {
+  rm -f "$package" && cpack --config build/CPackConfig.cmake && [ -s "$package" ]
+}
+
+made_again_is_the_same() {
+  local before
+  before=$(sha256sum <"$package") && touch docs/completion/sparkplan.bash && made && same bytes "$(sha256sum <"$package")" "$before"
+}
+
+control() {
+  local field
+  same version "$(dpkg-deb -f "$package" Version)" "$version" &&
+    same architecture "$(dpkg-deb -f "$package" Architecture)" "$architecture" || return
+  for field in Maintainer Section Priority Description; do
+    [ -n "$(dpkg-deb -f "$package" "$field")" ] || return
+  done
+  # The changelog is written by hand.
+  same changelog "$(dpkg-parsechangelog -l packaging/debian/changelog -S Version)" "$version" &&
+    dpkg-deb -f "$package" Depends | grep -q 'libssh-4' &&
+    dpkg-deb -f "$package" Recommends | grep -qx openssh-client
+}
+
+contents() {
+  same files "$(dpkg-deb --fsys-tarfile "$package" | tar -tv | awk '$1 !~ /^d/ {print $1, $2, $6}')" "$(
+    printf '%s\n' '-rwxr-xr-x root/root ./usr/bin/sparkplan'
+    for file in bash-completion/completions/sparkplan doc/sparkplan/{README.md,changelog.gz,copyright} \
+      $(cd examples && printf 'doc/sparkplan/examples/%s\n' *.yaml) fish/vendor_completions.d/sparkplan.fish \
+      lintian/overrides/sparkplan man/man1/sparkplan.1.gz man/man5/cluster.yaml.5.gz \
+      sparkplan/{cluster,report}.schema.json zsh/vendor-completions/_sparkplan; do
+      printf -- '-rw-r--r-- root/root ./usr/share/%s\n' "$file"
+    done
+  )"
+  # Nobody but root may write to a folder either.
+  ! dpkg-deb -c "$package" | grep -v '^-' | grep -v '^drwxr-xr-x root/root'
+}
+
+judged() { # without errors and without warnings
+  lintian --allow-root --fail-on error,warning "$package"
+}
+
+# What the host lacks of the package's dependencies, as apt sees it, and man-db to read the pages with.
+# Kept between runs, so that only the first one needs a mirror.
+fetched() {
+  local -a apt=(apt-get -q -y --no-install-recommends -o "Dir::State::status=$root/var/lib/dpkg/status"
+    -o "Dir::Cache::archives=$PWD/$downloads" -o APT::Sandbox::User=root)
+  mkdir -p "$downloads/partial" "$root/opt/lab/packages"
+  "${apt[@]}" --download-only install "$package" man-db || return
+  local name candidate
+  while read -r name candidate; do
+    cp "$downloads/${name}_${candidate//:/%3a}_"*.deb "$root/opt/lab/packages/" || return
+  done < <("${apt[@]}" -s install "$package" man-db | sed -nE '/^Inst sparkplan /d; s/^Inst ([^ ]+) .*\(([^ ]+) .*/\1 \2/p')
+  cp "$package" "$root/opt/lab/sparkplan.deb" && ls "$root/opt/lab/packages"
+}
+
+# As an installer leaves a host: the lab's are told to leave out documentation.
+like_any_other() { rm -f "$root"/etc/dpkg/dpkg.cfg.d/99mmdebstrap; }
+
+install_dependencies() {
+  on 1 'DEBIAN_FRONTEND=noninteractive apt-get -q -y install /opt/lab/packages/*.deb'
+}
+
+install_package() {
+  on 1 'DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install /opt/lab/sparkplan.deb
+    dpkg-query -W -f "\${db:Status-Status}" sparkplan | grep -qx installed && dpkg -V sparkplan'
+}
+
+# All files of the host but what the system and dpkg keep for themselves.
+tree() {
+  on 1 'find / -xdev \( -path /proc -o -path /sys -o -path /run -o -path /dev -o -path /tmp -o -path /var/tmp \
+    -o -path /opt/lab -o -path /var/log -o -path /var/cache -o -path /var/lib/dpkg -o -path /var/lib/apt \
+    -o -path /var/lib/systemd -o -path /var/lib/sudo \) -prune -o \( -type d -printf "%p %y %m %U:%G\n" \
+    -o -printf "%p %y %m %U:%G %s %l\n" \) | sort'
+}
+
+runs() {
+  exits 0 'command -v sparkplan | grep -qx /usr/bin/sparkplan' &&
+    exits 0 "sparkplan version | grep -qx 'sparkplan $version'" &&
+    exits 0 'sparkplan types >types && grep -q ^sysctl types'
+}
+
+schema_is_the_programs() { exits 0 'sparkplan schema | cmp - /usr/share/sparkplan/cluster.schema.json'; }
+
+examples() {
+  exits 0 'for file in /usr/share/doc/sparkplan/examples/*.yaml; do sparkplan validate "$file" || exit 1
+    schema=$(sed -n "1s/.*schema=//p" "$file"); test -s "${file%/*}/$schema" || exit 1; done'
+}
+
+pages() {
+  exits 0 'man -w sparkplan | grep -qx /usr/share/man/man1/sparkplan.1.gz' &&
+    exits 0 'man -w cluster.yaml | grep -qx /usr/share/man/man5/cluster.yaml.5.gz' &&
+    exits 0 'MANWIDTH=80 man -P cat sparkplan | grep -q -- --detailed-exitcode' &&
+    exits 0 'MANWIDTH=80 man -P cat cluster.yaml | grep -q ssh_trust'
+}
+
+# The shell as it is, without the package bash-completion; zsh and fish look at their folders.
+completions() {
+  exits 0 'test "$(bash --norc -c "source /usr/share/bash-completion/completions/sparkplan
+    COMP_WORDS=(sparkplan va) COMP_CWORD=1; _sparkplan; echo \${COMPREPLY[*]}")" = validate' &&
+    exits 0 'cmp <(sparkplan completion bash) /usr/share/bash-completion/completions/sparkplan' &&
+    exits 0 'cmp <(sparkplan completion zsh) /usr/share/zsh/vendor-completions/_sparkplan' &&
+    exits 0 'cmp <(sparkplan completion fish) /usr/share/fish/vendor_completions.d/sparkplan.fish'
+}
+
+cluster_file() { # NODE
+  printf 'version: 1\nname: lab\nssh: {user: root}\nsysctl: {net.core.somaxconn: 8192}\nnodes:\n  - %s\n' "$1"
+}
+
+local_directory() {
+  mkdir -p "$root/opt/lab/image" && cluster_file '{name: image, transport: local, root: /opt/lab/image}' >"$root/opt/lab/local.yaml"
+  exits 0 'sparkplan validate local.yaml' && exits 2 'sparkplan plan --detailed-exitcode local.yaml' &&
+    exits 0 'sparkplan apply --yes local.yaml && grep -q 8192 image/etc/sysctl.d/90-sparkplan.conf' &&
+    exits 0 'sparkplan plan --detailed-exitcode local.yaml'
+}
+
+other_host() {
+  mkdir -p "$root/opt/lab/home" && cp -r "$("$lab" home)/.ssh" "$root/opt/lab/home/" &&
+    cluster_file '{name: spark-02, address: 10.77.0.2}' >"$root/opt/lab/cluster.yaml"
+  exits 2 'sparkplan plan --detailed-exitcode cluster.yaml' && exits 0 'sparkplan apply --yes cluster.yaml' &&
+    same somaxconn "$(on 2 'sysctl -n net.core.somaxconn')" 8192 && exits 0 'sparkplan drift cluster.yaml'
+}
+
+purged() {
+  on 1 'dpkg --purge sparkplan' && ! on 1 'dpkg-query -W sparkplan || ls /var/lib/dpkg/info/sparkplan.*' &&
+    ! on 1 'man -w sparkplan' && same "files of the host" "$(tree)" "$tree_before"
+}
+
+[ -x build/bin/sparkplan ] || {
+  echo 'not ok there is no build: cmake --preset release && cmake --build --preset release'
+  failed=1
+  finish
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+check "cpack makes the package" made || finish
+check "made again it is the same, to the byte" made_again_is_the_same
+check "version, architecture and dependencies are right" control
+check "it has all files and no other, with the right owners and modes" contents
+check "lintian has nothing to say" judged
+
+if ! reason=$("$lab" check); then
+  skipped=$lab_checks
+  printf 'skipped: the checks in the lab: %s\n' "$reason"
+  finish
+fi
+trap '"$lab" down; rm -rf "$work"' EXIT
+check "two hosts boot" "$lab" up 2 || finish
+root=$("$lab" root 1)
+like_any_other
+check "apt finds what the package needs" fetched || finish
+check "the dependencies can be installed" install_dependencies || finish
+tree_before=$(tree)
+check "the host's files can be listed" [ "$(wc -l <<<"$tree_before")" -gt 1000 ] || finish
+check "the package can be installed" install_package || finish
+check "the program runs" runs
+check "the schema is the program's own" schema_is_the_programs
+check "the examples are valid and find their schema" examples
+check "the manual pages are found and can be read" pages
+check "the completions are there" completions
+check "a directory tree is planned, applied and in sync" local_directory
+check "another host is planned, applied and in sync" other_host
+check "after a purge nothing is left" purged
+finish
