@@ -33,12 +33,12 @@ _sparkplan() {
     esac
   done
   case "$command $before" in
-    *\ --log-file | drift\ --textfile | facts\ -f | facts\ --file | trust\ -f | trust\ --file) _sparkplan_files "$current"; return ;;
+    *\ --log-file | drift\ --textfile | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
     *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
-      '') _sparkplan_words "$current" 'validate plan apply drift status facts trust completion schema types version' ;;
+      '') _sparkplan_words "$current" 'validate plan apply drift release trust status facts completion schema types version' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
       apply) _sparkplan_files "$current" ;;
@@ -53,8 +53,9 @@ _sparkplan() {
     plan) own='--json --detailed-exitcode --only --exclude' ;;
     apply) own='--yes --yes-prune --all-or-nothing --lock-timeout --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
-    facts) own='-f --file --json' ;;
+    release) own='-f --file --yes' ;;
     trust) own='-f --file --yes' ;;
+    facts) own='-f --file --json' ;;
   esac
   _sparkplan_words "$current" "$own -h --help -v --verbose -q --quiet --no-color --log-file --workers --timeout --ask-become-pass"
 }

@@ -45,7 +45,9 @@ Result<void> check_nothing_of_ours_is_left(const Manifest& manifest, const Regis
     }
     const auto now = read_artifact(id, *type, node);
     if (const auto* error = std::get_if<Error>(&now)) return failure(*error);
-    if (artifact.written_digest.empty() || same_state(now, artifact.original)) continue;
+    // Absent is nobody's, also where something was before: what ssh_trust closes stays closed.
+    const bool nothing_of_ours = std::holds_alternative<Absent>(now) || artifact.written_digest.empty();
+    if (nothing_of_ours || same_state(now, artifact.original)) continue;
     if (digest(now) == artifact.written_digest) {
       return failure(ErrorCode::kFailed, id.name + " still is as sparkplan has made it", "apply again");
     }

@@ -32,8 +32,9 @@ void ProgressDisplay::tell(const std::string& node, std::string_view doing, Acti
   if (console_.quiet()) return;
   const auto shown = printable(doing);
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& known) { return known.name == node; });
-  if (found == nodes_.end()) return;
+  auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& known) { return known.name == node; });
+  // One that has left the file shows only once the others were asked who belongs to the cluster.
+  if (found == nodes_.end()) found = nodes_.insert(nodes_.end(), {node, "", activity, {}});
   last_event_ = Clock::now();
   *found = {node, shown, activity, last_event_};
   changed_ = true;

@@ -53,8 +53,12 @@ int run_release(const ReleaseOptions& options, const GlobalOptions& global, Cons
   if (!input.loaded) return input.exit_code;
   // The file as it will be without the node; what it says of the others was checked with all of them.
   Cluster& cluster = *input.loaded->cluster;
-  const auto listed =
-      std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name.str() == options.node; });
+  ApplyOptions apply;
+  apply.release = options.node;
+  if (const auto name = NodeName::parse(options.node)) {
+    if (const NodeSpec* listed = cluster.find(*name)) apply.released_entry = *listed;
+  }
+  std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name.str() == options.node; });
   auto run = run_options("release", cluster, {}, global, interrupts.token());
   if (!run) {
     console.error(run.error());

@@ -91,7 +91,10 @@ void ClusterRun::open() {
     if (node.client) return;
     tell(node, "connecting");
     auto options = options_.agent;
-    options.progress = [this, &node](std::string_view doing) { tell(node, "applying " + std::string(doing)); };
+    // Not the node of this run: those of leavers are added later, and all of them may move.
+    options.progress = [this, name = node.spec->name.str()](std::string_view doing) {
+      if (options_.progress) options_.progress(name, doing, Activity::kWorking);
+    };
     auto client = AgentClient::open(*node.spec, options, facts_request(node));
     if (!client) return give_up(node, std::move(client).error());
     node.known = client->facts();
