@@ -138,6 +138,8 @@ fi
 unpack_library() {
   local download library
   library=$(apt-cache show "$1-dev:$other" | sed -nE "s/^Depends:.*($1[0-9][^ ,]*).*/\1/p" | head -n 1)
+  # Installed as well, beside the machine's own: whoever packages asks dpkg whose library it is.
+  apt -y --no-remove install --no-install-recommends "$library:$other"
   download=$(mktemp -d)
   (cd "$download" && apt-get -q download "$1-dev:$other" "$library:$other") >&2
   mkdir -p "$unpacked"
