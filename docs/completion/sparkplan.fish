@@ -59,7 +59,7 @@ complete -c sparkplan -n '__sparkplan_command_is apply' -l only -x -d 'only what
 complete -c sparkplan -n '__sparkplan_command_is apply' -l exclude -x -d 'all but what fits GLOB'
 complete -c sparkplan -n '__sparkplan_command_is apply' -F
 complete -c sparkplan -n '__sparkplan_command_is drift' -l json -d 'the findings as JSON'
-complete -c sparkplan -n '__sparkplan_command_is drift' -l syslog -d 'one line per finding to syslog'
+complete -c sparkplan -n '__sparkplan_command_is drift' -l syslog -d 'one RFC 5424 message per finding to /dev/log'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l textfile -rF -d 'write metrics for Prometheus\' node exporter to PATH'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l splay -x -d 'begin after a random while of up to DURATION'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l pending -d 'exit 2 also for changes that were never applied'
