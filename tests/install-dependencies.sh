@@ -43,7 +43,7 @@ readonly bench=(python3 ansible)
 readonly lint=(clang-format clang-tidy shellcheck)
 # Who judges completions and manual pages, and who judges the package.
 readonly reference=(bash zsh fish man-db mandoc)
-readonly package=(dpkg-dev lintian file)
+readonly packaging=(dpkg-dev lintian file)
 
 (($# > 0)) || set -- build lab
 wanted=() wanted_other=() to_unpack=()
@@ -58,7 +58,7 @@ for group in "$@"; do
     bench) wanted+=("${bench[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
     reference) wanted+=("${reference[@]}") ;;
-    package) wanted+=("${package[@]}") ;;
+    package) wanted+=("${packaging[@]}") ;;
     *)
       echo "usage: ${0##*/} [build] [cross] [cross-controller] [lab] [arm] [vm] [lint] [bench] [reference] [package]" >&2
       exit 1
@@ -138,6 +138,8 @@ fi
 unpack_library() {
   local download library
   library=$(apt-cache show "$1-dev:$other" | sed -nE "s/^Depends:.*($1[0-9][^ ,]*).*/\1/p" | head -n 1)
+  # Installed as well, beside the machine's own: whoever packages asks dpkg whose library it is.
+  apt -y --no-remove install --no-install-recommends "$library:$other"
   download=$(mktemp -d)
   (cd "$download" && apt-get -q download "$1-dev:$other" "$library:$other") >&2
   mkdir -p "$unpacked"
