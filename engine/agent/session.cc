@@ -155,8 +155,6 @@ Result<Value> AgentSession::answer_commit(const CommitRequest& request) {
 
 Result<Value> AgentSession::answer_release(const ReleaseRequest& request) {
   if (!lock_) return needs_lock();
-  SPARK_TRY(const auto manifest, read_manifest(node_));
-  if (manifest) SPARK_CHECK(check_nothing_of_ours_is_left(*manifest, registry_, node_));
   if (node_.live()) write_audit_line(request.audit);
   SPARK_CHECK(remove_every_trace(node_));
   return Value::map();

@@ -86,10 +86,24 @@ FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   return request;
 }
 
+/// A release is no reason to make a machine a member, nor to push an agent to one that is none. What
+/// cannot be told is told by the connection that follows.
+bool ClusterRun::is_member(const NodeRun& node) const {
+  auto options = options_.agent;
+  options.install = InstallPolicy::kNever;
+  const auto client = AgentClient::open(*node.spec, options, {});
+  if (!client) return client.error().code != ErrorCode::kNotFound;
+  return client->facts().manifest.has_value();
+}
+
 void ClusterRun::open() {
   on_each([&](NodeRun& node) {
     if (node.client) return;
     tell(node, "connecting");
+    if (!only_release_.empty() && !node.leaving && !is_member(node)) {
+      node.skipped = true;
+      return;
+    }
     auto options = options_.agent;
     // Not the node of this run: those of leavers are added later, and all of them may move.
     options.progress = [this, name = node.spec->name.str()](std::string_view doing) {

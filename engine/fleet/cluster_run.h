@@ -104,6 +104,7 @@ class ClusterRun {
   void find_roster();
   /// Nodes that the roster names and the file does not: from here on they take part, to be given back.
   void admit_leavers();
+  bool is_member(const NodeRun& node) const;
   NodeRun& add_leaver(NodeSpec spec);
   Machines machines() const;
   void compile();

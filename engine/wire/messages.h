@@ -106,8 +106,8 @@ struct CommitRequest {
   std::string audit;  ///< One line for syslog.
 };
 
-/// Sparkplan leaves the node: manifest, journal and agent go. Needs the lock.
-/// Errors: kFailed while something is there that sparkplan has written; nothing is removed then.
+/// Sparkplan leaves a node on which everything has been undone: manifest, journal and agent go. Needs
+/// the lock.
 struct ReleaseRequest {
   std::string audit;  ///< One line for syslog.
 };

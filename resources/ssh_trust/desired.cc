@@ -110,16 +110,18 @@ class TrustOfUser {
     if (auto note = root_on_all()) diagnostics.push_back(*std::move(note));
   }
 
-  /// Said once, by the first of the nodes that are to make a key: those with a key have told it before.
-  /// A node that is left alone says nothing, whatever is known of it.
+  /// Said once, by the first node of those concerned that a run plans for, while there still is a key
+  /// to be made. A node that is left alone says nothing, whatever is known of it.
   std::optional<Diagnostic> root_on_all() const {
     std::vector<std::string> nodes;
+    bool more_to_make = false;
     for (const Peer& peer : peers_) {
       const Value* exported = export_of(peer, name());
       if (exported == nullptr || peer.spec->maintenance) continue;
-      if (exported->boolean_or("makes_key", false) && exported->boolean_or("root", false)) nodes.push_back(peer.name());
+      if (exported->boolean_or("root", false)) nodes.push_back(peer.name());
+      more_to_make = more_to_make || exported->boolean_or("makes_key", false);
     }
-    if (nodes.empty() || nodes.front() != self()) return std::nullopt;
+    if (!more_to_make || nodes.empty() || nodes.front() != self()) return std::nullopt;
     Diagnostic note;
     note.severity = Severity::kNote;
     note.code = "ssh_trust.root-on-all";

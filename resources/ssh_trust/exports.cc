@@ -41,13 +41,14 @@ Value export_of_user(const std::string& user, const NodeReader& node) {
   if (Result<Value> home = describe_home(*account, node)) entry.set("home", *std::move(home));
   const Result<std::optional<std::string>> key = public_key_of(*account, node);
   if (!key) return entry;
-  if (*key) {
+  const bool makes_key = !*key;
+  if (makes_key) {
+    entry.set("makes_key", true);
+  } else {
     entry.set("public_key", **key);
-    return entry;
   }
-  entry.set("makes_key", true);
-  // Only the plan that makes a key tells of it, and sudo is slow to ask.
-  if (account->uid == 0 || has_free_sudo(user, node)) entry.set("root", true);
+  // Only a plan that makes keys tells of it, and sudo is slow to ask.
+  if (account->uid == 0 || (makes_key && has_free_sudo(user, node))) entry.set("root", true);
   return entry;
 }
 

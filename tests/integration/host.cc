@@ -24,6 +24,10 @@ rm -rf /var/lib/sparkplan /usr/local/libexec/sparkplan /run/sparkplan /run/lab-*
 rm -f /etc/sysctl.d/90-sparkplan.conf /etc/sysctl.d/99-lab.conf /etc/profile.d/sparkplan-*
 rm -f /etc/security/limits.d/90-sparkplan.conf /etc/security/limits.d/99-lab.conf /etc/nccl.conf /etc/profile.d/zz-lab.sh
 find /etc/sysctl.d /etc/profile.d /etc -maxdepth 1 -name '.*.sparkplan-new' -delete
+if [ -e /etc/netplan/60-sparkplan-fabric.yaml ]; then
+  rm -f /etc/netplan/60-sparkplan-fabric.yaml /run/systemd/network/10-netplan-*
+  networkctl reload
+fi
 ip address flush dev enp1s0f1np1
 ip link set enp1s0f1np1 down
 sysctl -qw net.core.somaxconn=4096 net.ipv4.tcp_syncookies=1 net.ipv4.tcp_fin_timeout=60 \
