@@ -20,7 +20,8 @@ constexpr milliseconds kToolDeadline{30'000};
 /// networkd configures in the background: well below a second for addresses that are not asked for.
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kPatienceForTheRenderer{2'000};
-constexpr milliseconds kSettled{200};
+/// networkd gives addresses back 10 to 35 ms after it has taken them away, on eight hosts that share two CPUs.
+constexpr milliseconds kSettled{100};
 /// A ConnectX-7 has its carrier about two seconds after it comes up.
 constexpr milliseconds kPatienceForCarrier{5'000};
 constexpr milliseconds kPause{20};

@@ -19,6 +19,8 @@ constexpr std::chrono::seconds kJobDeadline{200};
 /// `systemctl VERB -- NAME`, or without a name.
 Result<void> systemctl(const std::string& verb, const std::string& name, Node& node) {
   std::vector<std::string> argv{"systemctl", verb};
+  // A reload takes as long as all the rest; carry_out() does one where it is needed.
+  if (verb == "enable" || verb == "reenable" || verb == "disable") argv.emplace_back("--no-reload");
   if (!name.empty()) argv.insert(argv.end(), {"--", name});
   SPARK_TRY(const CommandOutput output, node.run(argv, kJobDeadline));
   if (output.exit_status == 0) return {};
@@ -64,12 +66,12 @@ class UnitChange {
     if (restarts_ && texts_differ_) SPARK_CHECK(note_restart());
     SPARK_CHECK(write_files());
     if (!now_.running) return reload_where_live();
-    if (files_differ() || now_.running->needs_reload) SPARK_CHECK(systemctl("daemon-reload", {}, node_));
+    if (!vanishes_) SPARK_CHECK(enable_or_disable());
+    SPARK_CHECK(have_systemd_read_it());
     if (vanishes_) {
       forget_failure();
       SPARK_CHECK(record({}));
     } else {
-      SPARK_CHECK(enable_or_disable());
       SPARK_CHECK(start_or_stop());
     }
     return settle_marker();
@@ -82,6 +84,7 @@ class UnitChange {
   Result<void> take_down() {
     if (!now_.running) return {};
     if (now_.running->up) SPARK_CHECK(systemctl("stop", name_, node_));
+    links_differ_ = now_.running->enabled;
     if (now_.running->enabled) SPARK_CHECK(systemctl("disable", name_, node_));
     return {};
   }
@@ -112,6 +115,31 @@ class UnitChange {
     static_cast<void>(node_.run(argv, kQueryDeadline));
   }
 
+  /// A unit that systemd has not known until now is read when somebody asks for it.
+  bool is_new() const { return !now_.running->exists && !vanishes_; }
+
+  Result<void> have_systemd_read_it() {
+    const bool reload = files_differ() || links_differ_ || now_.running->needs_reload;
+    if (!reload) return {};
+    return is_new() ? reload_if_unread() : systemctl("daemon-reload", {}, node_);
+  }
+
+  Result<void> reload_if_unread() {
+    // What is started is asked for anyway.
+    if (wanted_.up.value_or(false)) return {};
+    SPARK_TRY(const RunningState seen, running_state(name_, node_));
+    return seen.exists && !seen.needs_reload ? Result<void>() : systemctl("daemon-reload", {}, node_);
+  }
+
+  Result<void> start(const std::string& verb) {
+    Result<void> started = systemctl(verb, name_, node_);
+    if (started || !is_new()) return started;
+    SPARK_TRY(const RunningState seen, running_state(name_, node_));
+    if (seen.exists) return started;
+    SPARK_CHECK(systemctl("daemon-reload", {}, node_));
+    return systemctl(verb, name_, node_);
+  }
+
   /// A template has no state of its own, but its instances have the file.
   Result<void> reload_where_live() {
     if (!node_.live() || !files_differ()) return {};
@@ -125,8 +153,10 @@ class UnitChange {
     if (!wanted_.enabled) return {};
     const bool enabled = now_.running->enabled;
     // Another [Install] section makes other links.
-    if (*wanted_.enabled && enabled && now_.content != wanted_.content) return systemctl("reenable", name_, node_);
-    if (*wanted_.enabled == enabled) return {};
+    const bool again = *wanted_.enabled && enabled && now_.content != wanted_.content;
+    if (*wanted_.enabled == enabled && !again) return {};
+    links_differ_ = true;
+    if (again) return systemctl("reenable", name_, node_);
     return systemctl(*wanted_.enabled ? "enable" : "disable", name_, node_);
   }
 
@@ -137,7 +167,7 @@ class UnitChange {
     if (up && !restarts_) return {};
     // Too many failed starts would keep systemd from trying at all.
     if (now_.running->state == state::kFailed) SPARK_CHECK(systemctl("reset-failed", name_, node_));
-    Result<void> started = systemctl(up ? "restart" : "start", name_, node_);
+    Result<void> started = start(up ? "restart" : "start");
     if (!started) return failure(with_last_messages(name_, std::move(started).error(), node_));
     SPARK_TRY(const std::string outcome, watch_start(name_, node_));
     return record(outcome == state::kStarted ? std::string() : outcome);
@@ -162,6 +192,7 @@ class UnitChange {
   bool attributes_differ_ = false;
   bool texts_differ_ = false;
   bool vanishes_ = false;
+  bool links_differ_ = false;
   bool restarts_ = false;
   bool marked_ = false;
 };
