@@ -198,7 +198,7 @@ class Bench:
         Sample([SPARKPLAN, "apply", "--yes", "--quiet"], self.env, self.work)
         for _ in range(self.options.rounds):
             self.sparkplan("nodes1", "plan", "--only", "spark-01")
-            self.sparkplan("nodes8", "plan", "--only", "spark-0[1-8]")
+            self.sparkplan("nodes8", "plan", *(word for i in range(1, 9) for word in ("--only", f"spark-{i:02}")))
             self.sparkplan("nodes64", "plan")
 
     # The table.
