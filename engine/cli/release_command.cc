@@ -23,15 +23,28 @@ const NodeReport* find_node(const Report& report, const std::string& name) {
   return found == report.nodes.end() ? nullptr : &*found;
 }
 
+bool all_were_asked(const Report& report) {
+  return std::none_of(report.nodes.begin(), report.nodes.end(),
+                      [](const NodeReport& node) { return node.error || node.status == NodeStatus::kSkipped; });
+}
+
 /// What is to be said at the end, besides the report.
 int conclude(const Report& report, const std::string& name, bool in_file, const Cluster& cluster,
              const Console& console) {
   const NodeReport* node = find_node(report, name);
-  if (node == nullptr && !in_file) {
+  if (node == nullptr && all_were_asked(report)) {
     console.error(no_such_node(name, cluster.file));
     return 1;
   }
-  if (in_file && node != nullptr && node->status == NodeStatus::kReleased) {
+  if (node == nullptr) {
+    console.error(Error{ErrorCode::kUnreachable,
+                        name + " is not in " + cluster.file + ", and not every node that may know of it could be asked",
+                        {},
+                        std::nullopt,
+                        ""});
+    return 4;
+  }
+  if (in_file && node->status == NodeStatus::kReleased) {
     console.remark(cluster.file + " still names it: the next apply would make it a member again.");
   }
   return exit_code(report, ExitRules{});
@@ -53,11 +66,14 @@ int run_release(const ReleaseOptions& options, const GlobalOptions& global, Cons
   if (!input.loaded) return input.exit_code;
   // The file as it will be without the node; what it says of the others was checked with all of them.
   Cluster& cluster = *input.loaded->cluster;
+  const auto name = NodeName::parse(options.node);
+  if (!name) {
+    console.error(name.error());
+    return 1;
+  }
   ApplyOptions apply;
   apply.release = options.node;
-  if (const auto name = NodeName::parse(options.node)) {
-    if (const NodeSpec* listed = cluster.find(*name)) apply.released_entry = *listed;
-  }
+  if (const NodeSpec* listed = cluster.find(*name)) apply.released_entry = *listed;
   std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name.str() == options.node; });
   auto run = run_options("release", cluster, {}, global, interrupts.token());
   if (!run) {
