@@ -107,7 +107,7 @@ void ClusterRun::open() {
     auto options = options_.agent;
     // Not the node of this run: those of leavers are added later, and all of them may move.
     options.progress = [this, name = node.spec->name.str()](std::string_view doing) {
-      if (options_.progress) options_.progress(name, doing, Activity::kWorking);
+      if (options_.progress) options_.progress(name, "applying " + std::string(doing), Activity::kWorking);
     };
     auto client = AgentClient::open(*node.spec, options, facts_request(node));
     if (!client) return give_up(node, std::move(client).error());

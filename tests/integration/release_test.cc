@@ -29,7 +29,8 @@ std::vector<Host> hosts_of_lab(int count) {
 std::map<std::string, std::string> contents(const Host& host) {
   std::map<std::string, std::string> contents;
   for (const auto& [path, told] : host.tree()) {
-    if (path.starts_with("/run/")) continue;
+    // Cases before this one have left that directory behind, empty.
+    if (path.starts_with("/run/") || path == "/usr/local/libexec") continue;
     const bool is_digest = path.ends_with('#');
     const auto owner = told.find(' ', told.find(' ') + 1);
     contents[path] = is_digest ? told : told.substr(0, told.find(' ', owner + 1));
