@@ -17,7 +17,7 @@ endfunction()
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/share)
 spark_install_compressed(docs/man/sparkplan.1 share/man/man1 sparkplan.1)
 spark_install_compressed(docs/man/cluster.yaml.5 share/man/man5 cluster.yaml.5)
-spark_install_compressed(packaging/debian/changelog share/doc/sparkplan changelog)
+spark_install_compressed(engine/cmake/debian/changelog share/doc/sparkplan changelog)
 get_property(compressed GLOBAL PROPERTY SPARKPLAN_COMPRESSED)
 add_custom_target(compressed_documents ALL DEPENDS ${compressed})
 
@@ -25,8 +25,8 @@ install(FILES docs/completion/sparkplan.bash DESTINATION share/bash-completion/c
 install(FILES docs/completion/_sparkplan DESTINATION share/zsh/vendor-completions)
 install(FILES docs/completion/sparkplan.fish DESTINATION share/fish/vendor_completions.d)
 install(FILES schemas/cluster.schema.json schemas/report.schema.json DESTINATION share/sparkplan)
-install(FILES README.md packaging/debian/copyright DESTINATION share/doc/sparkplan)
-install(FILES packaging/debian/lintian-overrides DESTINATION share/lintian/overrides RENAME sparkplan)
+install(FILES README.md engine/cmake/debian/copyright DESTINATION share/doc/sparkplan)
+install(FILES engine/cmake/debian/lintian-overrides DESTINATION share/lintian/overrides RENAME sparkplan)
 
 # The examples name their schema for editors: where they are installed it lies elsewhere.
 file(GLOB examples CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/examples ${CMAKE_SOURCE_DIR}/examples/*.yaml)

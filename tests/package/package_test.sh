@@ -75,7 +75,7 @@ control() {
     [ -n "$(dpkg-deb -f "$package" "$field")" ] || return
   done
   # The changelog is written by hand.
-  same changelog "$(dpkg-parsechangelog -l packaging/debian/changelog -S Version)" "$version" &&
+  same changelog "$(dpkg-parsechangelog -l engine/cmake/debian/changelog -S Version)" "$version" &&
     dpkg-deb -f "$package" Depends | grep -q 'libssh-4' &&
     dpkg-deb -f "$package" Recommends | grep -qx openssh-client
 }
