@@ -1,10 +1,9 @@
 #include <algorithm>
+#include <utility>
 
-#include "engine/cli/audit.h"
+#include "engine/cli/changing_run.h"
 #include "engine/cli/commands.h"
-#include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
-#include "engine/cli/progress_display.h"
 
 namespace sparkplan {
 namespace {
@@ -53,12 +52,11 @@ int conclude(const Report& report, const std::string& name, bool in_file, const 
 }  // namespace
 
 int run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console) {
-  if (!options.yes && !console.interactive()) {
-    console.error(Error{ErrorCode::kInvalidInput,
-                        "release asks before it changes anything, and there is no terminal",
-                        {},
-                        std::nullopt,
-                        "give --yes"});
+  ChangingRun run{"release", "Give " + options.node + " back, and make these changes?", options.yes, false, {}, {}};
+  if (!can_ask(run, console)) return 1;
+  const auto name = NodeName::parse(options.node);
+  if (!name) {
+    console.error(name.error());
     return 1;
   }
   const Interrupts interrupts(console);
@@ -66,41 +64,14 @@ int run_release(const ReleaseOptions& options, const GlobalOptions& global, Cons
   if (!input.loaded) return input.exit_code;
   // The file as it will be without the node; what it says of the others was checked with all of them.
   Cluster& cluster = *input.loaded->cluster;
-  const auto name = NodeName::parse(options.node);
-  if (!name) {
-    console.error(name.error());
-    return 1;
-  }
   ApplyOptions apply;
   apply.release = options.node;
   if (const NodeSpec* listed = cluster.find(*name)) apply.released_entry = *listed;
-  std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name.str() == options.node; });
-  auto run = run_options("release", cluster, {}, global, interrupts.token());
-  if (!run) {
-    console.error(run.error());
-    return 1;
-  }
-  run->agent.install = InstallPolicy::kExactBuild;
-  ProgressDisplay progress(console, cluster);
-  run->progress = progress.listener();
-  bool declined = false;
-  apply.approve = [&](const Report& plan) {
-    progress.clear();
-    if (find_node(plan, options.node) == nullptr) return false;
-    if (options.yes) return true;
-    show_for_approval(plan, *input.loaded, console);
-    declined = !console.confirm("Give " + options.node + " back, and make these changes?", interrupts.token());
-    return !declined;
-  };
-  const auto report = ClusterRun(cluster, builtin_registry(), std::move(*run)).apply(apply);
-  progress.clear();
-  if (declined) {
-    console.remark("Nothing was changed.");
-    return 1;
-  }
-  print(report, *input.loaded, false, console);
-  write_audit_line(report);
-  return conclude(report, options.node, apply.released_entry.has_value(), cluster, console);
+  const bool in_file = apply.released_entry.has_value();
+  std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name == *name; });
+  run.is_meant = [&](const Report& plan) { return find_node(plan, options.node) != nullptr; };
+  const auto report = carry_out(run, std::move(apply), *input.loaded, global, interrupts, console);
+  return report ? conclude(*report, options.node, in_file, cluster, console) : 1;
 }
 
 }  // namespace sparkplan

@@ -1,0 +1,52 @@
+#include "engine/cli/changing_run.h"
+
+#include <utility>
+
+#include "engine/cli/audit.h"
+#include "engine/cli/load_command.h"
+#include "engine/cli/progress_display.h"
+
+namespace sparkplan {
+
+bool can_ask(const ChangingRun& run, const Console& console) {
+  if (run.yes || console.interactive()) return true;
+  console.error(Error{ErrorCode::kInvalidInput,
+                      run.command + " asks before it changes anything, and there is no terminal",
+                      {},
+                      std::nullopt,
+                      "give --yes"});
+  return false;
+}
+
+std::optional<Report> carry_out(const ChangingRun& run, ApplyOptions options, const LoadedCluster& loaded,
+                                const GlobalOptions& global, const Interrupts& interrupts, Console& console) {
+  const auto& cluster = *loaded.cluster;
+  auto with = run_options(run.command, cluster, run.selection, global, interrupts.token());
+  if (!with) {
+    console.error(with.error());
+    return std::nullopt;
+  }
+  with->agent.install = InstallPolicy::kExactBuild;
+  ProgressDisplay progress(console, cluster);
+  with->progress = progress.listener();
+  bool declined = false;
+  options.approve = [&](const Report& plan) {
+    progress.clear();
+    if (run.is_meant && !run.is_meant(plan)) return false;
+    if (run.yes) return true;
+    show_for_approval(plan, loaded, console);
+    declined = !console.confirm(run.question, interrupts.token());
+    return !declined;
+  };
+  auto report = ClusterRun(cluster, builtin_registry(), std::move(*with)).apply(options);
+  progress.clear();
+  if (declined) {
+    console.remark("Nothing was changed.");
+    return std::nullopt;
+  }
+  print(report, loaded, run.json, console);
+  write_audit_line(report);
+  return report;
+}
+
+}  // namespace sparkplan
