@@ -68,7 +68,10 @@ Result<LocalNode> LocalNode::open(const fs::path& root) {
 }
 
 LocalNode::LocalNode(LocalNode&& other) noexcept
-    : root_(std::exchange(other.root_, -1)), live_(other.live_), scratch_(std::exchange(other.scratch_, {})) {}
+    : root_(std::exchange(other.root_, -1)),
+      live_(other.live_),
+      scratch_(std::exchange(other.scratch_, {})),
+      staged_(std::exchange(other.staged_, {})) {}
 
 LocalNode::~LocalNode() {
   std::error_code gone_already;
@@ -92,7 +95,7 @@ Result<int> LocalNode::open_descriptor(const fs::path& path, int flags, std::uin
   return descriptor;
 }
 
-Result<std::string> LocalNode::read_file(const fs::path& path, std::size_t max_bytes) const {
+Result<std::string> LocalNode::read_in_place(const fs::path& path, std::size_t max_bytes) const {
   SPARK_TRY(const int number, open_descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   const FileDescriptor file(number);
   return read_whole(file.get(), path, max_bytes);
@@ -118,7 +121,7 @@ Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) co
   return result;
 }
 
-Result<FileStatus> LocalNode::status(const fs::path& path) const {
+Result<FileStatus> LocalNode::status_in_place(const fs::path& path) const {
   SPARK_TRY(const int number, open_descriptor(path, O_PATH | O_NOFOLLOW));
   const FileDescriptor file(number);
   return status_of(file.get(), path);
@@ -138,6 +141,7 @@ Result<std::vector<std::string>> LocalNode::list_directory(const fs::path& path)
   }
   ::closedir(directory);
   std::sort(names.begin(), names.end());
+  if (!staged_.empty()) show_as_staged(path, names);
   return names;
 }
 
@@ -228,14 +232,14 @@ Result<int> LocalNode::open_directory_of(const fs::path& file) const {
                  "make it a directory, then plan again");
 }
 
-Result<void> LocalNode::write_file(const fs::path& path, const FileContent& content) {
+Result<void> LocalNode::write_in_place(const fs::path& path, const FileContent& content) {
   SPARK_CHECK(make_directories(path.parent_path()));
   SPARK_TRY(const int number, open_directory_of(path));
   const FileDescriptor directory(number);
   return replace_file_in(directory.get(), path, content);
 }
 
-Result<void> LocalNode::remove_file(const fs::path& path) {
+Result<void> LocalNode::remove_in_place(const fs::path& path) {
   auto number = open_directory_of(path);
   if (!number) {
     if (number.error().code == ErrorCode::kNotFound) return {};

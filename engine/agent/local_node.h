@@ -2,12 +2,20 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/node/node.h"
 
 namespace sparkplan {
+
+/// A file that is on trial: read and written at a volatile twin, which overrides it until the next boot.
+struct StagedFile {
+  std::filesystem::path path;
+  std::filesystem::path twin;
+  std::string absent_content;  ///< What the twin holds while the file is to be gone.
+};
 
 /// The machine the agent runs on, or a directory that stands for one. Below a directory no path,
 /// and no symbolic link in it, leads out.
@@ -44,6 +52,11 @@ class LocalNode final : public Node {
   /// An empty one. Errors: kFailed when it is not empty; kPermissionDenied. One that is not there is removed.
   Result<void> remove_directory(const std::filesystem::path& path);
 
+  /// From now on `file.path` is its twin to all functions of Node and NodeReader, so that types see what
+  /// holds now, and nothing lasts. Until unstage().
+  void stage(StagedFile file);
+  void unstage() { staged_.clear(); }
+
   /// Removes what killed agents have left of make_scratch_directory(). Only under the node's lock.
   void remove_stale_scratch_directories();
 
@@ -60,9 +73,21 @@ class LocalNode final : public Node {
   Result<int> open_in_home(const UserPath& path, int flags) const;
   Result<int> open_or_make_directory_in_home(const UserPath& directory, const FileContent& owner);
 
+  const StagedFile* staged(const std::filesystem::path& path) const;
+  bool twin_exists(const StagedFile& file) const;
+  bool twin_says_absent(const StagedFile& file) const;
+  /// Where to read the file. Errors: kNotFound when its twin says that it is gone.
+  Result<std::filesystem::path> place_of(const std::filesystem::path& path) const;
+  void show_as_staged(const std::filesystem::path& directory, std::vector<std::string>& names) const;
+  Result<std::string> read_in_place(const std::filesystem::path& path, std::size_t max_bytes) const;
+  Result<FileStatus> status_in_place(const std::filesystem::path& path) const;
+  Result<void> write_in_place(const std::filesystem::path& path, const FileContent& content);
+  Result<void> remove_in_place(const std::filesystem::path& path);
+
   int root_;
   bool live_;
   std::vector<std::filesystem::path> scratch_;
+  std::vector<StagedFile> staged_;
 };
 
 }  // namespace sparkplan

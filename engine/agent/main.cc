@@ -7,13 +7,29 @@
 #include <string>
 #include <vector>
 
+#include "engine/agent/rollback_timer.h"
 #include "engine/agent/serve.h"
+#include "engine/agent/transaction_end.h"
 
 namespace {
 
 int usage() {
-  std::fputs("usage: agent --stdio [--root DIRECTORY]\n", stderr);
+  std::fputs("usage: agent --stdio [--root DIRECTORY] | --rollback RUN | --recover RUN\n", stderr);
   return 64;
+}
+
+int outcome(const sparkplan::Result<void>& result) {
+  if (result) return 0;
+  std::fprintf(stderr, "sparkplan agent: %s\n", result.error().describe().c_str());
+  return 1;
+}
+
+/// What a timer or a boot starts for a change on trial.
+sparkplan::Result<void> end_trial(const std::string& how, const std::string& run) {
+  SPARK_TRY(auto node, sparkplan::LocalNode::open("/"));
+  sparkplan::SystemdRollbackTimer timer;
+  const auto end = how == "--rollback" ? sparkplan::roll_back_by_timer : sparkplan::recover_at_boot;
+  return end(run, sparkplan::builtin_registry(), node, timer);
 }
 
 }  // namespace
@@ -21,8 +37,11 @@ int usage() {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   std::string root = "/";
-  if (arguments.empty() || arguments[0] != "--stdio") return usage();
-  if (arguments.size() == 3 && arguments[1] == "--root") {
+  const bool ends_trial = arguments.size() == 2 && (arguments[0] == "--rollback" || arguments[0] == "--recover");
+  if (!ends_trial && (arguments.empty() || arguments[0] != "--stdio")) return usage();
+  if (ends_trial) {
+    root = "/";
+  } else if (arguments.size() == 3 && arguments[1] == "--root") {
     root = arguments[2];
   } else if (arguments.size() != 1) {
     return usage();
@@ -34,8 +53,6 @@ int main(int argc, char** argv) {
   // Programs are called with a fixed environment, whatever sudo or sshd have passed on.
   ::setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
   ::setenv("LC_ALL", "C.UTF-8", 1);
-  const auto served = sparkplan::serve(sparkplan::builtin_registry(), root, STDIN_FILENO, STDOUT_FILENO);
-  if (served) return 0;
-  std::fprintf(stderr, "sparkplan agent: %s\n", served.error().describe().c_str());
-  return 1;
+  if (ends_trial) return outcome(end_trial(arguments[0], arguments[1]));
+  return outcome(sparkplan::serve(sparkplan::builtin_registry(), root, STDIN_FILENO, STDOUT_FILENO));
 }

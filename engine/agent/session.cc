@@ -15,8 +15,6 @@
 namespace sparkplan {
 namespace {
 
-tl::unexpected<Error> needs_lock() { return failure(ErrorCode::kBug, "the node was not locked before it was changed"); }
-
 void write_audit_line(const std::string& line) {
   ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
   ::syslog(LOG_NOTICE, "%s", line.c_str());
@@ -27,7 +25,13 @@ void write_audit_line(const std::string& line) {
 
 AgentSession::AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
                            std::function<void(std::string_view)> tell)
-    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)), tell_(std::move(tell)) {}
+    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)), tell_(std::move(tell)) {
+  see_files_on_trial();
+}
+
+tl::unexpected<Error> AgentSession::needs_lock() {
+  return failure(ErrorCode::kBug, "the node was not locked before it was changed");
+}
 
 /// An artifact that no resource lives in any more is forgotten when its original is back, or when
 /// somebody else has made something of it. While it still is what we wrote, a run that broke off
@@ -55,6 +59,11 @@ Result<Value> AgentSession::answer(const Request& request) {
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) return answer_apply(*apply);
   if (const auto* commit = std::get_if<CommitRequest>(&request)) return answer_commit(*commit);
   if (const auto* release = std::get_if<ReleaseRequest>(&request)) return answer_release(*release);
+  if (std::holds_alternative<TransactionRequest>(request)) return answer_transaction();
+  if (const auto* confirm = std::get_if<ConfirmRequest>(&request)) return answer_confirm(*confirm);
+  if (const auto* roll_back = std::get_if<RollBackRequest>(&request)) return answer_roll_back(*roll_back);
+  if (const auto* extend = std::get_if<ExtendRequest>(&request)) return answer_extend(*extend);
+  if (const auto* targets = std::get_if<ProbeRequest>(&request)) return answer_probe(*targets);
   if (std::holds_alternative<UnlockRequest>(request)) lock_.reset();
   return Value::map();
 }
@@ -66,6 +75,7 @@ Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
   if (!lock_) {
     SPARK_TRY(reply.lock_holder, lock_holder(node_));
   }
+  SPARK_TRY(reply.transaction, latest_transaction());
   for (const auto& [name, section] : request.exports) {
     const auto* type = registry_.find(name);
     if (type == nullptr) continue;
@@ -112,6 +122,11 @@ Result<Value> AgentSession::answer_lock(const LockRequest& request) {
   if (lock_) return Value::map();
   SPARK_TRY(auto lock, NodeLock::acquire(request.holder, node_));
   lock_.emplace(std::move(lock));
+  if (auto settled = settle_transaction(request.holder); !settled) {
+    lock_.reset();
+    return failure(std::move(settled).error());
+  }
+  holder_ = request.holder;
   node_.remove_stale_scratch_directories();
   return Value::map();
 }
@@ -129,6 +144,7 @@ Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, 
 
 Result<Value> AgentSession::answer_apply(const ApplyRequest& request) {
   if (!lock_) return needs_lock();
+  if (request.window_seconds > 0) return answer_trial(request);
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
   SPARK_TRY(auto journal, Journal::open(request.run, node_));
   manifest.last_run = request.run;

@@ -6,6 +6,8 @@
 
 #include "engine/agent/local_node.h"
 #include "engine/agent/node_lock.h"
+#include "engine/agent/rollback_timer.h"
+#include "engine/agent/transaction.h"
 #include "engine/core/result.h"
 #include "engine/resource/registry.h"
 #include "engine/wire/messages.h"
@@ -30,6 +32,17 @@ class AgentSession {
   Result<Value> answer_apply(const ApplyRequest& request);
   Result<Value> answer_commit(const CommitRequest& request);
   Result<Value> answer_release(const ReleaseRequest& request);
+  Result<Value> answer_trial(const ApplyRequest& request);
+  Result<Value> answer_transaction() const;
+  Result<Value> answer_confirm(const ConfirmRequest& request);
+  Result<Value> answer_roll_back(const RollBackRequest& request);
+  Result<Value> answer_extend(const ExtendRequest& request);
+  Result<Value> answer_probe(const ProbeRequest& request) const;
+  void see_files_on_trial();
+  Result<std::optional<TransactionReport>> latest_transaction() const;
+  Result<void> settle_transaction(const LockHolder& holder);
+  Result<void> end_failed_trial(Transaction& transaction, bool armed);
+  static tl::unexpected<Error> needs_lock();
   void drop_unused_artifacts(Manifest& manifest) const;
   Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster) const;
 
@@ -38,6 +51,8 @@ class AgentSession {
   std::function<bool()> stop_asked_;
   std::function<void(std::string_view)> tell_;
   std::optional<NodeLock> lock_;
+  std::optional<LockHolder> holder_;  ///< Of lock_, as its controller called itself.
+  std::unique_ptr<RollbackTimer> timer_ = std::make_unique<SystemdRollbackTimer>();
 };
 
 }  // namespace sparkplan

@@ -99,6 +99,9 @@ void StepExecutor::carry_out_one(const Step& step, StepResult& result) {
   // Looked at again: steps before this one may have taken minutes. What activates is different: an
   // activation before it, of the same files, may have brought its artifact along.
   if (!step.activates) compare(step, result);
+  if (trial_ != nullptr && !result.error && !trial_->goes_on()) {
+    fail(result, Error{ErrorCode::kVerifyFailed, "the time to confirm the change ran out", {}, {}, ""});
+  }
   if (result.error) return;
   Value intent = describe(step);
   intent.set("before", encode(step.before));
@@ -152,7 +155,7 @@ void StepExecutor::undo_group(const std::vector<Step>& steps, std::size_t failed
 namespace {
 
 /// The resources all of whose steps are done, as the manifest knows them from now on.
-void record_resources(const std::vector<Step>& steps, const ApplyReply& reply,
+void record_resources(const std::vector<Step>& steps, const std::vector<StepResult>& results,
                       const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
   for (const auto& [id, value] : after_steps) {
     bool all_done = true;
@@ -160,7 +163,7 @@ void record_resources(const std::vector<Step>& steps, const ApplyReply& reply,
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto& ids = steps[i].resources;
       if (std::find(ids.begin(), ids.end(), id) == ids.end()) continue;
-      all_done = all_done && reply.results[i].outcome == StepOutcome::kDone;
+      all_done = all_done && results[i].outcome == StepOutcome::kDone;
       artifacts.insert(steps[i].artifact);
     }
     if (!all_done || artifacts.empty()) continue;
@@ -172,6 +175,19 @@ void record_resources(const std::vector<Step>& steps, const ApplyReply& reply,
     artifacts.insert(managed.artifacts.begin(), managed.artifacts.end());
     managed = ManagedResource{value, {artifacts.begin(), artifacts.end()}};
   }
+}
+
+/// True if there was anything to record.
+bool record(const std::vector<Step>& steps, const std::vector<StepResult>& results,
+            const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
+  bool wrote = false;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (results[i].outcome != StepOutcome::kDone) continue;
+    manifest.artifacts[steps[i].artifact].written_digest = digest(steps[i].after);
+    wrote = true;
+  }
+  if (wrote) record_resources(steps, results, after_steps, manifest);
+  return wrote;
 }
 
 }  // namespace
@@ -193,6 +209,18 @@ bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const App
 
 }  // namespace
 
+/// All or nothing begins here: an objection to one step is one to all.
+bool StepExecutor::begin_trial(ApplyReply& reply) {
+  const bool objected = std::any_of(reply.results.begin(), reply.results.end(),
+                                    [](const StepResult& result) { return result.error.has_value(); });
+  if (objected) return false;
+  if (const auto armed = trial_->arm(); !armed) {
+    for (StepResult& result : reply.results) fail(result, armed.error());
+    return false;
+  }
+  return true;
+}
+
 Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
                                            const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
   ApplyReply reply;
@@ -200,10 +228,12 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   for (std::size_t i = 0; i < steps.size(); ++i) compare(steps[i], reply.results[i]);
   ask_the_nodes_own_tools(steps, reply);
   SPARK_CHECK(record_originals(steps, reply, manifest));
+  if (trial_ != nullptr && !begin_trial(reply)) return reply;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     auto& result = reply.results[i];
     if (result.error || !may_begin(steps, i, reply)) continue;
-    if (may_stop_before(steps, i, reply)) reply.stopped = stop_asked_();
+    // A trial is brought to its end, or undone: never left half-way.
+    if (trial_ == nullptr && may_stop_before(steps, i, reply)) reply.stopped = stop_asked_();
     if (reply.stopped) break;
     carry_out_one(steps[i], result);
     if (result.error) undo_group(steps, i, reply);
@@ -212,16 +242,15 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
     if (result.error) outcome.set("error", result.error->describe());
     (void)journal_.append("result", std::move(outcome));
   }
-  bool wrote = false;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (reply.results[i].outcome != StepOutcome::kDone) continue;
-    manifest.artifacts[steps[i].artifact].written_digest = digest(steps[i].after);
-    wrote = true;
+  if (trial_ == nullptr && record(steps, reply.results, after_steps, manifest)) {
+    SPARK_CHECK(write_manifest(manifest, node_));
   }
-  if (!wrote) return reply;
-  record_resources(steps, reply, after_steps, manifest);
-  SPARK_CHECK(write_manifest(manifest, node_));
   return reply;
+}
+
+void record_as_done(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps,
+                    Manifest& manifest) {
+  record(steps, std::vector<StepResult>(steps.size(), StepResult{{}, StepOutcome::kDone, {}}), after_steps, manifest);
 }
 
 }  // namespace sparkplan

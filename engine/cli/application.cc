@@ -92,12 +92,23 @@ void add_commands(CLI::App& app, CommandLine& line) {
                   "give back nodes that left the file; remove most of what is managed on a node");
   apply->add_flag("--all-or-nothing", line.apply.all_or_nothing,
                   "change nothing anywhere if one node cannot be reached or planned");
+  add_duration(*apply, "--confirm-timeout", line.apply.confirm_timeout,
+               "undo what may cut a node off unless it answers within; 5s to 30m [90s]");
+  apply->add_flag("--allow-mgmt-change", line.apply.allow_management_change,
+                  "try changes of the interface that carries the connection, too");
+  apply->add_flag("--no-safety-net", line.apply.no_safety_net, "undo nothing by itself on a node that is cut off");
+  apply
+      ->add_option("--max-parallel", line.apply.max_parallel,
+                   "after the first, change the network of at most N nodes at once [all]")
+      ->check(CLI::Range(1, 256).description(""))
+      ->type_name("N");
   add_duration(*apply, "--lock-timeout", line.apply.lock_timeout, "how long to wait for another run's locks [0s]");
   apply->add_flag("--json", line.apply.json, "the outcome as JSON");
   add_selection(*apply, line.apply.selection);
   apply->footer(
       "Shows the plan and asks; without a terminal it needs --yes. Afterwards it looks\n"
-      "again and says what has no effect. Ctrl-C finishes the step in hand, writes\n"
+      "again and says what has no effect. What may cut a node off is tried on one node\n"
+      "first, and undone by the node itself unless it is reached anew. Ctrl-C finishes the step in hand, writes\n"
       "down what was done and releases the locks.");
   apply->callback([&] { line.command = [&](Console& c) { return run_apply(line.apply, line.global, c); }; });
 

@@ -5,10 +5,25 @@
 #include "engine/cli/load_command.h"
 
 namespace sparkplan {
+namespace {
+
+bool is_window(std::chrono::milliseconds window) {
+  return window >= std::chrono::seconds(5) && window <= std::chrono::minutes(30);
+}
+
+}  // namespace
 
 int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console) {
   const ChangingRun run{"apply", "Apply these changes?", options.yes, options.json, options.selection, {}};
   if (!can_ask(run, console)) return 1;
+  if (!options.no_safety_net && !is_window(options.confirm_timeout)) {
+    console.error(Error{ErrorCode::kInvalidInput,
+                        "--confirm-timeout takes 5s to 30m",
+                        {},
+                        std::nullopt,
+                        "a window too short to connect in would undo every change"});
+    return 1;
+  }
   const Interrupts interrupts(console);
   const auto input = load_to_run("apply", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
@@ -16,6 +31,10 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
   apply.allow_prune = options.yes_prune;
   apply.all_or_nothing = options.all_or_nothing;
   apply.lock_timeout = options.lock_timeout;
+  apply.allow_management_change = options.allow_management_change;
+  apply.max_parallel = options.max_parallel;
+  apply.window = std::chrono::duration_cast<std::chrono::seconds>(options.confirm_timeout);
+  if (options.no_safety_net) apply.window = std::chrono::seconds(0);
   const auto report = carry_out(run, std::move(apply), *input.loaded, global, interrupts, console);
   return report ? exit_code(*report, ExitRules{}) : 1;
 }

@@ -43,6 +43,10 @@ struct ApplyCommandOptions {
   bool yes = false;
   bool yes_prune = false;
   bool all_or_nothing = false;
+  bool allow_management_change = false;
+  bool no_safety_net = false;
+  std::chrono::milliseconds confirm_timeout{std::chrono::seconds(90)};
+  std::size_t max_parallel = 0;  ///< 0: no limit.
   std::chrono::milliseconds lock_timeout{0};
   SelectionOptions selection;
 };

@@ -8,6 +8,7 @@
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/fan_out.h"
 #include "engine/fleet/run_identity.h"
+#include "engine/fleet/waves.h"
 #include "engine/plan/planner.h"
 #include "engine/plan/roster.h"
 
@@ -64,6 +65,10 @@ void add_what_was_learned(NodePlan& shown, const NodePlan& later) {
 
 Report ClusterRun::apply(const ApplyOptions& options) {
   only_release_ = options.release;
+  allow_management_change_ = options.allow_management_change;
+  window_ = options.window;
+  max_parallel_ = options.max_parallel;
+  holder_ = this_controller(options_.command);
   if (options.released_entry) add_leaver(*options.released_entry);
   const Report planned = plan();
   for (auto& node : nodes_) {
@@ -136,14 +141,13 @@ bool ClusterRun::guards_refuse(const ApplyOptions& options) {
 }
 
 bool ClusterRun::lock_all(std::chrono::milliseconds timeout) {
-  const auto holder = this_controller(options_.command);
   const auto end = Clock::now() + timeout;
   auto pause = std::chrono::milliseconds(100);
   std::set<std::string> told;
   while (true) {
     std::vector<std::optional<Error>> misses(nodes_.size());
     on_each([&](NodeRun& node) {
-      auto locked = node.client->lock(holder);
+      auto locked = node.client->lock(holder_);
       if (locked) return;
       if (locked.error().code != ErrorCode::kBusy) return give_up(node, std::move(locked).error());
       misses[static_cast<std::size_t>(&node - nodes_.data())] = std::move(locked).error();
@@ -219,13 +223,22 @@ void ClusterRun::carry_out(NodeRun& node) {
     node.stopped = true;
     return;
   }
-  const auto count = node.plan.steps.size();
+  auto steps = node.plan.steps;
+  node.trial = TrialRun();
+  // A directory has nothing that could be cut.
+  if (window_.count() > 0 && node.known.facts.live) {
+    auto split = split_steps(steps, {});
+    steps = std::move(split.calm);
+    node.trial.steps = std::move(split.cutting);
+  }
+  const auto count = steps.size();
+  if (count == 0) return;
   tell(node, "applying " + std::to_string(count) + (count == 1 ? " step" : " steps"));
-  for (const auto& step : node.plan.steps) node.in_flight.insert(step.resources.begin(), step.resources.end());
-  auto reply = node.client->apply({run_, node.spec->name.str(), new_roster(), node.plan.steps, node.plan.after_steps});
+  for (const auto& step : steps) node.in_flight.insert(step.resources.begin(), step.resources.end());
+  auto reply = node.client->apply({run_, node.spec->name.str(), new_roster(), steps, node.plan.after_steps});
   if (!reply) return give_up(node, std::move(reply).error());
   node.in_flight.clear();
-  note_results(node, *reply, node.plan.steps);
+  note_results(node, *reply, steps);
   tell(node, "applied", Activity::kWaiting);
 }
 
@@ -260,6 +273,7 @@ bool ClusterRun::carry_out_stage() {
   on_each([&](NodeRun& node) {
     if (!node.plan.steps.empty() && !node.stopped) carry_out(node);
   });
+  carry_out_trials();
   observe_again();
   make_plans();
   bool progress = false;
@@ -363,7 +377,10 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
     all_done = all_done && outcome == Outcome::kDone;
   }
   if (node.error) return report;
-  if (node.stale) {
+  if (node.held_back) {
+    report.error = node.held_back;
+    report.status = NodeStatus::kFailed;
+  } else if (node.stale) {
     report.error = Error{ErrorCode::kStalePlan, "it changed while we were at it", {}, std::nullopt, "plan again"};
     report.status = NodeStatus::kFailed;
   } else if (!report.plan.blocked.empty() || !node.failures.empty()) {

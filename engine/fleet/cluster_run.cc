@@ -217,19 +217,30 @@ void ClusterRun::observe() {
   });
 }
 
+void ClusterRun::make_plan(NodeRun& node) const {
+  NodePlanInput input;
+  input.desired = node.desired;
+  input.observed = &node.observed;
+  input.manifest = node.known.manifest ? &*node.known.manifest : nullptr;
+  input.incomplete_types = node.incomplete_types;
+  input.failed = node.failures;
+  if (!options_.selection.everything()) {
+    input.selected = [&](const ResourceId& id) { return options_.selection.includes(node.spec->name.str(), id); };
+  }
+  node.plan = plan_node(input, registry_);
+}
+
 void ClusterRun::make_plans() {
   for (auto& node : nodes_) {
+    if (active(node)) make_plan(node);
+  }
+}
+
+void ClusterRun::refuse_what_is_unsafe() {
+  if (allow_management_change_) return;
+  for (auto& node : nodes_) {
     if (!active(node)) continue;
-    NodePlanInput input;
-    input.desired = node.desired;
-    input.observed = &node.observed;
-    input.manifest = node.known.manifest ? &*node.known.manifest : nullptr;
-    input.incomplete_types = node.incomplete_types;
-    input.failed = node.failures;
-    if (!options_.selection.everything()) {
-      input.selected = [&](const ResourceId& id) { return options_.selection.includes(node.spec->name.str(), id); };
-    }
-    node.plan = plan_node(input, registry_);
+    if (auto refused = refusal(node.plan, node.known.facts, registry_)) give_up(node, std::move(*refused));
   }
 }
 
@@ -240,6 +251,7 @@ Report ClusterRun::plan() {
   compile();
   observe();
   make_plans();
+  refuse_what_is_unsafe();
   return report();
 }
 
@@ -257,6 +269,9 @@ NodeReport ClusterRun::report_on(const NodeRun& node) const {
     report.status = NodeStatus::kReleased;
   } else if (node.skipped) {
     report.status = NodeStatus::kSkipped;
+  } else if (node.rolled_back) {
+    report.status = NodeStatus::kRolledBack;
+    report.error = node.error;
   } else if (node.error) {
     report.status = status_of(*node.error);
     report.error = node.error;

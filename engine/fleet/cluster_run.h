@@ -47,8 +47,32 @@ struct ApplyOptions {
   std::optional<NodeSpec> released_entry;
   bool all_or_nothing = false;  ///< One node that cannot be reached or planned stops all before the first write.
   std::chrono::milliseconds lock_timeout{0};
+  /// A change that may cut a node off is undone after that long unless the node was reached anew; 0: no
+  /// safety net.
+  std::chrono::seconds window{90};
+  std::size_t max_parallel = 0;          ///< So many nodes at once after the canary; 0: all.
+  bool allow_management_change = false;  ///< The interface that carries our connection may change, too.
   /// Shows the plan and asks; called at most once, and not when there is nothing to do.
   std::function<bool(const Report& plan)> approve;
+};
+
+/// Steps of one node that are on trial, and how that goes.
+struct TrialRun {
+  enum class State : std::uint8_t {
+    kWaiting,     ///< Not begun.
+    kCarriedOut,  ///< Done on the node, and not confirmed yet.
+    kShown,       ///< Seen over a fresh connection.
+    kConfirmed,
+    kEnded,  ///< The node undid it at once, because a step failed: told in the steps' results.
+    kUndone,
+    kLost,  ///< Nobody knows: the node does not answer.
+  };
+  State state = State::kWaiting;
+  std::vector<Step> steps;
+  std::chrono::steady_clock::time_point begun;
+  ApplyReply reply;
+  std::vector<ProbeTarget> worked_before;  ///< Probes of the fabric that are still expected to work.
+  std::string why_not;                     ///< Why it is not to be kept.
 };
 
 /// What a run knows of one node.
@@ -74,6 +98,9 @@ struct NodeRun {
   bool stale = false;
   bool wrote = false;
   bool stopped = false;
+  TrialRun trial;
+  bool rolled_back = false;
+  std::optional<Error> held_back;  ///< Why its cutting steps were not begun.
 };
 
 /// One command on the nodes of a cluster: connections, facts, observations and plans, node by node
@@ -109,7 +136,9 @@ class ClusterRun {
   Machines machines() const;
   void compile();
   void observe();
+  void make_plan(NodeRun& node) const;
   void make_plans();
+  void refuse_what_is_unsafe();
   Report report() const;
   NodeReport report_on(const NodeRun& node) const;
 
@@ -122,6 +151,25 @@ class ClusterRun {
   void carry_out_stages();
   bool carry_out_stage();
   void carry_out(NodeRun& node);
+  void carry_out_trials();
+  void carry_out_wave(const std::set<std::string>& names);
+  void on_wave(const std::set<std::string>& names, TrialRun::State state, const std::function<void(NodeRun&)>& work);
+  void hold_back(const std::set<std::string>& names, const std::string& why);
+  void choose_probes(NodeRun& node);
+  void begin_trial(NodeRun& node);
+  void reach_anew(NodeRun& node);
+  void see_what_was_applied(NodeRun& node);
+  void probe_again(NodeRun& node);
+  void ask_a_neighbour(NodeRun& node);
+  bool neighbour_reaches(const NodeRun& node);
+  void decide(const std::set<std::string>& names);
+  void extend(NodeRun& node);
+  void confirm(NodeRun& node);
+  void roll_back(NodeRun& node);
+  void await_old_state(NodeRun& node);
+  void note_rolled_back(NodeRun& node, const std::string& told);
+  Result<AgentClient> open_again(const NodeRun& node, std::chrono::steady_clock::time_point deadline) const;
+  std::chrono::steady_clock::time_point deadline_to_connect(const NodeRun& node) const;
   void note_results(NodeRun& node, const ApplyReply& reply, const std::vector<Step>& steps);
   void keep_to_approved(NodeRun& node) const;
   void observe_again();
@@ -144,6 +192,10 @@ class ClusterRun {
   std::vector<NodeRun> nodes_;
   Roster roster_;
   std::string only_release_;  ///< ApplyOptions::release
+  bool allow_management_change_ = false;
+  std::chrono::seconds window_{0};
+  std::size_t max_parallel_ = 0;
+  LockHolder holder_;  ///< As the nodes' locks know us.
   std::vector<Diagnostic> diagnostics_;
   bool locked_ = false;
 };

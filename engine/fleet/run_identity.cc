@@ -6,6 +6,7 @@
 
 #include <array>
 #include <ctime>
+#include <fstream>
 
 namespace sparkplan {
 namespace {
@@ -38,6 +39,12 @@ std::string new_uuid() {
   digits[16] = "89ab"[static_cast<unsigned char>(digits[16]) & 3U];
   return digits.substr(0, 8) + "-" + digits.substr(8, 4) + "-" + digits.substr(12, 4) + "-" + digits.substr(16, 4) +
          "-" + digits.substr(20);
+}
+
+bool is_this_machine(const std::string& machine_id) {
+  std::ifstream file("/etc/machine-id");
+  std::string own;
+  return static_cast<bool>(std::getline(file, own)) && !own.empty() && own == machine_id;
 }
 
 LockHolder this_controller(const std::string& operation) {

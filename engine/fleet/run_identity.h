@@ -12,6 +12,9 @@ std::string new_run_id();
 /// A random version 4 UUID. Source: RFC 9562.
 std::string new_uuid();
 
+/// True for the /etc/machine-id of the machine that we run on.
+bool is_this_machine(const std::string& machine_id);
+
 /// This process, as others will read of it: user and machine names come from the system.
 LockHolder this_controller(const std::string& operation);
 

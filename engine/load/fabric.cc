@@ -240,4 +240,21 @@ void resolve_fabric(ClusterDraft& draft, FabricFile& fabric, Findings& findings)
   for (auto& node : draft.nodes) put_defaults(node, fabric);
 }
 
+std::vector<std::pair<NodeName, NodeName>> cabled_nodes(const FabricFile& fabric, const std::vector<NodeDraft>& nodes) {
+  std::vector<std::pair<NodeName, NodeName>> result;
+  const auto add = [&](const std::string& first, const std::string& second) {
+    auto a = NodeName::parse(first);
+    auto b = NodeName::parse(second);
+    if (a && b) result.emplace_back(std::move(*a), std::move(*b));
+  };
+  if (!fabric.present) return result;
+  const bool pair = fabric.topology == Topology::kDirect || fabric.topology == Topology::kDualCable;
+  if (pair && nodes.size() == 2) add(nodes[0].name, nodes[1].name);
+  for (const Cable& cable : fabric.cables) add(cable.first.node, cable.second.node);
+  if (fabric.topology == Topology::kRing && fabric.cables.empty()) {
+    for (const Cable& cable : ring_cables(nodes)) add(cable.first.node, cable.second.node);
+  }
+  return result;
+}
+
 }  // namespace sparkplan

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/core/diagnostic.h"
@@ -75,6 +76,9 @@ void check_fabric_shape(const ClusterDraft& draft, FabricFile& fabric, Findings&
 /// Fills NodeDraft::fabric: what a node's own `interfaces` say, else what the topology derives from
 /// the node's id; and the defaults into the nodes' `fabric` sections.
 void resolve_fabric(ClusterDraft& draft, FabricFile& fabric, Findings& findings);
+
+/// Who is at the two ends of each cable, by the topology. Only for files without errors.
+std::vector<std::pair<NodeName, NodeName>> cabled_nodes(const FabricFile& fabric, const std::vector<NodeDraft>& nodes);
 
 /// What shows once all addresses are known: wrong or clashing addresses, two interfaces of a node in
 /// one subnet, management addresses in the fabric, halves left unused.

@@ -121,8 +121,10 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
   validate_types(draft, registry, outcome, merged);
   loaded.diagnostics = tidy({yaml.take(), schema.take(), semantic.take(), merged.take()}, file_name);
   if (has_errors(loaded.diagnostics)) return loaded;
-  loaded.cluster = Cluster{document.root.text_or("name", ""), std::move(file_name), digest(document.root),
-                           draft.profile, finish_nodes(std::move(draft))};
+  auto cables = cabled_nodes(fabric, draft.nodes);
+  loaded.cluster =
+      Cluster{document.root.text_or("name", ""), std::move(file_name), digest(document.root), draft.profile,
+              finish_nodes(std::move(draft)),    std::move(cables)};
   return loaded;
 }
 

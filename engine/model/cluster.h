@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/core/diagnostic.h"
@@ -73,6 +74,8 @@ struct Cluster {
   std::string config_digest;    ///< SHA-256 over the canonical form of the parsed file.
   std::string profile;          ///< Empty: none.
   std::vector<NodeSpec> nodes;  ///< In the order of the file; never empty.
+  /// Nodes at the two ends of one cable, as far as the topology says so: a switch has none.
+  std::vector<std::pair<NodeName, NodeName>> cables = {};
 
   const NodeSpec* find(const NodeName& node) const;
 };

@@ -42,7 +42,8 @@ Value encode(const Step& step) {
                      {"resources", encode_list(step.resources, encode_id), {}},
                      {"needs", encode_list(step.needs, encode_id), {}},
                      {"group", step.group, {}},
-                     {"activates", step.activates, {}}});
+                     {"activates", step.activates, {}},
+                     {"cutting", step.cutting, {}}});
 }
 
 Result<Step> decode_step(const Value& value) {
@@ -61,6 +62,7 @@ Result<Step> decode_step(const Value& value) {
   step.needs = fields.list<ResourceId>("needs", decode_id<ResourceId>);
   step.group = fields.text("group");
   step.activates = fields.boolean("activates", step.activates);
+  step.cutting = fields.boolean("cutting", step.cutting);
   SPARK_CHECK(std::move(fields).check());
   return step;
 }

@@ -76,6 +76,10 @@ struct Step {
   /// Makes take effect what other steps of its group write ("let networkd read its files again"):
   /// comes after them, and is undone after they are, so that it finds the old files again.
   bool activates = false;
+  /// Could cut the connection that we speak through, or the node off from others: carried out last, all
+  /// such steps of a node or none, with a timer on the node that undoes them unless somebody who has
+  /// reached the node anew confirms them.
+  bool cutting = false;
 };
 
 Value encode(const Step& step);

@@ -1,6 +1,7 @@
 #include "engine/plan/planner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -153,6 +154,17 @@ NodePlan plan_node(const NodePlanInput& input, const Registry& registry) {
   plan.resulting = resulting_values(states);
   plan.after_steps = values_after_steps(states);
   return plan;
+}
+
+std::optional<Error> refusal(const NodePlan& plan, const Facts& own, const Registry& registry) {
+  for (const auto& type : registry.types()) {
+    std::vector<Change> changes;
+    std::copy_if(plan.changes.begin(), plan.changes.end(), std::back_inserter(changes),
+                 [&](const Change& change) { return change.id.type == type->info().name; });
+    if (changes.empty()) continue;
+    if (auto refused = type->refuses(changes, own)) return refused;
+  }
+  return std::nullopt;
 }
 
 bool needs_prune_consent(const NodePlan& plan) {

@@ -42,6 +42,9 @@ std::map<std::string, std::vector<std::string>> names_to_observe(const std::vect
 /// Foreign changes never produce steps. Equal input gives equal output.
 NodePlan plan_node(const NodePlanInput& input, const Registry& registry);
 
+/// Pure. The first safety rule of a type against carrying out `plan`: ResourceType::refuses().
+std::optional<Error> refusal(const NodePlan& plan, const Facts& own, const Registry& registry);
+
 /// True when removing what `plan` removes needs --yes-prune: five or more and over half of what the
 /// manifest holds.
 bool needs_prune_consent(const NodePlan& plan);

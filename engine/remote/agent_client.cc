@@ -245,13 +245,13 @@ Result<Value> AgentClient::receive(std::chrono::milliseconds timeout, bool pass_
   }
 }
 
-Result<Value> AgentClient::call(Request request) {
+Result<Value> AgentClient::call(Request request, std::optional<std::chrono::milliseconds> patience) {
   const bool is_apply = std::holds_alternative<ApplyRequest>(request);
   const auto id = next_id_++;
   SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{id, std::move(request)})));
   SPARK_CHECK(channel_->write_all(frame, options_.reply_timeout));
   // A single step may wait for a service; each one begins with a sign of life.
-  const auto timeout = is_apply ? options_.reply_timeout * 5 : options_.reply_timeout;
+  const auto timeout = patience.value_or(is_apply ? options_.reply_timeout * 5 : options_.reply_timeout);
   SPARK_TRY(const auto message, receive(timeout, is_apply));
   SPARK_TRY(auto reply, decode_reply(message));
   if (reply.id != id) return failure(ErrorCode::kFailed, "the agent answered another request");
@@ -281,13 +281,38 @@ Result<void> AgentClient::lock(const LockHolder& holder) {
 }
 
 Result<ApplyReply> AgentClient::apply(const ApplyRequest& request) {
-  SPARK_TRY(const auto body, call(request));
+  return try_out(request, options_.reply_timeout * 5);
+}
+
+Result<ApplyReply> AgentClient::try_out(const ApplyRequest& request, std::chrono::milliseconds patience) {
+  SPARK_TRY(const auto body, call(request, patience));
   SPARK_TRY(auto reply, decode_apply_reply(body));
   if (reply.results.size() != request.steps.size()) {
     return failure(ErrorCode::kFailed, "the agent reported on " + std::to_string(reply.results.size()) + " of " +
                                            std::to_string(request.steps.size()) + " steps");
   }
   return reply;
+}
+
+Result<TransactionReport> AgentClient::confirm(const ConfirmRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_transaction_report(body);
+}
+Result<TransactionReport> AgentClient::roll_back(const RollBackRequest& request) {
+  // What is put back may have to be waited for, link by link.
+  SPARK_TRY(const auto body, call(request, options_.reply_timeout * 2));
+  return decode_transaction_report(body);
+}
+Result<TransactionReport> AgentClient::extend(const ExtendRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_transaction_report(body);
+}
+Result<ProbeReply> AgentClient::probe(const ProbeRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  SPARK_TRY(auto reply, decode_probe_reply(body));
+  if (reply.answered.size() == request.targets.size()) return reply;
+  return failure(ErrorCode::kFailed, "the agent reported on " + std::to_string(reply.answered.size()) + " of " +
+                                         std::to_string(request.targets.size()) + " targets");
 }
 
 Result<void> AgentClient::commit(const CommitRequest& request) {

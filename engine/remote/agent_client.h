@@ -59,6 +59,14 @@ class AgentClient {
   Result<void> lock(const LockHolder& holder);
   /// A stop asked for while it runs is passed on; the reply then says what was done before.
   Result<ApplyReply> apply(const ApplyRequest& request);
+  /// As apply(), of steps on trial. After `patience` without a sign of life the connection counts as cut:
+  /// kUnreachable.
+  Result<ApplyReply> try_out(const ApplyRequest& request, std::chrono::milliseconds patience);
+  /// Confirms, undoes or extends what is on trial. kRolledBack in the reply to a confirmation: too late.
+  Result<TransactionReport> confirm(const ConfirmRequest& request);
+  Result<TransactionReport> roll_back(const RollBackRequest& request);
+  Result<TransactionReport> extend(const ExtendRequest& request);
+  Result<ProbeReply> probe(const ProbeRequest& request);
   Result<void> commit(const CommitRequest& request);
   Result<void> release(const ReleaseRequest& request);
   Result<void> unlock();
@@ -69,7 +77,7 @@ class AgentClient {
   Result<void> start_agent();
   Result<void> install(const NodeSpec& node);
   Result<void> handshake(const FactsRequest& request);
-  Result<Value> call(Request request);
+  Result<Value> call(Request request, std::optional<std::chrono::milliseconds> patience = {});
   Result<Value> receive(std::chrono::milliseconds timeout, bool pass_stop_on);
   Error why_silent(const Error& error) const;
 

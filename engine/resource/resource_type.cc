@@ -49,6 +49,10 @@ std::vector<FieldChange> ResourceType::diff(const Resource& resource, const Pres
   return changes;
 }
 
+std::optional<Error> ResourceType::refuses(const std::vector<Change>& /*changes*/, const Facts& /*own*/) const {
+  return std::nullopt;
+}
+
 Observation ResourceType::read_artifact(const ArtifactId& artifact, const NodeReader& /*node*/) const {
   return Error{ErrorCode::kBug, "type " + info().name + " has no artifacts of kind " + artifact.kind, {}, {}, {}};
 }

@@ -17,6 +17,14 @@
 
 namespace sparkplan {
 
+/// A directory whose files a volatile one overrides by name: what is tried out there is gone with the
+/// next boot.
+struct StagingDirectory {
+  std::string directory;       ///< "/etc/netplan"
+  std::string volatile_twin;   ///< "/run/netplan"
+  std::string absent_content;  ///< What stands for a file that is to be gone: it says nothing.
+};
+
 /// What the engine must know of a type without asking it anything.
 struct TypeInfo {
   std::string name;     ///< "sysctl": first part of ids, folder name.
@@ -27,7 +35,8 @@ struct TypeInfo {
   std::vector<std::string> files;  ///< What it owns on a node, for `sparkplan types`.
   Impact impact_of_removal = Impact::kLive;
   Reversible reversible_of_removal = Reversible::kExact;
-  bool checks_effect = false;  ///< check_effect() has something to say.
+  bool checks_effect = false;               ///< check_effect() has something to say.
+  std::optional<StagingDirectory> staging;  ///< Where its files wait until a cutting step is confirmed.
 };
 
 /// Exports of one node, by type: what its observe side offers to every node's desired().
@@ -118,6 +127,11 @@ class ResourceType {
   /// holds. File artifacts are written by the engine; for all others the type's own
   /// read_artifact() and apply() are called on the node.
   virtual std::vector<Step> steps(const StepsInput& input) const = 0;
+
+  /// Pure. A safety rule against carrying out `changes`, all those of this type on one node: the interface
+  /// that carries our connection would change. Then nothing at all is written there (kRefused), unless
+  /// the user has lifted the rule with --allow-mgmt-change.
+  virtual std::optional<Error> refuses(const std::vector<Change>& changes, const Facts& own) const;
 
   /// I/O, read-only. An artifact of this type's own kind as it is now, for compare-and-swap and for
   /// the journal. Never called for files.

@@ -79,7 +79,8 @@ Value encode_body(const FactsRequest& request) {
 Value encode_body(const ObserveNodeRequest& request) {
   Value names = Value::map();
   for (const auto& [type, list] : request.names) names.set(type, encode_names(list));
-  return Value::map({{"request", "observe", {}}, {"names", std::move(names), {}}});
+  return Value::map({{"request", "observe", {}},
+                     {"names", std::move(names), {}}});
 }
 Value encode_body(const LockRequest& request) {
   return Value::map({{"request", "lock", {}}, {"holder", encode(request.holder), {}}});
@@ -92,7 +93,8 @@ Value encode_body(const ApplyRequest& request) {
                      {"node", request.node, {}},
                      {"roster", encode(request.roster), {}},
                      {"steps", Value(std::move(steps)), {}},
-                     {"after_steps", encode_values(request.after_steps), {}}});
+                     {"after_steps", encode_values(request.after_steps), {}},
+                     {"window_seconds", request.window_seconds, {}}});
 }
 Value encode_body(const EffectRequest& request) {
   Value desired = Value::map();
@@ -158,7 +160,10 @@ Result<Request> decode_apply_request(const Value& value) {
   const auto* steps = value.find("steps");
   const auto* roster = value.find("roster");
   if (steps == nullptr || steps->list_items() == nullptr || roster == nullptr) return malformed("apply");
-  ApplyRequest request{value.text_or("run", ""), value.text_or("node", ""), {}, {}, {}};
+  ApplyRequest request{
+      value.text_or("run", ""), value.text_or("node", ""), {}, {}, {}, value.integer_or("window_seconds", 0)};
+  constexpr std::int64_t kLongestWindow = 3600;
+  if (request.window_seconds < 0 || request.window_seconds > kLongestWindow) return malformed("window_seconds");
   SPARK_TRY(request.after_steps, decode_values(value.find("after_steps")));
   SPARK_TRY(request.roster, decode_roster(*roster));
   for (const auto& item : *steps->list_items()) {
@@ -184,9 +189,13 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"observe", {"names"}},
       {"effect", {"desired"}},
       {"lock", {"holder"}},
-      {"apply", {"run", "node", "roster", "steps", "after_steps"}},
+      {"apply", {"run", "node", "roster", "steps", "after_steps", "window_seconds"}},
       {"commit", {"run", "node", "roster", "resources", "audit"}},
       {"release", {"audit"}},
+      {"confirm", {"run"}},
+      {"roll_back", {"run", "reason"}},
+      {"extend", {"run", "seconds"}},
+      {"probe", {"targets", "patience_ms"}},
   };
   if (!value.is_map()) return malformed("a request is no map");
   const auto known = kFields.find(name);
@@ -259,6 +268,11 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "apply") request = decode_apply_request(value);
   if (name == "commit") request = decode_commit_request(value);
   if (name == "release") request = Request(ReleaseRequest{value.text_or("audit", "")});
+  if (name == "transaction") request = Request(TransactionRequest{});
+  if (name == "confirm") request = Request(ConfirmRequest{value.text_or("run", "")});
+  if (name == "roll_back") request = Request(RollBackRequest{value.text_or("run", ""), value.text_or("reason", "")});
+  if (name == "extend") request = Request(ExtendRequest{value.text_or("run", ""), value.integer_or("seconds", 0)});
+  if (name == "probe") request = decode_probe_request(value).map([](ProbeRequest probe) { return Request(probe); });
   if (name == "unlock") request = Request(UnlockRequest{});
   if (name == "ping") request = Request(PingRequest{});
   if (name == "stop") request = Request(StopNotice{});

@@ -14,6 +14,7 @@
 #include "engine/model/manifest.h"
 #include "engine/model/plan.h"
 #include "engine/model/resource.h"
+#include "engine/wire/window_messages.h"
 
 namespace sparkplan {
 
@@ -38,8 +39,10 @@ struct LockHolder {
   std::string since;      ///< RFC 3339, UTC.
 
   std::string describe() const;
+  bool operator==(const LockHolder&) const = default;
 };
 
+/// What is asked of the machine before anything is planned.
 struct FactsRequest {
   std::map<std::string, Value> exports;  ///< Types whose exports are wanted, each with the node's section.
 };
@@ -47,8 +50,9 @@ struct FactsReply {
   Facts facts;
   std::optional<Manifest> manifest;  ///< Nothing: the node was never applied.
   std::optional<LockHolder> lock_holder;
-  std::map<std::string, Value> exports;        ///< By type; null Values are left out.
-  std::map<std::string, Error> export_errors;  ///< Types whose exports could not be read.
+  std::optional<TransactionReport> transaction;  ///< The latest, while nobody has taken note of it.
+  std::map<std::string, Value> exports;          ///< By type; null Values are left out.
+  std::map<std::string, Error> export_errors;    ///< Types whose exports could not be read.
 };
 
 struct ObserveNodeRequest {
@@ -76,6 +80,9 @@ struct ApplyRequest {
   /// NodePlan::after_steps: written to the manifest with the steps, so that nothing is ever on the
   /// node that the manifest does not know.
   std::map<ResourceId, Value> after_steps;
+  /// Not 0: all steps or none, on trial. The node undoes them by itself that many seconds later unless
+  /// a ConfirmRequest comes; the lock is given back, as the trial keeps others away.
+  std::int64_t window_seconds = 0;
 };
 
 enum class StepOutcome : std::uint8_t {
@@ -118,7 +125,8 @@ struct UnlockRequest {};
 struct PingRequest {};
 
 using Request = std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
-                             ReleaseRequest, UnlockRequest, PingRequest, StopNotice>;
+                             ReleaseRequest, TransactionRequest, ConfirmRequest, RollBackRequest, ExtendRequest,
+                             ProbeRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

@@ -47,6 +47,7 @@ Value encode(const FactsReply& reply) {
   Value value = Value::map({{"facts", encode(reply.facts), {}}});
   if (reply.manifest) value.set("manifest", encode(*reply.manifest));
   if (reply.lock_holder) value.set("lock_holder", encode(*reply.lock_holder));
+  if (reply.transaction) value.set("transaction", encode(*reply.transaction));
   Value exports = Value::map();
   for (const auto& [type, exported] : reply.exports) exports.set(type, exported);
   value.set("exports", std::move(exports));
@@ -66,6 +67,9 @@ Result<FactsReply> decode_facts_reply(const Value& value) {
   }
   if (const auto* holder = value.find("lock_holder")) {
     SPARK_TRY(reply.lock_holder, decode_lock_holder(*holder));
+  }
+  if (const auto* transaction = value.find("transaction")) {
+    SPARK_TRY(reply.transaction, decode_transaction_report(*transaction));
   }
   if (const auto* exports = value.find("exports"); exports != nullptr && exports->is_map()) {
     for (const auto& [type, exported, where] : *exports->entries()) reply.exports.emplace(type, exported);

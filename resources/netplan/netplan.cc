@@ -79,6 +79,8 @@ class NetplanType final : public ResourceType {
     info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kOwnFile)};
     info_.impact_of_removal = Impact::kInterruptsNetwork;
+    // Source: netplan(5), "the files are merged by name, /run over /etc".
+    info_.staging = {"/etc/netplan", "/run/netplan", "network:\n  version: 2\n"};
   }
 
   const TypeInfo& info() const override { return info_; }
@@ -95,7 +97,6 @@ class NetplanType final : public ResourceType {
       return result;
     }
     for (const FabricInterface& interface : found.interfaces) {
-      if (refuse_untouchable(interface, own, result)) return result;
       if (is_left_to_others(interface, section, *foreign, result)) continue;
       if (result.refused) return result;
       Resource resource;
@@ -123,17 +124,12 @@ class NetplanType final : public ResourceType {
     const auto links = node.live() ? node.links() : Result<std::vector<LinkFacts>>(std::vector<LinkFacts>());
     for (const std::string& name : request.names) {
       if (name == kWholeFileName) continue;
-      // Also what is no longer asked for: to give it back would cut the connection as well.
-      const std::string untouchable = links ? why_untouchable(name, node.connection_address(), *links) : "";
       const Observation link = observe_link(name, node);
       if (!std::holds_alternative<NotApplicable>(link)) observed.artifacts[link_artifact(name)] = as_artifact(link);
       if (const auto* error = std::get_if<Error>(&file)) {
         observed.resources[name] = *error;
       } else if (!links) {
         observed.resources[name] = links.error();
-      } else if (!untouchable.empty()) {
-        observed.resources[name] = Error{
-            ErrorCode::kRefused, name + " " + untouchable, {}, {}, "reach the node by an address outside the fabric"};
       } else if (!foreign) {
         observed.resources[name] = foreign.error();
       } else if (!foreign->unreadable.empty()) {
@@ -160,7 +156,24 @@ class NetplanType final : public ResourceType {
     for (const Change& change : input.changes) {
       if (auto step = link_step(change.id, stanzas, input)) steps.push_back(*std::move(step));
     }
+    for (Step& step : steps) step.cutting = true;
     return steps;
+  }
+
+  /// Also what is no longer asked for: to give it back would cut the connection as well.
+  std::optional<Error> refuses(const std::vector<Change>& changes, const Facts& own) const override {
+    for (const Change& change : changes) {
+      if (change.origin == Origin::kForeign) continue;
+      const std::string why = why_untouchable(change.id.name, own.ssh_server_address, own.links);
+      if (why.empty()) continue;
+      return Error{ErrorCode::kRefused,
+                   change.id.name + " " + why + ", and would change",
+                   {},
+                   {},
+                   "reach the node by an address outside the fabric, or give --allow-mgmt-change: it is tried, and "
+                   "undone unless the node answers"};
+    }
+    return std::nullopt;
   }
 
   Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
@@ -184,18 +197,6 @@ class NetplanType final : public ResourceType {
   }
 
  private:
-  static bool refuse_untouchable(const FabricInterface& interface, const Facts& own, Desired& result) {
-    const std::string why = why_untouchable(interface.name, own.ssh_server_address, own.links);
-    if (why.empty()) return false;
-    result.resources.clear();
-    result.refused = Error{ErrorCode::kRefused,
-                           interface.name + " " + why + ", so it is no fabric interface",
-                           {},
-                           {},
-                           "name the fabric's interfaces under `fabric: {interfaces: [...]}` of this node"};
-    return true;
-  }
-
   /// What other files say of an interface, by `adopt`. True: theirs holds, ours is not written.
   static bool is_left_to_others(const FabricInterface& interface, const Value& section, const ForeignFiles& foreign,
                                 Desired& result) {

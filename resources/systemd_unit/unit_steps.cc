@@ -38,6 +38,12 @@ bool is_given(const std::string& name, const StepsInput& input) {
   });
 }
 
+/// The text of a unit's own file, or of our drop-in.
+std::string text_of(const Observation& unit) {
+  const Result<WantedUnit> wanted = wanted_from(unit);
+  return wanted ? wanted->content.value_or(wanted->drop_in.value_or("")) : std::string();
+}
+
 /// One changed unit: what is seen of it, what it was before sparkplan, and what it is to be.
 class ChangedUnit {
  public:
@@ -70,6 +76,8 @@ class ChangedUnit {
     step.after = after();
     step.resources = {change_.id};
     step.group = change_.id.str();
+    step.cutting =
+        may_cut_off(step.artifact.name, text_of(step.before)) || may_cut_off(step.artifact.name, text_of(step.after));
     return step;
   }
 
@@ -172,9 +180,7 @@ class ChangedUnit {
 
 /// What a step writes; of one that takes a unit away, what it takes.
 std::string text_of(const Step& step) {
-  const bool goes = std::holds_alternative<Absent>(step.after);
-  const Result<WantedUnit> unit = wanted_from(goes ? step.before : step.after);
-  return unit ? unit->content.value_or(unit->drop_in.value_or("")) : std::string();
+  return text_of(std::holds_alternative<Absent>(step.after) ? step.before : step.after);
 }
 
 /// What is started last may need what is started first. A socket is refused while its service runs,

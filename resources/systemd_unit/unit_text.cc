@@ -18,6 +18,34 @@ constexpr std::array<std::string_view, 17> kSingleValued{
 constexpr std::array<std::string_view, 6> kCarriers{
     "NetworkManager.service", "dbus.service", "ssh.service", "ssh.socket", "sshd.service", "systemd-networkd.service"};
 
+/// Services that filter packets or bring up what they come in by.
+constexpr std::array<std::string_view, 9> kFilters{
+    "firewalld.service", "iptables.service",        "netfilter-persistent.service",
+    "nftables.service",  "systemd-networkd.socket", "systemd-resolved.service",
+    "ufw.service",       "wpa_supplicant.service",  "networking.service"};
+constexpr std::array<std::string_view, 22> kNetworkPrograms{"brctl",
+                                                            "bridge",
+                                                            "dhclient",
+                                                            "dhcpcd",
+                                                            "firewall-cmd",
+                                                            "ifconfig",
+                                                            "ifdown",
+                                                            "ifup",
+                                                            "ip",
+                                                            "ip6tables",
+                                                            "ip6tables-restore",
+                                                            "iptables",
+                                                            "iptables-restore",
+                                                            "netplan",
+                                                            "networkctl",
+                                                            "nft",
+                                                            "nmcli",
+                                                            "rfkill",
+                                                            "route",
+                                                            "tc",
+                                                            "ufw",
+                                                            "wg-quick"};
+
 bool is_single_valued(std::string_view key) {
   return std::any_of(kSingleValued.begin(), kSingleValued.end(),
                      [&](std::string_view beginning) { return key.starts_with(beginning); });
@@ -87,6 +115,22 @@ bool can_be_restarted(std::string_view name) { return !name.ends_with(".slice") 
 
 bool carries_the_connection(std::string_view name) {
   return std::find(kCarriers.begin(), kCarriers.end(), name) != kCarriers.end();
+}
+
+bool may_cut_off(std::string_view name, std::string_view text) {
+  if (carries_the_connection(name)) return true;
+  if (std::find(kFilters.begin(), kFilters.end(), name) != kFilters.end()) return true;
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && is_part(text[end])) ++end;
+    if (std::find(kNetworkPrograms.begin(), kNetworkPrograms.end(), text.substr(i, end - i)) != kNetworkPrograms.end())
+      return true;
+    i = end == i ? i + 1 : end;
+  }
+  return false;
 }
 
 std::string render(std::string_view text) {

@@ -34,6 +34,11 @@ bool can_be_restarted(std::string_view name);
 /// Without this unit no connection to the node may come about any more.
 bool carries_the_connection(std::string_view name);
 
+/// What the unit does may cut the node off: it carries the connection, or filters what comes and goes, or
+/// its text names a program that changes links, addresses, routes or filters. Rather too often than once
+/// too seldom: what is under the safety net needlessly costs a connection.
+bool may_cut_off(std::string_view name, std::string_view text);
+
 /// The text as it stands in a file of ours: ownership header first, a newline last.
 std::string render(std::string_view text);
 

@@ -288,6 +288,9 @@ Look look_at(const World& world, const Registry& registry) {
   input.manifest = manifest;
   input.incomplete_types = look.incomplete_types;
   look.plan = plan_node(input, registry);
+  if (auto refused = refusal(look.plan, world.facts, registry); refused && !look.refused) {
+    look.refused = std::move(refused);
+  }
   return look;
 }
 

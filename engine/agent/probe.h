@@ -1,0 +1,11 @@
+#pragma once
+
+#include "engine/wire/window_messages.h"
+
+namespace sparkplan {
+
+/// Tries all targets at the same time, each one until it answers or the patience is over. A target that
+/// cannot be tried (no such interface, no route) has not answered.
+ProbeReply probe(const ProbeRequest& request);
+
+}  // namespace sparkplan

@@ -1,0 +1,130 @@
+// ClusterRun: what has to work after a change as it did before.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "engine/fleet/cluster_run.h"
+#include "engine/fleet/run_identity.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kPatienceBefore = 500;
+/// A neighbour's renderer and the address resolution need a moment.
+constexpr std::int64_t kPatienceAfter = 5'000;
+constexpr std::int64_t kSmallPacket = 84;
+
+/// "192.168.100.11/24" -> the link that has that address.
+const LinkFacts* link_with(const Facts& facts, const std::string& address) {
+  for (const LinkFacts& link : facts.links) {
+    for (const std::string& one : link.addresses) {
+      if (one.substr(0, one.find('/')) == address) return &link;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<std::uint32_t> number_of(const std::string& address) {
+  std::uint32_t number = 0;
+  const char* at = address.data();
+  const char* const end = at + address.size();
+  for (int i = 0; i < 4; ++i) {
+    unsigned part = 0;
+    const auto parsed = std::from_chars(at, end, part);
+    if (parsed.ec != std::errc() || part > 255) return std::nullopt;
+    number = number << 8U | part;
+    at = parsed.ptr;
+    if (i < 3 && (at == end || *at++ != '.')) return std::nullopt;
+  }
+  return at == end ? std::optional(number) : std::nullopt;
+}
+
+bool in_one_network(const FabricAddress& one, const FabricAddress& other) {
+  const auto a = number_of(one.address);
+  const auto b = number_of(other.address);
+  if (!a || !b || one.prefix_length != other.prefix_length || one.prefix_length <= 0) return false;
+  const auto mask = one.prefix_length >= 32 ? 0xffffffffU : ~(0xffffffffU >> static_cast<unsigned>(one.prefix_length));
+  return (*a & mask) == (*b & mask);
+}
+
+}  // namespace
+
+/// Pairs of fabric addresses that both ends have now, are still to have, and that reach each other now.
+void ClusterRun::choose_probes(NodeRun& node) {
+  std::vector<ProbeTarget> targets;
+  for (const FabricAddress& own : node.spec->fabric) {
+    if (link_with(node.known.facts, own.address) == nullptr) continue;
+    for (const auto& peer : nodes_) {
+      if (&peer == &node || !active(peer)) continue;
+      for (const FabricAddress& other : peer.spec->fabric) {
+        if (!in_one_network(own, other) || link_with(peer.known.facts, other.address) == nullptr) continue;
+        targets.push_back({other.address, "", kSmallPacket, 0});
+      }
+    }
+  }
+  if (targets.empty()) return;
+  const auto reply = node.client->probe({targets, kPatienceBefore});
+  if (!reply) return;  // The trial, which comes next, says what is wrong with the connection.
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (reply->answered[i]) node.trial.worked_before.push_back(targets[i]);
+  }
+}
+
+/// What got through before has to get through now, also as large as the new MTU lets it be.
+void ClusterRun::probe_again(NodeRun& node) {
+  auto targets = node.trial.worked_before;
+  if (targets.empty()) return;
+  std::map<std::string, std::int64_t> largest;  // By address: what both ends can carry, as they are now.
+  for (const auto& peer : nodes_) {
+    if (&peer == &node || peer.error) continue;
+    for (const FabricAddress& other : peer.spec->fabric) {
+      const LinkFacts* there = link_with(peer.known.facts, other.address);
+      for (const FabricAddress& own : node.spec->fabric) {
+        const LinkFacts* here = link_with(node.known.facts, own.address);
+        if (there == nullptr || here == nullptr || !in_one_network(own, other)) continue;
+        largest[other.address] = std::min(there->mtu, here->mtu);
+      }
+    }
+  }
+  for (const auto& target : node.trial.worked_before) {
+    const auto size = largest.find(target.address);
+    if (size != largest.end()) targets.push_back({target.address, "", size->second, 0});
+  }
+  tell(node, "probing its neighbours");
+  const auto reply = node.client->probe({targets, kPatienceAfter});
+  if (!reply) {
+    node.trial.why_not = "its neighbours could not be probed: " + reply.error().describe();
+    return;
+  }
+  for (std::size_t i = 0; i < targets.size() && node.trial.why_not.empty(); ++i) {
+    if (reply->answered[i]) continue;
+    const bool small = targets[i].bytes == kSmallPacket;
+    node.trial.why_not = small ? "it does not get through to " + targets[i].address + " any more"
+                               : "packets of " + std::to_string(targets[i].bytes) + " bytes do not get through to " +
+                                     targets[i].address + ": something on the way has a smaller MTU";
+  }
+}
+
+/// Does another node get an SSH server's greeting at this node's address?
+bool ClusterRun::neighbour_reaches(const NodeRun& node) {
+  for (auto& other : nodes_) {
+    if (&other == &node || !active(other) || !other.client || !other.known.facts.live) continue;
+    if (other.trial.state == TrialRun::State::kCarriedOut) continue;
+    const auto reply = other.client->probe({{{node.spec->address, "", 0, node.spec->ssh.port}}, kPatienceAfter});
+    if (reply && reply->answered.front()) return true;
+  }
+  return false;
+}
+
+/// A machine always reaches itself. Of the one we run on, somebody else has to say that it answers.
+void ClusterRun::ask_a_neighbour(NodeRun& node) {
+  if (!is_this_machine(node.known.facts.machine_id) || !number_of(node.spec->address)) return;
+  const bool alone = std::none_of(nodes_.begin(), nodes_.end(), [&](const NodeRun& other) {
+    return &other != &node && active(other) && other.known.facts.live;
+  });
+  if (alone) return;
+  if (!neighbour_reaches(node)) node.trial.why_not = "no other node reaches it at " + node.spec->address + " any more";
+}
+
+}  // namespace sparkplan

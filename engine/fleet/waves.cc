@@ -1,0 +1,68 @@
+#include "engine/fleet/waves.h"
+
+#include <algorithm>
+
+namespace sparkplan {
+namespace {
+
+bool any_of_ids(const std::vector<ResourceId>& ids, const std::set<ResourceId>& among) {
+  return std::any_of(ids.begin(), ids.end(), [&](const ResourceId& id) { return among.contains(id); });
+}
+
+}  // namespace
+
+SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId>& failed) {
+  std::set<std::string> cutting_groups;
+  for (const Step& step : steps) {
+    if (step.cutting) cutting_groups.insert(step.group);
+  }
+  SplitSteps split;
+  std::set<ResourceId> later;
+  for (const Step& step : steps) {
+    if (cutting_groups.contains(step.group)) later.insert(step.resources.begin(), step.resources.end());
+  }
+  for (const Step& step : steps) {
+    if (!cutting_groups.contains(step.group)) {
+      if (!any_of_ids(step.needs, later)) split.calm.push_back(step);
+    } else if (!any_of_ids(step.needs, failed)) {
+      split.cutting.push_back(step);
+    }
+  }
+  return split;
+}
+
+std::vector<std::vector<std::string>> coupled(const std::vector<std::string>& names,
+                                              const std::vector<std::pair<NodeName, NodeName>>& cables) {
+  std::map<std::string, std::size_t> part;
+  for (std::size_t i = 0; i < names.size(); ++i) part[names[i]] = i;
+  for (const auto& [first, second] : cables) {
+    const auto a = part.find(first.str());
+    const auto b = part.find(second.str());
+    if (a == part.end() || b == part.end() || a->second == b->second) continue;
+    const auto kept = std::min(a->second, b->second);
+    const auto gone = std::max(a->second, b->second);
+    for (auto& [name, number] : part) {
+      if (number == gone) number = kept;
+    }
+  }
+  std::map<std::size_t, std::vector<std::string>> parts;
+  for (const auto& name : names) parts[part[name]].push_back(name);
+  std::vector<std::vector<std::string>> result;
+  for (auto& [number, members] : parts) result.push_back(std::move(members));
+  return result;
+}
+
+std::vector<std::vector<std::string>> waves(const std::vector<std::string>& names,
+                                            const std::vector<std::pair<NodeName, NodeName>>& cables,
+                                            std::size_t at_a_time) {
+  std::vector<std::vector<std::string>> result;
+  for (auto& part : coupled(names, cables)) {
+    // The canary flies alone: nobody joins the first wave, and nobody opens the second with it.
+    const bool joins = result.size() > 1 && (at_a_time == 0 || result.back().size() + part.size() <= at_a_time);
+    if (!joins) result.emplace_back();
+    result.back().insert(result.back().end(), part.begin(), part.end());
+  }
+  return result;
+}
+
+}  // namespace sparkplan
