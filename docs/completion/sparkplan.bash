@@ -34,7 +34,7 @@ _sparkplan() {
   done
   case "$command $before" in
     *\ --log-file | drift\ --textfile | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
-    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude) return ;;
+    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
@@ -51,7 +51,7 @@ _sparkplan() {
   case $command in
     validate) own='--json' ;;
     plan) own='--json --detailed-exitcode --only --exclude' ;;
-    apply) own='--yes --yes-prune --all-or-nothing --lock-timeout --json --only --exclude' ;;
+    apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
     release) own='-f --file --yes' ;;
     trust) own='-f --file --yes' ;;

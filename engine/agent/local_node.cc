@@ -249,6 +249,16 @@ Result<void> LocalNode::remove_in_place(const fs::path& path) {
   return remove_file_in(directory.get(), path);
 }
 
+Result<void> LocalNode::rename(const fs::path& from, const fs::path& to) const {
+  SPARK_TRY(const int number, open_descriptor(from.parent_path(), O_RDONLY | O_DIRECTORY));
+  const FileDescriptor directory(number);
+  if (::renameat(directory.get(), from.filename().c_str(), directory.get(), to.filename().c_str()) != 0) {
+    return failure(file_error("rename", from));
+  }
+  if (::fsync(directory.get()) != 0) return failure(file_error("sync", from.parent_path()));
+  return {};
+}
+
 Result<void> LocalNode::remove_directory(const fs::path& path) {
   auto number = open_directory_of(path);
   if (!number) {

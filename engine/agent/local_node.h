@@ -49,6 +49,9 @@ class LocalNode final : public Node {
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
 
+  /// rename(2) within one directory, and on the disk. Errors: kNotFound, kPermissionDenied, kFailed.
+  Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) const;
+
   /// An empty one. Errors: kFailed when it is not empty; kPermissionDenied. One that is not there is removed.
   Result<void> remove_directory(const std::filesystem::path& path);
 

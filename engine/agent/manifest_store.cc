@@ -1,5 +1,6 @@
 #include "engine/agent/manifest_store.h"
 
+#include "engine/agent/journal.h"
 #include "engine/core/json.h"
 
 namespace sparkplan {
@@ -31,6 +32,12 @@ Result<void> write_manifest(const Manifest& manifest, LocalNode& node) {
     return failure(ErrorCode::kUnsupported, "the originals of what sparkplan manages are too large to keep");
   }
   return node.write_file(manifest_path(), FileContent{text, 0600, 0, 0});
+}
+
+Result<std::filesystem::path> set_manifest_aside(LocalNode& node) {
+  const std::filesystem::path aside = manifest_path().string() + ".damaged-" + utc_now();
+  SPARK_CHECK(node.rename(manifest_path(), aside));
+  return aside;
 }
 
 Result<void> prepare_state_directory(LocalNode& node) { return node.make_directories(kStateDirectory, 0700); }

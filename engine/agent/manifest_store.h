@@ -19,6 +19,9 @@ Result<std::optional<Manifest>> read_manifest(const NodeReader& node);
 Result<void> write_manifest(const Manifest& manifest, LocalNode& node);
 
 /// Makes kStateDirectory, 0700. Errors: kPermissionDenied, kFailed.
+/// Moves a manifest that cannot be read out of the way; where to. Errors: as of renaming.
+Result<std::filesystem::path> set_manifest_aside(LocalNode& node);
+
 Result<void> prepare_state_directory(LocalNode& node);
 
 }  // namespace sparkplan

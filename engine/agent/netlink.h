@@ -12,6 +12,12 @@ namespace sparkplan {
 /// Source: rtnetlink(7); port, PCI function, driver and RDMA devices: /sys/class/net.
 Result<std::vector<LinkFacts>> read_links();
 
+struct Route;
+/// Those of the main table that somebody has set, one next hop each. Errors: kFailed.
+Result<std::vector<Route>> read_routes();
+/// One that is there already is no failure. Errors: kNotFound (no such interface), kFailed.
+Result<void> add_route(const Route& route);
+
 /// As Node::restore_link(). Errors: kNotFound, kFailed with the kernel's reason.
 Result<void> write_link(const LinkState& state);
 

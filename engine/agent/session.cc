@@ -1,6 +1,7 @@
 #include "engine/agent/session.h"
 
 #include <syslog.h>
+#include <unistd.h>
 
 #include <set>
 #include <utility>
@@ -68,9 +69,36 @@ Result<Value> AgentSession::answer(const Request& request) {
   return Value::map();
 }
 
+/// What cannot be read is never guessed at. Moved away, it stops this run, and not the next.
+Result<void> AgentSession::check_records(bool set_aside) {
+  auto manifest = read_manifest(node_);
+  auto transaction = Transaction::find(node_);
+  const bool damaged_manifest = !manifest && manifest.error().code == ErrorCode::kInvalidInput;
+  if (!damaged_manifest && transaction) return {};
+  Error error = damaged_manifest ? std::move(manifest).error() : std::move(transaction).error();
+  if (!set_aside) {
+    error.hint = "the next apply sets it aside, and the one after that goes on without it";
+    return failure(std::move(error));
+  }
+  // Nobody else may be at work on it; who holds the lock already is us.
+  std::optional<NodeLock> lock;
+  if (!lock_) {
+    SPARK_TRY(auto acquired, NodeLock::acquire({"the agent", ::getpid(), "set aside", utc_now()}, node_));
+    lock.emplace(std::move(acquired));
+  }
+  SPARK_TRY(const auto place, damaged_manifest ? set_manifest_aside(node_) : Transaction::set_aside(node_));
+  error.code = ErrorCode::kFailed;
+  error.message += "; it was set aside as " + place.string();
+  error.hint = damaged_manifest ? "apply again: the node then counts as one that was never applied, and what was there "
+                                  "before sparkplan is only known to that file"
+                                : "look whether the network is as it should be, then apply again";
+  return failure(std::move(error));
+}
+
 Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
   FactsReply reply;
   SPARK_TRY(reply.facts, read_facts(node_));
+  SPARK_CHECK(check_records(request.set_damaged_aside));
   SPARK_TRY(reply.manifest, read_manifest(node_));
   if (!lock_) {
     SPARK_TRY(reply.lock_holder, lock_holder(node_));

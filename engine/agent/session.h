@@ -39,6 +39,7 @@ class AgentSession {
   Result<Value> answer_extend(const ExtendRequest& request);
   Result<Value> answer_probe(const ProbeRequest& request) const;
   void see_files_on_trial();
+  Result<void> check_records(bool set_aside);
   Result<std::optional<TransactionReport>> latest_transaction() const;
   Result<void> settle_transaction(const LockHolder& holder);
   Result<void> end_failed_trial(Transaction& transaction, bool armed);

@@ -32,6 +32,8 @@ class ArmedTrial final : public Trial {
   Result<void> arm() override {
     SPARK_CHECK(journal_.append("armed", Value::map({{"window_seconds", window_.count(), {}}})));
     SPARK_CHECK(timer_.guard_boot(transaction_.run(), transaction_.program(), node_));
+    SPARK_TRY(const Lifeline lifeline, read_lifeline(node_));
+    SPARK_CHECK(transaction_.keep_lifeline(lifeline, node_));
     SPARK_CHECK(transaction_.set_deadline(window_, node_));
     SPARK_CHECK(transaction_.arm(node_));
     armed_ = true;

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <utility>
 
+#include "engine/agent/journal.h"
 #include "engine/agent/manifest_store.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
@@ -30,6 +31,7 @@ constexpr std::string_view kUndone = "undone";
 constexpr std::string_view kReason = "reason";
 constexpr std::string_view kDeadline = "deadline";
 constexpr std::string_view kCommands = "manual-commands";
+constexpr std::string_view kLifeline = "lifeline.json";
 constexpr std::string_view kWorking = "working";
 constexpr std::size_t kMaxRecordBytes = std::size_t{64} << 20;
 
@@ -117,6 +119,12 @@ Result<std::optional<Transaction>> Transaction::find(const LocalNode& node) {
   return std::optional(Transaction(std::move(*apply), std::move(*decoded)));
 }
 
+Result<fs::path> Transaction::set_aside(const LocalNode& node) {
+  const fs::path aside = std::string(kTransactionsDirectory) + ".damaged-" + utc_now();
+  SPARK_CHECK(node.rename(kTransactionsDirectory, aside));
+  return aside;
+}
+
 Result<Transaction> Transaction::prepare(const ApplyRequest& request, const LockHolder& holder, LocalNode& node) {
   SPARK_TRY(const auto other, find(node));
   if (other) return failure(ErrorCode::kBusy, "another change is on trial: " + other->holder().describe());
@@ -150,6 +158,7 @@ Result<TransactionReport> Transaction::report(const LocalNode& node) const {
   SPARK_TRY(report.state, state(node));
   report.who = holder_.describe();
   report.carried_out = has(kCarriedOut, node);
+  report.undone = is_undone(node);
   if (const auto reason = node.read_file(directory() / kReason)) report.reason = *reason;
   if (const auto commands = node.read_file(directory() / kCommands)) {
     for (const auto line : split_lines(*commands)) {
@@ -175,18 +184,8 @@ Result<void> Transaction::set_deadline(std::chrono::seconds window, LocalNode& n
                          private_file(std::to_string(seconds_since_boot() + window.count()) + " " + boot_id(node)));
 }
 
-Result<void> Transaction::rename_token(std::string_view from, std::string_view to, const LocalNode& node) const {
-  SPARK_TRY(const int number, node.open_descriptor(directory(), O_RDONLY | O_DIRECTORY));
-  const FileDescriptor open(number);
-  if (::renameat(open.get(), std::string(from).c_str(), open.get(), std::string(to).c_str()) != 0) {
-    return failure(file_error("rename", directory() / from));
-  }
-  if (::fsync(open.get()) != 0) return failure(file_error("sync", directory()));
-  return {};
-}
-
 Result<bool> Transaction::claim(TransactionState to, const LocalNode& node) {
-  const auto renamed = rename_token(kArmed, to_string(to), node);
+  const auto renamed = node.rename(directory() / kArmed, directory() / to_string(to));
   if (renamed) return true;
   if (renamed.error().code == ErrorCode::kNotFound) return false;
   return failure(renamed.error());
@@ -194,7 +193,7 @@ Result<bool> Transaction::claim(TransactionState to, const LocalNode& node) {
 
 Result<void> Transaction::mark_rollback_failed(const LocalNode& node) {
   if (has(kFailed, node)) return {};
-  return rename_token(kRolledBack, kFailed, node);
+  return node.rename(directory() / kRolledBack, directory() / kFailed);
 }
 
 Result<void> Transaction::note_carried_out(LocalNode& node) {
@@ -206,6 +205,17 @@ Result<void> Transaction::note_reason(const std::string& reason, LocalNode& node
 Result<void> Transaction::note_undone(LocalNode& node) {
   return node.write_file(directory() / kUndone, private_file(""));
 }
+Result<void> Transaction::keep_lifeline(const Lifeline& lifeline, LocalNode& node) {
+  return node.write_file(directory() / kLifeline, private_file(encode_json(encode(lifeline)) + "\n"));
+}
+
+std::optional<Lifeline> Transaction::lifeline(const LocalNode& node) const {
+  const auto text = node.read_file(directory() / kLifeline, kMaxRecordBytes);
+  const auto value = text ? decode_json(*text) : Result<Value>(Value());
+  auto lifeline = value ? decode_lifeline(*value) : Result<Lifeline>(Lifeline());
+  return text && lifeline ? std::optional(std::move(*lifeline)) : std::nullopt;
+}
+
 bool Transaction::is_undone(const LocalNode& node) const { return has(kUndone, node); }
 
 Result<void> Transaction::keep_manual_commands(const std::vector<std::string>& commands, LocalNode& node) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/agent/file_descriptor.h"
+#include "engine/agent/lifeline.h"
 #include "engine/agent/local_node.h"
 #include "engine/core/result.h"
 #include "engine/resource/registry.h"
@@ -24,6 +25,9 @@ class Transaction {
   /// The one there is; none is no failure. Errors: kFailed for a record that cannot be read: it is named,
   /// and nothing is guessed.
   static Result<std::optional<Transaction>> find(const LocalNode& node);
+
+  /// Moves one whose record cannot be read out of the way; where to.
+  static Result<std::filesystem::path> set_aside(const LocalNode& node);
 
   /// Writes the record and a copy of the running agent, which the timer will start. Not armed yet.
   /// Errors: kBusy when there is one already; those of writing.
@@ -49,6 +53,9 @@ class Transaction {
   /// All steps are done and shown.
   Result<void> note_carried_out(LocalNode& node);
   Result<void> note_reason(const std::string& reason, LocalNode& node);
+  /// What the node is reached by before the change; nothing where that was not kept.
+  Result<void> keep_lifeline(const Lifeline& lifeline, LocalNode& node);
+  std::optional<Lifeline> lifeline(const LocalNode& node) const;
   Result<void> note_undone(LocalNode& node);
   bool is_undone(const LocalNode& node) const;
   /// For each file of the record, its content from before, to be copied back by hand.
@@ -66,7 +73,6 @@ class Transaction {
 
  private:
   Transaction(ApplyRequest request, LockHolder holder) : request_(std::move(request)), holder_(std::move(holder)) {}
-  Result<void> rename_token(std::string_view from, std::string_view to, const LocalNode& node) const;
   bool has(std::string_view name, const LocalNode& node) const;
 
   ApplyRequest request_;

@@ -65,6 +65,13 @@ class Undoing {
     }
   }
 
+  /// What was done by other means than files and links of ours: a unit that has set a rule, say.
+  void lifeline() {
+    const auto before = transaction_.lifeline(node_);
+    if (!before || !node_.live()) return;
+    if (auto restored = restore_lifeline(*before, node_); !restored) failures_.push_back(std::move(restored).error());
+  }
+
   const std::vector<Error>& failures() const { return failures_; }
   const std::vector<std::string>& left_alone() const { return left_alone_; }
 
@@ -163,7 +170,10 @@ Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& reg
   SPARK_CHECK(transaction.end_all_work(kPatienceForSteps, node));
   Undoing undoing(transaction, registry, node);
   undoing.files();
-  if (scope == UndoScope::kAll) undoing.all_else();
+  if (scope == UndoScope::kAll) {
+    undoing.all_else();
+    undoing.lifeline();
+  }
   if (!undoing.failures().empty()) return give_up_on(transaction, undoing.failures(), registry, node);
   if (scope == UndoScope::kFilesOnly) return {};
   const auto report = transaction.report(node);

@@ -65,6 +65,7 @@ void add_what_was_learned(NodePlan& shown, const NodePlan& later) {
 
 Report ClusterRun::apply(const ApplyOptions& options) {
   only_release_ = options.release;
+  writes_ = true;
   allow_management_change_ = options.allow_management_change;
   window_ = options.window;
   max_parallel_ = options.max_parallel;

@@ -80,6 +80,7 @@ void ClusterRun::give_up(NodeRun& node, Error error) const {
 
 FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   FactsRequest request;
+  request.set_damaged_aside = writes_;
   for (const auto& [section, body] : node.spec->sections) {
     for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);
   }
@@ -194,7 +195,8 @@ void ClusterRun::compile() {
   }
   for (auto& node : nodes_) {
     if (!active(node) || node.leaving) continue;
-    auto desired = desired_state(ClusterView{cluster_, *node.spec, exports}, node.known.facts, registry_);
+    auto desired = desired_state(ClusterView{cluster_, *node.spec, exports, allow_management_change_}, node.known.facts,
+                                 registry_);
     node.desired = std::move(desired.resources);
     node.incomplete_types = std::move(desired.incomplete_types);
     if (desired.refused) give_up(node, *desired.refused);
@@ -286,6 +288,32 @@ NodeReport ClusterRun::report_on(const NodeRun& node) const {
   return report;
 }
 
+/// What another run has tried on a node, and how it ended, as long as no later run has taken note of it.
+std::optional<Diagnostic> ClusterRun::told_by(const NodeRun& node) const {
+  const auto& transaction = node.known.transaction;
+  if (!transaction || transaction->run == run_) return std::nullopt;
+  Diagnostic warning;
+  warning.severity = Severity::kWarning;
+  warning.node = node.spec->name.str();
+  if (transaction->state == TransactionState::kRolledBack) {
+    warning.code = "trial.rolled-back";
+    warning.message = "a change of " + transaction->who + " was rolled back: " + transaction->reason;
+  } else if (transaction->state == TransactionState::kRollbackFailed) {
+    warning.code = "trial.rollback-failed";
+    warning.message = "a change of " + transaction->who + " could not be undone: " + transaction->reason;
+    for (const auto& command : transaction->manual_commands) {
+      warning.hint += (warning.hint.empty() ? "on the node, as root: " : " && ") + command;
+    }
+  } else if (transaction->state == TransactionState::kArmed) {
+    warning.code = "trial.under-way";
+    warning.message = "a change of " + transaction->who + " is on trial; it is undone in " +
+                      std::to_string(transaction->seconds_left) + " s unless confirmed";
+  } else {
+    return std::nullopt;
+  }
+  return warning;
+}
+
 Report ClusterRun::report() const {
   Report report;
   report.command = options_.command;
@@ -294,6 +322,9 @@ Report ClusterRun::report() const {
   report.config_digest = cluster_.config_digest;
   for (const auto& node : nodes_) report.nodes.push_back(report_on(node));
   report.diagnostics = diagnostics_;
+  for (const auto& node : nodes_) {
+    if (auto told = told_by(node)) report.diagnostics.push_back(std::move(*told));
+  }
   report.duration = std::chrono::steady_clock::now() - started_;
   report.partial = !options_.selection.everything();
   report.interrupted = options_.stop.stop_requested();

@@ -141,6 +141,7 @@ class ClusterRun {
   void refuse_what_is_unsafe();
   Report report() const;
   NodeReport report_on(const NodeRun& node) const;
+  std::optional<Diagnostic> told_by(const NodeRun& node) const;
 
   bool guards_refuse(const ApplyOptions& options);
   bool refuse_unasked_releases(const ApplyOptions& options);
@@ -167,6 +168,7 @@ class ClusterRun {
   void confirm(NodeRun& node);
   void roll_back(NodeRun& node);
   void await_old_state(NodeRun& node);
+  void note_rollback_failed(NodeRun& node, const TransactionReport& transaction);
   void note_rolled_back(NodeRun& node, const std::string& told);
   Result<AgentClient> open_again(const NodeRun& node, std::chrono::steady_clock::time_point deadline) const;
   std::chrono::steady_clock::time_point deadline_to_connect(const NodeRun& node) const;
@@ -192,6 +194,7 @@ class ClusterRun {
   std::vector<NodeRun> nodes_;
   Roster roster_;
   std::string only_release_;  ///< ApplyOptions::release
+  bool writes_ = false;       ///< apply() and not plan().
   bool allow_management_change_ = false;
   std::chrono::seconds window_{0};
   std::size_t max_parallel_ = 0;

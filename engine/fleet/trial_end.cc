@@ -1,5 +1,6 @@
 // ClusterRun: what was on trial is confirmed, or undone.
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "engine/fleet/cluster_run.h"
@@ -13,6 +14,7 @@ using Clock = std::chrono::steady_clock;
 /// After the end of its window a node has that long to be back as it was.
 constexpr std::chrono::seconds kPatienceForRollback{15};
 constexpr std::chrono::seconds kEnoughToDecide{10};
+constexpr std::chrono::milliseconds kPauseBetweenLooks{300};
 
 }  // namespace
 
@@ -91,7 +93,7 @@ void ClusterRun::roll_back(NodeRun& node) {
   tell(node, "undoing it: " + node.trial.why_not);
   if (node.client) {
     auto told = node.client->roll_back({run_, node.trial.why_not});
-    if (told && told->state == TransactionState::kRolledBack) return note_rolled_back(node, node.trial.why_not);
+    if (told && told->undone) return note_rolled_back(node, node.trial.why_not);
     if (!told && told.error().code == ErrorCode::kFailed && !told.error().hint.empty()) {
       // It says itself what could not be undone, and what to type.
       node.rolled_back = true;
@@ -106,28 +108,17 @@ void ClusterRun::roll_back(NodeRun& node) {
 /// Nobody gets through, so the node's own timer does it.
 void ClusterRun::await_old_state(NodeRun& node) {
   const auto end = node.trial.begun + window_ + kPatienceForRollback;
-  Error last{ErrorCode::kUnreachable, "it does not answer", {}, std::nullopt, ""};
   while (Clock::now() < end) {
     auto client = open_again(node, end);
-    if (!client) {
-      last = std::move(client).error();
-      break;
-    }
+    if (!client) break;
     const auto& transaction = client->facts().transaction;
-    const bool waiting = transaction && transaction->run == run_ && transaction->state == TransactionState::kArmed;
-    if (!waiting && transaction && transaction->state == TransactionState::kRollbackFailed) {
-      node.rolled_back = true;
-      node.trial.state = TrialRun::State::kUndone;
-      Error error{ErrorCode::kFailed, "not everything could be undone: " + transaction->reason, {}, std::nullopt, ""};
-      for (const auto& command : transaction->manual_commands) {
-        error.hint += (error.hint.empty() ? "on the node, as root: " : " && ") + command;
-      }
-      return give_up(node, std::move(error));
-    }
-    if (!waiting) return note_rolled_back(node, node.trial.why_not);
+    const bool ours = transaction && transaction->run == run_;
+    if (ours && transaction->state == TransactionState::kRollbackFailed)
+      return note_rollback_failed(node, *transaction);
+    if (!ours || transaction->undone) return note_rolled_back(node, node.trial.why_not);
     // Reached before its timer ran out: no reason to wait for that.
-    auto told = client->roll_back({run_, node.trial.why_not});
-    if (told && told->state == TransactionState::kRolledBack) return note_rolled_back(node, node.trial.why_not);
+    if (transaction->state == TransactionState::kArmed) (void)client->roll_back({run_, node.trial.why_not});
+    std::this_thread::sleep_for(kPauseBetweenLooks);
   }
   node.trial.state = TrialRun::State::kLost;
   give_up(node,
@@ -138,11 +129,23 @@ void ClusterRun::await_old_state(NodeRun& node) {
                 "look at it at its console: journalctl -t sparkplan says what it did"});
 }
 
+void ClusterRun::note_rollback_failed(NodeRun& node, const TransactionReport& transaction) {
+  node.rolled_back = true;
+  node.trial.state = TrialRun::State::kUndone;
+  Error error{ErrorCode::kFailed, "not everything could be undone: " + transaction.reason, {}, std::nullopt, ""};
+  for (const auto& command : transaction.manual_commands) {
+    error.hint += (error.hint.empty() ? "on the node, as root: " : " && ") + command;
+  }
+  give_up(node, std::move(error));
+}
+
 void ClusterRun::note_rolled_back(NodeRun& node, const std::string& told) {
   node.trial.state = TrialRun::State::kUndone;
   node.rolled_back = true;
   node.in_flight.clear();
-  const Error error{ErrorCode::kVerifyFailed, "rolled back, the node is as it was: " + told, {}, std::nullopt, ""};
+  const Error error{ErrorCode::kVerifyFailed, "it is as it was before: " + told, {}, std::nullopt, ""};
+  // Closing the connection would free the lock as well, only somewhat later than the next run may come.
+  if (node.client) (void)node.client->unlock();
   for (const Step& step : node.trial.steps) {
     for (const ResourceId& id : step.resources) node.failures.emplace(id, error);
   }

@@ -119,6 +119,13 @@ void ClusterRun::begin_trial(NodeRun& node) {
   if (all_done) return;
   node.in_flight.clear();
   note_results(node, trial.reply, trial.steps);
+  // Objections come before anything is begun; then there was nothing to undo.
+  const auto failed = std::find_if(trial.reply.results.begin(), trial.reply.results.end(), [](const auto& result) {
+    return result.outcome == StepOutcome::kFailed || result.outcome == StepOutcome::kStale;
+  });
+  const bool begun = std::any_of(trial.reply.results.begin(), trial.reply.results.end(),
+                                 [](const auto& result) { return result.outcome == StepOutcome::kUndone; });
+  if (begun && failed != trial.reply.results.end()) note_rolled_back(node, failed->error->describe());
 }
 
 Result<AgentClient> ClusterRun::open_again(const NodeRun& node, Clock::time_point deadline) const {

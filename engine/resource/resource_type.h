@@ -35,8 +35,8 @@ struct TypeInfo {
   std::vector<std::string> files;  ///< What it owns on a node, for `sparkplan types`.
   Impact impact_of_removal = Impact::kLive;
   Reversible reversible_of_removal = Reversible::kExact;
-  bool checks_effect = false;               ///< check_effect() has something to say.
-  std::optional<StagingDirectory> staging;  ///< Where its files wait until a cutting step is confirmed.
+  bool checks_effect = false;                    ///< check_effect() has something to say.
+  std::optional<StagingDirectory> staging = {};  ///< Where its files wait until a cutting step is confirmed.
 };
 
 /// Exports of one node, by type: what its observe side offers to every node's desired().
@@ -49,6 +49,9 @@ struct ClusterView {
   /// node name -> exports. A node that has not answered, or a value that no one has made yet,
   /// is simply missing: use export_or_unknown().
   const std::map<std::string, NodeExports>& exports;
+  /// --allow-mgmt-change: of the interface that carries our connection, what somebody else's file says does
+  /// not hold any more.
+  bool allow_management_change = false;
 
   /// The export of `type` on `node` below `key`, or an Unknown that names the node as producer.
   Value export_or_unknown(const NodeName& node, std::string_view type, std::string_view key) const;

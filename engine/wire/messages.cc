@@ -74,13 +74,14 @@ Result<std::map<ResourceId, ManagedResource>> decode_managed(const Value* value)
 Value encode_body(const FactsRequest& request) {
   Value exports = Value::map();
   for (const auto& [type, section] : request.exports) exports.set(type, section);
-  return Value::map({{"request", "facts", {}}, {"exports", std::move(exports), {}}});
+  return Value::map({{"request", "facts", {}},
+                     {"exports", std::move(exports), {}},
+                     {"set_damaged_aside", request.set_damaged_aside, {}}});
 }
 Value encode_body(const ObserveNodeRequest& request) {
   Value names = Value::map();
   for (const auto& [type, list] : request.names) names.set(type, encode_names(list));
-  return Value::map({{"request", "observe", {}},
-                     {"names", std::move(names), {}}});
+  return Value::map({{"request", "observe", {}}, {"names", std::move(names), {}}});
 }
 Value encode_body(const LockRequest& request) {
   return Value::map({{"request", "lock", {}}, {"holder", encode(request.holder), {}}});
@@ -124,6 +125,7 @@ Result<Request> decode_facts_request(const Value& value) {
   const auto* exports = value.find("exports");
   if (exports == nullptr || !exports->is_map()) return malformed("exports");
   FactsRequest request;
+  request.set_damaged_aside = value.boolean_or("set_damaged_aside", false);
   for (const auto& [type, section, where] : *exports->entries()) request.exports.emplace(type, section);
   return Request(std::move(request));
 }
@@ -185,7 +187,7 @@ Result<Request> decode_commit_request(const Value& value) {
 /// A field that we do not know may be a condition that the controller relies on.
 Result<void> check_fields(const Value& value, std::string_view name) {
   static const std::map<std::string_view, std::set<std::string_view>> kFields{
-      {"facts", {"exports"}},
+      {"facts", {"exports", "set_damaged_aside"}},
       {"observe", {"names"}},
       {"effect", {"desired"}},
       {"lock", {"holder"}},

@@ -42,9 +42,11 @@ struct LockHolder {
   bool operator==(const LockHolder&) const = default;
 };
 
-/// What is asked of the machine before anything is planned.
 struct FactsRequest {
   std::map<std::string, Value> exports;  ///< Types whose exports are wanted, each with the node's section.
+  /// A manifest or a record of a change on trial that cannot be read is moved away, so that the next run is
+  /// not stopped by it; this one is all the same, with an error that names it. Only for runs that write.
+  bool set_damaged_aside = false;
 };
 struct FactsReply {
   Facts facts;

@@ -46,6 +46,10 @@ class Lab {
   void reboot(int host) const { change("reboot", host); }
   void stop(int host) const { change("stop", host); }
   void start(int host) const { change("start", host); }
+  /// The switch's port of that cable carries frames of at most `mtu`, until the host's next boot.
+  void narrow(int host, const std::string& interface, int mtu) const {
+    answer("narrow", {std::to_string(host), interface, std::to_string(mtu)});
+  }
 
   /// A host's root directory as seen from here.
   const std::filesystem::path& root(int host) const { return roots_.at(static_cast<std::size_t>(host - 1)); }

@@ -42,6 +42,7 @@ usage: lab.sh COMMAND
   reboot I                 reboot host I, wait until it can be logged in to again
   stop I, start I          cut the power of host I, switch it on again
   cut I [INTERFACE]        pull the cable of host I's mgmt0 (or of INTERFACE)
+  narrow I INTERFACE MTU   let the switch's port of that cable carry frames of MTU at most
   join I [INTERFACE]       put it back
   address I, root I        its address; its root directory, seen from this machine
   home, key, known-hosts   the controller's HOME, private key, known_hosts file
@@ -175,6 +176,7 @@ main() {
     reboot) require_host "${1:-}"; lock_lab; lab_reboot "$host" ;;
     stop) require_host "${1:-}"; lock_lab; host_stop "$host" ;;
     start) require_host "${1:-}"; lock_lab; host_start "$host"; hosts_wait "$host" ;;
+    narrow) require_host "${1:-}"; lock_lab; cable_narrow "$host" "${2:-}" "${3:-}" ;;
     cut) require_host "${1:-}"; lock_lab; cable_set "$host" "${2:-mgmt0}" down ;;
     join) require_host "${1:-}"; lock_lab; cable_set "$host" "${2:-mgmt0}" up ;;
     address) require_host "${1:-}"; host_address "$host"; echo ;;

@@ -84,3 +84,12 @@ cable_set() {
   # A host that is switched off has no cable in the switch.
   [[ ! -e $(netns_path "$i") ]] || ip -n "$(netns_name switch)" link set "$letter$i" "$wanted"
 }
+
+# cable_narrow HOST INTERFACE MTU: until the host's next boot.
+cable_narrow() {
+  local i=$1 interface=$2 mtu=$3
+  local letter=${cable_letter[$interface]:-}
+  [[ -n $letter ]] || die "no such cable: '$interface' (${!cable_letter[*]})"
+  [[ $mtu =~ ^[0-9]+$ ]] || die "no MTU: '$mtu'"
+  ip -n "$(netns_name switch)" link set "$letter$i" mtu "$mtu"
+}

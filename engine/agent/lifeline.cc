@@ -1,0 +1,191 @@
+#include "engine/agent/lifeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "engine/agent/netlink.h"
+#include "engine/core/text_list.h"
+#include "engine/model/field_reader.h"
+
+namespace sparkplan {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kToolDeadline{10'000};
+/// A renderer that was told to has an interface as it was after well below a second; DHCP takes longer.
+constexpr milliseconds kPatience{4'000};
+constexpr milliseconds kPause{100};
+
+bool has_address(const LinkFacts& link, const std::string& address) {
+  return std::any_of(link.addresses.begin(), link.addresses.end(),
+                     [&](const std::string& one) { return one.substr(0, one.find('/')) == address; });
+}
+
+/// The interfaces that carry the connection, and those that they sit on or are made of.
+std::set<std::string> carriers(const std::string& connection, const std::vector<LinkFacts>& links) {
+  std::set<std::string> found;
+  if (const auto zone = connection.find('%'); zone != std::string::npos) found.insert(connection.substr(zone + 1));
+  for (const LinkFacts& link : links) {
+    if (has_address(link, connection)) found.insert(link.name);
+  }
+  for (std::size_t before = 0; before != found.size();) {
+    before = found.size();
+    for (const LinkFacts& link : links) {
+      if (found.contains(link.name) && !link.lower.empty()) found.insert(link.lower);
+      if (found.contains(link.master)) found.insert(link.name);
+    }
+  }
+  return found;
+}
+
+bool is_kernels_own(const std::string& address) { return address.starts_with("fe80:"); }
+
+LinkState state_of(const LinkFacts& link) {
+  LinkState state{link.name, link.mtu, link.up, {}};
+  std::copy_if(link.addresses.begin(), link.addresses.end(), std::back_inserter(state.addresses),
+               [](const std::string& address) { return !is_kernels_own(address); });
+  return state;
+}
+
+const LinkFacts* find_link(const std::string& name, const std::vector<LinkFacts>& links) {
+  const auto found = std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == name; });
+  return found == links.end() ? nullptr : &*found;
+}
+
+bool is_as(const LinkState& wanted, const std::vector<LinkFacts>& links) {
+  const LinkFacts* link = find_link(wanted.name, links);
+  // One that is gone cannot be put back from here.
+  if (link == nullptr) return true;
+  const LinkState now = state_of(*link);
+  return now.mtu == wanted.mtu && now.up == wanted.up &&
+         std::is_permutation(now.addresses.begin(), now.addresses.end(), wanted.addresses.begin(),
+                             wanted.addresses.end());
+}
+
+std::vector<Route> missing_routes(const Lifeline& lifeline, const std::vector<Route>& now) {
+  std::vector<Route> missing;
+  std::copy_if(lifeline.routes.begin(), lifeline.routes.end(), std::back_inserter(missing),
+               [&](const Route& route) { return std::find(now.begin(), now.end(), route) == now.end(); });
+  return missing;
+}
+
+/// Empty where there is nothing to filter with.
+std::string read_filter(LocalNode& node) {
+  const auto shown = node.query(std::vector<std::string>{"nft", "--stateless", "list", "ruleset"}, kToolDeadline);
+  return shown && shown->exit_status == 0 ? shown->standard_output : std::string();
+}
+
+Result<void> restore_filter(const std::string& filter, LocalNode& node) {
+  if (read_filter(node) == filter) return {};
+  SPARK_TRY(const auto directory, node.make_scratch_directory());
+  const auto file = directory / "ruleset";
+  SPARK_CHECK(node.write_file(file, FileContent{"flush ruleset\n" + filter, 0600, 0, 0}));
+  SPARK_TRY(const auto output, node.run(std::vector<std::string>{"nft", "--file", file.string()}, kToolDeadline));
+  if (output.exit_status == 0) return {};
+  return failure(ErrorCode::kFailed, "nft does not take back the rules from before: " + output.standard_error);
+}
+
+Result<void> restore_links(const Lifeline& lifeline, LocalNode& node) {
+  for (milliseconds waited{0}; waited < kPatience; waited += kPause) {
+    SPARK_TRY(const auto links, node.links());
+    const bool all = std::all_of(lifeline.links.begin(), lifeline.links.end(),
+                                 [&](const LinkState& wanted) { return is_as(wanted, links); });
+    SPARK_TRY(const auto routes, read_routes());
+    if (all && missing_routes(lifeline, routes).empty()) return {};
+    // What no renderer looks after does not come back by itself, and to be up is the first thing of all.
+    for (const LinkState& wanted : lifeline.links) {
+      const LinkFacts* link = find_link(wanted.name, links);
+      if (link != nullptr && (link->up != wanted.up || link->mtu != wanted.mtu)) {
+        LinkState as_before = state_of(*link);
+        as_before.up = wanted.up;
+        as_before.mtu = wanted.mtu;
+        SPARK_CHECK(node.restore_link(as_before));
+      }
+    }
+    node.pause(kPause);
+  }
+  SPARK_TRY(const auto links, node.links());
+  for (const LinkState& wanted : lifeline.links) {
+    if (!is_as(wanted, links)) SPARK_CHECK(node.restore_link(wanted));
+  }
+  SPARK_TRY(const auto routes, read_routes());
+  for (const Route& route : missing_routes(lifeline, routes)) SPARK_CHECK(add_route(route));
+  return {};
+}
+
+Value encode_link(const LinkState& link) {
+  return Value::map({{"name", link.name, {}},
+                     {"mtu", link.mtu, {}},
+                     {"up", link.up, {}},
+                     {"addresses", list_of_texts(link.addresses), {}}});
+}
+
+Result<LinkState> decode_link(const Value& value) {
+  FieldReader fields(value);
+  LinkState link{fields.require("name").text("name"), fields.integer("mtu", 0), fields.boolean("up", false),
+                 texts_in(value.find("addresses"))};
+  SPARK_CHECK(std::move(fields).check());
+  return link;
+}
+
+Value encode_route(const Route& route) {
+  return Value::map({{"interface", route.interface, {}},
+                     {"destination", route.destination, {}},
+                     {"gateway", route.gateway, {}},
+                     {"metric", route.metric, {}},
+                     {"protocol", route.protocol, {}}});
+}
+
+Result<Route> decode_route(const Value& value) {
+  FieldReader fields(value);
+  Route route{fields.require("interface").text("interface"), fields.require("destination").text("destination"),
+              fields.text("gateway"), fields.integer("metric", 0), fields.integer("protocol", 0)};
+  SPARK_CHECK(std::move(fields).check());
+  return route;
+}
+
+}  // namespace
+
+Result<Lifeline> read_lifeline(LocalNode& node) {
+  Lifeline lifeline;
+  SPARK_TRY(const auto links, node.links());
+  const auto names = carriers(node.connection_address(), links);
+  for (const LinkFacts& link : links) {
+    if (names.contains(link.name)) lifeline.links.push_back(state_of(link));
+  }
+  SPARK_TRY(auto routes, read_routes());
+  std::erase_if(routes, [&](const Route& route) { return !names.contains(route.interface); });
+  lifeline.routes = std::move(routes);
+  lifeline.filter = read_filter(node);
+  return lifeline;
+}
+
+Result<void> restore_lifeline(const Lifeline& lifeline, LocalNode& node) {
+  SPARK_CHECK(restore_filter(lifeline.filter, node));
+  return restore_links(lifeline, node);
+}
+
+Value encode(const Lifeline& lifeline) {
+  Value::List links;
+  for (const LinkState& link : lifeline.links) links.push_back(encode_link(link));
+  Value::List routes;
+  for (const Route& route : lifeline.routes) routes.push_back(encode_route(route));
+  return Value::map({{"links", Value(std::move(links)), {}},
+                     {"routes", Value(std::move(routes)), {}},
+                     {"filter", lifeline.filter, {}}});
+}
+
+Result<Lifeline> decode_lifeline(const Value& value) {
+  FieldReader fields(value);
+  Lifeline lifeline;
+  lifeline.links = fields.list<LinkState>("links", decode_link);
+  lifeline.routes = fields.list<Route>("routes", decode_route);
+  lifeline.filter = fields.text("filter");
+  SPARK_CHECK(std::move(fields).check());
+  return lifeline;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/agent/local_node.h"
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+#include "engine/node/node.h"
+
+namespace sparkplan {
+
+/// A route of the main table that leaves through one interface. Source: rtnetlink(7), RTM_NEWROUTE.
+struct Route {
+  std::string interface;
+  std::string destination;  ///< "default", "10.0.0.0/8"
+  std::string gateway;      ///< Empty: on the link.
+  int metric = 0;
+  int protocol = 0;
+
+  bool operator==(const Route&) const = default;
+};
+
+/// What a node is reached by: the interfaces that carry our connection, what they are made of, their routes,
+/// and the filter for packets. Kept while a change is on trial, so that it can be put back whatever the
+/// change has done to it by means that no file tells of.
+struct Lifeline {
+  std::vector<LinkState> links;
+  std::vector<Route> routes;
+  std::string filter;  ///< `nft list ruleset`; empty where there is no nft, or no rule.
+};
+
+/// As it is now. Errors: kFailed.
+Result<Lifeline> read_lifeline(LocalNode& node);
+
+/// Puts back what of it has changed and does not come back by itself within a few seconds.
+/// Errors: kFailed with what could not be put back.
+Result<void> restore_lifeline(const Lifeline& lifeline, LocalNode& node);
+
+Value encode(const Lifeline& lifeline);
+Result<Lifeline> decode_lifeline(const Value& value);
+
+}  // namespace sparkplan
