@@ -222,29 +222,34 @@ Result<void> Transaction::keep_manual_commands(const std::vector<std::string>& c
   return node.write_file(directory() / kCommands, private_file(join(commands, "\n") + "\n"));
 }
 
+Result<void> Transaction::sign_work(const FileDescriptor& file) const {
+  const auto pid = std::to_string(::getpid());
+  const bool signed_now = ::ftruncate(file.get(), 0) == 0 &&
+                          ::pwrite(file.get(), pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  return signed_now ? Result<void>() : failure(file_error("write", directory() / kWorking));
+}
+
 Result<FileDescriptor> Transaction::begin_work(LocalNode& node) const {
   SPARK_TRY(const int number, node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
   FileDescriptor file(number);
-  const auto pid = std::to_string(::getpid());
-  if (::pwrite(file.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    return failure(file_error("write", directory() / kWorking));
-  }
   auto range = whole_file(F_WRLCK);
   if (::fcntl(file.get(), F_OFD_SETLK, &range) != 0) return failure(file_error("lock", directory() / kWorking));
+  SPARK_CHECK(sign_work(file));
   return file;
 }
 
-Result<void> Transaction::end_all_work(std::chrono::milliseconds patience, const LocalNode& node) const {
-  const auto opened = node.open_descriptor(directory() / kWorking, O_RDWR | O_NOFOLLOW);
-  if (!opened && opened.error().code == ErrorCode::kNotFound) return {};  // It never began.
+Result<std::optional<FileDescriptor>> Transaction::take_over_work(std::chrono::milliseconds patience,
+                                                                  LocalNode& node) const {
+  auto opened = node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  if (!opened && opened.error().code == ErrorCode::kNotFound) return std::optional<FileDescriptor>();
   if (!opened) return failure(opened.error());
-  const FileDescriptor file(*opened);
+  FileDescriptor file(*opened);
   constexpr std::chrono::milliseconds kPause{50};
   constexpr std::chrono::milliseconds kForTheKernel{5'000};
   bool killed = false;
   for (std::chrono::milliseconds waited{0};; waited += kPause) {
     auto range = whole_file(F_WRLCK);
-    if (::fcntl(file.get(), F_OFD_SETLK, &range) == 0) return {};
+    if (::fcntl(file.get(), F_OFD_SETLK, &range) == 0) break;
     if (waited >= patience + kForTheKernel)
       return failure(ErrorCode::kFailed, "the steps in hand do not come to an end");
     if (waited >= patience && !killed) {
@@ -258,6 +263,9 @@ Result<void> Transaction::end_all_work(std::chrono::milliseconds patience, const
     }
     node.pause(kPause);
   }
+  if (!has(kRecord, node)) return std::optional<FileDescriptor>();
+  SPARK_CHECK(sign_work(file));
+  return std::optional<FileDescriptor>(std::move(file));
 }
 
 Result<void> Transaction::remove(LocalNode& node) const {

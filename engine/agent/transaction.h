@@ -63,8 +63,9 @@ class Transaction {
 
   /// Held by whoever carries out the steps, so that undoing waits for the step in hand.
   Result<FileDescriptor> begin_work(LocalNode& node) const;
-  /// Waits until nobody does; one who takes longer than `patience` is killed.
-  Result<void> end_all_work(std::chrono::milliseconds patience, const LocalNode& node) const;
+  /// Waits until nobody does, and then holds it; one who takes longer than `patience` is killed. Nothing when
+  /// the transaction is gone by then.
+  Result<std::optional<FileDescriptor>> take_over_work(std::chrono::milliseconds patience, LocalNode& node) const;
 
   Result<void> remove(LocalNode& node) const;
 
@@ -73,6 +74,7 @@ class Transaction {
 
  private:
   Transaction(ApplyRequest request, LockHolder holder) : request_(std::move(request)), holder_(std::move(holder)) {}
+  Result<void> sign_work(const FileDescriptor& file) const;
   bool has(std::string_view name, const LocalNode& node) const;
 
   ApplyRequest request_;

@@ -91,8 +91,11 @@ class Undoing {
       if (auto removed = node_.remove_file(staged->twin); !removed) failures_.push_back(std::move(removed).error());
     }
     const auto now = read_artifact(step.artifact, *type, node_);
-    if (same_state(now, step.before)) return;
-    if (!same_state(now, step.after) && !std::holds_alternative<Error>(now)) {
+    // A file that was overridden is written again, though it never changed: what somebody has generated from
+    // its twin is then older than it is.
+    const bool overridden = staged_file(step, registry_) && !std::holds_alternative<Absent>(step.before);
+    if (same_state(now, step.before) && !overridden) return;
+    if (!same_state(now, step.before) && !same_state(now, step.after) && !std::holds_alternative<Error>(now)) {
       left_alone_.push_back(step.artifact.name);
       return;
     }
@@ -167,7 +170,9 @@ Result<void> give_up_on(Transaction& transaction, const std::vector<Error>& fail
 
 Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& registry, LocalNode& node,
                   RollbackTimer& timer) {
-  SPARK_CHECK(transaction.end_all_work(kPatienceForSteps, node));
+  // Held to the end: the timer and a run that comes across what it has begun do not undo side by side.
+  SPARK_TRY(const auto work, transaction.take_over_work(kPatienceForSteps, node));
+  if (!work || transaction.is_undone(node)) return {};
   Undoing undoing(transaction, registry, node);
   undoing.files();
   if (scope == UndoScope::kAll) {
