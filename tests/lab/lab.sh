@@ -104,6 +104,7 @@ lab_up() {
   install -d -m 0700 "$states"
   mkdir -m 0700 "$state"
   printf '%s\n' "$arch" >"$state/arch"
+  printf '%s\n' "$renderer" >"$state/renderer"
   emulation_start
   rootfs_ensure                       # sets `tree`
 
@@ -190,7 +191,10 @@ main() {
     home) require_lab; printf '%s\n' "$state/home" ;;
     key) require_lab; printf '%s\n' "$state/home/.ssh/id_ed25519" ;;
     known-hosts) require_lab; printf '%s\n' "$state/home/.ssh/known_hosts" ;;
-    supervise) arch=$(<"$state/arch"); host_supervise "$@" ;;    # internal: one per host, started by host_start
+    supervise)                          # internal: one per host, started by host_start
+      arch=$(<"$state/arch") renderer=$(<"$state/renderer")
+      host_supervise "$@"
+      ;;
     help | -h | --help) usage ;;
     *) usage >&2; exit 1 ;;
   esac

@@ -165,13 +165,16 @@ rootfs_configure() {
 # As Ubuntu has it: NetworkManager manages what netplan gives it and nothing else, netplan gives it all
 # interfaces. mgmt0 stays networkd's, so that nothing done to the fabric can cut the host off.
 rootfs_configure_networkmanager() {
-  local root=$1
+  local root=$1 unit
   printf 'network:\n  version: 2\n  renderer: NetworkManager\n' >"$root/etc/netplan/01-network-manager-all.yaml"
   chmod 0600 "$root/etc/netplan/01-network-manager-all.yaml"
   printf '[keyfile]\nunmanaged-devices=*,except:type:wifi,except:type:gsm,except:type:cdma\n' \
     >"$root/usr/lib/NetworkManager/conf.d/10-globally-managed-devices.conf"
   printf '[device-mgmt0]\nmatch-device=interface-name:mgmt0\nmanaged=0\n' \
     >"$root/etc/NetworkManager/conf.d/90-mgmt.conf"
+  # Its own rules take every veth for a container's.
+  printf 'SUBSYSTEM=="net", ACTION=="add|change|move", ENV{INTERFACE}=="en*", ENV{NM_UNMANAGED}="0"\n' \
+    >"$root/etc/udev/rules.d/86-lab.rules"
   chroot "$root" systemctl --quiet enable NetworkManager.service
   for unit in NetworkManager-wait-online.service wpa_supplicant.service ModemManager.service; do
     ln -sfn /dev/null "$root/etc/systemd/system/$unit"
