@@ -165,7 +165,7 @@ TEST_CASE("networkmanager: another address in cluster.yaml takes the place of th
   const Controller controller(Lab::network_manager());
   controller.cluster(kSwitch + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  controller.cluster("fabric: {topology: switch, port: 1, mtu: 4200, networks: [10.1.0.0/24, 10.2.0.0/24]}\n" +
+  controller.cluster("fabric: {topology: switch, port: 1, mtu: 4200, subnets: [10.1.0.0/24, 10.2.0.0/24]}\n" +
                      nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
   CHECK(first.addresses(kHalfA) == Addresses{"10.1.0.11/24"});
