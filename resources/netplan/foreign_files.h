@@ -22,12 +22,12 @@ struct Definition {
   std::string section;  ///< "ethernets", "bonds", "bridges" ...
   std::string id;       ///< The key below the section; of a profile for a port, its bond or bridge.
   bool has_match = false;
-  std::string match_name;            ///< A glob; empty: any.
-  std::string match_mac;             ///< Empty: any.
-  std::string match_driver;          ///< A glob; empty: any.
-  std::vector<std::string> members;  ///< `interfaces` of a bond or bridge.
-  std::string set_name;              ///< What it renames the interface to; empty: nothing.
-  std::string parent;                ///< `link` of a virtual function (SR-IOV); else empty.
+  std::string match_name;              ///< A glob; empty: any.
+  std::string match_mac;               ///< Empty: any.
+  std::string match_driver;            ///< A glob; empty: any.
+  std::vector<std::string> members;    ///< `interfaces` of a bond or bridge.
+  std::string set_name;                ///< What it renames the interface to; empty: nothing.
+  std::string parent;                  ///< `link` of a virtual function (SR-IOV); else empty.
   bool has_virtual_functions = false;  ///< It asks for some, or for what only they need (SR-IOV).
   /// NetworkManager's own: it stands beside ours, and one of the two takes the interface. Ubuntu mirrors
   /// each as 90-NM-UUID.yaml. What is no such profile is merged with ours.

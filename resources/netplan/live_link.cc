@@ -333,9 +333,8 @@ Result<void> activate_link(const std::string& interface, const Observation& afte
   if (present == nullptr) return failure(ErrorCode::kBug, "an interface cannot be taken away: " + interface);
   SPARK_TRY(const auto stanza, own_stanza(interface, node));
   if (!asks_for(stanza, present->value)) return put_back(interface, present->value, node);
-  return stanza->renderer == Renderer::kNetworkManager
-             ? have_network_manager_do_it(interface, present->value, node)
-             : have_networkd_do_it(interface, *stanza, present->value, node);
+  return stanza->renderer == Renderer::kNetworkManager ? have_network_manager_do_it(interface, present->value, node)
+                                                       : have_networkd_do_it(interface, *stanza, present->value, node);
 }
 
 }  // namespace sparkplan::netplan

@@ -83,7 +83,8 @@ class NetplanType final : public ResourceType {
     result.incomplete = !found.diagnostics.empty();
     result.diagnostics = std::move(found.diagnostics);
     const Value* exported = exported_of(view);
-    if (exported == nullptr) {  // Whose the interfaces are cannot be told; that they could not be read is said elsewhere.
+    if (exported ==
+        nullptr) {  // Whose the interfaces are cannot be told; that they could not be read is said elsewhere.
       result.incomplete = true;
       return result;
     }

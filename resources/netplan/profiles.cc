@@ -84,7 +84,8 @@ Result<std::vector<Definition>> competing_profiles(const NodeReader& node) {
       const std::string path = std::string(directory) + "/" + name;
       const auto text = node.read_file(path);
       // Gone in between, or what NetworkManager does not read either: a directory, a link to nothing.
-      if (!text && (text.error().code == ErrorCode::kNotFound || text.error().code == ErrorCode::kUnsupported)) continue;
+      if (!text && (text.error().code == ErrorCode::kNotFound || text.error().code == ErrorCode::kUnsupported))
+        continue;
       if (!text) return failure(text.error());
       Definition profile = profile_in(path, *text);
       const bool wins = profile.priority >= kAutoconnectPriority || !profile.members.empty();

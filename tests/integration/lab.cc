@@ -82,8 +82,7 @@ Lab& Lab::aarch64() {
 
 Lab& Lab::network_manager() {
   return booted(network_manager_slot, [] {
-    return std::unique_ptr<Lab>(
-        new Lab("n" + name_of_lab().substr(0, 5), 2, {"--renderer", "NetworkManager"}));
+    return std::unique_ptr<Lab>(new Lab("n" + name_of_lab().substr(0, 5), 2, {"--renderer", "NetworkManager"}));
   });
 }
 

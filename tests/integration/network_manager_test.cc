@@ -175,8 +175,9 @@ TEST_CASE("networkmanager: another address in cluster.yaml takes the place of th
 
 TEST_CASE("networkmanager: a section that is taken out gives back the profile that was up", "[networkmanager]") {
   const FabricHost first(1);
-  first.add_profile("by-hand", "interface-name=" + kHalfA +
-                                   "\nautoconnect=false\n[ethernet]\nmtu=4200\n[ipv4]\nmethod=manual\naddress1=10.6.6.6/24\n");
+  first.add_profile("by-hand",
+                    "interface-name=" + kHalfA +
+                        "\nautoconnect=false\n[ethernet]\nmtu=4200\n[ipv4]\nmethod=manual\naddress1=10.6.6.6/24\n");
   first->shell("nmcli connection up by-hand");
   const Controller controller(Lab::network_manager());
   controller.cluster(kSwitch + nodes_of_lab(1));

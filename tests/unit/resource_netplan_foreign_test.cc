@@ -52,11 +52,12 @@ TEST_CASE("netplan: the renderer is the one that the last file names, else netwo
 }
 
 TEST_CASE("netplan: of Ubuntu's mirrors those of our interface are definitions, those of any interface are not") {
-  const std::string passthrough = "      networkmanager:\n        uuid: 3b2a4f6e\n        name: Wired\n        passthrough:\n";
+  const std::string passthrough =
+      "      networkmanager:\n        uuid: 3b2a4f6e\n        name: Wired\n        passthrough:\n";
   CHECK(definition_in(mirror("ethernets", "      match: {name: enp1s0f1np1}\n      dhcp4: true\n")));
   CHECK(definition_in(mirror("ethernets", "      match: {macaddress: '02:5A:61:00:00:01'}\n      dhcp4: true\n")));
-  CHECK(definition_in(mirror("ethernets", "      match: {}\n" + passthrough +
-                                              "          connection.interface-name: enp1s0f1np1\n")));
+  CHECK(definition_in(
+      mirror("ethernets", "      match: {}\n" + passthrough + "          connection.interface-name: enp1s0f1np1\n")));
   CHECK(definition_in(mirror("nm-devices", passthrough + "          connection.interface-name: enp1s0f1np1\n")));
   CHECK_FALSE(definition_in(mirror("ethernets", "      match: {name: enP7s7}\n      dhcp4: true\n")));
   CHECK_FALSE(definition_in(mirror("ethernets", "      match: {}\n      dhcp4: true\n")));
@@ -66,11 +67,12 @@ TEST_CASE("netplan: of Ubuntu's mirrors those of our interface are definitions, 
   CHECK_FALSE(definition_in(mirror("ethernets", "      match: {name: enp1s0f1np1}\n" + passthrough +
                                                     "          connection.autoconnect: \"false\"\n")));
   // One that would win over ours.
-  CHECK(definition_in(mirror("ethernets", "      match: {}\n" + passthrough +
-                                              "          connection.autoconnect-priority: \"999\"\n")));
+  CHECK(definition_in(
+      mirror("ethernets", "      match: {}\n" + passthrough + "          connection.autoconnect-priority: \"999\"\n")));
 }
 
-TEST_CASE("netplan: a definition with settings for NetworkManager, but named after the interface, is merged with ours") {
+TEST_CASE(
+    "netplan: a definition with settings for NetworkManager, but named after the interface, is merged with ours") {
   const auto found = definition_in("network: {ethernets: {enp1s0f1np1: {networkmanager: {name: x}}}}\n");
   REQUIRE(found);
   CHECK_FALSE(found->is_profile);
@@ -105,8 +107,8 @@ TEST_CASE("netplan: NetworkManager's own profiles compete where they would win a
   test::FakeNode node;
   const std::string directory = "/etc/NetworkManager/system-connections/";
   const auto add = [&](const std::string& name, const std::string& connection) {
-    node.add_file(directory + name, "# by hand\n[connection]\nid=" + name + "\n" + connection + "\n[ipv4]\nmethod=auto\n",
-                  0600);
+    node.add_file(directory + name,
+                  "# by hand\n[connection]\nid=" + name + "\n" + connection + "\n[ipv4]\nmethod=auto\n", 0600);
   };
   add("low", "type=ethernet\ninterface-name=enp1s0f1np1\nautoconnect-priority=10\n");
   add("manual", "type=ethernet\ninterface-name=enp1s0f1np1\nautoconnect=false\nautoconnect-priority=999\n");

@@ -205,8 +205,7 @@ TEST_CASE("netplan: a renderer that is not there, or does not run, is named befo
         "netplan hands enp1s0f1np1 to NetworkManager, and this node has no nmcli");
   FakeNode desktop = spark();
   desktop.script("systemctl is-active systemd-networkd.service", {3, "inactive\n", {}});
-  CHECK(refusal(desktop, Renderer::kNetworkd) ==
-        "netplan hands enp1s0f1np1 to systemd-networkd, which is not running");
+  CHECK(refusal(desktop, Renderer::kNetworkd) == "netplan hands enp1s0f1np1 to systemd-networkd, which is not running");
 }
 
 }  // namespace sparkplan::netplan
