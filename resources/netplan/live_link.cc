@@ -144,12 +144,6 @@ Result<bool> is_network_managers(const std::string& interface, const NodeReader&
   return foreign.renderer == Renderer::kNetworkManager;
 }
 
-/// What is up on it, where netplan hands the interface to NetworkManager.
-Result<std::optional<Profile>> profile_before(const std::string& interface, const NodeReader& node) {
-  SPARK_TRY(const bool network_manager, is_network_managers(interface, node));
-  return network_manager ? other_profile_on(interface, node) : Result<std::optional<Profile>>(std::nullopt);
-}
-
 /// Does it ask for this very state?
 bool asks_for(const std::optional<Stanza>& stanza, const Value& wanted) {
   return stanza && std::get<Present>(link_state_wanted(*stanza, wanted)).value == wanted;
@@ -299,7 +293,10 @@ Observation observe_link(const std::string& interface, const NodeReader& node) {
   const auto link = find_link(interface, node);
   if (!link) return link.error();
   if (!*link) return NotApplicable{"the node does not show the interface: no cable, or powered off"};
-  const auto profile = profile_before(interface, node);
+  const auto network_manager = is_network_managers(interface, node);
+  if (!network_manager) return network_manager.error();
+  const auto profile =
+      *network_manager ? other_profile_on(interface, node) : Result<std::optional<Profile>>(std::nullopt);
   if (!profile) return profile.error();
   Present present{encode_link_state(**link), {}};
   if (*profile) {
@@ -308,6 +305,8 @@ Observation observe_link(const std::string& interface, const NodeReader& node) {
   if ((*link)->up && !(*link)->carrier) {
     const std::string reason = "no carrier: the cable is out or the other end is off";
     present.not_applicable = {{"addresses", reason}, {"link_local", reason}};
+    // Six seconds after the carrier is gone it takes its whole profile down.
+    if (*network_manager) present.not_applicable["mtu"] = reason;
   }
   return present;
 }

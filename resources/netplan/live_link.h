@@ -18,8 +18,9 @@ inline constexpr std::string_view kProfileBefore = "profile";
 
 /// The interface as the kernel has it, as an artifact: {mtu, up, addresses, link_local}. Addresses of
 /// 169.254.0.0/16 are taken at random, so only that there is one counts; fe80:: ones are the kernel's.
-/// Without a carrier networkd gives no addresses: they are named as not applicable then. Where netplan
-/// hands it to NetworkManager, with the profile of somebody else's that is up on it.
+/// Without a carrier networkd gives no addresses, and NetworkManager neither those nor an MTU: they are
+/// named as not applicable then. Where netplan hands it to NetworkManager, with the profile of somebody
+/// else's that is up on it.
 ArtifactId link_artifact(const std::string& interface);
 Observation observe_link(const std::string& interface, const NodeReader& node);
 Value encode_link_state(const LinkFacts& link);

@@ -129,6 +129,9 @@ Result<void> bring_up_generated(const std::string& interface, Node& node) {
     return failure(ErrorCode::kNotFound, "NetworkManager does not know the profile in " + file,
                    "journalctl -u NetworkManager says why it has not read it");
   }
+  // leave_alone(), too, holds until somebody says otherwise: the cable may be pulled and put back.
+  SPARK_TRY(const bool there, tell_if_there({"nmcli", "device", "set", interface, "autoconnect", "yes"}, node));
+  if (!there) return failure(ErrorCode::kNotFound, "NetworkManager does not know the interface " + interface);
   // By its number: somebody else's profile may have the same name.
   return nmcli({"nmcli", "--wait", kActivationSeconds, "connection", "up", "uuid", ours->front(), "ifname", interface},
                node);

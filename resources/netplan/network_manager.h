@@ -40,7 +40,7 @@ std::optional<Error> why_no_network_manager(const std::string& interface, const 
 Result<void> load_profiles(const std::vector<std::string>& files, Node& node);
 
 /// Brings up the profile that netplan has generated for the interface, anew if it is up already.
-/// Errors: kNotFound when NetworkManager does not know it; kFailed with nmcli's words.
+/// Errors: kNotFound when NetworkManager does not know it or the interface; kFailed with nmcli's words.
 Result<void> bring_up_generated(const std::string& interface, Node& node);
 
 /// Brings up a profile from before, without waiting for it: a DHCP server may not answer. One that is

@@ -149,6 +149,21 @@ TEST_CASE("netplan: what was configured past NetworkManager is no profile, and N
   CHECK(node.link(kHalf)->mtu == 1500);
 }
 
+TEST_CASE("netplan: without a carrier NetworkManager has neither addresses nor an MTU to compare") {
+  FakeNode node = spark();
+  write_own_file(node);
+  LinkFacts half = *node.link(kHalf);
+  half.carrier = false;
+  node.add_link(half);
+  const auto observed = std::get<Present>(observe_link(kHalf, node));
+  CHECK(observed.not_applicable.contains("addresses"));
+  CHECK(observed.not_applicable.contains("mtu"));
+  CHECK_FALSE(observed.not_applicable.contains("up"));
+  node.erase(kOwn);
+  node.erase("/etc/netplan/01-network-manager-all.yaml");
+  CHECK_FALSE(std::get<Present>(observe_link(kHalf, node)).not_applicable.contains("mtu"));
+}
+
 TEST_CASE("netplan: an interface that was NetworkManager's and is networkd's now loses its profile") {
   FakeNode node = spark();
   write_own_file(node);
