@@ -80,6 +80,7 @@ count_cases() { # TAG...
 labs_down() {
   tests/lab/lab.sh down
   SPARKPLAN_LAB=a$SPARKPLAN_LAB tests/lab/lab.sh down
+  SPARKPLAN_LAB=n$SPARKPLAN_LAB tests/lab/lab.sh down
 }
 
 # Says why nothing for aarch64 can be tested here.
@@ -99,6 +100,10 @@ run_integration() {
   if reason=$(no_aarch64); then
     skip "$(count_cases '[aarch64]')" "$reason"
     tests+=('~[aarch64]')
+  fi
+  if ! reason=$(tests/lab/lab.sh check --renderer NetworkManager); then
+    skip "$(count_cases '[networkmanager]')" "$reason"
+    tests+=('~[networkmanager]')
   fi
   rm -f "$results/integration.xml"
   trap labs_down EXIT

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <map>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
-#include "resources/netplan/netplan_file.h"
+#include "resources/netplan/profiles.h"
 #include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
@@ -41,12 +42,68 @@ bool any_glob_matches(const std::string& globs, const std::string& text) {
                      [&](std::string_view glob) { return matches(std::string(glob), text); });
 }
 
+/// Not those that wait to be started, and not those for any interface, of which ours has the priority.
+bool leaves_it_to_ours(const Definition& profile) {
+  const bool for_any = profile.match_name.empty() && profile.match_mac.empty() && profile.match_driver.empty();
+  return !profile.starts_by_itself || (for_any && profile.priority < kAutoconnectPriority);
+}
+
 bool is_ethernet_of(const LinkFacts& link, const Definition& definition) {
-  if (definition.section != "ethernets" && definition.section != "wifis") return false;
+  static constexpr std::array<std::string_view, 4> kSections{"ethernets", "wifis", "nm-devices", kProfiles};
+  if (std::find(kSections.begin(), kSections.end(), definition.section) == kSections.end()) return false;
   if (!definition.has_match) return definition.id == link.name;
+  if (definition.is_profile && leaves_it_to_ours(definition)) return false;
+  // Any Wi-Fi is no fabric interface, and what NetworkManager mirrors here may be a VPN.
+  const bool by_name_or_mac = !definition.match_name.empty() || !definition.match_mac.empty();
+  if ((definition.section == "wifis" || definition.section == "nm-devices") && !by_name_or_mac) return false;
   return (definition.match_name.empty() || matches(definition.match_name, link.name)) &&
          (definition.match_mac.empty() || lower_case(definition.match_mac) == lower_case(link.mac)) &&
          (definition.match_driver.empty() || any_glob_matches(definition.match_driver, link.driver));
+}
+
+/// What its NetworkManager mirror says besides: a name as "connection.interface-name", for one.
+void add_passthrough(const Value& settings, Definition& definition) {
+  const Value* passthrough = settings.find("passthrough");
+  if (passthrough == nullptr) return;
+  definition.starts_by_itself = passthrough->text_or("connection.autoconnect", "true") != "false";
+  const std::string priority = passthrough->text_or("connection.autoconnect-priority", "");
+  std::from_chars(priority.data(), priority.data() + priority.size(), definition.priority);
+  const std::string name = passthrough->text_or("connection.interface-name", "");
+  if (definition.match_name.empty() && !name.empty()) {
+    definition.has_match = true;
+    definition.match_name = name;
+  }
+  const std::string controller = passthrough->text_or("connection.master", "");
+  if (controller.empty() || definition.match_name.empty()) return;
+  definition.members = {definition.match_name};
+  definition.id = passthrough->text_or("connection.controller", controller);
+}
+
+Definition definition_in(const std::string& path, const std::string& section, const MapEntry& entry) {
+  const Value& body = entry.value;
+  Definition definition;
+  definition.source = path + ":" + std::to_string(entry.key_where.line);
+  definition.section = section;
+  definition.id = entry.key;
+  if (const Value* match = body.find("match")) {
+    definition.has_match = true;
+    definition.match_name = text_or_joined(*match, "name");
+    definition.match_mac = text_or_joined(*match, "macaddress");
+    definition.match_driver = text_or_joined(*match, "driver");
+  }
+  definition.members = texts_in(body.find("interfaces"));
+  definition.set_name = body.text_or("set-name", "");
+  const bool ethernet = section == "ethernets";
+  if (ethernet) definition.parent = body.text_or("link", "");
+  for (const char* key : {"virtual-function-count", "embedded-switch-mode", "delay-virtual-functions-rebind"}) {
+    definition.has_virtual_functions = definition.has_virtual_functions || (ethernet && body.find(key) != nullptr);
+  }
+  const Value* settings = body.find("networkmanager");
+  definition.is_profile = settings != nullptr || definition.id.starts_with("NM-");
+  if (settings != nullptr) add_passthrough(*settings, definition);
+  // One without a match is of the interface that it is named after, and merged with ours.
+  definition.is_profile = definition.is_profile && definition.has_match;
+  return definition;
 }
 
 std::string line_of(const std::vector<std::string>& context) {
@@ -82,18 +139,8 @@ std::vector<Definition> definitions_in(const std::string& path, const Value& tre
   for (const MapEntry& section : *network->entries()) {
     if (section.value.entries() == nullptr) continue;
     for (const MapEntry& entry : *section.value.entries()) {
-      Definition definition;
-      definition.source = path + ":" + std::to_string(entry.key_where.line);
-      definition.section = section.key;
-      definition.id = entry.key;
-      if (const Value* match = entry.value.find("match")) {
-        definition.has_match = true;
-        definition.match_name = text_or_joined(*match, "name");
-        definition.match_mac = text_or_joined(*match, "macaddress");
-        definition.match_driver = text_or_joined(*match, "driver");
-      }
-      definition.members = texts_in(entry.value.find("interfaces"));
-      definitions.push_back(std::move(definition));
+      const bool renderer_of_section = entry.key == "renderer" && entry.value.is_string();
+      if (!renderer_of_section) definitions.push_back(definition_in(path, section.key, entry));
     }
   }
   return definitions;
@@ -102,7 +149,8 @@ std::vector<Definition> definitions_in(const std::string& path, const Value& tre
 std::optional<Definition> definition_of(const LinkFacts& link, const std::vector<Definition>& definitions) {
   const auto says_something = [&](const Definition& definition) {
     const auto& members = definition.members;
-    return is_ethernet_of(link, definition) || std::find(members.begin(), members.end(), link.name) != members.end();
+    return is_ethernet_of(link, definition) || definition.parent == link.name || definition.set_name == link.name ||
+           std::find(members.begin(), members.end(), link.name) != members.end();
   };
   const auto found = std::find_if(definitions.begin(), definitions.end(), says_something);
   return found == definitions.end() ? std::nullopt : std::optional(*found);
@@ -134,6 +182,13 @@ Result<ForeignFiles> read_foreign_files(const NodeReader& node) {
       continue;
     }
     for (Definition& definition : definitions_in(path, *tree)) files.definitions.push_back(std::move(definition));
+    const Value* network = tree->find("network");
+    const auto renderer = renderer_from(network == nullptr ? "" : network->text_or("renderer", ""));
+    if (renderer) files.renderer = *renderer;
+  }
+  if (files.renderer == Renderer::kNetworkManager) {
+    SPARK_TRY(auto profiles, competing_profiles(node));
+    std::move(profiles.begin(), profiles.end(), std::back_inserter(files.definitions));
   }
   return files;
 }
@@ -148,13 +203,21 @@ Value encode(const ForeignFiles& files) {
                                       {"match_name", one.match_name, {}},
                                       {"match_mac", one.match_mac, {}},
                                       {"match_driver", one.match_driver, {}},
-                                      {"members", list_of_texts(one.members), {}}}));
+                                      {"members", list_of_texts(one.members), {}},
+                                      {"set_name", one.set_name, {}},
+                                      {"parent", one.parent, {}},
+                                      {"has_virtual_functions", one.has_virtual_functions, {}},
+                                      {"is_profile", one.is_profile, {}},
+                                      {"starts_by_itself", one.starts_by_itself, {}},
+                                      {"priority", one.priority, {}}}));
   }
   Value unreadable(Value::List{});
   for (const UnreadableFile& one : files.unreadable) {
     unreadable.push_back(Value::map({{"source", one.source, {}}, {"message", one.message, {}}}));
   }
-  return Value::map({{"definitions", std::move(definitions), {}}, {"unreadable", std::move(unreadable), {}}});
+  return Value::map({{"definitions", std::move(definitions), {}},
+                     {"unreadable", std::move(unreadable), {}},
+                     {"renderer", std::string(to_string(files.renderer)), {}}});
 }
 
 ForeignFiles decode_foreign_files(const Value& value) {
@@ -165,9 +228,13 @@ ForeignFiles decode_foreign_files(const Value& value) {
       files.definitions.push_back({one.text_or("source", ""), one.text_or("section", ""), one.text_or("id", ""),
                                    one.boolean_or("has_match", false), one.text_or("match_name", ""),
                                    one.text_or("match_mac", ""), one.text_or("match_driver", ""),
-                                   texts_in(one.find("members"))});
+                                   texts_in(one.find("members")), one.text_or("set_name", ""),
+                                   one.text_or("parent", ""), one.boolean_or("has_virtual_functions", false),
+                                   one.boolean_or("is_profile", false), one.boolean_or("starts_by_itself", true),
+                                   static_cast<int>(one.integer_or("priority", 0))});
     }
   }
+  files.renderer = renderer_from(value.text_or("renderer", "")).value_or(Renderer::kNetworkd);
   const Value* unreadable = value.find("unreadable");
   if (unreadable != nullptr && unreadable->list_items() != nullptr) {
     for (const Value& one : *unreadable->list_items()) {

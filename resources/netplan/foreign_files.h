@@ -9,19 +9,33 @@
 #include "engine/core/value.h"
 #include "engine/model/facts.h"
 #include "engine/node/node.h"
+#include "resources/netplan/netplan_file.h"
 
 namespace sparkplan::netplan {
 
-/// One definition in a netplan file of somebody else's.
+/// The section of what is no netplan definition but a profile in a file of NetworkManager's own.
+inline constexpr const char* kProfiles = "profiles";
+
+/// One definition in a netplan file of somebody else's, or a profile of NetworkManager's.
 struct Definition {
   std::string source;   ///< "/etc/netplan/40-cx7.yaml:5"
   std::string section;  ///< "ethernets", "bonds", "bridges" ...
-  std::string id;       ///< The key below the section.
+  std::string id;       ///< The key below the section; of a profile for a port, its bond or bridge.
   bool has_match = false;
-  std::string match_name;            ///< A glob; empty: any.
-  std::string match_mac;             ///< Empty: any.
-  std::string match_driver;          ///< A glob; empty: any.
-  std::vector<std::string> members;  ///< `interfaces` of a bond or bridge.
+  std::string match_name;              ///< A glob; empty: any.
+  std::string match_mac;               ///< Empty: any.
+  std::string match_driver;            ///< A glob; empty: any.
+  std::vector<std::string> members;    ///< `interfaces` of a bond or bridge.
+  std::string set_name;                ///< What it renames the interface to; empty: nothing.
+  std::string parent;                  ///< `link` of a virtual function (SR-IOV); else empty.
+  bool has_virtual_functions = false;  ///< It asks for some, or for what only they need (SR-IOV).
+  /// NetworkManager's own: it stands beside ours, and one of the two takes the interface. Ubuntu mirrors
+  /// each as 90-NM-UUID.yaml. What is no such profile is merged with ours.
+  bool is_profile = false;
+  bool starts_by_itself = true;  ///< connection.autoconnect of such a profile.
+  int priority = 0;              ///< connection.autoconnect-priority of it.
+
+  bool operator==(const Definition&) const = default;
 };
 
 /// A file that netplan cannot read; while it is there netplan refuses every change.
@@ -33,10 +47,13 @@ struct UnreadableFile {
 struct ForeignFiles {
   std::vector<Definition> definitions;
   std::vector<UnreadableFile> unreadable;
+  /// The `renderer` of all of them together: of what no definition says otherwise of.
+  Renderer renderer = Renderer::kNetworkd;
 };
 
 /// All netplan files but ours, as netplan merges them: of two with the same name the one in /run
-/// hides the one in /etc, and that the one in /usr/lib or /lib. Errors: as NodeReader::read_file().
+/// hides the one in /etc, and that the one in /usr/lib or /lib. Where NetworkManager is the renderer,
+/// its own competing profiles as well. Errors: as NodeReader::read_file().
 /// Source: netplan-generate(8).
 Result<ForeignFiles> read_foreign_files(const NodeReader& node);
 
@@ -50,8 +67,10 @@ Result<std::vector<std::string>> merged_files(const NodeReader& node);
 /// Pure. The definitions in one file.
 std::vector<Definition> definitions_in(const std::string& path, const Value& tree);
 
-/// Pure. The first definition that says something of this interface: by its name, by a match, or as a
-/// member of a bond or bridge. A match on nothing in particular ("match: {}") is one on everything.
+/// Pure. The first definition that says something of this interface: by its name, by a match, as a
+/// member of a bond or bridge, as the parent of a virtual function, or by giving it its name. A match on
+/// nothing in particular ("match: {}") is one on everything; but a profile of NetworkManager's for any
+/// interface, or one that does not start by itself, leaves the interface to ours.
 std::optional<Definition> definition_of(const LinkFacts& link, const std::vector<Definition>& definitions);
 
 Value encode(const ForeignFiles& files);

@@ -9,6 +9,8 @@
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
+#include "resources/netplan/foreign_files.h"
+#include "resources/netplan/network_manager.h"
 #include "resources/netplan/trial.h"
 
 namespace sparkplan::netplan {
@@ -47,8 +49,11 @@ Result<void> run_tool(std::vector<std::string> argv, Node& node) {
 /// The links of one fabric are activated one after the other; the files need to be generated once.
 bool is_generated(const std::string& interface, const NodeReader& node) {
   const auto ours = node.status(kOwnFile);
-  const auto generated = node.status(generated_for_networkd(interface));
-  return ours && generated && generated->changed_at_nanos > ours->changed_at_nanos;
+  const auto is_newer = [&](const std::string& path) {
+    const auto generated = node.status(path);
+    return ours && generated && generated->changed_at_nanos > ours->changed_at_nanos;
+  };
+  return is_newer(generated_for_networkd(interface)) || is_newer(generated_for_network_manager(interface));
 }
 
 Result<bool> exists(const std::filesystem::path& path, const NodeReader& node) {
@@ -59,7 +64,8 @@ Result<bool> exists(const std::filesystem::path& path, const NodeReader& node) {
 }
 
 /// The files are generated and read anew once for all links of a fabric: the first one to be activated
-/// does it. networkd then configures anew the interfaces whose files have changed, and no others.
+/// does it. networkd then configures anew the interfaces whose files have changed, and no others;
+/// NetworkManager only forgets the profiles that are gone.
 Result<void> let_renderer_read_its_files(const std::string& interface, Node& node) {
   if (is_generated(interface, node)) return {};
   std::set<std::string> interfaces{interface};
@@ -68,8 +74,9 @@ Result<void> let_renderer_read_its_files(const std::string& interface, Node& nod
       for (const auto& [name, stanza] : *stanzas) interfaces.insert(name);
     }
   }
-  SPARK_TRY(const bool changed, install_generated_files(interfaces, node));
-  return changed ? run_tool({"networkctl", "reload"}, node) : Result<void>();
+  SPARK_TRY(const GeneratedChanges changed, install_generated_files(interfaces, node));
+  if (changed.for_networkd) SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
+  return changed.profiles.empty() ? Result<void>() : load_profiles(changed.profiles, node);
 }
 
 /// networkd gives addresses only to an interface that has a peer: then MTU and "up" are all there is.
@@ -129,6 +136,14 @@ Result<std::optional<Stanza>> own_stanza(const std::string& interface, const Nod
   return stanza == stanzas->end() ? std::optional<Stanza>() : std::optional(stanza->second);
 }
 
+/// Does netplan hand it to NetworkManager, by our file or where that says nothing by all others?
+Result<bool> is_network_managers(const std::string& interface, const NodeReader& node) {
+  SPARK_TRY(const auto stanza, own_stanza(interface, node));
+  if (stanza) return stanza->renderer == Renderer::kNetworkManager;
+  SPARK_TRY(const ForeignFiles foreign, read_foreign_files(node));
+  return foreign.renderer == Renderer::kNetworkManager;
+}
+
 /// Does it ask for this very state?
 bool asks_for(const std::optional<Stanza>& stanza, const Value& wanted) {
   return stanza && std::get<Present>(link_state_wanted(*stanza, wanted)).value == wanted;
@@ -139,14 +154,20 @@ std::string describe(const Value& state) {
          (state.find("addresses") == nullptr ? "" : ", " + display(*state.find("addresses")));
 }
 
+std::string where_to_look(const std::string& interface, Renderer renderer) {
+  return renderer == Renderer::kNetworkManager
+             ? "nmcli device show " + interface + " and journalctl -u NetworkManager say more"
+             : "networkctl status " + interface + " and journalctl -u systemd-networkd say more";
+}
+
 /// The kernel's own words for why it does not take the state, when it has any.
-Error why_not(const std::string& interface, const Value& wanted, const LinkFacts& now, Node& node) {
+Error why_not(const std::string& interface, const Value& wanted, const LinkFacts& now, Renderer renderer, Node& node) {
   Error error{ErrorCode::kVerifyFailed,
               interface + " shows " + describe(encode_link_state(now)) + " 10 s after netplan was to make it " +
                   describe(wanted),
               {},
               {},
-              "networkctl status " + interface + " and journalctl -u systemd-networkd say more"};
+              where_to_look(interface, renderer)};
   if (now.mtu != wanted.integer_or("mtu", now.mtu)) {
     LinkState only_mtu{interface, static_cast<int>(wanted.integer_or("mtu", now.mtu)), now.up, now.addresses};
     if (auto tried = node.restore_link(only_mtu); !tried) {
@@ -158,7 +179,14 @@ Error why_not(const std::string& interface, const Value& wanted, const LinkFacts
   return error;
 }
 
-Result<void> have_renderer_do_it(const std::string& interface, const Stanza& stanza, const Value& after, Node& node) {
+Error not_shown(const std::string& interface, const Value& wanted, Renderer renderer, Node& node) {
+  const auto now = find_link(interface, node);
+  if (!now) return now.error();
+  if (!*now) return {ErrorCode::kNotFound, "there is no interface " + interface + " any more", {}, {}, {}};
+  return why_not(interface, wanted, **now, renderer, node);
+}
+
+Result<void> have_networkd_do_it(const std::string& interface, const Stanza& stanza, const Value& after, Node& node) {
   Value wanted = after;
   if (!stanza.manages_addresses()) {
     wanted.erase("addresses");
@@ -174,24 +202,63 @@ Result<void> have_renderer_do_it(const std::string& interface, const Stanza& sta
   SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
   SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
-  if (settled) return {};
-  SPARK_TRY(const auto now, find_link(interface, node));
-  if (!now) return failure(ErrorCode::kNotFound, "there is no interface " + interface + " any more");
-  return failure(why_not(interface, wanted, *now, node));
+  return settled ? Result<void>() : failure(not_shown(interface, wanted, Renderer::kNetworkd, node));
 }
 
-Result<void> put_back(const std::string& interface, const Value& wanted, Node& node) {
+/// NetworkManager does not look at a profile again that is up already: it is brought up anew each time.
+Result<void> have_network_manager_do_it(const std::string& interface, const Value& wanted, Node& node) {
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
-  SPARK_TRY(const auto before, find_link(interface, node));
-  if (!before) return {};  // Nothing to put back: it went away.
-  SPARK_TRY(const bool by_renderer, exists(generated_for_networkd(interface), node));
-  if (by_renderer) {
-    // Another netplan file configures it by now: what that says holds, not what was before us.
-    SPARK_TRY(const auto ours, own_stanza(interface, node));
+  const auto up = bring_up_generated(interface, node);
+  SPARK_TRY(const auto link, find_link(interface, node));
+  // Without a peer it may wait for one, to ask whether anybody else has the address.
+  if (!up && (!link || link->carrier)) return up;
+  SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
+  return settled ? Result<void>() : failure(not_shown(interface, wanted, Renderer::kNetworkManager, node));
+}
+
+/// What the renderer is told in order to have back what was before us.
+struct WayBack {
+  bool by_netplan = false;  ///< Another netplan file configures the interface by now.
+  bool by_profile = false;  ///< A profile of NetworkManager's, which was up before ours.
+};
+
+Result<WayBack> ask_renderer_for(const std::string& interface, const Value* profile, Node& node) {
+  SPARK_TRY(const bool networkd, exists(generated_for_networkd(interface), node));
+  if (networkd) {
     SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
-    if (!ours) return {};
+    return WayBack{true, false};
   }
-  const auto patience = by_renderer ? kPatienceForTheRenderer : milliseconds(0);
+  SPARK_TRY(const bool network_manager, exists(generated_for_network_manager(interface), node));
+  if (network_manager) {
+    SPARK_CHECK(bring_up_generated(interface, node));
+    return WayBack{true, false};
+  }
+  if (profile == nullptr) return WayBack{};
+  SPARK_CHECK(bring_up_again(profile->text_or("uuid", ""), interface, node));
+  return WayBack{false, true};
+}
+
+/// With our profile gone NetworkManager would bring up another one that was not up before, and as soon
+/// as that has waited for an address in vain, take down what is put back past it.
+Result<void> keep_network_manager_off(const std::string& interface, const Value& wanted, Node& node) {
+  const bool was_left_alone = !wanted.boolean_or("up", true) || !texts_in(wanted.find("addresses")).empty();
+  if (!was_left_alone) return {};
+  SPARK_TRY(const bool network_manager, is_network_managers(interface, node));
+  return network_manager ? leave_alone(interface, node) : Result<void>();
+}
+
+Result<void> put_back(const std::string& interface, const Value& before, Node& node) {
+  Value wanted = before;
+  wanted.erase(kProfileBefore);
+  SPARK_CHECK(let_renderer_read_its_files(interface, node));
+  SPARK_TRY(const auto there, find_link(interface, node));
+  if (!there) return {};  // Nothing to put back: it went away.
+  SPARK_TRY(const auto ours, own_stanza(interface, node));
+  SPARK_TRY(const WayBack way, ask_renderer_for(interface, before.find(kProfileBefore), node));
+  // What another netplan file says holds, not what was before us.
+  if (way.by_netplan && !ours) return {};
+  if (!way.by_netplan && !way.by_profile) SPARK_CHECK(keep_network_manager_off(interface, wanted, node));
+  const auto patience = way.by_profile ? kPatience : way.by_netplan ? kPatienceForTheRenderer : milliseconds(0);
   SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node));
   if (done) return {};
   SPARK_TRY(const auto now, find_link(interface, node));
@@ -200,7 +267,7 @@ Result<void> put_back(const std::string& interface, const Value& wanted, Node& n
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
   if (settled) return {};
   return failure(ErrorCode::kVerifyFailed, interface + " is not as it was before: " + describe(wanted),
-                 "networkctl status " + interface + " says who keeps changing it");
+                 "networkctl status " + interface + " and nmcli device show who keeps changing it");
 }
 
 }  // namespace
@@ -226,21 +293,36 @@ Observation observe_link(const std::string& interface, const NodeReader& node) {
   const auto link = find_link(interface, node);
   if (!link) return link.error();
   if (!*link) return NotApplicable{"the node does not show the interface: no cable, or powered off"};
+  const auto network_manager = is_network_managers(interface, node);
+  if (!network_manager) return network_manager.error();
+  const auto profile =
+      *network_manager ? other_profile_on(interface, node) : Result<std::optional<Profile>>(std::nullopt);
+  if (!profile) return profile.error();
   Present present{encode_link_state(**link), {}};
+  if (*profile) {
+    present.value.set(kProfileBefore, Value::map({{"uuid", (*profile)->uuid, {}}, {"name", (*profile)->name, {}}}));
+  }
   if ((*link)->up && !(*link)->carrier) {
     const std::string reason = "no carrier: the cable is out or the other end is off";
     present.not_applicable = {{"addresses", reason}, {"link_local", reason}};
+    // Six seconds after the carrier is gone it takes its whole profile down.
+    if (*network_manager) present.not_applicable["mtu"] = reason;
   }
   return present;
 }
 
 Observation link_state_wanted(const Stanza& stanza, const Value& now) {
   Value wanted = now;
+  wanted.erase(kProfileBefore);
   wanted.set("up", true);
   if (stanza.mtu) wanted.set("mtu", *stanza.mtu);
   if (stanza.manages_addresses()) {
     wanted.set("addresses", list_of_texts(stanza.addresses));
     wanted.set("link_local", stanza.link_local);
+  } else if (stanza.renderer == Renderer::kNetworkManager) {
+    // What it has not set it takes away as soon as it brings its profile up.
+    wanted.set("addresses", list_of_texts({}));
+    wanted.set("link_local", false);
   }
   return Present{std::move(wanted), {}};
 }
@@ -249,8 +331,9 @@ Result<void> activate_link(const std::string& interface, const Observation& afte
   const auto* present = std::get_if<Present>(&after);
   if (present == nullptr) return failure(ErrorCode::kBug, "an interface cannot be taken away: " + interface);
   SPARK_TRY(const auto stanza, own_stanza(interface, node));
-  return asks_for(stanza, present->value) ? have_renderer_do_it(interface, *stanza, present->value, node)
-                                          : put_back(interface, present->value, node);
+  if (!asks_for(stanza, present->value)) return put_back(interface, present->value, node);
+  return stanza->renderer == Renderer::kNetworkManager ? have_network_manager_do_it(interface, present->value, node)
+                                                       : have_networkd_do_it(interface, *stanza, present->value, node);
 }
 
 }  // namespace sparkplan::netplan

@@ -6,12 +6,14 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/text_list.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/fabric_interfaces.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
+#include "resources/netplan/refusals.h"
 #include "resources/netplan/trial.h"
 
 namespace sparkplan::netplan {
@@ -21,8 +23,11 @@ namespace {
 constexpr std::uint32_t kFileMode = 0600;
 constexpr const char* kPersistent = "persistent";
 
-Stanza stanza_of(const FabricAddress& wanted) {
+constexpr const char* kVirtualFunctions = "virtual_functions";
+
+Stanza stanza_of(const FabricAddress& wanted, Renderer renderer) {
   Stanza stanza;
+  stanza.renderer = renderer;
   stanza.mtu = wanted.mtu;
   stanza.link_local = wanted.link_local;
   if (!wanted.address.empty()) {
@@ -34,22 +39,11 @@ Stanza stanza_of(const FabricAddress& wanted) {
 /// {persistent: {...}, mtu?, up, addresses?, link_local?}; the latter are the running state.
 Value desired_value(const Stanza& stanza) {
   Value value = encode(stanza);
+  value.erase("renderer");
   if (stanza.manages_addresses()) value.set("link_local", stanza.link_local);
   value.set("up", true);
   value.set(kPersistent, encode(stanza));
   return value;
-}
-
-/// One definition of somebody else's for an interface of ours, as an error in the user's words.
-Diagnostic foreign_definition(const std::string& interface, const Definition& definition, Severity severity,
-                              const SourceRange& where) {
-  Diagnostic finding;
-  finding.severity = severity;
-  finding.code = "fabric.foreign-definition";
-  finding.message = definition.source + " defines " + interface + " too" +
-                    (definition.section == "ethernets" ? "" : ", as part of " + definition.id);
-  finding.where = where;
-  return finding;
 }
 
 /// Fields that are not applicable now are part of the artifact all the same: they are what is there.
@@ -60,13 +54,12 @@ Observation as_artifact(const Observation& link) {
 
 std::string adopt_of(const Value& section) { return section.text_or("adopt", "refuse"); }
 
-/// Nothing when the node could not say.
-std::optional<ForeignFiles> foreign_files_of(const ClusterView& view) {
+/// What the node exports of itself; null when it could not say.
+const Value* exported_of(const ClusterView& view) {
   const auto node = view.exports.find(view.self.name.str());
-  if (node == view.exports.end()) return std::nullopt;
+  if (node == view.exports.end()) return nullptr;
   const auto exported = node->second.find("netplan");
-  if (exported == node->second.end()) return std::nullopt;
-  return decode_foreign_files(exported->second);
+  return exported == node->second.end() ? nullptr : &exported->second;
 }
 
 class NetplanType final : public ResourceType {
@@ -91,17 +84,24 @@ class NetplanType final : public ResourceType {
     FabricInterfaces found = fabric_interfaces(view.self, own, view.cluster.profile);
     result.incomplete = !found.diagnostics.empty();
     result.diagnostics = std::move(found.diagnostics);
-    const auto foreign = foreign_files_of(view);
-    if (!foreign) {  // Whose the interfaces are cannot be told; that they could not be read is said elsewhere.
+    const Value* exported = exported_of(view);
+    if (exported ==
+        nullptr) {  // Whose the interfaces are cannot be told; that they could not be read is said elsewhere.
       result.incomplete = true;
       return result;
     }
+    const ForeignFiles foreign = decode_foreign_files(*exported);
+    const auto virtual_functions = texts_in(exported->find(kVirtualFunctions));
     for (const FabricInterface& interface : found.interfaces) {
-      if (is_left_to_others(interface, section, *foreign, result)) continue;
-      if (result.refused) return result;
+      if (is_left_to_others(interface, section, foreign, result)) continue;
+      if (!result.refused) result.refused = why_unfit(interface, own.links, virtual_functions);
+      if (result.refused) {
+        result.resources.clear();
+        return result;
+      }
       Resource resource;
       resource.id = {info_.name, interface.name};
-      resource.desired = desired_value(stanza_of(interface.wanted));
+      resource.desired = desired_value(stanza_of(interface.wanted, foreign.renderer));
       resource.where = interface.wanted.where;
       resource.impact = Impact::kInterruptsNetwork;
       result.resources.push_back(std::move(resource));
@@ -109,10 +109,14 @@ class NetplanType final : public ResourceType {
     return result;
   }
 
-  /// What other netplan files say, so that desired() can tell whose the interfaces are.
+  /// What other netplan files say and which interfaces are parts of others, so that desired() can tell
+  /// whose the interfaces are.
   Result<Value> exports(const Value& /*section*/, const NodeReader& node) const override {
     SPARK_TRY(const ForeignFiles foreign, read_foreign_files(node));
-    return encode(foreign);
+    SPARK_TRY(const auto virtual_functions, virtual_functions_of(node));
+    Value exported = encode(foreign);
+    exported.set(kVirtualFunctions, list_of_texts(virtual_functions));
+    return exported;
   }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
@@ -207,20 +211,10 @@ class NetplanType final : public ResourceType {
     if (!definition) return false;
     const std::string adopt = adopt_of(section);
     if (adopt == "keep") {
-      Diagnostic finding = foreign_definition(interface.name, *definition, Severity::kWarning, interface.wanted.where);
-      finding.message += ", and `adopt: keep` leaves it to that file";
-      result.diagnostics.push_back(std::move(finding));
+      result.diagnostics.push_back(left_to(interface.name, *definition, interface.wanted.where));
       return true;
     }
-    result.resources.clear();
-    const Diagnostic finding =
-        foreign_definition(interface.name, *definition, Severity::kError, interface.wanted.where);
-    result.refused = Error{ErrorCode::kRefused,
-                           finding.message + ", and netplan would merge the two",
-                           {},
-                           {},
-                           "take it out of that file, or leave the interface to it with `fabric: {adopt: keep}`"};
-    if (adopt == "take-over") result.refused->hint = "this version does not take over: take it out of that file";
+    result.refused = refused_for(interface.name, *definition, adopt);
     return false;
   }
 
@@ -246,7 +240,8 @@ class NetplanType final : public ResourceType {
     const auto& shown = std::get<Present>(link);
     present.not_applicable = shown.not_applicable;
     for (const MapEntry& field : *shown.value.entries()) {
-      if (!shown.not_applicable.contains(field.key)) present.value.set(field.key, field.value);
+      if (field.key == kProfileBefore || shown.not_applicable.contains(field.key)) continue;
+      present.value.set(field.key, field.value);
     }
     return present;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,11 +14,23 @@ namespace sparkplan::netplan {
 
 inline constexpr std::string_view kOwnFile = "/etc/netplan/60-sparkplan-fabric.yaml";
 
+/// Who configures an interface from what netplan says. Source: netplan(5), "renderer".
+enum class Renderer : std::uint8_t { kNetworkd, kNetworkManager };
+/// "networkd", "NetworkManager"
+std::string_view to_string(Renderer renderer);
+/// By that name; nothing for any other.
+std::optional<Renderer> renderer_from(std::string_view name);
+
+/// The highest that NetworkManager knows: at boot no other profile takes the interface instead of ours.
+/// Source: nm-settings(5), connection.autoconnect-priority.
+inline constexpr int kAutoconnectPriority = 999;
+
 /// What our file says of one interface.
 struct Stanza {
   std::optional<int> mtu;              ///< Nothing: the MTU is left alone.
   std::vector<std::string> addresses;  ///< "192.168.100.11/24", sorted.
   bool link_local = false;             ///< Takes an address of 169.254.0.0/16.
+  Renderer renderer = Renderer::kNetworkd;
 
   bool operator==(const Stanza&) const = default;
 
@@ -30,14 +43,15 @@ using Stanzas = std::map<std::string, Stanza>;
 
 /// The whole file. DHCP and router advertisements are off where the addresses are ours, so that the
 /// RoCE v2 GIDs are those of our addresses and no default route runs over the fabric; `optional`, so
-/// that no boot waits for a cable. Source: netplan(5).
+/// that no boot waits for a cable. For NetworkManager, which netplan does not tell all of that, the same
+/// in NetworkManager's own settings. Source: netplan(5), nm-settings(5).
 std::string render_file(const Stanzas& stanzas);
 
 /// The inverse of render_file(), also of a file edited by hand as far as it has these keys.
 /// Errors: kInvalidInput when it is no YAML.
 Result<Stanzas> parse_file(std::string_view text);
 
-/// {mtu?, addresses?, link_local: true?}: the canonical form in resources.
+/// {mtu?, addresses?, link_local: true?, renderer: "NetworkManager"?}: the canonical form in resources.
 Value encode(const Stanza& stanza);
 Stanza decode_stanza(const Value& value);
 

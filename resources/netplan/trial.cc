@@ -7,6 +7,7 @@
 #include "engine/core/text.h"
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/netplan_file.h"
+#include "resources/netplan/network_manager.h"
 
 namespace sparkplan::netplan {
 namespace {
@@ -16,8 +17,10 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kDeadline{30'000};
 constexpr std::uint32_t kMode = 0600;
 
-/// What netplan generates for networkd and udev. Source: netplan's src/networkd.c.
-constexpr std::array<std::string_view, 3> kSuffixes{".link", ".netdev", ".network"};
+/// What netplan generates for networkd. Source: netplan's src/networkd.c.
+constexpr std::array<std::string_view, 2> kSuffixes{".netdev", ".network"};
+/// The same for udev, which reads it at boot, whoever the renderer is.
+constexpr std::string_view kSuffixForUdev = ".link";
 
 /// netplan's own generator, which systemd runs at boot: what `netplan generate` starts once Python has
 /// started. Source: netplan-generate(8); Ubuntu 24.04, Debian 12.
@@ -70,15 +73,27 @@ Result<fs::path> generate_in_copy(const std::optional<std::string>& own, Node& n
                  "mend the file that netplan names; nothing was written");
 }
 
+/// Why networkd cannot configure `interface`, which netplan hands to it. Nothing when it runs.
+std::optional<Error> why_no_networkd(const std::string& interface, const NodeReader& node) {
+  const std::vector<std::string> argv{"systemctl", "is-active", "systemd-networkd.service"};
+  const auto output = node.query(argv, kDeadline);
+  if (!output) return output.error();
+  if (output->exit_status == 0) return std::nullopt;
+  return Error{ErrorCode::kUnsupported,
+               "netplan hands " + interface + " to systemd-networkd, which is not running",
+               {},
+               {},
+               "`systemctl enable --now systemd-networkd` starts it; where NetworkManager is to do it, some netplan "
+               "file has to say `renderer: NetworkManager`; nothing was written"};
+}
+
 /// What netplan has generated in the copy shows who would configure our interfaces.
 Result<void> check_renderer(const std::string& content, const fs::path& copy, const NodeReader& node) {
   SPARK_TRY(const Stanzas stanzas, parse_file(content));
   for (const auto& [interface, stanza] : stanzas) {
-    const auto handed_over =
-        copy / "run/NetworkManager/system-connections" / ("netplan-" + interface + ".nmconnection");
-    if (!node.status(handed_over)) continue;
-    return failure(ErrorCode::kUnsupported, "netplan hands " + interface + " to NetworkManager on this node",
-                   "this version activates interfaces of systemd-networkd only; nothing was written");
+    const bool network_manager = node.status(copy.string() + generated_for_network_manager(interface)).has_value();
+    auto problem = network_manager ? why_no_network_manager(interface, node) : why_no_networkd(interface, node);
+    if (problem) return failure(*std::move(problem));
   }
   return {};
 }
@@ -108,7 +123,7 @@ Result<void> try_netplan_files(const std::string& content, Node& node) {
   return check_renderer(content, copy, node);
 }
 
-Result<bool> install_generated_files(const std::set<std::string>& interfaces, Node& node) {
+Result<GeneratedChanges> install_generated_files(const std::set<std::string>& interfaces, Node& node) {
   std::optional<std::string> own;
   if (auto text = node.read_file(kOwnFile)) {
     own = *std::move(text);
@@ -116,12 +131,17 @@ Result<bool> install_generated_files(const std::set<std::string>& interfaces, No
     return failure(text.error());
   }
   SPARK_TRY(const fs::path copy, generate_in_copy(own, node));
-  bool changed = false;
+  GeneratedChanges changed;
   for (const std::string& interface : interfaces) {
+    const fs::path for_networkd = generated_for_networkd(interface);
     for (const std::string_view suffix : kSuffixes) {
-      SPARK_TRY(const bool one, install(copy, generated_for_networkd(interface).replace_extension(suffix), node));
-      changed = changed || one;
+      SPARK_TRY(const bool one, install(copy, fs::path(for_networkd).replace_extension(suffix), node));
+      changed.for_networkd = changed.for_networkd || one;
     }
+    SPARK_CHECK(install(copy, fs::path(for_networkd).replace_extension(kSuffixForUdev), node));
+    const std::string profile = generated_for_network_manager(interface);
+    SPARK_TRY(const bool one, install(copy, profile, node));
+    if (one) changed.profiles.push_back(profile);
   }
   return changed;
 }

@@ -24,6 +24,7 @@ struct Slot {
 
 Slot own_slot;
 Slot aarch64_slot;
+Slot network_manager_slot;
 
 /// What has failed once takes minutes to fail again, for each of a hundred cases.
 template <typename Boot>
@@ -79,8 +80,14 @@ Lab& Lab::aarch64() {
   });
 }
 
+Lab& Lab::network_manager() {
+  return booted(network_manager_slot, [] {
+    return std::unique_ptr<Lab>(new Lab("n" + name_of_lab().substr(0, 5), 2, {"--renderer", "NetworkManager"}));
+  });
+}
+
 void Lab::end() {
-  for (auto* slot : {&own_slot, &aarch64_slot}) {
+  for (auto* slot : {&own_slot, &aarch64_slot, &network_manager_slot}) {
     if (slot->lab && slot->lab->booted_here_ && std::getenv("SPARKPLAN_LAB_KEEP") == nullptr) {
       (void)slot->lab->answer("down");
     }

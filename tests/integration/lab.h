@@ -33,6 +33,8 @@ class Lab {
   static Lab& get();
   /// One host whose programs are for aarch64, in a lab of its own: an "a", and the other one's name.
   static Lab& aarch64();
+  /// Two hosts whose netplan hands everything to NetworkManager, in a lab of its own: an "n", and the name.
+  static Lab& network_manager();
   /// Takes down the labs that this process has booted. With SPARKPLAN_LAB_KEEP set, a lab that is up is
   /// used, and left up.
   static void end();
@@ -48,8 +50,11 @@ class Lab {
   void start(int host) const { change("start", host); }
   /// The switch's port of that cable carries frames of at most `mtu`, until the host's next boot.
   void narrow(int host, const std::string& interface, int mtu) const {
-    answer("narrow", {std::to_string(host), interface, std::to_string(mtu)});
+    (void)answer("narrow", {std::to_string(host), interface, std::to_string(mtu)});
   }
+  /// The cable of one of its interfaces.
+  void cut(int host, const std::string& interface) const { (void)answer("cut", {std::to_string(host), interface}); }
+  void join(int host, const std::string& interface) const { (void)answer("join", {std::to_string(host), interface}); }
 
   /// A host's root directory as seen from here.
   const std::filesystem::path& root(int host) const { return roots_.at(static_cast<std::size_t>(host - 1)); }

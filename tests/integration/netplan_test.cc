@@ -3,6 +3,7 @@
 
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
+#include "tests/integration/links.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -27,30 +28,10 @@ class FabricHost {
   const Host& operator*() const { return host_; }
   const Host* operator->() const { return &host_; }
 
-  Json link(const std::string& interface) const {
-    return Json::parse(host_.shell("ip -j address show dev " + interface)).at(0);
-  }
-  int mtu(const std::string& interface) const { return link(interface).at("mtu"); }
-  std::vector<std::string> addresses(const std::string& interface) const {
-    std::vector<std::string> addresses;
-    const Json shown = link(interface);
-    for (const auto& one : shown.at("addr_info")) {
-      if (one.at("family") != "inet") continue;
-      addresses.push_back(one.at("local").get<std::string>() + "/" + std::to_string(one.at("prefixlen").get<int>()));
-    }
-    std::sort(addresses.begin(), addresses.end());
-    return addresses;
-  }
-  bool is_up(const std::string& interface) const {
-    const auto flags = link(interface).at("flags");
-    return std::find(flags.begin(), flags.end(), "UP") != flags.end();
-  }
-  /// A frame of 9000 bytes that nobody on the way may cut.
-  bool full_frame_reaches(const std::string& address) const {
-    return eventually([&] {
-      return host_.run({"ping", "-M", "do", "-s", "8972", "-c", "1", "-W", "1", address}).exit_status == 0;
-    });
-  }
+  int mtu(const std::string& interface) const { return mtu_of(host_, interface); }
+  Addresses addresses(const std::string& interface) const { return addresses_of(host_, interface); }
+  bool is_up(const std::string& interface) const { return test::is_up(host_, interface); }
+  bool full_frame_reaches(const std::string& address) const { return test::full_frame_reaches(host_, address); }
 
  private:
   void reset() const {
@@ -59,8 +40,6 @@ class FabricHost {
   }
   Host host_;
 };
-
-using Addresses = std::vector<std::string>;
 
 const std::string kDirect = "fabric: {topology: direct, port: 1}\n";
 const std::string kSwitch = "fabric: {topology: switch, port: 1}\n";

@@ -35,6 +35,8 @@ usage: lab.sh COMMAND
   check                    can this machine run the lab? a reason on stdout if not
   up N                     boot hosts 1..N (at most 64), wait until all can be logged in to
   check, up N --arch ARCH  the same with hosts of the architecture ARCH (uname -m), emulated
+  check, up N --renderer NetworkManager
+                           the same with hosts whose netplan hands all interfaces to NetworkManager
   down                     stop everything and leave nothing, also after a crash
   controller -- CMD...     run CMD where the hosts are reachable, at 10.77.0.I
   ssh [USER@]I -- CMD...   run CMD on host I over the network (as root)
@@ -76,11 +78,17 @@ require_command() {
   command=("${@:2}")
 }
 
-# Sets `arch` if the words begin with it, and nothing follows.
-require_arch() {
+# Sets `arch` or `renderer` if the words name one of them, and nothing follows.
+require_flavour() {
   (($# > 0)) || return 0
-  [[ $1 == --arch && $# -eq 2 ]] || die "expected nothing or --arch ARCH: '$*'"
-  arch=$2
+  (($# == 2)) || die "expected nothing, --arch ARCH or --renderer RENDERER: '$*'"
+  case $1 in
+    --arch) arch=$2 ;;
+    --renderer) renderer=$2 ;;
+    *) die "expected nothing, --arch ARCH or --renderer RENDERER: '$*'" ;;
+  esac
+  [[ $renderer == networkd || $renderer == NetworkManager ]] ||
+    die "netplan's renderers are networkd and NetworkManager: '$renderer'"
 }
 
 lab_up() {
@@ -97,6 +105,7 @@ lab_up() {
   install -d -m 0700 "$states"
   mkdir -m 0700 "$state"
   printf '%s\n' "$arch" >"$state/arch"
+  printf '%s\n' "$renderer" >"$state/renderer"
   emulation_start
   rootfs_ensure                       # sets `tree`
 
@@ -147,7 +156,7 @@ lab_reboot() {
 
 main() {
   [[ $lab =~ ^[a-z0-9]{1,6}$ ]] || die "SPARKPLAN_LAB must match [a-z0-9]{1,6}: '$lab'"
-  local verb=${1:-} host='' user=root arch
+  local verb=${1:-} host='' user=root arch renderer=networkd
   arch=$(uname -m)
   local -a command=()
   (($# == 0)) || shift
@@ -156,8 +165,8 @@ main() {
     *) ((EUID == 0)) || die "needs root" ;;
   esac
   case $verb in
-    check) require_arch "$@"; lab_check ;;
-    up) require_arch "${@:2}"; lab_up "${1:-}" ;;
+    check) require_flavour "$@"; lab_check ;;
+    up) require_flavour "${@:2}"; lab_up "${1:-}" ;;
     down) lock_lab; lab_clean ;;
     controller)
       require_lab
@@ -184,7 +193,10 @@ main() {
     home) require_lab; printf '%s\n' "$state/home" ;;
     key) require_lab; printf '%s\n' "$state/home/.ssh/id_ed25519" ;;
     known-hosts) require_lab; printf '%s\n' "$state/home/.ssh/known_hosts" ;;
-    supervise) arch=$(<"$state/arch"); host_supervise "$@" ;;    # internal: one per host, started by host_start
+    supervise)                          # internal: one per host, started by host_start
+      arch=$(<"$state/arch") renderer=$(<"$state/renderer")
+      host_supervise "$@"
+      ;;
     help | -h | --help) usage ;;
     *) usage >&2; exit 1 ;;
   esac

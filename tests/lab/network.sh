@@ -55,6 +55,12 @@ network_plug() {
       "$letter" "$i" "$mtu" "$interface" "$mac" "$name"
     printf 'link set %s%s master br%s %s\n' "$letter" "$i" "$letter" "$link_state"
   done | ip -n "$(netns_name switch)" -batch -
+  # What is made of software NetworkManager does not bring up by itself, as it does with hardware.
+  if networkmanager_renders; then
+    for interface in "${!cable_letter[@]}"; do
+      [[ $interface == mgmt0 ]] || ip -n "$name" link set "$interface" up
+    done
+  fi
   # networkd does not work under emulation.
   ! emulated || ip -n "$name" -batch - <<BATCH
 addr add $(host_address "$i")/24 dev mgmt0

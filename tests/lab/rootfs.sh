@@ -10,6 +10,11 @@ readonly rootfs_packages=(
 # Useless under emulation, where networkd does not work, and slow to install.
 readonly rootfs_native_packages=(netplan.io)
 
+# Of hosts with NetworkManager, which DGX OS has as netplan's renderer.
+readonly rootfs_networkmanager_packages=(network-manager)
+
+networkmanager_renders() { [[ $renderer == NetworkManager ]]; }
+
 # Units that slow the boot down or wait for what is not there.
 readonly rootfs_masked=(
   apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer man-db.timer
@@ -24,10 +29,10 @@ rootfs_codename() {
   (source /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
 }
 
-# The directory of the tree for this recipe, distribution and architecture.
+# The directory of the tree for this recipe, distribution, architecture and renderer.
 rootfs_path() {
   local hash
-  hash=$({ cat "$here/rootfs.sh"; rootfs_codename; debian_arch; } | sha256sum)
+  hash=$({ cat "$here/rootfs.sh"; rootfs_codename; debian_arch; printf '%s' "$renderer"; } | sha256sum)
   printf '%s/%s' "$cache" "${hash:0:16}"
 }
 
@@ -93,6 +98,7 @@ rootfs_build() {
   rootfs_apt_options >"$build/apt.conf"
   local -a packages=("${rootfs_packages[@]}")
   emulated || packages+=("${rootfs_native_packages[@]}")
+  ! networkmanager_renders || packages+=("${rootfs_networkmanager_packages[@]}")
   include=$(IFS=,; printf '%s' "${packages[*]}")
   say "making the root file system for $arch, once (a minute; two under emulation)"
   setpriv --pdeathsig KILL \
@@ -129,6 +135,7 @@ rootfs_configure() {
   else
     chroot "$root" systemctl --quiet enable systemd-networkd.service
   fi
+  ! networkmanager_renders || rootfs_configure_networkmanager "$root"
   chroot "$root" systemctl --quiet disable ssh.socket 2>/dev/null || true
   # For those cases that log to it: journald alone is what a fresh machine has.
   chroot "$root" systemctl --quiet disable rsyslog.service
@@ -153,4 +160,23 @@ rootfs_configure() {
   printf 'operator ALL=(ALL:ALL) NOPASSWD: ALL\n' >"$root/etc/sudoers.d/operator"
   printf 'guarded ALL=(ALL:ALL) ALL\n' >"$root/etc/sudoers.d/guarded"
   chmod 0440 "$root/etc/sudoers.d/operator" "$root/etc/sudoers.d/guarded"
+}
+
+# As Ubuntu has it: NetworkManager manages what netplan gives it and nothing else, netplan gives it all
+# interfaces. mgmt0 stays networkd's, so that nothing done to the fabric can cut the host off.
+rootfs_configure_networkmanager() {
+  local root=$1 unit
+  printf 'network:\n  version: 2\n  renderer: NetworkManager\n' >"$root/etc/netplan/01-network-manager-all.yaml"
+  chmod 0600 "$root/etc/netplan/01-network-manager-all.yaml"
+  printf '[keyfile]\nunmanaged-devices=*,except:type:wifi,except:type:gsm,except:type:cdma\n' \
+    >"$root/usr/lib/NetworkManager/conf.d/10-globally-managed-devices.conf"
+  printf '[device-mgmt0]\nmatch-device=interface-name:mgmt0\nmanaged=0\n' \
+    >"$root/etc/NetworkManager/conf.d/90-mgmt.conf"
+  # Its own rules take every veth for a container's.
+  printf 'SUBSYSTEM=="net", ACTION=="add|change|move", ENV{INTERFACE}=="en*", ENV{NM_UNMANAGED}="0"\n' \
+    >"$root/etc/udev/rules.d/86-lab.rules"
+  chroot "$root" systemctl --quiet enable NetworkManager.service
+  for unit in NetworkManager-wait-online.service wpa_supplicant.service ModemManager.service; do
+    ln -sfn /dev/null "$root/etc/systemd/system/$unit"
+  done
 }

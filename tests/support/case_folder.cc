@@ -14,6 +14,7 @@
 #include "engine/plan/planner.h"
 #include "engine/resource/artifact.h"
 #include "tests/support/describe.h"
+#include "tests/support/fake_network_manager.h"
 #include "tests/support/fake_networkd.h"
 #include "tests/support/fake_ssh.h"
 #include "tests/support/fake_systemd.h"
@@ -177,6 +178,7 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   for (const LinkFacts& link : world.facts.links) world.node.add_link(link);
   world.node.set_connection_address(world.facts.ssh_server_address);
   install_fake_networkd(world.node);
+  install_fake_network_manager(world.node);
   if (const Value* users = observed.find("users")) SPARK_CHECK(add_users(*users, world.node));
   SPARK_CHECK(for_each_entry(observed, "files", world.node, add_file));
   SPARK_CHECK(for_each_entry(observed, "symlinks", world.node, add_symlink));

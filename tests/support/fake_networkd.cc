@@ -4,6 +4,7 @@
 #include <string>
 
 #include "resources/netplan/netplan_file.h"
+#include "resources/netplan/network_manager.h"
 #include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::test {
@@ -12,6 +13,7 @@ namespace {
 const std::string kGenerated = "/run/systemd/network/";
 const std::string kPrefix = "10-netplan-";
 const std::string kSuffix = ".network";
+const std::string kIsActive = "systemctl is-active systemd-networkd.service";
 
 CommandOutput failed(std::string why) { return {1, {}, std::move(why)}; }
 
@@ -29,12 +31,15 @@ Result<CommandOutput> try_out(const FakeNode& node, const std::string& root) {
   return CommandOutput{};
 }
 
-/// What netplan generates for networkd, below `root`.
+/// What netplan generates for networkd and NetworkManager, below `root`.
 Result<CommandOutput> generate(FakeNode& node, const std::string& root) {
   const auto stanzas = netplan::parse_file(node.text_of(root + std::string(netplan::kOwnFile)).value_or(""));
   if (!stanzas) return failed("Invalid YAML");
   for (const auto& [interface, stanza] : *stanzas) {
-    node.put_file(root + kGenerated + kPrefix + interface + kSuffix, netplan::render_file({{interface, stanza}}));
+    const bool network_manager = stanza.renderer == netplan::Renderer::kNetworkManager;
+    const std::string path = network_manager ? netplan::generated_for_network_manager(interface)
+                                             : kGenerated + kPrefix + interface + kSuffix;
+    node.add_file(root + path, netplan::render_file({{interface, stanza}}), network_manager ? 0600 : 0644);
   }
   return CommandOutput{};
 }
@@ -73,11 +78,13 @@ Result<CommandOutput> networkctl_program(const FakeNode::Call& call) {
 void install_fake_networkd(FakeNode& node) {
   node.add_program("netplan", netplan_program);
   node.add_program("networkctl", networkctl_program);
+  node.script(kIsActive, {0, "active\n", {}});
 }
 
 void install_fake_netplan_generator(FakeNode& node, const std::string& path) {
   node.add_file(path, "", 0755);
   node.add_program(path, netplan_program);
+  node.script(kIsActive, {0, "active\n", {}});
 }
 
 }  // namespace sparkplan::test

@@ -32,7 +32,8 @@ TEST_CASE("netplan: parsing a file is the exact inverse of rendering it") {
   const Stanzas stanzas{{"enP2p1s0f1np1", {9000, {}, true}},
                         {"enp1s0f1np1", {9000, {"192.168.100.11/24"}, false}},
                         {"ens5", {std::nullopt, {"10.1.0.2/16", "10.2.0.2/16"}, false}},
-                        {"ens6", {1280, {}, false}}};
+                        {"ens6", {1280, {}, false}},
+                        {"enp1s0f0np0", {9000, {"192.168.102.11/24"}, true, Renderer::kNetworkManager}}};
   const auto parsed = parse_file(render_file(stanzas));
   REQUIRE(parsed);
   CHECK(*parsed == stanzas);
@@ -110,14 +111,28 @@ TEST_CASE("netplan: of two files with the same name the one in /run counts") {
 
 TEST_CASE("netplan: what other files say survives its way to the controller") {
   ForeignFiles files;
-  files.definitions.push_back(
-      {"/etc/netplan/a.yaml:3", "bonds", "bond0", true, "en*", "02:00:00:00:00:01", "mlx5* virtio*", {"a", "b"}});
+  Definition bond;
+  bond.source = "/etc/netplan/a.yaml:3";
+  bond.section = "bonds";
+  bond.id = "bond0";
+  bond.has_match = true;
+  bond.match_name = "en*";
+  bond.match_mac = "02:00:00:00:00:01";
+  bond.match_driver = "mlx5* virtio*";
+  bond.members = {"a", "b"};
+  bond.set_name = "fabric0";
+  bond.parent = "enp1s0f0np0";
+  bond.has_virtual_functions = true;
+  bond.is_profile = true;
+  bond.starts_by_itself = false;
+  bond.priority = 7;
+  files.definitions.push_back(bond);
+  files.renderer = Renderer::kNetworkManager;
   files.unreadable.push_back({"/etc/netplan/b.yaml:1", "no YAML"});
   const ForeignFiles back = decode_foreign_files(encode(files));
   REQUIRE(back.definitions.size() == 1);
-  CHECK(back.definitions[0].source == "/etc/netplan/a.yaml:3");
-  CHECK(back.definitions[0].match_driver == "mlx5* virtio*");
-  CHECK(back.definitions[0].members == std::vector<std::string>{"a", "b"});
+  CHECK(back.definitions[0] == bond);
+  CHECK(back.renderer == Renderer::kNetworkManager);
   REQUIRE(back.unreadable.size() == 1);
   CHECK(back.unreadable[0].message == "no YAML");
 }
@@ -184,20 +199,6 @@ TEST_CASE("netplan: a node without netplan is told apart from a file that netpla
   const auto tried = try_netplan_files("network: {version: 2}\n", node);
   REQUIRE_FALSE(tried);
   CHECK(tried.error().code == ErrorCode::kUnsupported);
-}
-
-TEST_CASE("netplan: an interface that netplan hands to NetworkManager is refused before anything is written") {
-  test::FakeNode node;
-  node.add_program("netplan", [](const test::FakeNode::Call& call) -> Result<CommandOutput> {
-    // What `renderer: NetworkManager` makes of it.
-    const_cast<test::FakeNode&>(call.node).add_file(
-        call.argv.back() + "/run/NetworkManager/system-connections/netplan-a.nmconnection", "[connection]\n");
-    return CommandOutput{};
-  });
-  const auto tried = try_netplan_files(render_file({{"a", {9000, {}, false}}}), node);
-  REQUIRE_FALSE(tried);
-  CHECK(tried.error().code == ErrorCode::kUnsupported);
-  CHECK(tried.error().message.find("NetworkManager") != std::string::npos);
 }
 
 }  // namespace sparkplan::netplan

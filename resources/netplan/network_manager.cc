@@ -1,0 +1,162 @@
+#include "resources/netplan/network_manager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "engine/core/text.h"
+
+namespace sparkplan::netplan {
+namespace {
+
+constexpr std::chrono::milliseconds kQueryDeadline{10'000};
+constexpr std::chrono::milliseconds kDeadline{30'000};
+/// An IPv4 link-local address takes five seconds of asking whether anybody else has it.
+constexpr const char* kActivationSeconds = "15";
+
+/// Exit statuses of nmcli(1).
+constexpr int kNotThere = 10;
+constexpr int kNotRunning = 8;
+
+Error failed(const std::vector<std::string>& argv, const CommandOutput& output) {
+  const std::string said(trim(output.standard_error));
+  return {ErrorCode::kFailed,
+          join(argv, " ") + " failed: " + (said.empty() ? "exit " + std::to_string(output.exit_status) : said),
+          {},
+          {},
+          "journalctl -u NetworkManager says more"};
+}
+
+Result<void> nmcli(const std::vector<std::string>& argv, Node& node) {
+  SPARK_TRY(const CommandOutput output, node.run(argv, kDeadline));
+  if (output.exit_status == 0) return {};
+  return failure(failed(argv, output));
+}
+
+/// False when there is no such profile or device, or no NetworkManager to tell.
+Result<bool> tell_if_there(const std::vector<std::string>& argv, Node& node) {
+  const auto output = node.run(argv, kDeadline);
+  if (!output && output.error().code == ErrorCode::kNotFound) return false;
+  if (!output) return failure(output.error());
+  if (output->exit_status == 0) return true;
+  if (output->exit_status == kNotThere || output->exit_status == kNotRunning) return false;
+  return failure(failed(argv, *output));
+}
+
+/// One line per profile. Nothing where NetworkManager is not there or does not run.
+Result<std::vector<std::vector<std::string>>> profiles(const std::string& fields, bool active, const NodeReader& node) {
+  std::vector<std::string> argv{"nmcli", "-t", "-f", fields, "connection", "show"};
+  if (active) argv.emplace_back("--active");
+  std::vector<std::vector<std::string>> lines;
+  const auto output = node.query(argv, kQueryDeadline);
+  if (!output && output.error().code == ErrorCode::kNotFound) return lines;
+  if (!output) return failure(output.error());
+  if (output->exit_status == kNotRunning) return lines;
+  if (output->exit_status != 0) return failure(failed(argv, *output));
+  for (const std::string_view line : split_lines(output->standard_output)) {
+    if (!trim(line).empty()) lines.push_back(terse_words(line));
+  }
+  return lines;
+}
+
+/// What was configured past NetworkManager it shows as a profile, too.
+bool is_read_from_the_kernel(const std::string& file, const NodeReader& node) {
+  const auto text = file.empty() ? Result<std::string>(std::string()) : node.read_file(file);
+  if (!text) return false;
+  const auto lines = split_lines(*text);
+  return std::find(lines.begin(), lines.end(), "external=true") != lines.end();
+}
+
+}  // namespace
+
+std::vector<std::string> terse_words(std::string_view line) {
+  std::vector<std::string> words(1);
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == ':') {
+      words.emplace_back();
+    } else {
+      if (line[at] == '\\' && at + 1 < line.size()) ++at;
+      words.back() += line[at];
+    }
+  }
+  return words;
+}
+
+Result<std::optional<Profile>> other_profile_on(const std::string& interface, const NodeReader& node) {
+  SPARK_TRY(const auto lines, profiles("UUID,DEVICE,STATE,FILENAME,NAME", true, node));
+  for (const auto& words : lines) {
+    // One that is still waiting for an address comes and goes by itself.
+    if (words.size() < 5 || words[1] != interface || words[2] != "activated") continue;
+    if (words[3] == generated_for_network_manager(interface) || is_read_from_the_kernel(words[3], node)) continue;
+    return std::optional(Profile{words[0], words[4], words[3]});
+  }
+  return std::optional<Profile>();
+}
+
+std::optional<Error> why_no_network_manager(const std::string& interface, const NodeReader& node) {
+  const std::string handed = "netplan hands " + interface + " to NetworkManager, ";
+  const std::vector<std::string> argv{"nmcli", "-t", "-f", "RUNNING", "general"};
+  const auto output = node.query(argv, kQueryDeadline);
+  if (!output && output.error().code == ErrorCode::kNotFound) {
+    return Error{ErrorCode::kUnsupported,
+                 handed + "and this node has no nmcli",
+                 {},
+                 {},
+                 "install network-manager, or take `renderer: NetworkManager` out of the netplan files"};
+  }
+  if (!output) return output.error();
+  if (output->exit_status == 0 && trim(output->standard_output) == "running") return std::nullopt;
+  return Error{ErrorCode::kUnsupported,
+               handed + "which is not running",
+               {},
+               {},
+               "`systemctl enable --now NetworkManager` starts it; nothing was written"};
+}
+
+Result<void> load_profiles(const std::vector<std::string>& files, Node& node) {
+  std::vector<std::string> argv{"nmcli", "connection", "load"};
+  argv.insert(argv.end(), files.begin(), files.end());
+  const auto told = tell_if_there(argv, node);
+  return told ? Result<void>() : failure(told.error());
+}
+
+Result<void> bring_up_generated(const std::string& interface, Node& node) {
+  SPARK_TRY(const auto lines, profiles("UUID,FILENAME", false, node));
+  const std::string file = generated_for_network_manager(interface);
+  const auto ours = std::find_if(lines.begin(), lines.end(),
+                                 [&](const auto& words) { return words.size() == 2 && words[1] == file; });
+  if (ours == lines.end()) {
+    return failure(ErrorCode::kNotFound, "NetworkManager does not know the profile in " + file,
+                   "journalctl -u NetworkManager says why it has not read it");
+  }
+  // leave_alone(), too, holds until somebody says otherwise: the cable may be pulled and put back.
+  SPARK_TRY(const bool there, tell_if_there({"nmcli", "device", "set", interface, "autoconnect", "yes"}, node));
+  if (!there) return failure(ErrorCode::kNotFound, "NetworkManager does not know the interface " + interface);
+  // By its number: somebody else's profile may have the same name.
+  return nmcli({"nmcli", "--wait", kActivationSeconds, "connection", "up", "uuid", ours->front(), "ifname", interface},
+               node);
+}
+
+Result<void> bring_up_again(const std::string& uuid, const std::string& interface, Node& node) {
+  const std::vector<std::string> argv{"nmcli", "--wait", "0", "connection", "up", "uuid", uuid, "ifname", interface};
+  const auto told = tell_if_there(argv, node);
+  return told ? Result<void>() : failure(told.error());
+}
+
+Result<void> leave_alone(const std::string& interface, Node& node) {
+  const std::vector<std::string> argv{"nmcli", "device", "set", interface, "autoconnect", "no"};
+  SPARK_TRY(const bool there, tell_if_there(argv, node));
+  if (!there) return {};
+  SPARK_TRY(const auto lines, profiles("DEVICE,FILENAME", true, node));
+  const bool taken = std::any_of(lines.begin(), lines.end(), [&](const auto& words) {
+    return words.size() == 2 && words[0] == interface && !is_read_from_the_kernel(words[1], node);
+  });
+  return taken ? nmcli({"nmcli", "--wait", kActivationSeconds, "device", "disconnect", interface}, node)
+               : Result<void>();
+}
+
+std::string generated_for_network_manager(const std::string& interface) {
+  return "/run/NetworkManager/system-connections/netplan-" + interface + ".nmconnection";
+}
+
+}  // namespace sparkplan::netplan

@@ -1,0 +1,113 @@
+#include "resources/netplan/refusals.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace sparkplan::netplan {
+namespace {
+
+/// What a kernel interface of these kinds is made of other ones for.
+constexpr std::array<std::string_view, 3> kControllers{"bond", "bridge", "team"};
+
+bool is_controller(const std::string& kind) {
+  return std::find(kControllers.begin(), kControllers.end(), kind) != kControllers.end();
+}
+
+Error refused(std::string message, std::string hint) {
+  return {ErrorCode::kRefused, std::move(message), {}, {}, std::move(hint)};
+}
+
+bool is_member(const std::string& interface, const Definition& definition) {
+  const auto& members = definition.members;
+  return std::find(members.begin(), members.end(), interface) != members.end();
+}
+
+/// "/etc/netplan/40-cx7.yaml:5 defines enp1s0f1np1 too"
+std::string what_it_does(const std::string& interface, const Definition& definition) {
+  const std::string& source = definition.source;
+  if (is_member(interface, definition)) return source + " defines " + interface + " too, as part of " + definition.id;
+  if (definition.set_name == interface) return source + " renames an interface to " + interface;
+  if (!definition.set_name.empty()) return source + " renames " + interface + " to " + definition.set_name;
+  if (definition.parent == interface) {
+    return source + " makes " + definition.id + " a virtual function (SR-IOV) of " + interface;
+  }
+  if (definition.has_virtual_functions) {
+    return source + " defines " + interface + " too, with virtual functions (SR-IOV)";
+  }
+  if (definition.section != kProfiles) return source + " defines " + interface + " too";
+  return source + ", NetworkManager's \"" + definition.id + "\", would take " + interface + " at boot";
+}
+
+/// What comes of it, and what to do.
+Error consequence(const std::string& interface, const Definition& definition, const std::string& what) {
+  if (is_member(interface, definition)) {
+    return refused(what + ", and a part of a bond or bridge is no fabric interface",
+                   "RDMA uses each half by itself: take " + interface + " out of " + definition.id);
+  }
+  if (!definition.set_name.empty()) {
+    return refused(what + ", and sparkplan does not configure interfaces that netplan renames",
+                   "take `set-name` out of that file, or name another interface");
+  }
+  if (definition.parent == interface || definition.has_virtual_functions) {
+    return refused(what + ", and sparkplan does not configure those", "take the virtual functions out of that file");
+  }
+  if (!definition.is_profile) {
+    return refused(what + ", and netplan would merge the two",
+                   "take it out of that file, or leave the interface to it with `fabric: {adopt: keep}`");
+  }
+  return refused(what + ", and NetworkManager has one profile at a time on an interface",
+                 "`nmcli connection delete` or `nmcli connection modify ... connection.autoconnect no` takes that "
+                 "profile out of the way; `fabric: {adopt: keep}` leaves the interface to it");
+}
+
+}  // namespace
+
+Diagnostic left_to(const std::string& interface, const Definition& definition, const SourceRange& where) {
+  Diagnostic finding;
+  finding.severity = Severity::kWarning;
+  finding.code = "fabric.foreign-definition";
+  finding.message = what_it_does(interface, definition) + ", and `adopt: keep` leaves it to that file";
+  finding.where = where;
+  return finding;
+}
+
+Error refused_for(const std::string& interface, const Definition& definition, const std::string& adopt) {
+  Error error = consequence(interface, definition, what_it_does(interface, definition));
+  if (adopt == "take-over") error.hint = "this version does not take over: take it out of that file";
+  return error;
+}
+
+std::optional<Error> why_unfit(const FabricInterface& interface, const std::vector<LinkFacts>& links,
+                               const std::vector<std::string>& virtual_functions) {
+  const std::string& name = interface.name;
+  const std::string other = "name the fabric's interfaces under `fabric: {interfaces: [...]}` of this node";
+  if (std::find(virtual_functions.begin(), virtual_functions.end(), name) != virtual_functions.end()) {
+    return refused(name + " is a virtual function (SR-IOV), and the fabric is made of whole ports", other);
+  }
+  if (interface.link == nullptr) return std::nullopt;
+  if (is_controller(interface.link->kind)) {
+    return refused(name + " is a " + interface.link->kind + ", and the fabric is made of whole ports", other);
+  }
+  const std::string& master = interface.link->master;
+  if (master.empty()) return std::nullopt;
+  const auto controller =
+      std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == master; });
+  const std::string kind = controller == links.end() || controller->kind.empty() ? "" : controller->kind + " ";
+  return refused(name + " is part of the " + kind + master + ", so it is no fabric interface",
+                 "RDMA uses each half by itself: take " + name + " out of " + master);
+}
+
+Result<std::vector<std::string>> virtual_functions_of(const NodeReader& node) {
+  std::vector<std::string> names;
+  if (!node.live()) return names;
+  SPARK_TRY(const auto links, node.links());
+  for (const LinkFacts& link : links) {
+    const auto parent = node.status("/sys/class/net/" + link.name + "/device/physfn");
+    if (parent) names.push_back(link.name);
+    if (!parent && parent.error().code != ErrorCode::kNotFound) return failure(parent.error());
+  }
+  return names;
+}
+
+}  // namespace sparkplan::netplan

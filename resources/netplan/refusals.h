@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/core/result.h"
+#include "engine/model/facts.h"
+#include "engine/node/node.h"
+#include "engine/resource/fabric_interfaces.h"
+#include "resources/netplan/foreign_files.h"
+
+/// Interfaces that are no fabric interfaces, whatever cluster.yaml says: what else uses them.
+namespace sparkplan::netplan {
+
+/// What a definition of somebody else's does with an interface of ours, by `adopt: keep`: a warning.
+Diagnostic left_to(const std::string& interface, const Definition& definition, const SourceRange& where);
+
+/// The same by any other `adopt`: kRefused, with what to do about it.
+Error refused_for(const std::string& interface, const Definition& definition, const std::string& adopt);
+
+/// Pure. Why an interface cannot be had as the kernel has it: it is, or is part of, a bond or bridge, or
+/// is a virtual function (SR-IOV) as `virtual_functions` has them. kRefused; nothing when it can.
+std::optional<Error> why_unfit(const FabricInterface& interface, const std::vector<LinkFacts>& links,
+                               const std::vector<std::string>& virtual_functions);
+
+/// The interfaces of a node that are virtual functions; of an image, none. Errors: as NodeReader::links()
+/// and NodeReader::status(). Source: the kernel's Documentation/ABI/testing/sysfs-bus-pci, "physfn".
+Result<std::vector<std::string>> virtual_functions_of(const NodeReader& node);
+
+}  // namespace sparkplan::netplan

@@ -1,0 +1,350 @@
+// The fabric where netplan hands it to NetworkManager, as on DGX OS: judged by ip, nmcli, netplan get
+// and ping.
+#include <algorithm>
+
+#include "engine/core/text.h"
+#include "tests/integration/controller.h"
+#include "tests/integration/host.h"
+#include "tests/integration/links.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+const std::string kFile = "/etc/netplan/60-sparkplan-fabric.yaml";
+const std::string kProfiles = "/etc/NetworkManager/system-connections/";
+const std::string kHalfA = "enp1s0f1np1";
+const std::string kHalfB = "enP2p1s0f1np1";
+const std::string kDirect = "fabric: {topology: direct, port: 1}\n";
+const std::string kSwitch = "fabric: {topology: switch, port: 1}\n";
+
+/// As after a boot of a machine that nobody has configured: NetworkManager asks for an address by DHCP
+/// on each fabric interface, with a profile that it has made up.
+const std::string kFreshStart = R"(
+systemctl reset-failed NetworkManager
+systemctl stop NetworkManager
+rm -f /etc/netplan/[1-9]*.yaml /run/netplan/*.yaml /etc/NetworkManager/system-connections/* /run/systemd/network/*
+rm -rf /run/NetworkManager/devices /run/NetworkManager/system-connections /var/lib/NetworkManager/*
+for bridge in vbridge vfab; do ip link del $bridge 2>/dev/null; done
+for half in enp1s0f1np1 enP2p1s0f1np1 enp1s0f0np0 enP2p1s0f0np0; do
+  sysctl -qw net.ipv6.conf.$half.disable_ipv6=0
+  ip address flush dev $half
+  ip link set dev $half up mtu 1500
+done
+netplan generate
+systemctl start NetworkManager
+)";
+
+class FabricHost {
+ public:
+  explicit FabricHost(int number) : host_(number, Lab::network_manager()) {
+    host_.shell(kFreshStart);
+    REQUIRE(eventually([&] { return profile_on(kHalfA).starts_with("Wired connection"); }));
+    REQUIRE(eventually([&] { return profile_on(kHalfB).starts_with("Wired connection"); }));
+  }
+  const Host& operator*() const { return host_; }
+  const Host* operator->() const { return &host_; }
+
+  int mtu(const std::string& interface) const { return mtu_of(host_, interface); }
+  Addresses addresses(const std::string& interface) const { return addresses_of(host_, interface); }
+  /// The profile that NetworkManager has up, or is bringing up.
+  std::string profile_on(const std::string& interface) const {
+    return host_.shell("nmcli --get-values GENERAL.CONNECTION device show " + interface);
+  }
+  /// One that is there also after a boot. `settings` are lines of nm-settings-keyfile(5).
+  void add_profile(const std::string& name, const std::string& settings) const {
+    host_.write(kProfiles + name + ".nmconnection", "[connection]\nid=" + name + "\ntype=ethernet\n" + settings, 0600);
+    host_.shell("chmod 600 " + kProfiles + "*; nmcli connection reload");
+  }
+  std::string started() const {
+    return host_.shell("systemctl show -P ExecMainStartTimestampMonotonic NetworkManager systemd-networkd");
+  }
+
+ private:
+  Host host_;
+};
+
+void require_fabric(const FabricHost& host) {
+  INFO("on " << host->name());
+  const std::string last = "." + std::to_string(10 + host->number()) + "/24";
+  CHECK(host.addresses(kHalfA) == Addresses{"192.168.100" + last});
+  CHECK(host.addresses(kHalfB) == Addresses{"192.168.101" + last});
+  for (const std::string& half : {kHalfA, kHalfB}) {
+    CHECK(host.mtu(half) == 9000);
+    CHECK(is_up(*host, half));
+    CHECK(host.profile_on(half) == "netplan-" + half);
+    CHECK(host->sysctl("net.ipv6.conf." + half + ".disable_ipv6") == "1");
+  }
+}
+
+void require_untouched(const FabricHost& host) {
+  INFO("on " << host->name());
+  CHECK_FALSE(host->has(kFile));
+  for (const std::string& half : {kHalfA, kHalfB}) {
+    CHECK(host.mtu(half) == 1500);
+    CHECK(host.addresses(half).empty());
+    CHECK(host.profile_on(half).starts_with("Wired connection"));
+  }
+}
+
+/// Everything in the places that hold configuration, with inode and times: one line each.
+std::string configuration(const Host& host) {
+  return host.shell(
+      "find /etc /root /home /run/systemd/network /run/NetworkManager/system-connections -name 'Wired*' -o "
+      "-printf '%p %i %m %u %T@ %C@\\n' | sort");
+}
+
+void play_direct_fabric(const std::string& user) {
+  const FabricHost first(1);
+  const FabricHost second(2);
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kDirect + nodes_of_lab(2, user));
+  const auto started = first.started();
+  require_exit(controller.run({"plan"}), 0);
+  require_untouched(first);
+
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  require_fabric(second);
+  CHECK(first->shell("stat -c '%a %U' " + kFile) == "600 root");
+  CHECK(first->shell("netplan get ethernets." + kHalfA + ".renderer") == "NetworkManager");
+  CHECK(contains(first->shell("netplan get ethernets." + kHalfA), "192.168.100.11/24"));
+  CHECK(full_frame_reaches(*first, "192.168.100.12"));
+  CHECK(full_frame_reaches(*first, "192.168.101.12"));
+  CHECK(first.started() == started);
+  CHECK(first.profile_on("enp1s0f0np0").starts_with("Wired connection"));  // Not ours.
+
+  const auto before = configuration(*first);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(configuration(*first) == before);
+}
+
+TEST_CASE("networkmanager: two nodes on one cable, as the SSH user root", "[networkmanager]") {
+  play_direct_fabric("root");
+}
+
+TEST_CASE("networkmanager: two nodes on one cable, as an ordinary user with sudo", "[networkmanager]") {
+  play_direct_fabric("operator");
+}
+
+TEST_CASE("networkmanager: the fabric is there after a reboot, with a DHCP profile beside it", "[networkmanager]") {
+  const FabricHost first(1);
+  first.add_profile("office", "[ipv4]\nmethod=auto\n");
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  Lab::network_manager().reboot(1);
+  CHECK(eventually([&] { return first.addresses(kHalfB) == Addresses{"192.168.101.11/24"}; }));
+  CHECK(eventually([&] { return first.addresses(kHalfA) == Addresses{"192.168.100.11/24"}; }));
+  require_fabric(first);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+TEST_CASE("networkmanager: what somebody does to a link by hand is drift, named and mended", "[networkmanager]") {
+  const FabricHost first(1);
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  first->shell("nmcli device disconnect " + kHalfA);
+  first->shell("ip address add 10.9.9.9/24 dev " + kHalfB);
+  const auto drift = controller.run({"drift", "--json"});
+  require_exit(drift, 2);
+  for (const std::string& half : {kHalfA, kHalfB}) {
+    const auto change = change_in(drift.report(), "spark-01/netplan/" + half);
+    REQUIRE_FALSE(change.is_null());
+    CHECK(change.at("origin") == "drift");
+  }
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+}
+
+TEST_CASE("networkmanager: another address in cluster.yaml takes the place of the old one", "[networkmanager]") {
+  const FabricHost first(1);
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  controller.cluster("fabric: {topology: switch, port: 1, mtu: 4200, subnets: [10.1.0.0/24, 10.2.0.0/24]}\n" +
+                     nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(first.addresses(kHalfA) == Addresses{"10.1.0.11/24"});
+  CHECK(first.addresses(kHalfB) == Addresses{"10.2.0.11/24"});
+  CHECK(first.mtu(kHalfA) == 4200);
+}
+
+TEST_CASE("networkmanager: a section that is taken out gives back the profile that was up", "[networkmanager]") {
+  const FabricHost first(1);
+  first.add_profile("by-hand",
+                    "interface-name=" + kHalfA +
+                        "\nautoconnect=false\n[ethernet]\nmtu=4200\n[ipv4]\nmethod=manual\naddress1=10.6.6.6/24\n");
+  first->shell("nmcli connection up by-hand");
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  controller.cluster(nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK_FALSE(first->has(kFile));
+  CHECK(first.profile_on(kHalfA) == "by-hand");
+  CHECK(first.addresses(kHalfA) == Addresses{"10.6.6.6/24"});
+  CHECK(first.mtu(kHalfA) == 4200);
+  CHECK(eventually([&] { return first.profile_on(kHalfB).starts_with("Wired connection"); }));
+  CHECK(first.addresses(kHalfB).empty());
+  CHECK(first.mtu(kHalfB) == 1500);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+TEST_CASE("networkmanager: a section that is taken out gives back what was set past NetworkManager",
+          "[networkmanager]") {
+  const FabricHost first(1);
+  first->shell("nmcli device disconnect " + kHalfA + " && ip address add 10.5.5.5/24 dev " + kHalfA);
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  controller.cluster(nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(first.addresses(kHalfA) == Addresses{"10.5.5.5/24"});
+  CHECK(first.mtu(kHalfA) == 1500);
+  CHECK_FALSE(first.profile_on(kHalfA).starts_with("Wired connection"));
+}
+
+TEST_CASE("networkmanager: a profile that would win at boot is named, and nothing is written", "[networkmanager]") {
+  const FabricHost first(1);
+  first.add_profile("office", "autoconnect-priority=999\ninterface-name=" + kHalfA + "\n[ipv4]\nmethod=auto\n");
+  const Controller controller(Lab::network_manager());
+  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + kSwitch + nodes_of_lab(1));
+  const auto run = controller.run({"apply", "--yes"});
+  require_exit(run, 9);
+  CHECK(contains(run.out + run.err, kProfiles + "office.nmconnection"));
+  CHECK(contains(run.out + run.err, "nmcli connection"));
+  CHECK(first->sysctl("net.core.somaxconn") == "4096");
+  CHECK_FALSE(first->has(kFile));
+}
+
+// Synthetic, in the form in which Ubuntu's NetworkManager writes its profiles into /etc/netplan.
+const std::string kMirrorsOfOthers = R"(network:
+  version: 2
+  ethernets:
+    NM-9c1f0a4e-52d5-4f6b-8a53-6c0f2f6a7e10:
+      renderer: NetworkManager
+      match: {}
+      dhcp4: true
+      dhcp6: true
+      wakeonlan: true
+      networkmanager:
+        uuid: "9c1f0a4e-52d5-4f6b-8a53-6c0f2f6a7e10"
+        name: "Wired connection 1"
+        passthrough:
+          connection.timestamp: "1750000000"
+          ipv6.addr-gen-mode: "default"
+          proxy._: ""
+)";
+
+TEST_CASE("networkmanager: Ubuntu's mirror of a profile for any interface does not stand in the way",
+          "[networkmanager]") {
+  const FabricHost first(1);
+  const std::string path = "/etc/netplan/90-NM-9c1f0a4e-52d5-4f6b-8a53-6c0f2f6a7e10.yaml";
+  first->write(path, kMirrorsOfOthers, 0600);
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  Lab::network_manager().reboot(1);
+  CHECK(eventually([&] { return first.profile_on(kHalfA) == "netplan-" + kHalfA; }));
+  CHECK(eventually([&] { return first.profile_on(kHalfB) == "netplan-" + kHalfB; }));
+  CHECK(first->text(path) == kMirrorsOfOthers);
+
+  std::string of_ours = kMirrorsOfOthers;
+  of_ours.replace(of_ours.find("{}"), 2, "{name: " + kHalfA + "}");
+  first->write(path, of_ours);
+  const auto refused = controller.run({"plan"});
+  require_exit(refused, 9);
+  CHECK(contains(refused.out + refused.err, path + ":4"));
+}
+
+TEST_CASE("networkmanager: where it does not run that is said, and nothing is written", "[networkmanager]") {
+  const FabricHost first(1);
+  first->shell("systemctl stop NetworkManager");
+  const Controller controller(Lab::network_manager());
+  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + kSwitch + nodes_of_lab(1));
+  const auto run = controller.run({"apply", "--yes"});
+  require_exit(run, 4);
+  CHECK(contains(run.out + run.err, "NetworkManager, which is not running"));
+  CHECK(contains(run.out + run.err, "systemctl enable --now NetworkManager"));
+  CHECK(first->sysctl("net.core.somaxconn") == "8192");
+  CHECK_FALSE(first->has(kFile));
+}
+
+TEST_CASE("networkmanager: an MTU that the driver refuses gives back profile, link and file", "[networkmanager]") {
+  const FabricHost first(1);
+  // No macvlan is larger than what it sits on.
+  first->shell("ip link add link " + kHalfA + " name vfab type macvlan");
+  const Controller controller(Lab::network_manager());
+  controller.cluster(R"(
+fabric: {topology: custom}
+ssh: {user: root}
+nodes:
+  - {name: spark-01, address: 10.77.0.1, fabric: {interfaces: [{name: vfab, address: 192.168.177.11/24, mtu: 9000}]}}
+)");
+  const auto run = controller.run({"apply", "--yes"});
+  CHECK(first.mtu("vfab") == 1500);
+  CHECK(first.addresses("vfab").empty());
+  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has("/run/NetworkManager/system-connections/netplan-vfab.nmconnection"));
+  require_exit(run, 4);
+  CHECK(contains(run.out + run.err, "MTU 9000"));
+}
+
+TEST_CASE("networkmanager: an interface in a bridge is refused", "[networkmanager]") {
+  const FabricHost first(1);
+  first->shell("ip link add vbridge type bridge && ip link set " + kHalfB + " master vbridge");
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  const auto run = controller.run({"apply", "--yes"});
+  first->shell("ip link del vbridge");
+  require_exit(run, 9);
+  CHECK(contains(run.out + run.err, kHalfB + " is part of the bridge vbridge"));
+  CHECK_FALSE(first->has(kFile));
+}
+
+TEST_CASE("networkmanager: a link-local half takes an address by itself", "[networkmanager]") {
+  const FabricHost first(1);
+  const Controller controller(Lab::network_manager());
+  controller.cluster(R"(
+fabric: {topology: custom}
+ssh: {user: root}
+nodes:
+  - {name: spark-01, address: 10.77.0.1, fabric: {interfaces: [{name: enp1s0f1np1, mtu: 9000}, {name: enP2p1s0f1np1, mtu: 9000, link_local: ipv4}]}}
+)");
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  const auto addresses = first.addresses(kHalfB);
+  REQUIRE(addresses.size() == 1);
+  CHECK(addresses[0].starts_with("169.254."));
+  CHECK(first.addresses(kHalfA).empty());
+  CHECK(first.mtu(kHalfA) == 9000);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+TEST_CASE("networkmanager: without a cable the fabric waits for it", "[networkmanager]") {
+  const FabricHost first(1);
+  Lab::network_manager().cut(1, kHalfA);
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  const auto run = controller.run({"apply", "--yes"});
+  const int mtu = first.mtu(kHalfA);
+  // Some seconds later NetworkManager gives the profile up, which is no drift.
+  const bool given_up = eventually([&] { return first.mtu(kHalfA) == 1500; });
+  const auto plan = controller.run({"plan", "--detailed-exitcode"});
+  Lab::network_manager().join(1, kHalfA);
+  require_exit(run, 0);
+  CHECK(mtu == 9000);
+  CHECK(given_up);
+  require_exit(plan, 0);
+  CHECK(eventually([&] { return first.addresses(kHalfA) == Addresses{"192.168.100.11/24"}; }));
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+}  // namespace
+}  // namespace sparkplan::test

@@ -1,0 +1,226 @@
+#include <algorithm>
+
+#include "resources/netplan/live_link.h"
+#include "resources/netplan/netplan_file.h"
+#include "resources/netplan/network_manager.h"
+#include "resources/netplan/trial.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_network_manager.h"
+#include "tests/support/fake_networkd.h"
+
+namespace sparkplan::netplan {
+namespace {
+
+const std::string kHalf = "enp1s0f1np1";
+const std::string kOwn(kOwnFile);
+const std::string kWired = "/run/NetworkManager/system-connections/Wired connection 1.nmconnection";
+const Stanza kStanza{9000, {"192.168.100.11/24"}, false, Renderer::kNetworkManager};
+
+using test::FakeNode;
+
+/// A machine on which netplan hands everything to NetworkManager.
+FakeNode spark() {
+  FakeNode node;
+  test::install_fake_networkd(node);
+  test::install_fake_network_manager(node);
+  node.add_file("/etc/netplan/01-network-manager-all.yaml", "network: {version: 2, renderer: NetworkManager}\n", 0600);
+  LinkFacts half;
+  half.name = kHalf;
+  half.mtu = 1500;
+  half.up = true;
+  half.carrier = true;
+  node.add_link(half);
+  return node;
+}
+
+void write_own_file(FakeNode& node) { node.add_file(kOwn, render_file({{kHalf, kStanza}}), 0600); }
+
+void give(FakeNode& node, const std::string& address) {
+  LinkFacts half = *node.link(kHalf);
+  half.addresses = {address};
+  node.add_link(half);
+}
+
+bool has_run(const FakeNode& node, const std::string& part) {
+  return std::any_of(node.log().begin(), node.log().end(), [&](const FakeNode::Write& write) {
+    return write.operation == "run" && write.subject.find(part) != std::string::npos;
+  });
+}
+
+Value state_of(const Observation& observation) {
+  REQUIRE(std::holds_alternative<Present>(observation));
+  return std::get<Present>(observation).value;
+}
+
+Observation wanted(const FakeNode& node) { return link_state_wanted(kStanza, state_of(observe_link(kHalf, node))); }
+
+}  // namespace
+
+TEST_CASE("netplan: NetworkManager is told what netplan does not tell it, and networkd's file stays as it was") {
+  const std::string ours = render_file({{kHalf, kStanza}});
+  CHECK(ours.find("      renderer: NetworkManager\n") != std::string::npos);
+  CHECK(ours.find("connection.autoconnect-priority: \"999\"\n") != std::string::npos);
+  CHECK(ours.find("ipv6.method: disabled\n") != std::string::npos);
+  CHECK(ours.find("ipv4.") == std::string::npos);
+  const std::string both = render_file({{kHalf, {9000, {"10.1.0.2/16"}, true, Renderer::kNetworkManager}}});
+  CHECK(both.find("ipv4.link-local: \"3\"\n") != std::string::npos);
+  const std::string mtu_only = render_file({{kHalf, {9000, {}, false, Renderer::kNetworkManager}}});
+  CHECK(mtu_only.find("ipv4.method: disabled\n") != std::string::npos);
+  CHECK(mtu_only.find("ipv6.") == std::string::npos);
+  const std::string networkd = render_file({{kHalf, {9000, {"192.168.100.11/24"}, false}}});
+  CHECK(networkd.find("renderer") == std::string::npos);
+  CHECK(networkd.find("networkmanager") == std::string::npos);
+}
+
+TEST_CASE("netplan: nmcli's words are parted at colons that have no backslash") {
+  CHECK(terse_words("a:b") == std::vector<std::string>{"a", "b"});
+  CHECK(terse_words("u:enp1:/run/x\\:y:Wired \\\\ 1") ==
+        std::vector<std::string>{"u", "enp1", "/run/x:y", "Wired \\ 1"});
+  CHECK(terse_words("") == std::vector<std::string>{""});
+  CHECK(terse_words("a::") == std::vector<std::string>{"a", "", ""});
+}
+
+TEST_CASE("netplan: the profile that netplan generates is installed, loaded and brought up; nothing else is touched") {
+  FakeNode node = spark();
+  write_own_file(node);
+  node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n", 0600);
+  REQUIRE(activate_link(kHalf, wanted(node), node));
+  CHECK(test::active_profile(node, kHalf) == generated_for_network_manager(kHalf));
+  CHECK(node.status(generated_for_network_manager(kHalf))->mode == 0600);
+  CHECK(node.link(kHalf)->mtu == 9000);
+  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"192.168.100.11/24"});
+  CHECK(has_run(node, "connection load " + generated_for_network_manager(kHalf)));
+  CHECK_FALSE(has_run(node, "connection reload"));
+  CHECK_FALSE(has_run(node, "networkctl"));
+  CHECK_FALSE(has_run(node, "apply"));
+}
+
+TEST_CASE("netplan: a profile of somebody else's that is up is recorded, and brought up again when ours is gone") {
+  FakeNode node = spark();
+  node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n\n[ipv4]\naddress1=10.9.9.9/24\n", 0600);
+  test::make_active(node, kHalf, kWired);
+  give(node, "10.9.9.9/24");
+  const Observation before = observe_link(kHalf, node);
+  const Value state = state_of(before);
+  const Value* profile = state.find(kProfileBefore);
+  REQUIRE(profile != nullptr);
+  CHECK(profile->text_or("uuid", "") == "wired");
+  CHECK(profile->text_or("name", "") == "Wired connection 1");
+
+  write_own_file(node);
+  REQUIRE(activate_link(kHalf, wanted(node), node));
+  CHECK(state_of(observe_link(kHalf, node)).find(kProfileBefore) == nullptr);
+
+  node.erase(kOwn);
+  REQUIRE(activate_link(kHalf, before, node));
+  CHECK(test::active_profile(node, kHalf) == kWired);
+  CHECK_FALSE(node.text_of(generated_for_network_manager(kHalf)));
+  CHECK(state_of(observe_link(kHalf, node)) == state_of(before));
+}
+
+TEST_CASE("netplan: a profile that is gone by now is not brought up; the link gets back what the kernel can give") {
+  FakeNode node = spark();
+  node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n\n[ipv4]\naddress1=10.9.9.9/24\n", 0600);
+  test::make_active(node, kHalf, kWired);
+  give(node, "10.9.9.9/24");
+  const Observation before = observe_link(kHalf, node);
+  write_own_file(node);
+  REQUIRE(activate_link(kHalf, wanted(node), node));
+  node.erase(kOwn);
+  node.erase(kWired);
+  REQUIRE(activate_link(kHalf, before, node));
+  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"10.9.9.9/24"});
+}
+
+TEST_CASE("netplan: what was configured past NetworkManager is no profile, and NetworkManager leaves it alone again") {
+  FakeNode node = spark();
+  const std::string external = "/run/NetworkManager/system-connections/enp1s0f1np1.nmconnection";
+  node.add_file(external, "[connection]\nid=enp1s0f1np1\n\n[.nmmeta]\nnm-generated=true\nexternal=true\n", 0600);
+  test::make_active(node, kHalf, external);
+  give(node, "10.5.5.5/24");
+  const Observation before = observe_link(kHalf, node);
+  CHECK(state_of(before).find(kProfileBefore) == nullptr);
+  write_own_file(node);
+  REQUIRE(activate_link(kHalf, wanted(node), node));
+  node.erase(kOwn);
+  REQUIRE(activate_link(kHalf, before, node));
+  CHECK(has_run(node, "device set " + kHalf + " autoconnect no"));
+  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"10.5.5.5/24"});
+  CHECK(node.link(kHalf)->mtu == 1500);
+}
+
+TEST_CASE("netplan: without a carrier NetworkManager has neither addresses nor an MTU to compare") {
+  FakeNode node = spark();
+  write_own_file(node);
+  LinkFacts half = *node.link(kHalf);
+  half.carrier = false;
+  node.add_link(half);
+  const auto observed = std::get<Present>(observe_link(kHalf, node));
+  CHECK(observed.not_applicable.contains("addresses"));
+  CHECK(observed.not_applicable.contains("mtu"));
+  CHECK_FALSE(observed.not_applicable.contains("up"));
+  node.erase(kOwn);
+  node.erase("/etc/netplan/01-network-manager-all.yaml");
+  CHECK_FALSE(std::get<Present>(observe_link(kHalf, node)).not_applicable.contains("mtu"));
+}
+
+TEST_CASE("netplan: an interface that was NetworkManager's and is networkd's now loses its profile") {
+  FakeNode node = spark();
+  write_own_file(node);
+  REQUIRE(activate_link(kHalf, wanted(node), node));
+  node.erase("/etc/netplan/01-network-manager-all.yaml");
+  Stanza stanza = kStanza;
+  stanza.renderer = Renderer::kNetworkd;
+  node.add_file(kOwn, render_file({{kHalf, stanza}}), 0600);
+  REQUIRE(activate_link(kHalf, link_state_wanted(stanza, state_of(observe_link(kHalf, node))), node));
+  CHECK_FALSE(node.text_of(generated_for_network_manager(kHalf)));
+  CHECK(node.text_of(generated_for_networkd(kHalf)));
+  CHECK(test::active_profile(node, kHalf).empty());
+  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"192.168.100.11/24"});
+}
+
+TEST_CASE("netplan: a profile that NetworkManager cannot bring up is an error in its own words") {
+  FakeNode node = spark();
+  write_own_file(node);
+  const Observation after = wanted(node);
+  node.add_program("nmcli", [](const FakeNode::Call& call) -> Result<CommandOutput> {
+    if (call.argv.back() == "show" || call.argv.back() == "--active") {
+      return CommandOutput{0, "u:" + generated_for_network_manager(kHalf) + "\n", {}};
+    }
+    const bool up = std::find(call.argv.begin(), call.argv.end(), "up") != call.argv.end();
+    return up ? CommandOutput{4, {}, "Error: Connection activation failed: device is strictly unmanaged\n"}
+              : CommandOutput{};
+  });
+  const auto activated = activate_link(kHalf, after, node);
+  REQUIRE_FALSE(activated);
+  CHECK(activated.error().message.find("strictly unmanaged") != std::string::npos);
+  CHECK_FALSE(activated.error().hint.empty());
+}
+
+TEST_CASE("netplan: a renderer that is not there, or does not run, is named before anything is written") {
+  const auto refusal = [](FakeNode& node, Renderer renderer) {
+    Stanza stanza = kStanza;
+    stanza.renderer = renderer;
+    const auto tried = try_netplan_files(render_file({{kHalf, stanza}}), node);
+    REQUIRE_FALSE(tried);
+    CHECK(tried.error().code == ErrorCode::kUnsupported);
+    CHECK_FALSE(tried.error().hint.empty());
+    return tried.error().message;
+  };
+  FakeNode stopped = spark();
+  CHECK(try_netplan_files(render_file({{kHalf, kStanza}}), stopped));
+  test::stop_fake_network_manager(stopped);
+  CHECK(refusal(stopped, Renderer::kNetworkManager) ==
+        "netplan hands enp1s0f1np1 to NetworkManager, which is not running");
+  FakeNode without = spark();
+  without.add_program("nmcli", [](const FakeNode::Call&) -> Result<CommandOutput> {
+    return failure(ErrorCode::kNotFound, "no nmcli");
+  });
+  CHECK(refusal(without, Renderer::kNetworkManager) ==
+        "netplan hands enp1s0f1np1 to NetworkManager, and this node has no nmcli");
+  FakeNode desktop = spark();
+  desktop.script("systemctl is-active systemd-networkd.service", {3, "inactive\n", {}});
+  CHECK(refusal(desktop, Renderer::kNetworkd) == "netplan hands enp1s0f1np1 to systemd-networkd, which is not running");
+}
+
+}  // namespace sparkplan::netplan
