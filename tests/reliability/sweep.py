@@ -77,8 +77,18 @@ def judge(node, direction, outcome):
     judge_plan(node, direction, outcome)
     converge(node, direction, outcome)
     if not outcome.good:
+        show_files(node, outcome)
         node.put_back()
     return outcome
+
+
+def show_files(node, outcome):
+    """What is in a file that is not as it should be: afterwards it is gone."""
+    for problems in (outcome.torn, outcome.left):
+        for i, problem in enumerate(problems):
+            path = problem.split(": ")[0]
+            text = node.ask("read", path) if ": file " in problem and not path.startswith("/run/") else None
+            problems[i] += f"\n    {text[-700:]!r}" if text is not None and "PRIVATE KEY" not in text else ""
 
 
 def go_round(node, queues, strike, report):
