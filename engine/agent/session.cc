@@ -43,7 +43,7 @@ void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
     const auto now = read_artifact(id, *type, node_);
     if (std::holds_alternative<Error>(now)) return false;
     if (same_state(now, artifact.original)) return true;
-    return !artifact.written_digest.empty() && digest(now) != artifact.written_digest;
+    return !artifact.written_digest.empty() && !artifact.wrote(digest(now));
   });
 }
 

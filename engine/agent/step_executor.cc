@@ -66,11 +66,16 @@ void StepExecutor::ask_the_nodes_own_tools(const std::vector<Step>& steps, Apply
   }
 }
 
+/// Also what is going to be written: should this run break off, it must not be taken for somebody else's.
 Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, const ApplyReply& reply,
                                             Manifest& manifest) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (reply.results[i].error || manifest.artifacts.count(steps[i].artifact) > 0) continue;
-    manifest.artifacts[steps[i].artifact] = ManagedArtifact{steps[i].type, "", steps[i].before};
+    if (reply.results[i].error) continue;
+    auto& managed =
+        manifest.artifacts.try_emplace(steps[i].artifact, steps[i].type, "", steps[i].before).first->second;
+    // A run that broke off has brought it this far.
+    if (const auto now = digest(steps[i].before); managed.wrote(now)) managed.written_digest = now;
+    managed.intended_digest = digest(steps[i].after);
   }
   SPARK_CHECK(prepare_state_directory(node_));
   return write_manifest(manifest, node_);
@@ -214,8 +219,10 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   }
   bool wrote = false;
   for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto managed = manifest.artifacts.find(steps[i].artifact);
+    if (managed != manifest.artifacts.end()) managed->second.intended_digest.clear();
     if (reply.results[i].outcome != StepOutcome::kDone) continue;
-    manifest.artifacts[steps[i].artifact].written_digest = digest(steps[i].after);
+    managed->second.written_digest = digest(steps[i].after);
     wrote = true;
   }
   if (!wrote) return reply;

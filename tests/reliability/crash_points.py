@@ -25,7 +25,7 @@ TYPES = (("90-sparkplan.conf", "limits.d", "limits"), ("sysctl", "", "sysctl"), 
 
 LAUNCH = """n=1; while ! mkdir /run/lab/connection-$n; do n=$((n + 1)); done
 shift 2
-{only}exec /usr/bin/sudo -n -- strace -f -q -s 400 -o /run/lab/trace-$n {options} -- "$@"
+{only}exec /usr/bin/sudo -n -- strace -q -s 400 -o /run/lab/trace-$n {options} -- "$@"
 exec /usr/bin/sudo -n -- "$@"
 """
 LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
@@ -77,6 +77,11 @@ def points_of(trace, connection):
     return points
 
 
+# Strace counts for each process by itself: what the agent calls dies at its own N-th call. With -f every
+# call of every program stops, so only where one may come so far.
+CALLS_OF_PROGRAMS = 8
+
+
 # Not --seccomp-bpf: with it strace injects no signals.
 def launch(options, only_connection=None):
     only = f"[ $n -ne {only_connection} ] || " if only_connection else ""
@@ -86,7 +91,7 @@ def launch(options, only_connection=None):
 def record(node, direction):
     """The points of one undisturbed run."""
     node.go_to(direction.begin)
-    node.watch(launch("-e trace=" + ",".join(CALLS)))
+    node.watch(launch("-f --seccomp-bpf -e trace=" + ",".join(CALLS)))
     run = node.go(direction)
     if run.code != 0:
         raise RuntimeError(f"{direction} under strace ended with {run.code}: {run.said}")
@@ -103,7 +108,8 @@ def record(node, direction):
 
 def strike(node, direction, point):
     outcome = sweep.Outcome(direction.name, GROUPS[point.call], point.number, point.about)
-    node.watch(launch(f"-e trace={point.call} -e inject={point.call}:signal=KILL:when={point.number}",
+    follow = "-f " if point.number <= CALLS_OF_PROGRAMS else ""
+    node.watch(launch(f"{follow}-e trace={point.call} -e inject={point.call}:signal=KILL:when={point.number}",
                       point.connection))
     run = node.finish(node.start(direction.version, *direction.command))
     trace = node.ask("read", f"/run/lab/trace-{point.connection}") or ""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills, cuts and fills until something is half-done, on the lab's hosts, with the agent that is shipped.
 
-usage: reliability.py [--full] [--only PART...] [--hosts N] [--write FILE]
+usage: reliability.py [--full] [--crash-points N] [--frame-points N] [--only PART...] [--hosts N] [--write FILE]
 
 Needs root and a release build. Without --full every k-th point is tried, always the same ones. --write
 puts the tables between the marks in FILE (docs/reliability.md). The last line is "N passed, N failed,
@@ -28,8 +28,8 @@ import sweep
 
 PARTS = ("crash", "frames", "cases")
 # Without --full.
-CRASH_POINTS = 60
-FRAME_POINTS = 36
+CRASH_POINTS = 40
+FRAME_POINTS = 24
 GIVE_UP_AFTER = 40
 
 
@@ -111,7 +111,8 @@ def sweep_points(part, module, hosts, wanted, tally):
 def run_parts(options, hosts, tally):
     side_by_side(hosts, lambda node, _: node.learn())
     totals = {}
-    for part, module, wanted in (("crash", crash_points, CRASH_POINTS), ("frames", frame_points, FRAME_POINTS)):
+    for part, module, wanted in (("crash", crash_points, options.crash_points),
+                                 ("frames", frame_points, options.frame_points)):
         if part in options.only:
             begun = time.monotonic()
             totals[part] = sweep_points(part, module, hosts, None if options.full else wanted, tally)
@@ -140,6 +141,8 @@ def closing_lines(tally, totals):
 def main():
     arguments = argparse.ArgumentParser(description="Kills, cuts and fills until something is half-done.")
     arguments.add_argument("--full", action="store_true", help="all points")
+    arguments.add_argument("--crash-points", type=int, default=CRASH_POINTS, help="about that many, without --full")
+    arguments.add_argument("--frame-points", type=int, default=FRAME_POINTS, help="about that many, without --full")
     arguments.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     arguments.add_argument("--hosts", type=int, default=4, help="that work side by side")
     arguments.add_argument("--write", type=pathlib.Path)

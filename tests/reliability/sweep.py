@@ -36,14 +36,11 @@ class Outcome:
 
 def judge_plan(node, direction, outcome):
     """Plan has to work, and to tell changes from none."""
-    for version in dict.fromkeys((direction.version, "a")):
-        plan = node.sparkplan(version, "plan", "--json", "--detailed-exitcode")
-        if plan.code not in (0, 2) or plan.report() is None:
-            outcome.untrue.append(f"plan ended with {plan.code}: {plan.said[-600:]}")
-            return
-        found = node.ask("tree")
-        if plan.code == 0 and verdict.differs(found, node.trees[version]):
-            outcome.untrue.append("plan sees nothing to do, and something is not as it asks for")
+    plan = node.sparkplan(direction.version, "plan", "--json", "--detailed-exitcode")
+    if plan.code not in (0, 2) or plan.report() is None:
+        outcome.untrue.append(f"plan ended with {plan.code}: {plan.said[-600:]}")
+    elif plan.code == 0 and verdict.differs(node.ask("tree"), node.trees[direction.version]):
+        outcome.untrue.append("plan sees nothing to do, and something is not as it asks for")
 
 
 def converge(node, direction, outcome):

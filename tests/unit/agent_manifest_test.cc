@@ -25,6 +25,7 @@ Manifest some_manifest() {
   manifest.roster.members.emplace_back().name = "spark-01";
   manifest.resources[{"sysctl", "vm.swappiness"}] = {Value::map({{"running", "10", {}}}), {{"file", "/etc/a"}}};
   manifest.artifacts[{"file", "/etc/a"}] = {"sysctl", "abc", Present{Value::map({{"content", "\xff", {}}}), {}}};
+  manifest.artifacts[{"file", "/etc/b"}] = {"sysctl", "", Absent{}, "def"};
   manifest.last_run = "run";
   manifest.last_run_time = "2026-03-01T12:00:00Z";
   return manifest;
