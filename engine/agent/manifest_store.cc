@@ -1,6 +1,10 @@
 #include "engine/agent/manifest_store.h"
 
+#include <vector>
+
+#include "engine/agent/atomic_file.h"
 #include "engine/core/json.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan {
 namespace {
@@ -31,6 +35,19 @@ Result<void> write_manifest(const Manifest& manifest, LocalNode& node) {
     return failure(ErrorCode::kUnsupported, "the originals of what sparkplan manages are too large to keep");
   }
   return node.write_file(manifest_path(), FileContent{text, 0600, 0, 0});
+}
+
+void remove_unfinished_files(LocalNode& node) {
+  std::vector<std::filesystem::path> files{manifest_path()};
+  if (const auto manifest = read_manifest(node); manifest && *manifest) {
+    for (const auto& [id, artifact] : (*manifest)->artifacts)
+      if (is_text_artifact(id)) files.emplace_back(id.name);
+  }
+  for (const auto& file : files) {
+    const auto unfinished = file.parent_path() / temporary_name(file.filename().string());
+    // It is in nobody's way: the next run tries again.
+    if (node.status(unfinished)) (void)node.remove_file(unfinished);
+  }
 }
 
 Result<void> prepare_state_directory(LocalNode& node) { return node.make_directories(kStateDirectory, 0700); }

@@ -113,6 +113,7 @@ Result<Value> AgentSession::answer_lock(const LockRequest& request) {
   SPARK_TRY(auto lock, NodeLock::acquire(request.holder, node_));
   lock_.emplace(std::move(lock));
   node_.remove_stale_scratch_directories();
+  remove_unfinished_files(node_);
   return Value::map();
 }
 
