@@ -71,8 +71,7 @@ Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, cons
                                             Manifest& manifest) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (reply.results[i].error) continue;
-    auto& managed =
-        manifest.artifacts.try_emplace(steps[i].artifact, steps[i].type, "", steps[i].before).first->second;
+    auto& managed = manifest.artifacts.try_emplace(steps[i].artifact, steps[i].type, "", steps[i].before).first->second;
     // A run that broke off has brought it this far.
     if (const auto now = digest(steps[i].before); managed.wrote(now)) managed.written_digest = now;
     managed.intended_digest = digest(steps[i].after);
@@ -220,12 +219,19 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   bool wrote = false;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto managed = manifest.artifacts.find(steps[i].artifact);
-    if (managed != manifest.artifacts.end()) managed->second.intended_digest.clear();
+    if (managed == manifest.artifacts.end()) continue;
+    const auto intended = digest(steps[i].after);
+    // What was not even begun may still be as a run before has left it.
+    if (managed->second.intended_digest == intended) managed->second.intended_digest.clear();
     if (reply.results[i].outcome != StepOutcome::kDone) continue;
-    managed->second.written_digest = digest(steps[i].after);
+    managed->second.written_digest = intended;
     wrote = true;
   }
-  if (!wrote) return reply;
+  if (!wrote) {
+    // What each step came to is in the reply, and must get there also from a disk that is full.
+    (void)write_manifest(manifest, node_);
+    return reply;
+  }
   record_resources(steps, reply, after_steps, manifest);
   SPARK_CHECK(write_manifest(manifest, node_));
   return reply;

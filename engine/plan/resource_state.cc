@@ -103,9 +103,8 @@ void judge_desired(ResourceState& state, const ResourceType& type) {
   state.change = change_of(state, std::move(fields));
 }
 
-/// Is each artifact that the resource lives in as we have written it, or as it was before sparkplan came,
-/// or in the hands of a run that never told the outcome? Then nobody else has changed it: a run that was
-/// to take it away broke off half-way.
+/// Has a run that was to take it away broken off half-way? Then it lives in something whose outcome nobody
+/// has told, and each of its artifacts is as we have written it, or as it was before sparkplan came.
 bool half_removed(const ResourceState& state, const NodePlanInput& input) {
   const auto& artifacts = input.manifest->artifacts;
   std::vector<ArtifactId> lived_in = input.manifest->resources.at(state.id).artifacts;
@@ -114,16 +113,20 @@ bool half_removed(const ResourceState& state, const NodePlanInput& input) {
       if (artifact.type == state.id.type) lived_in.push_back(id);
   }
   const auto& observed = input.observed->types.at(state.id.type).artifacts;
-  return !lived_in.empty() && std::all_of(lived_in.begin(), lived_in.end(), [&](const ArtifactId& id) {
+  bool broke_off = false;
+  const bool ours = std::all_of(lived_in.begin(), lived_in.end(), [&](const ArtifactId& id) {
     const auto known = artifacts.find(id);
     if (known == artifacts.end()) return true;  // Given back already.
+    const bool untold = !known->second.intended_digest.empty();
+    broke_off = broke_off || untold;
     const auto found = observed.find(id);
     const Observation now = found == observed.end() ? Observation(Absent{}) : found->second;
     if (std::holds_alternative<Error>(now)) return false;
     // A file is written whole or not at all; a link may have been left anywhere in between.
-    if (!is_text_artifact(id) && !known->second.intended_digest.empty()) return true;
+    if (untold && !is_text_artifact(id)) return true;
     return known->second.wrote(digest(now)) || same_state(now, known->second.original);
   });
+  return ours && broke_off;
 }
 
 /// No longer in the file: it goes only if nobody has changed it since we wrote it.
