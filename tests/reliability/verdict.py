@@ -5,8 +5,9 @@ OF_THE_RUN = ("/var/lib/sparkplan", "/run/sparkplan")
 TEMPORARY = re.compile(r"(\.sparkplan-new|/\.agent\.[A-Za-z0-9]{6})$")
 IGNORED = re.compile(r"zz-lab-filler$")
 DIRECTORY = re.compile(r"^directory ")
-# Made with the first file in it; systemd makes and removes its own as it likes.
-SOMETIMES_THERE = re.compile(r"^/run/systemd/(transient|network|system)|^/run/netplan")
+# Directories made with the first file in them; systemd makes and removes its own as it likes. An empty one
+# for drop-ins cannot be told from somebody else's, and does nothing.
+SOMETIMES_THERE = re.compile(r"^/run/systemd/(transient|network|system)|^/run/netplan|^/etc/systemd/system/[^/]+\.d$")
 
 
 def torn(found, old, new):
