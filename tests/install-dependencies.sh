@@ -34,7 +34,7 @@ readonly cross_controller=(
   "${cross[@]}" libssh-dev:"$other" libspdlog-dev:"$other"
   libfmt-dev:"$other"
 )
-readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux tmux)
+readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux tmux python3)
 readonly arm=("${lab[@]}" qemu-user-static)
 readonly vm=(
   qemu-system-x86 qemu-utils mmdebstrap e2fsprogs iproute2 openssh-client procps util-linux

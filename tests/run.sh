@@ -3,13 +3,19 @@
 # "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
 #
 #   tests/run.sh              everything
-#   tests/run.sh unit         one or more of: unit sanitizers lint integration package vm demo tidy
+#   tests/run.sh unit         one or more of: unit sanitizers lint integration reliability package vm demo tidy
+#   tests/run.sh --full ...   reliability with all its points (an hour and more) instead of a few
 # (tidy is clang-tidy over everything, and only done when asked for: it takes as long as the rest)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
+full=()
+if [ "${1:-}" = --full ]; then
+  full=(--full)
+  shift
+fi
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration package vm demo)
+[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration reliability package vm demo)
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
@@ -115,10 +121,11 @@ run_integration() {
 }
 
 # A test that counts for itself and says so in its last line.
-run_script() { # TEST LOG
-  local ok bad left
-  "$1" | tee "$2"
-  if read -r ok bad left < <(sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$2"); then
+run_script() { # LOG TEST [ARGUMENT...]
+  local log=$1 ok bad left
+  shift
+  "$@" | tee "$log"
+  if read -r ok bad left < <(sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$log"); then
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + left))
   else
     fail "$1 did not run to its end"
@@ -171,13 +178,17 @@ if wanted integration; then
   say "integration tests in the lab"
   run_integration
 fi
+if wanted reliability; then
+  say "what is left when a run is killed, cut or obstructed"
+  run_script "$results/reliability.log" tests/reliability/reliability.py "${full[@]}"
+fi
 if wanted package; then
   say "the Debian package"
-  run_script tests/package/package_test.sh "$results/package.log"
+  run_script "$results/package.log" tests/package/package_test.sh
 fi
 if wanted vm; then
   say "the profile dgx-spark on virtual machines"
-  run_script tests/vm/profile_test.sh "$results/vm.log"
+  run_script "$results/vm.log" tests/vm/profile_test.sh
 fi
 if wanted demo; then
   say "the demo of README"

@@ -56,12 +56,12 @@ Result<void> refuse_what_is_no_file(int directory, const std::string& name, cons
 
 }  // namespace
 
+std::string temporary_name(const std::string& name) { return "." + name + ".sparkplan-new"; }
+
 Result<void> replace_file_in(int directory, const fs::path& path, const FileContent& content) {
   const auto name = path.filename().string();
   SPARK_CHECK(refuse_what_is_no_file(directory, name, path));
-  // A fixed name, so that the next write clears away what a killed agent left. Tools that read
-  // drop-in directories pass over it: it begins with a dot and has no suffix of theirs.
-  TemporaryFile temporary(directory, "." + name + ".sparkplan-new");
+  TemporaryFile temporary(directory, temporary_name(name));
   ::unlinkat(directory, temporary.name(), 0);
   const FileDescriptor file(
       ::openat(directory, temporary.name(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));

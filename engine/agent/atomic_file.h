@@ -1,11 +1,15 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "engine/core/result.h"
 #include "engine/node/node.h"
 
 namespace sparkplan {
+
+/// What replace_file_in() calls a file of that name until it is whole; a killed agent leaves it there.
+std::string temporary_name(const std::string& name);
 
 /// Replaces or creates the file that `path` ends in within an open directory; `path` itself is for
 /// messages only. The promise is that of Node::write_file(). Errors: as there.

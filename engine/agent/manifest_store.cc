@@ -1,7 +1,11 @@
 #include "engine/agent/manifest_store.h"
 
+#include <vector>
+
+#include "engine/agent/atomic_file.h"
 #include "engine/agent/journal.h"
 #include "engine/core/json.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan {
 namespace {
@@ -38,6 +42,19 @@ Result<std::filesystem::path> set_manifest_aside(LocalNode& node) {
   const std::filesystem::path aside = manifest_path().string() + ".damaged-" + utc_now();
   SPARK_CHECK(node.rename(manifest_path(), aside));
   return aside;
+}
+
+void remove_unfinished_files(LocalNode& node) {
+  std::vector<std::filesystem::path> files{manifest_path()};
+  if (const auto manifest = read_manifest(node); manifest && *manifest) {
+    for (const auto& [id, artifact] : (*manifest)->artifacts)
+      if (is_text_artifact(id)) files.emplace_back(id.name);
+  }
+  for (const auto& file : files) {
+    const auto unfinished = file.parent_path() / temporary_name(file.filename().string());
+    // It is in nobody's way: the next run tries again.
+    if (node.status(unfinished)) (void)node.remove_file(unfinished);
+  }
 }
 
 Result<void> prepare_state_directory(LocalNode& node) { return node.make_directories(kStateDirectory, 0700); }

@@ -48,7 +48,7 @@ void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
     const auto now = read_artifact(id, *type, node_);
     if (std::holds_alternative<Error>(now)) return false;
     if (same_state(now, artifact.original)) return true;
-    return !artifact.written_digest.empty() && digest(now) != artifact.written_digest;
+    return !artifact.written_digest.empty() && !artifact.wrote(digest(now));
   });
 }
 
@@ -156,6 +156,7 @@ Result<Value> AgentSession::answer_lock(const LockRequest& request) {
   }
   holder_ = request.holder;
   node_.remove_stale_scratch_directories();
+  remove_unfinished_files(node_);
   return Value::map();
 }
 

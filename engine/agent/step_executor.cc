@@ -66,11 +66,15 @@ void StepExecutor::ask_the_nodes_own_tools(const std::vector<Step>& steps, Apply
   }
 }
 
+/// Also what is going to be written: should this run break off, it must not be taken for somebody else's.
 Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, const ApplyReply& reply,
                                             Manifest& manifest) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (reply.results[i].error || manifest.artifacts.count(steps[i].artifact) > 0) continue;
-    manifest.artifacts[steps[i].artifact] = ManagedArtifact{steps[i].type, "", steps[i].before};
+    if (reply.results[i].error) continue;
+    auto& managed = manifest.artifacts.try_emplace(steps[i].artifact, steps[i].type, "", steps[i].before).first->second;
+    // A run that broke off has brought it this far.
+    if (const auto now = digest(steps[i].before); managed.wrote(now)) managed.written_digest = now;
+    managed.intended_digest = digest(steps[i].after);
   }
   SPARK_CHECK(prepare_state_directory(node_));
   return write_manifest(manifest, node_);
@@ -177,13 +181,20 @@ void record_resources(const std::vector<Step>& steps, const std::vector<StepResu
   }
 }
 
+bool all_done(const std::vector<StepResult>& results) {
+  return std::all_of(results.begin(), results.end(),
+                     [](const StepResult& result) { return result.outcome == StepOutcome::kDone; });
+}
+
 /// True if there was anything to record.
 bool record(const std::vector<Step>& steps, const std::vector<StepResult>& results,
             const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
   bool wrote = false;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (results[i].outcome != StepOutcome::kDone) continue;
-    manifest.artifacts[steps[i].artifact].written_digest = digest(steps[i].after);
+    auto& managed = manifest.artifacts[steps[i].artifact];
+    managed.written_digest = digest(steps[i].after);
+    managed.intended_digest.clear();
     wrote = true;
   }
   if (wrote) record_resources(steps, results, after_steps, manifest);
@@ -242,10 +253,24 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
     if (result.error) outcome.set("error", result.error->describe());
     (void)journal_.append("result", std::move(outcome));
   }
-  if (trial_ == nullptr && record(steps, reply.results, after_steps, manifest)) {
-    SPARK_CHECK(write_manifest(manifest, node_));
+  const bool waits_for_the_trial = trial_ != nullptr && all_done(reply.results);
+  if (!waits_for_the_trial) forget_intentions(steps, manifest);
+  if (trial_ != nullptr || !record(steps, reply.results, after_steps, manifest)) {
+    // What each step came to is in the reply, and must get there also from a disk that is full.
+    (void)write_manifest(manifest, node_);
+    return reply;
   }
+  SPARK_CHECK(write_manifest(manifest, node_));
   return reply;
+}
+
+void forget_intentions(const std::vector<Step>& steps, Manifest& manifest) {
+  for (const Step& step : steps) {
+    const auto managed = manifest.artifacts.find(step.artifact);
+    if (managed == manifest.artifacts.end()) continue;
+    // What was not even begun may still be as a run before has left it.
+    if (managed->second.intended_digest == digest(step.after)) managed->second.intended_digest.clear();
+  }
 }
 
 void record_as_done(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps,

@@ -22,6 +22,9 @@ class Trial {
   virtual bool goes_on() const = 0;
 };
 
+/// What these steps set out to write is known to have come to nothing, or to its end.
+void forget_intentions(const std::vector<Step>& steps, Manifest& manifest);
+
 /// Records in the manifest that all these steps are done.
 void record_as_done(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps, Manifest& manifest);
 

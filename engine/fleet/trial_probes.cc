@@ -52,11 +52,13 @@ bool in_one_network(const FabricAddress& one, const FabricAddress& other) {
 
 /// Pairs of fabric addresses that both ends have now, are still to have, and that reach each other now.
 void ClusterRun::choose_probes(NodeRun& node) {
+  // Whoever leaves is not expected to have a fabric afterwards.
+  if (node.leaving) return;
   std::vector<ProbeTarget> targets;
   for (const FabricAddress& own : node.spec->fabric) {
     if (link_with(node.known.facts, own.address) == nullptr) continue;
     for (const auto& peer : nodes_) {
-      if (&peer == &node || !active(peer)) continue;
+      if (&peer == &node || !active(peer) || peer.leaving) continue;
       for (const FabricAddress& other : peer.spec->fabric) {
         if (!in_one_network(own, other) || link_with(peer.known.facts, other.address) == nullptr) continue;
         targets.push_back({other.address, "", kSmallPacket, 0});

@@ -25,9 +25,11 @@ Value encode_resource(const ManagedResource& resource) {
 }
 
 Value encode_artifact(const ManagedArtifact& artifact) {
-  return Value::map({{"type", artifact.type, {}},
-                     {"written_digest", artifact.written_digest, {}},
-                     {"original", encode(artifact.original), {}}});
+  Value value = Value::map({{"type", artifact.type, {}},
+                            {"written_digest", artifact.written_digest, {}},
+                            {"original", encode(artifact.original), {}}});
+  if (!artifact.intended_digest.empty()) value.set("intended_digest", artifact.intended_digest);
+  return value;
 }
 
 Result<RosterEntry> decode_member(const Value& value) {
@@ -62,6 +64,7 @@ Result<ManagedArtifact> decode_artifact(const Value& value) {
   ManagedArtifact artifact;
   artifact.type = fields.require("type").text("type");
   artifact.written_digest = fields.text("written_digest");
+  artifact.intended_digest = fields.text("intended_digest");
   // Required: taking a lost original for "was absent" would delete somebody's file at release.
   artifact.original = fields.require("original").object("original", artifact.original, decode_observation);
   if (std::holds_alternative<Error>(artifact.original)) fields.reject("original", "an error is no original");

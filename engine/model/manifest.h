@@ -47,9 +47,13 @@ struct ManagedResource {
 
 /// An artifact that sparkplan has written on this node.
 struct ManagedArtifact {
-  std::string type;                 ///< The resource type that owns it.
-  std::string written_digest;       ///< digest() of what we last wrote; empty before the first write.
-  Observation original = Absent{};  ///< As it was before sparkplan came; never an Error.
+  std::string type;                  ///< The resource type that owns it.
+  std::string written_digest;        ///< digest() of what we last wrote; empty before the first write.
+  Observation original = Absent{};   ///< As it was before sparkplan came; never an Error.
+  std::string intended_digest = {};  ///< digest() of what a run set out to write without telling the outcome yet.
+
+  /// Is that what sparkplan has written, or what a run that broke off may have?
+  bool wrote(const std::string& digest) const { return digest == written_digest || digest == intended_digest; }
 };
 
 /// What sparkplan owns on a node: /var/lib/sparkplan/manifest.json.

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/resource/artifact.h"
+
 namespace sparkplan {
 namespace {
 
@@ -101,14 +103,40 @@ void judge_desired(ResourceState& state, const ResourceType& type) {
   state.change = change_of(state, std::move(fields));
 }
 
+/// Has a run that was to take it away broken off half-way? Then it lives in something whose outcome nobody
+/// has told, and each of its artifacts is as we have written it, or as it was before sparkplan came.
+bool half_removed(const ResourceState& state, const NodePlanInput& input) {
+  const auto& artifacts = input.manifest->artifacts;
+  std::vector<ArtifactId> lived_in = input.manifest->resources.at(state.id).artifacts;
+  if (lived_in.empty()) {  // The run that made it broke off as well, before it could tell.
+    for (const auto& [id, artifact] : artifacts)
+      if (artifact.type == state.id.type) lived_in.push_back(id);
+  }
+  const auto& observed = input.observed->types.at(state.id.type).artifacts;
+  bool broke_off = false;
+  const bool ours = std::all_of(lived_in.begin(), lived_in.end(), [&](const ArtifactId& id) {
+    const auto known = artifacts.find(id);
+    if (known == artifacts.end()) return true;  // Given back already.
+    const bool untold = !known->second.intended_digest.empty();
+    broke_off = broke_off || untold;
+    const auto found = observed.find(id);
+    const Observation now = found == observed.end() ? Observation(Absent{}) : found->second;
+    if (std::holds_alternative<Error>(now)) return false;
+    // A file is written whole or not at all; a link may have been left anywhere in between.
+    if (untold && !is_text_artifact(id)) return true;
+    return known->second.wrote(digest(now)) || same_state(now, known->second.original);
+  });
+  return ours && broke_off;
+}
+
 /// No longer in the file: it goes only if nobody has changed it since we wrote it.
-void judge_orphan(ResourceState& state, const ResourceType& type) {
+void judge_orphan(ResourceState& state, const NodePlanInput& input, const ResourceType& type) {
   if (state.present == nullptr) {
     state.verdict = Verdict::kGone;
     return;
   }
   const Resource as_applied{state.id, *state.last_applied, {}, {}, Impact::kLive, Reversible::kExact};
-  if (!type.diff(as_applied, *state.present).empty()) {
+  if (!type.diff(as_applied, *state.present).empty() && !half_removed(state, input)) {
     state.verdict = Verdict::kKeptOrphan;
     return;
   }
@@ -157,7 +185,7 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
   } else if (input.incomplete_types.contains(state.id.type)) {
     state.block({ErrorCode::kInvalidInput, "stays as it is: what the file asks for cannot be told", {}, {}, {}});
   } else {
-    judge_orphan(state, *type);
+    judge_orphan(state, input, *type);
   }
 }
 

@@ -96,7 +96,7 @@ bool written_by_others(const Step& step, const Manifest* manifest) {
   if (manifest == nullptr) return false;
   const auto known = manifest->artifacts.find(step.artifact);
   if (known == manifest->artifacts.end() || known->second.written_digest.empty()) return false;
-  return known->second.written_digest != digest(step.before);
+  return !known->second.wrote(digest(step.before));
 }
 
 Value field_of(const Observation& observation, const std::string& field) {

@@ -7,7 +7,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAB = str(ROOT / "tests/lab/lab.sh")
-NAME = "bench"
+NAME = os.environ.get("SPARKPLAN_LAB", "bench")
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 

@@ -283,7 +283,7 @@ nodes:
   CHECK(first.addresses("vfab").empty());
   CHECK_FALSE(first->has(kFile));
   first->shell("ip link del vfab");
-  require_exit(run, 4);
+  require_exit(run, 7);
   CHECK(contains(run.out + run.err, "MTU 9000"));
 }
 

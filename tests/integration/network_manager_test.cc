@@ -293,7 +293,7 @@ nodes:
   CHECK(first.addresses("vfab").empty());
   CHECK_FALSE(first->has(kFile));
   CHECK_FALSE(first->has("/run/NetworkManager/system-connections/netplan-vfab.nmconnection"));
-  require_exit(run, 4);
+  require_exit(run, 7);
   CHECK(contains(run.out + run.err, "MTU 9000"));
 }
 

@@ -7,8 +7,8 @@ readonly rootfs_packages=(
   iproute2 iputils-ping sudo procps kmod ca-certificates nftables cron rsyslog
 )
 
-# Useless under emulation, where networkd does not work, and slow to install.
-readonly rootfs_native_packages=(netplan.io)
+# Useless under emulation, where networkd does not work and nothing can be traced, and slow to install.
+readonly rootfs_native_packages=(netplan.io strace e2fsprogs)
 
 # Of hosts with NetworkManager, which DGX OS has as netplan's renderer.
 readonly rootfs_networkmanager_packages=(network-manager)

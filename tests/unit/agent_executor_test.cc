@@ -78,6 +78,32 @@ TEST_CASE("all originals are on the disk before the first write, with nothing cl
   CHECK(looked == 2);
 }
 
+TEST_CASE("what is going to be written is on the disk before it is, and told as written or forgotten afterwards") {
+  ExecutorBench bench;
+  bench.hooks.interfere = [&](const ArtifactId& artifact, const Observation&) -> std::optional<Error> {
+    CHECK(bench.manifest_on_disk().artifacts.at(artifact).wrote(digest(set_to("1"))));
+    return artifact == knob("b") ? std::optional<Error>(Error{ErrorCode::kFailed, "no", {}, {}, ""}) : std::nullopt;
+  };
+  bench.carry_out({knob_step("a", Absent{}, set_to("1"), "1"), knob_step("b", Absent{}, set_to("1"), "2")});
+  const auto stored = bench.manifest_on_disk();
+  CHECK(stored.artifacts.at(knob("a")).written_digest == digest(set_to("1")));
+  CHECK(stored.artifacts.at(knob("a")).intended_digest.empty());
+  CHECK_FALSE(stored.artifacts.at(knob("b")).wrote(digest(set_to("1"))));
+}
+
+TEST_CASE("what a run that broke off has written stays ours while the next one writes something else") {
+  ExecutorBench bench;
+  bench.root.write("/knobs/a", "2");
+  bench.manifest.artifacts[knob("a")] = {"fake", digest(set_to("1")), Absent{}, digest(set_to("2"))};
+  bench.hooks.interfere = [&](const ArtifactId& artifact, const Observation&) -> std::optional<Error> {
+    CHECK(bench.manifest_on_disk().artifacts.at(artifact).wrote(digest(set_to("2"))));
+    CHECK(bench.manifest_on_disk().artifacts.at(artifact).wrote(digest(set_to("3"))));
+    return std::nullopt;
+  };
+  bench.carry_out({knob_step("a", set_to("2"), set_to("3"))});
+  CHECK(bench.manifest_on_disk().artifacts.at(knob("a")).written_digest == digest(set_to("3")));
+}
+
 TEST_CASE("a later run never overwrites the original") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "original");

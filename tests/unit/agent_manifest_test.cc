@@ -25,6 +25,7 @@ Manifest some_manifest() {
   manifest.roster.members.emplace_back().name = "spark-01";
   manifest.resources[{"sysctl", "vm.swappiness"}] = {Value::map({{"running", "10", {}}}), {{"file", "/etc/a"}}};
   manifest.artifacts[{"file", "/etc/a"}] = {"sysctl", "abc", Present{Value::map({{"content", "\xff", {}}}), {}}};
+  manifest.artifacts[{"file", "/etc/b"}] = {"sysctl", "", Absent{}, "def"};
   manifest.last_run = "run";
   manifest.last_run_time = "2026-03-01T12:00:00Z";
   return manifest;
@@ -57,6 +58,21 @@ TEST_CASE("the manifest is for root alone, in a directory for root alone") {
   CHECK(root.mode(kPath) == 0600);
   CHECK(root.mode("/var/lib/sparkplan") == 0700);
   CHECK(root.mode("/var/lib") == 0755);
+}
+
+TEST_CASE("what a killed agent has left beside the manifest and its files is cleared away, and nothing else") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  REQUIRE(write_manifest(some_manifest(), node));
+  const std::vector<std::string> unfinished{"/var/lib/sparkplan/.manifest.json.sparkplan-new", "/etc/.a.sparkplan-new"};
+  for (const auto& file : unfinished) root.write(file, "half a fi");
+  root.write("/etc/.somebody.sparkplan-new", "not ours");
+  root.write("/etc/a", "ours");
+  remove_unfinished_files(node);
+  for (const auto& file : unfinished) CHECK_FALSE(root.exists(file));
+  CHECK(root.read("/etc/.somebody.sparkplan-new") == "not ours");
+  CHECK(root.read("/etc/a") == "ours");
+  CHECK(read_manifest(node));
 }
 
 TEST_CASE("a manifest of a newer format is refused with its version named") {

@@ -229,6 +229,9 @@ ObservedState observe(const Machine& machine, const std::vector<Resource>& desir
   }
   if (const auto knobs = state.types.find("knob"); knobs != state.types.end())
     knobs->second.artifacts[kKnobFile] = machine.file ? file_present(*machine.file, 0644) : Observation(Absent{});
+  for (const auto& [name, value] : machine.running)
+    if (const auto knobs = state.types.find("knob"); knobs != state.types.end() && machine.live)
+      knobs->second.artifacts[{"live", name}] = Present{Value::map({{"running", value, {}}}), {}};
   return state;
 }
 

@@ -7,6 +7,7 @@ namespace {
 using testing::applied_bench;
 using testing::Bench;
 using testing::ids_of;
+using testing::kKnobFile;
 using testing::knob;
 using testing::knob_file;
 using testing::link;
@@ -41,6 +42,40 @@ TEST_CASE("what left the file but was changed on the node is left alone and stay
   CHECK(plan.kept_orphans[0].str() == "knob/a");
   CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
   CHECK(plan.in_sync());
+}
+
+TEST_CASE(
+    "a removal that broke off half-way is carried on: what is left is as we wrote it, the rest as it was before") {
+  Bench bench = applied_bench();
+  bench.machine.running["a"] = 10;  // Given back; the file still has the line.
+  bench.desired = {knob("b", 2)};
+  CHECK(bench.plan().kept_orphans.size() == 1);  // Somebody else may have done so.
+  bench.manifest->artifacts.at(kKnobFile).intended_digest = digest(file_present(knob_file({{"b", 2}}), 0644));
+  CHECK(bench.plan().kept_orphans.empty());
+  bench.apply();
+  CHECK(*bench.machine.file == knob_file({{"b", 2}}));
+  CHECK(bench.plan().in_sync());
+}
+
+TEST_CASE("what a run left half-way between two states, without telling the outcome, is removed all the same") {
+  Bench bench = applied_bench();
+  bench.machine.running["a"] = 99;
+  bench.desired = {knob("b", 2)};
+  bench.manifest->artifacts.at({"live", "a"}).intended_digest = "of what it was going to be";
+  CHECK(bench.plan().kept_orphans.empty());
+  bench.apply();
+  CHECK(bench.machine.running.at("a") == 10);
+}
+
+TEST_CASE("a file that a run has written which broke off is ours, and is removed with the last resource") {
+  Bench bench = applied_bench();
+  bench.machine.file = knob_file({{"a", 1}, {"b", 2}, {"c", 3}});
+  bench.desired.clear();
+  bench.manifest->resources.clear();
+  CHECK(bench.plan().steps.empty());  // Somebody else's.
+  bench.manifest->artifacts.at(kKnobFile).intended_digest = digest(file_present(*bench.machine.file, 0644));
+  bench.apply();
+  CHECK_FALSE(bench.machine.file.has_value());
 }
 
 TEST_CASE("a kept orphan keeps its line when the file is written for another reason") {
