@@ -239,7 +239,11 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   for (std::size_t i = 0; i < steps.size(); ++i) compare(steps[i], reply.results[i]);
   ask_the_nodes_own_tools(steps, reply);
   SPARK_CHECK(record_originals(steps, reply, manifest));
-  if (trial_ != nullptr && !begin_trial(reply)) return reply;
+  if (trial_ != nullptr && !begin_trial(reply)) {
+    forget_intentions(steps, manifest);
+    SPARK_CHECK(write_manifest(manifest, node_));
+    return reply;
+  }
   for (std::size_t i = 0; i < steps.size(); ++i) {
     auto& result = reply.results[i];
     if (result.error || !may_begin(steps, i, reply)) continue;

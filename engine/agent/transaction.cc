@@ -158,6 +158,7 @@ Result<TransactionReport> Transaction::report(const LocalNode& node) const {
   SPARK_TRY(report.state, state(node));
   report.who = holder_.describe();
   report.carried_out = has(kCarriedOut, node);
+  report.at_work = is_worked_on(node);
   report.undone = is_undone(node);
   if (const auto reason = node.read_file(directory() / kReason)) report.reason = *reason;
   if (const auto commands = node.read_file(directory() / kCommands)) {
@@ -227,6 +228,14 @@ Result<void> Transaction::sign_work(const FileDescriptor& file) const {
   const bool signed_now = ::ftruncate(file.get(), 0) == 0 &&
                           ::pwrite(file.get(), pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
   return signed_now ? Result<void>() : failure(file_error("write", directory() / kWorking));
+}
+
+bool Transaction::is_worked_on(const LocalNode& node) const {
+  const auto opened = node.open_descriptor(directory() / kWorking, O_RDONLY | O_NOFOLLOW);
+  if (!opened) return false;
+  const FileDescriptor file(*opened);
+  auto range = whole_file(F_RDLCK);
+  return ::fcntl(file.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
 Result<FileDescriptor> Transaction::begin_work(LocalNode& node) const {

@@ -74,6 +74,7 @@ class Transaction {
 
  private:
   Transaction(ApplyRequest request, LockHolder holder) : request_(std::move(request)), holder_(std::move(holder)) {}
+  bool is_worked_on(const LocalNode& node) const;
   Result<void> sign_work(const FileDescriptor& file) const;
   bool has(std::string_view name, const LocalNode& node) const;
 

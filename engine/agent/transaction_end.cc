@@ -186,10 +186,10 @@ Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& reg
   if (!undoing.left_alone().empty()) {
     reason += "; left as somebody else has made it since: " + join(undoing.left_alone(), ", ");
   }
-  SPARK_TRY(auto manifest, read_manifest(node));
-  if (manifest) {
-    forget_intentions(transaction.request().steps, *manifest);
-    SPARK_CHECK(write_manifest(*manifest, node));
+  // One that cannot be read is told, and set aside, by the next run.
+  if (auto manifest = read_manifest(node); manifest && *manifest) {
+    forget_intentions(transaction.request().steps, **manifest);
+    SPARK_CHECK(write_manifest(**manifest, node));
   }
   SPARK_CHECK(transaction.note_reason(reason, node));
   SPARK_CHECK(transaction.note_undone(node));

@@ -162,7 +162,8 @@ void ClusterRun::reach_anew(NodeRun& node) {
   const auto deadline = deadline_to_connect(node);
   auto client = open_again(node, deadline);
   while (client && client->facts().transaction && !client->facts().transaction->carried_out &&
-         client->facts().transaction->state == TransactionState::kArmed && left_until(deadline).count() > 0) {
+         client->facts().transaction->state == TransactionState::kArmed && client->facts().transaction->at_work &&
+         left_until(deadline).count() > 0) {
     std::this_thread::sleep_for(kFirstPause);
     if (auto again = client->refresh_facts(facts_request(node)); !again) client = open_again(node, deadline);
   }

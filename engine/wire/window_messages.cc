@@ -36,6 +36,7 @@ Value encode(const TransactionReport& report) {
                      {"who", report.who, {}},
                      {"seconds_left", report.seconds_left, {}},
                      {"carried_out", report.carried_out, {}},
+                     {"at_work", report.at_work, {}},
                      {"undone", report.undone, {}},
                      {"reason", report.reason, {}},
                      {"manual_commands", Value(std::move(commands)), {}}});
@@ -53,6 +54,7 @@ Result<TransactionReport> decode_transaction_report(const Value& value) {
   report.who = value.text_or("who", "");
   report.seconds_left = value.integer_or("seconds_left", 0);
   report.carried_out = value.boolean_or("carried_out", false);
+  report.at_work = value.boolean_or("at_work", false);
   report.undone = value.boolean_or("undone", false);
   report.reason = value.text_or("reason", "");
   if (const auto* commands = value.find("manual_commands"); commands != nullptr && commands->list_items() != nullptr) {

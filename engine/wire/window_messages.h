@@ -29,6 +29,7 @@ struct TransactionReport {
   std::string who;                ///< Who tries it: LockHolder::describe().
   std::int64_t seconds_left = 0;  ///< Until it is undone; 0 unless armed.
   bool carried_out = false;       ///< All its steps are done.
+  bool at_work = false;           ///< Somebody carries out, or undoes, its steps right now.
   bool undone = false;            ///< Of kRolledBack: everything is as it was.
   std::string reason;             ///< Of kRolledBack and kRollbackFailed.
   /// Of kRollbackFailed: what a person would have to type, one command each.

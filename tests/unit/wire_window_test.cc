@@ -39,7 +39,7 @@ TEST_CASE("requests about a change on trial arrive as they were sent") {
 }
 
 TEST_CASE("a report on a change on trial says everything") {
-  TransactionReport report{"run-1",           TransactionState::kRollbackFailed,  "anna@laptop", 12, true, true,
+  TransactionReport report{"run-1",           TransactionState::kRollbackFailed,  "anna@laptop", 12, true, true, true,
                            "a disk was full", {"first command", "second command"}};
   const auto arrived = decode_transaction_report(over_the_wire(encode(report)));
   REQUIRE(arrived);
@@ -48,6 +48,7 @@ TEST_CASE("a report on a change on trial says everything") {
   CHECK(arrived->who == report.who);
   CHECK(arrived->seconds_left == 12);
   CHECK(arrived->carried_out);
+  CHECK(arrived->at_work);
   CHECK(arrived->undone);
   CHECK(arrived->reason == report.reason);
   CHECK(arrived->manual_commands == report.manual_commands);
