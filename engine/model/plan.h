@@ -76,6 +76,8 @@ struct Step {
   /// Makes take effect what other steps of its group write ("let networkd read its files again"):
   /// comes after them, and is undone after they are, so that it finds the old files again.
   bool activates = false;
+  /// Whether carrying it out with `before` for `after` brings the old state back. The text of a file always comes back.
+  Reversible reversible = Reversible::kExact;
 };
 
 Value encode(const Step& step);

@@ -82,7 +82,10 @@ Value encode_body(const ObserveNodeRequest& request) {
   return Value::map({{"request", "observe", {}}, {"names", std::move(names), {}}});
 }
 Value encode_body(const LockRequest& request) {
-  return Value::map({{"request", "lock", {}}, {"holder", encode(request.holder), {}}});
+  return Value::map({{"request", "lock", {}},
+                     {"holder", encode(request.holder), {}},
+                     {"saved_plan", request.purpose.saved_plan, {}},
+                     {"undoes", request.purpose.undoes, {}}});
 }
 Value encode_body(const ApplyRequest& request) {
   Value::List steps;
@@ -151,7 +154,7 @@ Result<Request> decode_lock_request(const Value& value) {
   const auto* holder = value.find("holder");
   if (holder == nullptr) return malformed("holder");
   SPARK_TRY(auto decoded, decode_lock_holder(*holder));
-  return Request(LockRequest{std::move(decoded)});
+  return Request(LockRequest{std::move(decoded), {value.text_or("saved_plan", ""), value.text_or("undoes", "")}});
 }
 
 Result<Request> decode_apply_request(const Value& value) {
@@ -183,10 +186,13 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"facts", {"exports"}},
       {"observe", {"names"}},
       {"effect", {"desired"}},
-      {"lock", {"holder"}},
+      {"lock", {"holder", "saved_plan", "undoes"}},
       {"apply", {"run", "node", "roster", "steps", "after_steps"}},
       {"commit", {"run", "node", "roster", "resources", "audit"}},
       {"release", {"audit"}},
+      {"history", {"with_artifacts"}},
+      {"undo", {"run"}},
+      {"break_lock", {"holder", "audit"}},
   };
   if (!value.is_map()) return malformed("a request is no map");
   const auto known = kFields.find(name);
@@ -259,6 +265,10 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "apply") request = decode_apply_request(value);
   if (name == "commit") request = decode_commit_request(value);
   if (name == "release") request = Request(ReleaseRequest{value.text_or("audit", "")});
+  if (name == "history") request = Request(HistoryRequest{value.boolean_or("with_artifacts", false)});
+  if (name == "undo") request = Request(UndoRequest{value.text_or("run", "")});
+  if (name == "break_lock")
+    request = Request(BreakLockRequest{value.text_or("holder", ""), value.text_or("audit", "")});
   if (name == "unlock") request = Request(UnlockRequest{});
   if (name == "ping") request = Request(PingRequest{});
   if (name == "stop") request = Request(StopNotice{});

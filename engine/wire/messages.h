@@ -14,6 +14,7 @@
 #include "engine/model/manifest.h"
 #include "engine/model/plan.h"
 #include "engine/model/resource.h"
+#include "engine/wire/history_messages.h"
 
 namespace sparkplan {
 
@@ -65,6 +66,7 @@ struct EffectReply {
 
 struct LockRequest {
   LockHolder holder;
+  RunPurpose purpose;
 };
 
 /// Carries out steps in order, each one compared first (compare-and-swap) and journaled. Needs the lock.
@@ -117,8 +119,9 @@ struct StopNotice {};
 struct UnlockRequest {};
 struct PingRequest {};
 
-using Request = std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
-                             ReleaseRequest, UnlockRequest, PingRequest, StopNotice>;
+using Request =
+    std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
+                 ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {
