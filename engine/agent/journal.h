@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "engine/agent/local_node.h"
@@ -8,8 +9,16 @@
 
 namespace sparkplan {
 
-/// One run's append-only record on the node: /var/lib/sparkplan/journal/RUN.jsonl, one JSON object
-/// a line. An intent is on the disk before its act; the runs kept are bounded.
+/// Where the journals are, a file RUN.jsonl for each run.
+std::filesystem::path journal_directory();
+
+/// One run's append-only record on the node: one JSON object a line, with `time` and `event`. An
+/// intent is on the disk before its act; the runs kept are bounded. The events:
+/// - begin {run, who, operation, saved_plan, undoes}: the first line;
+/// - intent {all of the Step, managed: what the manifest says of its resources, null for nothing};
+/// - result {type, artifact, outcome, error?}: of the latest intent for that artifact;
+/// - rolled_back {reason}: what the run did was undone by the node itself;
+/// - commit {audit}: the run came to its end.
 class Journal {
  public:
   /// Opens or continues the run's file and removes all but the newest kKeptRuns.
@@ -20,7 +29,10 @@ class Journal {
   Journal& operator=(Journal&&) = delete;
   ~Journal();
 
-  /// Adds {"time": ..., "event": ..., ...fields} and syncs it.
+  /// True until something has been written in it, also by an agent before this one.
+  Result<bool> is_empty() const;
+  /// Adds {"time": ..., "event": ..., ...fields} and syncs it. What could not be written whole is taken
+  /// back, so that the next line begins a line.
   Result<void> append(std::string_view event, Value fields);
 
   static constexpr std::size_t kKeptRuns = 50;

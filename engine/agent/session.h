@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/agent/journal.h"
 #include "engine/agent/local_node.h"
 #include "engine/agent/node_lock.h"
 #include "engine/core/result.h"
@@ -30,6 +31,11 @@ class AgentSession {
   Result<Value> answer_apply(const ApplyRequest& request);
   Result<Value> answer_commit(const CommitRequest& request);
   Result<Value> answer_release(const ReleaseRequest& request);
+  Result<Value> answer_history(const HistoryRequest& request);
+  Result<Value> answer_undo(const UndoRequest& request);
+  Result<Value> answer_break_lock(const BreakLockRequest& request);
+  Result<Journal> journal_of(const std::string& run);
+  Result<void> note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const;
   void drop_unused_artifacts(Manifest& manifest) const;
   Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster) const;
 
@@ -38,6 +44,8 @@ class AgentSession {
   std::function<bool()> stop_asked_;
   std::function<void(std::string_view)> tell_;
   std::optional<NodeLock> lock_;
+  LockHolder holder_;   ///< Of `lock_`.
+  RunPurpose purpose_;  ///< Of the run that it was taken for.
 };
 
 }  // namespace sparkplan

@@ -66,7 +66,7 @@ struct EffectReply {
 
 struct LockRequest {
   LockHolder holder;
-  RunPurpose purpose;
+  RunPurpose purpose = {};
 };
 
 /// Carries out steps in order, each one compared first (compare-and-swap) and journaled. Needs the lock.
@@ -88,6 +88,7 @@ enum class StepOutcome : std::uint8_t {
   kNotDone,  ///< Not tried: its group had failed, or the run was stopped.
 };
 std::string_view to_string(StepOutcome outcome);
+std::optional<StepOutcome> step_outcome_from(std::string_view name);
 
 struct StepResult {
   ArtifactId artifact;
