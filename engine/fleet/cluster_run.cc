@@ -100,7 +100,7 @@ void ClusterRun::open() {
   on_each([&](NodeRun& node) {
     if (node.client) return;
     tell(node, "connecting");
-    if (!only_release_.empty() && !node.leaving && !is_member(node)) {
+    if ((!only_release_.empty() || rolls_back_) && !node.leaving && !is_member(node)) {
       node.skipped = true;
       return;
     }
@@ -218,6 +218,7 @@ void ClusterRun::observe() {
 }
 
 void ClusterRun::make_plans() {
+  if (rolls_back_) return make_plans_of_undoing();
   for (auto& node : nodes_) {
     if (!active(node)) continue;
     NodePlanInput input;
@@ -279,6 +280,7 @@ Report ClusterRun::report() const {
   report.config_digest = cluster_.config_digest;
   for (const auto& node : nodes_) report.nodes.push_back(report_on(node));
   report.diagnostics = diagnostics_;
+  report.diagnostics.insert(report.diagnostics.end(), remarks_.begin(), remarks_.end());
   report.duration = std::chrono::steady_clock::now() - started_;
   report.partial = !options_.selection.everything();
   report.interrupted = options_.stop.stop_requested();

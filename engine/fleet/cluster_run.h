@@ -18,6 +18,7 @@
 #include "engine/model/manifest.h"
 #include "engine/plan/report.h"
 #include "engine/plan/roster.h"
+#include "engine/plan/saved_plan.h"
 #include "engine/remote/agent_client.h"
 #include "engine/resource/registry.h"
 
@@ -47,6 +48,9 @@ struct ApplyOptions {
   std::optional<NodeSpec> released_entry;
   bool all_or_nothing = false;  ///< One node that cannot be reached or planned stops all before the first write.
   std::chrono::milliseconds lock_timeout{0};
+  const SavedPlan* saved_plan = nullptr;  ///< Only what it holds is carried out, and only as it holds it.
+  /// Instead of applying the file: the last run of these nodes is undone; of the cluster when empty.
+  std::optional<std::vector<std::string>> rollback;
   /// Shows the plan and asks; called at most once, and not when there is nothing to do.
   std::function<bool(const Report& plan)> approve;
 };
@@ -71,6 +75,8 @@ struct NodeRun {
   std::set<ResourceId> done;
   std::set<ResourceId> in_flight;                        ///< Sent to the agent, whose answer never came.
   std::map<ResourceId, std::set<ArtifactId>> artifacts;  ///< What the steps carried out so far lived in.
+  std::optional<UndoReply> undo;                         ///< Of a rollback: what it undoes.
+  UndoReply undo_left;                                   ///< What of that is still to be done.
   bool stale = false;
   bool wrote = false;
   bool stopped = false;
@@ -88,6 +94,10 @@ class ClusterRun {
   /// plan(), then approval, locks, stages of steps and re-observation until nothing is left to do,
   /// and the manifests. Always says what was done and what was not.
   Report apply(const ApplyOptions& options);
+
+  /// The plan just made as a file holds it; the caller adds what only it knows: the text of the file, the
+  /// selection, its own version.
+  SavedPlan save(Report report) const;
 
   /// Connects and reads the facts only; for `status` and `facts`.
   void open();
@@ -112,6 +122,17 @@ class ClusterRun {
   void make_plans();
   Report report() const;
   NodeReport report_on(const NodeRun& node) const;
+
+  void keep_to_saved_plan(const SavedPlan& saved);
+  bool find_stale(NodeRun& node, const NodePlan& saved);
+  void drop_what_is_not_held(NodeRun& node, const NodePlan& saved);
+  void leave_alone_what_is_not_held(const SavedPlan& saved);
+  Report plan_rollback(const std::vector<std::string>& names);
+  void ask_what_undoes();
+  void make_plans_of_undoing();
+  void remark_on_rollback();
+  void leave_out_other_runs(const std::vector<std::string>& names);
+  static std::map<ResourceId, ManagedResource> managed_after_undoing(const NodeRun& node);
 
   bool guards_refuse(const ApplyOptions& options);
   bool refuse_unasked_releases(const ApplyOptions& options);
@@ -143,9 +164,12 @@ class ClusterRun {
   std::deque<NodeSpec> leavers_;  ///< Specs of those nodes that the file does not name any more.
   std::vector<NodeRun> nodes_;
   Roster roster_;
+  std::string saved_plan_;    ///< The id of ApplyOptions::saved_plan.
   std::string only_release_;  ///< ApplyOptions::release
   std::vector<Diagnostic> diagnostics_;
+  std::vector<Diagnostic> remarks_;  ///< Said once, whatever is planned anew.
   bool locked_ = false;
+  bool rolls_back_ = false;  ///< Plans come from the journals, not from the file.
 };
 
 }  // namespace sparkplan
