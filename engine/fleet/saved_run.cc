@@ -125,7 +125,9 @@ void ClusterRun::keep_to_saved_plan(const SavedPlan& saved) {
   }
   leave_alone_what_is_not_held(saved);
   for (auto& node : nodes_) {
-    if (applied && active(node)) give_up(node, *applied);
+    if (!applied || !active(node)) continue;
+    node.plan = {};
+    give_up(node, *applied);
   }
   const auto plan_of = [&](const NodeRun& node) -> const NodePlan& {
     return std::find_if(saved.report.nodes.begin(), saved.report.nodes.end(),
