@@ -14,7 +14,8 @@ std::filesystem::path journal_directory();
 
 /// One run's append-only record on the node: one JSON object a line, with `time` and `event`. An
 /// intent is on the disk before its act; the runs kept are bounded. The events:
-/// - begin {run, who, operation, saved_plan, undoes}: the first line;
+/// - begin {run, previous, who, operation, saved_plan, undoes}: the first line; `previous` is the run before on this
+/// node;
 /// - intent {all of the Step, managed: what the manifest says of its resources, null for nothing};
 /// - result {type, artifact, outcome, error?}: of the latest intent for that artifact;
 /// - rolled_back {reason}: what the run did was undone by the node itself;

@@ -56,6 +56,7 @@ Result<void> read_line(Value line, RunJournal& journal) {
   const auto event = line.text_or("event", "");
   if (journal.time.empty()) journal.time = line.text_or("time", "");
   if (event == "begin") {
+    journal.previous = line.text_or("previous", "");
     journal.who = line.text_or("who", "");
     journal.operation = line.text_or("operation", "");
     journal.purpose = {line.text_or("saved_plan", ""), line.text_or("undoes", "")};
@@ -71,6 +72,27 @@ Result<void> read_line(Value line, RunJournal& journal) {
   }
   // Other events are a newer version's, and beside the point here.
   return {};
+}
+
+/// Newest first. Each run names the one before it, so a clock that was set back changes nothing; only
+/// where a journal of the chain cannot be read are the times in the run ids all there is.
+void sort_by_age(Journals& journals) {
+  std::map<std::string, std::size_t> rank;
+  std::map<std::string, std::string> previous;
+  for (const auto& journal : journals.runs) previous[journal.run] = journal.previous;
+  const auto rank_of = [&](const std::string& run) {
+    std::size_t before = 0;
+    for (auto at = previous.find(run); at != previous.end() && before <= previous.size(); ++before) {
+      at = previous.find(at->second);
+    }
+    return before;
+  };
+  if (journals.damaged.empty()) {
+    for (const auto& journal : journals.runs) rank[journal.run] = rank_of(journal.run);
+  }
+  std::sort(journals.runs.begin(), journals.runs.end(), [&](const RunJournal& a, const RunJournal& b) {
+    return std::pair(rank[a.run], a.run) > std::pair(rank[b.run], b.run);
+  });
 }
 
 JournaledRun told(const RunJournal& journal, const std::map<std::string, std::string>& undone, bool with_artifacts) {
@@ -153,6 +175,7 @@ Result<Journals> read_journals(const NodeReader& node) {
       journals.damaged.push_back({path.string(), std::move(journal).error()});
     }
   }
+  sort_by_age(journals);
   return journals;
 }
 

@@ -29,7 +29,8 @@ struct JournaledStep {
 /// One run as its journal tells it.
 struct RunJournal {
   std::string run;
-  std::string time;  ///< Of the first line.
+  std::string previous;  ///< The run before it on this node; empty: none, or not known.
+  std::string time;      ///< Of the first line.
   std::string who;
   std::string operation;
   RunPurpose purpose;

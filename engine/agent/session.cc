@@ -136,11 +136,12 @@ Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, 
 }
 
 /// Begins it with who is at work, and why.
-Result<Journal> AgentSession::journal_of(const std::string& run) {
+Result<Journal> AgentSession::journal_of(const std::string& run, const Manifest& manifest) {
   SPARK_TRY(auto journal, Journal::open(run, node_));
   SPARK_TRY(const bool begins, journal.is_empty());
   if (begins) {
     SPARK_CHECK(journal.append("begin", Value::map({{"run", run, {}},
+                                                    {"previous", manifest.last_run, {}},
                                                     {"who", holder_.who, {}},
                                                     {"operation", holder_.operation, {}},
                                                     {"saved_plan", purpose_.saved_plan, {}},
@@ -170,7 +171,7 @@ Result<Value> AgentSession::answer_apply(const ApplyRequest& request) {
   if (!lock_) return needs_lock();
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
   SPARK_CHECK(note_saved_plan(request.run, false, manifest));
-  SPARK_TRY(auto journal, journal_of(request.run));
+  SPARK_TRY(auto journal, journal_of(request.run, manifest));
   manifest.last_run = request.run;
   manifest.last_run_time = utc_now();
   StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
@@ -183,11 +184,11 @@ Result<Value> AgentSession::answer_commit(const CommitRequest& request) {
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
   manifest.roster = request.roster;
   manifest.resources = request.resources;
-  manifest.last_run = request.run;
-  manifest.last_run_time = utc_now();
   drop_unused_artifacts(manifest);
   SPARK_CHECK(note_saved_plan(request.run, true, manifest));
-  SPARK_TRY(auto journal, journal_of(request.run));
+  SPARK_TRY(auto journal, journal_of(request.run, manifest));
+  manifest.last_run = request.run;
+  manifest.last_run_time = utc_now();
   SPARK_CHECK(journal.append("commit", Value::map({{"audit", request.audit, {}}})));
   SPARK_CHECK(write_manifest(manifest, node_));
   if (node_.live()) write_audit_line(request.audit);

@@ -34,7 +34,7 @@ class AgentSession {
   Result<Value> answer_history(const HistoryRequest& request);
   Result<Value> answer_undo(const UndoRequest& request);
   Result<Value> answer_break_lock(const BreakLockRequest& request);
-  Result<Journal> journal_of(const std::string& run);
+  Result<Journal> journal_of(const std::string& run, const Manifest& manifest);
   Result<void> note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const;
   void drop_unused_artifacts(Manifest& manifest) const;
   Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster) const;

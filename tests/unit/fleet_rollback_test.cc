@@ -32,9 +32,8 @@ Report roll_back(FleetBench& bench, std::vector<std::string> nodes = {}) {
 }
 
 bool says(const Report& report, std::string_view words) {
-  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(), [&](const Diagnostic& diagnostic) {
-    return diagnostic.message.find(words) != std::string::npos;
-  });
+  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.message.find(words) != std::string::npos; });
 }
 
 /// What a manifest says is managed; not which run was the last.
@@ -188,10 +187,8 @@ TEST_CASE("a history tells the runs of all nodes, newest first, and what became 
   REQUIRE(histories.size() == 2);
   const auto runs = merged(histories);
   REQUIRE(runs.size() == 2);
-  // Run ids of one second are in no order of time.
-  const bool rollback_first = runs[0].run.operation == "rollback";
-  const auto& rollback = runs[rollback_first ? 0 : 1];
-  const auto& apply = runs[rollback_first ? 1 : 0];
+  const auto& rollback = runs[0];
+  const auto& apply = runs[1];
   CHECK(rollback.run.purpose.undoes == apply.run.run);
   CHECK(rollback.run.outcome == RunOutcome::kApplied);
   CHECK(apply.run.operation == "apply");

@@ -28,9 +28,8 @@ SavedPlan saved(const FleetBench& bench) {
 
 bool says(const Report& report, std::string_view words) {
   return to_text(report, {}).find(words) != std::string::npos ||
-         std::any_of(report.diagnostics.begin(), report.diagnostics.end(), [&](const Diagnostic& diagnostic) {
-           return diagnostic.message.find(words) != std::string::npos;
-         });
+         std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.message.find(words) != std::string::npos; });
 }
 
 }  // namespace
