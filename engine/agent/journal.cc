@@ -64,13 +64,17 @@ Result<Journal> Journal::open(const std::string& run, LocalNode& node) {
   return journal;
 }
 
-Result<bool> Journal::is_empty() const {
+Result<void> Journal::begin(Value fields) {
   struct stat status {};
   if (::fstat(file_, &status) != 0) return failure(system_error("look at the journal", errno));
-  return status.st_size == 0;
+  return status.st_size == 0 ? write_line("begin", std::move(fields), false) : Result<void>();
 }
 
 Result<void> Journal::append(std::string_view event, Value fields) {
+  return write_line(event, std::move(fields), true);
+}
+
+Result<void> Journal::write_line(std::string_view event, Value fields, bool to_disk) {
   Value line = Value::map({{"time", utc_now(), {}}, {"event", event, {}}});
   if (auto* entries = fields.entries()) {
     for (auto& entry : *entries) line.set(entry.key, std::move(entry.value));
@@ -79,7 +83,7 @@ Result<void> Journal::append(std::string_view event, Value fields) {
   struct stat before {};
   if (::fstat(file_, &before) != 0) return failure(system_error("look at the journal", errno));
   const auto written = ::write(file_, text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size()) && ::fdatasync(file_) == 0) return {};
+  if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_) == 0)) return {};
   // A disk that is full takes a part without an error.
   const int why = written < 0 || written == static_cast<ssize_t>(text.size()) ? errno : ENOSPC;
   auto error = system_error("write the journal", why);

@@ -30,16 +30,18 @@ class Journal {
   Journal& operator=(Journal&&) = delete;
   ~Journal();
 
-  /// True until something has been written in it, also by an agent before this one.
-  Result<bool> is_empty() const;
   /// Adds {"time": ..., "event": ..., ...fields} and syncs it. What could not be written whole is taken
   /// back, so that the next line begins a line.
   Result<void> append(std::string_view event, Value fields);
+
+  /// The first line, where there is none yet; it reaches the disk with the one after it.
+  Result<void> begin(Value fields);
 
   static constexpr std::size_t kKeptRuns = 50;
 
  private:
   explicit Journal(int file) : file_(file) {}
+  Result<void> write_line(std::string_view event, Value fields, bool to_disk);
   int file_;
 };
 

@@ -138,15 +138,12 @@ Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, 
 /// Begins it with who is at work, and why.
 Result<Journal> AgentSession::journal_of(const std::string& run, const Manifest& manifest) {
   SPARK_TRY(auto journal, Journal::open(run, node_));
-  SPARK_TRY(const bool begins, journal.is_empty());
-  if (begins) {
-    SPARK_CHECK(journal.append("begin", Value::map({{"run", run, {}},
-                                                    {"previous", manifest.last_run, {}},
-                                                    {"who", holder_.who, {}},
-                                                    {"operation", holder_.operation, {}},
-                                                    {"saved_plan", purpose_.saved_plan, {}},
-                                                    {"undoes", purpose_.undoes, {}}})));
-  }
+  SPARK_CHECK(journal.begin(Value::map({{"run", run, {}},
+                                        {"previous", manifest.last_run, {}},
+                                        {"who", holder_.who, {}},
+                                        {"operation", holder_.operation, {}},
+                                        {"saved_plan", purpose_.saved_plan, {}},
+                                        {"undoes", purpose_.undoes, {}}})));
   return journal;
 }
 
