@@ -17,7 +17,7 @@
 namespace sparkplan {
 namespace {
 
-SavedPlan some_plan(Report report = testing::sample_report()) {
+SavedPlan some_plan(Report report = testing::sample_reports().begin()->second) {
   SavedPlan plan;
   plan.id = "0b5e0c3e-7d2a-4c57-8a43-1f3b6c9d2e10";
   plan.created = "2026-03-01T12:00:00Z";
