@@ -1,5 +1,6 @@
 // Journals read again: what a run did, what undoes it, and who holds the lock.
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/agent/journal_reader.h"
@@ -209,6 +210,7 @@ TEST_CASE("a lock is broken by ending exactly the process that holds it") {
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
+    ::signal(SIGTERM, SIG_DFL);  // The test program catches it to report it.
     const auto lock = NodeLock::acquire(anna, *node);
     const char told = lock ? 'y' : 'n';
     (void)!::write(ready[1], &told, 1);
@@ -224,7 +226,11 @@ TEST_CASE("a lock is broken by ending exactly the process that holds it") {
   root.remove("/var/lib/sparkplan/txn");
   CHECK(break_lock({anna.describe(), ""}, *node));
   CHECK_FALSE(*lock_holder(*node));
-  ::kill(child, SIGKILL);
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(WTERMSIG(status) == SIGTERM);
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST_CASE("a lock whose file names another process is not broken by ending that one") {
