@@ -33,12 +33,12 @@ _sparkplan() {
     esac
   done
   case "$command $before" in
-    *\ --log-file | drift\ --textfile | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
-    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude) return ;;
+    *\ --log-file | plan\ -o | plan\ --output | drift\ --textfile | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
+    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | rollback\ --lock-timeout) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
-      '') _sparkplan_words "$current" 'validate plan apply drift release trust status facts completion schema types version' ;;
+      '') _sparkplan_words "$current" 'validate plan show apply drift history rollback unlock release trust status facts completion schema types version' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
       apply) _sparkplan_files "$current" ;;
@@ -50,9 +50,13 @@ _sparkplan() {
   fi
   case $command in
     validate) own='--json' ;;
-    plan) own='--json --detailed-exitcode --only --exclude' ;;
+    plan) own='-o --output --json --detailed-exitcode --only --exclude' ;;
+    show) own='--json' ;;
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
+    history) own='-f --file --json' ;;
+    rollback) own='-f --file --yes --lock-timeout' ;;
+    unlock) own='-f --file --yes' ;;
     release) own='-f --file --yes' ;;
     trust) own='-f --file --yes' ;;
     facts) own='-f --file --json' ;;

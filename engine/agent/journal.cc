@@ -1,6 +1,7 @@
 #include "engine/agent/journal.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,8 +15,6 @@
 
 namespace sparkplan {
 namespace {
-
-std::filesystem::path journal_directory() { return std::filesystem::path(kStateDirectory) / "journal"; }
 
 bool is_plain_word(const std::string& run) {
   return !run.empty() && run.size() <= 64 && run.front() != '.' && std::all_of(run.begin(), run.end(), [](char c) {
@@ -35,6 +34,8 @@ Result<void> remove_oldest(LocalNode& node, const std::string& current) {
 }
 
 }  // namespace
+
+std::filesystem::path journal_directory() { return std::filesystem::path(kStateDirectory) / "journal"; }
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -63,16 +64,31 @@ Result<Journal> Journal::open(const std::string& run, LocalNode& node) {
   return journal;
 }
 
+Result<void> Journal::begin(Value fields) {
+  struct stat status {};
+  if (::fstat(file_, &status) != 0) return failure(system_error("look at the journal", errno));
+  return status.st_size == 0 ? write_line("begin", std::move(fields), false) : Result<void>();
+}
+
 Result<void> Journal::append(std::string_view event, Value fields) {
+  return write_line(event, std::move(fields), true);
+}
+
+Result<void> Journal::write_line(std::string_view event, Value fields, bool to_disk) {
   Value line = Value::map({{"time", utc_now(), {}}, {"event", event, {}}});
   if (auto* entries = fields.entries()) {
     for (auto& entry : *entries) line.set(entry.key, std::move(entry.value));
   }
   const auto text = encode_json(line) + "\n";
-  if (::write(file_, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || ::fdatasync(file_) != 0) {
-    return failure(system_error("write the journal", errno));
-  }
-  return {};
+  struct stat before {};
+  if (::fstat(file_, &before) != 0) return failure(system_error("look at the journal", errno));
+  const auto written = ::write(file_, text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_) == 0)) return {};
+  // A disk that is full takes a part without an error.
+  const int why = written < 0 || written == static_cast<ssize_t>(text.size()) ? errno : ENOSPC;
+  auto error = system_error("write the journal", why);
+  if (::ftruncate(file_, before.st_size) != 0) error.message += "; and half of a line is left in it";
+  return failure(std::move(error));
 }
 
 }  // namespace sparkplan

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "engine/agent/local_node.h"
@@ -8,8 +9,17 @@
 
 namespace sparkplan {
 
-/// One run's append-only record on the node: /var/lib/sparkplan/journal/RUN.jsonl, one JSON object
-/// a line. An intent is on the disk before its act; the runs kept are bounded.
+/// Where the journals are, a file RUN.jsonl for each run.
+std::filesystem::path journal_directory();
+
+/// One run's append-only record on the node: one JSON object a line, with `time` and `event`. An
+/// intent is on the disk before its act; the runs kept are bounded. The events:
+/// - begin {run, previous, who, operation, saved_plan, undoes}: the first line; `previous` is the run before on this
+/// node;
+/// - intent {all of the Step, managed: what the manifest says of its resources, null for nothing};
+/// - result {type, artifact, outcome, error?}: of the latest intent for that artifact;
+/// - rolled_back {reason}: what the run did was undone by the node itself;
+/// - commit {audit}: the run came to its end.
 class Journal {
  public:
   /// Opens or continues the run's file and removes all but the newest kKeptRuns.
@@ -20,13 +30,18 @@ class Journal {
   Journal& operator=(Journal&&) = delete;
   ~Journal();
 
-  /// Adds {"time": ..., "event": ..., ...fields} and syncs it.
+  /// Adds {"time": ..., "event": ..., ...fields} and syncs it. What could not be written whole is taken
+  /// back, so that the next line begins a line.
   Result<void> append(std::string_view event, Value fields);
+
+  /// The first line, where there is none yet; it reaches the disk with the one after it.
+  Result<void> begin(Value fields);
 
   static constexpr std::size_t kKeptRuns = 50;
 
  private:
   explicit Journal(int file) : file_(file) {}
+  Result<void> write_line(std::string_view event, Value fields, bool to_disk);
   int file_;
 };
 

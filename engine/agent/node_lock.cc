@@ -5,6 +5,9 @@
 
 #include <array>
 #include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "engine/agent/manifest_store.h"
@@ -25,14 +28,16 @@ struct flock whole_file(short type) {
   return range;
 }
 
-std::optional<LockHolder> read_holder(int file) {
+std::optional<LockingAgent> read_holder(int file) {
   std::array<char, 4096> text{};
   const auto size = ::pread(file, text.data(), text.size(), 0);
   if (size <= 0) return std::nullopt;
   const auto value = decode_json(std::string_view(text.data(), static_cast<std::size_t>(size)));
   if (!value) return std::nullopt;
   auto holder = decode_lock_holder(*value);
-  return holder ? std::optional<LockHolder>(std::move(*holder)) : std::nullopt;
+  if (!holder) return std::nullopt;
+  return LockingAgent{std::move(*holder), value->integer_or("agent", 0),
+                      static_cast<std::uint64_t>(value->integer_or("agent_started", 0))};
 }
 
 }  // namespace
@@ -51,30 +56,54 @@ Result<NodeLock> NodeLock::acquire(const LockHolder& holder, LocalNode& node) {
   if (::fcntl(file, F_OFD_SETLK, &range) != 0) {
     if (errno != EAGAIN && errno != EACCES) return failure(system_error("lock the node", errno));
     const auto other = read_holder(file);
-    return failure(ErrorCode::kBusy, "locked by " + (other ? other->describe() : std::string("another run")),
+    return failure(ErrorCode::kBusy, "locked by " + (other ? other->holder.describe() : std::string("another run")),
                    "wait for it, or give --lock-timeout");
   }
-  const auto text = encode_json(encode(holder)) + "\n";
+  Value content = encode(holder);
+  content.set("agent", static_cast<std::int64_t>(::getpid()));
+  content.set("agent_started", static_cast<std::int64_t>(start_of_process(::getpid())));
+  const auto text = encode_json(content) + "\n";
   if (::ftruncate(file, 0) != 0 || ::pwrite(file, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
     return failure(system_error("write the lock", errno));
   }
   return lock;
 }
 
-Result<std::optional<LockHolder>> lock_holder(const LocalNode& node) {
+std::uint64_t start_of_process(std::int64_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  // The name, in parentheses, may hold anything; field 3 is the first behind it.
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string skipped;
+  constexpr int kBetween = 19;
+  for (int i = 0; i < kBetween; ++i) fields >> skipped;
+  std::uint64_t started = 0;
+  fields >> started;
+  return fields ? started : 0;
+}
+
+Result<std::optional<LockingAgent>> locking_agent(const LocalNode& node) {
   auto opened = node.open_descriptor(lock_directory(node) / "lock", O_RDONLY | O_NOFOLLOW);
   if (!opened) {
-    if (opened.error().code == ErrorCode::kNotFound) return std::optional<LockHolder>();
+    if (opened.error().code == ErrorCode::kNotFound) return std::optional<LockingAgent>();
     return failure(std::move(opened).error());
   }
   const int file = *opened;
   auto range = whole_file(F_RDLCK);
-  std::optional<LockHolder> holder;
+  std::optional<LockingAgent> holder;
   if (::fcntl(file, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK) {
-    holder = read_holder(file).value_or(LockHolder{"somebody", 0, "run", "?"});
+    holder = read_holder(file).value_or(LockingAgent{LockHolder{"somebody", 0, "run", "?"}});
   }
   ::close(file);
   return holder;
+}
+
+Result<std::optional<LockHolder>> lock_holder(const LocalNode& node) {
+  SPARK_TRY(auto held, locking_agent(node));
+  return held ? std::optional<LockHolder>(std::move(held->holder)) : std::nullopt;
 }
 
 }  // namespace sparkplan

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "engine/agent/local_node.h"
@@ -26,6 +27,20 @@ class NodeLock {
   explicit NodeLock(int file) : file_(file) {}
   int file_;
 };
+
+/// When a process began, in clock ticks since boot: with its number it names one process for ever. 0 when there is
+/// none. Source: proc_pid_stat(5), field 22.
+std::uint64_t start_of_process(std::int64_t process);
+
+/// The agent that holds a lock, on whose behalf, as the lock's file names it.
+struct LockingAgent {
+  LockHolder holder;
+  std::int64_t process = 0;   ///< Of the agent, on the node. 0: the file does not say.
+  std::uint64_t started = 0;  ///< start_of_process()
+};
+
+/// Nothing when nobody holds the lock. Errors: kPermissionDenied, kFailed.
+Result<std::optional<LockingAgent>> locking_agent(const LocalNode& node);
 
 /// Who holds the lock; taken from nobody by asking. Errors: kPermissionDenied, kFailed.
 Result<std::optional<LockHolder>> lock_holder(const LocalNode& node);

@@ -3,14 +3,17 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "engine/agent/facts_reader.h"
 #include "engine/agent/farewell.h"
-#include "engine/agent/journal.h"
+#include "engine/agent/journal_reader.h"
+#include "engine/agent/lock_breaker.h"
 #include "engine/agent/manifest_store.h"
 #include "engine/agent/step_executor.h"
+#include "engine/agent/undo.h"
 #include "engine/resource/artifact.h"
 
 namespace sparkplan {
@@ -65,6 +68,9 @@ Result<Value> AgentSession::answer(const Request& request) {
   if (const auto* roll_back = std::get_if<RollBackRequest>(&request)) return answer_roll_back(*roll_back);
   if (const auto* extend = std::get_if<ExtendRequest>(&request)) return answer_extend(*extend);
   if (const auto* targets = std::get_if<ProbeRequest>(&request)) return answer_probe(*targets);
+  if (const auto* history = std::get_if<HistoryRequest>(&request)) return answer_history(*history);
+  if (const auto* undo = std::get_if<UndoRequest>(&request)) return answer_undo(*undo);
+  if (const auto* breaking = std::get_if<BreakLockRequest>(&request)) return answer_break_lock(*breaking);
   if (std::holds_alternative<UnlockRequest>(request)) lock_.reset();
   return Value::map();
 }
@@ -155,6 +161,7 @@ Result<Value> AgentSession::answer_lock(const LockRequest& request) {
     return failure(std::move(settled).error());
   }
   holder_ = request.holder;
+  purpose_ = request.purpose;
   node_.remove_stale_scratch_directories();
   remove_unfinished_files(node_);
   return Value::map();
@@ -171,11 +178,41 @@ Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, 
   return manifest;
 }
 
+/// Begins it with who is at work, and why.
+Result<Journal> AgentSession::journal_of(const std::string& run, const Manifest& manifest) {
+  SPARK_TRY(auto journal, Journal::open(run, node_));
+  SPARK_CHECK(journal.begin(Value::map({{"run", run, {}},
+                                        {"previous", manifest.last_run, {}},
+                                        {"who", holder_.who, {}},
+                                        {"operation", holder_.operation, {}},
+                                        {"saved_plan", purpose_.saved_plan, {}},
+                                        {"undoes", purpose_.undoes, {}}})));
+  return journal;
+}
+
+/// Before its first step, so that a plan that broke off counts as applied as well.
+Result<void> AgentSession::note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const {
+  const auto& plan = purpose_.saved_plan;
+  if (plan.empty()) return {};
+  auto& applied = manifest.applied_plans;
+  const auto noted =
+      std::find_if(applied.begin(), applied.end(), [&](const AppliedPlan& one) { return one.plan == plan; });
+  if (noted != applied.end()) {
+    if (noted->run != run) return failure(ErrorCode::kStalePlan, "the plan was applied before, by run " + noted->run);
+    noted->finished = noted->finished || finished;
+    return {};
+  }
+  applied.push_back({plan, run, utc_now(), finished});
+  if (applied.size() > kRememberedPlans) applied.erase(applied.begin());
+  return {};
+}
+
 Result<Value> AgentSession::answer_apply(const ApplyRequest& request) {
   if (!lock_) return needs_lock();
   if (request.window_seconds > 0) return answer_trial(request);
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
-  SPARK_TRY(auto journal, Journal::open(request.run, node_));
+  SPARK_CHECK(note_saved_plan(request.run, false, manifest));
+  SPARK_TRY(auto journal, journal_of(request.run, manifest));
   manifest.last_run = request.run;
   manifest.last_run_time = utc_now();
   StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
@@ -188,10 +225,11 @@ Result<Value> AgentSession::answer_commit(const CommitRequest& request) {
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
   manifest.roster = request.roster;
   manifest.resources = request.resources;
+  drop_unused_artifacts(manifest);
+  SPARK_CHECK(note_saved_plan(request.run, true, manifest));
+  SPARK_TRY(auto journal, journal_of(request.run, manifest));
   manifest.last_run = request.run;
   manifest.last_run_time = utc_now();
-  drop_unused_artifacts(manifest);
-  SPARK_TRY(auto journal, Journal::open(request.run, node_));
   SPARK_CHECK(journal.append("commit", Value::map({{"audit", request.audit, {}}})));
   SPARK_CHECK(write_manifest(manifest, node_));
   if (node_.live()) write_audit_line(request.audit);
@@ -202,6 +240,24 @@ Result<Value> AgentSession::answer_release(const ReleaseRequest& request) {
   if (!lock_) return needs_lock();
   if (node_.live()) write_audit_line(request.audit);
   SPARK_CHECK(remove_every_trace(node_));
+  return Value::map();
+}
+
+Result<Value> AgentSession::answer_history(const HistoryRequest& request) {
+  SPARK_TRY(const auto journals, read_journals(node_));
+  return encode(history_of(journals, request.with_artifacts));
+}
+
+Result<Value> AgentSession::answer_undo(const UndoRequest& request) {
+  SPARK_TRY(const auto journals, read_journals(node_));
+  SPARK_TRY(const auto reply, what_undoes(request, journals, registry_, node_));
+  return encode(reply);
+}
+
+Result<Value> AgentSession::answer_break_lock(const BreakLockRequest& request) {
+  if (lock_) return failure(ErrorCode::kBug, "an agent was asked to break its own lock");
+  SPARK_CHECK(break_lock(request, node_));
+  if (node_.live()) write_audit_line(request.audit);
   return Value::map();
 }
 

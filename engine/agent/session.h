@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/agent/journal.h"
 #include "engine/agent/local_node.h"
 #include "engine/agent/node_lock.h"
 #include "engine/agent/rollback_timer.h"
@@ -44,6 +45,11 @@ class AgentSession {
   Result<void> settle_transaction(const LockHolder& holder);
   Result<void> end_failed_trial(Transaction& transaction, bool armed);
   static tl::unexpected<Error> needs_lock();
+  Result<Value> answer_history(const HistoryRequest& request);
+  Result<Value> answer_undo(const UndoRequest& request);
+  Result<Value> answer_break_lock(const BreakLockRequest& request);
+  Result<Journal> journal_of(const std::string& run, const Manifest& manifest);
+  Result<void> note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const;
   void drop_unused_artifacts(Manifest& manifest) const;
   Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster) const;
 
@@ -52,7 +58,8 @@ class AgentSession {
   std::function<bool()> stop_asked_;
   std::function<void(std::string_view)> tell_;
   std::optional<NodeLock> lock_;
-  std::optional<LockHolder> holder_;  ///< Of lock_, as its controller called itself.
+  LockHolder holder_;   ///< Of `lock_`.
+  RunPurpose purpose_;  ///< Of the run that it was taken for.
   std::unique_ptr<RollbackTimer> timer_ = std::make_unique<SystemdRollbackTimer>();
 };
 

@@ -105,13 +105,14 @@ Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
 Result<Value> AgentSession::answer_trial(const ApplyRequest& request) {
   if (!node_.live()) return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree that could be cut off");
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
-  SPARK_TRY(auto journal, Journal::open(request.run, node_));
+  SPARK_CHECK(note_saved_plan(request.run, false, manifest));
+  SPARK_TRY(auto journal, journal_of(request.run, manifest));
   manifest.last_run = request.run;
   manifest.last_run_time = utc_now();
   ApplyRequest whole = request;
   // All or nothing: one group, whatever the types made of it.
   for (Step& step : whole.steps) step.group = "on trial";
-  SPARK_TRY(auto transaction, Transaction::prepare(whole, *holder_, node_));
+  SPARK_TRY(auto transaction, Transaction::prepare(whole, holder_, node_));
   SPARK_TRY(auto work, transaction.begin_work(node_));
   ArmedTrial trial(transaction, std::chrono::seconds(request.window_seconds), registry_, journal, node_, *timer_);
   StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);

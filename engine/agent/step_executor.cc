@@ -14,6 +14,16 @@ Value describe(const Step& step) {
   return Value::map({{"type", step.type, {}}, {"artifact", step.artifact.str(), {}}});
 }
 
+/// What the manifest says of the step's resources: what it has to say again once the step is undone.
+Value managed_resources(const Step& step, const Manifest& manifest) {
+  Value managed = Value::map();
+  for (const auto& id : step.resources) {
+    const auto known = manifest.resources.find(id);
+    managed.set(id.str(), known == manifest.resources.end() ? Value() : encode(known->second));
+  }
+  return managed;
+}
+
 void fail(StepResult& result, Error error) {
   result.outcome = StepOutcome::kFailed;
   result.error = std::move(error);
@@ -96,7 +106,7 @@ bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, 
   return true;
 }
 
-void StepExecutor::carry_out_one(const Step& step, StepResult& result) {
+void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, StepResult& result) {
   // A file is told by its name; a kernel parameter or a unit as cluster.yaml calls it.
   const bool is_file = step.artifact.name.starts_with('/');
   tell_(is_file || step.resources.size() != 1 ? step.artifact.name : step.resources.front().str());
@@ -107,9 +117,8 @@ void StepExecutor::carry_out_one(const Step& step, StepResult& result) {
     fail(result, Error{ErrorCode::kVerifyFailed, "the time to confirm the change ran out", {}, {}, ""});
   }
   if (result.error) return;
-  Value intent = describe(step);
-  intent.set("before", encode(step.before));
-  intent.set("after", encode(step.after));
+  Value intent = encode(step);
+  intent.set("managed", managed_resources(step, manifest));
   if (auto journaled = journal_.append("intent", std::move(intent)); !journaled) {
     return fail(result, std::move(journaled).error());
   }
@@ -250,7 +259,7 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
     // A trial is brought to its end, or undone: never left half-way.
     if (trial_ == nullptr && may_stop_before(steps, i, reply)) reply.stopped = stop_asked_();
     if (reply.stopped) break;
-    carry_out_one(steps[i], result);
+    carry_out_one(steps[i], manifest, result);
     if (result.error) undo_group(steps, i, reply);
     Value outcome = describe(steps[i]);
     outcome.set("outcome", to_string(result.outcome));

@@ -25,6 +25,10 @@ struct CommandLine {
   FactsOptions facts;
   TrustOptions trust;
   ReleaseOptions release;
+  ShowOptions show;
+  HistoryOptions history;
+  RollbackOptions rollback;
+  UnlockOptions unlock;
   std::string completion_shell;
   std::function<int(Console&)> command;
 };
@@ -42,6 +46,8 @@ void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseco
 }
 
 constexpr auto kFileHelp = "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]";
+
+constexpr auto kFileOrPlanHelp = "cluster description, or a saved plan [$SPARKPLAN_CLUSTER or ./cluster.yaml]";
 
 // Without a type name CLI11 would print its own behind the argument's.
 void add_file(CLI::App& app, std::string& into) { app.add_option("FILE", into, kFileHelp)->type_name(""); }
@@ -77,6 +83,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
 
   auto* plan = app.add_subcommand("plan", "show what would change on each node, and why; changes nothing");
   add_file(*plan, line.plan.file);
+  plan->add_option("-o,--output", line.plan.output, "save the plan as PATH, for apply")->type_name("PATH");
   plan->add_flag("--json", line.plan.json, "the plan as JSON");
   plan->add_flag("--detailed-exitcode", line.plan.detailed_exit_code, "exit 2 if there are changes");
   add_selection(*plan, line.plan.selection);
@@ -85,8 +92,13 @@ void add_commands(CLI::App& app, CommandLine& line) {
       "written to a node.");
   plan->callback([&] { line.command = [&](Console& c) { return run_plan(line.plan, line.global, c); }; });
 
-  auto* apply = app.add_subcommand("apply", "make the nodes match cluster.yaml");
-  add_file(*apply, line.apply.file);
+  auto* show = app.add_subcommand("show", "show a saved plan again; contacts nobody");
+  show->add_option("PLAN", line.show.file, "what plan -o has saved")->required()->type_name("");
+  show->add_flag("--json", line.show.json, "the plan as JSON");
+  show->callback([&] { line.command = [&](Console& c) { return run_show(line.show, c); }; });
+
+  auto* apply = app.add_subcommand("apply", "make the nodes match cluster.yaml, or carry out a saved plan");
+  apply->add_option("FILE", line.apply.file, kFileOrPlanHelp)->type_name("");
   apply->add_flag("--yes", line.apply.yes, "do not ask");
   apply->add_flag("--yes-prune", line.apply.yes_prune,
                   "give back nodes that left the file; remove most of what is managed on a node");
@@ -108,8 +120,10 @@ void add_commands(CLI::App& app, CommandLine& line) {
   apply->footer(
       "Shows the plan and asks; without a terminal it needs --yes. Afterwards it looks\n"
       "again and says what has no effect. What may cut a node off is tried on one node\n"
-      "first, and undone by the node itself unless it is reached anew. Ctrl-C finishes the step in hand, writes\n"
-      "down what was done and releases the locks.");
+      "first, and undone by the node itself unless it is reached anew. Ctrl-C finishes\n"
+      "the step in hand, writes down what was done and releases the locks. Of a saved\n"
+      "plan it carries out what the plan holds and nothing else, once, and refuses what\n"
+      "is no longer as it was.");
   apply->callback([&] { line.command = [&](Console& c) { return run_apply(line.apply, line.global, c); }; });
 
   auto* drift = app.add_subcommand("drift", "find what was changed behind sparkplan's back; for cron");
@@ -146,6 +160,38 @@ void add_membership_commands(CLI::App& app, CommandLine& line) {
       "Asks first if there is a terminal. Compare the fingerprint with what `ssh-keygen\n"
       "-lf /etc/ssh/ssh_host_ed25519_key.pub` says on the machine itself.");
   trust->callback([&] { line.command = [&](Console& c) { return run_trust(line.trust, line.global, c); }; });
+}
+
+void add_commands_about_past_runs(CLI::App& app, CommandLine& line) {
+  auto* history = app.add_subcommand("history", "past runs, newest first");
+  history->add_option("NODE", line.history.node, "its runs, with every artifact; all nodes when left out")
+      ->type_name("");
+  add_file_option(*history, line.history.file);
+  history->add_flag("--json", line.history.json, "as JSON");
+  history->callback([&] { line.command = [&](Console& c) { return run_history(line.history, line.global, c); }; });
+
+  auto* rollback = app.add_subcommand("rollback", "undo the last run where nobody has changed its values since");
+  rollback->add_option("NODE", line.rollback.nodes, "undo the last run of each; the cluster's last run when left out")
+      ->type_name("");
+  add_file_option(*rollback, line.rollback.file);
+  rollback->add_flag("--yes", line.rollback.yes, "do not ask");
+  add_duration(*rollback, "--lock-timeout", line.rollback.lock_timeout,
+               "how long to wait for another run's locks [0s]");
+  rollback->footer(
+      "Shows what it will do and asks. What was changed since stays and is named. The\n"
+      "cluster's description still asks for the other state: the next plan shows it.\n"
+      "A second rollback undoes the run before, never the rollback.");
+  rollback->callback([&] { line.command = [&](Console& c) { return run_rollback(line.rollback, line.global, c); }; });
+
+  auto* unlock = app.add_subcommand("unlock", "break a node's lock, naming its holder");
+  unlock->add_option("NODE", line.unlock.node, "its name")->required()->type_name("");
+  add_file_option(*unlock, line.unlock.file);
+  unlock->add_flag("--yes", line.unlock.yes, "do not ask");
+  unlock->footer(
+      "Ends the agent that works on the node for somebody else's run, and so that run\n"
+      "there. A lock ends by itself when its run does, or when its controller is gone for\n"
+      "two minutes: it seldom has to be broken.");
+  unlock->callback([&] { line.command = [&](Console& c) { return run_unlock(line.unlock, line.global, c); }; });
 }
 
 void add_inspecting_commands(CLI::App& app, CommandLine& line) {
@@ -187,6 +233,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.fallthrough();
   add_global_options(app, line.global);
   add_commands(app, line);
+  add_commands_about_past_runs(app, line);
   add_membership_commands(app, line);
   add_inspecting_commands(app, line);
 }

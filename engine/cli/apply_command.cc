@@ -3,6 +3,7 @@
 #include "engine/cli/changing_run.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/load_command.h"
+#include "engine/cli/saved_plan_file.h"
 
 namespace sparkplan {
 namespace {
@@ -14,7 +15,7 @@ bool is_window(std::chrono::milliseconds window) {
 }  // namespace
 
 int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console) {
-  const ChangingRun run{"apply", "Apply these changes?", options.yes, options.json, options.selection, {}};
+  ChangingRun run{"apply", "Apply these changes?", options.yes, options.json, options.selection, {}};
   if (!can_ask(run, console)) return 1;
   if (!options.no_safety_net && !is_window(options.confirm_timeout)) {
     console.error(Error{ErrorCode::kInvalidInput,
@@ -25,9 +26,29 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
     return 1;
   }
   const Interrupts interrupts(console);
-  const auto input = load_to_run("apply", options.file, options.json, console);
+  const auto saved = read_saved_plan(cluster_file(options.file));
+  if (!saved) {
+    console.error(saved.error());
+    return 1;
+  }
+  const bool selects = !options.selection.only.empty() || !options.selection.exclude.empty();
+  if (*saved && selects) {
+    console.error(Error{ErrorCode::kInvalidInput,
+                        "a saved plan is applied as a whole: --only and --exclude are given when it is made",
+                        {},
+                        std::nullopt,
+                        ""});
+    return 1;
+  }
+  const auto input = *saved ? load_from_plan("apply", **saved, options.json, console)
+                            : load_to_run("apply", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   ApplyOptions apply;
+  if (*saved) {
+    run.selection = {(*saved)->only, (*saved)->exclude};
+    run.question = "Apply these changes of plan " + (*saved)->id + ", made at " + (*saved)->created + "?";
+    apply.saved_plan = &**saved;
+  }
   apply.allow_prune = options.yes_prune;
   apply.all_or_nothing = options.all_or_nothing;
   apply.lock_timeout = options.lock_timeout;

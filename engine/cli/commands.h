@@ -32,13 +32,19 @@ struct ValidateOptions {
 
 struct PlanOptions {
   std::string file;
+  std::string output;  ///< Where to save it; empty: nowhere.
   bool json = false;
   bool detailed_exit_code = false;
   SelectionOptions selection;
 };
 
-struct ApplyCommandOptions {
+struct ShowOptions {
   std::string file;
+  bool json = false;
+};
+
+struct ApplyCommandOptions {
+  std::string file;  ///< A cluster.yaml or a saved plan.
   bool json = false;
   bool yes = false;
   bool yes_prune = false;
@@ -73,6 +79,25 @@ struct ReleaseOptions {
   bool yes = false;
 };
 
+struct HistoryOptions {
+  std::string node;  ///< Empty: all.
+  std::string file;
+  bool json = false;
+};
+
+struct RollbackOptions {
+  std::vector<std::string> nodes;  ///< Empty: all that took part in the last run.
+  std::string file;
+  bool yes = false;
+  std::chrono::milliseconds lock_timeout{0};
+};
+
+struct UnlockOptions {
+  std::string node;
+  std::string file;
+  bool yes = false;
+};
+
 struct TrustOptions {
   std::string node;
   std::string file;
@@ -82,6 +107,10 @@ struct TrustOptions {
 /// Each returns the exit code of the contract (docs/commands.md). `console` outlives the call.
 int run_validate(const ValidateOptions& options, const GlobalOptions& global, Console& console);
 int run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console);
+int run_show(const ShowOptions& options, Console& console);
+int run_history(const HistoryOptions& options, const GlobalOptions& global, Console& console);
+int run_rollback(const RollbackOptions& options, const GlobalOptions& global, Console& console);
+int run_unlock(const UnlockOptions& options, const GlobalOptions& global, Console& console);
 int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console);
 int run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console);
 int run_status(const std::string& file, const GlobalOptions& global, Console& console);

@@ -22,6 +22,28 @@ Report findings_only(const std::string& command, const std::string& file, const 
   return report;
 }
 
+/// Tells what was found; of use is only what has no error.
+CommandInput accept(const std::string& command, const std::string& file, LoadedCluster loaded, bool json,
+                    Console& console) {
+  console.diagnostics(loaded.diagnostics, loaded.source);
+  if (loaded.cluster) return {std::move(loaded), 0, {}};
+  if (json) console.result(public_json(to_json_value(findings_only(command, file, loaded))) + "\n");
+  return {std::nullopt, 3, std::move(loaded.diagnostics)};
+}
+
+CommandInput refuse_unsupported(const std::string& command, CommandInput input, bool json, Console& console) {
+  if (!input.loaded) return input;
+  const auto refused = unsupported_sections(*input.loaded->cluster, builtin_registry());
+  if (refused.empty()) return input;
+  console.diagnostics(refused, input.loaded->source);
+  input.loaded->diagnostics.insert(input.loaded->diagnostics.end(), refused.begin(), refused.end());
+  if (json) {
+    const auto report = findings_only(command, input.loaded->cluster->file, *input.loaded);
+    console.result(public_json(to_json_value(report)) + "\n");
+  }
+  return {std::nullopt, 3, std::move(input.loaded->diagnostics)};
+}
+
 }  // namespace
 
 std::string cluster_file(const std::string& given) {
@@ -38,24 +60,17 @@ CommandInput load_for(const std::string& command, const std::string& given_file,
     if (given_file.empty()) console.remark("  hint: name the file, or set SPARKPLAN_CLUSTER");
     return {std::nullopt, 1, {}};
   }
-  console.diagnostics(loaded->diagnostics, loaded->source);
-  if (loaded->cluster) return {std::move(*loaded), 0, {}};
-  if (json) console.result(public_json(to_json_value(findings_only(command, file, *loaded))) + "\n");
-  return {std::nullopt, 3, std::move(loaded->diagnostics)};
+  return accept(command, file, std::move(*loaded), json, console);
 }
 
 CommandInput load_to_run(const std::string& command, const std::string& given_file, bool json, Console& console) {
-  auto input = load_for(command, given_file, json, console);
-  if (!input.loaded) return input;
-  const auto refused = unsupported_sections(*input.loaded->cluster, builtin_registry());
-  if (refused.empty()) return input;
-  console.diagnostics(refused, input.loaded->source);
-  input.loaded->diagnostics.insert(input.loaded->diagnostics.end(), refused.begin(), refused.end());
-  if (json) {
-    const auto report = findings_only(command, input.loaded->cluster->file, *input.loaded);
-    console.result(public_json(to_json_value(report)) + "\n");
-  }
-  return {std::nullopt, 3, std::move(input.loaded->diagnostics)};
+  return refuse_unsupported(command, load_for(command, given_file, json, console), json, console);
+}
+
+CommandInput load_from_plan(const std::string& command, const SavedPlan& plan, bool json, Console& console) {
+  const auto& file = plan.report.file;
+  auto loaded = load_cluster(plan.source, file, builtin_registry());
+  return refuse_unsupported(command, accept(command, file, std::move(loaded), json, console), json, console);
 }
 
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,

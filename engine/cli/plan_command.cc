@@ -2,8 +2,32 @@
 #include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
 #include "engine/cli/progress_display.h"
+#include "engine/cli/saved_plan_file.h"
 
 namespace sparkplan {
+namespace {
+
+/// False, told on standard error, when it could not be saved.
+bool save(SavedPlan plan, const PlanOptions& options, const LoadedCluster& loaded, const Console& console) {
+  if (plan.report.interrupted) {
+    console.error(Error{ErrorCode::kInterrupted, "a plan that was stopped half-way is not saved", {}, {}, ""});
+    return false;
+  }
+  plan.sparkplan_version = SPARKPLAN_VERSION;
+  plan.source = loaded.source;
+  plan.only = options.selection.only;
+  plan.exclude = options.selection.exclude;
+  auto& said = plan.report.diagnostics;
+  said.insert(said.begin(), loaded.diagnostics.begin(), loaded.diagnostics.end());
+  if (const auto written = write_saved_plan(options.output, plan); !written) {
+    console.error(written.error());
+    return false;
+  }
+  console.remark("Saved as " + options.output + ". To carry out exactly this: sparkplan apply " + options.output);
+  return true;
+}
+
+}  // namespace
 
 int run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
@@ -15,11 +39,17 @@ int run_plan(const PlanOptions& options, const GlobalOptions& global, Console& c
     console.error(run.error());
     return 1;
   }
+  if (const auto fits = options.output.empty() ? Result<void>() : check_plan_destination(options.output); !fits) {
+    console.error(fits.error());
+    return 1;
+  }
   ProgressDisplay progress(console, cluster);
   run->progress = progress.listener();
-  const auto report = ClusterRun(cluster, builtin_registry(), std::move(*run)).plan();
+  ClusterRun planning(cluster, builtin_registry(), std::move(*run));
+  const auto report = planning.plan();
   progress.clear();
   print(report, *input.loaded, options.json, console);
+  if (!options.output.empty() && !save(planning.save(report), options, *input.loaded, console)) return 1;
   return exit_code(report, ExitRules{options.detailed_exit_code, false, false});
 }
 

@@ -71,11 +71,17 @@ Report ClusterRun::apply(const ApplyOptions& options) {
   max_parallel_ = options.max_parallel;
   holder_ = this_controller(options_.command);
   if (options.released_entry) add_leaver(*options.released_entry);
-  const Report planned = plan();
+  saved_plan_ = options.saved_plan == nullptr ? "" : options.saved_plan->id;
+  Report planned = options.rollback ? plan_rollback(*options.rollback) : plan();
   for (auto& node : nodes_) {
     node.shown = node.plan;
     for (const auto& change : node.plan.changes) node.approved.insert(change.id);
     node.approved.insert(node.plan.waiting.begin(), node.plan.waiting.end());
+  }
+  if (options.saved_plan != nullptr) {
+    keep_to_saved_plan(*options.saved_plan);
+    for (auto& node : nodes_) node.shown = node.plan;
+    planned = report();
   }
   // What a node's facts show to be wrong has taken its own resources out of the plan, and no others.
   if (guards_refuse(options) || options_.stop.stop_requested()) return report();
@@ -148,7 +154,7 @@ bool ClusterRun::lock_all(std::chrono::milliseconds timeout) {
   while (true) {
     std::vector<std::optional<Error>> misses(nodes_.size());
     on_each([&](NodeRun& node) {
-      auto locked = node.client->lock(holder_);
+      auto locked = node.client->lock(holder_, purpose_of(node));
       if (locked) return;
       if (locked.error().code != ErrorCode::kBusy) return give_up(node, std::move(locked).error());
       misses[static_cast<std::size_t>(&node - nodes_.data())] = std::move(locked).error();
@@ -258,6 +264,7 @@ void ClusterRun::observe_again() {
     if (!known) return give_up(node, std::move(known).error());
     node.known = std::move(*known);
   });
+  if (rolls_back_) return ask_what_undoes();
   compile();
   observe();
 }
@@ -382,7 +389,7 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
     report.error = node.held_back;
     report.status = NodeStatus::kFailed;
   } else if (node.stale) {
-    report.error = Error{ErrorCode::kStalePlan, "it changed while we were at it", {}, std::nullopt, "plan again"};
+    report.error = Error{ErrorCode::kStalePlan, "it changed since the plan was made", {}, std::nullopt, "plan again"};
     report.status = NodeStatus::kFailed;
   } else if (!report.plan.blocked.empty() || !node.failures.empty()) {
     report.status = NodeStatus::kFailed;

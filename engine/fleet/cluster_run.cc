@@ -101,7 +101,7 @@ void ClusterRun::open() {
   on_each([&](NodeRun& node) {
     if (node.client) return;
     tell(node, "connecting");
-    if (!only_release_.empty() && !node.leaving && !is_member(node)) {
+    if ((!only_release_.empty() || rolls_back_) && !node.leaving && !is_member(node)) {
       node.skipped = true;
       return;
     }
@@ -233,6 +233,7 @@ void ClusterRun::make_plan(NodeRun& node) const {
 }
 
 void ClusterRun::make_plans() {
+  if (rolls_back_) return make_plans_of_undoing();
   for (auto& node : nodes_) {
     if (active(node)) make_plan(node);
   }
@@ -325,6 +326,7 @@ Report ClusterRun::report() const {
   for (const auto& node : nodes_) {
     if (auto told = told_by(node)) report.diagnostics.push_back(std::move(*told));
   }
+  report.diagnostics.insert(report.diagnostics.end(), remarks_.begin(), remarks_.end());
   report.duration = std::chrono::steady_clock::now() - started_;
   report.partial = !options_.selection.everything();
   report.interrupted = options_.stop.stop_requested();

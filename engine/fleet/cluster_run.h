@@ -18,6 +18,7 @@
 #include "engine/model/manifest.h"
 #include "engine/plan/report.h"
 #include "engine/plan/roster.h"
+#include "engine/plan/saved_plan.h"
 #include "engine/remote/agent_client.h"
 #include "engine/resource/registry.h"
 
@@ -50,8 +51,11 @@ struct ApplyOptions {
   /// A change that may cut a node off is undone after that long unless the node was reached anew; 0: no
   /// safety net.
   std::chrono::seconds window{90};
-  std::size_t max_parallel = 0;          ///< So many nodes at once after the canary; 0: all.
-  bool allow_management_change = false;  ///< The interface that carries our connection may change, too.
+  std::size_t max_parallel = 0;           ///< So many nodes at once after the canary; 0: all.
+  bool allow_management_change = false;   ///< The interface that carries our connection may change, too.
+  const SavedPlan* saved_plan = nullptr;  ///< Only what it holds is carried out, and only as it holds it.
+  /// Instead of applying the file: the last run of these nodes is undone; of the cluster when empty.
+  std::optional<std::vector<std::string>> rollback;
   /// Shows the plan and asks; called at most once, and not when there is nothing to do.
   std::function<bool(const Report& plan)> approve;
 };
@@ -95,6 +99,8 @@ struct NodeRun {
   std::set<ResourceId> done;
   std::set<ResourceId> in_flight;                        ///< Sent to the agent, whose answer never came.
   std::map<ResourceId, std::set<ArtifactId>> artifacts;  ///< What the steps carried out so far lived in.
+  std::optional<UndoReply> undo;                         ///< Of a rollback: what it undoes.
+  UndoReply undo_left;                                   ///< What of that is still to be done.
   bool stale = false;
   bool wrote = false;
   bool stopped = false;
@@ -115,6 +121,10 @@ class ClusterRun {
   /// plan(), then approval, locks, stages of steps and re-observation until nothing is left to do,
   /// and the manifests. Always says what was done and what was not.
   Report apply(const ApplyOptions& options);
+
+  /// The plan just made as a file holds it; the caller adds what only it knows: the text of the file, the
+  /// selection, its own version.
+  SavedPlan save(Report report) const;
 
   /// Connects and reads the facts only; for `status` and `facts`.
   void open();
@@ -143,6 +153,17 @@ class ClusterRun {
   NodeReport report_on(const NodeRun& node) const;
   std::optional<Diagnostic> told_by(const NodeRun& node) const;
 
+  void keep_to_saved_plan(const SavedPlan& saved);
+  bool find_stale(NodeRun& node, const NodePlan& saved);
+  void drop_what_is_not_held(NodeRun& node, const NodePlan& saved);
+  void leave_alone_what_is_not_held(const SavedPlan& saved);
+  Report plan_rollback(const std::vector<std::string>& names);
+  void ask_what_undoes();
+  void make_plans_of_undoing();
+  void remark_on_rollback();
+  void leave_out_other_runs(const std::vector<std::string>& names);
+  static std::map<ResourceId, ManagedResource> managed_after_undoing(const NodeRun& node);
+
   bool guards_refuse(const ApplyOptions& options);
   bool refuse_unasked_releases(const ApplyOptions& options);
   bool refuse_unasked_prunes(const ApplyOptions& options);
@@ -160,6 +181,8 @@ class ClusterRun {
   void begin_trial(NodeRun& node);
   void reach_anew(NodeRun& node);
   void see_what_was_applied(NodeRun& node);
+  void see_what_was_undone(NodeRun& node);
+  RunPurpose purpose_of(const NodeRun& node) const { return {saved_plan_, node.undo ? node.undo->run : ""}; }
   void probe_again(NodeRun& node);
   void ask_a_neighbour(NodeRun& node);
   bool neighbour_reaches(const NodeRun& node);
@@ -193,6 +216,7 @@ class ClusterRun {
   std::deque<NodeSpec> leavers_;  ///< Specs of those nodes that the file does not name any more.
   std::vector<NodeRun> nodes_;
   Roster roster_;
+  std::string saved_plan_;    ///< The id of ApplyOptions::saved_plan.
   std::string only_release_;  ///< ApplyOptions::release
   bool writes_ = false;       ///< apply() and not plan().
   bool allow_management_change_ = false;
@@ -200,7 +224,9 @@ class ClusterRun {
   std::size_t max_parallel_ = 0;
   LockHolder holder_;  ///< As the nodes' locks know us.
   std::vector<Diagnostic> diagnostics_;
+  std::vector<Diagnostic> remarks_;  ///< Said once, whatever is planned anew.
   bool locked_ = false;
+  bool rolls_back_ = false;  ///< Plans come from the journals, not from the file.
 };
 
 }  // namespace sparkplan

@@ -48,6 +48,7 @@ Roster ClusterRun::new_roster() const {
   for (const auto& node : nodes_) {
     if (node.released) released.insert(node.spec->name.str());
   }
+  if (rolls_back_) return roster_;  // Who belongs to the cluster is the file's business.
   return next_roster(roster_, cluster_, machines(), released, uuid_);
 }
 
@@ -65,12 +66,13 @@ void ClusterRun::release_leavers() {
 }
 
 void ClusterRun::commit(NodeRun& node, const Roster& roster) {
-  const auto managed = managed_after(node);
+  const auto managed = node.undo ? managed_after_undoing(node) : managed_after(node);
   const auto* before = node.known.manifest ? &*node.known.manifest : nullptr;
   const bool nothing_new =
       before != nullptr && !node.wrote && before->roster == roster && same_resources(before->resources, managed);
   if (nothing_new) return;
-  auto committed = node.client->commit({run_, node.spec->name.str(), roster, managed, audit_line(node, "applied")});
+  auto committed = node.client->commit({run_, node.spec->name.str(), roster, managed,
+                                        audit_line(node, rolls_back_ ? "rolled_back=" + node.undo->run : "applied")});
   if (!committed) give_up(node, std::move(committed).error().within("write the manifest"));
 }
 

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <fstream>
 
@@ -31,7 +33,19 @@ std::string utc(const char* format) {
 
 }  // namespace
 
-std::string new_run_id() { return utc("%Y%m%dT%H%M%SZ") + "-" + random_hexadecimal(6); }
+std::string new_run_id() {
+  // The first digits are what of the second has gone by.
+  const auto now = std::chrono::system_clock::now();
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1'000'000;
+  std::array<char, 8> fraction{};
+  std::snprintf(fraction.data(), fraction.size(), "%03x", static_cast<unsigned>(micros * 4096 / 1'000'000));
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  const auto size = std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &parts);
+  return std::string(text.data(), size) + "-" + fraction.data() + random_hexadecimal(5);
+}
 
 std::string new_uuid() {
   auto digits = random_hexadecimal(32);

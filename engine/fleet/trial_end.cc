@@ -74,7 +74,8 @@ void ClusterRun::confirm(NodeRun& node) {
       return;
     }
     if (!kept) return note_rolled_back(node, "split: the node had undone it before it was confirmed");
-    if (auto locked = node.client->lock(holder_); !locked) return give_up(node, std::move(locked).error());
+    if (auto locked = node.client->lock(holder_, purpose_of(node)); !locked)
+      return give_up(node, std::move(locked).error());
   } else if (told->state != TransactionState::kCommitted && told->state != TransactionState::kArmed) {
     return note_rolled_back(node, "split: the node had undone it before it was confirmed");
   }

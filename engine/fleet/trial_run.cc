@@ -182,10 +182,10 @@ void ClusterRun::reach_anew(NodeRun& node) {
     trial.why_not = "its steps did not come to an end";
     return;
   }
-  auto locked = node.client->lock(holder_);
+  auto locked = node.client->lock(holder_, purpose_of(node));
   while (!locked && locked.error().code == ErrorCode::kBusy && left_until(deadline).count() > 0) {
     std::this_thread::sleep_for(kFirstPause);
-    locked = node.client->lock(holder_);
+    locked = node.client->lock(holder_, purpose_of(node));
   }
   if (!locked) {
     trial.why_not = locked.error().describe();
@@ -197,6 +197,7 @@ void ClusterRun::reach_anew(NodeRun& node) {
 void ClusterRun::see_what_was_applied(NodeRun& node) {
   TrialRun& trial = node.trial;
   const auto end = std::min(Clock::now() + kPatienceToShow, deadline_to_connect(node));
+  if (rolls_back_) return see_what_was_undone(node);
   while (true) {
     const auto* manifest = node.known.manifest ? &*node.known.manifest : nullptr;
     auto observed = node.client->observe({names_to_observe(node.desired, manifest)});
@@ -223,6 +224,23 @@ void ClusterRun::see_what_was_applied(NodeRun& node) {
     }
     std::this_thread::sleep_for(kFirstPause);
   }
+}
+
+/// What is left of the run that is rolled back is what its steps have not brought back.
+void ClusterRun::see_what_was_undone(NodeRun& node) {
+  TrialRun& trial = node.trial;
+  auto left = node.client->what_undoes({node.undo->run});
+  if (!left) {
+    trial.why_not = "it could not be looked at: " + left.error().describe();
+    return;
+  }
+  for (const Step& step : left->steps) {
+    const bool tried = std::any_of(trial.steps.begin(), trial.steps.end(),
+                                   [&](const Step& one) { return one.artifact == step.artifact; });
+    if (tried && trial.why_not.empty())
+      trial.why_not = "the node does not show what was put back: " + step.artifact.str();
+  }
+  if (trial.why_not.empty()) trial.state = TrialRun::State::kShown;
 }
 
 }  // namespace sparkplan

@@ -19,11 +19,6 @@ Value encode_member(const RosterEntry& member) {
                      {"leaving", member.leaving, {}}});
 }
 
-Value encode_resource(const ManagedResource& resource) {
-  return Value::map(
-      {{"last_applied", resource.last_applied, {}}, {"artifacts", encode_list(resource.artifacts, encode_id), {}}});
-}
-
 Value encode_artifact(const ManagedArtifact& artifact) {
   Value value = Value::map({{"type", artifact.type, {}},
                             {"written_digest", artifact.written_digest, {}},
@@ -50,13 +45,22 @@ Result<RosterEntry> decode_member(const Value& value) {
   return member;
 }
 
-Result<ManagedResource> decode_resource(const Value& value) {
+Value encode_applied(const AppliedPlan& applied) {
+  return Value::map({{"plan", applied.plan, {}},
+                     {"run", applied.run, {}},
+                     {"time", applied.time, {}},
+                     {"finished", applied.finished, {}}});
+}
+
+Result<AppliedPlan> decode_applied(const Value& value) {
   FieldReader fields(value);
-  ManagedResource resource;
-  resource.last_applied = fields.require("last_applied").any("last_applied");
-  resource.artifacts = fields.list<ArtifactId>("artifacts", decode_id<ArtifactId>);
+  AppliedPlan applied;
+  applied.plan = fields.require("plan").text("plan");
+  applied.run = fields.text("run");
+  applied.time = fields.text("time");
+  applied.finished = fields.boolean("finished", applied.finished);
   SPARK_CHECK(std::move(fields).check());
-  return resource;
+  return applied;
 }
 
 Result<ManagedArtifact> decode_artifact(const Value& value) {
@@ -92,28 +96,45 @@ Result<Manifest> decode_fields(const Value& value) {
   Manifest manifest;
   manifest.node = fields.text("node");
   manifest.roster = fields.object("roster", Roster{}, decode_roster);
-  manifest.resources = fields.map<ResourceId, ManagedResource>("resources", ResourceId::parse, decode_resource);
+  manifest.resources = fields.map<ResourceId, ManagedResource>("resources", ResourceId::parse, decode_managed_resource);
   manifest.artifacts = fields.map<ArtifactId, ManagedArtifact>("artifacts", ArtifactId::parse, decode_artifact);
   manifest.last_run = fields.text("last_run");
   manifest.last_run_time = fields.text("last_run_time");
+  manifest.applied_plans = fields.list<AppliedPlan>("applied_plans", decode_applied);
   SPARK_CHECK(std::move(fields).check());
   return manifest;
 }
 
 }  // namespace
 
+Value encode(const ManagedResource& resource) {
+  return Value::map(
+      {{"last_applied", resource.last_applied, {}}, {"artifacts", encode_list(resource.artifacts, encode_id), {}}});
+}
+
+Result<ManagedResource> decode_managed_resource(const Value& value) {
+  FieldReader fields(value);
+  ManagedResource resource;
+  resource.last_applied = fields.require("last_applied").any("last_applied");
+  resource.artifacts = fields.list<ArtifactId>("artifacts", decode_id<ArtifactId>);
+  SPARK_CHECK(std::move(fields).check());
+  return resource;
+}
+
 Value encode(const Manifest& manifest) {
   Value::Map resources;
-  for (const auto& [id, resource] : manifest.resources) resources.push_back({id.str(), encode_resource(resource), {}});
+  for (const auto& [id, resource] : manifest.resources) resources.push_back({id.str(), encode(resource), {}});
   Value::Map artifacts;
   for (const auto& [id, artifact] : manifest.artifacts) artifacts.push_back({id.str(), encode_artifact(artifact), {}});
-  return Value::map({{"format_version", kManifestFormatVersion, {}},
-                     {"node", manifest.node, {}},
-                     {"roster", encode(manifest.roster), {}},
-                     {"resources", std::move(resources), {}},
-                     {"artifacts", std::move(artifacts), {}},
-                     {"last_run", manifest.last_run, {}},
-                     {"last_run_time", manifest.last_run_time, {}}});
+  Value value = Value::map({{"format_version", kManifestFormatVersion, {}},
+                            {"node", manifest.node, {}},
+                            {"roster", encode(manifest.roster), {}},
+                            {"resources", std::move(resources), {}},
+                            {"artifacts", std::move(artifacts), {}},
+                            {"last_run", manifest.last_run, {}},
+                            {"last_run_time", manifest.last_run_time, {}}});
+  if (!manifest.applied_plans.empty()) value.set("applied_plans", encode_list(manifest.applied_plans, encode_applied));
+  return value;
 }
 
 Value encode(const Roster& roster) {

@@ -56,14 +56,28 @@ struct ManagedArtifact {
   bool wrote(const std::string& digest) const { return digest == written_digest || digest == intended_digest; }
 };
 
+/// A saved plan of which something was carried out on this node.
+struct AppliedPlan {
+  std::string plan;       ///< Its id.
+  std::string run;        ///< The run that carried it out.
+  std::string time;       ///< When that began. RFC 3339, UTC.
+  bool finished = false;  ///< The run came to its end.
+
+  bool operator==(const AppliedPlan&) const = default;
+};
+
+/// How many a manifest remembers: as many as there are journals.
+inline constexpr std::size_t kRememberedPlans = 50;
+
 /// What sparkplan owns on a node: /var/lib/sparkplan/manifest.json.
 struct Manifest {
   std::string node;
   Roster roster;
   std::map<ResourceId, ManagedResource> resources;
   std::map<ArtifactId, ManagedArtifact> artifacts;
-  std::string last_run;       ///< Id of the last run that wrote here.
-  std::string last_run_time;  ///< RFC 3339, UTC.
+  std::string last_run;                    ///< Id of the last run that wrote here.
+  std::string last_run_time;               ///< RFC 3339, UTC.
+  std::vector<AppliedPlan> applied_plans;  ///< Oldest first, at most kRememberedPlans: none is applied twice.
 };
 
 /// The format that this build writes. A manifest of a newer one is refused, with the version named.
@@ -71,8 +85,10 @@ inline constexpr std::int64_t kManifestFormatVersion = 1;
 
 Value encode(const Manifest& manifest);
 Value encode(const Roster& roster);
+Value encode(const ManagedResource& resource);
 /// Errors: kUnsupported for a newer format_version; kInvalidInput.
 Result<Manifest> decode_manifest(const Value& value);
 Result<Roster> decode_roster(const Value& value);
+Result<ManagedResource> decode_managed_resource(const Value& value);
 
 }  // namespace sparkplan

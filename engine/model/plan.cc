@@ -14,6 +14,12 @@ constexpr std::array<std::string_view, 9> kPhases{"packages",       "users_and_k
                                                   "kernel_modules", "kernel_parameters", "units",
                                                   "storage",        "restarts",          "network"};
 
+Result<Reversible> decode_reversible(const Value& value) {
+  SPARK_TRY(const auto text, decode_text(value));
+  if (const auto reversible = reversible_from(text)) return *reversible;
+  return failure(FieldReader::invalid("no such degree of reversibility: \"" + text + "\""));
+}
+
 Result<Phase> decode_phase(const Value& value) {
   SPARK_TRY(const auto text, decode_text(value));
   if (const auto phase = phase_from(text)) return *phase;
@@ -34,16 +40,18 @@ std::optional<Phase> phase_from(std::string_view name) {
 }
 
 Value encode(const Step& step) {
-  return Value::map({{"type", step.type, {}},
-                     {"artifact", step.artifact.str(), {}},
-                     {"phase", to_string(step.phase), {}},
-                     {"before", encode(step.before), {}},
-                     {"after", encode(step.after), {}},
-                     {"resources", encode_list(step.resources, encode_id), {}},
-                     {"needs", encode_list(step.needs, encode_id), {}},
-                     {"group", step.group, {}},
-                     {"activates", step.activates, {}},
-                     {"cutting", step.cutting, {}}});
+  Value value = Value::map({{"type", step.type, {}},
+                            {"artifact", step.artifact.str(), {}},
+                            {"phase", to_string(step.phase), {}},
+                            {"before", encode(step.before), {}},
+                            {"after", encode(step.after), {}},
+                            {"resources", encode_list(step.resources, encode_id), {}},
+                            {"needs", encode_list(step.needs, encode_id), {}},
+                            {"group", step.group, {}},
+                            {"activates", step.activates, {}},
+                            {"cutting", step.cutting, {}}});
+  if (step.reversible != Reversible::kExact) value.set("reversible", to_string(step.reversible));
+  return value;
 }
 
 Result<Step> decode_step(const Value& value) {
@@ -63,6 +71,7 @@ Result<Step> decode_step(const Value& value) {
   step.group = fields.text("group");
   step.activates = fields.boolean("activates", step.activates);
   step.cutting = fields.boolean("cutting", step.cutting);
+  step.reversible = fields.object("reversible", step.reversible, decode_reversible);
   SPARK_CHECK(std::move(fields).check());
   return step;
 }

@@ -80,6 +80,8 @@ struct Step {
   /// such steps of a node or none, with a timer on the node that undoes them unless somebody who has
   /// reached the node anew confirms them.
   bool cutting = false;
+  /// Whether carrying it out with `before` for `after` brings the old state back. The text of a file always comes back.
+  Reversible reversible = Reversible::kExact;
 };
 
 Value encode(const Step& step);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/plan/resource_state.h"
+#include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan {
@@ -52,6 +53,21 @@ void list_resource(const ResourceState& state, NodePlan& plan) {
   if (state.verdict == Verdict::kKeptOrphan) plan.kept_orphans.push_back(state.id);
   if (state.verdict == Verdict::kBlocked)
     plan.blocked.push_back({state.id, *state.error, state.desired != nullptr ? state.desired->where : SourceRange{}});
+}
+
+/// A step brings back as much as the least reversible of its changes; what is a text comes back whole.
+void mark_reversibility(NodePlan& plan) {
+  std::map<ResourceId, Reversible> of_change;
+  for (const Change& change : plan.changes) {
+    if (change.origin != Origin::kForeign) of_change[change.id] = change.reversible;
+  }
+  for (Step& step : plan.steps) {
+    if (is_text_artifact(step.artifact)) continue;
+    for (const ResourceId& id : step.resources) {
+      if (const auto found = of_change.find(id); found != of_change.end())
+        step.reversible = std::max(step.reversible, found->second);
+    }
+  }
 }
 
 std::map<ResourceId, Value> resulting_values(const ResourceStates& states) {
@@ -151,6 +167,7 @@ NodePlan plan_node(const NodePlanInput& input, const Registry& registry) {
   sort_changes(plan, registry);
   std::sort(plan.blocked.begin(), plan.blocked.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   order_steps(plan.steps, states);
+  mark_reversibility(plan);
   plan.resulting = resulting_values(states);
   plan.after_steps = values_after_steps(states);
   return plan;

@@ -58,7 +58,7 @@ struct NodeReport {
 
 /// Everything a command has to say. Text, JSON and the exit code all derive from this one value.
 struct Report {
-  std::string command;  ///< "plan", "apply", "drift", "release"
+  std::string command;  ///< "plan", "apply", "drift", "release", "rollback"
   std::string cluster;
   std::string file;
   std::string config_digest;
@@ -69,7 +69,7 @@ struct Report {
   bool interrupted = false;  ///< Ctrl-C.
 
   /// True for the commands that carry out what they have planned.
-  bool carries_out() const { return command == "apply" || command == "release"; }
+  bool carries_out() const { return command == "apply" || command == "release" || command == "rollback"; }
 };
 
 /// What a node's plan amounts to, when nothing else happened to the node.

@@ -109,9 +109,10 @@ std::vector<std::string> first_sentences(const Report& report, const Counts& c) 
                         : fmt::format("Drift: {} on {}", counted(c.drift.changes, "change"), of_all(c.drift, c)));
     parts.push_back(c.pending.changes == 0 ? "Pending: none" : sum("Pending", c.pending, "change"));
   } else if (report.carries_out()) {
+    const std::string_view done = report.command == "rollback" ? "Rolled back" : "Applied";
     const bool nothing = c.work.changes + c.failed.changes + c.not_done.changes + c.not_known.changes == 0;
-    parts.push_back(nothing ? "Applied: nothing to do on " + asked_nodes(c)
-                            : fmt::format("Applied: {} added, {} changed, {} removed on {}", c.create, c.update,
+    parts.push_back(nothing ? fmt::format("{}: nothing to do on {}", done, asked_nodes(c))
+                            : fmt::format("{}: {} added, {} changed, {} removed on {}", done, c.create, c.update,
                                           c.remove, of_all(c.work, c)));
     if (c.failed.changes > 0) parts.push_back(sum("Failed", c.failed, "change"));
     if (c.not_done.changes > 0) parts.push_back(sum("Not done", c.not_done, "change"));

@@ -274,8 +274,8 @@ Result<EffectReply> AgentClient::check_effect(const EffectRequest& request) {
   return decode_effect_reply(body);
 }
 
-Result<void> AgentClient::lock(const LockHolder& holder) {
-  SPARK_CHECK(call(LockRequest{holder}));
+Result<void> AgentClient::lock(const LockHolder& holder, const RunPurpose& purpose) {
+  SPARK_CHECK(call(LockRequest{holder, purpose}));
   locked_ = true;
   return {};
 }
@@ -325,6 +325,17 @@ Result<void> AgentClient::unlock() {
   SPARK_CHECK(call(UnlockRequest{}));
   locked_ = false;
   return {};
+}
+Result<HistoryReply> AgentClient::history(const HistoryRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_history_reply(body);
+}
+Result<UndoReply> AgentClient::what_undoes(const UndoRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_undo_reply(body);
+}
+Result<void> AgentClient::break_lock(const BreakLockRequest& request) {
+  return call(request).map([](const Value&) {});
 }
 Result<void> AgentClient::ping() {
   return call(PingRequest{}).map([](const Value&) {});

@@ -56,7 +56,7 @@ class AgentClient {
   Result<ObservedState> observe(const ObserveNodeRequest& request);
   Result<EffectReply> check_effect(const EffectRequest& request);
   /// From here to unlock() a stop no longer interrupts a call: what was begun is brought to its end.
-  Result<void> lock(const LockHolder& holder);
+  Result<void> lock(const LockHolder& holder, const RunPurpose& purpose = {});
   /// A stop asked for while it runs is passed on; the reply then says what was done before.
   Result<ApplyReply> apply(const ApplyRequest& request);
   /// As apply(), of steps on trial. After `patience` without a sign of life the connection counts as cut:
@@ -70,6 +70,9 @@ class AgentClient {
   Result<void> commit(const CommitRequest& request);
   Result<void> release(const ReleaseRequest& request);
   Result<void> unlock();
+  Result<HistoryReply> history(const HistoryRequest& request);
+  Result<UndoReply> what_undoes(const UndoRequest& request);
+  Result<void> break_lock(const BreakLockRequest& request);
   Result<void> ping();
 
  private:

@@ -84,7 +84,10 @@ Value encode_body(const ObserveNodeRequest& request) {
   return Value::map({{"request", "observe", {}}, {"names", std::move(names), {}}});
 }
 Value encode_body(const LockRequest& request) {
-  return Value::map({{"request", "lock", {}}, {"holder", encode(request.holder), {}}});
+  return Value::map({{"request", "lock", {}},
+                     {"holder", encode(request.holder), {}},
+                     {"saved_plan", request.purpose.saved_plan, {}},
+                     {"undoes", request.purpose.undoes, {}}});
 }
 Value encode_body(const ApplyRequest& request) {
   Value::List steps;
@@ -155,7 +158,7 @@ Result<Request> decode_lock_request(const Value& value) {
   const auto* holder = value.find("holder");
   if (holder == nullptr) return malformed("holder");
   SPARK_TRY(auto decoded, decode_lock_holder(*holder));
-  return Request(LockRequest{std::move(decoded)});
+  return Request(LockRequest{std::move(decoded), {value.text_or("saved_plan", ""), value.text_or("undoes", "")}});
 }
 
 Result<Request> decode_apply_request(const Value& value) {
@@ -190,7 +193,7 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"facts", {"exports", "set_damaged_aside"}},
       {"observe", {"names"}},
       {"effect", {"desired"}},
-      {"lock", {"holder"}},
+      {"lock", {"holder", "saved_plan", "undoes"}},
       {"apply", {"run", "node", "roster", "steps", "after_steps", "window_seconds"}},
       {"commit", {"run", "node", "roster", "resources", "audit"}},
       {"release", {"audit"}},
@@ -198,6 +201,9 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"roll_back", {"run", "reason"}},
       {"extend", {"run", "seconds"}},
       {"probe", {"targets", "patience_ms"}},
+      {"history", {"with_artifacts"}},
+      {"undo", {"run"}},
+      {"break_lock", {"holder", "audit"}},
   };
   if (!value.is_map()) return malformed("a request is no map");
   const auto known = kFields.find(name);
@@ -275,6 +281,10 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "roll_back") request = Request(RollBackRequest{value.text_or("run", ""), value.text_or("reason", "")});
   if (name == "extend") request = Request(ExtendRequest{value.text_or("run", ""), value.integer_or("seconds", 0)});
   if (name == "probe") request = decode_probe_request(value).map([](ProbeRequest probe) { return Request(probe); });
+  if (name == "history") request = Request(HistoryRequest{value.boolean_or("with_artifacts", false)});
+  if (name == "undo") request = Request(UndoRequest{value.text_or("run", "")});
+  if (name == "break_lock")
+    request = Request(BreakLockRequest{value.text_or("holder", ""), value.text_or("audit", "")});
   if (name == "unlock") request = Request(UnlockRequest{});
   if (name == "ping") request = Request(PingRequest{});
   if (name == "stop") request = Request(StopNotice{});

@@ -14,6 +14,7 @@
 #include "engine/model/manifest.h"
 #include "engine/model/plan.h"
 #include "engine/model/resource.h"
+#include "engine/wire/history_messages.h"
 #include "engine/wire/window_messages.h"
 
 namespace sparkplan {
@@ -71,6 +72,7 @@ struct EffectReply {
 
 struct LockRequest {
   LockHolder holder;
+  RunPurpose purpose = {};
 };
 
 /// Carries out steps in order, each one compared first (compare-and-swap) and journaled. Needs the lock.
@@ -95,6 +97,7 @@ enum class StepOutcome : std::uint8_t {
   kNotDone,  ///< Not tried: its group had failed, or the run was stopped.
 };
 std::string_view to_string(StepOutcome outcome);
+std::optional<StepOutcome> step_outcome_from(std::string_view name);
 
 struct StepResult {
   ArtifactId artifact;
@@ -126,9 +129,10 @@ struct StopNotice {};
 struct UnlockRequest {};
 struct PingRequest {};
 
-using Request = std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
-                             ReleaseRequest, TransactionRequest, ConfirmRequest, RollBackRequest, ExtendRequest,
-                             ProbeRequest, UnlockRequest, PingRequest, StopNotice>;
+using Request =
+    std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
+                 ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest, ConfirmRequest,
+                 RollBackRequest, ExtendRequest, ProbeRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

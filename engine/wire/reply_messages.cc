@@ -23,11 +23,9 @@ tl::unexpected<Error> malformed(std::string_view what) {
 Result<StepResult> decode_step_result(const Value& value) {
   StepResult result;
   SPARK_TRY(result.artifact, ArtifactId::parse(value.text_or("artifact", "")));
-  const auto name = value.text_or("outcome", "");
-  const auto* known =
-      std::find_if(kOutcomeNames.begin(), kOutcomeNames.end(), [&](const auto& entry) { return entry.second == name; });
-  if (known == kOutcomeNames.end()) return malformed("outcome");
-  result.outcome = known->first;
+  const auto outcome = step_outcome_from(value.text_or("outcome", ""));
+  if (!outcome) return malformed("outcome");
+  result.outcome = *outcome;
   if (const auto* error = value.find("error")) {
     SPARK_TRY(result.error, decode_error(*error));
   }
@@ -41,6 +39,12 @@ std::string_view to_string(StepOutcome outcome) {
     if (value == outcome) return name;
   }
   return "not_done";
+}
+
+std::optional<StepOutcome> step_outcome_from(std::string_view name) {
+  const auto* known =
+      std::find_if(kOutcomeNames.begin(), kOutcomeNames.end(), [&](const auto& entry) { return entry.second == name; });
+  return known == kOutcomeNames.end() ? std::nullopt : std::optional(known->first);
 }
 
 Value encode(const FactsReply& reply) {

@@ -86,7 +86,7 @@ contents() {
     for file in bash-completion/completions/sparkplan doc/sparkplan/{README.md,changelog.gz,copyright} \
       $(cd examples && printf 'doc/sparkplan/examples/%s\n' *.yaml) fish/vendor_completions.d/sparkplan.fish \
       lintian/overrides/sparkplan man/man1/sparkplan.1.gz man/man5/cluster.yaml.5.gz \
-      sparkplan/{cluster,report}.schema.json zsh/vendor-completions/_sparkplan; do
+      sparkplan/{cluster,history,plan,report}.schema.json zsh/vendor-completions/_sparkplan; do
       printf -- '-rw-r--r-- root/root ./usr/share/%s\n' "$file"
     done
   )"

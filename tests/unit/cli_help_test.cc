@@ -61,8 +61,9 @@ bool complains_of_usage(const CapturedOutput& output) {
 
 /// What a command cannot do without.
 std::vector<std::string> least_arguments(const std::string& command) {
-  if (command == "trust" || command == "release") return {"n1", "-f", "/nonexistent/cluster.yaml"};
-  if (command == "facts") return {"-f", "/nonexistent/cluster.yaml"};
+  if (command == "trust" || command == "release" || command == "unlock")
+    return {"n1", "-f", "/nonexistent/cluster.yaml"};
+  if (command == "facts" || command == "history" || command == "rollback") return {"-f", "/nonexistent/cluster.yaml"};
   if (command == "completion") return {"bash"};
   if (command == "schema" || command == "types" || command == "version") return {};
   return {"/nonexistent/cluster.yaml"};
@@ -76,8 +77,8 @@ TEST_CASE("--help names every command and is exit 0 on standard output") {
   CHECK(help.standard_error.empty());
   const auto commands = commands_in(help.standard_output);
   CHECK(std::set<std::string>(commands.begin(), commands.end()) ==
-        std::set<std::string>{"validate", "plan", "apply", "drift", "status", "facts", "release", "trust", "completion",
-                              "schema", "types", "version"});
+        std::set<std::string>{"validate", "plan", "apply", "drift", "status", "facts", "release", "trust", "show",
+                              "history", "rollback", "unlock", "completion", "schema", "types", "version"});
 }
 
 TEST_CASE("a flag that no help shows is a usage error, which tells the next test what to look for") {
@@ -103,7 +104,8 @@ TEST_CASE("every flag that a command's help shows is accepted, and so is every g
         const auto least = least_arguments(command);
         const bool is_file = option.value == "FILE";
         if (!is_file) arguments.insert(arguments.end(), least.begin(), least.end());
-        if (is_file && (command == "trust" || command == "release")) arguments.emplace_back("n1");
+        if (is_file && (command == "trust" || command == "release" || command == "unlock"))
+          arguments.emplace_back("n1");
         arguments.push_back(name);
         if (!option.value.empty()) arguments.push_back(example_of(option.value, folder));
         INFO(join(arguments, " "));
@@ -129,7 +131,7 @@ TEST_CASE("the flags of the contract are there") {
     CHECK(has("apply", name));
   }
   for (const std::string name : {"--json", "--syslog", "--textfile", "--splay", "--pending"}) CHECK(has("drift", name));
-  for (const std::string name : {"--json", "--detailed-exitcode"}) CHECK(has("plan", name));
+  for (const std::string name : {"--json", "--detailed-exitcode", "-o"}) CHECK(has("plan", name));
 }
 
 }  // namespace sparkplan

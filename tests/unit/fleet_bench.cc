@@ -35,6 +35,14 @@ Report FleetBench::plan() const {
   return ClusterRun(cluster, builtin_registry(), run).plan();
 }
 
+SavedPlan FleetBench::saved_plan() const {
+  const auto cluster = load();
+  ClusterRun planning(cluster, builtin_registry(), run);
+  auto saved = planning.save(planning.plan());
+  saved.source = file();
+  return saved;
+}
+
 Report FleetBench::apply() const {
   const auto cluster = load();
   return ClusterRun(cluster, builtin_registry(), run).apply(options);

@@ -28,6 +28,8 @@ class FleetBench {
 
   std::string file() const;
   Report plan() const;
+  /// The same plan as a file would hold it.
+  SavedPlan saved_plan() const;
   Report apply() const;
   /// apply() that has to succeed and to leave an empty plan; both fail the test otherwise.
   void apply_all() const;

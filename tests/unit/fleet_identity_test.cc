@@ -8,8 +8,8 @@
 
 namespace sparkplan {
 
-TEST_CASE("a run id is its time in UTC and six random digits") {
-  CHECK(std::regex_match(new_run_id(), std::regex("20[0-9]{6}T[0-9]{6}Z-[0-9a-f]{6}")));
+TEST_CASE("a run id is its time in UTC and eight digits") {
+  CHECK(std::regex_match(new_run_id(), std::regex("20[0-9]{6}T[0-9]{6}Z-[0-9a-f]{8}")));
 }
 
 TEST_CASE("run ids of later runs sort later, and no two are equal") {

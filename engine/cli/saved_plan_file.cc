@@ -1,0 +1,107 @@
+#include "engine/cli/saved_plan_file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+namespace sparkplan {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// As much as tells whether it is a plan.
+constexpr std::size_t kBeginning = 4096;
+constexpr std::size_t kMaxPlanBytes = std::size_t{256} << 20;
+
+struct OpenFile {
+  int descriptor;
+  ~OpenFile() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+};
+
+Result<std::string> read_up_to(int file, std::size_t most) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (text.size() < most) {
+    const auto count = ::read(file, buffer.data(), std::min(buffer.size(), most - text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("read the plan", errno));
+    if (count == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+Result<void> write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const auto count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("write the plan", errno));
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  if (::fsync(file) != 0) return failure(system_error("write the plan", errno));
+  return {};
+}
+
+/// The beginning of a regular file; nothing where there is none.
+std::optional<std::string> beginning_of(const OpenFile& file) {
+  struct stat status {};
+  if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  auto text = read_up_to(file.descriptor, kBeginning);
+  return text ? std::optional(std::move(*text)) : std::nullopt;
+}
+
+// O_NONBLOCK: opening a FIFO must not wait for a writer.
+OpenFile open_to_read(const std::string& path) { return {::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; }
+
+}  // namespace
+
+Result<std::optional<SavedPlan>> read_saved_plan(const std::string& path) {
+  const auto file = open_to_read(path);
+  auto text = beginning_of(file);
+  if (!text || !is_saved_plan(*text)) return std::optional<SavedPlan>();
+  SPARK_TRY(const auto rest, read_up_to(file.descriptor, kMaxPlanBytes));
+  auto plan = decode_saved_plan(*text + rest);
+  if (!plan) return failure(std::move(plan).error().within(path));
+  return std::optional<SavedPlan>(std::move(*plan));
+}
+
+Result<void> check_plan_destination(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    const auto directory = fs::path(path).parent_path();
+    if (directory.empty() || fs::is_directory(directory)) return {};
+    return failure(ErrorCode::kInvalidInput, "there is no directory " + directory.string() + " to save the plan in");
+  }
+  const auto text = beginning_of(open_to_read(path));
+  if (text && (text->empty() || is_saved_plan(*text))) return {};
+  return failure(ErrorCode::kInvalidInput, path + " is there already and is no saved plan: it stays as it is",
+                 "give the plan another name, or remove that file");
+}
+
+Result<void> write_saved_plan(const std::string& path, const SavedPlan& plan) {
+  const auto text = encode_saved_plan(plan);
+  const auto directory = fs::path(path).parent_path();
+  std::string draft = (directory / ("." + fs::path(path).filename().string() + ".XXXXXX")).string();
+  // mkstemp() makes it 0600.
+  const OpenFile file{::mkostemp(draft.data(), O_CLOEXEC)};
+  if (file.descriptor < 0) return failure(system_error("write " + path, errno));
+  auto written = write_all(file.descriptor, text);
+  if (written && ::rename(draft.c_str(), path.c_str()) != 0) written = failure(system_error("write " + path, errno));
+  if (!written) {
+    ::unlink(draft.c_str());
+    return written;
+  }
+  const OpenFile parent{::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (parent.descriptor < 0 || ::fsync(parent.descriptor) != 0)
+    return failure(system_error("write " + path + " to the disk", errno));
+  return {};
+}
+
+}  // namespace sparkplan

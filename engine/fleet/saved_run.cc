@@ -1,0 +1,148 @@
+// Plans as files: what is put into one, and an apply that keeps to one.
+#include <algorithm>
+#include <utility>
+
+#include "engine/fleet/cluster_run.h"
+#include "engine/fleet/run_identity.h"
+#include "engine/plan/held_plan.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr auto kPlanAgain = "make another plan: sparkplan plan -o PLAN";
+
+const AppliedPlan* find_applied(const NodeRun& node, const std::string& plan) {
+  if (!node.known.manifest) return nullptr;
+  const auto& applied = node.known.manifest->applied_plans;
+  const auto found = std::find_if(applied.begin(), applied.end(), [&](const auto& one) { return one.plan == plan; });
+  return found == applied.end() ? nullptr : &*found;
+}
+
+Error applied_before(const AppliedPlan& applied, const std::string& node) {
+  std::string message = "the plan was applied before, on " + node + " at " + applied.time + " by run " + applied.run;
+  if (!applied.finished) message += ", which broke off: what it has done there stays";
+  return Error{ErrorCode::kStalePlan, message, {}, std::nullopt, std::string("a plan is applied once; ") + kPlanAgain};
+}
+
+std::optional<Error> why_another_machine(const PlannedMachine& planned, const std::string& machine_id,
+                                         const std::string& host_key) {
+  const auto refused = [](const std::string& what, const std::string& then, const std::string& now) {
+    return Error{ErrorCode::kStalePlan,
+                 "it is not the machine that the plan was made for: its " + what + " was " + then + ", it is " + now,
+                 {},
+                 std::nullopt,
+                 kPlanAgain};
+  };
+  if (planned.machine_id != machine_id) return refused("machine-id", planned.machine_id, machine_id);
+  if (planned.host_key != host_key) return refused("host key", planned.host_key, host_key);
+  return std::nullopt;
+}
+
+Diagnostic remark(const std::string& node, std::string code, std::string message) {
+  Diagnostic remark;
+  remark.severity = Severity::kWarning;
+  remark.code = std::move(code);
+  remark.message = node + ": " + std::move(message);
+  remark.hint = kPlanAgain;
+  remark.node = node;
+  return remark;
+}
+
+}  // namespace
+
+SavedPlan ClusterRun::save(Report report) const {
+  SavedPlan saved;
+  saved.id = new_uuid();
+  saved.created = this_controller(options_.command).since;
+  for (const auto& node : nodes_) {
+    if (node.error || !node.client) continue;
+    saved.machines[node.spec->name.str()] = {node.known.facts.machine_id, node.client->host_key()};
+  }
+  saved.report = std::move(report);
+  return saved;
+}
+
+/// Nodes of which the plan holds nothing stay as they are, also their manifests.
+void ClusterRun::leave_alone_what_is_not_held(const SavedPlan& saved) {
+  for (auto& node : nodes_) {
+    if (!active(node)) continue;
+    const auto& name = node.spec->name.str();
+    const auto held = std::find_if(saved.report.nodes.begin(), saved.report.nodes.end(),
+                                   [&](const NodeReport& report) { return report.name == name; });
+    const auto machine = saved.machines.find(name);
+    const bool known = held != saved.report.nodes.end() && !held->error && machine != saved.machines.end();
+    if (!known || (held->membership == Membership::kLeaving) != node.leaving) {
+      node.skipped = true;
+      node.client.reset();
+      remarks_.push_back(remark(name, "plan.node_not_held",
+                                known ? "it has joined or left the cluster since the plan was made: left alone"
+                                      : "it could not be planned when the plan was made: left alone"));
+      continue;
+    }
+    if (auto error = why_another_machine(machine->second, node.known.facts.machine_id, node.client->host_key()))
+      give_up(node, std::move(*error));
+  }
+}
+
+/// True if there is something that was not known to be stale: it is blocked from now on, and so is what
+/// needs it.
+bool ClusterRun::find_stale(NodeRun& node, const NodePlan& saved) {
+  auto held = hold_to(saved, node.plan);
+  node.approved = std::move(held.approved);
+  bool found = false;
+  for (auto& [id, error] : held.stale) found = node.failures.emplace(id, std::move(error)).second || found;
+  node.stale = node.stale || found;
+  return found;
+}
+
+void ClusterRun::drop_what_is_not_held(NodeRun& node, const NodePlan& saved) {
+  const auto& name = node.spec->name.str();
+  const auto not_held = hold_to(saved, node.plan).not_held;
+  for (const auto& id : not_held) {
+    remarks_.push_back(remark(name, "plan.change_not_held",
+                              id.str() + " differs as well, and the plan does not hold it: not carried out"));
+  }
+  for (const auto& [id, error] : node.failures) {
+    const bool told = std::any_of(node.plan.blocked.begin(), node.plan.blocked.end(),
+                                  [&, wanted = id](const BlockedResource& blocked) { return blocked.id == wanted; });
+    if (!told) remarks_.push_back(remark(name, "plan.stale", id.str() + ": " + error.describe()));
+  }
+  keep_to_approved(node);
+  const auto not_approved = [&](const ResourceId& id) { return node.approved.count(id) == 0; };
+  std::erase_if(node.plan.changes,
+                [&](const Change& change) { return change.origin != Origin::kForeign && not_approved(change.id); });
+  std::erase_if(node.plan.waiting, not_approved);
+  // Without its whole plan a node that leaves would be released with something left on it.
+  if (node.leaving && (node.stale || !not_held.empty()))
+    give_up(node, Error{ErrorCode::kStalePlan, "it is not as it was when the plan was made", {}, {}, kPlanAgain});
+}
+
+void ClusterRun::keep_to_saved_plan(const SavedPlan& saved) {
+  std::optional<Error> applied;
+  for (const auto& node : nodes_) {
+    const auto* before = active(node) ? find_applied(node, saved.id) : nullptr;
+    if (before != nullptr && !applied) applied = applied_before(*before, node.spec->name.str());
+  }
+  leave_alone_what_is_not_held(saved);
+  for (auto& node : nodes_) {
+    if (!applied || !active(node)) continue;
+    node.plan = {};
+    give_up(node, *applied);
+  }
+  const auto plan_of = [&](const NodeRun& node) -> const NodePlan& {
+    return std::find_if(saved.report.nodes.begin(), saved.report.nodes.end(),
+                        [&](const NodeReport& report) { return report.name == node.spec->name.str(); })
+        ->plan;
+  };
+  bool found = true;
+  while (found) {
+    found = false;
+    for (auto& node : nodes_) found = (active(node) && find_stale(node, plan_of(node))) || found;
+    if (found) make_plans();
+  }
+  for (auto& node : nodes_) {
+    if (active(node)) drop_what_is_not_held(node, plan_of(node));
+  }
+}
+
+}  // namespace sparkplan

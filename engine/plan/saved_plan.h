@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/plan/report.h"
+
+namespace sparkplan {
+
+/// Which machine a plan was made for: another one of the same name gets nothing of it.
+struct PlannedMachine {
+  std::string machine_id;
+  std::string host_key;  ///< "SHA256:..."; empty for a local node.
+
+  bool operator==(const PlannedMachine&) const = default;
+};
+
+/// A plan as a file: what was planned, and all it takes to carry out exactly that, cluster.yaml included.
+struct SavedPlan {
+  std::string id;
+  std::string created;            ///< RFC 3339, UTC.
+  std::string sparkplan_version;  ///< Of the program that made it.
+  std::string source;             ///< The whole text of cluster.yaml.
+  std::vector<std::string> only;  ///< The selection it was made with.
+  std::vector<std::string> exclude;
+  std::map<std::string, PlannedMachine> machines;  ///< By node; only those that could be asked.
+  Report report;                                   ///< Names, statuses, changes and steps.
+};
+
+/// The format that this build writes; a newer minor version only adds.
+inline constexpr std::string_view kSavedPlanFormat = "1.0";
+
+/// True for a text that is, or was meant to be, a saved plan, and no cluster.yaml.
+bool is_saved_plan(std::string_view text);
+
+/// JSON under the single key "sparkplan_plan", with a digest over all of it. Schema:
+/// schemas/plan.schema.json.
+std::string encode_saved_plan(const SavedPlan& plan);
+
+/// Errors: kInvalidInput for a file that is damaged or was edited; kUnsupported for another major version.
+Result<SavedPlan> decode_saved_plan(std::string_view text);
+
+/// The report of a plan or a run, without loss, and back. Errors: kInvalidInput.
+Value encode(const Report& report);
+Result<Report> decode_report(const Value& value);
+
+}  // namespace sparkplan

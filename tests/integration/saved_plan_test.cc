@@ -1,0 +1,93 @@
+// Plans as files, on real hosts.
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "tests/integration/controller.h"
+#include "tests/integration/host.h"
+#include "tests/integration/lock_taker.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+const std::string kSections = "sysctl: {net.core.somaxconn: 8192}\nprofile_env: {HF_HOME: /mnt/hf}\n";
+
+}  // namespace
+
+TEST_CASE("saved plan: made, shown and applied once, without the file it was made from") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(kSections + nodes_of_lab(1));
+  const auto made = controller.run({"plan", "-o", "change.plan", "--json"});
+  require_exit(made, 0);
+  controller.cluster("version: nonsense\n");
+  const auto shown = controller.run({"show", "change.plan", "--json"});
+  require_exit(shown, 0);
+  CHECK(shown.report().at("nodes") == made.report().at("nodes"));
+  require_exit(controller.run({"apply", "change.plan"}), 1);  // No terminal to ask on.
+  require_exit(controller.run({"apply", "change.plan", "--yes", "--only", "spark-01"}), 1);
+  CHECK(host.sysctl("net.core.somaxconn") == "4096");
+  require_exit(controller.run({"apply", "change.plan", "--yes"}), 0);
+  CHECK(host.sysctl("net.core.somaxconn") == "8192");
+  CHECK(host.login_variable("HF_HOME") == "/mnt/hf");
+  const auto again = controller.run({"apply", "change.plan", "--yes"});
+  require_exit(again, 5);
+  CHECK(contains(again.out, "was applied before"));
+  require_exit(controller.run({"show", "change.plan"}), 0);
+}
+
+TEST_CASE("saved plan: what was changed since is refused, and nothing else is carried out") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(kSections + nodes_of_lab(1));
+  require_exit(controller.run({"plan", "-o", "change.plan"}), 0);
+  host.set_sysctl("net.core.somaxconn", "5000");
+  const auto run = controller.run({"apply", "change.plan", "--yes"});
+  require_exit(run, 5);
+  CHECK(contains(run.out, "since the plan was made"));
+  CHECK(host.sysctl("net.core.somaxconn") == "5000");
+  CHECK_FALSE(host.has(kSysctlFile));
+  CHECK(host.login_variable("HF_HOME") == "/mnt/hf");
+}
+
+TEST_CASE("saved plan: keys that are yet to be made are made and spread by its apply") {
+  const Host first(1);
+  const Host second(2);
+  const Controller controller;
+  controller.cluster("ssh_trust: {users: [operator]}\n" + nodes_of_lab(2));
+  require_exit(controller.run({"plan", "-o", "trust.plan"}), 0);
+  require_exit(controller.run({"apply", "trust.plan", "--yes"}), 0);
+  controller.cluster("ssh_trust: {users: [operator]}\n" + nodes_of_lab(2));
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+TEST_CASE("saved plan: a machine that was installed anew gets nothing of it") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(kSections + nodes_of_lab(1));
+  require_exit(controller.run({"plan", "-o", "change.plan"}), 0);
+  const auto machine_id = host.text("/etc/machine-id").value();
+  host.write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n", 0444);
+  const auto run = controller.run({"apply", "change.plan", "--yes"});
+  host.write("/etc/machine-id", machine_id, 0444);
+  require_exit(run, 5);
+  CHECK(contains(run.out, "it is not the machine that the plan was made for"));
+  CHECK(host.sysctl("net.core.somaxconn") == "4096");
+}
+
+TEST_CASE("saved plan: while another run is at work it is refused with its name, and not used up") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(kSections + nodes_of_lab(1));
+  require_exit(controller.run({"plan", "-o", "change.plan"}), 0);
+  {
+    const LockTaker other(host, "anna@laptop");
+    const auto run = controller.run({"apply", "change.plan", "--yes"});
+    require_exit(run, 6);
+    CHECK(contains(run.out, "anna@laptop"));
+  }
+  require_exit(controller.run({"apply", "change.plan", "--yes", "--lock-timeout", "5s"}), 0);
+}
+
+}  // namespace sparkplan::test
