@@ -1,4 +1,4 @@
-// ClusterRun::apply(): approval, locks, stages, manifests.
+// ClusterRun::apply(): approval, locks, stages.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -7,6 +7,7 @@
 
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/fan_out.h"
+#include "engine/fleet/plan_lookup.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/fleet/waves.h"
 #include "engine/plan/planner.h"
@@ -16,23 +17,6 @@ namespace sparkplan {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-bool contains(const std::vector<ResourceId>& ids, const ResourceId& id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
-const Change* find_change(const NodePlan& plan, const ResourceId& id) {
-  const auto found = std::find_if(plan.changes.begin(), plan.changes.end(), [&](const Change& change) {
-    return change.id == id && change.origin != Origin::kForeign;
-  });
-  return found == plan.changes.end() ? nullptr : &*found;
-}
-
-const Resource* find_resource(const std::vector<Resource>& resources, const ResourceId& id) {
-  const auto found =
-      std::find_if(resources.begin(), resources.end(), [&](const Resource& resource) { return resource.id == id; });
-  return found == resources.end() ? nullptr : &*found;
-}
 
 /// Two unknown values are not the same, but an unknown that is still unknown is no new wish.
 bool same_wish(const Resource* a, const Resource* b) {
@@ -358,60 +342,6 @@ void ClusterRun::check_effects() {
     }
   });
   for (auto& warnings : found) std::move(warnings.begin(), warnings.end(), std::back_inserter(diagnostics_));
-}
-
-NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
-  NodeReport report = report_on(node);
-  report.plan.changes = node.shown.changes;
-  report.plan.steps = node.shown.steps;
-  // What is in sync by now has no value to come, yet its change still has to tell which fields it was about.
-  report.plan.after_steps = node.shown.after_steps;
-  report.plan.waiting = node.plan.waiting;
-  report.plan.blocked = node.plan.blocked;
-  if (node.skipped) return report;
-  const bool nobody_stopped_it = !node.stopped && !options_.stop.stop_requested();
-  bool all_done = true;
-  for (const auto& change : node.shown.changes) {
-    if (change.origin == Origin::kForeign) continue;
-    Outcome outcome = Outcome::kDone;
-    if (node.failures.count(change.id) > 0) {
-      outcome = Outcome::kFailed;
-    } else if (node.in_flight.count(change.id) > 0) {
-      outcome = Outcome::kUnknown;
-    } else if (node.done.count(change.id) == 0 && (node.error || find_change(node.plan, change.id) != nullptr)) {
-      outcome = Outcome::kNotDone;
-    }
-    report.outcomes[change.id] = outcome;
-    all_done = all_done && outcome == Outcome::kDone;
-  }
-  if (node.error) return report;
-  if (node.held_back) {
-    report.error = node.held_back;
-    report.status = NodeStatus::kFailed;
-  } else if (node.stale) {
-    report.error = Error{ErrorCode::kStalePlan, "it changed since the plan was made", {}, std::nullopt, "plan again"};
-    report.status = NodeStatus::kFailed;
-  } else if (!report.plan.blocked.empty() || !node.failures.empty()) {
-    report.status = NodeStatus::kFailed;
-  } else if (!all_done) {
-    report.status = NodeStatus::kFailed;
-    report.error =
-        nobody_stopped_it
-            ? Error{ErrorCode::kFailed, "not everything that was planned was done", {}, std::nullopt, "plan again"}
-            : Error{ErrorCode::kInterrupted, "stopped before everything was done", {}, std::nullopt, "apply again"};
-  } else if (node.leaving && !node.released) {
-    report.status = NodeStatus::kFailed;
-    report.error = Error{ErrorCode::kFailed, "it was not released", {}, std::nullopt, "apply again"};
-  } else if (!node.leaving && !report.outcomes.empty()) {
-    report.status = NodeStatus::kApplied;
-  }
-  return report;
-}
-
-Report ClusterRun::apply_report() const {
-  Report result = report();
-  for (std::size_t i = 0; i < nodes_.size(); ++i) result.nodes[i] = apply_report_on(nodes_[i]);
-  return result;
 }
 
 }  // namespace sparkplan
