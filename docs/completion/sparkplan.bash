@@ -34,7 +34,7 @@ _sparkplan() {
   done
   case "$command $before" in
     *\ --log-file | plan\ -o | plan\ --output | drift\ --textfile | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
-    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | rollback\ --lock-timeout) return ;;
+    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
@@ -55,9 +55,9 @@ _sparkplan() {
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
     history) own='-f --file --json' ;;
-    rollback) own='-f --file --yes --lock-timeout' ;;
+    rollback) own='-f --file --yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
     unlock) own='-f --file --yes' ;;
-    release) own='-f --file --yes' ;;
+    release) own='-f --file --yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
     trust) own='-f --file --yes' ;;
     facts) own='-f --file --json' ;;
   esac

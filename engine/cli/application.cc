@@ -45,6 +45,18 @@ void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseco
       ->type_name("DURATION");
 }
 
+void add_safety(CLI::App& app, SafetyOptions& safety) {
+  add_duration(app, "--confirm-timeout", safety.confirm_timeout,
+               "undo what may cut a node off unless it answers within; 5s to 30m [90s]");
+  app.add_flag("--allow-mgmt-change", safety.allow_management_change,
+               "try changes of the interface that carries the connection, too");
+  app.add_flag("--no-safety-net", safety.no_safety_net, "undo nothing by itself on a node that is cut off");
+  app.add_option("--max-parallel", safety.max_parallel,
+                 "after the first, change the network of at most N nodes at once [all]")
+      ->check(CLI::Range(1, 256).description(""))
+      ->type_name("N");
+}
+
 constexpr auto kFileHelp = "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]";
 
 constexpr auto kFileOrPlanHelp = "cluster description, or a saved plan [$SPARKPLAN_CLUSTER or ./cluster.yaml]";
@@ -104,16 +116,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
                   "give back nodes that left the file; remove most of what is managed on a node");
   apply->add_flag("--all-or-nothing", line.apply.all_or_nothing,
                   "change nothing anywhere if one node cannot be reached or planned");
-  add_duration(*apply, "--confirm-timeout", line.apply.confirm_timeout,
-               "undo what may cut a node off unless it answers within; 5s to 30m [90s]");
-  apply->add_flag("--allow-mgmt-change", line.apply.allow_management_change,
-                  "try changes of the interface that carries the connection, too");
-  apply->add_flag("--no-safety-net", line.apply.no_safety_net, "undo nothing by itself on a node that is cut off");
-  apply
-      ->add_option("--max-parallel", line.apply.max_parallel,
-                   "after the first, change the network of at most N nodes at once [all]")
-      ->check(CLI::Range(1, 256).description(""))
-      ->type_name("N");
+  add_safety(*apply, line.apply.safety);
   add_duration(*apply, "--lock-timeout", line.apply.lock_timeout, "how long to wait for another run's locks [0s]");
   apply->add_flag("--json", line.apply.json, "the outcome as JSON");
   add_selection(*apply, line.apply.selection);
@@ -146,6 +149,8 @@ void add_membership_commands(CLI::App& app, CommandLine& line) {
   release->add_option("NODE", line.release.node, "its name")->required()->type_name("");
   add_file_option(*release, line.release.file);
   release->add_flag("--yes", line.release.yes, "do not ask");
+  add_safety(*release, line.release.safety);
+  add_duration(*release, "--lock-timeout", line.release.lock_timeout, "how long to wait for another run's locks [0s]");
   release->footer(
       "Nothing of sparkplan's is left on the node, the agent neither. What somebody has\n"
       "changed since stays as it is. The other nodes are made to match the file without\n"
@@ -175,6 +180,7 @@ void add_commands_about_past_runs(CLI::App& app, CommandLine& line) {
       ->type_name("");
   add_file_option(*rollback, line.rollback.file);
   rollback->add_flag("--yes", line.rollback.yes, "do not ask");
+  add_safety(*rollback, line.rollback.safety);
   add_duration(*rollback, "--lock-timeout", line.rollback.lock_timeout,
                "how long to wait for another run's locks [0s]");
   rollback->footer(

@@ -6,25 +6,9 @@
 #include "engine/cli/saved_plan_file.h"
 
 namespace sparkplan {
-namespace {
-
-bool is_window(std::chrono::milliseconds window) {
-  return window >= std::chrono::seconds(5) && window <= std::chrono::minutes(30);
-}
-
-}  // namespace
-
 int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console) {
   ChangingRun run{"apply", "Apply these changes?", options.yes, options.json, options.selection, {}};
   if (!can_ask(run, console)) return 1;
-  if (!options.no_safety_net && !is_window(options.confirm_timeout)) {
-    console.error(Error{ErrorCode::kInvalidInput,
-                        "--confirm-timeout takes 5s to 30m",
-                        {},
-                        std::nullopt,
-                        "a window too short to connect in would undo every change"});
-    return 1;
-  }
   const Interrupts interrupts(console);
   const auto saved = read_saved_plan(cluster_file(options.file));
   if (!saved) {
@@ -49,13 +33,10 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
     run.question = "Apply these changes of plan " + (*saved)->id + ", made at " + (*saved)->created + "?";
     apply.saved_plan = &**saved;
   }
+  if (!take_safety(options.safety, apply, console)) return 1;
   apply.allow_prune = options.yes_prune;
   apply.all_or_nothing = options.all_or_nothing;
   apply.lock_timeout = options.lock_timeout;
-  apply.allow_management_change = options.allow_management_change;
-  apply.max_parallel = options.max_parallel;
-  apply.window = std::chrono::duration_cast<std::chrono::seconds>(options.confirm_timeout);
-  if (options.no_safety_net) apply.window = std::chrono::seconds(0);
   const auto report = carry_out(run, std::move(apply), *input.loaded, global, interrupts, console);
   return report ? exit_code(*report, ExitRules{}) : 1;
 }

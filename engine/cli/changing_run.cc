@@ -18,6 +18,23 @@ bool can_ask(const ChangingRun& run, const Console& console) {
   return false;
 }
 
+bool take_safety(const SafetyOptions& safety, ApplyOptions& apply, const Console& console) {
+  const auto window = safety.confirm_timeout;
+  if (!safety.no_safety_net && (window < std::chrono::seconds(5) || window > std::chrono::minutes(30))) {
+    console.error(Error{ErrorCode::kInvalidInput,
+                        "--confirm-timeout takes 5s to 30m",
+                        {},
+                        std::nullopt,
+                        "a window too short to connect in would undo every change"});
+    return false;
+  }
+  apply.allow_management_change = safety.allow_management_change;
+  apply.max_parallel = safety.max_parallel;
+  apply.window = std::chrono::duration_cast<std::chrono::seconds>(window);
+  if (safety.no_safety_net) apply.window = std::chrono::seconds(0);
+  return true;
+}
+
 std::optional<Report> carry_out(const ChangingRun& run, ApplyOptions options, const LoadedCluster& loaded,
                                 const GlobalOptions& global, const Interrupts& interrupts, Console& console) {
   const auto& cluster = *loaded.cluster;

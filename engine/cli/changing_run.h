@@ -26,6 +26,9 @@ struct ChangingRun {
 /// False, told on standard error, when there is neither --yes nor a terminal to ask on.
 bool can_ask(const ChangingRun& run, const Console& console);
 
+/// Puts what the user said of safety into `apply`. False, told on standard error, when it makes no sense.
+bool take_safety(const SafetyOptions& safety, ApplyOptions& apply, const Console& console);
+
 /// Plans, asks, carries out, prints the outcome and leaves the audit line. Nothing when the answer was
 /// no or the options do not fit the cluster, which has been told then: exit 1.
 std::optional<Report> carry_out(const ChangingRun& run, ApplyOptions options, const LoadedCluster& loaded,

@@ -43,16 +43,21 @@ struct ShowOptions {
   bool json = false;
 };
 
+/// How changes that may cut a node off are tried.
+struct SafetyOptions {
+  bool allow_management_change = false;
+  bool no_safety_net = false;
+  std::chrono::milliseconds confirm_timeout{std::chrono::seconds(90)};
+  std::size_t max_parallel = 0;  ///< 0: no limit.
+};
+
 struct ApplyCommandOptions {
   std::string file;  ///< A cluster.yaml or a saved plan.
   bool json = false;
   bool yes = false;
   bool yes_prune = false;
   bool all_or_nothing = false;
-  bool allow_management_change = false;
-  bool no_safety_net = false;
-  std::chrono::milliseconds confirm_timeout{std::chrono::seconds(90)};
-  std::size_t max_parallel = 0;  ///< 0: no limit.
+  SafetyOptions safety;
   std::chrono::milliseconds lock_timeout{0};
   SelectionOptions selection;
 };
@@ -77,6 +82,8 @@ struct ReleaseOptions {
   std::string node;
   std::string file;
   bool yes = false;
+  SafetyOptions safety;
+  std::chrono::milliseconds lock_timeout{0};
 };
 
 struct HistoryOptions {
@@ -89,6 +96,7 @@ struct RollbackOptions {
   std::vector<std::string> nodes;  ///< Empty: all that took part in the last run.
   std::string file;
   bool yes = false;
+  SafetyOptions safety;
   std::chrono::milliseconds lock_timeout{0};
 };
 

@@ -65,6 +65,8 @@ int run_release(const ReleaseOptions& options, const GlobalOptions& global, Cons
   // The file as it will be without the node; what it says of the others was checked with all of them.
   Cluster& cluster = *input.loaded->cluster;
   ApplyOptions apply;
+  if (!take_safety(options.safety, apply, console)) return 1;
+  apply.lock_timeout = options.lock_timeout;
   apply.release = options.node;
   if (const NodeSpec* listed = cluster.find(*name)) apply.released_entry = *listed;
   const bool in_file = apply.released_entry.has_value();

@@ -35,6 +35,7 @@ int run_rollback(const RollbackOptions& options, const GlobalOptions& global, Co
     return 1;
   }
   ApplyOptions apply;
+  if (!take_safety(options.safety, apply, console)) return 1;
   apply.rollback = options.nodes;
   apply.lock_timeout = options.lock_timeout;
   apply.allow_prune = true;  // Undoing a first run takes everything away, as asked.

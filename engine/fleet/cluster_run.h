@@ -73,6 +73,7 @@ struct TrialRun {
   };
   State state = State::kWaiting;
   std::vector<Step> steps;
+  std::map<ResourceId, Value> after_steps;  ///< NodePlan::after_steps of the plan that they are from.
   std::chrono::steady_clock::time_point begun;
   ApplyReply reply;
   std::vector<ProbeTarget> worked_before;  ///< Probes of the fabric that are still expected to work.
@@ -180,6 +181,7 @@ class ClusterRun {
   void choose_probes(NodeRun& node);
   void begin_trial(NodeRun& node);
   void reach_anew(NodeRun& node);
+  static void foresee_confirmation(NodeRun& node);
   void see_what_was_applied(NodeRun& node);
   void see_what_was_undone(NodeRun& node);
   RunPurpose purpose_of(const NodeRun& node) const { return {saved_plan_, node.undo ? node.undo->run : ""}; }

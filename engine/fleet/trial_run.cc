@@ -7,6 +7,7 @@
 #include "engine/fleet/run_identity.h"
 #include "engine/fleet/waves.h"
 #include "engine/plan/planner.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan {
 namespace {
@@ -98,10 +99,12 @@ void ClusterRun::begin_trial(NodeRun& node) {
   const auto count = trial.steps.size();
   tell(node, "trying " + std::to_string(count) + (count == 1 ? " step" : " steps") + " that may cut it off");
   for (const auto& step : trial.steps) node.in_flight.insert(step.resources.begin(), step.resources.end());
+  // The plan is made anew before the trial is over.
+  trial.after_steps = node.plan.after_steps;
   trial.begun = Clock::now();
   const auto silence = std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(window_ * 0.4));
   auto reply = node.client->try_out(
-      {run_, node.spec->name.str(), new_roster(), trial.steps, node.plan.after_steps, window_.count()}, silence);
+      {run_, node.spec->name.str(), new_roster(), trial.steps, trial.after_steps, window_.count()}, silence);
   if (!reply) {
     const bool answered = reply.error().code != ErrorCode::kUnreachable && reply.error().code != ErrorCode::kFailed;
     if (answered) {
@@ -194,13 +197,35 @@ void ClusterRun::reach_anew(NodeRun& node) {
   see_what_was_applied(node);
 }
 
+/// The manifest as it will be once the trial is confirmed: what is seen has to be in sync with that.
+void ClusterRun::foresee_confirmation(NodeRun& node) {
+  if (!node.known.manifest) return;
+  Manifest& manifest = *node.known.manifest;
+  for (const Step& step : node.trial.steps) {
+    if (const auto managed = manifest.artifacts.find(step.artifact); managed != manifest.artifacts.end()) {
+      managed->second.written_digest = digest(step.after);
+      managed->second.intended_digest.clear();
+    }
+    for (const ResourceId& id : step.resources) {
+      const auto after = node.trial.after_steps.find(id);
+      if (after == node.trial.after_steps.end()) continue;
+      if (after->second.is_null()) {
+        manifest.resources.erase(id);
+      } else {
+        manifest.resources[id].last_applied = after->second;
+      }
+    }
+  }
+}
+
 void ClusterRun::see_what_was_applied(NodeRun& node) {
   TrialRun& trial = node.trial;
+  const auto names = names_to_observe(node.desired, node.known.manifest ? &*node.known.manifest : nullptr);
+  if (!rolls_back_) foresee_confirmation(node);
   const auto end = std::min(Clock::now() + kPatienceToShow, deadline_to_connect(node));
   if (rolls_back_) return see_what_was_undone(node);
   while (true) {
-    const auto* manifest = node.known.manifest ? &*node.known.manifest : nullptr;
-    auto observed = node.client->observe({names_to_observe(node.desired, manifest)});
+    auto observed = node.client->observe({names});
     if (!observed) {
       trial.why_not = "it could not be looked at: " + observed.error().describe();
       return;

@@ -86,16 +86,26 @@ TEST_CASE("membership: the manifest of a newer sparkplan is not touched") {
   CHECK(host.identity(kManifestFile) == before);
 }
 
-TEST_CASE("membership: a damaged manifest is an error, not a fresh start") {
+TEST_CASE("membership: a damaged manifest is named, set aside by an apply, and never guessed at") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  host.write(kManifestFile, "{\"format_version\": 1, ");
+  const std::string damaged = "{\"format_version\": 1, ";
+  host.write(kManifestFile, damaged);
+  // A plan changes nothing, not even that.
+  const auto plan = controller.run({"plan"});
+  require_exit(plan, 4);
+  CHECK(contains(plan.out + plan.err, "manifest.json"));
+  CHECK(host.text(kManifestFile) == damaged);
+
   const auto run = controller.run({"apply", "--yes"});
   require_exit(run, 4);
-  CHECK(contains(run.out + run.err, "manifest.json"));
-  CHECK(host.text(kManifestFile) == "{\"format_version\": 1, ");
+  CHECK(contains(run.out + run.err, "set aside as /var/lib/sparkplan/manifest.json.damaged-"));
+  CHECK_FALSE(host.has(kManifestFile));
+  CHECK(host.shell("cat /var/lib/sparkplan/manifest.json.damaged-*") == "{\"format_version\": 1,");
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(host.has(kManifestFile));
 }
 
 }  // namespace

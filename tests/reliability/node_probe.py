@@ -163,6 +163,15 @@ def eventually(is_so, seconds):
     return time.monotonic() - begun
 
 
+def nothing_on_trial():
+    """No window is open, and what has ended one has done its work."""
+    for transaction in pathlib.Path("/var/lib/sparkplan/txn").glob("*"):
+        names = {entry.name for entry in transaction.iterdir()}
+        if "armed" in names or ("rolledback" in names and "undone" not in names):
+            return False
+    return True
+
+
 def keep():
     """Remembers every file, to put it back later."""
     for path in walk():
@@ -213,6 +222,7 @@ ANSWERS = {
     "live": live,
     "lock_free_within": lambda seconds: eventually(lock_is_free, seconds),
     "agent_gone_within": lambda seconds: eventually(no_agent_runs, seconds),
+    "trial_over_within": lambda seconds: eventually(nothing_on_trial, seconds),
     "there_within": lambda path, seconds: eventually(lambda: os.path.exists(path), seconds),
     "keep": keep,
     "put_back": put_back,

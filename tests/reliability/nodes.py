@@ -71,11 +71,14 @@ class Direction:
         return self.name
 
 
+# The shortest window, so that what was left on trial is undone soon; and the run after that waits for it.
+SAFETY = ("--confirm-timeout", "5s", "--lock-timeout", "30s")
+
 DIRECTIONS = [
-    Direction("first", "bare", "a", "a", ("apply", "--yes", "--json")),
-    Direction("change", "a", "b", "b", ("apply", "--yes", "--json")),
-    Direction("back", "b", "a", "a", ("apply", "--yes", "--json")),
-    Direction("release", "a", "bare", "a", ("release", "NODE", "--yes")),
+    Direction("first", "bare", "a", "a", ("apply", "--yes", "--json", *SAFETY)),
+    Direction("change", "a", "b", "b", ("apply", "--yes", "--json", *SAFETY)),
+    Direction("back", "b", "a", "a", ("apply", "--yes", "--json", *SAFETY)),
+    Direction("release", "a", "bare", "a", ("release", "NODE", "--yes", *SAFETY)),
 ]
 BY_NAME = {direction.name: direction for direction in DIRECTIONS}
 # Each way as often as the others, and each ends where the next one begins.

@@ -9,6 +9,7 @@ from nodes import DIRECTIONS
 # that what it found is no longer what was planned on, or that the network was put back.
 DOCUMENTED = (0, 4, 5, 7)
 LOCK_DEADLINE_S = 20
+TRIAL_DEADLINE_S = 30  # The window, and what is promised after it.
 
 
 @dataclasses.dataclass
@@ -69,6 +70,8 @@ def judge(node, direction, outcome):
         outcome.stuck.append(f"the lock is still held after {LOCK_DEADLINE_S} s")
     if node.ask("agent_gone_within", LOCK_DEADLINE_S) is None:
         outcome.stuck.append(f"an agent still runs after {LOCK_DEADLINE_S} s")
+    if node.ask("trial_over_within", TRIAL_DEADLINE_S) is None:
+        outcome.stuck.append(f"a change is still on trial after {TRIAL_DEADLINE_S} s")
     outcome.torn += verdict.torn(node.ask("tree"), node.trees[direction.begin], node.trees[direction.end])
     node.watch(None)
     judge_plan(node, direction, outcome)
