@@ -79,7 +79,7 @@ def obstructed(node, name, about, obstruct, free, words):
     node.go_to("a")
     node.shell(obstruct)
     try:
-        run = node.sparkplan("b", "apply", "--yes", "--confirm-timeout", "5s")
+        run = node.sparkplan("b", "apply", "--yes", "--confirm-timeout", "20s")
         judge_refusal(node, case, run, words)
         node.ask("agent_gone_within", LOCK_DEADLINE_S)
         judge_states(node, case)
@@ -122,7 +122,7 @@ def no_sudo_between_runs(node):
     node.go_to("a")
     node.shell(REVOKE)
     try:
-        judge_refusal(node, case, node.sparkplan("b", "apply", "--yes", "--confirm-timeout", "5s"), ("sudo", node.name))
+        judge_refusal(node, case, node.sparkplan("b", "apply", "--yes", "--confirm-timeout", "20s"), ("sudo", node.name))
         found = node.ask("tree")
     finally:
         node.shell(GRANT)
@@ -174,7 +174,7 @@ def second_controller(timeout, codes):
         first, held = frame_points.hold(node, CHANGE, number)
         case.expect(held, "the first run never came to its steps")
         node.ask("shell", "rm -f /run/lab/launch")  # The second one is not struck.
-        second = node.start("b", "apply", "--yes", "--confirm-timeout", "5s",
+        second = node.start("b", "apply", "--yes", "--confirm-timeout", "20s",
                             *(("--lock-timeout", timeout) if timeout else ()))
         if timeout:
             line = ""
@@ -202,7 +202,7 @@ def race(number):
     def run_case(node):
         case = Case("two controllers", "a race")
         node.go_to("a")
-        both = [node.start("b", "apply", "--yes", "--confirm-timeout", "5s") for _ in range(2)]
+        both = [node.start("b", "apply", "--yes", "--confirm-timeout", "20s") for _ in range(2)]
         runs = [node.finish(process) for process in both]
         codes = sorted(run.code for run in runs)
         case.code = " and ".join(map(str, codes))
@@ -248,7 +248,7 @@ def clock_step(hours, about):
         node.shell("cat >/run/lab/step.py <<'STEP'\n" + STEP.format(hours=hours) + "STEP\npython3 /run/lab/step.py")
         plan = node.sparkplan("a", "plan", "--detailed-exitcode")
         case.expect(plan.code == 0, f"plan ended with {plan.code}: {plan.said[-600:]}")
-        run = node.sparkplan("b", "apply", "--yes", "--confirm-timeout", "5s", "--json")
+        run = node.sparkplan("b", "apply", "--yes", "--confirm-timeout", "20s", "--json")
         case.code = run.code
         case.said = "done"
         case.expect(run.code == 0, f"apply ended with {run.code}: {run.said[-900:]}")

@@ -71,8 +71,8 @@ class Direction:
         return self.name
 
 
-# The shortest window, so that what was left on trial is undone soon; and the run after that waits for it.
-SAFETY = ("--confirm-timeout", "5s", "--lock-timeout", "30s")
+# A short window, so that what was left on trial is undone soon; and the run after that waits for it.
+SAFETY = ("--confirm-timeout", "20s", "--lock-timeout", "60s")
 
 DIRECTIONS = [
     Direction("first", "bare", "a", "a", ("apply", "--yes", "--json", *SAFETY)),

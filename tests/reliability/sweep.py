@@ -9,7 +9,7 @@ from nodes import DIRECTIONS
 # that what it found is no longer what was planned on, or that the network was put back.
 DOCUMENTED = (0, 4, 5, 7)
 LOCK_DEADLINE_S = 20
-TRIAL_DEADLINE_S = 30  # The window, and what is promised after it.
+TRIAL_DEADLINE_S = 45  # The window, and what is promised after it.
 
 
 @dataclasses.dataclass
