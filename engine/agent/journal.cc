@@ -86,7 +86,7 @@ Result<void> Journal::write_line(std::string_view event, Value fields, bool to_d
   if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_) == 0)) return {};
   // A disk that is full takes a part without an error.
   const int why = written < 0 || written == static_cast<ssize_t>(text.size()) ? errno : ENOSPC;
-  auto error = system_error("write the journal", why);
+  auto error = system_error("write the journal in /var/lib/sparkplan/journal", why);
   if (::ftruncate(file_, before.st_size) != 0) error.message += "; and half of a line is left in it";
   return failure(std::move(error));
 }

@@ -49,6 +49,9 @@ class LocalNode final : public Node {
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
 
+  /// Would write_file() succeed? Tried as far as it can be without changing the file: the directory takes that
+  /// many bytes, and the file itself is not protected. Errors: as write_file().
+  Result<void> check_replaceable(const std::filesystem::path& path, const std::string& bytes);
   /// rename(2) within one directory, and on the disk. Errors: kNotFound, kPermissionDenied, kFailed.
   Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) const;
 

@@ -1,7 +1,10 @@
 // LocalNode: files that are on trial are at their volatile twins.
+#include <fcntl.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "engine/agent/file_descriptor.h"
 #include "engine/agent/local_node.h"
 
 namespace sparkplan {
@@ -54,6 +57,19 @@ Result<void> LocalNode::remove_file(const fs::path& path) {
   if (file == nullptr) return remove_in_place(path);
   if (!status_in_place(path)) return remove_in_place(file->twin);
   return write_in_place(file->twin, FileContent{file->absent_content, 0600, 0, 0});
+}
+
+Result<void> LocalNode::check_replaceable(const fs::path& path, const std::string& bytes) {
+  const auto opened = open_descriptor(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (opened) {
+    const FileDescriptor file(*opened);
+  } else if (opened.error().code != ErrorCode::kNotFound) {
+    return failure(opened.error());
+  }
+  // Hidden, and without a suffix that any tool would read it by.
+  const fs::path trial = path.parent_path() / ("." + path.filename().string() + ".sparkplan-trial");
+  SPARK_CHECK(write_in_place(trial, FileContent{bytes, 0600, 0, 0}));
+  return remove_in_place(trial);
 }
 
 Result<std::string> LocalNode::read_file(const fs::path& path, std::size_t max_bytes) const {

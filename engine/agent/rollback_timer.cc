@@ -134,11 +134,11 @@ Result<void> SystemdRollbackTimer::guard_boot(const std::string& run, const fs::
 }
 
 Result<void> SystemdRollbackTimer::stop(const std::string& run, LocalNode& node) {
-  SPARK_CHECK(node.remove_file(fs::path(kUnitDirectory) / kWantedBy / kRecoverUnit));
-  SPARK_CHECK(node.remove_file(fs::path(kUnitDirectory) / kRecoverUnit));
-  // Whether there is one does not matter, nor that it is the one that has started us.
+  // First, as it works on a disk that is full, too. Whether there is one does not matter, nor that it is the
+  // one that has started us.
   (void)node.run(std::vector<std::string>{"systemctl", "stop", unit_name(run) + ".timer"}, kToolDeadline);
-  return {};
+  SPARK_CHECK(node.remove_file(fs::path(kUnitDirectory) / kWantedBy / kRecoverUnit));
+  return node.remove_file(fs::path(kUnitDirectory) / kRecoverUnit);
 }
 
 }  // namespace sparkplan

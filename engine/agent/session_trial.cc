@@ -9,6 +9,7 @@
 #include "engine/agent/session.h"
 #include "engine/agent/step_executor.h"
 #include "engine/agent/transaction_end.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan {
 namespace {
@@ -31,6 +32,7 @@ class ArmedTrial final : public Trial {
 
   Result<void> arm() override {
     SPARK_CHECK(journal_.append("armed", Value::map({{"window_seconds", window_.count(), {}}})));
+    SPARK_CHECK(check_that_it_can_last());
     SPARK_CHECK(timer_.guard_boot(transaction_.run(), transaction_.program(), node_));
     SPARK_TRY(const Lifeline lifeline, read_lifeline(node_));
     SPARK_CHECK(transaction_.keep_lifeline(lifeline, node_));
@@ -39,6 +41,16 @@ class ArmedTrial final : public Trial {
     armed_ = true;
     SPARK_CHECK(timer_.start(transaction_.run(), transaction_.program(), window_, node_));
     transaction_.stage_files(registry_, node_);
+    return {};
+  }
+
+  /// What is tried out in /run must find room, and leave to be written, where it is to stay.
+  Result<void> check_that_it_can_last() {
+    for (const Step& step : transaction_.request().steps) {
+      const auto staged = staged_file(step, registry_);
+      if (!staged) continue;
+      SPARK_CHECK(node_.check_replaceable(staged->path, content_of(step.after).value_or("")));
+    }
     return {};
   }
 

@@ -196,6 +196,7 @@ class ClusterRun {
   void note_rollback_failed(NodeRun& node, const TransactionReport& transaction);
   void note_rolled_back(NodeRun& node, const std::string& told);
   Result<AgentClient> open_again(const NodeRun& node, std::chrono::steady_clock::time_point deadline) const;
+  Result<void> lock_again(NodeRun& node, std::chrono::steady_clock::time_point deadline) const;
   std::chrono::steady_clock::time_point deadline_to_connect(const NodeRun& node) const;
   void note_results(NodeRun& node, const ApplyReply& reply, const std::vector<Step>& steps);
   void keep_to_approved(NodeRun& node) const;

@@ -74,8 +74,11 @@ void ClusterRun::confirm(NodeRun& node) {
       return;
     }
     if (!kept) return note_rolled_back(node, "split: the node had undone it before it was confirmed");
-    if (auto locked = node.client->lock(holder_, purpose_of(node)); !locked)
-      return give_up(node, std::move(locked).error());
+    const auto deadline = Clock::now() + kPatienceForRollback;
+    if (auto locked = lock_again(node, deadline); !locked) {
+      node.in_flight.clear();
+      return give_up(node, std::move(locked).error().within("confirm the change"));
+    }
   } else if (told->state != TransactionState::kCommitted && told->state != TransactionState::kArmed) {
     return note_rolled_back(node, "split: the node had undone it before it was confirmed");
   }

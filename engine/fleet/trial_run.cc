@@ -106,8 +106,11 @@ void ClusterRun::begin_trial(NodeRun& node) {
   auto reply = node.client->try_out(
       {run_, node.spec->name.str(), new_roster(), trial.steps, trial.after_steps, window_.count()}, silence);
   if (!reply) {
-    const bool answered = reply.error().code != ErrorCode::kUnreachable && reply.error().code != ErrorCode::kFailed;
+    // An agent that says no is still there to be asked; one that is cut off is not.
+    const bool may_be_cut = reply.error().code == ErrorCode::kUnreachable || reply.error().code == ErrorCode::kFailed;
+    const bool answered = !may_be_cut || (reply.error().code == ErrorCode::kFailed && node.client->ping());
     if (answered) {
+      node.in_flight.clear();
       trial.state = TrialRun::State::kEnded;
       return give_up(node, std::move(reply).error());
     }
@@ -157,6 +160,16 @@ Result<AgentClient> ClusterRun::open_again(const NodeRun& node, Clock::time_poin
   return failure(std::move(last));
 }
 
+/// The agent of the connection before may not have noticed its end yet.
+Result<void> ClusterRun::lock_again(NodeRun& node, Clock::time_point deadline) const {
+  auto locked = node.client->lock(holder_, purpose_of(node));
+  while (!locked && locked.error().code == ErrorCode::kBusy && left_until(deadline).count() > 0) {
+    std::this_thread::sleep_for(kFirstPause);
+    locked = node.client->lock(holder_, purpose_of(node));
+  }
+  return locked;
+}
+
 /// The old connection may live on by luck; only one that was made afterwards proves anything.
 void ClusterRun::reach_anew(NodeRun& node) {
   TrialRun& trial = node.trial;
@@ -185,12 +198,7 @@ void ClusterRun::reach_anew(NodeRun& node) {
     trial.why_not = "its steps did not come to an end";
     return;
   }
-  auto locked = node.client->lock(holder_, purpose_of(node));
-  while (!locked && locked.error().code == ErrorCode::kBusy && left_until(deadline).count() > 0) {
-    std::this_thread::sleep_for(kFirstPause);
-    locked = node.client->lock(holder_, purpose_of(node));
-  }
-  if (!locked) {
+  if (auto locked = lock_again(node, deadline); !locked) {
     trial.why_not = locked.error().describe();
     return;
   }
