@@ -13,45 +13,20 @@
 #include <memory>
 #include <set>
 
+#include "engine/agent/netlink_socket.h"
+
 namespace sparkplan {
 namespace {
 
-struct SocketDeleter {
-  void operator()(nl_sock* socket) const { nl_socket_free(socket); }
-};
-struct CacheDeleter {
-  void operator()(nl_cache* cache) const { nl_cache_free(cache); }
-};
 struct LinkDeleter {
   void operator()(rtnl_link* link) const { rtnl_link_put(link); }
 };
 struct AddressDeleter {
   void operator()(rtnl_addr* address) const { rtnl_addr_put(address); }
 };
-struct PlainAddressDeleter {
-  void operator()(nl_addr* address) const { nl_addr_put(address); }
-};
-using Socket = std::unique_ptr<nl_sock, SocketDeleter>;
-using Cache = std::unique_ptr<nl_cache, CacheDeleter>;
 using Link = std::unique_ptr<rtnl_link, LinkDeleter>;
 
 namespace fs = std::filesystem;
-
-tl::unexpected<Error> netlink_failure(const char* what, int code) {
-  return failure(ErrorCode::kFailed, std::string(what) + ": " + nl_geterror(code));
-}
-
-std::string text_of(nl_addr* address) {
-  std::array<char, 128> text{};
-  return address == nullptr ? "" : nl_addr2str(address, text.data(), text.size());
-}
-
-Result<Socket> open_socket() {
-  Socket socket(nl_socket_alloc());
-  if (!socket) return failure(ErrorCode::kFailed, "libnl gave no socket");
-  if (const int code = nl_connect(socket.get(), NETLINK_ROUTE); code < 0) return netlink_failure("open netlink", code);
-  return socket;
-}
 
 struct LinkRecord {
   LinkFacts facts;
@@ -159,7 +134,7 @@ Result<void> change_address(nl_sock* socket, int index, const std::string& text,
   if (const int code = nl_addr_parse(text.c_str(), AF_UNSPEC, &parsed); code < 0) {
     return netlink_failure(("read the address " + text).c_str(), code);
   }
-  const std::unique_ptr<nl_addr, PlainAddressDeleter> local(parsed);
+  const NetlinkAddress local(parsed);
   const std::unique_ptr<rtnl_addr, AddressDeleter> address(rtnl_addr_alloc());
   rtnl_addr_set_ifindex(address.get(), index);
   rtnl_addr_set_local(address.get(), local.get());
@@ -188,17 +163,17 @@ Result<void> change_link(nl_sock* socket, rtnl_link* link, const LinkState& stat
 }  // namespace
 
 Result<std::vector<LinkFacts>> read_links() {
-  SPARK_TRY(const Socket socket, open_socket());
+  SPARK_TRY(const NetlinkSocket socket, open_netlink());
   nl_cache* raw = nullptr;
   if (const int code = rtnl_link_alloc_cache(socket.get(), AF_UNSPEC, &raw); code < 0) {
     return netlink_failure("list the network interfaces", code);
   }
-  const Cache links(raw);
+  const NetlinkCache links(raw);
   raw = nullptr;
   if (const int code = rtnl_addr_alloc_cache(socket.get(), &raw); code < 0) {
     return netlink_failure("list the addresses", code);
   }
-  const Cache addresses(raw);
+  const NetlinkCache addresses(raw);
   LinksByIndex by_index;
   nl_cache_foreach(links.get(), add_link, &by_index);
   nl_cache_foreach(addresses.get(), add_address, &by_index);
@@ -217,7 +192,7 @@ Result<std::vector<LinkFacts>> read_links() {
 }
 
 Result<void> write_link(const LinkState& state) {
-  SPARK_TRY(const Socket socket, open_socket());
+  SPARK_TRY(const NetlinkSocket socket, open_netlink());
   rtnl_link* raw = nullptr;
   if (const int code = rtnl_link_get_kernel(socket.get(), 0, state.name.c_str(), &raw); code < 0) {
     if (code == -NLE_OBJ_NOTFOUND || code == -NLE_NODEV) {

@@ -11,42 +11,15 @@
 
 #include "engine/agent/lifeline.h"
 #include "engine/agent/netlink.h"
+#include "engine/agent/netlink_socket.h"
 
 namespace sparkplan {
 namespace {
 
-struct SocketDeleter {
-  void operator()(nl_sock* socket) const { nl_socket_free(socket); }
-};
-struct CacheDeleter {
-  void operator()(nl_cache* cache) const { nl_cache_free(cache); }
-};
 struct RouteDeleter {
   void operator()(rtnl_route* route) const { rtnl_route_put(route); }
 };
-struct AddressDeleter {
-  void operator()(nl_addr* address) const { nl_addr_put(address); }
-};
-using Socket = std::unique_ptr<nl_sock, SocketDeleter>;
-using Address = std::unique_ptr<nl_addr, AddressDeleter>;
-
 constexpr const char* kDefault = "default";
-
-tl::unexpected<Error> netlink_failure(const std::string& what, int code) {
-  return failure(ErrorCode::kFailed, what + ": " + nl_geterror(code));
-}
-
-Result<Socket> open_socket() {
-  Socket socket(nl_socket_alloc());
-  if (!socket) return failure(ErrorCode::kFailed, "libnl gave no socket");
-  if (const int code = nl_connect(socket.get(), NETLINK_ROUTE); code < 0) return netlink_failure("open netlink", code);
-  return socket;
-}
-
-std::string text_of(nl_addr* address) {
-  std::array<char, 128> text{};
-  return address == nullptr ? "" : nl_addr2str(address, text.data(), text.size());
-}
 
 void add(nl_object* object, void* into) {
   auto* route = reinterpret_cast<rtnl_route*>(object);
@@ -66,40 +39,40 @@ void add(nl_object* object, void* into) {
        static_cast<int>(rtnl_route_get_priority(route)), static_cast<int>(rtnl_route_get_protocol(route))});
 }
 
-Result<Address> parse(const std::string& text, int family) {
+Result<NetlinkAddress> parse(const std::string& text, int family) {
   nl_addr* raw = nullptr;
   if (const int code = nl_addr_parse(text.c_str(), family, &raw); code < 0) {
     return netlink_failure("read the address " + text, code);
   }
-  return Address(raw);
+  return NetlinkAddress(raw);
 }
 
 }  // namespace
 
 Result<std::vector<Route>> read_routes() {
-  SPARK_TRY(const Socket socket, open_socket());
+  SPARK_TRY(const NetlinkSocket socket, open_netlink());
   nl_cache* raw = nullptr;
   if (const int code = rtnl_route_alloc_cache(socket.get(), AF_UNSPEC, 0, &raw); code < 0) {
     return netlink_failure("list the routes", code);
   }
-  const std::unique_ptr<nl_cache, CacheDeleter> routes(raw);
+  const NetlinkCache routes(raw);
   std::vector<Route> result;
   nl_cache_foreach(routes.get(), add, &result);
   return result;
 }
 
 Result<void> add_route(const Route& route) {
-  SPARK_TRY(const Socket socket, open_socket());
+  SPARK_TRY(const NetlinkSocket socket, open_netlink());
   const auto index = ::if_nametoindex(route.interface.c_str());
   if (index == 0) return failure(ErrorCode::kNotFound, "there is no interface " + route.interface);
   const std::unique_ptr<rtnl_route, RouteDeleter> wanted(rtnl_route_alloc());
-  Address gateway;
+  NetlinkAddress gateway;
   int family = AF_UNSPEC;
   if (!route.gateway.empty()) {
     SPARK_TRY(gateway, parse(route.gateway, AF_UNSPEC));
     family = nl_addr_get_family(gateway.get());
   }
-  SPARK_TRY(const Address destination, parse(route.destination, family));
+  SPARK_TRY(const NetlinkAddress destination, parse(route.destination, family));
   rtnl_route_set_family(wanted.get(), static_cast<std::uint8_t>(nl_addr_get_family(destination.get())));
   rtnl_route_set_dst(wanted.get(), destination.get());
   rtnl_route_set_table(wanted.get(), RT_TABLE_MAIN);
