@@ -92,7 +92,8 @@ Result<std::optional<TransactionReport>> AgentSession::latest_transaction() cons
 /// A change that somebody tries keeps all others away; one that has come to its end is tidied up.
 Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
   SPARK_TRY(auto found, Transaction::find(node_));
-  if (!found) return {};
+  // One that ended with its last file gone may have left the directory.
+  if (!found) return node_.remove_directory(kTransactionsDirectory);
   SPARK_TRY(const auto report, found->report(node_));
   switch (report.state) {
     case TransactionState::kArmed:

@@ -1,7 +1,10 @@
 """Old or new, and nothing in between: what a node is held to after a strike, and after it was mended."""
 import re
 
-OF_THE_RUN = ("/var/lib/sparkplan", "/run/sparkplan")
+# A change that was confirmed stays under guard until it is tidied up: at the next boot, or by the next run,
+# after which nothing of it may be left.
+OF_THE_RUN = ("/var/lib/sparkplan", "/run/sparkplan", "/etc/systemd/system/sparkplan-recover.service",
+              "/etc/systemd/system/sysinit.target.wants/sparkplan-recover.service")
 TEMPORARY = re.compile(r"(\.sparkplan-new|/\.agent\.[A-Za-z0-9]{6})$")
 IGNORED = re.compile(r"zz-lab-filler$")
 DIRECTORY = re.compile(r"^directory ")
