@@ -57,6 +57,7 @@ Result<void> refuse_what_is_no_file(int directory, const std::string& name, cons
 }  // namespace
 
 std::string temporary_name(const std::string& name) { return "." + name + ".sparkplan-new"; }
+std::string trial_name(const std::string& name) { return "." + name + ".sparkplan-trial"; }
 
 Result<void> replace_file_in(int directory, const fs::path& path, const FileContent& content) {
   const auto name = path.filename().string();

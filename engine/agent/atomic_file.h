@@ -10,6 +10,9 @@ namespace sparkplan {
 
 /// What replace_file_in() calls a file of that name until it is whole; a killed agent leaves it there.
 std::string temporary_name(const std::string& name);
+/// The file that is written and removed beside `name` to see whether it could be: hidden, and without a suffix
+/// that any tool would read it by.
+std::string trial_name(const std::string& name);
 
 /// Replaces or creates the file that `path` ends in within an open directory; `path` itself is for
 /// messages only. The promise is that of Node::write_file(). Errors: as there.

@@ -19,28 +19,6 @@ constexpr milliseconds kToolDeadline{10'000};
 constexpr milliseconds kPatience{4'000};
 constexpr milliseconds kPause{100};
 
-bool has_address(const LinkFacts& link, const std::string& address) {
-  return std::any_of(link.addresses.begin(), link.addresses.end(),
-                     [&](const std::string& one) { return one.substr(0, one.find('/')) == address; });
-}
-
-/// The interfaces that carry the connection, and those that they sit on or are made of.
-std::set<std::string> carriers(const std::string& connection, const std::vector<LinkFacts>& links) {
-  std::set<std::string> found;
-  if (const auto zone = connection.find('%'); zone != std::string::npos) found.insert(connection.substr(zone + 1));
-  for (const LinkFacts& link : links) {
-    if (has_address(link, connection)) found.insert(link.name);
-  }
-  for (std::size_t before = 0; before != found.size();) {
-    before = found.size();
-    for (const LinkFacts& link : links) {
-      if (found.contains(link.name) && !link.lower.empty()) found.insert(link.lower);
-      if (found.contains(link.master)) found.insert(link.name);
-    }
-  }
-  return found;
-}
-
 bool is_kernels_own(const std::string& address) { return address.starts_with("fe80:"); }
 
 LinkState state_of(const LinkFacts& link) {
@@ -152,7 +130,7 @@ Result<Route> decode_route(const Value& value) {
 Result<Lifeline> read_lifeline(LocalNode& node) {
   Lifeline lifeline;
   SPARK_TRY(const auto links, node.links());
-  const auto names = carriers(node.connection_address(), links);
+  const auto names = links_below(links_with_address(node.connection_address(), links), links);
   for (const LinkFacts& link : links) {
     if (names.contains(link.name)) lifeline.links.push_back(state_of(link));
   }

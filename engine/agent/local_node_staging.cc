@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/agent/atomic_file.h"
 #include "engine/agent/file_descriptor.h"
 #include "engine/agent/local_node.h"
 
@@ -66,8 +67,7 @@ Result<void> LocalNode::check_replaceable(const fs::path& path, const std::strin
   } else if (opened.error().code != ErrorCode::kNotFound) {
     return failure(opened.error());
   }
-  // Hidden, and without a suffix that any tool would read it by.
-  const fs::path trial = path.parent_path() / ("." + path.filename().string() + ".sparkplan-trial");
+  const fs::path trial = path.parent_path() / trial_name(path.filename().string());
   SPARK_CHECK(write_in_place(trial, FileContent{bytes, 0600, 0, 0}));
   return remove_in_place(trial);
 }

@@ -51,9 +51,11 @@ void remove_unfinished_files(LocalNode& node) {
       if (is_text_artifact(id)) files.emplace_back(id.name);
   }
   for (const auto& file : files) {
-    const auto unfinished = file.parent_path() / temporary_name(file.filename().string());
-    // It is in nobody's way: the next run tries again.
-    if (node.status(unfinished)) (void)node.remove_file(unfinished);
+    const std::string name = file.filename().string();
+    for (const auto& unfinished : {file.parent_path() / temporary_name(name), file.parent_path() / trial_name(name)}) {
+      // It is in nobody's way: the next run tries again.
+      if (node.status(unfinished)) (void)node.remove_file(unfinished);
+    }
   }
 }
 

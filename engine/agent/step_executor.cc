@@ -229,6 +229,22 @@ bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const App
 
 }  // namespace
 
+namespace {
+
+/// What a stop has kept from being begun is still intended: the next run knows by it that a resource which is
+/// half-way back was left so by us.
+std::vector<Step> without_what_was_stopped(const std::vector<Step>& steps, const ApplyReply& reply) {
+  if (!reply.stopped) return steps;
+  std::vector<Step> told;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const bool begun = reply.results[i].outcome != StepOutcome::kNotDone || reply.results[i].error;
+    if (begun) told.push_back(steps[i]);
+  }
+  return told;
+}
+
+}  // namespace
+
 /// All or nothing begins here: an objection to one step is one to all.
 bool StepExecutor::begin_trial(ApplyReply& reply) {
   const bool objected = std::any_of(reply.results.begin(), reply.results.end(),
@@ -267,7 +283,7 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
     (void)journal_.append("result", std::move(outcome));
   }
   const bool waits_for_the_trial = trial_ != nullptr && all_done(reply.results);
-  if (!waits_for_the_trial) forget_intentions(steps, manifest);
+  if (!waits_for_the_trial) forget_intentions(without_what_was_stopped(steps, reply), manifest);
   if (trial_ != nullptr || !record(steps, reply.results, after_steps, manifest)) {
     // What each step came to is in the reply, and must get there also from a disk that is full.
     (void)write_manifest(manifest, node_);

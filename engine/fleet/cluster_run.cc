@@ -195,7 +195,8 @@ void ClusterRun::compile() {
   }
   for (auto& node : nodes_) {
     if (!active(node) || node.leaving) continue;
-    auto desired = desired_state(ClusterView{cluster_, *node.spec, exports}, node.known.facts, registry_);
+    auto desired = desired_state(ClusterView{cluster_, *node.spec, exports, allow_management_change_}, node.known.facts,
+                                 registry_);
     node.desired = std::move(desired.resources);
     node.incomplete_types = std::move(desired.incomplete_types);
     if (desired.refused) give_up(node, *desired.refused);

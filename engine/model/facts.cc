@@ -63,6 +63,28 @@ Result<RdmaDeviceFacts> decode_rdma_device(const Value& value) {
 
 }  // namespace
 
+std::set<std::string> links_with_address(const std::string& address, const std::vector<LinkFacts>& links) {
+  if (const auto zone = address.find('%'); zone != std::string::npos) return {address.substr(zone + 1)};
+  std::set<std::string> found;
+  for (const LinkFacts& link : links) {
+    const bool has = std::any_of(link.addresses.begin(), link.addresses.end(),
+                                 [&](const std::string& one) { return one.substr(0, one.find('/')) == address; });
+    if (has) found.insert(link.name);
+  }
+  return found;
+}
+
+std::set<std::string> links_below(std::set<std::string> links, const std::vector<LinkFacts>& all) {
+  for (std::size_t before = 0; before != links.size();) {
+    before = links.size();
+    for (const LinkFacts& link : all) {
+      if (links.contains(link.name) && !link.lower.empty()) links.insert(link.lower);
+      if (links.contains(link.master)) links.insert(link.name);
+    }
+  }
+  return links;
+}
+
 bool is_dgx_spark(const Facts& facts) {
   // NVIDIA; ASUS Ascent GX10, Lenovo ThinkStation PGX, and what else calls itself by the chip's name.
   constexpr std::array<std::string_view, 5> kNames{"DGX Spark", "DGX_Spark", "GB10", "GX10", "PGX"};

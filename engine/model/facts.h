@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,13 @@ struct Facts {
   std::vector<LinkFacts> links;
   std::vector<RdmaDeviceFacts> rdma_devices;
 };
+
+/// The links that have this address; of "fe80::1%enp1", that link. Empty when none shows it.
+std::set<std::string> links_with_address(const std::string& address, const std::vector<LinkFacts>& links);
+
+/// Those links, and what they sit on or are made of, down to the hardware: a VLAN's lower link, the members of a
+/// bond or bridge.
+std::set<std::string> links_below(std::set<std::string> links, const std::vector<LinkFacts>& all);
 
 /// True for a GB10 machine of NVIDIA or one of its partners, by its own names.
 bool is_dgx_spark(const Facts& facts);

@@ -49,6 +49,9 @@ struct ClusterView {
   /// node name -> exports. A node that has not answered, or a value that no one has made yet,
   /// is simply missing: use export_or_unknown().
   const std::map<std::string, NodeExports>& exports;
+  /// --allow-mgmt-change: of the interface that carries our connection, what somebody else's file says does
+  /// not hold any more.
+  bool allow_management_change = false;
 
   /// The export of `type` on `node` below `key`, or an Unknown that names the node as producer.
   Value export_or_unknown(const NodeName& node, std::string_view type, std::string_view key) const;

@@ -12,6 +12,7 @@
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "resources/netplan/profiles.h"
+#include "resources/netplan/take_over.h"
 #include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
@@ -106,6 +107,15 @@ Definition definition_in(const std::string& path, const std::string& section, co
   return definition;
 }
 
+/// What is more than settings of one interface by its name is not ours to take apart.
+std::string why_fixed(const std::string& path, const std::string& text, const Value& tree,
+                      const Definition& definition) {
+  const bool plain = definition.section == "ethernets" && !definition.has_match && definition.set_name.empty() &&
+                     definition.parent.empty() && !definition.has_virtual_functions;
+  if (!plain) return "only what names one interface and nothing more is taken over";
+  return why_not_taken_over(path, text, tree, definition.id);
+}
+
 std::string line_of(const std::vector<std::string>& context) {
   for (const std::string& text : context) {
     if (text.rfind("line ", 0) == 0) return ":" + text.substr(5);
@@ -140,20 +150,23 @@ std::vector<Definition> definitions_in(const std::string& path, const Value& tre
     if (section.value.entries() == nullptr) continue;
     for (const MapEntry& entry : *section.value.entries()) {
       const bool renderer_of_section = entry.key == "renderer" && entry.value.is_string();
-      if (!renderer_of_section) definitions.push_back(definition_in(path, section.key, entry));
+      const bool says_nothing =
+          section.key == "ethernets" && entry.value.entries() != nullptr && entry.value.entries()->empty();
+      if (!renderer_of_section && !says_nothing) definitions.push_back(definition_in(path, section.key, entry));
     }
   }
   return definitions;
 }
 
-std::optional<Definition> definition_of(const LinkFacts& link, const std::vector<Definition>& definitions) {
+std::vector<Definition> definitions_of(const LinkFacts& link, const std::vector<Definition>& definitions) {
   const auto says_something = [&](const Definition& definition) {
     const auto& members = definition.members;
     return is_ethernet_of(link, definition) || definition.parent == link.name || definition.set_name == link.name ||
            std::find(members.begin(), members.end(), link.name) != members.end();
   };
-  const auto found = std::find_if(definitions.begin(), definitions.end(), says_something);
-  return found == definitions.end() ? std::nullopt : std::optional(*found);
+  std::vector<Definition> found;
+  std::copy_if(definitions.begin(), definitions.end(), std::back_inserter(found), says_something);
+  return found;
 }
 
 Result<std::string> read_netplan_file(const std::string& path, const NodeReader& node) {
@@ -181,16 +194,37 @@ Result<ForeignFiles> read_foreign_files(const NodeReader& node) {
       files.unreadable.push_back({path + line_of(tree.error().context), tree.error().message});
       continue;
     }
-    for (Definition& definition : definitions_in(path, *tree)) files.definitions.push_back(std::move(definition));
+    for (Definition& definition : definitions_in(path, *tree)) {
+      definition.why_not_taken_over = why_fixed(path, *text, *tree, definition);
+      files.definitions.push_back(std::move(definition));
+    }
     const Value* network = tree->find("network");
     const auto renderer = renderer_from(network == nullptr ? "" : network->text_or("renderer", ""));
     if (renderer) files.renderer = *renderer;
   }
   if (files.renderer == Renderer::kNetworkManager) {
     SPARK_TRY(auto profiles, competing_profiles(node));
+    for (Definition& profile : profiles) profile.why_not_taken_over = "profiles of NetworkManager's own are not";
     std::move(profiles.begin(), profiles.end(), std::back_inserter(files.definitions));
   }
   return files;
+}
+
+Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& interfaces, const ForeignFiles& foreign,
+                                                const NodeReader& node) {
+  SPARK_TRY(const auto paths, merged_files(node));
+  std::vector<std::string> shared;
+  for (const std::string& path : paths) {
+    if (path == kOwnFile) continue;
+    SPARK_TRY(const std::string text, read_netplan_file(path, node));
+    const bool to_be_emptied =
+        std::any_of(foreign.definitions.begin(), foreign.definitions.end(), [&](const Definition& one) {
+          const bool asked = std::find(interfaces.begin(), interfaces.end(), one.id) != interfaces.end();
+          return asked && one.why_not_taken_over.empty() && one.source.starts_with(path + ":");
+        });
+    if (to_be_emptied || !emptied_in(text).empty()) shared.push_back(path);
+  }
+  return shared;
 }
 
 Value encode(const ForeignFiles& files) {
@@ -209,7 +243,8 @@ Value encode(const ForeignFiles& files) {
                                       {"has_virtual_functions", one.has_virtual_functions, {}},
                                       {"is_profile", one.is_profile, {}},
                                       {"starts_by_itself", one.starts_by_itself, {}},
-                                      {"priority", one.priority, {}}}));
+                                      {"priority", one.priority, {}},
+                                      {"why_not_taken_over", one.why_not_taken_over, {}}}));
   }
   Value unreadable(Value::List{});
   for (const UnreadableFile& one : files.unreadable) {
@@ -225,13 +260,13 @@ ForeignFiles decode_foreign_files(const Value& value) {
   const Value* definitions = value.find("definitions");
   if (definitions != nullptr && definitions->list_items() != nullptr) {
     for (const Value& one : *definitions->list_items()) {
-      files.definitions.push_back({one.text_or("source", ""), one.text_or("section", ""), one.text_or("id", ""),
-                                   one.boolean_or("has_match", false), one.text_or("match_name", ""),
-                                   one.text_or("match_mac", ""), one.text_or("match_driver", ""),
-                                   texts_in(one.find("members")), one.text_or("set_name", ""),
-                                   one.text_or("parent", ""), one.boolean_or("has_virtual_functions", false),
-                                   one.boolean_or("is_profile", false), one.boolean_or("starts_by_itself", true),
-                                   static_cast<int>(one.integer_or("priority", 0))});
+      files.definitions.push_back(
+          {one.text_or("source", ""), one.text_or("section", ""), one.text_or("id", ""),
+           one.boolean_or("has_match", false), one.text_or("match_name", ""), one.text_or("match_mac", ""),
+           one.text_or("match_driver", ""), texts_in(one.find("members")), one.text_or("set_name", ""),
+           one.text_or("parent", ""), one.boolean_or("has_virtual_functions", false),
+           one.boolean_or("is_profile", false), one.boolean_or("starts_by_itself", true),
+           static_cast<int>(one.integer_or("priority", 0)), one.text_or("why_not_taken_over", "")});
     }
   }
   files.renderer = renderer_from(value.text_or("renderer", "")).value_or(Renderer::kNetworkd);

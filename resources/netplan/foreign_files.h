@@ -32,8 +32,9 @@ struct Definition {
   /// NetworkManager's own: it stands beside ours, and one of the two takes the interface. Ubuntu mirrors
   /// each as 90-NM-UUID.yaml. What is no such profile is merged with ours.
   bool is_profile = false;
-  bool starts_by_itself = true;  ///< connection.autoconnect of such a profile.
-  int priority = 0;              ///< connection.autoconnect-priority of it.
+  bool starts_by_itself = true;         ///< connection.autoconnect of such a profile.
+  int priority = 0;                     ///< connection.autoconnect-priority of it.
+  std::string why_not_taken_over = {};  ///< Why we cannot empty it; empty when we can.
 
   bool operator==(const Definition&) const = default;
 };
@@ -64,14 +65,19 @@ Result<std::string> read_netplan_file(const std::string& path, const NodeReader&
 /// Paths of all netplan files that count, in the order in which netplan reads them.
 Result<std::vector<std::string>> merged_files(const NodeReader& node);
 
-/// Pure. The definitions in one file.
+/// Netplan files of somebody else's in which one of these interfaces has a definition that we can empty, or in
+/// which we have emptied one, whosever it was. Errors: as NodeReader::read_file().
+Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& interfaces, const ForeignFiles& foreign,
+                                                const NodeReader& node);
+
+/// Pure. The definitions in one file; empty ones say nothing and are none.
 std::vector<Definition> definitions_in(const std::string& path, const Value& tree);
 
-/// Pure. The first definition that says something of this interface: by its name, by a match, as a
-/// member of a bond or bridge, as the parent of a virtual function, or by giving it its name. A match on
-/// nothing in particular ("match: {}") is one on everything; but a profile of NetworkManager's for any
-/// interface, or one that does not start by itself, leaves the interface to ours.
-std::optional<Definition> definition_of(const LinkFacts& link, const std::vector<Definition>& definitions);
+/// Pure. The definitions that say something of this interface: by its name, by a match, as a member of
+/// a bond or bridge, as the parent of a virtual function, or by giving it its name. A match on nothing in
+/// particular ("match: {}") is one on everything; but a profile of NetworkManager's for any interface, or
+/// one that does not start by itself, leaves the interface to ours.
+std::vector<Definition> definitions_of(const LinkFacts& link, const std::vector<Definition>& definitions);
 
 Value encode(const ForeignFiles& files);
 ForeignFiles decode_foreign_files(const Value& value);

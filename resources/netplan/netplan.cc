@@ -14,6 +14,7 @@
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
+#include "resources/netplan/take_over.h"
 #include "resources/netplan/trial.h"
 
 namespace sparkplan::netplan {
@@ -22,6 +23,9 @@ namespace {
 /// netplan warns of anything that others can read: a file may hold passwords of a Wi-Fi.
 constexpr std::uint32_t kFileMode = 0600;
 constexpr const char* kPersistent = "persistent";
+
+/// The files of somebody else's that define the interface too; none where we take over.
+constexpr const char* kAlsoDefinedIn = "also_defined_in";
 
 constexpr const char* kVirtualFunctions = "virtual_functions";
 
@@ -52,7 +56,24 @@ Observation as_artifact(const Observation& link) {
   return present == nullptr ? link : Observation(Present{present->value, {}});
 }
 
-std::string adopt_of(const Value& section) { return section.text_or("adopt", "refuse"); }
+enum class Adopt : std::uint8_t { kRefuse, kKeep, kTakeOver };
+
+/// `adopt` of the section; but what stands in the way of an interface that may change by --allow-mgmt-change
+/// is taken over, whatever it says.
+Adopt adopt_of(const FabricInterface& interface, const Value& section, const ClusterView& view, const Facts& own) {
+  const bool carries_us = !why_untouchable(interface.name, own.ssh_server_address, own.links).empty();
+  if (view.allow_management_change && carries_us) return Adopt::kTakeOver;
+  const std::string adopt = section.text_or("adopt", "refuse");
+  if (adopt == "take-over") return Adopt::kTakeOver;
+  return adopt == "keep" ? Adopt::kKeep : Adopt::kRefuse;
+}
+
+std::vector<Definition> definitions_of(const FabricInterface& interface, const ForeignFiles& foreign) {
+  if (interface.link != nullptr) return definitions_of(*interface.link, foreign.definitions);
+  LinkFacts by_name;
+  by_name.name = interface.name;
+  return definitions_of(by_name, foreign.definitions);
+}
 
 /// What the node exports of itself; null when it could not say.
 const Value* exported_of(const ClusterView& view) {
@@ -60,6 +81,38 @@ const Value* exported_of(const ClusterView& view) {
   if (node == view.exports.end()) return nullptr;
   const auto exported = node->second.find("netplan");
   return exported == node->second.end() ? nullptr : &exported->second;
+}
+
+/// A file of somebody else's: definitions of interfaces that are ours now are emptied in it, those of interfaces
+/// that are ours no longer come back.
+std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& stanzas, const StepsInput& input,
+                                     const TypeInfo& info) {
+  if (!is_text_artifact(artifact) || artifact.name == kOwnFile) return std::nullopt;
+  const Observation& now = input.observed.artifacts.at(artifact);
+  const auto text = content_of(now);
+  if (!text) return std::nullopt;
+  const auto found = input.originals.find(artifact);
+  const auto original = found == input.originals.end() ? std::nullopt : content_of(found->second);
+  std::string wanted = *text;
+  std::set<std::string> touched;
+  for (const Resource& resource : input.target) {
+    const Value* others = resource.desired.find(kAlsoDefinedIn);
+    if (others == nullptr || others->list_items() == nullptr || !others->list_items()->empty()) continue;
+    const auto emptied = with_emptied(wanted, resource.id.name);
+    if (!emptied || *emptied == wanted) continue;
+    wanted = *emptied;
+    touched.insert(resource.id.name);
+  }
+  for (const std::string& interface : emptied_in(*text)) {
+    if (stanzas.contains(interface) || !original) continue;
+    wanted = with_restored(wanted, *original, interface);
+    touched.insert(interface);
+  }
+  TextArtifact file{artifact, wanted, kFileMode, "",
+                    [touched](const Change& change) { return touched.contains(change.id.name); }};
+  if (original && wanted == *original) file.content.reset();
+  if (const auto file_now = decode_file_content(std::get<Present>(now).value)) file.mode = file_now->mode;
+  return text_artifact_step(file, input, info);
 }
 
 class NetplanType final : public ResourceType {
@@ -93,7 +146,13 @@ class NetplanType final : public ResourceType {
     const ForeignFiles foreign = decode_foreign_files(*exported);
     const auto virtual_functions = texts_in(exported->find(kVirtualFunctions));
     for (const FabricInterface& interface : found.interfaces) {
-      if (is_left_to_others(interface, section, foreign, result)) continue;
+      const auto others = interface.name.empty() ? std::vector<Definition>() : definitions_of(interface, foreign);
+      const Adopt adopt = adopt_of(interface, section, view, own);
+      if (adopt == Adopt::kKeep && !others.empty()) {
+        result.diagnostics.push_back(left_to(interface.name, others.front(), interface.wanted.where));
+        continue;
+      }
+      result.refused = why_not_ours(interface.name, others, adopt);
       if (!result.refused) result.refused = why_unfit(interface, own.links, virtual_functions);
       if (result.refused) {
         result.resources.clear();
@@ -102,6 +161,7 @@ class NetplanType final : public ResourceType {
       Resource resource;
       resource.id = {info_.name, interface.name};
       resource.desired = desired_value(stanza_of(interface.wanted, foreign.renderer));
+      if (adopt == Adopt::kTakeOver) resource.desired.set(kAlsoDefinedIn, Value(Value::List{}));
       resource.where = interface.wanted.where;
       resource.impact = Impact::kInterruptsNetwork;
       result.resources.push_back(std::move(resource));
@@ -139,9 +199,11 @@ class NetplanType final : public ResourceType {
       } else if (!foreign->unreadable.empty()) {
         observed.resources[name] = unreadable_file(foreign->unreadable.front());
       } else {
-        observed.resources[name] = combine(name, stanzas ? *stanzas : Stanzas(), link);
+        observed.resources[name] =
+            combine(name, stanzas ? *stanzas : Stanzas(), link, sources_of(name, *links, *foreign));
       }
     }
+    if (foreign) observe_shared_files(request, *foreign, node, *this, observed);
     return observed;
   }
 
@@ -156,6 +218,9 @@ class NetplanType final : public ResourceType {
     std::vector<Step> steps;
     if (auto step = text_artifact_step(file_artifact(kOwnFile), content, kFileMode, input, info_)) {
       steps.push_back(*std::move(step));
+    }
+    for (const auto& [artifact, text] : input.observed.artifacts) {
+      if (auto step = shared_file_step(artifact, stanzas, input, info_)) steps.push_back(*std::move(step));
     }
     for (const Change& change : input.changes) {
       if (auto step = link_step(change.id, stanzas, input)) steps.push_back(*std::move(step));
@@ -186,11 +251,17 @@ class NetplanType final : public ResourceType {
   }
 
   std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+    NetplanFiles changed;
+    for (const Step& step : steps) {
+      if (is_text_artifact(step.artifact)) changed[step.artifact.name] = content_of(step.after);
+    }
+    const bool writes =
+        std::any_of(changed.begin(), changed.end(), [](const auto& file) { return file.second.has_value(); });
+    if (!writes || !node.live()) return {};
+    const auto tried = try_netplan_files(changed, node);
     std::vector<Objection> objections;
     for (const Step& step : steps) {
-      const auto content = content_of(step.after);
-      if (!is_text_artifact(step.artifact) || !content || !node.live()) continue;
-      if (auto tried = try_netplan_files(*content, node); !tried) objections.push_back({step.artifact, tried.error()});
+      if (!tried && is_text_artifact(step.artifact)) objections.push_back({step.artifact, tried.error()});
     }
     return objections;
   }
@@ -201,21 +272,15 @@ class NetplanType final : public ResourceType {
   }
 
  private:
-  /// What other files say of an interface, by `adopt`. True: theirs holds, ours is not written.
-  static bool is_left_to_others(const FabricInterface& interface, const Value& section, const ForeignFiles& foreign,
-                                Desired& result) {
-    if (interface.link == nullptr && interface.name.empty()) return false;
-    LinkFacts by_name;
-    by_name.name = interface.name;
-    const auto definition = definition_of(interface.link == nullptr ? by_name : *interface.link, foreign.definitions);
-    if (!definition) return false;
-    const std::string adopt = adopt_of(section);
-    if (adopt == "keep") {
-      result.diagnostics.push_back(left_to(interface.name, *definition, interface.wanted.where));
-      return true;
+  /// What keeps us from the interface; nothing when it is ours, or can be.
+  static std::optional<Error> why_not_ours(const std::string& interface, const std::vector<Definition>& others,
+                                           Adopt adopt) {
+    if (others.empty()) return std::nullopt;
+    if (adopt != Adopt::kTakeOver) return refused_for(interface, others.front());
+    for (const Definition& one : others) {
+      if (!one.why_not_taken_over.empty()) return not_taken_over(interface, one);
     }
-    result.refused = refused_for(interface.name, *definition, adopt);
-    return false;
+    return std::nullopt;
   }
 
   static Error unreadable_file(const UnreadableFile& file) {
@@ -227,9 +292,32 @@ class NetplanType final : public ResourceType {
             "mend that file or move it out of the netplan directories"};
   }
 
-  static Observation combine(const std::string& name, const Stanzas& stanzas, const Observation& link) {
+  static std::vector<std::string> sources_of(const std::string& name, const std::vector<LinkFacts>& links,
+                                             const ForeignFiles& foreign) {
+    FabricInterface interface;
+    interface.name = name;
+    for (const LinkFacts& link : links) {
+      if (link.name == name) interface.link = &link;
+    }
+    std::vector<std::string> sources;
+    for (const Definition& one : definitions_of(interface, foreign)) sources.push_back(one.source);
+    return sources;
+  }
+
+  static void observe_shared_files(const ObserveRequest& request, const ForeignFiles& foreign, const NodeReader& node,
+                                   const ResourceType& type, ObservedType& observed) {
+    const auto paths = files_to_share(request.names, foreign, node);
+    if (!paths) return;  // Of what could not be read, the resources say so.
+    for (const std::string& path : *paths) {
+      const ArtifactId artifact = file_artifact(path);
+      observed.artifacts[artifact] = sparkplan::read_artifact(artifact, type, node);
+    }
+  }
+
+  static Observation combine(const std::string& name, const Stanzas& stanzas, const Observation& link,
+                             const std::vector<std::string>& also_defined_in) {
     if (const auto* error = std::get_if<Error>(&link)) return *error;
-    Present present{Value::map(), {}};
+    Present present{Value::map({{kAlsoDefinedIn, list_of_texts(also_defined_in), {}}}), {}};
     if (const auto stanza = stanzas.find(name); stanza != stanzas.end()) {
       present.value.set(kPersistent, encode(stanza->second));
     }
@@ -276,36 +364,7 @@ class NetplanType final : public ResourceType {
   TypeInfo info_;
 };
 
-bool has_address(const LinkFacts& link, const std::string& address) {
-  return std::any_of(link.addresses.begin(), link.addresses.end(),
-                     [&](const std::string& one) { return one.substr(0, one.find('/')) == address; });
-}
-
 }  // namespace
-
-std::string why_untouchable(const std::string& interface, const std::string& connection,
-                            const std::vector<LinkFacts>& links) {
-  if (connection.empty() || connection.starts_with("127.") || connection == "::1") return "";
-  std::set<std::string> carriers;
-  if (const auto zone = connection.find('%'); zone != std::string::npos) {
-    carriers.insert(connection.substr(zone + 1));  // fe80::1%enp1: the link itself is named.
-  } else {
-    for (const LinkFacts& link : links) {
-      if (has_address(link, connection)) carriers.insert(link.name);
-    }
-  }
-  if (carriers.empty()) return "may carry our connection: no interface shows its address, " + connection;
-  if (carriers.contains(interface)) return "carries the connection that sparkplan speaks through";
-  // What those are made of, down to the hardware: a VLAN's lower link, the members of a bond or bridge.
-  for (std::size_t before = 0; before != carriers.size();) {
-    before = carriers.size();
-    for (const LinkFacts& link : links) {
-      if (carriers.contains(link.name) && !link.lower.empty()) carriers.insert(link.lower);
-      if (carriers.contains(link.master)) carriers.insert(link.name);
-    }
-  }
-  return carriers.contains(interface) ? "is part of what carries our connection" : "";
-}
 
 std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
   return std::make_unique<const NetplanType>(std::move(schema_json));

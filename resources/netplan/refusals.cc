@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 namespace sparkplan::netplan {
@@ -54,7 +55,7 @@ Error consequence(const std::string& interface, const Definition& definition, co
   }
   if (!definition.is_profile) {
     return refused(what + ", and netplan would merge the two",
-                   "take it out of that file, or leave the interface to it with `fabric: {adopt: keep}`");
+                   "`fabric: {adopt: take-over}` empties it there, `fabric: {adopt: keep}` leaves the interface to it");
   }
   return refused(what + ", and NetworkManager has one profile at a time on an interface",
                  "`nmcli connection delete` or `nmcli connection modify ... connection.autoconnect no` takes that "
@@ -72,10 +73,23 @@ Diagnostic left_to(const std::string& interface, const Definition& definition, c
   return finding;
 }
 
-Error refused_for(const std::string& interface, const Definition& definition, const std::string& adopt) {
-  Error error = consequence(interface, definition, what_it_does(interface, definition));
-  if (adopt == "take-over") error.hint = "this version does not take over: take it out of that file";
+Error refused_for(const std::string& interface, const Definition& definition) {
+  return consequence(interface, definition, what_it_does(interface, definition));
+}
+
+Error not_taken_over(const std::string& interface, const Definition& definition) {
+  Error error = refused_for(interface, definition);
+  error.message += ", and cannot be taken over: " + definition.why_not_taken_over;
   return error;
+}
+
+std::string why_untouchable(const std::string& interface, const std::string& connection,
+                            const std::vector<LinkFacts>& links) {
+  if (connection.empty() || connection.starts_with("127.") || connection == "::1") return "";
+  const std::set<std::string> ends = links_with_address(connection, links);
+  if (ends.empty()) return "may carry our connection: no interface shows its address, " + connection;
+  if (ends.contains(interface)) return "carries the connection that sparkplan speaks through";
+  return links_below(ends, links).contains(interface) ? "is part of what carries our connection" : "";
 }
 
 std::optional<Error> why_unfit(const FabricInterface& interface, const std::vector<LinkFacts>& links,

@@ -14,11 +14,20 @@
 /// Interfaces that are no fabric interfaces, whatever cluster.yaml says: what else uses them.
 namespace sparkplan::netplan {
 
+/// Pure. Why the interface must not be touched: it carries the connection that we speak through
+/// (`connection` is the node's end of it; empty: none), or something that is built on it does, or that
+/// cannot be told. Empty when it may be touched.
+std::string why_untouchable(const std::string& interface, const std::string& connection,
+                            const std::vector<LinkFacts>& links);
+
 /// What a definition of somebody else's does with an interface of ours, by `adopt: keep`: a warning.
 Diagnostic left_to(const std::string& interface, const Definition& definition, const SourceRange& where);
 
-/// The same by any other `adopt`: kRefused, with what to do about it.
-Error refused_for(const std::string& interface, const Definition& definition, const std::string& adopt);
+/// The same by `adopt: refuse`: kRefused, with what to do about it.
+Error refused_for(const std::string& interface, const Definition& definition);
+
+/// The same of one that cannot be taken over, where it is to be.
+Error not_taken_over(const std::string& interface, const Definition& definition);
 
 /// Pure. Why an interface cannot be had as the kernel has it: it is, or is part of, a bond or bridge, or
 /// is a virtual function (SR-IOV) as `virtual_functions` has them. kRefused; nothing when it can.

@@ -50,17 +50,19 @@ std::string complaint(const std::string& text) {
   return kept;
 }
 
-/// A copy of all netplan files, with `own` in place of ours, and what netplan generates from them.
-Result<fs::path> generate_in_copy(const std::optional<std::string>& own, Node& node) {
+/// A copy of all netplan files, with `changed` in place of some, and what netplan generates from them.
+Result<fs::path> generate_in_copy(const NetplanFiles& changed, Node& node) {
   SPARK_TRY(const auto copy, node.make_scratch_directory());
   SPARK_TRY(const auto paths, merged_files(node));
   for (const std::string& path : paths) {
-    if (path == kOwnFile) continue;
+    if (changed.contains(path)) continue;
     const auto text = read_netplan_file(path, node);
     if (!text) return failure(text.error());
     SPARK_CHECK(node.write_file(copy.string() + path, {*text, kMode, 0, 0}));
   }
-  if (own) SPARK_CHECK(node.write_file(copy.string() + std::string(kOwnFile), {*own, kMode, 0, 0}));
+  for (const auto& [path, text] : changed) {
+    if (text) SPARK_CHECK(node.write_file(copy.string() + path, {*text, kMode, 0, 0}));
+  }
   const auto output = node.run(generate_command(copy, node), kDeadline);
   if (!output && output.error().code == ErrorCode::kNotFound) {
     return failure(ErrorCode::kUnsupported, "there is no netplan on this node",
@@ -118,19 +120,15 @@ Result<bool> install(const fs::path& copy, const fs::path& path, Node& node) {
 
 }  // namespace
 
-Result<void> try_netplan_files(const std::string& content, Node& node) {
-  SPARK_TRY(const fs::path copy, generate_in_copy(content, node));
-  return check_renderer(content, copy, node);
+Result<void> try_netplan_files(const NetplanFiles& changed, Node& node) {
+  SPARK_TRY(const fs::path copy, generate_in_copy(changed, node));
+  const auto own = changed.find(std::string(kOwnFile));
+  if (own == changed.end() || !own->second) return {};
+  return check_renderer(*own->second, copy, node);
 }
 
 Result<GeneratedChanges> install_generated_files(const std::set<std::string>& interfaces, Node& node) {
-  std::optional<std::string> own;
-  if (auto text = node.read_file(kOwnFile)) {
-    own = *std::move(text);
-  } else if (text.error().code != ErrorCode::kNotFound) {
-    return failure(text.error());
-  }
-  SPARK_TRY(const fs::path copy, generate_in_copy(own, node));
+  SPARK_TRY(const fs::path copy, generate_in_copy({}, node));
   GeneratedChanges changed;
   for (const std::string& interface : interfaces) {
     const fs::path for_networkd = generated_for_networkd(interface);

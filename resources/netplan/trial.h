@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,12 +12,15 @@
 
 namespace sparkplan::netplan {
 
-/// Asks `netplan generate --root-dir` whether it takes all netplan files of the node together with
-/// ours as `content`, on a copy of them. Nothing is activated.
+/// What is to stand in netplan files, by path, in place of what stands there; nothing: the file is to be gone.
+using NetplanFiles = std::map<std::string, std::optional<std::string>>;
+
+/// Asks `netplan generate --root-dir` whether it takes all netplan files of the node with `changed` in
+/// place of what is there, on a copy of them. Nothing is activated.
 /// Errors: kFailed with netplan's own words and the real path of the file it complains about;
 /// kUnsupported when there is no netplan on the node, or when what it hands an interface of ours to, be
 /// it networkd or NetworkManager, does not run there.
-Result<void> try_netplan_files(const std::string& content, Node& node);
+Result<void> try_netplan_files(const NetplanFiles& changed, Node& node);
 
 /// What has changed of what netplan generates, by who has to read it again.
 struct GeneratedChanges {

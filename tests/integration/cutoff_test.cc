@@ -116,6 +116,31 @@ TEST_CASE("cutoff: a management address that nobody can reach is undone by the n
   CHECK(first->shell("ls " + kTransactions + " 2>/dev/null | wc -l") == "0");
 }
 
+TEST_CASE("cutoff: what another file says of the management interface is tried without, and comes back") {
+  const CutHost first(1);
+  const CutHost second(2);
+  const Controller controller;
+  const std::string other = "/etc/netplan/50-cloud-init.yaml";
+  const std::string text =
+      "network:\n  version: 2\n  ethernets:\n    mgmt0:\n      addresses: [10.77.0.1/24, 10.98.0.1/24]\n";
+  first->write(other, text);
+  first->shell("chmod 600 " + other + " && netplan apply");
+  REQUIRE(eventually([&] { return first.management() == "10.77.0.1/24 10.98.0.1/24"; }));
+  controller.cluster(one_node_with("{name: mgmt0, address: 10.99.0.1/24, mtu: 1500}"));
+  require_exit(controller.run({"apply", "--yes"}), 9);
+  CHECK(first->text(other) == text);
+
+  auto running = begin(controller, apply_and_try("--allow-mgmt-change"));
+  // Merged, the addresses of both files would be there.
+  REQUIRE(eventually([&] { return first.management() == "10.99.0.1/24"; }));
+  CHECK_FALSE(first.reached_from(*second));
+  CHECK(eventually([&] { return first.reached_from(*second); }, kBackAfter));
+  require_rolled_back(running.get(), "spark-01", "could not be reached any more at 10.77.0.1");
+  CHECK(first->text(other) == text);
+  CHECK(first.management() == "10.77.0.1/24 10.98.0.1/24");
+  first.require_calm();
+}
+
 TEST_CASE("cutoff: a change of the SSH server that it survives is kept") {
   const CutHost first(1);
   const Controller controller;

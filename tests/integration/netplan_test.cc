@@ -217,6 +217,38 @@ TEST_CASE("netplan: an interface that another file defines is refused, or left t
   CHECK_FALSE(contains(first->text(kFile).value(), kHalfA + ":"));
 }
 
+TEST_CASE("netplan: what another file says of our interface is taken over, and comes back when it is no longer ours") {
+  const FabricHost first(1);
+  const Controller controller;
+  const std::string other = "/etc/netplan/40-cx7.yaml";
+  const std::string text = "# of a guide\nnetwork:\n  version: 2\n  ethernets:\n    " + kHalfA +
+                           ":\n      addresses: [10.50.0.1/24]  # by hand\n      mtu: 4200\n    eth9: {dhcp4: true}\n";
+  first->write(other, text);
+  first->shell("chmod 600 " + other + " && netplan apply");
+  REQUIRE(eventually([&] { return first.addresses(kHalfA) == Addresses{"10.50.0.1/24"}; }));
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 9);
+  CHECK(first->text(other) == text);
+
+  controller.cluster("fabric: {topology: switch, port: 1, adopt: take-over}\n" + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  CHECK_FALSE(contains(first->shell("netplan get ethernets." + kHalfA), "10.50.0.1"));
+  CHECK(contains(first->shell("netplan get ethernets.eth9"), "dhcp4: true"));
+  CHECK(first->shell("stat -c %a " + other) == "600");
+  const auto before = configuration(*first);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(configuration(*first) == before);
+
+  // What somebody else adds to his file meanwhile stays.
+  first->append(other, "    eth8: {dhcp4: true}\n");
+  controller.cluster(nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+  CHECK(first->text(other) == text + "    eth8: {dhcp4: true}\n");
+  CHECK(eventually([&] { return first.addresses(kHalfA) == Addresses{"10.50.0.1/24"}; }));
+}
+
 TEST_CASE("netplan: a file of somebody else's that is no YAML is named, and the rest goes on") {
   const FabricHost first(1);
   const Controller controller;

@@ -5,7 +5,7 @@ import re
 # after which nothing of it may be left.
 OF_THE_RUN = ("/var/lib/sparkplan", "/run/sparkplan", "/etc/systemd/system/sparkplan-recover.service",
               "/etc/systemd/system/sysinit.target.wants/sparkplan-recover.service")
-TEMPORARY = re.compile(r"(\.sparkplan-new|/\.agent\.[A-Za-z0-9]{6})$")
+TEMPORARY = re.compile(r"(\.sparkplan-new|\.sparkplan-trial|/\.agent\.[A-Za-z0-9]{6})$")
 IGNORED = re.compile(r"zz-lab-filler$")
 DIRECTORY = re.compile(r"^directory ")
 # Directories made with the first file in them; systemd makes and removes its own as it likes. An empty one

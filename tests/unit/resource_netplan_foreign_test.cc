@@ -19,7 +19,8 @@ LinkFacts half() {
 std::optional<Definition> definition_in(const std::string& yaml) {
   const auto tree = parse_yaml(yaml);
   REQUIRE(tree);
-  return definition_of(half(), definitions_in("/etc/netplan/90-x.yaml", *tree));
+  const auto found = definitions_of(half(), definitions_in("/etc/netplan/90-x.yaml", *tree));
+  return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
 /// One profile of NetworkManager's as Ubuntu mirrors it, with `more` lines of its own (synthetic).
@@ -82,7 +83,7 @@ TEST_CASE("netplan: renames and virtual functions of ours are found in other fil
   const auto reason = [](const std::string& body) {
     const auto found = definition_in("network:\n  version: 2\n" + body);
     REQUIRE(found);
-    const Error error = refused_for("enp1s0f1np1", *found, "refuse");
+    const Error error = refused_for("enp1s0f1np1", *found);
     CHECK(error.code == ErrorCode::kRefused);
     CHECK_FALSE(error.hint.empty());
     return error.message;
@@ -119,9 +120,9 @@ TEST_CASE("netplan: NetworkManager's own profiles compete where they would win a
   add("high", "type=ethernet\ninterface-name=enp1s0f1np1\nautoconnect-priority=999\n");
   const auto competing = competing_profiles(node);
   REQUIRE(competing->size() == 1);
-  const auto found = definition_of(half(), *competing);
-  REQUIRE(found);
-  const Error error = refused_for("enp1s0f1np1", *found, "refuse");
+  const auto found = definitions_of(half(), *competing);
+  REQUIRE(found.size() == 1);
+  const Error error = refused_for("enp1s0f1np1", found.front());
   CHECK(error.message.find("/etc/NetworkManager/system-connections/high, NetworkManager's \"high\"") == 0);
   CHECK(error.hint.find("nmcli") != std::string::npos);
 
@@ -129,7 +130,7 @@ TEST_CASE("netplan: NetworkManager's own profiles compete where they would win a
   add("port", "type=802-3-ethernet\ninterface-name=enp1s0f1np1\nmaster=bond0\nslave-type=bond\n");
   const auto ports = competing_profiles(node);
   REQUIRE(ports->size() == 1);
-  CHECK(refused_for("enp1s0f1np1", ports->front(), "refuse").message.find("as part of bond0") != std::string::npos);
+  CHECK(refused_for("enp1s0f1np1", ports->front()).message.find("as part of bond0") != std::string::npos);
 }
 
 TEST_CASE("netplan: profiles are looked at where netplan hands interfaces to NetworkManager, and not else") {

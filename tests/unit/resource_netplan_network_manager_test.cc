@@ -201,14 +201,14 @@ TEST_CASE("netplan: a renderer that is not there, or does not run, is named befo
   const auto refusal = [](FakeNode& node, Renderer renderer) {
     Stanza stanza = kStanza;
     stanza.renderer = renderer;
-    const auto tried = try_netplan_files(render_file({{kHalf, stanza}}), node);
+    const auto tried = try_netplan_files({{std::string(kOwnFile), render_file({{kHalf, stanza}})}}, node);
     REQUIRE_FALSE(tried);
     CHECK(tried.error().code == ErrorCode::kUnsupported);
     CHECK_FALSE(tried.error().hint.empty());
     return tried.error().message;
   };
   FakeNode stopped = spark();
-  CHECK(try_netplan_files(render_file({{kHalf, kStanza}}), stopped));
+  CHECK(try_netplan_files({{std::string(kOwnFile), render_file({{kHalf, kStanza}})}}, stopped));
   test::stop_fake_network_manager(stopped);
   CHECK(refusal(stopped, Renderer::kNetworkManager) ==
         "netplan hands enp1s0f1np1 to NetworkManager, which is not running");

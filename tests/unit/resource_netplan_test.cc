@@ -1,7 +1,7 @@
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/live_link.h"
-#include "resources/netplan/netplan.h"
 #include "resources/netplan/netplan_file.h"
+#include "resources/netplan/refusals.h"
 #include "resources/netplan/trial.h"
 #include "resources/netplan/yaml_tree.h"
 #include "tests/support/catch.h"
@@ -25,6 +25,8 @@ std::vector<Definition> definitions(const std::string& yaml) {
   REQUIRE(tree);
   return definitions_in("/etc/netplan/x.yaml", *tree);
 }
+
+NetplanFiles as_ours(const std::string& content) { return {{std::string(kOwnFile), content}}; }
 
 }  // namespace
 
@@ -78,7 +80,7 @@ TEST_CASE("netplan: anchors that unfold to more than a file holds are refused") 
 TEST_CASE("netplan: a foreign definition is found by name, match, driver, address and membership") {
   const LinkFacts half = link("enp1s0f1np1");
   const auto found = [&](const std::string& body) {
-    return definition_of(half, definitions("network:\n  version: 2\n" + body)).has_value();
+    return !definitions_of(half, definitions("network:\n  version: 2\n" + body)).empty();
   };
   CHECK(found("  ethernets:\n    enp1s0f1np1: {dhcp4: true}\n"));
   CHECK(found("  ethernets:\n    any: {match: {name: 'enp1*'}}\n"));
@@ -90,9 +92,11 @@ TEST_CASE("netplan: a foreign definition is found by name, match, driver, addres
   CHECK_FALSE(found("  ethernets:\n    any: {match: {name: 'enp1*', driver: virtio_net}}\n"));
   CHECK(found("  ethernets:\n    any: {match: {}}\n"));
   CHECK_FALSE(found("  bridges:\n    enp1s0f1np1: {}\n"));
-  const auto definition = definition_of(half, definitions("network:\n  ethernets:\n    a: {}\n    enp1s0f1np1: {}\n"));
-  REQUIRE(definition);
-  CHECK(definition->source == "/etc/netplan/x.yaml:4");
+  CHECK_FALSE(found("  ethernets:\n    enp1s0f1np1: {}\n"));
+  const auto two =
+      definitions_of(half, definitions("network:\n  ethernets:\n    a: {match: {}}\n    enp1s0f1np1: {mtu: 9000}\n"));
+  REQUIRE(two.size() == 2);
+  CHECK(two[1].source == "/etc/netplan/x.yaml:4");
 }
 
 TEST_CASE("netplan: of two files with the same name the one in /run counts") {
@@ -106,7 +110,7 @@ TEST_CASE("netplan: of two files with the same name the one in /run counts") {
   CHECK(*paths == std::vector<std::string>{"/usr/lib/netplan/00-default.yaml", "/run/netplan/40-cx7.yaml"});
   const auto files = read_foreign_files(node);
   REQUIRE(files);
-  CHECK_FALSE(definition_of(link("enp1s0f1np1"), files->definitions));
+  CHECK(definitions_of(link("enp1s0f1np1"), files->definitions).empty());
 }
 
 TEST_CASE("netplan: what other files say survives its way to the controller") {
@@ -126,6 +130,7 @@ TEST_CASE("netplan: what other files say survives its way to the controller") {
   bond.is_profile = true;
   bond.starts_by_itself = false;
   bond.priority = 7;
+  bond.why_not_taken_over = "it is a bond";
   files.definitions.push_back(bond);
   files.renderer = Renderer::kNetworkManager;
   files.unreadable.push_back({"/etc/netplan/b.yaml:1", "no YAML"});
@@ -173,12 +178,12 @@ TEST_CASE("netplan: the trial names the real file that netplan complains about")
   test::FakeNode node;
   test::install_fake_networkd(node);
   node.add_file("/etc/netplan/50-broken.yaml", "network: [\n");
-  const auto tried = try_netplan_files(render_file({{"a", {9000, {}, false}}}), node);
+  const auto tried = try_netplan_files(as_ours(render_file({{"a", {9000, {}, false}}})), node);
   REQUIRE_FALSE(tried);
   CHECK(tried.error().code == ErrorCode::kFailed);
   CHECK(tried.error().message.find(" /etc/netplan/50-broken.yaml") != std::string::npos);
   node.erase("/etc/netplan/50-broken.yaml");
-  CHECK(try_netplan_files(render_file({{"a", {9000, {}, false}}}), node));
+  CHECK(try_netplan_files(as_ours(render_file({{"a", {9000, {}, false}}})), node));
 }
 
 TEST_CASE("netplan: the trial asks netplan's own generator, wherever this version has it") {
@@ -186,9 +191,9 @@ TEST_CASE("netplan: the trial asks netplan's own generator, wherever this versio
     INFO(path);
     test::FakeNode node;
     test::install_fake_netplan_generator(node, path);
-    CHECK(try_netplan_files(render_file({{"a", {9000, {}, false}}}), node));
+    CHECK(try_netplan_files(as_ours(render_file({{"a", {9000, {}, false}}})), node));
     node.add_file("/etc/netplan/50-broken.yaml", "network: [\n");
-    const auto tried = try_netplan_files(render_file({{"a", {9000, {}, false}}}), node);
+    const auto tried = try_netplan_files(as_ours(render_file({{"a", {9000, {}, false}}})), node);
     REQUIRE_FALSE(tried);
     CHECK(tried.error().message.find(" /etc/netplan/50-broken.yaml") != std::string::npos);
   }
@@ -196,7 +201,7 @@ TEST_CASE("netplan: the trial asks netplan's own generator, wherever this versio
 
 TEST_CASE("netplan: a node without netplan is told apart from a file that netplan does not take") {
   test::FakeNode node;
-  const auto tried = try_netplan_files("network: {version: 2}\n", node);
+  const auto tried = try_netplan_files(as_ours("network: {version: 2}\n"), node);
   REQUIRE_FALSE(tried);
   CHECK(tried.error().code == ErrorCode::kUnsupported);
 }

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+
+/// What somebody else's file says of an interface that is ours from now on: it is emptied there, and comes back
+/// word for word when the interface is no longer ours.
+namespace sparkplan::netplan {
+
+/// Pure. The text with an empty definition in place of what it says below `ethernets` of `interface`; everything
+/// else stays byte for byte.
+/// Errors: kNotFound when there is no such definition; kUnsupported when it cannot be told which lines are its own.
+Result<std::string> with_emptied(std::string_view text, const std::string& interface);
+
+/// Pure. The inverse: what `original` says of `interface`, where the text has our empty definition of it. A text
+/// without one, or an original that says nothing of it, leaves it as it is.
+std::string with_restored(std::string_view text, std::string_view original, const std::string& interface);
+
+/// Pure. The interfaces whose definitions are emptied in this text, by us.
+std::set<std::string> emptied_in(std::string_view text);
+
+/// Pure. Why a definition in this file cannot be emptied by us, whose text would travel to the controller. Empty
+/// when it can.
+std::string why_not_taken_over(const std::string& path, std::string_view text, const Value& tree,
+                               const std::string& interface);
+
+}  // namespace sparkplan::netplan

@@ -1,0 +1,112 @@
+#include "resources/netplan/take_over.h"
+
+#include "resources/netplan/yaml_tree.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::netplan {
+namespace {
+
+constexpr const char* kOther = R"(# by hand, 2025
+network:
+  version: 2
+  ethernets:
+    enP7s7: {dhcp4: true}
+    enp1s0f1np1:            # the left cable
+      link-local: [ipv4]
+      addresses:
+        - 192.168.177.11/24
+        - 192.168.178.11/24
+
+    # the twin
+    enP2p1s0f1np1:
+      mtu: 9000
+)";
+
+constexpr const char* kEmptied = R"(# by hand, 2025
+network:
+  version: 2
+  ethernets:
+    enP7s7: {dhcp4: true}
+    enp1s0f1np1: {}  # sparkplan: 60-sparkplan-fabric.yaml defines it
+
+    # the twin
+    enP2p1s0f1np1:
+      mtu: 9000
+)";
+
+std::string why_not(const std::string& text, const std::string& path = "/etc/netplan/40-cx7.yaml") {
+  const auto tree = parse_yaml(text);
+  REQUIRE(tree);
+  return why_not_taken_over(path, text, *tree, "enp1s0f1np1");
+}
+
+}  // namespace
+
+TEST_CASE("netplan: a definition that is taken over is emptied, and all around it stays byte for byte") {
+  const auto emptied = with_emptied(kOther, "enp1s0f1np1");
+  REQUIRE(emptied);
+  CHECK(*emptied == kEmptied);
+  CHECK(emptied_in(*emptied) == std::set<std::string>{"enp1s0f1np1"});
+  CHECK(emptied_in(kOther).empty());
+}
+
+TEST_CASE("netplan: emptying is the same twice") {
+  CHECK(with_emptied(kEmptied, "enp1s0f1np1") == Result<std::string>(kEmptied));
+}
+
+TEST_CASE("netplan: what was emptied comes back word for word, in whatever the file has become since") {
+  CHECK(with_restored(kEmptied, kOther, "enp1s0f1np1") == kOther);
+  const std::string more = std::string(kEmptied) + "    eth9: {dhcp4: true}\n";
+  CHECK(with_restored(more, kOther, "enp1s0f1np1") == std::string(kOther) + "    eth9: {dhcp4: true}\n");
+  CHECK(with_restored(kOther, kOther, "enp1s0f1np1") == kOther);
+  CHECK(with_restored(kEmptied, "network: {version: 2}\n", "enp1s0f1np1") == kEmptied);
+}
+
+TEST_CASE("netplan: all definitions of a file can be emptied, and come back in any order") {
+  for (const bool last_first : {false, true}) {
+    const auto one = with_emptied(kOther, last_first ? "enP2p1s0f1np1" : "enp1s0f1np1");
+    REQUIRE(one);
+    const auto both = with_emptied(*one, last_first ? "enp1s0f1np1" : "enP2p1s0f1np1");
+    REQUIRE(both);
+    CHECK(emptied_in(*both).size() == 2);
+    CHECK(with_restored(with_restored(*both, kOther, "enp1s0f1np1"), kOther, "enP2p1s0f1np1") == kOther);
+    CHECK(with_restored(with_restored(*both, kOther, "enP2p1s0f1np1"), kOther, "enp1s0f1np1") == kOther);
+  }
+}
+
+TEST_CASE("netplan: a file without a last line end is emptied and comes back") {
+  const std::string text = "network:\n  ethernets:\n    enp1s0f1np1:\n      mtu: 9000";
+  const auto emptied = with_emptied(text, "enp1s0f1np1");
+  REQUIRE(emptied);
+  CHECK(with_restored(*emptied, text, "enp1s0f1np1") == text);
+  CHECK(with_restored(*emptied + "\n    eth9: {dhcp4: true}\n", text, "enp1s0f1np1") ==
+        text + "\n    eth9: {dhcp4: true}\n");
+}
+
+TEST_CASE("netplan: braces over several lines belong to the definition") {
+  const std::string text =
+      "network:\n  ethernets:\n    enp1s0f1np1: {\n      mtu: 9000\n    }\n    eth9: {dhcp4: true}\n";
+  const auto emptied = with_emptied(text, "enp1s0f1np1");
+  REQUIRE(emptied);
+  CHECK(*emptied ==
+        "network:\n  ethernets:\n    enp1s0f1np1: {}  # sparkplan: 60-sparkplan-fabric.yaml defines it\n"
+        "    eth9: {dhcp4: true}\n");
+  CHECK(with_restored(*emptied, text, "enp1s0f1np1") == text);
+}
+
+TEST_CASE("netplan: what cannot be told apart by lines is not taken over") {
+  CHECK(why_not("network: {ethernets: {enp1s0f1np1: {mtu: 9000}, eth9: {dhcp4: true}}}\n") != "");
+  CHECK(why_not("network:\n  ethernets:\n    enp1s0f1np1: &a {mtu: 9000}\n    eth9: *a\n") != "");
+  CHECK(why_not(kOther) == "");
+}
+
+TEST_CASE("netplan: files that hold secrets, or are made anew at boot, are not taken over") {
+  const std::string plain = "network:\n  ethernets:\n    enp1s0f1np1: {mtu: 9000}\n";
+  CHECK(why_not(plain) == "");
+  CHECK(why_not(plain, "/run/netplan/40-cx7.yaml").find("/etc/netplan") != std::string::npos);
+  CHECK(why_not(plain, "/usr/lib/netplan/40-cx7.yaml").find("/etc/netplan") != std::string::npos);
+  CHECK(why_not(plain + "  wifis:\n    wlP9s9: {access-points: {home: {password: x}}}\n").find("secrets") !=
+        std::string::npos);
+}
+
+}  // namespace sparkplan::netplan
