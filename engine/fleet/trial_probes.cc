@@ -52,8 +52,9 @@ bool in_one_network(const FabricAddress& one, const FabricAddress& other) {
 
 /// Pairs of fabric addresses that both ends have now, are still to have, and that reach each other now.
 void ClusterRun::choose_probes(NodeRun& node) {
-  // Whoever leaves is not expected to have a fabric afterwards.
-  if (node.leaving) return;
+  // Whoever leaves is not expected to have a fabric afterwards, and what a rollback goes back to is not what the
+  // file says of it.
+  if (node.leaving || rolls_back_) return;
   std::vector<ProbeTarget> targets;
   for (const FabricAddress& own : node.spec->fabric) {
     if (link_with(node.known.facts, own.address) == nullptr) continue;

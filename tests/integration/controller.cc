@@ -42,11 +42,13 @@ std::string complaints(const Json& document, const std::string& schema_file) {
 
 }  // namespace
 
-Json Run::report() const {
+Json Run::document(const std::string& schema_file) const {
   INFO("stdout:\n" << out << "\nstderr:\n" << err);
   REQUIRE(Json::accept(out));
   auto document = Json::parse(out);
-  REQUIRE(complaints(document, "report.schema.json").empty());
+  const auto found = complaints(document, schema_file);
+  INFO(found);
+  REQUIRE(found.empty());
   return document;
 }
 

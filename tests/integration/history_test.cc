@@ -2,6 +2,7 @@
 #include "tests/integration/controller.h"
 #include "tests/integration/held_agent.h"
 #include "tests/integration/host.h"
+#include "tests/integration/links.h"
 #include "tests/integration/lock_taker.h"
 #include "tests/integration/terminal.h"
 #include "tests/support/catch.h"
@@ -9,7 +10,7 @@
 namespace sparkplan::test {
 namespace {
 
-Json json_of(const Run& run) { return Json::parse(run.out); }
+Json json_of(const Run& run) { return run.document("history.schema.json"); }
 
 }  // namespace
 
@@ -71,6 +72,44 @@ TEST_CASE("history: a run whose agent was killed is broken off, and what it did 
   CHECK_FALSE(host.has(kProfileFile));
   CHECK_FALSE(host.has(kSysctlFile));
   CHECK(host.sysctl("net.core.somaxconn") == "4096");
+}
+
+TEST_CASE("history: a rollback of the network, a unit and trust is tried like an apply, and leaves nothing") {
+  const Host first(1);
+  const Host second(2);
+  const Controller controller;
+  const std::string keep = "sysctl: {net.core.somaxconn: 8192}\n";
+  controller.cluster(keep + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  const std::string all = keep + R"(fabric: {topology: switch, port: 1}
+ssh_trust: {users: [operator]}
+units: [{name: sparkplan-test-tune.service, content: "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n", state: started}]
+)" + nodes_of_lab(2);
+  controller.cluster(all);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  REQUIRE(addresses_of(first, "enp1s0f1np1") == Addresses{"192.168.100.11/24"});
+  const auto history = json_of(controller.run({"history", "spark-01", "--json"}));
+  CHECK(history.at("runs").at(0).at("artifacts").size() > 4);
+
+  require_exit(controller.run({"rollback", "--yes", "--confirm-timeout", "1s"}), 1);
+  require_exit(controller.run({"rollback", "--yes", "--confirm-timeout", "30s", "--max-parallel", "1"}), 0);
+  for (const Host* host : {&first, &second}) {
+    INFO("on " << host->name());
+    CHECK(addresses_of(*host, "enp1s0f1np1").empty());
+    CHECK(mtu_of(*host, "enP2p1s0f1np1") == 1500);
+    CHECK_FALSE(host->has("/etc/netplan/60-sparkplan-fabric.yaml"));
+    CHECK_FALSE(host->has("/etc/systemd/system/sparkplan-test-tune.service"));
+    CHECK_FALSE(host->has("/home/operator/.ssh/sparkplan_ed25519"));
+    CHECK_FALSE(contains(host->text("/home/operator/.ssh/authorized_keys").value_or(""), "sparkplan:"));
+    CHECK(host->sysctl("net.core.somaxconn") == "8192");
+    CHECK(host->shell("systemctl list-timers --all --no-legend 'sparkplan-rollback*'").empty());
+    CHECK_FALSE(host->has("/var/lib/sparkplan/txn"));
+  }
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 2);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(addresses_of(first, "enp1s0f1np1") == Addresses{"192.168.100.11/24"});
+  controller.cluster(nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
 }
 
 TEST_CASE("unlock: names the holder, ends its agent and no other, and says when nobody holds the lock") {

@@ -76,6 +76,41 @@ TEST_CASE("saved plan: a machine that was installed anew gets nothing of it") {
   CHECK(host.sysctl("net.core.somaxconn") == "4096");
 }
 
+TEST_CASE("saved plan: a machine with another host key gets nothing of it, though its key is trusted") {
+  const Host host(1);
+  const Controller controller;
+  controller.cluster(kSections + nodes_of_lab(1));
+  require_exit(controller.run({"plan", "-o", "change.plan"}), 0);
+  host.shell(
+      "cp -a /etc/ssh /etc/ssh-before; rm -f /etc/ssh/ssh_host_*; ssh-keygen -q -t ed25519 -N '' -f "
+      "/etc/ssh/ssh_host_ed25519_key && systemctl restart ssh");
+  std::ofstream(controller.known_hosts(), std::ios::trunc) << "10.77.0.1 " << host.public_key() << "\n";
+  const auto run = controller.run({"apply", "change.plan", "--yes"});
+  host.shell("rm -r /etc/ssh && mv /etc/ssh-before /etc/ssh && systemctl restart ssh");
+  require_exit(run, 5);
+  CHECK(contains(run.out, "host key"));
+  CHECK(host.sysctl("net.core.somaxconn") == "4096");
+  CHECK_FALSE(host.has(kSysctlFile));
+}
+
+TEST_CASE("saved plan: who leaves by it is released by it") {
+  const Host first(1);
+  const Host second(2);
+  const Controller controller;
+  controller.cluster(kSections + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  controller.cluster(kSections + nodes_of_lab(1));
+  require_exit(controller.run({"plan", "-o", "leave.plan"}), 0);
+  CHECK(contains(controller.run({"show", "leave.plan"}).out, "spark-02"));
+  require_exit(controller.run({"apply", "leave.plan", "--yes"}), 9);
+  CHECK(second.has(kSysctlFile));
+  require_exit(controller.run({"apply", "leave.plan", "--yes", "--yes-prune"}), 0);
+  CHECK_FALSE(second.has(kSysctlFile));
+  CHECK_FALSE(second.has(kAgentFile));
+  CHECK_FALSE(second.has(kManifestFile));
+  CHECK(first.has(kSysctlFile));
+}
+
 TEST_CASE("saved plan: while another run is at work it is refused with its name, and not used up") {
   const Host host(1);
   const Controller controller;
