@@ -90,7 +90,11 @@ Result<void> restore_links(const Lifeline& lifeline, LocalNode& node) {
     if (!is_as(wanted, links)) SPARK_CHECK(node.restore_link(wanted));
   }
   SPARK_TRY(const auto routes, read_routes());
-  for (const Route& route : missing_routes(lifeline, routes)) SPARK_CHECK(add_route(route));
+  for (const Route& route : missing_routes(lifeline, routes)) {
+    auto added = add_route(route);
+    // An interface that is gone takes its routes with it.
+    if (!added && added.error().code != ErrorCode::kNotFound) return added;
+  }
   return {};
 }
 
@@ -127,12 +131,15 @@ Result<Route> decode_route(const Value& value) {
 
 }  // namespace
 
-Result<Lifeline> read_lifeline(LocalNode& node) {
+Result<Lifeline> read_lifeline(std::span<const Step> steps, LocalNode& node) {
   Lifeline lifeline;
   SPARK_TRY(const auto links, node.links());
-  const auto names = links_below(links_with_address(node.connection_address(), links), links);
+  auto names = links_below(links_with_address(node.connection_address(), links), links);
   for (const LinkFacts& link : links) {
     if (names.contains(link.name)) lifeline.links.push_back(state_of(link));
+  }
+  for (const Step& step : steps) {
+    if (find_link(step.artifact.name, links) != nullptr) names.insert(step.artifact.name);
   }
   SPARK_TRY(auto routes, read_routes());
   std::erase_if(routes, [&](const Route& route) { return !names.contains(route.interface); });

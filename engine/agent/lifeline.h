@@ -1,11 +1,13 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/agent/local_node.h"
 #include "engine/core/result.h"
 #include "engine/core/value.h"
+#include "engine/model/plan.h"
 #include "engine/node/node.h"
 
 namespace sparkplan {
@@ -21,17 +23,18 @@ struct Route {
   bool operator==(const Route&) const = default;
 };
 
-/// What a node is reached by: the interfaces that carry our connection, what they are made of, their routes,
-/// and the filter for packets. Kept while a change is on trial, so that it can be put back whatever the
-/// change has done to it by means that no file tells of.
+/// What a node is reached by: the interfaces that carry our connection, what they are made of, their routes and
+/// those of the interfaces that change, and the filter for packets. Kept while a change is on trial, so that it can be
+/// put back whatever the change has done to it by means that no file tells of.
 struct Lifeline {
   std::vector<LinkState> links;
   std::vector<Route> routes;
   std::string filter;  ///< `nft list ruleset`; empty where there is no nft, or no rule.
 };
 
-/// As it is now. Errors: kFailed.
-Result<Lifeline> read_lifeline(LocalNode& node);
+/// As it is now, with the routes through the interfaces that `steps` are about as well: a renderer that configures
+/// one anew drops what somebody has added by hand. Errors: kFailed.
+Result<Lifeline> read_lifeline(std::span<const Step> steps, LocalNode& node);
 
 /// Puts back what of it has changed and does not come back by itself within a few seconds.
 /// Errors: kFailed with what could not be put back.

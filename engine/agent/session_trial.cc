@@ -34,7 +34,7 @@ class ArmedTrial final : public Trial {
     SPARK_CHECK(journal_.append("armed", Value::map({{"window_seconds", window_.count(), {}}})));
     SPARK_CHECK(check_that_it_can_last());
     SPARK_CHECK(timer_.guard_boot(transaction_.run(), transaction_.program(), node_));
-    SPARK_TRY(const Lifeline lifeline, read_lifeline(node_));
+    SPARK_TRY(const Lifeline lifeline, read_lifeline(transaction_.request().steps, node_));
     SPARK_CHECK(transaction_.keep_lifeline(lifeline, node_));
     SPARK_CHECK(transaction_.set_deadline(window_, node_));
     SPARK_CHECK(transaction_.arm(node_));
