@@ -49,7 +49,7 @@ std::vector<FieldChange> differences_of_artifacts(const std::vector<Step>& steps
   for (const Step& step : steps) {
     if (std::find(step.resources.begin(), step.resources.end(), id) == step.resources.end()) continue;
     if (is_text_artifact(step.artifact)) {
-      changes.push_back({"content", shown(step.before), shown(step.after)});
+      changes.push_back({step.artifact.name, shown(step.before), shown(step.after)});
       continue;
     }
     for (auto& change : differences(shown(step.before), shown(step.after))) changes.push_back(std::move(change));

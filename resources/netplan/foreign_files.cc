@@ -194,8 +194,11 @@ Result<ForeignFiles> read_foreign_files(const NodeReader& node) {
       files.unreadable.push_back({path + line_of(tree.error().context), tree.error().message});
       continue;
     }
+    const auto status = node.status(path);
+    const bool regular = status && status->kind == FileStatus::Kind::kRegular;
     for (Definition& definition : definitions_in(path, *tree)) {
-      definition.why_not_taken_over = why_fixed(path, *text, *tree, definition);
+      definition.why_not_taken_over =
+          regular ? why_fixed(path, *text, *tree, definition) : "that file is a link to another one";
       files.definitions.push_back(std::move(definition));
     }
     const Value* network = tree->find("network");

@@ -104,8 +104,8 @@ std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& 
     touched.insert(resource.id.name);
   }
   for (const std::string& interface : emptied_in(*text)) {
-    if (stanzas.contains(interface) || !original) continue;
-    wanted = with_restored(wanted, *original, interface);
+    if (stanzas.contains(interface)) continue;
+    wanted = with_restored(wanted, interface);
     touched.insert(interface);
   }
   TextArtifact file{artifact, wanted, kFileMode, "",

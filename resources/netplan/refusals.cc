@@ -80,6 +80,7 @@ Error refused_for(const std::string& interface, const Definition& definition) {
 Error not_taken_over(const std::string& interface, const Definition& definition) {
   Error error = refused_for(interface, definition);
   error.message += ", and cannot be taken over: " + definition.why_not_taken_over;
+  error.hint = "take it out of there by hand, or leave the interface to it with `fabric: {adopt: keep}`";
   return error;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -12,8 +13,10 @@
 namespace sparkplan::netplan {
 namespace {
 
-/// Behind an empty definition of ours: tells a person where to look, and us what is to come back.
-constexpr std::string_view kMark = ": {}  # sparkplan: 60-sparkplan-fabric.yaml defines it";
+/// Behind an empty definition of ours: tells a person where to look, and us where something is to come back.
+constexpr std::string_view kMark = ": {}  # sparkplan: 60-sparkplan-fabric.yaml defines it; this did:";
+/// Before each line that is to come back.
+constexpr std::string_view kKept = "#sparkplan:";
 /// As far as a definition may go on behind its last value: closing braces.
 constexpr std::size_t kMostClosingLines = 8;
 
@@ -29,7 +32,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-std::string text_of(const std::vector<std::string>& lines) {
+std::string text_of(std::span<const std::string> lines) {
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;
@@ -37,9 +40,11 @@ std::string text_of(const std::vector<std::string>& lines) {
 
 std::string indent_of(const std::string& line) { return line.substr(0, line.find_first_not_of(" \t\r\n")); }
 
-/// In place of all lines from `first` to `last`.
-std::string mark_line(const std::string& first, const std::string& last, const std::string& interface) {
-  return indent_of(first) + interface + std::string(kMark) + (last.ends_with('\n') ? "\n" : "");
+/// What stands in place of these lines: an empty definition, and themselves as remarks.
+std::string emptied(std::span<const std::string> lines, const std::string& interface) {
+  std::string text = indent_of(lines.front()) + interface + std::string(kMark) + "\n";
+  for (const std::string& line : lines) text += std::string(kKept) + line;
+  return text;
 }
 
 std::optional<std::string> marked_interface(const std::string& line) {
@@ -76,6 +81,12 @@ struct Range {
   std::size_t end = 0;
 };
 
+std::string replaced(const std::vector<std::string>& lines, const Range& range, const std::string& interface) {
+  const std::span all(lines);
+  return text_of(all.first(range.begin)) + emptied(all.subspan(range.begin, range.end - range.begin), interface) +
+         text_of(all.subspan(range.end));
+}
+
 /// The lines that are the definition's and nobody else's: without them the file says the rest, and nothing more.
 Result<Range> range_of(std::string_view text, const std::string& interface) {
   SPARK_TRY(Value tree, parse_yaml(text));
@@ -86,11 +97,7 @@ Result<Range> range_of(std::string_view text, const std::string& interface) {
   entry->value = Value::map();
   const auto lines = lines_of(text);
   for (std::size_t end = last; end <= std::min(lines.size(), last + kMostClosingLines); ++end) {
-    auto rest = lines;
-    const auto from = rest.begin() + static_cast<std::ptrdiff_t>(first);
-    rest.erase(from + 1, rest.begin() + static_cast<std::ptrdiff_t>(end));
-    rest[first] = mark_line(lines[first], lines[end - 1], interface);
-    const auto parsed = parse_yaml(text_of(rest));
+    const auto parsed = parse_yaml(replaced(lines, {first, end}, interface));
     if (parsed && *parsed == tree) return Range{first, end};
   }
   return failure(ErrorCode::kUnsupported, "which lines define " + interface + " cannot be told");
@@ -114,26 +121,23 @@ bool holds_secrets(const Value& value) {
 }  // namespace
 
 Result<std::string> with_emptied(std::string_view text, const std::string& interface) {
+  if (emptied_in(text).contains(interface)) return std::string(text);
   SPARK_TRY(const Range range, range_of(text, interface));
-  auto lines = lines_of(text);
-  const auto first = lines.begin() + static_cast<std::ptrdiff_t>(range.begin);
-  *first = mark_line(*first, lines[range.end - 1], interface);
-  lines.erase(first + 1, lines.begin() + static_cast<std::ptrdiff_t>(range.end));
-  return text_of(lines);
+  return replaced(lines_of(text), range, interface);
 }
 
-std::string with_restored(std::string_view text, std::string_view original, const std::string& interface) {
-  const auto range = range_of(original, interface);
-  if (!range) return std::string(text);
-  const auto before = lines_of(original);
+std::string with_restored(std::string_view text, const std::string& interface) {
   std::string restored;
+  bool inside = false;
   for (const std::string& line : lines_of(text)) {
-    if (marked_interface(line) != interface) {
-      restored += line;
-      continue;
+    if (const auto marked = marked_interface(line)) {
+      inside = *marked == interface;
+      if (inside) continue;
     }
-    for (std::size_t i = range->begin; i < range->end; ++i) restored += before[i];
-    if (line.ends_with('\n') && !restored.ends_with('\n')) restored += '\n';
+    inside = inside && line.starts_with(kKept);
+    // What was the last line of all may have others behind it by now.
+    if (!restored.empty() && !restored.ends_with('\n')) restored += '\n';
+    restored += inside ? line.substr(kKept.size()) : line;
   }
   return restored;
 }

@@ -9,8 +9,8 @@
 #include "engine/core/result.h"
 #include "engine/core/value.h"
 
-/// What somebody else's file says of an interface that is ours from now on: it is emptied there, and comes back
-/// word for word when the interface is no longer ours.
+/// What somebody else's file says of an interface that is ours from now on: it is emptied there, with what it said
+/// kept beside it as remarks, and comes back word for word when the interface is no longer ours.
 namespace sparkplan::netplan {
 
 /// Pure. The text with an empty definition in place of what it says below `ethernets` of `interface`; everything
@@ -18,9 +18,9 @@ namespace sparkplan::netplan {
 /// Errors: kNotFound when there is no such definition; kUnsupported when it cannot be told which lines are its own.
 Result<std::string> with_emptied(std::string_view text, const std::string& interface);
 
-/// Pure. The inverse: what `original` says of `interface`, where the text has our empty definition of it. A text
-/// without one, or an original that says nothing of it, leaves it as it is.
-std::string with_restored(std::string_view text, std::string_view original, const std::string& interface);
+/// Pure. The inverse, whatever else has become of the file since. A text in which nothing of `interface` is emptied
+/// stays as it is.
+std::string with_restored(std::string_view text, const std::string& interface);
 
 /// Pure. The interfaces whose definitions are emptied in this text, by us.
 std::set<std::string> emptied_in(std::string_view text);
