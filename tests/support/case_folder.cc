@@ -14,6 +14,7 @@
 #include "engine/plan/planner.h"
 #include "engine/resource/artifact.h"
 #include "tests/support/describe.h"
+#include "tests/support/fake_modprobe.h"
 #include "tests/support/fake_network_manager.h"
 #include "tests/support/fake_networkd.h"
 #include "tests/support/fake_ssh.h"
@@ -76,6 +77,15 @@ Result<void> add_unit(const std::string& name, const Value& value, FakeNode& nod
     for (const MapEntry& one : *properties->entries()) lines += one.key + "=" + *one.value.string() + "\n";
   }
   if (!lines.empty()) set_unit_properties(node, name, lines);
+  return {};
+}
+
+Result<void> add_kernel_module(const std::string& name, const Value& value, FakeNode& node) {
+  if (value.boolean_or("loaded", false)) {
+    load_module(node, name, static_cast<int>(value.integer_or("users", 0)));
+  } else {
+    add_module(node, name);
+  }
   return {};
 }
 
@@ -160,8 +170,9 @@ Result<void> add_exports(const Value& exports, World& world) {
 }
 
 Result<void> build_node(const Value& observed, const Registry& registry, World& world) {
-  static const std::vector<std::string> known{"types",    "node",  "live",     "files", "symlinks", "special", "kernel",
-                                              "commands", "facts", "manifest", "users", "exports",  "units"};
+  static const std::vector<std::string> known{"types",   "node",    "live",     "files",  "symlinks",
+                                              "special", "kernel",  "commands", "facts",  "manifest",
+                                              "users",   "exports", "units",    "modules"};
   for (const MapEntry& entry : *observed.entries()) {
     if (std::find(known.begin(), known.end(), entry.key) == known.end()) return bad_case("unknown key " + entry.key);
   }
@@ -179,6 +190,7 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   world.node.set_connection_address(world.facts.ssh_server_address);
   install_fake_networkd(world.node);
   install_fake_network_manager(world.node);
+  install_fake_modprobe(world.node);
   if (const Value* users = observed.find("users")) SPARK_CHECK(add_users(*users, world.node));
   SPARK_CHECK(for_each_entry(observed, "files", world.node, add_file));
   SPARK_CHECK(for_each_entry(observed, "symlinks", world.node, add_symlink));
@@ -187,6 +199,7 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   if (const Value* exports = observed.find("exports")) SPARK_CHECK(add_exports(*exports, world));
   if (observed.find("units") != nullptr) add_systemd(world.node);
   SPARK_CHECK(for_each_entry(observed, "units", world.node, add_unit));
+  SPARK_CHECK(for_each_entry(observed, "modules", world.node, add_kernel_module));
   if (const Value* special = observed.find("special")) {
     for (const Value& path : *special->list_items()) world.node.add_special(*path.string());
   }
