@@ -6,10 +6,12 @@ namespace sparkplan {
 namespace {
 
 // Words of OpenSSH 9.2 and util-linux 2.38.
-constexpr auto kUnknownKey = "No ED25519 host key is known for spark-02 and you have requested strict checking.\r\n"
-                             "Host key verification failed.\r\n";
-constexpr auto kChangedKey = "@@@@@@@@@@\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n@@@@@@@@@@\r\n"
-                             "Host key verification failed.\r\n";
+constexpr auto kUnknownKey =
+    "No ED25519 host key is known for spark-02 and you have requested strict checking.\r\n"
+    "Host key verification failed.\r\n";
+constexpr auto kChangedKey =
+    "@@@@@@@@@@\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n@@@@@@@@@@\r\n"
+    "Host key verification failed.\r\n";
 
 }  // namespace
 

@@ -15,7 +15,7 @@ class SampleScene {
   explicit SampleScene(int count) {
     for (int i = 1; i <= count; ++i) {
       const std::string last = std::to_string(10 + i);
-      NodeSpec spec{NodeName::parse("spark-0" + std::to_string(i)).value()};
+      NodeSpec spec{NodeName::parse("spark-0" + std::to_string(i)).value(), i, {}, {}, {}, {}, {}, {}, {}, {}};
       Facts one;
       for (const int half : {0, 1}) {
         FabricAddress address;
