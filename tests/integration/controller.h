@@ -21,6 +21,7 @@ struct Run {
   /// `out` as JSON that keeps what this file in schemas/ promises; fails the case otherwise.
   Json document(const std::string& schema_file) const;
   Json report() const { return document("report.schema.json"); }
+  Json verification() const { return document("verify.schema.json"); }
 };
 
 /// Fails the case, showing everything printed, unless the program ended with `code`.
