@@ -11,6 +11,7 @@
 #include "engine/agent/netlink.h"
 #include "engine/agent/rdma.h"
 #include "engine/core/text.h"
+#include "engine/resource/nccl_variables.h"
 
 namespace sparkplan {
 namespace {
@@ -50,6 +51,25 @@ void read_operating_system(const NodeReader& node, Facts& facts) {
     facts.os_version = assigned(*text, "VERSION_ID");
   }
   if (const auto dgx = node.read_file("/etc/dgx-release")) facts.product = assigned(*dgx, "DGX_NAME");
+}
+
+/// The release of libnccl.so.2 by the name of the file that the link of that name leads to. A directory is
+/// read only where the link is. Two releases side by side: nobody can tell which is meant.
+std::string nccl_version(const NodeReader& node) {
+  constexpr std::string_view kPrefix = "libnccl.so.";
+  for (const std::string directory : {"/usr/lib/aarch64-linux-gnu", "/usr/lib/x86_64-linux-gnu"}) {
+    if (!node.status(directory + "/libnccl.so.2")) continue;
+    const auto names = node.list_directory(directory);
+    if (!names) continue;
+    std::vector<std::string> found;
+    for (const std::string& name : *names) {
+      if (name.starts_with(kPrefix) && parse_nccl_version(name.substr(kPrefix.size()))) {
+        found.push_back(name.substr(kPrefix.size()));
+      }
+    }
+    return found.size() == 1 ? found.front() : "";
+  }
+  return "";
 }
 
 Result<void> read_running_machine(const NodeReader& node, Facts& facts) {
@@ -109,6 +129,7 @@ Result<Facts> read_facts(const NodeReader& node) {
   facts.live = node.live();
   facts.machine_id = first_line(node, "/etc/machine-id");
   read_operating_system(node, facts);
+  facts.nccl_version = nccl_version(node);
   if (facts.live) {
     SPARK_CHECK(read_running_machine(node, facts));
   } else {

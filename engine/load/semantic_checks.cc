@@ -12,8 +12,6 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::string_view kGidIndex = "NCCL_IB_GID_INDEX";
-
 // Two limits of one domain and item are one limit unless one is soft and the other hard.
 bool are_soft_and_hard(const Value& a, const Value& b) {
   const std::string first = a.text_or("type", "both");
@@ -116,19 +114,6 @@ void check_line_breaks(const Value& value, Findings& findings) {
   }
 }
 
-void check_gid_index(const Value* env, Findings& findings) {
-  const auto* entry = env != nullptr ? env->find_entry(kGidIndex) : nullptr;
-  if (entry == nullptr || entry->value.is_null()) return;
-  findings.warning(entry->key_where, "nccl.gid-index",
-                   "NCCL_IB_GID_INDEX set by hand is wrong as soon as an address comes or goes",
-                   "leave it out: NCCL finds the index of the RoCE v2 address itself");
-}
-
-void check_environment(const Value& holder, Findings& findings) {
-  if (const Value* nccl = holder.find("nccl")) check_gid_index(nccl->find("env"), findings);
-  check_gid_index(holder.find("profile_env"), findings);
-}
-
 void check_rates(const Value& root, Findings& findings) {
   for (const auto& entry : entries_of(root.find("verify"))) {
     const auto* text = entry.value.string();
@@ -168,12 +153,12 @@ void check_sections(const ClusterDraft& draft, Findings& findings) {
   check_line_breaks(*draft.root, findings);
   check_all_records(*draft.root, findings);
   check_paths(*draft.root, findings);
-  check_environment(*draft.root, findings);
+  check_nccl_variables(*draft.root, findings);
   check_rates(*draft.root, findings);
   for (const auto& node : draft.nodes) {
     check_all_records(*node.record, findings);
     check_paths(*node.record, findings);
-    check_environment(*node.record, findings);
+    check_nccl_variables(*node.record, findings);
   }
   check_effects(draft, findings);
 }

@@ -12,6 +12,9 @@ void check_nodes(const ClusterDraft& draft, Findings& findings);
 /// with line breaks where none fits, settings without effect.
 void check_sections(const ClusterDraft& draft, Findings& findings);
 
+/// The variables that one layer, the file or a node in it, sets for NCCL or for logins: names and values.
+void check_nccl_variables(const Value& holder, Findings& findings);
+
 /// What merged records lack, or have too much of, although each layer may be right on its own.
 void check_merged_sections(const ClusterDraft& draft, Findings& findings);
 

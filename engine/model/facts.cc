@@ -102,6 +102,7 @@ Value encode(const Facts& facts) {
                      {"os_name", facts.os_name, {}},
                      {"os_version", facts.os_version, {}},
                      {"product", facts.product, {}},
+                     {"nccl_version", facts.nccl_version, {}},
                      {"live", facts.live, {}},
                      {"memory_total_bytes", facts.memory_total_bytes, {}},
                      {"uptime_seconds", facts.uptime_seconds, {}},
@@ -122,6 +123,7 @@ Result<Facts> decode_facts(const Value& value) {
   facts.os_name = fields.text("os_name");
   facts.os_version = fields.text("os_version");
   facts.product = fields.text("product");
+  facts.nccl_version = fields.text("nccl_version");
   facts.live = fields.boolean("live", facts.live);
   facts.memory_total_bytes = fields.integer("memory_total_bytes", facts.memory_total_bytes);
   facts.uptime_seconds = fields.integer("uptime_seconds", facts.uptime_seconds);

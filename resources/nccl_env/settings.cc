@@ -5,11 +5,15 @@
 
 #include "engine/core/text.h"
 #include "engine/resource/fabric_interfaces.h"
+#include "engine/resource/nccl_variables.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/nccl_env/nccl_env.h"
 
 namespace sparkplan::nccl_env {
 namespace {
+
+constexpr std::size_t kRingWithStrangers = 4;  ///< In a ring of three everybody is everybody's neighbour.
+constexpr int kPrefixThatNcclCompares = 24;    ///< Source: NCCL_IB_SUBNET_PREFIX_LEN, its default.
 
 /// The value below `key` as written; null when there is none.
 const Value* written(const Value& section, std::string_view key) {
@@ -28,6 +32,22 @@ std::vector<std::string> hcas_given(const NodeSpec& node) {
   return hcas;
 }
 
+/// How many nodes a ring has; 0 for what is none.
+std::size_t nodes_in_ring(const ClusterView& view) {
+  const auto fabric = view.self.sections.find("fabric");
+  const bool ring = fabric != view.self.sections.end() && fabric->second.text_or("topology", "") == "ring";
+  return ring ? view.cluster.nodes.size() : 0;
+}
+
+/// The release in the name of a library file, or of the one that the system has.
+std::optional<NcclVersion> release_in_use(const Value& section, const Facts& facts) {
+  const Value* library = written(section, "library");
+  if (library == nullptr || library->string() == nullptr) return parse_nccl_version(facts.nccl_version);
+  constexpr std::string_view kPrefix = "libnccl.so.";
+  const std::string name = std::filesystem::path(*library->string()).filename().string();
+  return name.starts_with(kPrefix) ? parse_nccl_version(std::string_view(name).substr(kPrefix.size())) : std::nullopt;
+}
+
 /// Compiles one section for one node.
 class Compiler {
  public:
@@ -43,6 +63,7 @@ class Compiler {
     if (has_fabric && mode_ != "auto") add_what_the_fabric_needs();
     add_library();
     add_environment();
+    check_ring();
     if (!has_fabric && mode_ != "auto" && result_.variables.empty()) {
       warn("nccl.no-fabric", "node " + name() + " has no fabric, so mode " + mode_ + " sets nothing there",
            "add fabric, or name variables in nccl: env:");
@@ -67,11 +88,59 @@ class Compiler {
         std::find_if(fabric.interfaces.begin(), fabric.interfaces.end(),
                      [](const FabricInterface& interface) { return !interface.wanted.address.empty(); });
     if (with_address != fabric.interfaces.end()) set("NCCL_SOCKET_IFNAME", "=" + with_address->name, mode_where_);
+    if (mode_ != "socket") add_what_a_ring_needs();
     if (mode_ != "dmabuf") return;
     set("NCCL_DMABUF_ENABLE", "1", mode_where_);
     if (is_dgx_spark(facts_)) {
       warn("nccl.dmabuf-no-effect", "mode dmabuf changes nothing on node " + name() + ": a GB10 has no GPUDirect RDMA",
            "mode safe says the same with one variable less");
+    }
+  }
+
+  /// In a ring each cable is a network of its own, and a node reaches its neighbours through different
+  /// ports: NCCL has to choose the device by the peer's network, so the two ports are not to be one device.
+  /// From four nodes on there are some that no cable joins, and only the ring algorithm leaves them alone.
+  /// Source: NCCL, src/transport/net_ib/connect.cc (from 2.30.7 on).
+  void add_what_a_ring_needs() {
+    const std::size_t count = nodes_in_ring(view_);
+    if (count == 0) return;
+    set("NCCL_IB_SUBNET_AWARE_ROUTING", "1", mode_where_);
+    set("NCCL_IB_MERGE_NICS", "0", mode_where_);
+    set("NCCL_NET_PLUGIN", "none", mode_where_);
+    if (count >= kRingWithStrangers) set("NCCL_ALGO", "Ring", mode_where_);
+    if (const int length = common_prefix_length(); length != 0 && length != kPrefixThatNcclCompares) {
+      set("NCCL_IB_SUBNET_PREFIX_LEN", std::to_string(length), mode_where_);
+    }
+  }
+
+  /// Of all addresses of the node's fabric; 0 where they have none in common.
+  int common_prefix_length() const {
+    int common = 0;
+    for (const FabricAddress& address : view_.self.fabric) {
+      if (common != 0 && address.prefix_length != common) return 0;
+      common = address.prefix_length;
+    }
+    return common;
+  }
+
+  void check_ring() {
+    const std::size_t count = nodes_in_ring(view_);
+    if (count == 0 || mode_ == "socket" || mode_ == "auto") return;
+    constexpr NcclVersion kFirstWithRings{2, 30, 7};
+    const auto installed = release_in_use(section_, facts_);
+    if (installed && *installed < kFirstWithRings) {
+      warn("nccl.ring-needs-newer",
+           "a ring needs NCCL " + kFirstWithRings.str() + ", which chooses the device by network, and node " + name() +
+               " has " + installed->str(),
+           "install a newer one there, or name one in nccl: {library: ...}");
+    }
+    for (const char* const variable : {"NCCL_CUMEM_ENABLE", "NCCL_RUNTIME_CONNECT"}) {
+      const auto found = result_.variables.find(variable);
+      if (count < kRingWithStrangers || found == result_.variables.end()) continue;
+      if (found->second.setting.profile != "0") continue;
+      warn("nccl.ring-connects-all",
+           std::string(variable) + " 0 makes NCCL connect nodes of the ring that no cable joins",
+           "leave it out: connections are then made when they are needed");
     }
   }
 
@@ -134,7 +203,14 @@ class Compiler {
     for (const MapEntry& entry : *environment->entries()) {
       result_.variables.erase(entry.key);
       const Result<std::string> value = variable_value(entry.value);
-      if (value && is_variable_name(entry.key)) set(entry.key, *value, entry.value.where);
+      if (!value || !is_variable_name(entry.key)) continue;
+      set(entry.key, *value, entry.value.where);
+      const NcclAssignment assignment{entry.key, *value, entry.key_where, entry.value.where};
+      const bool spark = is_dgx_spark(facts_);
+      for (Diagnostic& one : lint_nccl_on_node(assignment, release_in_use(section_, facts_), spark, facts_.product)) {
+        one.node = name();
+        result_.diagnostics.push_back(std::move(one));
+      }
     }
   }
 

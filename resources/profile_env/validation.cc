@@ -33,7 +33,7 @@ std::vector<Diagnostic> check_name(const MapEntry& entry) {
   }
   if (name.starts_with("NCCL_")) {
     return {finding(Severity::kWarning, "profile_env.nccl-name",
-                    name + " set here reaches login shells only, and is not checked",
+                    name + " set here reaches login shells only",
                     "write it below nccl: env: instead", entry.key_where)};
   }
   return {};

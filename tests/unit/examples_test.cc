@@ -26,11 +26,26 @@ LoadedCluster load_example(const std::filesystem::path& path) {
   return std::move(*loaded);
 }
 
+/// A server with one adapter, no DGX Spark.
+Facts facts_of_a_server() {
+  Facts facts;
+  facts.product = "Some server";
+  LinkFacts link;
+  link.name = "ens1f0np0";
+  link.port = "p0";
+  link.pci = "0000:41:00.0";
+  link.rdma_devices = {"mlx5_0"};
+  facts.links = {link};
+  facts.rdma_devices = {{"mlx5_0", "", 1}};
+  return facts;
+}
+
 /// A DGX Spark with both of its ports cabled; for a local node a directory.
 Facts facts_of(const NodeSpec& node) {
   Facts facts;
   facts.live = node.transport != TransportKind::kLocal;
   if (!facts.live) return facts;
+  if (node.name.str().starts_with("server-")) return facts_of_a_server();
   facts.product = "DGX Spark";
   for (const std::string port : {"0", "1"}) {
     for (const std::string domain : {"", "P2"}) {
@@ -53,7 +68,7 @@ std::map<std::string, NodeExports> exports_of(const NodeSpec& node) {
 
 }  // namespace
 
-TEST_CASE("there are examples") { CHECK(examples().size() >= 4); }
+TEST_CASE("there are examples") { CHECK(examples().size() >= 12); }
 
 TEST_CASE("every example is planned for every node, in sections that this build has types for") {
   for (const auto& path : examples()) {
@@ -113,8 +128,10 @@ TEST_CASE("the sections of an example without a type are exactly what plan will 
 }
 
 TEST_CASE("this build has a type for every section of every example") {
-  for (const char* name : {"tuning-only.yaml", "image-root.yaml", "two-node.yaml", "eight-node-switch.yaml",
-                           "spark-networking-guide.yaml", "multi-node-rdma-guide.yaml"}) {
+  for (const char* name :
+       {"tuning-only.yaml", "image-root.yaml", "two-node.yaml", "eight-node-switch.yaml", "spark-networking-guide.yaml",
+        "multi-node-rdma-guide.yaml", "link-local-pair.yaml", "direct-fabric-guide.yaml", "dual-cable.yaml",
+        "three-node-ring.yaml", "four-node-switch.yaml", "generic-rdma.yaml"}) {
     INFO(name);
     const auto loaded = load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name);
     CHECK(unsupported_sections(*loaded.cluster, builtin_registry()).empty());

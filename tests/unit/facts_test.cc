@@ -17,6 +17,7 @@ Facts some_facts() {
   facts.os_name = "Ubuntu 24.04.2 LTS";
   facts.os_version = "24.04";
   facts.product = "NVIDIA DGX Spark";
+  facts.nccl_version = "2.28.9";
   facts.live = false;
   facts.memory_total_bytes = 137438953472;
   facts.uptime_seconds = 77;
