@@ -58,24 +58,6 @@ std::string type_name(std::uint32_t type) {
   return type == IBV_GID_TYPE_ROCE_V1 ? "IB/RoCE v1" : "IB";
 }
 
-/// In one question for all of a device: sysfs would take three files for each of several hundred.
-std::vector<RdmaGid> gids_of(ibv_context* context, std::uint32_t port) {
-  std::vector<ibv_gid_entry> entries(kMostGids);
-  const auto count = ibv_query_gid_table(context, entries.data(), entries.size(), 0);
-  std::vector<RdmaGid> gids;
-  for (std::size_t i = 0; count > 0 && i < static_cast<std::size_t>(count); ++i) {
-    const ibv_gid_entry& entry = entries[i];
-    if (entry.port_num != port) continue;
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    std::array<char, IF_NAMESIZE> interface {};
-    if (::inet_ntop(AF_INET6, entry.gid.raw, text.data(), text.size()) == nullptr) continue;
-    if (entry.ndev_ifindex != 0) (void)::if_indextoname(entry.ndev_ifindex, interface.data());
-    gids.push_back({static_cast<int>(entry.gid_index), type_name(entry.gid_type), text.data(), interface.data()});
-  }
-  std::sort(gids.begin(), gids.end(), [](const RdmaGid& a, const RdmaGid& b) { return a.index < b.index; });
-  return gids;
-}
-
 RdmaPortFacts port_at(const fs::path& place, int number) {
   RdmaPortFacts port;
   port.number = number;
@@ -140,6 +122,24 @@ RdmaDeviceFacts facts_of(ibv_device* device) {
 }
 
 }  // namespace
+
+/// In one question for all of a device: sysfs would take three files for each of several hundred.
+std::vector<RdmaGid> gids_of(ibv_context* context, std::uint32_t port) {
+  std::vector<ibv_gid_entry> entries(kMostGids);
+  const auto count = ibv_query_gid_table(context, entries.data(), entries.size(), 0);
+  std::vector<RdmaGid> gids;
+  for (std::size_t i = 0; count > 0 && i < static_cast<std::size_t>(count); ++i) {
+    const ibv_gid_entry& entry = entries[i];
+    if (entry.port_num != port) continue;
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    std::array<char, IF_NAMESIZE> interface {};
+    if (::inet_ntop(AF_INET6, entry.gid.raw, text.data(), text.size()) == nullptr) continue;
+    if (entry.ndev_ifindex != 0) (void)::if_indextoname(entry.ndev_ifindex, interface.data());
+    gids.push_back({static_cast<int>(entry.gid_index), type_name(entry.gid_type), text.data(), interface.data()});
+  }
+  std::sort(gids.begin(), gids.end(), [](const RdmaGid& a, const RdmaGid& b) { return a.index < b.index; });
+  return gids;
+}
 
 int mtu_bytes(ibv_mtu mtu) { return 128 << static_cast<unsigned>(mtu); }
 

@@ -7,6 +7,7 @@
 #include "engine/agent/journal.h"
 #include "engine/agent/local_node.h"
 #include "engine/agent/node_lock.h"
+#include "engine/agent/rdma_ends.h"
 #include "engine/agent/rollback_timer.h"
 #include "engine/agent/transaction.h"
 #include "engine/core/result.h"
@@ -39,6 +40,9 @@ class AgentSession {
   Result<Value> answer_roll_back(const RollBackRequest& request);
   Result<Value> answer_extend(const ExtendRequest& request);
   Result<Value> answer_probe(const ProbeRequest& request) const;
+  /// Nothing for a request that is not about RDMA.
+  std::optional<Result<Value>> answer_rdma(const Request& request);
+  static tl::unexpected<Error> no_rdma();
   void see_files_on_trial();
   Result<void> check_records(bool set_aside);
   Result<std::optional<TransactionReport>> latest_transaction() const;
@@ -58,8 +62,9 @@ class AgentSession {
   std::function<bool()> stop_asked_;
   std::function<void(std::string_view)> tell_;
   std::optional<NodeLock> lock_;
-  LockHolder holder_;   ///< Of `lock_`.
-  RunPurpose purpose_;  ///< Of the run that it was taken for.
+  LockHolder holder_;               ///< Of `lock_`.
+  RunPurpose purpose_;              ///< Of the run that it was taken for.
+  std::unique_ptr<RdmaEnds> rdma_;  ///< Null: nothing was measured yet.
   std::unique_ptr<RollbackTimer> timer_ = std::make_unique<SystemdRollbackTimer>();
 };
 

@@ -2,7 +2,11 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstdint>
 #include <memory>
+#include <vector>
+
+#include "engine/model/rdma_facts.h"
 
 namespace sparkplan {
 
@@ -23,5 +27,7 @@ using VerbsQueuePair = std::unique_ptr<ibv_qp, VerbsDeleter>;
 
 /// 256 to 4096.
 int mtu_bytes(ibv_mtu mtu);
+/// The GIDs of one port, by index.
+std::vector<RdmaGid> gids_of(ibv_context* context, std::uint32_t port);
 
 }  // namespace sparkplan

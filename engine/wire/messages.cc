@@ -197,6 +197,12 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"apply", {"run", "node", "roster", "steps", "after_steps", "window_seconds"}},
       {"commit", {"run", "node", "roster", "resources", "audit"}},
       {"release", {"audit"}},
+      {"rdma_open", {"device", "port", "interface", "address", "queue_pairs", "message_bytes", "depth"}},
+      {"rdma_connect", {"session", "peer"}},
+      {"rdma_write", {"sessions", "duration_ms"}},
+      {"rdma_latency", {"session", "begins", "iterations"}},
+      {"rdma_counters", {"device", "port", "interface"}},
+      {"rdma_close", {"sessions"}},
       {"confirm", {"run"}},
       {"roll_back", {"run", "reason"}},
       {"extend", {"run", "seconds"}},
@@ -265,6 +271,15 @@ Value encode(const NumberedRequest& numbered) {
   return body;
 }
 
+namespace {
+
+template <class Kind>
+Result<Request> any_of(Result<Kind> decoded) {
+  return std::move(decoded).map([](Kind request) { return Request(std::move(request)); });
+}
+
+}  // namespace
+
 Result<NumberedRequest> decode_request(const Value& value) {
   const auto name = value.text_or("request", "");
   const auto id = value.integer_or("id", 0);
@@ -276,6 +291,12 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "apply") request = decode_apply_request(value);
   if (name == "commit") request = decode_commit_request(value);
   if (name == "release") request = Request(ReleaseRequest{value.text_or("audit", "")});
+  if (name == "rdma_open") request = any_of(decode_rdma_open_request(value));
+  if (name == "rdma_connect") request = any_of(decode_rdma_connect_request(value));
+  if (name == "rdma_write") request = any_of(decode_rdma_write_request(value));
+  if (name == "rdma_latency") request = any_of(decode_rdma_latency_request(value));
+  if (name == "rdma_counters") request = any_of(decode_rdma_counters_request(value));
+  if (name == "rdma_close") request = any_of(decode_rdma_close_request(value));
   if (name == "transaction") request = Request(TransactionRequest{});
   if (name == "confirm") request = Request(ConfirmRequest{value.text_or("run", "")});
   if (name == "roll_back") request = Request(RollBackRequest{value.text_or("run", ""), value.text_or("reason", "")});

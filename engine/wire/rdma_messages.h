@@ -39,7 +39,7 @@ struct RdmaOpenRequest {
   std::string address;    ///< IPv4, of the GID. Not looked at on InfiniBand.
   std::int64_t queue_pairs = 1;
   std::int64_t message_bytes = 65536;
-  std::int64_t depth = 128;  ///< Writes on their way, per queue pair.
+  std::int64_t depth = 32;  ///< Writes on their way, per queue pair.
 };
 
 /// One end of a measurement, as the other end has to know it.
