@@ -57,7 +57,7 @@ ibv_mtu mtu_of(std::int64_t bytes) {
 }
 
 tl::unexpected<Error> gone_silent() {
-  return refused(RdmaStep::kWrite, ErrorCode::kUnreachable,
+  return refused(RdmaStep::kWrite, ErrorCode::kFailed,
                  "the other end has not answered for " + std::to_string(kPatience.count()) + " s");
 }
 

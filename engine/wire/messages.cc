@@ -187,6 +187,11 @@ Result<Request> decode_commit_request(const Value& value) {
   return Request(std::move(request));
 }
 
+template <class Kind>
+Result<Request> as_request(Result<Kind> decoded) {
+  return std::move(decoded).map([](Kind request) { return Request(std::move(request)); });
+}
+
 /// A field that we do not know may be a condition that the controller relies on.
 Result<void> check_fields(const Value& value, std::string_view name) {
   static const std::map<std::string_view, std::set<std::string_view>> kFields{
@@ -210,6 +215,12 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"history", {"with_artifacts"}},
       {"undo", {"run"}},
       {"break_lock", {"holder", "audit"}},
+      {"open_ear", {"at", "peer", "token"}},
+      {"close_ear", {"awaited", "patience_ms"}},
+      {"send_datagrams", {"from", "address", "port", "token", "sizes"}},
+      {"measure_tcp", {"from", "address", "port", "token", "streams", "duration_ms"}},
+      {"ssh_login", {"user", "targets"}},
+      {"measurements", {"values"}},
   };
   if (!value.is_map()) return malformed("a request is no map");
   const auto known = kFields.find(name);
@@ -271,15 +282,6 @@ Value encode(const NumberedRequest& numbered) {
   return body;
 }
 
-namespace {
-
-template <class Kind>
-Result<Request> any_of(Result<Kind> decoded) {
-  return std::move(decoded).map([](Kind request) { return Request(std::move(request)); });
-}
-
-}  // namespace
-
 Result<NumberedRequest> decode_request(const Value& value) {
   const auto name = value.text_or("request", "");
   const auto id = value.integer_or("id", 0);
@@ -291,17 +293,23 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "apply") request = decode_apply_request(value);
   if (name == "commit") request = decode_commit_request(value);
   if (name == "release") request = Request(ReleaseRequest{value.text_or("audit", "")});
-  if (name == "rdma_open") request = any_of(decode_rdma_open_request(value));
-  if (name == "rdma_connect") request = any_of(decode_rdma_connect_request(value));
-  if (name == "rdma_write") request = any_of(decode_rdma_write_request(value));
-  if (name == "rdma_latency") request = any_of(decode_rdma_latency_request(value));
-  if (name == "rdma_counters") request = any_of(decode_rdma_counters_request(value));
-  if (name == "rdma_close") request = any_of(decode_rdma_close_request(value));
+  if (name == "rdma_open") request = as_request(decode_rdma_open_request(value));
+  if (name == "rdma_connect") request = as_request(decode_rdma_connect_request(value));
+  if (name == "rdma_write") request = as_request(decode_rdma_write_request(value));
+  if (name == "rdma_latency") request = as_request(decode_rdma_latency_request(value));
+  if (name == "rdma_counters") request = as_request(decode_rdma_counters_request(value));
+  if (name == "rdma_close") request = as_request(decode_rdma_close_request(value));
   if (name == "transaction") request = Request(TransactionRequest{});
   if (name == "confirm") request = Request(ConfirmRequest{value.text_or("run", "")});
   if (name == "roll_back") request = Request(RollBackRequest{value.text_or("run", ""), value.text_or("reason", "")});
   if (name == "extend") request = Request(ExtendRequest{value.text_or("run", ""), value.integer_or("seconds", 0)});
-  if (name == "probe") request = decode_probe_request(value).map([](ProbeRequest probe) { return Request(probe); });
+  if (name == "probe") request = as_request(decode_probe_request(value));
+  if (name == "open_ear") request = as_request(decode_open_ear_request(value));
+  if (name == "close_ear") request = as_request(decode_close_ear_request(value));
+  if (name == "send_datagrams") request = as_request(decode_send_datagrams_request(value));
+  if (name == "measure_tcp") request = as_request(decode_measure_tcp_request(value));
+  if (name == "ssh_login") request = as_request(decode_ssh_login_request(value));
+  if (name == "measurements") request = as_request(decode_measurements_request(value));
   if (name == "history") request = Request(HistoryRequest{value.boolean_or("with_artifacts", false)});
   if (name == "undo") request = Request(UndoRequest{value.text_or("run", "")});
   if (name == "break_lock")

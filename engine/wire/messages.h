@@ -16,6 +16,7 @@
 #include "engine/model/resource.h"
 #include "engine/wire/history_messages.h"
 #include "engine/wire/rdma_messages.h"
+#include "engine/wire/verify_messages.h"
 #include "engine/wire/window_messages.h"
 
 namespace sparkplan {
@@ -130,11 +131,13 @@ struct StopNotice {};
 struct UnlockRequest {};
 struct PingRequest {};
 
-using Request = std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
-                             ReleaseRequest, RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest, RdmaLatencyRequest,
-                             RdmaCountersRequest, RdmaCloseRequest, HistoryRequest, UndoRequest, BreakLockRequest,
-                             TransactionRequest, ConfirmRequest, RollBackRequest, ExtendRequest, ProbeRequest,
-                             UnlockRequest, PingRequest, StopNotice>;
+using Request =
+    std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
+                 ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest, ConfirmRequest,
+                 RollBackRequest, ExtendRequest, ProbeRequest, OpenEarRequest, CloseEarRequest, SendDatagramsRequest,
+                 MeasureTcpRequest, SshLoginRequest, MeasurementsRequest, RdmaOpenRequest, RdmaConnectRequest,
+                 RdmaWriteRequest, RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest, UnlockRequest,
+                 PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {
