@@ -62,6 +62,12 @@ void add_end(RdmaPath& path, const RdmaPortFacts& port, const RdmaDeviceFacts& d
   if (device.pcie->max_width > 0) path.most_lanes = device.pcie->max_width;
 }
 
+std::string_view poor_connection_row(const RdmaPath& path) {
+  if (!path.known_hardware) return "";
+  if (lanes_are_missing(path)) return "rdma-pcie-width";
+  return link_is_slow(path) ? "rdma-link-100g" : "";
+}
+
 RdmaFinding judge_half_bandwidth(double gbps, const RdmaPath& path, std::optional<double> wanted) {
   if (!wanted && path.known_hardware) wanted = kHalf;
   if (!wanted || gbps >= *wanted) return {"", false, wanted};

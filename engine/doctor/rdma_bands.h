@@ -30,6 +30,10 @@ struct RdmaPath {
 /// One end of it, added to what is known of the other.
 void add_end(RdmaPath& path, const RdmaPortFacts& port, const RdmaDeviceFacts& device, const LinkFacts* link);
 
+/// The row for an end of a DGX Spark that is connected worse than it could be, before anything is measured: too
+/// few PCIe lanes, a link of 100 Gb/s. Empty: it is not, or the hardware is another.
+std::string_view poor_connection_row(const RdmaPath& path);
+
 /// What one half carries, in Gb/s. `wanted`: the user's own threshold. Without one, DGX Sparks are held against
 /// 100 Gb/s and other hardware against nothing.
 RdmaFinding judge_half_bandwidth(double gbps, const RdmaPath& path, std::optional<double> wanted);
