@@ -49,8 +49,6 @@ void check_pair(Scene& scene, const HalfPair& pair, Check& check) {
   }
   VerifyNode& from = scene.nodes[pair.from];
   VerifyNode& to = scene.nodes[pair.to];
-  scene.tell(from.name(), "sending over TCP to " + to.name());
-  scene.tell(to.name(), "receiving over TCP from " + from.name());
   VerifyNode* culprit = nullptr;
   const auto reply = measure(scene, from, from.halves[pair.from_half], to, to.halves[pair.to_half], culprit);
   check.text = "TCP, " + std::to_string(kStreams) + " streams";
@@ -84,6 +82,9 @@ std::vector<Check> verify_tcp(Scene& scene) {
   }
   const auto stopped = [&] { return scene.stop.stop_requested(); };
   const auto of_two = [&](std::size_t one, std::size_t other) {
+    if (pairs.empty()) return;
+    scene.tell(scene.nodes[one].name(), "measuring TCP with " + scene.nodes[other].name());
+    scene.tell(scene.nodes[other].name(), "measuring TCP with " + scene.nodes[one].name());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       if (std::minmax(pairs[i].from, pairs[i].to) != std::minmax(one, other) || stopped()) continue;
       check_pair(scene, pairs[i], checks[i]);
