@@ -268,6 +268,7 @@ class PairMeasurement {
       note(check, part, "%", judge_counted_bytes(counted, count.payload, count.expected),
            end(forward, true).name() + ", " + device);
     }
+    check.text += ways.size() == 1 ? ", of payload and headers" : ", the least part of payload and headers";
   }
 
   /// Both ends at the same time, one of them by a thread of its own.
@@ -304,7 +305,7 @@ class PairMeasurement {
     const auto tenths = [](std::int64_t ns) {
       return std::to_string(ns / 1000) + "." + std::to_string(ns / 100 % 10) + " us";
     };
-    check.text += ", least " + tenths(reply->minimum_ns) + ", p99 " + tenths(reply->p99_ns);
+    check.text += " (least " + tenths(reply->minimum_ns) + ", p99 " + tenths(reply->p99_ns) + ")";
     note(check, typical, "us", judge_latency(typical, path_of(way)), a_.name() + " and " + b_.name());
   }
 

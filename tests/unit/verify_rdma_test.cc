@@ -27,8 +27,7 @@ struct TwoSparks {
   TwoSparks() {
     for (const int id : {1, 2}) {
       const auto number = std::to_string(10 + id);
-      cluster.nodes.emplace_back();
-      cluster.nodes.back().name = *NodeName::parse("spark-0" + std::to_string(id));
+      cluster.nodes.push_back({*NodeName::parse("spark-0" + std::to_string(id)), id, {}, {}, {}, {}, {}, {}, {}, {}});
       Facts& of = facts.emplace_back();
       of.product = "NVIDIA DGX Spark";
       of.links.resize(2);

@@ -29,6 +29,8 @@ said() {
   python3 -c 'import json, sys
 checks = json.load(open(sys.argv[1]))["checks"]
 check = {c["id"]: c for c in checks}
+# Slower than an earlier run is a warning: emulated machines share their processors with whatever else runs.
+measured = lambda id: check[id]["status"] in ("pass", "warn") and check[id]["value"] > 0
 print(eval(sys.argv[2]))' "$work/report" "$1"
 }
 holds() { same "$1" "$(said "$1")" True; }
@@ -38,21 +40,29 @@ bandwidths_pass() {
   local pair half
   for pair in spark-01/spark-02 spark-02/spark-01; do
     for half in A B both; do
-      holds "check['rdma/$pair/$half/bandwidth']['status'] == 'pass' and check['rdma/$pair/$half/bandwidth']['value'] > 0" || return
+      holds "measured('rdma/$pair/$half/bandwidth')" || return
     done
   done
 }
 
 latencies_pass() {
-  holds "all(check[f'rdma/spark-01/spark-02/{half}/latency']['status'] == 'pass' for half in 'AB')" &&
-    holds "all(0 < check[f'rdma/spark-01/spark-02/{half}/latency']['value'] for half in 'AB')"
+  holds "all(measured(f'rdma/spark-01/spark-02/{half}/latency') for half in 'AB')"
 }
 
-# Payload and headers, in per cent of what the interface has sent meanwhile; what was sent again is within it.
+# What the interface has sent, in per cent of payload and headers. A guest that does not get its processor in time
+# sends again, which can only add: the least of several runs counts, and none may be less than all.
 bytes_are_right() {
-  said '{c["id"]: c["value"] for c in checks if c["id"].endswith("/counters")}'
-  holds 'len([c for c in checks if c["id"].endswith("/counters")]) == 6' &&
-    holds 'all(99 <= c["value"] <= 101 for c in checks if c["id"].endswith("/counters"))'
+
+  for _ in 1 2 3 4 5; do
+    verified 0 || return
+    said '" ".join(str(c["value"]) for c in checks if c["id"].endswith("/counters"))' >>"$work/parts"
+    python3 -c 'import sys
+runs = [[float(part) for part in line.split()] for line in open(sys.argv[1])]
+assert all(len(run) == 6 and min(run) > 99.99 for run in runs), runs
+sys.exit(max(map(min, zip(*runs))) > 101)' "$work/parts" && return
+  done
+  cat "$work/parts"
+  return 1
 }
 
 # Where rxe has it: not at 3, where those look who go by other people's machines.
@@ -84,7 +94,7 @@ loses_a_device() {
     holds "'spark-02 has no RDMA device on enP2p1s0f1np1' in check['rdma/spark-02/B']['cause']" &&
     holds "len(check['rdma/spark-02/B']['fix']) > 0" &&
     holds "check['rdma/spark-01/spark-02/B']['status'] == 'skip'" &&
-    holds "check['rdma/spark-01/spark-02/A/bandwidth']['status'] == 'pass'"
+    holds "measured('rdma/spark-01/spark-02/A/bandwidth')"
 }
 gets_it_back() { on 2 'rdma link add roceP2p1s0f1 type rxe netdev enP2p1s0f1np1' && verified 0; }
 
@@ -96,7 +106,7 @@ is_not_acknowledged() {
   verified 8 &&
     holds "check['rdma/spark-01/spark-02/A/bandwidth']['status'] == 'fail'" &&
     holds "'UDP port 4791' in check['rdma/spark-01/spark-02/A/bandwidth']['cause']" &&
-    holds "check['rdma/spark-01/spark-02/B/bandwidth']['status'] == 'pass'" || right=1
+    holds "measured('rdma/spark-01/spark-02/B/bandwidth')" || right=1
   on 2 'tc qdisc del dev enp1s0f1np1 ingress' && [ "$right" -eq 0 ]
 }
 
