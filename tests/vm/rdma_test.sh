@@ -52,7 +52,6 @@ latencies_pass() {
 # What the interface has sent, in per cent of payload and headers. A guest that does not get its processor in time
 # sends again, which can only add: the least of several runs counts, and none may be less than all.
 bytes_are_right() {
-
   for _ in 1 2 3 4 5; do
     verified 0 || return
     said '" ".join(str(c["value"]) for c in checks if c["id"].endswith("/counters"))' >>"$work/parts"
