@@ -54,7 +54,8 @@ void check_pair(Scene& scene, const HalfPair& pair, Check& check) {
   check.text = "TCP, " + std::to_string(kStreams) + " streams";
   if (!reply) {
     if (note_if_lost(*culprit, reply.error())) {
-      check.cause = culprit->name() + " cannot be asked any more: " + reply.error().describe();
+      const bool stopped = reply.error().code == ErrorCode::kInterrupted;
+      check.cause = stopped ? "stopped" : culprit->name() + " cannot be asked any more: " + reply.error().describe();
     } else {
       diagnose(check, CheckStatus::kFail, "tcp-broken", reply.error().describe());
     }

@@ -150,7 +150,7 @@ TEST_CASE("a matrix marks what is no good, and shows what has no direction in bo
         "tcp A, Gb/s\n"
         "            spark-01  spark-02  spark-03\n"
         "  spark-01         .        5!         x\n"
-        "  spark-02     50.0~         .          \n"
+        "  spark-02       50~         .          \n"
         "  spark-03         x                   .\n");
   CHECK(matrices({broken}).empty());
 }
