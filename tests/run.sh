@@ -189,6 +189,8 @@ fi
 if wanted vm; then
   say "the profile dgx-spark on virtual machines"
   run_script "$results/vm.log" tests/vm/profile_test.sh
+  say "RDMA on virtual machines"
+  run_script "$results/vm-rdma.log" tests/vm/rdma_test.sh
 fi
 if wanted demo; then
   say "the demo of README"

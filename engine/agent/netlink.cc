@@ -119,6 +119,10 @@ void add_device(LinkFacts& facts, const std::map<std::string, std::set<std::stri
   if (const auto known = rdma_devices.find(facts.name); known != rdma_devices.end()) hcas = known->second;
   for (auto& name : names_in(device / "infiniband")) hcas.insert(std::move(name));
   facts.rdma_devices.assign(hcas.begin(), hcas.end());
+  // The kernel says -1, or does not let the file be read, where there is no speed to tell.
+  int speed = 0;
+  std::ifstream(fs::path("/sys/class/net") / facts.name / "speed") >> speed;
+  if (facts.carrier && speed > 0) facts.speed_mbps = speed;
 }
 
 std::string name_at(const LinksByIndex& links, int index) {

@@ -56,6 +56,7 @@ void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
 }
 
 Result<Value> AgentSession::answer(const Request& request) {
+  if (auto answered = answer_rdma(request)) return std::move(*answered);
   if (const auto* facts = std::get_if<FactsRequest>(&request)) return answer_facts(*facts);
   if (const auto* observe = std::get_if<ObserveNodeRequest>(&request)) return answer_observe(*observe);
   if (const auto* effect = std::get_if<EffectRequest>(&request)) return answer_effect(*effect);

@@ -8,6 +8,7 @@
 #include "engine/agent/journal.h"
 #include "engine/agent/local_node.h"
 #include "engine/agent/node_lock.h"
+#include "engine/agent/rdma_ends.h"
 #include "engine/agent/rollback_timer.h"
 #include "engine/agent/transaction.h"
 #include "engine/core/result.h"
@@ -40,6 +41,9 @@ class AgentSession {
   Result<Value> answer_roll_back(const RollBackRequest& request);
   Result<Value> answer_extend(const ExtendRequest& request);
   Result<Value> answer_probe(const ProbeRequest& request) const;
+  /// Nothing for a request that is not about RDMA.
+  std::optional<Result<Value>> answer_rdma(const Request& request);
+  static tl::unexpected<Error> no_rdma();
   Result<Value> answer_open_ear(const OpenEarRequest& request);
   Result<Value> answer_close_ear(const CloseEarRequest& request);
   Result<Value> answer_send_datagrams(const SendDatagramsRequest& request) const;
@@ -67,6 +71,7 @@ class AgentSession {
   std::optional<NodeLock> lock_;
   LockHolder holder_;               ///< Of `lock_`.
   RunPurpose purpose_;              ///< Of the run that it was taken for.
+  std::unique_ptr<RdmaEnds> rdma_;  ///< Null: nothing was measured yet.
   std::unique_ptr<FabricEar> ear_;  ///< Null: none is open.
   std::unique_ptr<RollbackTimer> timer_ = std::make_unique<SystemdRollbackTimer>();
 };

@@ -12,23 +12,21 @@ namespace {
 Value encode_text(const std::string& text) { return {text}; }
 
 Value encode_link(const LinkFacts& link) {
-  return Value::map({{"name", link.name, {}},
-                     {"mac", link.mac, {}},
-                     {"mtu", link.mtu, {}},
-                     {"up", link.up, {}},
-                     {"carrier", link.carrier, {}},
-                     {"addresses", encode_list(link.addresses, encode_text), {}},
-                     {"kind", link.kind, {}},
-                     {"master", link.master, {}},
-                     {"lower", link.lower, {}},
-                     {"port", link.port, {}},
-                     {"pci", link.pci, {}},
-                     {"driver", link.driver, {}},
-                     {"rdma_devices", encode_list(link.rdma_devices, encode_text), {}}});
-}
-
-Value encode_rdma_device(const RdmaDeviceFacts& device) {
-  return Value::map({{"name", device.name, {}}, {"node_guid", device.node_guid, {}}, {"ports", device.ports, {}}});
+  Value value = Value::map({{"name", link.name, {}},
+                            {"mac", link.mac, {}},
+                            {"mtu", link.mtu, {}},
+                            {"up", link.up, {}},
+                            {"carrier", link.carrier, {}},
+                            {"addresses", encode_list(link.addresses, encode_text), {}},
+                            {"kind", link.kind, {}},
+                            {"master", link.master, {}},
+                            {"lower", link.lower, {}},
+                            {"port", link.port, {}},
+                            {"pci", link.pci, {}},
+                            {"driver", link.driver, {}},
+                            {"rdma_devices", encode_list(link.rdma_devices, encode_text), {}}});
+  if (link.speed_mbps) value.set("speed_mbps", *link.speed_mbps);
+  return value;
 }
 
 Result<LinkFacts> decode_link(const Value& value) {
@@ -47,18 +45,9 @@ Result<LinkFacts> decode_link(const Value& value) {
   link.pci = fields.text("pci");
   link.driver = fields.text("driver");
   link.rdma_devices = fields.list<std::string>("rdma_devices", decode_text);
+  if (value.is_map() && value.find("speed_mbps") != nullptr) link.speed_mbps = fields.integer("speed_mbps", 0);
   SPARK_CHECK(std::move(fields).check());
   return link;
-}
-
-Result<RdmaDeviceFacts> decode_rdma_device(const Value& value) {
-  FieldReader fields(value);
-  RdmaDeviceFacts device;
-  device.name = fields.require("name").text("name");
-  device.node_guid = fields.text("node_guid");
-  device.ports = fields.integer("ports", device.ports);
-  SPARK_CHECK(std::move(fields).check());
-  return device;
 }
 
 }  // namespace
@@ -108,7 +97,9 @@ Value encode(const Facts& facts) {
                      {"uptime_seconds", facts.uptime_seconds, {}},
                      {"ssh_server_address", facts.ssh_server_address, {}},
                      {"links", encode_list(facts.links, encode_link), {}},
-                     {"rdma_devices", encode_list(facts.rdma_devices, encode_rdma_device), {}}});
+                     {"rdma_devices",
+                      encode_list(facts.rdma_devices, [](const RdmaDeviceFacts& device) { return encode(device); }),
+                      {}}});
 }
 
 Result<Facts> decode_facts(const Value& value) {
@@ -129,7 +120,7 @@ Result<Facts> decode_facts(const Value& value) {
   facts.uptime_seconds = fields.integer("uptime_seconds", facts.uptime_seconds);
   facts.ssh_server_address = fields.text("ssh_server_address");
   facts.links = fields.list<LinkFacts>("links", decode_link);
-  facts.rdma_devices = fields.list<RdmaDeviceFacts>("rdma_devices", decode_rdma_device);
+  facts.rdma_devices = fields.list<RdmaDeviceFacts>("rdma_devices", decode_rdma_device_facts);
   SPARK_CHECK(std::move(fields).check());
   return facts;
 }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "engine/core/result.h"
 #include "engine/core/value.h"
+#include "engine/model/rdma_facts.h"
 
 namespace sparkplan {
 
@@ -25,15 +27,9 @@ struct LinkFacts {
   std::string pci;                        ///< "0002:01:00.1"; empty for what is no PCI device.
   std::string driver;                     ///< "mlx5_core"; empty where there is none.
   std::vector<std::string> rdma_devices;  ///< HCAs of the same PCI function: "roceP2p1s0f1".
+  std::optional<int> speed_mbps = {};     ///< 200000; nothing where the link is down or has no speed.
 
   bool operator==(const LinkFacts&) const = default;
-};
-
-/// An RDMA device that libibverbs lists.
-struct RdmaDeviceFacts {
-  std::string name;
-  std::string node_guid;
-  int ports = 0;
 };
 
 /// What is known of a node before anything is observed. Absent hardware is an empty list or text,

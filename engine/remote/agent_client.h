@@ -67,6 +67,12 @@ class AgentClient {
   Result<TransactionReport> roll_back(const RollBackRequest& request);
   Result<TransactionReport> extend(const ExtendRequest& request);
   Result<ProbeReply> probe(const ProbeRequest& request);
+  Result<RdmaEndpoint> rdma_open(const RdmaOpenRequest& request);
+  Result<void> rdma_connect(const RdmaConnectRequest& request);
+  Result<RdmaWriteReply> rdma_write(const RdmaWriteRequest& request);
+  Result<RdmaLatencyReply> rdma_latency(const RdmaLatencyRequest& request);
+  Result<RdmaCountersReply> rdma_counters(const RdmaCountersRequest& request);
+  Result<void> rdma_close(const RdmaCloseRequest& request);
   Result<void> commit(const CommitRequest& request);
   Result<void> release(const ReleaseRequest& request);
   Result<void> unlock();

@@ -65,7 +65,8 @@ std::string matrices(const std::vector<Check>& checks) {
   // A kind of check is shown once it has given a single value; what gave none has no unit of its own.
   std::map<std::string, std::string> units;
   for (const Check& check : checks) {
-    if (is_between_nodes(check) && check.value)
+    // Parts of a whole are there to be judged, not to be compared.
+    if (is_between_nodes(check) && check.value && check.unit != "%")
       units[std::string(to_string(check.level)) + " " + what_of(check)] = check.unit;
   }
   std::vector<std::string> order;

@@ -202,6 +202,12 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"apply", {"run", "node", "roster", "steps", "after_steps", "window_seconds"}},
       {"commit", {"run", "node", "roster", "resources", "audit"}},
       {"release", {"audit"}},
+      {"rdma_open", {"device", "port", "interface", "address", "queue_pairs", "message_bytes", "depth"}},
+      {"rdma_connect", {"session", "peer"}},
+      {"rdma_write", {"sessions", "duration_ms"}},
+      {"rdma_latency", {"session", "begins", "iterations"}},
+      {"rdma_counters", {"device", "port", "interface"}},
+      {"rdma_close", {"sessions"}},
       {"confirm", {"run"}},
       {"roll_back", {"run", "reason"}},
       {"extend", {"run", "seconds"}},
@@ -287,6 +293,12 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "apply") request = decode_apply_request(value);
   if (name == "commit") request = decode_commit_request(value);
   if (name == "release") request = Request(ReleaseRequest{value.text_or("audit", "")});
+  if (name == "rdma_open") request = as_request(decode_rdma_open_request(value));
+  if (name == "rdma_connect") request = as_request(decode_rdma_connect_request(value));
+  if (name == "rdma_write") request = as_request(decode_rdma_write_request(value));
+  if (name == "rdma_latency") request = as_request(decode_rdma_latency_request(value));
+  if (name == "rdma_counters") request = as_request(decode_rdma_counters_request(value));
+  if (name == "rdma_close") request = as_request(decode_rdma_close_request(value));
   if (name == "transaction") request = Request(TransactionRequest{});
   if (name == "confirm") request = Request(ConfirmRequest{value.text_or("run", "")});
   if (name == "roll_back") request = Request(RollBackRequest{value.text_or("run", ""), value.text_or("reason", "")});

@@ -2,6 +2,7 @@
 #include "engine/agent/lifeline.h"
 #include "engine/agent/netlink.h"
 #include "engine/agent/rdma.h"
+#include "engine/agent/rdma_ends.h"
 
 namespace sparkplan {
 
@@ -10,5 +11,22 @@ Result<std::vector<Route>> read_routes() { return std::vector<Route>(); }
 Result<void> add_route(const Route& /*route*/) { return {}; }
 Result<void> write_link(const LinkState& /*state*/) { return {}; }
 Result<std::vector<RdmaDeviceFacts>> read_rdma_devices() { return std::vector<RdmaDeviceFacts>(); }
+
+/// A machine without RDMA devices.
+class NoRdmaEnds : public RdmaEnds {
+ public:
+  Result<RdmaEndpoint> open(const RdmaOpenRequest& request) override {
+    return failure(ErrorCode::kNotFound, "there is no RDMA device " + request.device);
+  }
+  Result<void> connect(const RdmaConnectRequest& /*request*/) override { return nothing_open(); }
+  Result<RdmaWriteReply> write(const RdmaWriteRequest& /*request*/) override { return nothing_open(); }
+  Result<RdmaLatencyReply> measure_latency(const RdmaLatencyRequest& /*request*/) override { return nothing_open(); }
+  void close(const RdmaCloseRequest& /*request*/) override {}
+
+ private:
+  static tl::unexpected<Error> nothing_open() { return failure(ErrorCode::kNotFound, "nothing is open"); }
+};
+std::unique_ptr<RdmaEnds> make_rdma_ends() { return std::make_unique<NoRdmaEnds>(); }
+RdmaCountersReply read_rdma_counters(const RdmaCountersRequest& /*request*/) { return {}; }
 
 }  // namespace sparkplan

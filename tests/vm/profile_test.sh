@@ -8,59 +8,10 @@
 # shellcheck disable=SC2016  # expressions that are expanded on a guest
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/vm/two_sparks.sh
+source tests/vm/two_sparks.sh
 
-readonly vm=tests/vm/vm.sh
-readonly interfaces=(enp1s0f1np1 enP2p1s0f1np1)
-readonly devices=(rocep1s0f1 roceP2p1s0f1)
-readonly networks=(192.168.100 192.168.101)
 readonly ssh=(ssh -o BatchMode=yes -o ConnectTimeout=20 -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null)
-readonly patience=60
-program=$(realpath "${SPARKPLAN_PROGRAM:-build/bin/sparkplan}")
-passed=0 failed=0 skipped=0
-
-finish() {
-  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-  [ "$failed" -eq 0 ]
-  exit
-}
-
-# check NAME COMMAND...: what the command prints is shown where it fails.
-check() {
-  local name=$1 began=$SECONDS
-  shift
-  if "$@" >"$work/output" 2>&1 </dev/null; then
-    passed=$((passed + 1))
-    printf 'ok %s (%d s)\n' "$name" $((SECONDS - began))
-  else
-    failed=$((failed + 1))
-    printf 'not ok %s (%d s)\n' "$name" $((SECONDS - began))
-    sed 's/^/  | /' "$work/output"
-  fi
-}
-
-# same WHAT ACTUAL EXPECTED
-same() {
-  [ "$2" = "$3" ] && return
-  printf '%s: expected\n%s\nfound\n%s\n' "$1" "$3" "$2"
-  return 1
-}
-
-sparkplan() {
-  HOME=$home "$vm" controller -- env -u SSH_AUTH_SOCK -u SPARKPLAN_CLUSTER \
-    "$program" "$@" "$work/cluster.yaml"
-}
-
-# exits CODE ARGUMENTS...: sparkplan's exit status.
-exits() {
-  local expected=$1 code=0
-  shift
-  sparkplan "$@" || code=$?
-  same "exit status of sparkplan $1" "$code" "$expected"
-}
-
-# on I LINE: a shell line, as root. login [USER@]I LINE: the same in a login of its own.
-on() { "$vm" exec "$1" -- bash -c "$2"; }
-login() { "$vm" ssh "$1" -- bash -c "$2"; }
 
 # Everything that could show that a file was written, even with the same content.
 files_of_guests() {
@@ -184,14 +135,6 @@ names() {
     $'192.168.100.11 spark-01-fabric\n192.168.100.12 spark-02-fabric'
 }
 
-# True as soon as LINE is on guest I, within the patience; each look takes its time, so no sleep.
-becomes_true() { # I LINE
-  local deadline=$((SECONDS + patience))
-  until on "$1" "$2"; do
-    [ "$SECONDS" -lt "$deadline" ] || return 1
-  done
-}
-
 # By nvidia, who could not lock memory before. The packets must have left through that very device.
 writes_over() { # HALF
   local device=${devices[$1]} other=${devices[1 - $1]} port=$((18515 + $1)) server code=0 before after
@@ -241,29 +184,7 @@ holds() { # NAME-SUFFIX
   check "no unit has failed$1" healthy
 }
 
-if ! reason=$("$vm" check); then
-  skipped=1
-  printf 'SKIPPED: %s\n' "$reason"
-  finish
-fi
-work=$(mktemp -d)
-trap '"$vm" down; rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-check "two virtual Sparks boot" "$vm" up 2
-[ "$failed" -eq 0 ] || finish
-home=$("$vm" home)
-cat >"$work/cluster.yaml" <<YAML
-version: 1
-name: lab
-profile: dgx-spark
-ssh: {user: nvidia}
-fabric: {topology: direct, port: 1}
-nodes:
-  - {name: spark-01, address: $("$vm" address 1)}
-  - {name: spark-02, address: $("$vm" address 2)}
-YAML
-
+two_sparks
 check "validate accepts the smallest file" exits 0 validate
 check "nothing of it holds before" untouched
 check "plan shows changes, and makes none" unchanged_files_after exits 2 plan --detailed-exitcode

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+
+#include "engine/core/result.h"
+#include "engine/wire/rdma_messages.h"
+
+namespace sparkplan {
+
+/// This machine's ends of RDMA measurements. What is open is given back when the object ends. Every wait has
+/// a deadline: a peer that is gone costs seconds.
+/// Errors of all: kFailed, kNotFound, kUnsupported, kPermissionDenied (more locked memory than this process may
+/// have), with the RdmaStep as context.
+class RdmaEnds {
+ public:
+  virtual ~RdmaEnds() = default;
+  virtual Result<RdmaEndpoint> open(const RdmaOpenRequest& request) = 0;
+  virtual Result<void> connect(const RdmaConnectRequest& request) = 0;
+  virtual Result<RdmaWriteReply> write(const RdmaWriteRequest& request) = 0;
+  virtual Result<RdmaLatencyReply> measure_latency(const RdmaLatencyRequest& request) = 0;
+  virtual void close(const RdmaCloseRequest& request) = 0;
+};
+
+/// By libibverbs.
+std::unique_ptr<RdmaEnds> make_rdma_ends();
+
+/// What of it is there; no device of that name has no counters.
+RdmaCountersReply read_rdma_counters(const RdmaCountersRequest& request);
+
+}  // namespace sparkplan

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+
+namespace sparkplan {
+
+/// One address of an RDMA port. The kernel makes two (one per type) of every address of the interface.
+struct RdmaGid {
+  int index = 0;
+  std::string type;       ///< "RoCE v2", "IB/RoCE v1", "IB".
+  std::string gid;        ///< As an IPv6 address: "::ffff:192.168.100.11", "fe80::5054:ff:fe61:1".
+  std::string interface;  ///< "enp1s0f1np1"; empty where there is none.
+
+  bool operator==(const RdmaGid&) const = default;
+};
+
+struct RdmaPortFacts {
+  int number = 1;
+  std::string state;                   ///< "ACTIVE", "DOWN", "INIT" ...
+  std::string physical_state;          ///< "LinkUp", "Disabled", "Polling" ...
+  std::string link_layer;              ///< "Ethernet", "InfiniBand"
+  std::string rate;                    ///< "100 Gb/sec (2X HDR)"; made of active width and speed.
+  std::optional<int> active_mtu = {};  ///< Bytes: 1024 or 4096. Nothing: the port is not active.
+  std::vector<RdmaGid> gids = {};      ///< By index. Only of a port that is active.
+
+  bool operator==(const RdmaPortFacts&) const = default;
+};
+
+/// How a PCI function is connected: 4 lanes of "32.0 GT/s PCIe" on a half of a DGX Spark.
+struct PcieLink {
+  int width = 0;  ///< Lanes in use; 0: not known.
+  int max_width = 0;
+  std::string speed;  ///< Empty: not known.
+  std::string max_speed;
+
+  bool operator==(const PcieLink&) const = default;
+};
+
+/// An RDMA device that libibverbs lists.
+struct RdmaDeviceFacts {
+  std::string name;
+  std::string node_guid;
+  int ports = 0;
+  std::vector<RdmaPortFacts> port_facts = {};  ///< By number.
+  std::string pci = {};                        ///< "0000:01:00.1"; empty for a device in software.
+  std::optional<PcieLink> pcie = {};           ///< Nothing for what is no PCI function.
+
+  bool operator==(const RdmaDeviceFacts&) const = default;
+};
+
+/// The index that RDMA over Ethernet has to be told, so that packets leave with `address` (IPv4): the GID of
+/// type RoCE v2 that is made of it, on `interface` unless that is empty. It depends on what else the interface
+/// has had; any fixed number is right on some machines only. Errors: kNotFound, with what there is.
+Result<int> roce_v2_gid_index(const RdmaPortFacts& port, const std::string& address, const std::string& interface);
+
+/// The port that an interface's GIDs, or else the only one, is of; null where there is none.
+const RdmaPortFacts* rdma_port(const RdmaDeviceFacts& device, const std::string& interface);
+
+Value encode(const RdmaDeviceFacts& device);
+/// Errors: kInvalidInput.
+Result<RdmaDeviceFacts> decode_rdma_device_facts(const Value& value);
+
+}  // namespace sparkplan

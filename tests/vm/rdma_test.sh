@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# The level rdma of `sparkplan verify` on two virtual Sparks: what it measures is real RDMA, by rxe, and slow.
+# Asserted is what is right or wrong, never what is fast: that it works, over the device and the GID that it
+# should, byte for byte; and that what somebody has broken is found and named.
+# One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
+#
+#   tests/vm/rdma_test.sh       SPARKPLAN_PROGRAM: the program, build/bin/sparkplan by default
+# shellcheck disable=SC2317  # functions that "check" calls
+# shellcheck disable=SC2154  # variables of two_sparks.sh
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/vm/two_sparks.sh
+source tests/vm/two_sparks.sh
+
+# The addresses' first 24 bits, as GIDs show them.
+readonly gid_of_network=(c0a8:64 c0a8:65)
+
+# verified CODE: the level rdma ends with that; its report is in $work/report.
+verified() {
+  local code=0
+  sparkplan verify --level rdma --json >"$work/report" || code=$?
+  # Shown where a check fails.
+  said '"\n".join(c["id"] + " " + c["status"] + " " + str(c.get("value", "")) + " " + c.get("cause", "") for c in checks)'
+  same "exit status of verify" "$code" "$1"
+}
+
+# said EXPRESSION: a Python expression about `checks`, a list, and `check`, the same by id.
+said() {
+  python3 -c 'import json, sys
+checks = json.load(open(sys.argv[1]))["checks"]
+check = {c["id"]: c for c in checks}
+# Slower than an earlier run is a warning: emulated machines share their processors with whatever else runs.
+measured = lambda id: check[id]["status"] in ("pass", "warn") and check[id]["value"] > 0
+print(eval(sys.argv[2]))' "$work/report" "$1"
+}
+holds() { same "$1" "$(said "$1")" True; }
+
+# Both directions, both halves, and both at once.
+bandwidths_pass() {
+  local pair half
+  for pair in spark-01/spark-02 spark-02/spark-01; do
+    for half in A B both; do
+      holds "measured('rdma/$pair/$half/bandwidth')" || return
+    done
+  done
+}
+
+latencies_pass() {
+  holds "all(measured(f'rdma/spark-01/spark-02/{half}/latency') for half in 'AB')"
+}
+
+# What the interface has sent, in per cent of payload and headers. A guest that does not get its processor in time
+# sends again, which can only add: the least of several runs counts, and none may be less than all.
+bytes_are_right() {
+  for _ in 1 2 3 4 5; do
+    verified 0 || return
+    said '" ".join(str(c["value"]) for c in checks if c["id"].endswith("/counters"))' >>"$work/parts"
+    python3 -c 'import sys
+runs = [[float(part) for part in line.split()] for line in open(sys.argv[1])]
+assert all(len(run) == 6 and min(run) > 99.99 for run in runs), runs
+sys.exit(max(map(min, zip(*runs))) > 101)' "$work/parts" && return
+  done
+  cat "$work/parts"
+  return 1
+}
+
+# Where rxe has it: not at 3, where those look who go by other people's machines.
+gid_is_looked_up() {
+  local i half index
+  for i in 1 2; do
+    for half in 0 1; do
+      index=$(on "$i" "cd /sys/class/infiniband/${devices[half]}/ports/1
+        for gid in \$(grep -l ':ffff:${gid_of_network[half]}' gids/*); do
+          ! grep -q 'RoCE v2' gid_attrs/types/\${gid#gids/} || echo \${gid#gids/}
+        done")
+      [ -n "$index" ] && [ "$index" != 3 ] || same "GID index of ${devices[half]} on guest $i" "$index" "a number but 3" || return
+      holds "'GID $index (RoCE v2)' in check['rdma/spark-0$i/$([ "$half" = 0 ] && echo A || echo B)']['text']" || return
+    done
+  done
+}
+
+# Neither a process nor a queue pair; the kernel's own of the devices (GSI) stay.
+nothing_is_left() {
+  local i
+  for i in 1 2; do
+    becomes_true "$i" '! pgrep -x agent && ! rdma resource show qp | grep -q "type RC"' || return
+  done
+}
+
+loses_a_device() {
+  on 2 'rdma link delete roceP2p1s0f1' && verified 8 &&
+    holds "check['rdma/spark-02/B']['status'] == 'fail'" &&
+    holds "'spark-02 has no RDMA device on enP2p1s0f1np1' in check['rdma/spark-02/B']['cause']" &&
+    holds "len(check['rdma/spark-02/B']['fix']) > 0" &&
+    holds "check['rdma/spark-01/spark-02/B']['status'] == 'skip'" &&
+    holds "measured('rdma/spark-01/spark-02/A/bandwidth')"
+}
+gets_it_back() { on 2 'rdma link add roceP2p1s0f1 type rxe netdev enP2p1s0f1np1' && verified 0; }
+
+# RoCE v2 is UDP to port 4791: a firewall that does not know it lets pings and TCP through.
+is_not_acknowledged() {
+  on 2 'tc qdisc add dev enp1s0f1np1 ingress &&
+    tc filter add dev enp1s0f1np1 parent ffff: protocol ip u32 match ip protocol 17 0xff match ip dport 4791 0xffff action drop' || return
+  local right=0
+  verified 8 &&
+    holds "check['rdma/spark-01/spark-02/A/bandwidth']['status'] == 'fail'" &&
+    holds "'UDP port 4791' in check['rdma/spark-01/spark-02/A/bandwidth']['cause']" &&
+    holds "measured('rdma/spark-01/spark-02/B/bandwidth')" || right=1
+  on 2 'tc qdisc del dev enp1s0f1np1 ingress' && [ "$right" -eq 0 ]
+}
+
+# A threshold of the user's that rxe cannot reach.
+misses_a_threshold() {
+  cp "$work/cluster.yaml" "$work/cluster.yaml.before"
+  echo 'verify: {rdma_half: 100 Gb/s}' >>"$work/cluster.yaml"
+  local right=0
+  verified 8 && holds "check['rdma/spark-01/spark-02/A/bandwidth']['threshold'] == 100" &&
+    holds "check['rdma/spark-01/spark-02/A/bandwidth']['status'] == 'fail'" || right=1
+  mv "$work/cluster.yaml.before" "$work/cluster.yaml"
+  [ "$right" -eq 0 ]
+}
+
+two_sparks
+check "apply" exits 0 apply --yes
+check "verify climbs to RDMA, and all is well" verified 0
+check "each half and both, both ways, have a bandwidth" bandwidths_pass
+check "each half has a latency" latencies_pass
+check "what the interfaces sent is payload and headers, within 1 %" bytes_are_right
+check "the GID is the address's own, of type RoCE v2, wherever it is" gid_is_looked_up
+check "nothing is left on the guests" nothing_is_left
+check "a device that is gone is found and named, the other half still measured" loses_a_device
+check "and once it is back all is well" gets_it_back
+check "packets that somebody drops are found, the other half still measured" is_not_acknowledged
+check "a threshold of the user's that is missed is a failure" misses_a_threshold
+check "nothing is left on the guests after failures" nothing_is_left
+finish
