@@ -21,7 +21,7 @@ namespace sparkplan {
 
 /// A peer of another major is not spoken to. A newer minor only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
-inline constexpr std::int64_t kProtocolMinor = 0;
+inline constexpr std::int64_t kProtocolMinor = 1;
 
 /// The agent's first message, unasked.
 struct Hello {

@@ -42,7 +42,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kLibraries{
     {"boost/", {"process"}},
     {"CLI/", {"cli"}},
     {"spdlog/", {"cli"}},
-    {"fmt/", {"plan", "cli"}},
+    {"fmt/", {"plan", "verify", "cli"}},
     {"nccl", {"nccl"}},
     {"cuda", {"nccl"}},
 };

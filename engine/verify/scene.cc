@@ -1,0 +1,110 @@
+#include "engine/verify/scene.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+
+namespace sparkplan {
+namespace {
+
+std::optional<std::uint32_t> number_of(const std::string& address) {
+  std::uint32_t number = 0;
+  const char* at = address.data();
+  const char* const end = at + address.size();
+  for (int i = 0; i < 4; ++i) {
+    unsigned part = 0;
+    const auto parsed = std::from_chars(at, end, part);
+    if (parsed.ec != std::errc() || part > 255) return std::nullopt;
+    number = number << 8U | part;
+    at = parsed.ptr;
+    if (i < 3 && (at == end || *at++ != '.')) return std::nullopt;
+  }
+  return at == end ? std::optional(number) : std::nullopt;
+}
+
+bool in_one_network(const VerifyHalf& one, const VerifyHalf& other) {
+  const auto a = number_of(one.address);
+  const auto b = number_of(other.address);
+  if (!a || !b || one.prefix_length != other.prefix_length || one.prefix_length <= 0) return false;
+  const auto mask = one.prefix_length >= 32 ? 0xffffffffU : ~(0xffffffffU >> static_cast<unsigned>(one.prefix_length));
+  return (*a & mask) == (*b & mask);
+}
+
+bool may_be_joined(const Cluster& cluster, const VerifyNode& one, const VerifyNode& other) {
+  if (cluster.cables.empty()) return true;
+  return std::any_of(cluster.cables.begin(), cluster.cables.end(), [&](const auto& cable) {
+    return (cable.first == one.spec->name && cable.second == other.spec->name) ||
+           (cable.second == one.spec->name && cable.first == other.spec->name);
+  });
+}
+
+bool belong_together(const Cluster& cluster, const VerifyNode& a, const VerifyHalf& one, const VerifyNode& b,
+                     const VerifyHalf& other) {
+  if (one.link_local != other.link_local) return false;
+  if (one.link_local) return one.half == other.half && may_be_joined(cluster, a, b);
+  return in_one_network(one, other);
+}
+
+std::string obstacle_at(const Scene& scene, const VerifyNode& node, const VerifyHalf& half) {
+  if (!node.can_be_asked()) return node.name() + " cannot be asked";
+  if (scene.failed("link/" + node.name() + "/" + half.label)) {
+    return "link/" + node.name() + "/" + half.label + " failed";
+  }
+  return half.address.empty() ? node.name() + " has no address on " + half.interface : "";
+}
+
+}  // namespace
+
+const Check* Scene::find(std::string_view id) const {
+  const auto found = std::find_if(checks.begin(), checks.end(), [&](const Check& check) { return check.id == id; });
+  return found == checks.end() ? nullptr : &*found;
+}
+
+bool Scene::failed(std::string_view id) const {
+  const Check* check = find(id);
+  return check != nullptr && check->status == CheckStatus::kFail;
+}
+
+bool note_if_lost(VerifyNode& node, const Error& error) {
+  if (error.code != ErrorCode::kUnreachable && error.code != ErrorCode::kInterrupted) return false;
+  if (!node.lost) node.lost = error;
+  return true;
+}
+
+std::vector<HalfPair> half_pairs(const Scene& scene) {
+  std::vector<HalfPair> pairs;
+  for (std::size_t from = 0; from < scene.nodes.size(); ++from) {
+    for (std::size_t to = 0; to < scene.nodes.size(); ++to) {
+      if (from == to) continue;
+      const VerifyNode& a = scene.nodes[from];
+      const VerifyNode& b = scene.nodes[to];
+      for (std::size_t i = 0; i < a.halves.size(); ++i) {
+        for (std::size_t j = 0; j < b.halves.size(); ++j) {
+          if (belong_together(scene.cluster, a, a.halves[i], b, b.halves[j])) pairs.push_back({from, to, i, j});
+        }
+      }
+    }
+  }
+  return pairs;
+}
+
+std::string id_of(Level level, const Scene& scene, const HalfPair& pair) {
+  const VerifyNode& from = scene.nodes[pair.from];
+  return std::string(to_string(level)) + "/" + from.name() + "/" + scene.nodes[pair.to].name() + "/" +
+         from.halves[pair.from_half].label;
+}
+
+std::string obstacle(const Scene& scene, const HalfPair& pair, bool mtu_as_well) {
+  const VerifyNode& from = scene.nodes[pair.from];
+  const VerifyNode& to = scene.nodes[pair.to];
+  auto why = obstacle_at(scene, from, from.halves[pair.from_half]);
+  if (why.empty()) why = obstacle_at(scene, to, to.halves[pair.to_half]);
+  if (!why.empty() || !mtu_as_well) return why;
+  const HalfPair back{pair.to, pair.from, pair.to_half, pair.from_half};
+  for (const auto& id : {id_of(Level::kMtu, scene, pair), id_of(Level::kMtu, scene, back)}) {
+    if (scene.failed(id)) return id + " failed";
+  }
+  return "";
+}
+
+}  // namespace sparkplan
