@@ -18,7 +18,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kElementBytes = 4;
 constexpr std::int64_t kChunkElements = std::int64_t{2} << 20;  // What of a buffer the host holds at a time.
 constexpr unsigned int kNotANumber = 0xffffffffU;               // No element that is left over passes for data.
-constexpr std::chrono::microseconds kSpin{200};
+// Ranks that wake up at different times would wait for each other in what is timed.
+constexpr std::chrono::milliseconds kSpin{100};
 constexpr std::chrono::microseconds kPause{50};
 
 /// NCCL and the driver take addresses of the GPU for pointers.
