@@ -68,6 +68,12 @@ Result<Value> AgentSession::answer(const Request& request) {
   if (const auto* roll_back = std::get_if<RollBackRequest>(&request)) return answer_roll_back(*roll_back);
   if (const auto* extend = std::get_if<ExtendRequest>(&request)) return answer_extend(*extend);
   if (const auto* targets = std::get_if<ProbeRequest>(&request)) return answer_probe(*targets);
+  if (const auto* ear = std::get_if<OpenEarRequest>(&request)) return answer_open_ear(*ear);
+  if (const auto* close = std::get_if<CloseEarRequest>(&request)) return answer_close_ear(*close);
+  if (const auto* datagrams = std::get_if<SendDatagramsRequest>(&request)) return answer_send_datagrams(*datagrams);
+  if (const auto* tcp = std::get_if<MeasureTcpRequest>(&request)) return answer_measure_tcp(*tcp);
+  if (const auto* logins = std::get_if<SshLoginRequest>(&request)) return answer_ssh_login(*logins);
+  if (const auto* values = std::get_if<MeasurementsRequest>(&request)) return answer_measurements(*values);
   if (const auto* history = std::get_if<HistoryRequest>(&request)) return answer_history(*history);
   if (const auto* undo = std::get_if<UndoRequest>(&request)) return answer_undo(*undo);
   if (const auto* breaking = std::get_if<BreakLockRequest>(&request)) return answer_break_lock(*breaking);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/agent/fabric_ear.h"
 #include "engine/agent/journal.h"
 #include "engine/agent/local_node.h"
 #include "engine/agent/node_lock.h"
@@ -39,6 +40,12 @@ class AgentSession {
   Result<Value> answer_roll_back(const RollBackRequest& request);
   Result<Value> answer_extend(const ExtendRequest& request);
   Result<Value> answer_probe(const ProbeRequest& request) const;
+  Result<Value> answer_open_ear(const OpenEarRequest& request);
+  Result<Value> answer_close_ear(const CloseEarRequest& request);
+  Result<Value> answer_send_datagrams(const SendDatagramsRequest& request) const;
+  Result<Value> answer_measure_tcp(const MeasureTcpRequest& request) const;
+  Result<Value> answer_ssh_login(const SshLoginRequest& request) const;
+  Result<Value> answer_measurements(const MeasurementsRequest& request);
   void see_files_on_trial();
   Result<void> check_records(bool set_aside);
   Result<std::optional<TransactionReport>> latest_transaction() const;
@@ -58,8 +65,9 @@ class AgentSession {
   std::function<bool()> stop_asked_;
   std::function<void(std::string_view)> tell_;
   std::optional<NodeLock> lock_;
-  LockHolder holder_;   ///< Of `lock_`.
-  RunPurpose purpose_;  ///< Of the run that it was taken for.
+  LockHolder holder_;               ///< Of `lock_`.
+  RunPurpose purpose_;              ///< Of the run that it was taken for.
+  std::unique_ptr<FabricEar> ear_;  ///< Null: none is open.
   std::unique_ptr<RollbackTimer> timer_ = std::make_unique<SystemdRollbackTimer>();
 };
 

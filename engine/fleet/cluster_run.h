@@ -127,9 +127,13 @@ class ClusterRun {
   /// selection, its own version.
   SavedPlan save(Report report) const;
 
-  /// Connects and reads the facts only; for `status` and `facts`.
+  /// Connects and reads the facts only; for `status`, `facts` and `verify`.
   void open();
   const std::vector<NodeRun>& nodes() const { return nodes_; }
+  /// For those who ask the nodes more than a run does. An error that they set takes its node out.
+  std::vector<NodeRun>& nodes() { return nodes_; }
+  /// What is known so far.
+  Report report() const;
 
  private:
   /// Every node that still takes part, many at a time.
@@ -150,7 +154,6 @@ class ClusterRun {
   void make_plan(NodeRun& node) const;
   void make_plans();
   void refuse_what_is_unsafe();
-  Report report() const;
   NodeReport report_on(const NodeRun& node) const;
   std::optional<Diagnostic> told_by(const NodeRun& node) const;
 

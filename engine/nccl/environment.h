@@ -11,7 +11,7 @@ namespace sparkplan::nccl {
 
 /// Makes this the environment of the process: what the login gave is gone but for who and where it is
 /// (HOME, USER, LOGNAME, PATH, TMPDIR). NCCL's own file in the home is not read, and its log goes to
-/// `log_file`. Before any thread is started.
+/// `log_file`. Before anything of NCCL's or the driver's is loaded.
 void take_environment(const std::map<std::string, std::string>& environment, const std::string& log_file);
 
 /// Pure. The variables that NCCL's file `conf` sets besides those of `environment`, which win over it.

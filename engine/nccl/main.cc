@@ -59,7 +59,6 @@ int serve(int output) {
     return 1;
   }
   nccl::Rank rank(std::move(*log));
-  // The first command may change the environment, and no thread but this one's may be there to read it.
   nccl::CommandStream commands(STDIN_FILENO);
   while (true) {
     const auto command = commands.next();

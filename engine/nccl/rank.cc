@@ -17,9 +17,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kElementBytes = 4;
 constexpr std::int64_t kChunkElements = std::int64_t{2} << 20;  // What of a buffer the host holds at a time.
+constexpr std::int64_t kSpreadBytes = std::int64_t{64} << 20;   // More than any GPU's cache.
 constexpr unsigned int kNotANumber = 0xffffffffU;               // No element that is left over passes for data.
-// Ranks that wake up at different times would wait for each other in what is timed.
-constexpr std::chrono::milliseconds kSpin{100};
+constexpr std::chrono::milliseconds kSpin{1};
 constexpr std::chrono::microseconds kPause{50};
 
 /// NCCL and the driver take addresses of the GPU for pointers.
@@ -180,8 +180,14 @@ Result<void> Rank::check_memory(std::int64_t bytes) {
 }
 
 Result<Rank::Buffers> Rank::allocate(const CollectiveShape& shape) {
+  SPARK_TRY(const auto free, free_memory());
+  const auto pair = (shape.send + shape.receive) * kElementBytes;
+  const auto wanted = kSpreadBytes / (std::max(shape.send, shape.receive) * kElementBytes);
   Buffers buffers;
-  const auto bytes = [](std::int64_t elements) { return static_cast<std::size_t>(elements * kElementBytes); };
+  buffers.copies = static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(free / 4 / pair, 1)));
+  const auto bytes = [&](std::int64_t elements) {
+    return static_cast<std::size_t>(elements * kElementBytes) * static_cast<std::size_t>(buffers.copies);
+  };
   SPARK_CHECK(checked(cuda_.cuMemAlloc(&buffers.send, bytes(shape.send)), "take memory"));
   SPARK_CHECK(checked(cuda_.cuMemAlloc(&buffers.receive, bytes(shape.receive)), "take memory"));
   return buffers;
@@ -198,8 +204,11 @@ Result<void> Rank::fill_send_buffer(const Buffers& buffers, const CollectiveShap
   return checked(cuda_.cuCtxSynchronize(), "copy to the GPU");
 }
 
-Result<void> Rank::start(Collective collective, const CollectiveShape& shape, const Buffers& buffers) {
+Result<void> Rank::start(Collective collective, const CollectiveShape& shape, const Buffers& all, int turn) {
   const auto& f = nccl_.functions;
+  const auto copy = static_cast<std::int64_t>(turn % all.copies);
+  const Buffers buffers{all.send + static_cast<cuda::Address>(copy * shape.send * kElementBytes),
+                        all.receive + static_cast<cuda::Address>(copy * shape.receive * kElementBytes), 1};
   const void* send = pointer(buffers.send);
   void* receive = pointer(buffers.receive);
   const auto unit = static_cast<std::size_t>(shape.unit);
@@ -262,14 +271,16 @@ Result<void> Rank::wait() {
 }
 
 Result<double> Rank::time(const RunCollective& command, const CollectiveShape& shape, const Buffers& buffers) {
-  for (int i = 0; i < command.warm_up; ++i) SPARK_CHECK(start(command.collective, shape, buffers));
-  SPARK_CHECK(wait());
   cuda::Event begin = nullptr;
   cuda::Event end = nullptr;
   SPARK_CHECK(checked(cuda_.cuEventCreate(&begin, cuda::kDefaultEvent), "make an event"));
   SPARK_CHECK(checked(cuda_.cuEventCreate(&end, cuda::kDefaultEvent), "make an event"));
+  int turn = 0;
+  for (int i = 0; i < command.warm_up; ++i) SPARK_CHECK(start(command.collective, shape, buffers, turn++));
+  // Right behind the last one of these, which ends on all GPUs at about the same time: ranks that came here
+  // at different times would wait for each other in what is timed.
   SPARK_CHECK(checked(cuda_.cuEventRecord(begin, stream_), "begin to time"));
-  for (int i = 0; i < command.iterations; ++i) SPARK_CHECK(start(command.collective, shape, buffers));
+  for (int i = 0; i < command.iterations; ++i) SPARK_CHECK(start(command.collective, shape, buffers, turn++));
   SPARK_CHECK(checked(cuda_.cuEventRecord(end, stream_), "end to time"));
   SPARK_CHECK(wait());
   float milliseconds = 0;

@@ -36,6 +36,9 @@ class Rank {
   struct Buffers {
     cuda::Address send = 0;
     cuda::Address receive = 0;
+    /// So many of each, one behind the other. Iterations take turns, so that what is measured is memory and
+    /// not the GPU's cache, which no real message of that size would find filled with it.
+    int copies = 1;
   };
 
   Error faulty(RankFault fault, Error error);
@@ -47,7 +50,7 @@ class Rank {
   Result<void> check_memory(std::int64_t bytes);
   Result<Buffers> allocate(const CollectiveShape& shape);
   Result<void> fill_send_buffer(const Buffers& buffers, const CollectiveShape& shape, std::int64_t pattern);
-  Result<void> start(Collective collective, const CollectiveShape& shape, const Buffers& buffers);
+  Result<void> start(Collective collective, const CollectiveShape& shape, const Buffers& buffers, int turn = 0);
   Result<void> start_sends(Collective collective, const CollectiveShape& shape, const Buffers& buffers);
   Result<void> wait();
   Result<double> time(const RunCollective& command, const CollectiveShape& shape, const Buffers& buffers);

@@ -144,6 +144,7 @@ NodeStatus status_of(const NodePlan& plan) {
 int exit_code(const Report& report, const ExitRules& rules) {
   std::set<int> codes;
   if (has_errors(report.diagnostics)) codes.insert(kInvalidFile);
+  if (report.verification_failed) codes.insert(kVerificationFailed);
   bool skipped = false;
   bool waiting = false;
   for (const NodeReport& node : report.nodes) {

@@ -65,8 +65,9 @@ struct Report {
   std::vector<NodeReport> nodes;
   std::vector<Diagnostic> diagnostics;
   std::chrono::duration<double> duration{};
-  bool partial = false;      ///< --only or --exclude left something out.
-  bool interrupted = false;  ///< Ctrl-C.
+  bool partial = false;              ///< --only or --exclude left something out.
+  bool interrupted = false;          ///< Ctrl-C.
+  bool verification_failed = false;  ///< A check of `verify` has failed.
 
   /// True for the commands that carry out what they have planned.
   bool carries_out() const { return command == "apply" || command == "release" || command == "rollback"; }
@@ -85,7 +86,7 @@ struct ExitRules {
 /// An error decides by its code: kBug 1, kRefused 9, kBusy 6, kStalePlan 5, all others 4; the same
 /// for a blocked resource. Without an error a failed or unreachable node, a change of an apply that
 /// failed or was not done, and a resource that a whole apply left waiting are 4. An error among the
-/// diagnostics is 3. An interrupted run is judged by what it left undone, hence 4 or 0; 1 is for
+/// diagnostics is 3, a check that failed 8. An interrupted run is judged by what it left undone, hence 4 or 0; 1 is for
 /// usage and broken invariants only.
 int exit_code(const Report& report, const ExitRules& rules);
 

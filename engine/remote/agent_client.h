@@ -73,6 +73,12 @@ class AgentClient {
   Result<HistoryReply> history(const HistoryRequest& request);
   Result<UndoReply> what_undoes(const UndoRequest& request);
   Result<void> break_lock(const BreakLockRequest& request);
+  Result<OpenEarReply> open_ear(const OpenEarRequest& request);
+  Result<CloseEarReply> close_ear(const CloseEarRequest& request);
+  Result<void> send_datagrams(const SendDatagramsRequest& request);
+  Result<MeasureTcpReply> measure_tcp(const MeasureTcpRequest& request);
+  Result<SshLoginReply> ssh_login(const SshLoginRequest& request);
+  Result<MeasurementsReply> measurements(const MeasurementsRequest& request);
   Result<void> ping();
 
  private:

@@ -35,7 +35,9 @@ struct Check {
   Level level = Level::kLink;
   std::vector<std::string> nodes;  ///< Of a check with a direction: from, to.
   CheckStatus status = CheckStatus::kSkip;
-  std::string text;  ///< What was looked at and seen, one line, without the status.
+  /// What was looked at and seen, one line, without status, nodes and `value`: what is equal of several
+  /// checks is shown once, with all their nodes and the range of their values.
+  std::string text;
   std::optional<double> value;
   std::string unit;                 ///< Of `value` and `threshold`: "Gb/s", "GB/s", "us", "bytes".
   std::optional<double> threshold;  ///< What `value` is held against, where there is such a thing.

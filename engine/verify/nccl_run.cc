@@ -92,9 +92,14 @@ class RankGroup {
   }
 
   void measure(const NcclRequest& request) {
-    for (const auto bytes : request.sizes) {
+    const auto ranks = static_cast<int>(places_.size());
+    std::int64_t last = 0;
+    for (const auto asked : request.sizes) {
+      const auto bytes = size_that_fits(request.collective, asked, ranks, least_free_memory());
       if (failed()) return;
-      measure_size(request.collective, bytes);
+      // What memory makes of two sizes may be one and the same.
+      if (bytes == 0 || bytes != last || asked == bytes) measure_size(request.collective, asked, bytes);
+      last = bytes;
     }
   }
 
@@ -132,9 +137,7 @@ class RankGroup {
     return least;
   }
 
-  void measure_size(Collective collective, std::int64_t asked) {
-    const auto ranks = static_cast<int>(places_.size());
-    const auto bytes = size_that_fits(collective, asked, ranks, least_free_memory());
+  void measure_size(Collective collective, std::int64_t asked, std::int64_t bytes) {
     if (bytes == 0) {
       return fail(NcclTrouble::kFault, NcclPhase::kRun, 0,
                   Error{ErrorCode::kRefused, "too little memory is free for a test of 1 MiB", {}, std::nullopt, ""},

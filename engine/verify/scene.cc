@@ -47,6 +47,7 @@ bool belong_together(const Cluster& cluster, const VerifyNode& a, const VerifyHa
 
 std::string obstacle_at(const Scene& scene, const VerifyNode& node, const VerifyHalf& half) {
   if (!node.can_be_asked()) return node.name() + " cannot be asked";
+  if (!node.facts->live) return "nothing is running on " + node.name();
   if (scene.failed("link/" + node.name() + "/" + half.label)) {
     return "link/" + node.name() + "/" + half.label + " failed";
   }
@@ -86,6 +87,19 @@ std::vector<HalfPair> half_pairs(const Scene& scene) {
     }
   }
   return pairs;
+}
+
+std::vector<Check> without_pairs(const Scene& scene, Level level, const std::vector<HalfPair>& pairs) {
+  std::vector<Check> checks;
+  for (std::size_t i = 0; i < scene.nodes.size(); ++i) {
+    const VerifyNode& node = scene.nodes[i];
+    if (std::any_of(pairs.begin(), pairs.end(), [&](const HalfPair& p) { return p.from == i || p.to == i; })) continue;
+    std::string why = "no other node is in its networks";
+    if (node.spec->fabric.empty()) why = "no fabric declared";
+    if (!node.can_be_asked()) why = "the node cannot be asked";
+    checks.push_back(skipped(std::string(to_string(level)) + "/" + node.name(), level, {node.name()}, std::move(why)));
+  }
+  return checks;
 }
 
 std::string id_of(Level level, const Scene& scene, const HalfPair& pair) {

@@ -60,7 +60,8 @@ struct Scene {
   const VerifyOptions& options;
   std::stop_token stop;
   std::function<void(const std::string& node, std::string_view doing)> tell;
-  std::vector<Check> checks = {};  ///< Of the levels below.
+  std::vector<Check> checks = {};        ///< Of the levels below.
+  std::vector<std::string> tables = {};  ///< Measurements in full, for people; many lines each.
 
   /// The check of that id, if there was one.
   const Check* find(std::string_view id) const;
@@ -81,6 +82,8 @@ struct HalfPair {
 /// Pure. Both directions of each, by `from`, `to`, half. Link-local halves belong together when they are
 /// the same halves of nodes that a cable or a switch joins.
 std::vector<HalfPair> half_pairs(const Scene& scene);
+/// For each node that is in none of the pairs, one check that says why it was not made.
+std::vector<Check> without_pairs(const Scene& scene, Level level, const std::vector<HalfPair>& pairs);
 /// LEVEL/FROM/TO/HALF
 std::string id_of(Level level, const Scene& scene, const HalfPair& pair);
 /// Why nothing can be measured there: a node that cannot be asked, or a check of links or MTU that failed

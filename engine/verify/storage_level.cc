@@ -5,7 +5,9 @@ namespace sparkplan {
 std::vector<Check> verify_storage(Scene& scene) {
   std::vector<Check> checks;
   for (const VerifyNode& node : scene.nodes) {
-    checks.push_back(skipped("storage/" + node.name(), Level::kStorage, {node.name()}, "not in this version"));
+    const bool declared = node.spec->sections.contains("storage");
+    checks.push_back(skipped("storage/" + node.name(), Level::kStorage, {node.name()},
+                             declared ? "not in this version" : "nothing declared"));
   }
   return checks;
 }

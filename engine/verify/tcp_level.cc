@@ -1,12 +1,96 @@
 #include "engine/verify/tcp_level.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "engine/verify/pairs.h"
+#include "engine/verify/token.h"
+
 namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kStreams = 4;
+
+std::string_view row_of(TcpOutcome outcome) {
+  switch (outcome) {
+    case TcpOutcome::kRefused:
+      return "tcp-refused";
+    case TcpOutcome::kDropped:
+      return "tcp-dropped";
+    case TcpOutcome::kNoRoute:
+      return "tcp-no-route";
+    case TcpOutcome::kDone:
+    case TcpOutcome::kBroken:
+      break;
+  }
+  return "tcp-broken";
+}
+
+/// Errors: those of the clients; which of the two it was, `culprit` says.
+Result<MeasureTcpReply> measure(const Scene& scene, VerifyNode& from, const VerifyHalf& out, VerifyNode& to,
+                                const VerifyHalf& in, VerifyNode*& culprit) {
+  culprit = &to;
+  const auto token = new_token();
+  SPARK_TRY(const auto ear, to.client->open_ear({{in.address, in.interface}, out.address, token}));
+  culprit = &from;
+  MeasureTcpRequest request{{out.address, out.interface},      in.address, ear.port, token, kStreams,
+                            scene.options.tcp_duration.count()};
+  auto reply = from.client->measure_tcp(request);
+  culprit = &to;
+  SPARK_CHECK(to.client->close_ear({{}, 0}));
+  culprit = &from;
+  return reply;
+}
+
+void check_pair(Scene& scene, const HalfPair& pair, Check& check) {
+  if (const auto why = obstacle(scene, pair, true); !why.empty()) {
+    check.cause = why;
+    return;
+  }
+  VerifyNode& from = scene.nodes[pair.from];
+  VerifyNode& to = scene.nodes[pair.to];
+  scene.tell(from.name(), "sending over TCP to " + to.name());
+  scene.tell(to.name(), "receiving over TCP from " + from.name());
+  VerifyNode* culprit = nullptr;
+  const auto reply = measure(scene, from, from.halves[pair.from_half], to, to.halves[pair.to_half], culprit);
+  check.text = "TCP, " + std::to_string(kStreams) + " streams";
+  if (!reply) {
+    if (note_if_lost(*culprit, reply.error())) {
+      check.cause = culprit->name() + " cannot be asked any more: " + reply.error().describe();
+    } else {
+      diagnose(check, CheckStatus::kFail, "tcp-broken", reply.error().describe());
+    }
+    return;
+  }
+  if (reply->outcome != TcpOutcome::kDone || reply->nanoseconds <= 0) {
+    diagnose(
+        check, CheckStatus::kFail, row_of(reply->outcome),
+        "from " + from.name() + " to " + to.halves[pair.to_half].address + " of " + to.name() + ": " + reply->reason);
+    return;
+  }
+  check.status = CheckStatus::kPass;
+  check.value = static_cast<double>(reply->bytes) * 8.0 / static_cast<double>(reply->nanoseconds);
+  check.unit = "Gb/s";
+}
+
+}  // namespace
 
 std::vector<Check> verify_tcp(Scene& scene) {
+  const auto pairs = half_pairs(scene);
   std::vector<Check> checks;
-  for (const VerifyNode& node : scene.nodes) {
-    checks.push_back(skipped("tcp/" + node.name(), Level::kTcp, {node.name()}, "not in this version"));
+  for (const HalfPair& pair : pairs) {
+    checks.push_back(skipped(id_of(Level::kTcp, scene, pair), Level::kTcp,
+                             {scene.nodes[pair.from].name(), scene.nodes[pair.to].name()}, "not measured"));
   }
+  const auto stopped = [&] { return scene.stop.stop_requested(); };
+  const auto of_two = [&](std::size_t one, std::size_t other) {
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (std::minmax(pairs[i].from, pairs[i].to) != std::minmax(one, other) || stopped()) continue;
+      check_pair(scene, pairs[i], checks[i]);
+    }
+  };
+  in_rounds(scene.nodes.size(), scene.options.workers, of_two, stopped);
+  for (Check& nothing : without_pairs(scene, Level::kTcp, pairs)) checks.push_back(std::move(nothing));
   return checks;
 }
 

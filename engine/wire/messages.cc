@@ -187,6 +187,11 @@ Result<Request> decode_commit_request(const Value& value) {
   return Request(std::move(request));
 }
 
+template <class Kind>
+Result<Request> as_request(Result<Kind> decoded) {
+  return std::move(decoded).map([](Kind request) { return Request(std::move(request)); });
+}
+
 /// A field that we do not know may be a condition that the controller relies on.
 Result<void> check_fields(const Value& value, std::string_view name) {
   static const std::map<std::string_view, std::set<std::string_view>> kFields{
@@ -204,6 +209,12 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"history", {"with_artifacts"}},
       {"undo", {"run"}},
       {"break_lock", {"holder", "audit"}},
+      {"open_ear", {"at", "peer", "token"}},
+      {"close_ear", {"awaited", "patience_ms"}},
+      {"send_datagrams", {"from", "address", "port", "token", "sizes"}},
+      {"measure_tcp", {"from", "address", "port", "token", "streams", "duration_ms"}},
+      {"ssh_login", {"user", "targets"}},
+      {"measurements", {"values"}},
   };
   if (!value.is_map()) return malformed("a request is no map");
   const auto known = kFields.find(name);
@@ -280,7 +291,13 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "confirm") request = Request(ConfirmRequest{value.text_or("run", "")});
   if (name == "roll_back") request = Request(RollBackRequest{value.text_or("run", ""), value.text_or("reason", "")});
   if (name == "extend") request = Request(ExtendRequest{value.text_or("run", ""), value.integer_or("seconds", 0)});
-  if (name == "probe") request = decode_probe_request(value).map([](ProbeRequest probe) { return Request(probe); });
+  if (name == "probe") request = as_request(decode_probe_request(value));
+  if (name == "open_ear") request = as_request(decode_open_ear_request(value));
+  if (name == "close_ear") request = as_request(decode_close_ear_request(value));
+  if (name == "send_datagrams") request = as_request(decode_send_datagrams_request(value));
+  if (name == "measure_tcp") request = as_request(decode_measure_tcp_request(value));
+  if (name == "ssh_login") request = as_request(decode_ssh_login_request(value));
+  if (name == "measurements") request = as_request(decode_measurements_request(value));
   if (name == "history") request = Request(HistoryRequest{value.boolean_or("with_artifacts", false)});
   if (name == "undo") request = Request(UndoRequest{value.text_or("run", "")});
   if (name == "break_lock")

@@ -15,6 +15,7 @@
 #include "engine/model/plan.h"
 #include "engine/model/resource.h"
 #include "engine/wire/history_messages.h"
+#include "engine/wire/verify_messages.h"
 #include "engine/wire/window_messages.h"
 
 namespace sparkplan {
@@ -132,7 +133,8 @@ struct PingRequest {};
 using Request =
     std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
                  ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest, ConfirmRequest,
-                 RollBackRequest, ExtendRequest, ProbeRequest, UnlockRequest, PingRequest, StopNotice>;
+                 RollBackRequest, ExtendRequest, ProbeRequest, OpenEarRequest, CloseEarRequest, SendDatagramsRequest,
+                 MeasureTcpRequest, SshLoginRequest, MeasurementsRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+
+#include "engine/core/result.h"
+#include "engine/node/node.h"
+#include "engine/wire/verify_messages.h"
+
+namespace sparkplan {
+
+/// Tries the logins one after the other, as the user himself, with this node's ssh and its settings.
+/// Those that come after a stop have not succeeded. Errors: kNotFound (no runuser or no ssh),
+/// kUnsupported when the node is not live.
+Result<SshLoginReply> try_logins(const SshLoginRequest& request, const NodeReader& node,
+                                 const std::function<bool()>& stop_asked);
+
+}  // namespace sparkplan

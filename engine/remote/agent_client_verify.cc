@@ -1,0 +1,45 @@
+// AgentClient: what `verify` asks.
+#include "engine/remote/agent_client.h"
+
+namespace sparkplan {
+namespace {
+
+/// One login that nobody answers.
+constexpr std::chrono::seconds kLongestLogin{30};
+
+}  // namespace
+
+Result<OpenEarReply> AgentClient::open_ear(const OpenEarRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_open_ear_reply(body);
+}
+
+Result<CloseEarReply> AgentClient::close_ear(const CloseEarRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_close_ear_reply(body);
+}
+
+Result<void> AgentClient::send_datagrams(const SendDatagramsRequest& request) {
+  return call(request).map([](const Value&) {});
+}
+
+Result<MeasureTcpReply> AgentClient::measure_tcp(const MeasureTcpRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_measure_tcp_reply(body);
+}
+
+Result<SshLoginReply> AgentClient::ssh_login(const SshLoginRequest& request) {
+  const auto patience = options_.reply_timeout + kLongestLogin * request.targets.size();
+  SPARK_TRY(const auto body, call(request, patience));
+  SPARK_TRY(auto reply, decode_ssh_login_reply(body));
+  if (reply.logins.size() == request.targets.size()) return reply;
+  return failure(ErrorCode::kFailed, "the agent reported on " + std::to_string(reply.logins.size()) + " of " +
+                                         std::to_string(request.targets.size()) + " logins");
+}
+
+Result<MeasurementsReply> AgentClient::measurements(const MeasurementsRequest& request) {
+  SPARK_TRY(const auto body, call(request));
+  return decode_measurements_reply(body);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,96 @@
+#include "engine/verify/measurements.h"
+
+#include <algorithm>
+
+#include "engine/core/text.h"
+#include "engine/fleet/fan_out.h"
+#include "engine/verify/number_text.h"
+
+namespace sparkplan {
+namespace {
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+bool is_time(const Check& check) { return check.unit == "us"; }
+
+/// One node's own checks, and what came of asking it.
+struct Keeper {
+  VerifyNode* node = nullptr;
+  std::vector<Check*> checks;
+  std::vector<Diagnostic> warnings;
+
+  void warn(const std::string& code, std::string message) {
+    Diagnostic warning;
+    warning.severity = Severity::kWarning;
+    warning.code = code;
+    warning.message = std::move(message);
+    warning.node = node->name();
+    warnings.push_back(std::move(warning));
+  }
+
+  void compare() {
+    MeasurementsRequest request;
+    for (const Check* check : checks) request.values.emplace(check->id, *check->value);
+    const auto reply = node->client->measurements(request);
+    if (!reply) {
+      if (!note_if_lost(*node, reply.error())) {
+        warn("verify.history",
+             "the measurements of " + node->name() + " could not be kept: " + reply.error().describe());
+      }
+      return;
+    }
+    if (!reply->set_aside.empty()) {
+      warn("verify.history-damaged", "earlier measurements of " + node->name() + " could not be read; they are in " +
+                                         printable(reply->set_aside) + " now");
+    }
+    for (Check* check : checks) {
+      const auto earlier = reply->earlier.find(check->id);
+      if (earlier != reply->earlier.end()) hold_against(earlier->second, *check);
+    }
+  }
+};
+
+}  // namespace
+
+bool is_measurement(const Check& check) {
+  return check.value && *check.value > 0 && (check.unit == "Gb/s" || check.unit == "GB/s" || is_time(check));
+}
+
+void hold_against(const std::vector<double>& earlier, Check& check) {
+  if (earlier.size() < kFewestEarlier || check.status != CheckStatus::kPass || !is_measurement(check)) return;
+  const double usual = median(earlier);
+  const double limit = is_time(check) ? usual / kAsGood : usual * kAsGood;
+  const bool worse = is_time(check) ? *check.value > limit : *check.value < limit;
+  if (!worse) return;
+  if (!check.threshold) check.threshold = limit;
+  diagnose(check, CheckStatus::kWarn, "slower-than-before",
+           number_text(*check.value) + " " + check.unit + ", and the median of " + std::to_string(earlier.size()) +
+               " earlier runs is " + number_text(usual) + " " + check.unit);
+}
+
+std::vector<Diagnostic> compare_with_earlier(Scene& scene) {
+  std::vector<Keeper> keepers;
+  for (VerifyNode& node : scene.nodes) {
+    if (!node.can_be_asked()) continue;
+    Keeper keeper{&node, {}, {}};
+    for (Check& check : scene.checks) {
+      if (is_measurement(check) && !check.nodes.empty() && check.nodes.front() == node.name()) {
+        keeper.checks.push_back(&check);
+      }
+    }
+    if (!keeper.checks.empty()) keepers.push_back(std::move(keeper));
+  }
+  fan_out(
+      keepers, scene.options.workers, [](Keeper& keeper) { keeper.compare(); }, [](const Keeper&) {});
+  std::vector<Diagnostic> warnings;
+  for (const Keeper& keeper : keepers) {
+    warnings.insert(warnings.end(), keeper.warnings.begin(), keeper.warnings.end());
+  }
+  return warnings;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sparkplan {
+
+/// Why a login by OpenSSH did not succeed.
+struct SshComplaint {
+  std::string_view row;  ///< Of the doctor's table.
+  std::string words;     ///< The line that says so, safe to print.
+};
+
+/// Pure. Reads what ssh (or runuser, which starts it) printed. Source: OpenSSH's and strerror(3)'s words.
+SshComplaint read_complaint(std::string_view standard_error);
+
+}  // namespace sparkplan

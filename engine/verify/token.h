@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+
+namespace sparkplan {
+
+/// 32 random hexadecimal digits, for OpenEarRequest::token.
+std::string new_token();
+
+}  // namespace sparkplan
