@@ -37,6 +37,7 @@ complete -c sparkplan -n "__sparkplan_command_is ''" -a plan -d 'show what would
 complete -c sparkplan -n "__sparkplan_command_is ''" -a show -d 'show a saved plan again; contacts nobody'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a apply -d 'make the nodes match cluster.yaml, or carry out a saved plan'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a drift -d 'find what was changed behind sparkplan\'s back; for cron'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a verify -d 'measure whether the cluster works, from the cable up to NCCL'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a history -d 'past runs, newest first'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a rollback -d 'undo the last run where nobody has changed its values since'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a unlock -d 'break a node\'s lock, naming its holder'
@@ -65,6 +66,7 @@ complete -c sparkplan -n '__sparkplan_command_is apply' -l allow-mgmt-change -d 
 complete -c sparkplan -n '__sparkplan_command_is apply' -l no-safety-net -d 'undo nothing by itself on a node that is cut off'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l max-parallel -x -d 'after the first, change the network of at most N nodes at once [all]'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l lock-timeout -x -d 'how long to wait for another run\'s locks [0s]'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l verify -d 'if it succeeds, measure what `verify` measures'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l json -d 'the outcome as JSON'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l only -x -d 'only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l exclude -x -d 'all but what fits GLOB'
@@ -77,6 +79,11 @@ complete -c sparkplan -n '__sparkplan_command_is drift' -l pending -d 'exit 2 al
 complete -c sparkplan -n '__sparkplan_command_is drift' -l only -x -d 'only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l exclude -x -d 'all but what fits GLOB'
 complete -c sparkplan -n '__sparkplan_command_is drift' -F
+complete -c sparkplan -n '__sparkplan_command_is verify' -l level -x -d 'this level, and those below that it needs [all]'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l json -d 'the checks as JSON'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l junit -rF -d 'write the checks to PATH as JUnit XML'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l only -x -d 'only nodes whose name fits GLOB'
+complete -c sparkplan -n '__sparkplan_command_is verify' -F
 complete -c sparkplan -n '__sparkplan_command_is history' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
 complete -c sparkplan -n '__sparkplan_command_is history' -l json -d 'as JSON'
 complete -c sparkplan -n '__sparkplan_command_is rollback' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'

@@ -8,6 +8,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/completion.h"
 #include "engine/cli/program_usage.h"
+#include "engine/cli/verify_command.h"
 #include "engine/core/text.h"
 #include "engine/core/units.h"
 
@@ -21,6 +22,7 @@ struct CommandLine {
   PlanOptions plan;
   ApplyCommandOptions apply;
   DriftOptions drift;
+  VerifyCommandOptions verify;
   std::string status_file;
   FactsOptions facts;
   TrustOptions trust;
@@ -118,6 +120,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
                   "change nothing anywhere if one node cannot be reached or planned");
   add_safety(*apply, line.apply.safety);
   add_duration(*apply, "--lock-timeout", line.apply.lock_timeout, "how long to wait for another run's locks [0s]");
+  apply->add_flag("--verify", line.apply.verify, "if it succeeds, measure what `verify` measures");
   apply->add_flag("--json", line.apply.json, "the outcome as JSON");
   add_selection(*apply, line.apply.selection);
   apply->footer(
@@ -200,6 +203,23 @@ void add_commands_about_past_runs(CLI::App& app, CommandLine& line) {
   unlock->callback([&] { line.command = [&](Console& c) { return run_unlock(line.unlock, line.global, c); }; });
 }
 
+void add_verify(CLI::App& app, CommandLine& line) {
+  auto* verify = app.add_subcommand("verify", "measure whether the cluster works, from the cable up to NCCL");
+  add_file(*verify, line.verify.file);
+  verify->add_option("--level", line.verify.level, "this level, and those below that it needs [all]")
+      ->type_name(join(level_names(), "|"));
+  verify->add_flag("--json", line.verify.json, "the checks as JSON");
+  verify->add_option("--junit", line.verify.junit, "write the checks to PATH as JUnit XML")->type_name("PATH");
+  verify->add_option("--only", line.verify.selection.only, "only nodes whose name fits GLOB")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+  verify->footer(
+      "Changes nothing on a node but the agent, where it is missing, and the history of\n"
+      "its measurements. What failed is told last, with its cause and what to do. A\n"
+      "level is skipped where one below it failed, and where its hardware is absent.");
+  verify->callback([&] { line.command = [&](Console& c) { return run_verify(line.verify, line.global, c); }; });
+}
+
 void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   auto* status = app.add_subcommand("status", "one line per node");
   add_file(*status, line.status_file);
@@ -239,6 +259,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.fallthrough();
   add_global_options(app, line.global);
   add_commands(app, line);
+  add_verify(app, line);
   add_commands_about_past_runs(app, line);
   add_membership_commands(app, line);
   add_inspecting_commands(app, line);

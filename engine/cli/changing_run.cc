@@ -61,8 +61,10 @@ std::optional<Report> carry_out(const ChangingRun& run, ApplyOptions options, co
     console.remark("Nothing was changed.");
     return std::nullopt;
   }
-  print(report, loaded, run.json, console);
   write_audit_line(report);
+  if (!run.json) print(report, loaded, false, console);
+  const auto deeper = run.look_deeper ? run.look_deeper(report) : std::nullopt;
+  if (run.json) print(report, loaded, true, console, deeper);
   return report;
 }
 

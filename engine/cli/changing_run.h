@@ -21,6 +21,9 @@ struct ChangingRun {
   SelectionOptions selection;
   /// False: the plan is not what was asked for, and nothing is done. Empty: it always is.
   std::function<bool(const Report& plan)> is_meant;
+  /// Called with the outcome, after its text is printed and before its JSON is, which gets what it returns
+  /// as "verification". Empty: nothing more is looked at.
+  std::function<std::optional<Value>(const Report& outcome)> look_deeper = {};
 };
 
 /// False, told on standard error, when there is neither --yes nor a terminal to ask on.

@@ -57,8 +57,17 @@ struct ApplyCommandOptions {
   bool yes = false;
   bool yes_prune = false;
   bool all_or_nothing = false;
+  bool verify = false;  ///< Climb the ladder afterwards.
   SafetyOptions safety;
   std::chrono::milliseconds lock_timeout{0};
+  SelectionOptions selection;
+};
+
+struct VerifyCommandOptions {
+  std::string file;
+  std::string level;  ///< Empty: all.
+  std::string junit;  ///< Where to write JUnit XML; empty: nowhere.
+  bool json = false;
   SelectionOptions selection;
 };
 
@@ -121,6 +130,7 @@ int run_rollback(const RollbackOptions& options, const GlobalOptions& global, Co
 int run_unlock(const UnlockOptions& options, const GlobalOptions& global, Console& console);
 int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console);
 int run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console);
+int run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console);
 int run_status(const std::string& file, const GlobalOptions& global, Console& console);
 int run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console);
 int run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console);

@@ -89,12 +89,15 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
   return options;
 }
 
-void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console) {
+void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console,
+           const std::optional<Value>& verification) {
   console.diagnostics(report.diagnostics, loaded.source);
   if (json) {
     auto whole = report;
     whole.diagnostics.insert(whole.diagnostics.begin(), loaded.diagnostics.begin(), loaded.diagnostics.end());
-    console.result(public_json(to_json_value(whole)) + "\n");
+    auto value = to_json_value(whole);
+    if (verification) value.set("verification", *verification);
+    console.result(public_json(value) + "\n");
   } else {
     console.result(to_text(report, console.style()));
   }

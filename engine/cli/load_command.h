@@ -35,8 +35,10 @@ CommandInput load_from_plan(const std::string& command, const SavedPlan& plan, b
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
                                const GlobalOptions& global, const std::stop_token& stop);
 
-/// Prints a report as text or JSON on standard output, its diagnostics on standard error.
-void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console);
+/// Prints a report as text or JSON on standard output, its diagnostics on standard error; `verification`
+/// becomes a part of the JSON.
+void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console,
+           const std::optional<Value>& verification = {});
 
 /// A plan on standard error, for the question that follows it: standard output is for the result.
 void show_for_approval(Report plan, const LoadedCluster& loaded, const Console& console);

@@ -7,7 +7,8 @@ namespace {
 
 /// 0 to 63; neighbours differ, and so do the same places of two runs.
 std::uint32_t place_value(std::int64_t pattern, std::int64_t index) {
-  const auto mixed = static_cast<std::uint32_t>(index) * 2654435761U + static_cast<std::uint32_t>(pattern) * 40503U;
+  const auto place = static_cast<std::uint32_t>(index) ^ (static_cast<std::uint32_t>(pattern) * 2246822507U);
+  const auto mixed = place * 2654435761U;
   return (mixed ^ (mixed >> 15)) >> 26;
 }
 

@@ -38,7 +38,9 @@ void judge(Check& check, const VerifyNode& node, const VerifyHalf& half) {
     return fail("link-mtu",
                 link.name + " has an MTU of " + std::to_string(link.mtu) + " instead of " + std::to_string(*half.mtu));
   }
-  if (half.link_local && half.address.empty()) return fail("link-no-link-local", link.name);
+  if (half.link_local && half.address.empty()) {
+    return fail("link-no-link-local", link.name + " has no link-local address");
+  }
   if (!half.link_local && !half.address.empty() && !has_address(link, half)) {
     return fail("link-no-address",
                 link.name + " does not have " + half.address + "/" + std::to_string(half.prefix_length));

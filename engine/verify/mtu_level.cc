@@ -105,12 +105,12 @@ class MtuLevel {
                "only " + std::to_string(largest) + " of " + std::to_string(direction.full) + " bytes get through");
     } else {
       check.text = "no packet gets there";
-      check.value = 0.0;
       const bool back = std::any_of(mine.begin(), mine.end(), [&](const Direction* other) {
         return is_back(direction.pair, other->pair) && other->reached.any(kSmallPacket);
       });
-      const std::string way = "from " + from.name() + " to " + to.name() + " through " + out.interface;
-      diagnose(check, CheckStatus::kFail, back ? "mtu-one-way" : "mtu-no-reply", way);
+      const std::string way = from.name() + " to " + to.name() + " through " + out.interface;
+      diagnose(check, CheckStatus::kFail, back ? "mtu-one-way" : "mtu-no-reply",
+               "nothing gets from " + way + (back ? ", the other direction works" : ""));
     }
   }
 
@@ -128,7 +128,7 @@ class MtuLevel {
     for (Direction& direction : directions_) {
       const auto& pair = direction.pair;
       const bool here = (pair.from == at && pair.from_half == half) || (pair.to == at && pair.to_half == half);
-      const bool is_narrow = direction.check.status == CheckStatus::kFail && direction.check.value > 0.0;
+      const bool is_narrow = direction.check.status == CheckStatus::kFail && direction.check.value.has_value();
       if (here && is_narrow) narrow.push_back(&direction);
       if (here && !is_narrow) all_here = false;
       const bool same_half =

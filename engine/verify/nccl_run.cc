@@ -30,7 +30,7 @@ Error silent_error(const std::string& doing, milliseconds limit) {
 class RankGroup {
  public:
   RankGroup(const std::vector<RankPlace>& places, const NcclRunOptions& options)
-      : places_(places), options_(options), clients_(places.size()) {}
+      : places_(places), options_(options), clients_(places.size()), silenced_(places.size(), false) {}
 
   bool failed() const { return outcome_.failure.has_value(); }
 
@@ -95,7 +95,8 @@ class RankGroup {
     const auto ranks = static_cast<int>(places_.size());
     std::int64_t last = 0;
     for (const auto asked : request.sizes) {
-      const auto bytes = size_that_fits(request.collective, asked, ranks, least_free_memory());
+      const auto bytes = size_that_fits(request.collective, asked, ranks,
+                                        outcome_.prepared[place_of_least_memory()].memory_free_bytes);
       if (failed()) return;
       // What memory makes of two sizes may be one and the same.
       if (bytes == 0 || bytes != last || asked == bytes) measure_size(request.collective, asked, bytes);
@@ -131,15 +132,17 @@ class RankGroup {
     outcome_.failure = NcclFailure{trouble, phase, place, fault, std::move(error), std::move(transport)};
   }
 
-  std::int64_t least_free_memory() const {
-    std::int64_t least = outcome_.prepared[0].memory_free_bytes;
-    for (const auto& rank : outcome_.prepared) least = std::min(least, rank.memory_free_bytes);
-    return least;
+  std::size_t place_of_least_memory() const {
+    const auto& ranks = outcome_.prepared;
+    const auto least = std::min_element(ranks.begin(), ranks.end(), [](const PreparedRank& a, const PreparedRank& b) {
+      return a.memory_free_bytes < b.memory_free_bytes;
+    });
+    return static_cast<std::size_t>(least - ranks.begin());
   }
 
   void measure_size(Collective collective, std::int64_t asked, std::int64_t bytes) {
     if (bytes == 0) {
-      return fail(NcclTrouble::kFault, NcclPhase::kRun, 0,
+      return fail(NcclTrouble::kFault, NcclPhase::kRun, place_of_least_memory(),
                   Error{ErrorCode::kRefused, "too little memory is free for a test of 1 MiB", {}, std::nullopt, ""},
                   RankFault::kMemory);
     }
@@ -218,6 +221,7 @@ class RankGroup {
 
   /// Looks for the rank's answer to `phase`; a failure is noted.
   bool take(std::size_t place, NcclPhase phase, std::optional<RankAnswer>& into) {
+    if (silenced_[place]) return false;
     auto answer = clients_[place]->receive(kGlance);
     if (!answer) {
       const bool ended = answer.error().code != ErrorCode::kUnreachable;
@@ -245,24 +249,23 @@ class RankGroup {
     return true;
   }
 
-  /// What a rank says of its peers is worth less than what they say of themselves.
-  static bool is_hearsay(const NcclFailure& failure) {
-    return failure.trouble == NcclTrouble::kFault &&
-           (failure.fault == RankFault::kPeer || failure.fault == RankFault::kNccl);
+  /// How far from the cause a failure is: what a rank says of its peers is worth less than what they say of
+  /// themselves, and NCCL's errors may be of either kind.
+  static int distance(const NcclFailure& failure) {
+    if (failure.trouble != NcclTrouble::kFault) return 0;
+    return failure.fault == RankFault::kPeer ? 2 : failure.fault == RankFault::kNccl ? 1 : 0;
   }
   void note(NcclFailure failure) {
-    if (!outcome_.failure || (is_hearsay(*outcome_.failure) && !is_hearsay(failure))) {
-      outcome_.failure = std::move(failure);
-    }
+    silenced_[failure.place] = true;  // What comes after it, its end, says nothing more.
+    if (!outcome_.failure || distance(failure) < distance(*outcome_.failure)) outcome_.failure = std::move(failure);
   }
 
   void hear_the_others(NcclPhase phase) {
     const auto end = Clock::now() + kSecondOpinion;
-    const auto first = outcome_.failure->place;
-    while (is_hearsay(*outcome_.failure) && Clock::now() < end) {
+    while (distance(*outcome_.failure) > 0 && Clock::now() < end) {
       for (std::size_t i = 0; i < clients_.size(); ++i) {
         std::optional<RankAnswer> ignored;
-        if (i != first) take(i, phase, ignored);
+        take(i, phase, ignored);
       }
     }
   }
@@ -284,6 +287,7 @@ class RankGroup {
   const std::vector<RankPlace>& places_;
   const NcclRunOptions& options_;
   std::vector<std::optional<NcclRankClient>> clients_;
+  std::vector<bool> silenced_;
   NcclOutcome outcome_;
   std::int64_t pattern_ = 0;
 };

@@ -17,6 +17,12 @@ namespace {
 
 constexpr std::size_t kMostPairs = 3;
 
+/// The cause, where it matters which one it is.
+std::string reason(const Check& check) {
+  const bool below = check.status == CheckStatus::kSkip && check.cause.ends_with(" failed");
+  return below ? "a check below failed" : check.cause;
+}
+
 /// Checks of which the same is to be said.
 struct CheckGroup {
   const Check* first = nullptr;
@@ -24,11 +30,11 @@ struct CheckGroup {
   std::vector<const Check*> checks;
 
   /// Failures and warnings share their line only where every word of it is true of both; what went well
-  /// may differ in its value.
+  /// may differ in its value, and what was skipped in the check below that is in its way.
   bool takes(const Check& check, const std::string& of_what) const {
     const bool same = first->level == check.level && first->status == check.status && what == of_what &&
                       first->text == check.text && first->unit == check.unit &&
-                      first->nodes.size() == check.nodes.size() && first->cause == check.cause &&
+                      first->nodes.size() == check.nodes.size() && reason(*first) == reason(check) &&
                       first->fix == check.fix;
     const bool may_differ = check.status == CheckStatus::kPass;
     return same && (may_differ || first->value == check.value);
@@ -122,7 +128,11 @@ std::string line_of(const CheckGroup& group, const TextStyle& style) {
   std::string said = printable(check.text);
   const auto values = values_text(group);
   if (!values.empty()) said += (said.empty() ? "" : ": ") + values;
-  if (check.status == CheckStatus::kSkip) said = printable(check.cause);
+  if (check.status == CheckStatus::kSkip) {
+    const bool one_cause = std::all_of(group.checks.begin(), group.checks.end(),
+                                       [&](const Check* other) { return other->cause == check.cause; });
+    said = printable(one_cause ? check.cause : reason(check));
+  }
   std::string text = status_word(check.status, style) + fmt::format("  {:<7}  ", to_string(check.level)) +
                      paint(nodes_text(group), Colour::kBold, style);
   if (!group.what.empty()) text += "  " + printable(group.what);

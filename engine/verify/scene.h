@@ -20,7 +20,7 @@ struct VerifyOptions {
   std::size_t workers = 16;                  ///< Nodes worked on at a time.
   /// How nodes are reached, for a level that needs connections of its own.
   AgentOptions agent;
-  std::chrono::milliseconds tcp_duration{1000};  ///< Of one measurement in one direction.
+  std::chrono::milliseconds tcp_duration{500};  ///< Of one measurement in one direction.
   /// Thresholds of the user's `verify:` section, in bits per second.
   std::optional<double> rdma_half;
   std::optional<double> nccl_busbw;

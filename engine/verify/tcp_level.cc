@@ -49,14 +49,13 @@ void check_pair(Scene& scene, const HalfPair& pair, Check& check) {
   }
   VerifyNode& from = scene.nodes[pair.from];
   VerifyNode& to = scene.nodes[pair.to];
-  scene.tell(from.name(), "sending over TCP to " + to.name());
-  scene.tell(to.name(), "receiving over TCP from " + from.name());
   VerifyNode* culprit = nullptr;
   const auto reply = measure(scene, from, from.halves[pair.from_half], to, to.halves[pair.to_half], culprit);
   check.text = "TCP, " + std::to_string(kStreams) + " streams";
   if (!reply) {
     if (note_if_lost(*culprit, reply.error())) {
-      check.cause = culprit->name() + " cannot be asked any more: " + reply.error().describe();
+      const bool stopped = reply.error().code == ErrorCode::kInterrupted;
+      check.cause = stopped ? "stopped" : culprit->name() + " cannot be asked any more: " + reply.error().describe();
     } else {
       diagnose(check, CheckStatus::kFail, "tcp-broken", reply.error().describe());
     }
@@ -84,6 +83,9 @@ std::vector<Check> verify_tcp(Scene& scene) {
   }
   const auto stopped = [&] { return scene.stop.stop_requested(); };
   const auto of_two = [&](std::size_t one, std::size_t other) {
+    if (pairs.empty()) return;
+    scene.tell(scene.nodes[one].name(), "measuring TCP with " + scene.nodes[other].name());
+    scene.tell(scene.nodes[other].name(), "measuring TCP with " + scene.nodes[one].name());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       if (std::minmax(pairs[i].from, pairs[i].to) != std::minmax(one, other) || stopped()) continue;
       check_pair(scene, pairs[i], checks[i]);

@@ -50,6 +50,16 @@ Json Run::report() const {
   return document;
 }
 
+Json Run::verification() const {
+  INFO("stdout:\n" << out << "\nstderr:\n" << err);
+  REQUIRE(Json::accept(out));
+  auto document = Json::parse(out);
+  const auto found = complaints(document, "verify.schema.json");
+  INFO(found);
+  REQUIRE(found.empty());
+  return document;
+}
+
 void require_exit(const Run& run, int code) {
   INFO("stdout:\n" << run.out << "\nstderr:\n" << run.err);
   REQUIRE(run.code == code);

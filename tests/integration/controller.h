@@ -20,6 +20,8 @@ struct Run {
 
   /// `out` as JSON that keeps what schemas/report.schema.json promises; fails the case otherwise.
   Json report() const;
+  /// The same of `verify`, by schemas/verify.schema.json.
+  Json verification() const;
 };
 
 /// Fails the case, showing everything printed, unless the program ended with `code`.

@@ -1,0 +1,98 @@
+#include "engine/cli/verify_command.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "engine/cli/drift_outputs.h"
+#include "engine/cli/load_command.h"
+#include "engine/cli/progress_display.h"
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::string_view kAll = "all";
+
+/// Errors: kInvalidInput, with the nearest name.
+Result<std::vector<Level>> levels_named(const std::string& name) {
+  if (name.empty() || name == kAll) return all_levels();
+  if (const auto level = level_from(name)) return levels_for(*level);
+  const auto names = level_names();
+  const auto near = nearest(name, names);
+  return failure(ErrorCode::kInvalidInput, "there is no level \"" + printable(name) + "\"",
+                 (near ? "did you mean " + *near + "? " : "") + std::string("levels: ") + join(names, ", "));
+}
+
+/// It would be a pity to learn it after minutes of measuring. Errors: those of the system calls.
+Result<void> check_writable(const std::string& path) {
+  if (path.empty()) return {};
+  const auto directory = std::filesystem::path(path).parent_path();
+  if (::access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) != 0) {
+    return failure(system_error("write " + path, errno));
+  }
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return {};
+  return failure(system_error("write " + path, EISDIR));
+}
+
+}  // namespace
+
+std::vector<std::string> level_names() {
+  std::vector<std::string> names;
+  for (const Level level : all_levels()) names.emplace_back(to_string(level));
+  names.emplace_back(kAll);
+  return names;
+}
+
+std::optional<VerifyReport> climb_ladder(const LoadedCluster& loaded, const SelectionOptions& selection,
+                                         const std::vector<Level>& levels, const GlobalOptions& global,
+                                         const Interrupts& interrupts, Console& console) {
+  const auto& cluster = *loaded.cluster;
+  auto run = run_options("verify", cluster, selection, global, interrupts.token());
+  if (!run) {
+    console.error(run.error());
+    return std::nullopt;
+  }
+  ProgressDisplay progress(console, cluster);
+  run->progress = progress.listener();
+  VerifyOptions options;
+  options.levels = levels;
+  auto report = verify_cluster(cluster, builtin_registry(), std::move(*run), std::move(options));
+  progress.clear();
+  return report;
+}
+
+int run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console) {
+  const Interrupts interrupts(console);
+  const auto levels = levels_named(options.level);
+  const auto writable = check_writable(options.junit);
+  if (!levels || !writable) {
+    console.error(levels ? writable.error() : levels.error());
+    return 1;
+  }
+  auto input = load_for("verify", options.file, options.json, console);
+  if (!input.loaded) return input.exit_code;
+  auto report = climb_ladder(*input.loaded, options.selection, *levels, global, interrupts, console);
+  if (!report) return 1;
+  console.diagnostics(report->run.diagnostics, input.loaded->source);
+  const int code = exit_code(report->run, ExitRules{});
+  if (options.json) {
+    auto& findings = report->run.diagnostics;
+    findings.insert(findings.begin(), input.loaded->diagnostics.begin(), input.loaded->diagnostics.end());
+    console.result(public_json(to_json_value(*report)) + "\n");
+  } else {
+    console.result(to_text(*report, console.style()));
+  }
+  if (options.junit.empty()) return code;
+  if (const auto written = replace_textfile(options.junit, to_junit(*report)); !written) {
+    console.error(written.error());
+    return 1;
+  }
+  return code;
+}
+
+}  // namespace sparkplan

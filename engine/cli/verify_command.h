@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/console.h"
+#include "engine/cli/interrupts.h"
+#include "engine/load/load.h"
+#include "engine/verify/verify_run.h"
+
+namespace sparkplan {
+
+/// "link", "mtu" ... and "all", as --level takes them.
+std::vector<std::string> level_names();
+
+/// The ladder on the cluster's nodes, with progress on standard error. Nothing, told there, when the
+/// options do not fit the cluster.
+std::optional<VerifyReport> climb_ladder(const LoadedCluster& loaded, const SelectionOptions& selection,
+                                         const std::vector<Level>& levels, const GlobalOptions& global,
+                                         const Interrupts& interrupts, Console& console);
+
+}  // namespace sparkplan

@@ -1,0 +1,75 @@
+// An ear and a voice on this machine's own loopback: who is listened to, and what is told of it.
+
+#include "engine/agent/fabric_ear.h"
+#include "engine/agent/fabric_voice.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+const std::string kToken(32, 'a');
+const std::string kOtherToken(32, 'b');
+const WayEnd kHere{"127.0.0.1", "lo"};
+
+std::unique_ptr<FabricEar> open_ear(const std::string& peer = "127.0.0.1") {
+  auto ear = FabricEar::open({kHere, peer, kToken});
+  REQUIRE(ear);
+  return std::move(*ear);
+}
+
+MeasureTcpRequest tcp_to(std::int64_t port, const std::string& token = kToken) {
+  return {kHere, "127.0.0.1", port, token, 4, 50};
+}
+
+bool never() { return false; }
+
+}  // namespace
+
+TEST_CASE("what is sent over several connections arrives and is measured") {
+  const auto ear = open_ear();
+  const auto reply = measure_tcp(tcp_to(ear->ports().port), never);
+  REQUIRE(reply);
+  CHECK(reply->outcome == TcpOutcome::kDone);
+  CHECK(reply->bytes > 0);
+  CHECK(reply->nanoseconds >= 50'000'000);
+}
+
+TEST_CASE("nobody is listened to but the peer, and nobody without the token") {
+  CHECK(measure_tcp(tcp_to(open_ear()->ports().port, kOtherToken), never)->outcome != TcpOutcome::kDone);
+  const auto strict = open_ear("127.0.0.2");
+  CHECK(measure_tcp(tcp_to(strict->ports().port), never)->outcome == TcpOutcome::kBroken);
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", strict->ports().datagram_port, kToken, {84}}));
+  CHECK(strict->await({{84}, 50}).heard.empty());
+  const auto ear = open_ear();
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", ear->ports().datagram_port, kOtherToken, {84}}));
+  CHECK(ear->await({{84}, 50}).heard.empty());
+}
+
+TEST_CASE("datagrams are heard with their sizes, and waited for") {
+  const auto ear = open_ear();
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", ear->ports().datagram_port, kToken, {1500, 84, 9000}}));
+  CHECK(ear->await({{84, 1500, 9000}, 10'000}).heard == std::vector<std::int64_t>{84, 1500, 9000});
+}
+
+TEST_CASE("a port that nobody listens at refuses, and a stop ends a measurement early") {
+  const auto port = open_ear()->ports().port;
+  const auto refused = measure_tcp(tcp_to(port), never);
+  REQUIRE(refused);
+  CHECK(refused->outcome == TcpOutcome::kRefused);
+  CHECK_FALSE(refused->reason.empty());
+  const auto ear = open_ear();
+  auto long_one = tcp_to(ear->ports().port);
+  long_one.duration_ms = 30'000;
+  const auto stopped = measure_tcp(long_one, [] { return true; });
+  REQUIRE(stopped);
+  CHECK(stopped->nanoseconds < 15'000'000'000);
+}
+
+TEST_CASE("an address or an interface that is not there is an error") {
+  CHECK_FALSE(FabricEar::open({{"192.0.2.1", "lo"}, "127.0.0.1", kToken}));
+  CHECK_FALSE(FabricEar::open({{"127.0.0.1", "none0"}, "127.0.0.1", kToken}));
+  CHECK_FALSE(FabricEar::open({kHere, "nobody", kToken}));
+  CHECK_FALSE(measure_tcp({{"192.0.2.1", "lo"}, "127.0.0.1", 1, kToken, 1, 10}, never));
+}
+
+}  // namespace sparkplan

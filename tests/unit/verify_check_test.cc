@@ -1,0 +1,37 @@
+#include "engine/verify/check.h"
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+using Levels = std::vector<Level>;
+
+}  // namespace
+
+TEST_CASE("a level has one name, and a name one level") {
+  for (const Level level : all_levels()) CHECK(level_from(to_string(level)) == level);
+  CHECK(all_levels().size() == 7);
+  CHECK_FALSE(level_from("all"));
+  CHECK_FALSE(level_from(""));
+}
+
+TEST_CASE("a level brings those below that it cannot do without") {
+  CHECK(levels_for(Level::kLink) == Levels{Level::kLink});
+  CHECK(levels_for(Level::kMtu) == Levels{Level::kLink, Level::kMtu});
+  CHECK(levels_for(Level::kSsh) == Levels{Level::kSsh});
+  CHECK(levels_for(Level::kTcp) == Levels{Level::kLink, Level::kMtu, Level::kTcp});
+  CHECK(levels_for(Level::kRdma) == Levels{Level::kLink, Level::kMtu, Level::kRdma});
+  CHECK(levels_for(Level::kNccl) == Levels{Level::kLink, Level::kMtu, Level::kTcp, Level::kRdma, Level::kNccl});
+  CHECK(levels_for(Level::kStorage) == Levels{Level::kStorage});
+}
+
+TEST_CASE("a diagnosis has the words of its row, and which one it is in front of them") {
+  Check check;
+  diagnose(check, CheckStatus::kFail, "link-no-carrier", "enp1s0f1np1 has no carrier");
+  CHECK(check.status == CheckStatus::kFail);
+  CHECK(check.cause.starts_with("enp1s0f1np1 has no carrier: no cable"));
+  CHECK_FALSE(check.fix.empty());
+}
+
+}  // namespace sparkplan

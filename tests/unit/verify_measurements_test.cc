@@ -1,0 +1,51 @@
+#include "engine/verify/measurements.h"
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+Check measured(double value, const std::string& unit = "Gb/s") {
+  Check check;
+  check.id = "tcp/spark-01/spark-02/A";
+  check.level = Level::kTcp;
+  check.nodes = {"spark-01", "spark-02"};
+  check.status = CheckStatus::kPass;
+  check.value = value;
+  check.unit = unit;
+  return check;
+}
+
+CheckStatus against(const std::vector<double>& earlier, Check check) {
+  hold_against(earlier, check);
+  return check.status;
+}
+
+}  // namespace
+
+TEST_CASE("a rate below 0.9 times the median of earlier runs is a warning") {
+  CHECK(against({100, 100, 100}, measured(90.0)) == CheckStatus::kPass);
+  CHECK(against({100, 100, 100}, measured(89.9)) == CheckStatus::kWarn);
+  CHECK(against({10, 100, 100, 1000}, measured(89.9)) == CheckStatus::kWarn);
+  CHECK(against({1, 1, 100}, measured(2)) == CheckStatus::kPass);
+  auto check = measured(50);
+  hold_against({100, 100, 100}, check);
+  CHECK(check.threshold == 90.0);
+  CHECK(check.cause.find("the median of 3 earlier runs is 100 Gb/s") != std::string::npos);
+}
+
+TEST_CASE("a time is worse when it is longer") {
+  CHECK(against({9, 9, 9}, measured(10.0, "us")) == CheckStatus::kPass);
+  CHECK(against({9, 9, 9}, measured(10.1, "us")) == CheckStatus::kWarn);
+  CHECK(against({9, 9, 9}, measured(1.0, "us")) == CheckStatus::kPass);
+}
+
+TEST_CASE("two earlier runs are no habit, and what failed stays what it is") {
+  CHECK(against({100, 100}, measured(1)) == CheckStatus::kPass);
+  auto failed = measured(1);
+  failed.status = CheckStatus::kFail;
+  CHECK(against({100, 100, 100}, failed) == CheckStatus::kFail);
+  CHECK(against({9000, 9000, 9000}, measured(84, "bytes")) == CheckStatus::kPass);
+}
+
+}  // namespace sparkplan
