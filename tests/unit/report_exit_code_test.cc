@@ -38,6 +38,19 @@ int code_of(const NodeReport& node, const ExitRules& rules = kPlain) {
   return exit_code(sample_report("plan", {node, sample_node(2)}), rules);
 }
 
+TEST_CASE("a check that failed is 8, behind whatever was left undone and before a difference") {
+  const auto code_with = [](const NodeReport& node, const ExitRules& rules = kPlain) {
+    Report report = sample_report("apply", {node, sample_node(2)});
+    report.verification_failed = true;
+    return exit_code(report, rules);
+  };
+  CHECK(code_with(sample_node(1)) == 8);
+  CHECK(code_with(with_error(ErrorCode::kUnreachable, NodeStatus::kUnreachable)) == 4);
+  CHECK(code_with(with_error(ErrorCode::kBusy)) == 6);
+  CHECK(code_with(with_error(ErrorCode::kStalePlan)) == 5);
+  CHECK(code_with(with_change(Origin::kDrift), kDrift) == 8);
+}
+
 TEST_CASE("in sync is 0 under all rules") {
   for (const ExitRules& rules : {kPlain, kDetailed, kDrift, kDriftPending}) CHECK(code_of(sample_node(1), rules) == 0);
 }
