@@ -64,7 +64,14 @@ Result<std::optional<RankAnswer>> NcclRankClient::receive(std::chrono::milliseco
   if (message && !*message) {
     std::string bytes;
     const auto count = channel_->read_some(bytes, patience);
-    if (!count) return failure(why_silent(*channel_, count.error(), reader_.noise()));
+    if (!count) {
+      auto error = why_silent(*channel_, count.error(), reader_.noise());
+      // An orderly end of the stream without a status is that of a program which a signal has ended.
+      if (count.error().code == ErrorCode::kNotFound && error.code == ErrorCode::kUnreachable) {
+        error = {ErrorCode::kFailed, "a signal ended the program", {}, std::nullopt, ""};
+      }
+      return failure(std::move(error));
+    }
     reader_.feed(bytes);
     message = reader_.next();
   }

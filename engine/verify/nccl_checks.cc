@@ -168,7 +168,7 @@ std::vector<Check> checks_of_run(const std::string& id, const std::vector<NcclRe
     if (came_to_its_end || (largest != nullptr && largest->wrong > 0)) {
       put_measurement(*largest, outcome, ground, check);
     } else if (outcome.failure && !told) {
-      check.text = std::string(to_string(request.collective));
+      check.text = "did not come to its end";
       put_failure(*outcome.failure, ground, check);
       told = true;
     }
