@@ -88,7 +88,8 @@ TEST_CASE("verify nccl: wrong data and a rank that dies fail with cause and fix,
   const GpuHost first(1);
   const GpuHost second(2);
   const Controller controller;
-  for (const auto& [fault, words] : {std::pair("wrong", "wrong elements"), std::pair("die", "a signal ended the program")}) {
+  for (const auto& [fault, words] :
+       {std::pair("wrong", "wrong elements"), std::pair("die", "a signal ended the program")}) {
     INFO(fault);
     controller.cluster(cluster_with(", FAKE_NCCL: " + std::string(fault)));
     const auto check = check_in(verify(controller, 8), "nccl/spark-01/spark-02/all_reduce");
@@ -107,10 +108,14 @@ TEST_CASE("verify nccl: a host without a GPU is skipped, a library that is no NC
   const auto skipped = verify(controller, 0);
   CHECK(check_in(skipped, "nccl/spark-01").at("status") == "skip");
   CHECK(check_in(skipped, "nccl/spark-01/spark-02/all_reduce").at("status") == "skip");
-  controller.cluster("nccl: {mode: auto, library: /etc/hostname}\n" + nodes_of_lab(2, "operator"));
+  const std::string text = kLibraries + "/text/libnccl.so.2";
+  second->shell("mkdir -p " + kLibraries + "/text; echo 'a text' > " + text);
+  controller.cluster("nccl: {mode: auto, library: " + text + "}\n" + nodes_of_lab(2, "operator"));
   const auto failed = check_in(verify(controller, 8), "nccl/spark-02");
   CHECK(failed.at("status") == "fail");
   CHECK(contains(failed.at("fix").get<std::string>(), "nccl: library"));
+  // The other one has no such file at all; as the cluster's file names it, that is no skip.
+  CHECK(contains(check_in(verify(controller, 8), "nccl/spark-01").at("cause").get<std::string>(), "there is no NCCL"));
   require_no_ranks(first, second);
 }
 
