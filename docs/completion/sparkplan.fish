@@ -79,7 +79,7 @@ complete -c sparkplan -n '__sparkplan_command_is drift' -l pending -d 'exit 2 al
 complete -c sparkplan -n '__sparkplan_command_is drift' -l only -x -d 'only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l exclude -x -d 'all but what fits GLOB'
 complete -c sparkplan -n '__sparkplan_command_is drift' -F
-complete -c sparkplan -n '__sparkplan_command_is verify' -l level -x -d 'this level, and those below that it needs [all]'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l level -x -d 'one of link, mtu, ssh, tcp, rdma, nccl, storage, all; with what it needs [all]'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l json -d 'the checks as JSON'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l junit -rF -d 'write the checks to PATH as JUnit XML'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l only -x -d 'only nodes whose name fits GLOB'

@@ -206,8 +206,8 @@ void add_commands_about_past_runs(CLI::App& app, CommandLine& line) {
 void add_verify(CLI::App& app, CommandLine& line) {
   auto* verify = app.add_subcommand("verify", "measure whether the cluster works, from the cable up to NCCL");
   add_file(*verify, line.verify.file);
-  verify->add_option("--level", line.verify.level, "this level, and those below that it needs [all]")
-      ->type_name(join(level_names(), "|"));
+  verify->add_option("--level", line.verify.level, "one of " + join(level_names(), ", ") + "; with what it needs [all]")
+      ->type_name("LEVEL");
   verify->add_flag("--json", line.verify.json, "the checks as JSON");
   verify->add_option("--junit", line.verify.junit, "write the checks to PATH as JUnit XML")->type_name("PATH");
   verify->add_option("--only", line.verify.selection.only, "only nodes whose name fits GLOB")

@@ -6,7 +6,8 @@
 
 #include "engine/plan/report.h"
 
-// Internal to engine/plan: how one node's plan reads, before it is known how wide the columns are.
+// How one node's plan reads, before it is known how wide the columns are; and what other reports are
+// painted with.
 
 namespace sparkplan {
 

@@ -9,6 +9,9 @@
 namespace sparkplan {
 namespace {
 
+/// A machine that is busy may take its time to answer.
+constexpr std::int64_t kPatience = 1'000;
+
 /// One half of a pair in one direction.
 struct Direction {
   HalfPair pair;
@@ -71,7 +74,7 @@ class MtuLevel {
     scene_.tell(scene_.nodes[one].name(), "probing " + scene_.nodes[other].name());
     scene_.tell(scene_.nodes[other].name(), "probing " + scene_.nodes[one].name());
     for (Direction* direction : mine) {
-      PacketProbe(scene_, direction->pair).echo({kSmallPacket, direction->full}, direction->reached);
+      PacketProbe(scene_, direction->pair).echo({kSmallPacket, direction->full}, kPatience, direction->reached);
     }
     for (Direction* direction : mine) {
       if (direction->reached.echoed.contains(direction->full)) continue;

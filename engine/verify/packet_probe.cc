@@ -8,8 +8,8 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::int64_t kPatienceForEcho = 600;
-constexpr std::int64_t kPatienceForDatagrams = 400;
+constexpr std::int64_t kPatienceOfSearch = 600;
+constexpr std::int64_t kPatienceForDatagrams = 700;
 /// So many sizes are tried at once: three rounds find any size there is.
 constexpr std::int64_t kSizesAtOnce = 32;
 
@@ -21,9 +21,9 @@ PacketProbe::PacketProbe(Scene& scene, const HalfPair& pair)
       out_(from_.halves[pair.from_half]),
       in_(to_.halves[pair.to_half]) {}
 
-void PacketProbe::echo(const std::vector<std::int64_t>& sizes, Reached& reached) {
+void PacketProbe::echo(const std::vector<std::int64_t>& sizes, std::int64_t patience_ms, Reached& reached) {
   if (!from_.can_be_asked()) return;
-  ProbeRequest request{{}, kPatienceForEcho};
+  ProbeRequest request{{}, patience_ms};
   for (const auto size : sizes) request.targets.push_back({in_.address, out_.interface, size, 0});
   const auto reply = from_.client->probe(request);
   if (!reply) {
@@ -62,7 +62,7 @@ std::int64_t PacketProbe::largest(std::int64_t works, std::int64_t fails, bool b
       sizes.push_back(size);
     }
     Reached reached;
-    by_echo ? echo(sizes, reached) : talk(sizes, reached);
+    by_echo ? echo(sizes, kPatienceOfSearch, reached) : talk(sizes, reached);
     // What is larger than one that did not get through counts as lost, whatever it did.
     for (const auto size : sizes) {
       if (!reached.any(size)) {

@@ -26,8 +26,8 @@ class PacketProbe {
  public:
   PacketProbe(Scene& scene, const HalfPair& pair);
 
-  /// ICMP echo, all sizes at the same time.
-  void echo(const std::vector<std::int64_t>& sizes, Reached& reached);
+  /// ICMP echo, all sizes at the same time, for so long as one of them is not answered.
+  void echo(const std::vector<std::int64_t>& sizes, std::int64_t patience_ms, Reached& reached);
   /// Datagrams from agent to agent, for where an echo is not answered.
   void talk(const std::vector<std::int64_t>& sizes, Reached& reached);
   /// The largest size that gets through, between one that does and one that does not.

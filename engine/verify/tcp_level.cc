@@ -83,12 +83,14 @@ std::vector<Check> verify_tcp(Scene& scene) {
   }
   const auto stopped = [&] { return scene.stop.stop_requested(); };
   const auto of_two = [&](std::size_t one, std::size_t other) {
-    if (pairs.empty()) return;
+    const auto joined = [&](const HalfPair& pair) {
+      return std::minmax(pair.from, pair.to) == std::minmax(one, other);
+    };
+    if (std::none_of(pairs.begin(), pairs.end(), joined)) return;
     scene.tell(scene.nodes[one].name(), "measuring TCP with " + scene.nodes[other].name());
     scene.tell(scene.nodes[other].name(), "measuring TCP with " + scene.nodes[one].name());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (std::minmax(pairs[i].from, pairs[i].to) != std::minmax(one, other) || stopped()) continue;
-      check_pair(scene, pairs[i], checks[i]);
+      if (joined(pairs[i]) && !stopped()) check_pair(scene, pairs[i], checks[i]);
     }
   };
   in_rounds(scene.nodes.size(), scene.options.workers, of_two, stopped);

@@ -49,6 +49,7 @@ std::vector<std::string> commands_in(const std::string& help) {
 
 std::string example_of(const std::string& value, const test::ScratchDirectory& folder) {
   if (value == "GLOB") return "*";
+  if (value == "LEVEL") return "mtu";
   if (value == "DURATION") return "1ms";
   if (value == "PATH") return (folder / "/path").string();
   if (value == "FILE") return "/nonexistent/cluster.yaml";
@@ -78,7 +79,7 @@ TEST_CASE("--help names every command and is exit 0 on standard output") {
   const auto commands = commands_in(help.standard_output);
   CHECK(std::set<std::string>(commands.begin(), commands.end()) ==
         std::set<std::string>{"validate", "plan", "apply", "drift", "status", "facts", "release", "trust", "show",
-                              "history", "rollback", "unlock", "completion", "schema", "types", "version"});
+                              "history", "rollback", "unlock", "verify", "completion", "schema", "types", "version"});
 }
 
 TEST_CASE("a flag that no help shows is a usage error, which tells the next test what to look for") {
