@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/remote/agent_image.h"
+#include "engine/remote/installation.h"
 #include "engine/remote/remote_commands.h"
 
 namespace sparkplan {
@@ -13,52 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPatience{200};  // How soon a stop is noticed.
-
-constexpr std::string_view kSudoHint =
-    "give the password with --ask-become-pass, or allow the agent without one: "
-    "USER ALL=(root) NOPASSWD: /usr/local/libexec/sparkplan/agent --stdio";
-
 std::chrono::milliseconds until(Clock::time_point end) {
   return std::max(std::chrono::milliseconds(0),
                   std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
-}
-
-/// The last line that says something: programs put the reason there.
-std::string last_line(const std::string& text) {
-  std::string last;
-  for (const auto line : split_lines(text)) {
-    if (!trim(line).empty()) last = std::string(trim(line));
-  }
-  return printable(last.substr(0, 300));
-}
-
-/// The end of what was printed, on one line.
-std::string end_of(const std::string& text) {
-  std::string joined;
-  for (const auto line : split_lines(text)) {
-    if (trim(line).empty()) continue;
-    joined += (joined.empty() ? "" : " | ") + std::string(trim(line));
-  }
-  constexpr std::size_t kShown = 200;
-  return printable(joined.size() > kShown ? joined.substr(joined.size() - kShown) : joined);
-}
-
-Elevation elevation_for(const NodeSpec& node, const std::string& password) {
-  if (node.transport == TransportKind::kLocal || node.ssh.become == Become::kNone || node.ssh.user == "root") {
-    return Elevation::kNone;
-  }
-  return password.empty() ? Elevation::kSudo : Elevation::kSudoPassword;
-}
-
-std::size_t occurrences(std::string_view text, std::string_view word) {
-  std::size_t count = 0;
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) ++count;
-  return count;
-}
-
-Error wrong_password() {
-  return Error{ErrorCode::kPermissionDenied, "sudo did not accept the password", {}, std::nullopt, ""};
 }
 
 }  // namespace
@@ -143,69 +100,12 @@ Result<void> AgentClient::install(const NodeSpec& node) {
   }
   channel_.reset();
   SPARK_TRY(channel_, connection_->start(RemoteProgram::kInstaller, elevation_));
-  if (elevation_ == Elevation::kSudoPassword) {
-    (void)channel_->write_all(options_.become_password + "\n", options_.reply_timeout);
-  }
-  std::string output;
-  bool sent = false;
-  const auto end = Clock::now() + options_.reply_timeout;
-  while (output.find(kInstallerDone) == std::string::npos) {
-    const auto count = channel_->read_some(output, std::min(kPatience, until(end)));
-    if (options_.connect.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-    if (!count) return failure(why_silent(count.error()).within("install the agent"));
-    if (Clock::now() >= end)
-      return failure(ErrorCode::kUnreachable, "the installation of the agent did not end in time");
-    if (occurrences(channel_->standard_error(), kSudoPrompt) > 1) return failure(wrong_password());
-    if (output.size() > kMaxNoiseBytes) {
-      return failure(ErrorCode::kUnreachable, "the node printed more than 64 KiB instead of taking the agent");
-    }
-    const auto greeting = output.find(std::string(kInstallerGreeting) + " ");
-    if (sent || greeting == std::string::npos || output.find('\n', greeting) == std::string::npos) continue;
-    const auto begin = greeting + kInstallerGreeting.size() + 1;
-    const auto architecture = output.substr(begin, output.find('\n', greeting) - begin);
-    const auto image = agent_image(architecture);
-    if (!image) {
-      return failure(ErrorCode::kUnsupported,
-                     "this build carries no agent for the architecture " + printable(architecture.substr(0, 40)),
-                     "it carries: " + join(agent_architectures(), ", "));
-    }
-    const std::string header =
-        std::string(kInstallerPut) + " " + std::to_string(image->bytes.size()) + " " + sha256(image->bytes) + "\n";
-    SPARK_CHECK(channel_->write_all(header, options_.reply_timeout));
-    // A node whose disk is full closes the stream; its own words, read above, say so.
-    (void)channel_->write_all(image->bytes, options_.reply_timeout);
-    channel_->close_input();
-    sent = true;
-  }
-  return {};
+  return install_program(*channel_, {"the agent", agent_image, elevation_ == Elevation::kSudoPassword,
+                                     options_.become_password, options_.reply_timeout, options_.connect.stop});
 }
 
 Error AgentClient::why_silent(const Error& error) const {
-  if (error.code != ErrorCode::kNotFound) return error;  // Not the end of the stream.
-  const auto status = channel_->exit_status();
-  const auto& complaint = channel_->standard_error();
-  if (status == kNoAgentStatus)
-    return Error{ErrorCode::kNotFound,
-                 "there is no agent on the node",
-                 {},
-                 std::nullopt,
-                 "run `sparkplan plan`, which installs it"};
-  if (complaint.find("sudo:") != std::string::npos) {
-    return Error{ErrorCode::kPermissionDenied,
-                 "sudo refused: " + last_line(complaint),
-                 {},
-                 std::nullopt,
-                 std::string(kSudoHint)};
-  }
-  std::string message = "the connection ended";
-  if (status) message = "the remote program ended with status " + std::to_string(*status);
-  if (!complaint.empty()) {
-    message += ": " + last_line(complaint);
-  } else if (!reader_.noise().empty()) {
-    message += " after printing: " + end_of(reader_.noise());
-  }
-  // With a status it did run and said no; without one the connection was cut.
-  return Error{status ? ErrorCode::kFailed : ErrorCode::kUnreachable, message, {}, std::nullopt, ""};
+  return sparkplan::why_silent(*channel_, error, reader_.noise());
 }
 
 Result<Value> AgentClient::receive(std::chrono::milliseconds timeout, bool pass_stop_on) {
@@ -223,7 +123,7 @@ Result<Value> AgentClient::receive(std::chrono::milliseconds timeout, bool pass_
       continue;
     }
     std::string bytes;
-    const auto count = channel_->read_some(bytes, std::min(kPatience, until(end)));
+    const auto count = channel_->read_some(bytes, std::min(kStopPatience, until(end)));
     if (!count) return failure(why_silent(count.error()));
     reader_.feed(bytes);
     if (options_.connect.stop.stop_requested()) {
@@ -234,12 +134,12 @@ Result<Value> AgentClient::receive(std::chrono::milliseconds timeout, bool pass_
         stop_passed = true;
       }
     }
-    if (!reader_.preamble_seen() && occurrences(channel_->standard_error(), kSudoPrompt) > 1) {
+    if (!reader_.preamble_seen() && password_was_refused(*channel_)) {
       return failure(wrong_password());
     }
     if (Clock::now() >= end) {
       std::string message_text = "the node did not answer within " + std::to_string(timeout.count() / 1000) + " s";
-      if (!reader_.noise().empty()) message_text += "; it printed: " + end_of(reader_.noise());
+      if (!reader_.noise().empty()) message_text += "; it printed: " + end_of_output(reader_.noise());
       return failure(ErrorCode::kUnreachable, std::move(message_text));
     }
   }

@@ -7,15 +7,17 @@
 
 namespace sparkplan {
 
-/// An agent as it is embedded in this program.
-struct AgentImage {
+/// A program for nodes as it is embedded in this one.
+struct ProgramImage {
   std::string_view architecture;  ///< uname -m: "x86_64"
   std::string_view bytes;         ///< The whole ELF file.
   std::string build;              ///< elf_build_id(bytes)
 };
 
-/// Nothing when this build carries no agent for the architecture.
-std::optional<AgentImage> agent_image(std::string_view architecture);
+/// The agent. Nothing when this build carries none for the architecture.
+std::optional<ProgramImage> agent_image(std::string_view architecture);
+/// The rank of the NCCL test, sparkplan-nccl; as agent_image().
+std::optional<ProgramImage> nccl_rank_image(std::string_view architecture);
 std::vector<std::string> agent_architectures();
 
 }  // namespace sparkplan

@@ -78,30 +78,39 @@ class LocalChannel final : public Channel {
   bool standard_error_ended_ = false;
 };
 
-/// The embedded agent as a file that can be executed but has no name: nothing is left behind.
+/// An embedded program as a file that can be executed but has no name: nothing is left behind.
+Result<int> in_memory(const std::optional<ProgramImage>& image, const char* name) {
+  if (!image)
+    return failure(ErrorCode::kUnsupported, "this build carries no " + std::string(name) + " for this machine");
+  const int file = ::memfd_create(name, MFD_CLOEXEC);
+  if (file < 0) return failure(system_error("keep a program in memory", errno));
+  auto bytes = image->bytes;
+  while (!bytes.empty()) {
+    const auto written = ::write(file, bytes.data(), bytes.size());
+    if (written <= 0) return failure(system_error("keep a program in memory", errno));
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  // A file that anybody has open for writing cannot be executed.
+  const int executable = ::open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_RDONLY | O_CLOEXEC);
+  const int error = errno;
+  ::close(file);
+  if (executable < 0) return failure(system_error("keep a program in memory", error));
+  return executable;
+}
+
+std::string own_architecture() {
+  utsname machine{};
+  ::uname(&machine);
+  return machine.machine;
+}
+
 Result<int> agent_in_memory() {
-  static const Result<int> descriptor = []() -> Result<int> {
-    utsname machine{};
-    ::uname(&machine);
-    const auto image = agent_image(machine.machine);
-    if (!image) {
-      return failure(ErrorCode::kUnsupported, std::string("this build carries no agent for ") + machine.machine);
-    }
-    const int file = ::memfd_create("sparkplan-agent", MFD_CLOEXEC);
-    if (file < 0) return failure(system_error("keep the agent in memory", errno));
-    auto bytes = image->bytes;
-    while (!bytes.empty()) {
-      const auto written = ::write(file, bytes.data(), bytes.size());
-      if (written <= 0) return failure(system_error("keep the agent in memory", errno));
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-    // A file that anybody has open for writing cannot be executed.
-    const int executable = ::open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_RDONLY | O_CLOEXEC);
-    const int error = errno;
-    ::close(file);
-    if (executable < 0) return failure(system_error("keep the agent in memory", error));
-    return executable;
-  }();
+  static const auto descriptor = in_memory(agent_image(own_architecture()), "sparkplan-agent");
+  return descriptor;
+}
+
+Result<int> nccl_rank_in_memory() {
+  static const auto descriptor = in_memory(nccl_rank_image(own_architecture()), "sparkplan-nccl");
   return descriptor;
 }
 
@@ -110,11 +119,14 @@ class LocalConnection final : public Connection {
   explicit LocalConnection(std::filesystem::path root) : root_(std::move(root)) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation) override {
-    if (program != RemoteProgram::kAgent)
-      return failure(ErrorCode::kUnsupported, "a local node needs no agent installed");
-    SPARK_TRY(const int file, agent_in_memory());
-    SPARK_TRY(auto child,
-              ChildProcess::start("/proc/self/fd/" + std::to_string(file), {"--stdio", "--root", root_.string()}));
+    const bool agent = program == RemoteProgram::kAgent;
+    if (!agent && program != RemoteProgram::kNcclRank) {
+      return failure(ErrorCode::kUnsupported, "a local node needs nothing installed");
+    }
+    SPARK_TRY(const int file, agent ? agent_in_memory() : nccl_rank_in_memory());
+    std::vector<std::string> arguments{"--stdio"};
+    if (agent) arguments.insert(arguments.end(), {"--root", root_.string()});
+    SPARK_TRY(auto child, ChildProcess::start("/proc/self/fd/" + std::to_string(file), arguments));
     return std::make_unique<LocalChannel>(std::move(child));
   }
 

@@ -3,7 +3,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::string_view kAgentPath = "/usr/local/libexec/sparkplan/agent";
+constexpr std::string_view kFolder = "/usr/local/libexec/sparkplan";
 
 /// Reads until its own marker, because a password that sudo did not ask for may come first. Single
 /// quotes must not appear: the whole is put between them.
@@ -12,13 +12,19 @@ constexpr std::string_view kInstallerScript =
     "echo \"SPARKPLAN-ARCHITECTURE $(uname -m)\"; "
     "while IFS=\" \" read -r word size digest; do [ \"$word\" = SPARKPLAN-PUT ] && break; done; "
     "[ \"${word:-}\" = SPARKPLAN-PUT ] || exit 66; "
-    "mkdir -p \"$directory\"; temporary=$(mktemp \"$directory/.agent.XXXXXX\"); "
+    "mkdir -p \"$directory\"; temporary=$(mktemp \"$directory/.$name.XXXXXX\"); "
     "trap \"rm -f -- $temporary\" EXIT; "
     "head -c \"$size\" >\"$temporary\"; "
     "set -- $(sha256sum \"$temporary\"); "
-    "[ \"$1\" = \"$digest\" ] || { echo \"the agent arrived damaged\" >&2; exit 65; }; "
-    "chmod 0755 \"$temporary\"; sync \"$temporary\"; mv -f \"$temporary\" \"$directory/agent\"; sync \"$directory\"; "
+    "[ \"$1\" = \"$digest\" ] || { echo \"the program arrived damaged\" >&2; exit 65; }; "
+    "chmod 0755 \"$temporary\"; sync \"$temporary\"; mv -f \"$temporary\" \"$directory/$name\"; sync \"$directory\"; "
     "trap - EXIT; echo SPARKPLAN-INSTALLED";
+
+/// The file's name in kFolder.
+std::string_view file_name(RemoteProgram program) {
+  const bool agent = program == RemoteProgram::kAgent || program == RemoteProgram::kInstaller;
+  return agent ? "agent" : "sparkplan-nccl";
+}
 
 std::string elevated(Elevation elevation) {
   switch (elevation) {
@@ -35,13 +41,14 @@ std::string elevated(Elevation elevation) {
 }  // namespace
 
 std::string remote_command(RemoteProgram program, Elevation elevation) {
-  const std::string agent(kAgentPath);
-  if (program == RemoteProgram::kInstaller) {
-    return "exec " + elevated(elevation) + "/bin/sh -c '" + std::string(kInstallerScript) + "'";
+  const std::string name(file_name(program));
+  if (program == RemoteProgram::kInstaller || program == RemoteProgram::kNcclInstaller) {
+    return "exec " + elevated(elevation) + "/bin/sh -c 'name=" + name + "; " + std::string(kInstallerScript) + "'";
   }
+  const auto path = std::string(kFolder) + "/" + name;
   // sudo answers 1 both for "no such command" and for "a password is required", in the language of
-  // the machine; so the question whether there is an agent is asked before.
-  return "test -x " + agent + " || exit 127; exec " + elevated(elevation) + agent + " --stdio";
+  // the machine; so the question whether the program is there is asked before.
+  return "test -x " + path + " || exit 127; exec " + elevated(elevation) + path + " --stdio";
 }
 
 }  // namespace sparkplan

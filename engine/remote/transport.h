@@ -18,8 +18,10 @@ namespace sparkplan {
 /// The programs that a connection can start. There are no others, so that no text from a file or a
 /// node can ever become part of a command line.
 enum class RemoteProgram : std::uint8_t {
-  kAgent,      ///< The installed agent, speaking frames on its standard streams.
-  kInstaller,  ///< Receives an agent on standard input and puts it in place.
+  kAgent,          ///< The installed agent, speaking frames on its standard streams.
+  kInstaller,      ///< Receives an agent on standard input and puts it in place.
+  kNcclRank,       ///< The installed sparkplan-nccl, speaking frames on its standard streams.
+  kNcclInstaller,  ///< As kInstaller, for that program.
 };
 
 /// How a started program gets root's rights.
@@ -32,7 +34,7 @@ enum class Elevation : std::uint8_t {
 /// What sudo prints when it wants a password under kSudoPassword.
 inline constexpr std::string_view kSudoPrompt = "SPARKPLAN-PASSWORD:";
 
-/// The exit status of kAgent when there is no agent on the node.
+/// The exit status of kAgent and kNcclRank when there is no such program on the node.
 inline constexpr int kNoAgentStatus = 127;
 
 /// The standard streams of one running remote program. Used from one thread at a time.
@@ -71,8 +73,8 @@ struct ConnectOptions {
 /// Errors: kUntrusted, kPermissionDenied, kUnreachable, kInterrupted, kInvalidInput.
 Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const ConnectOptions& options);
 
-/// A local child per program; `kAgent` is this build's own agent for the machine's architecture,
-/// working below node.root.
+/// A local child per program: this build's own for the machine's architecture. The agent works below
+/// node.root.
 /// Errors: kUnreachable (no such directory), kUnsupported ("/", or no agent for this machine), kFailed.
 Result<std::unique_ptr<Connection>> connect_local(const NodeSpec& node, const ConnectOptions& options);
 

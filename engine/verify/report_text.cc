@@ -184,7 +184,10 @@ std::string to_text(const VerifyReport& report, const TextStyle& style) {
     text += line_of(group, style);
   }
   text += lines_about_nodes(report.run) + summary(report);
-  return style.quiet ? text : text + matrices(report.checks);
+  if (style.quiet) return text;
+  text += matrices(report.checks);
+  for (const std::string& table : report.tables) text += table;
+  return text;
 }
 
 }  // namespace sparkplan

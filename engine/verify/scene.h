@@ -60,7 +60,8 @@ struct Scene {
   const VerifyOptions& options;
   std::stop_token stop;
   std::function<void(const std::string& node, std::string_view doing)> tell;
-  std::vector<Check> checks = {};  ///< Of the levels below.
+  std::vector<Check> checks = {};        ///< Of the levels below.
+  std::vector<std::string> tables = {};  ///< Measurements in full, for people; many lines each.
 
   /// The check of that id, if there was one.
   const Check* find(std::string_view id) const;

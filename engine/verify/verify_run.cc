@@ -66,7 +66,7 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
   climb(scene);
   const auto warnings = compare_with_earlier(scene);
   note_losses(scene, nodes.nodes());
-  VerifyReport report{nodes.report(), std::move(scene.checks)};
+  VerifyReport report{nodes.report(), std::move(scene.checks), std::move(scene.tables)};
   report.run.diagnostics.insert(report.run.diagnostics.end(), warnings.begin(), warnings.end());
   report.run.verification_failed = count(report.checks).fail > 0;
   return report;

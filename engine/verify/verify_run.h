@@ -13,6 +13,7 @@ namespace sparkplan {
 struct VerifyReport {
   Report run;  ///< The nodes and how they were reached; findings; how long it took.
   std::vector<Check> checks;
+  std::vector<std::string> tables = {};  ///< As in Scene; in the text only.
 };
 
 /// Connects to the selected nodes and climbs the ladder. On the nodes nothing is changed but the agent,

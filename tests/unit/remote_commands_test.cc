@@ -16,7 +16,12 @@ namespace {
 using test::ScratchDirectory;
 
 const std::string kFolder = "/usr/local/libexec/sparkplan";
-constexpr std::array kPrograms{RemoteProgram::kAgent, RemoteProgram::kInstaller};
+constexpr std::array kPrograms{RemoteProgram::kAgent, RemoteProgram::kInstaller, RemoteProgram::kNcclRank,
+                               RemoteProgram::kNcclInstaller};
+
+bool is_installer(RemoteProgram program) {
+  return program == RemoteProgram::kInstaller || program == RemoteProgram::kNcclInstaller;
+}
 constexpr std::array kElevations{Elevation::kNone, Elevation::kSudo, Elevation::kSudoPassword};
 
 /// A program's command line with its one folder moved below the scratch directory.
@@ -78,7 +83,7 @@ TEST_CASE("a command line is the same every time and one line with balanced quot
       CHECK(command.find('\n') == std::string::npos);
       CHECK(is_valid_utf8(command));
       const auto quotes = std::count(command.begin(), command.end(), '\'');
-      CHECK(quotes == (program == RemoteProgram::kInstaller ? 2 : 0));
+      CHECK(quotes == (is_installer(program) ? 2 : 0));
       if (quotes == 2) CHECK(command.back() == '\'');
     }
   }
@@ -137,6 +142,16 @@ TEST_CASE("the installer puts the agent in place, whatever comes before its mark
   CHECK(ended.output.find(std::string(kInstallerDone) + "\n") != std::string::npos);
   CHECK(root.tree() == std::map<std::string, std::string>{{"/libexec/agent", std::to_string(0755) + " " + kProgram}});
   CHECK(run_in_shell(below(root, RemoteProgram::kAgent), "").status == 0);
+}
+
+TEST_CASE("the program of the NCCL test is put beside the agent and started in the same way") {
+  const ScratchDirectory root;
+  CHECK(run_in_shell(below(root, RemoteProgram::kNcclRank), "").status == kNoAgentStatus);
+  CHECK(run_in_shell(below(root, RemoteProgram::kInstaller), put(kProgram, sha256(kProgram))).status == 0);
+  CHECK(run_in_shell(below(root, RemoteProgram::kNcclInstaller), put(kProgram, sha256(kProgram))).status == 0);
+  const auto file = std::to_string(0755) + " " + kProgram;
+  CHECK(root.tree() == std::map<std::string, std::string>{{"/libexec/agent", file}, {"/libexec/sparkplan-nccl", file}});
+  CHECK(run_in_shell(below(root, RemoteProgram::kNcclRank), "").output == "I am the agent: --stdio\n");
 }
 
 TEST_CASE("an agent with any bytes arrives as it was sent") {

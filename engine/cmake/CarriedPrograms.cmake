@@ -1,6 +1,7 @@
-# The agents that sparkplan carries. That for the architecture which sparkplan itself is built for is
-# made by this build; each of the others by a build of the same sources inside it, agent-<architecture>,
-# with that architecture's toolchain file.
+# The programs for nodes that sparkplan carries: the agent, and the rank of the NCCL test. Those for the
+# architecture which sparkplan itself is built for are made by this build; those for each of the others by
+# a build of the same sources inside it, agent-<architecture>, with that architecture's toolchain file.
+set(SPARKPLAN_CARRIED_PROGRAMS agent nccl)
 set(SPARKPLAN_AGENT_ARCHITECTURES "" CACHE STRING
   "Architectures (x86_64;aarch64) that sparkplan must carry an agent for; empty: those that can be built here")
 
@@ -43,18 +44,18 @@ function(spark_build_agent architecture)
     set(quiet -- --quiet)
   endif()
   add_custom_target(sparkplan-agent-${architecture}
-    COMMAND ${CMAKE_COMMAND} --build ${directory} --target sparkplan-agent ${quiet}
-    BYPRODUCTS ${directory}/bin/sparkplan-agent.stripped
-    COMMENT "The agent for ${architecture}" VERBATIM)
+    COMMAND ${CMAKE_COMMAND} --build ${directory} --target sparkplan-agent sparkplan-nccl ${quiet}
+    BYPRODUCTS ${directory}/bin/sparkplan-agent.stripped ${directory}/bin/sparkplan-nccl.stripped
+    COMMENT "The programs for ${architecture}" VERBATIM)
 endfunction()
 
-# Sets SPARKPLAN_AGENTS, the architectures by uname -m, and for each of them the file
-# SPARKPLAN_AGENT_FILE_<architecture> and the target SPARKPLAN_AGENT_TARGET_<architecture>.
+# Sets SPARKPLAN_ARCHITECTURES, by uname -m, and for each of them SPARKPLAN_FILES_<architecture>, the folder of
+# sparkplan-<program>.stripped, and SPARKPLAN_TARGETS_<architecture>, what makes them.
 macro(spark_find_agents)
   set(own ${CMAKE_SYSTEM_PROCESSOR})
-  set(SPARKPLAN_AGENTS ${own})
-  set(SPARKPLAN_AGENT_FILE_${own} ${CMAKE_BINARY_DIR}/bin/sparkplan-agent.stripped)
-  set(SPARKPLAN_AGENT_TARGET_${own} sparkplan-agent)
+  set(SPARKPLAN_ARCHITECTURES ${own})
+  set(SPARKPLAN_FILES_${own} ${CMAKE_BINARY_DIR}/bin)
+  set(SPARKPLAN_TARGETS_${own} sparkplan-agent sparkplan-nccl)
   set(others ${SPARKPLAN_AGENT_ARCHITECTURES})
   if(NOT others AND SPARKPLAN_STATIC_AGENT)
     set(others x86_64 aarch64)
@@ -69,10 +70,10 @@ macro(spark_find_agents)
       message(STATUS "No agent for ${architecture}: ${reason} (tests/install-dependencies.sh cross)")
     else()
       spark_build_agent(${architecture})
-      list(APPEND SPARKPLAN_AGENTS ${architecture})
-      set(SPARKPLAN_AGENT_FILE_${architecture} ${CMAKE_BINARY_DIR}/agent-${architecture}/bin/sparkplan-agent.stripped)
-      set(SPARKPLAN_AGENT_TARGET_${architecture} sparkplan-agent-${architecture})
+      list(APPEND SPARKPLAN_ARCHITECTURES ${architecture})
+      set(SPARKPLAN_FILES_${architecture} ${CMAKE_BINARY_DIR}/agent-${architecture}/bin)
+      set(SPARKPLAN_TARGETS_${architecture} sparkplan-agent-${architecture})
     endif()
   endforeach()
-  message(STATUS "Agents: ${SPARKPLAN_AGENTS}")
+  message(STATUS "Agents: ${SPARKPLAN_ARCHITECTURES}")
 endmacro()

@@ -1,0 +1,57 @@
+#include "engine/nccl/command_stream.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "engine/wire/frame.h"
+
+namespace sparkplan::nccl {
+
+// Detached: it ends with the process, and never before it.
+CommandStream::CommandStream(int input) : input_(input) {
+  std::thread([this] { read_all(); }).detach();
+}
+
+void CommandStream::read_all() {
+  FrameReader reader;
+  std::array<char, 16384> buffer{};
+  while (true) {
+    const auto count = ::read(input_, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) ::_exit(kInputEndedStatus);
+    reader.feed({buffer.data(), static_cast<std::size_t>(count)});
+    while (true) {
+      auto message = reader.next();
+      if (message && !*message) break;
+      auto command = message ? decode_rank_command(**message) : Result<RankCommand>(failure(message.error()));
+      const std::lock_guard lock(mutex_);
+      commands_.push_back(std::move(command));
+      arrived_.notify_one();
+      if (!message) break;
+    }
+  }
+}
+
+Result<RankCommand> CommandStream::next() {
+  std::unique_lock lock(mutex_);
+  arrived_.wait(lock, [&] { return !commands_.empty(); });
+  auto command = std::move(commands_.front());
+  commands_.pop_front();
+  return command;
+}
+
+void send_answer(int output, const RankAnswer& answer) {
+  const auto frame = encode_frame(encode(answer));
+  std::string_view bytes = frame ? std::string_view(*frame) : std::string_view();
+  while (!bytes.empty()) {
+    const auto count = ::write(output, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) ::_exit(kInputEndedStatus);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace sparkplan::nccl

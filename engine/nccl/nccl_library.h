@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "engine/core/result.h"
+#include "engine/nccl/cuda_driver.h"
+
+/// The part of NCCL that a rank needs, in declarations of our own.
+/// Source: NCCL, nccl.h; tests/unit/nccl_headers_test.cc holds these against it.
+namespace sparkplan::nccl {
+
+using Status = int;  // ncclResult_t
+inline constexpr Status kSuccess = 0;
+inline constexpr Status kRemoteError = 6;
+inline constexpr Status kInProgress = 7;
+
+using Communicator = struct CommunicatorBody*;
+inline constexpr std::size_t kUniqueIdBytes = 128;
+struct UniqueId {
+  char internal[kUniqueIdBytes];  // NOLINT: as NCCL declares it.
+};
+
+using DataType = int;  // ncclDataType_t
+inline constexpr DataType kFloat32 = 7;
+using Reduction = int;  // ncclRedOp_t
+inline constexpr Reduction kSum = 0;
+
+struct Functions {
+  Status (*ncclGetVersion)(int* version);
+  Status (*ncclGetUniqueId)(UniqueId* id);
+  Status (*ncclCommInitRank)(Communicator* communicator, int ranks, UniqueId id, int rank);
+  Status (*ncclCommDestroy)(Communicator communicator);
+  Status (*ncclCommGetAsyncError)(Communicator communicator, Status* status);
+  const char* (*ncclGetErrorString)(Status status);
+  const char* (*ncclGetLastError)(Communicator communicator);
+  Status (*ncclAllReduce)(const void* send, void* receive, std::size_t count, DataType type, Reduction reduction,
+                          Communicator communicator, cuda::Stream stream);
+  Status (*ncclAllGather)(const void* send, void* receive, std::size_t send_count, DataType type,
+                          Communicator communicator, cuda::Stream stream);
+  Status (*ncclReduceScatter)(const void* send, void* receive, std::size_t receive_count, DataType type,
+                              Reduction reduction, Communicator communicator, cuda::Stream stream);
+  Status (*ncclBroadcast)(const void* send, void* receive, std::size_t count, DataType type, int root,
+                          Communicator communicator, cuda::Stream stream);
+  Status (*ncclSend)(const void* send, std::size_t count, DataType type, int peer, Communicator communicator,
+                     cuda::Stream stream);
+  Status (*ncclRecv)(void* receive, std::size_t count, DataType type, int peer, Communicator communicator,
+                     cuda::Stream stream);
+  Status (*ncclGroupStart)();
+  Status (*ncclGroupEnd)();
+};
+
+/// NCCL as it was found, for as long as the program runs.
+struct Library {
+  Functions functions{};
+  std::string path;  ///< The file.
+  int version = 0;   ///< 22809
+};
+
+/// `path` if it is given, else the first libnccl.so.2 of the folders in LD_LIBRARY_PATH of `environment`,
+/// else the one that the loader finds.
+/// Errors: kNotFound (there is none), kInvalidInput (the file is no NCCL), kUnsupported (before kOldestNccl).
+Result<Library> load_library(const std::string& path, const std::map<std::string, std::string>& environment);
+
+}  // namespace sparkplan::nccl

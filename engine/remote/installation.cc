@@ -1,0 +1,140 @@
+#include "engine/remote/installation.h"
+
+#include <algorithm>
+
+#include "engine/core/digest.h"
+#include "engine/core/text.h"
+#include "engine/remote/remote_commands.h"
+#include "engine/wire/frame.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kSudoHint =
+    "give the password with --ask-become-pass, or allow the agent without one: "
+    "USER ALL=(root) NOPASSWD: /usr/local/libexec/sparkplan/agent --stdio";
+
+/// The last line that says something: programs put the reason there.
+std::string last_line(const std::string& text) {
+  std::string last;
+  for (const auto line : split_lines(text)) {
+    if (!trim(line).empty()) last = std::string(trim(line));
+  }
+  return printable(last.substr(0, 300));
+}
+
+std::size_t occurrences(std::string_view text, std::string_view word) {
+  std::size_t count = 0;
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) ++count;
+  return count;
+}
+
+/// The architecture that the installer has greeted with; nothing when it has not yet.
+std::optional<std::string> greeted_with(const std::string& output) {
+  const auto greeting = output.find(std::string(kInstallerGreeting) + " ");
+  if (greeting == std::string::npos || output.find('\n', greeting) == std::string::npos) return std::nullopt;
+  const auto begin = greeting + kInstallerGreeting.size() + 1;
+  return output.substr(begin, output.find('\n', greeting) - begin);
+}
+
+Result<void> send_image(Channel& channel, const Installation& installation, const std::string& architecture) {
+  const auto image = installation.image(architecture);
+  if (!image) {
+    return failure(ErrorCode::kUnsupported,
+                   "this build does not carry " + std::string(installation.what) + " for the architecture " +
+                       printable(architecture.substr(0, 40)),
+                   "it carries: " + join(agent_architectures(), ", "));
+  }
+  const std::string header =
+      std::string(kInstallerPut) + " " + std::to_string(image->bytes.size()) + " " + sha256(image->bytes) + "\n";
+  SPARK_CHECK(channel.write_all(header, installation.timeout));
+  // A node whose disk is full closes the stream; its own words say so.
+  (void)channel.write_all(image->bytes, installation.timeout);
+  channel.close_input();
+  return {};
+}
+
+}  // namespace
+
+Result<void> install_program(Channel& channel, const Installation& installation) {
+  const auto what = std::string(installation.what);
+  if (installation.sends_password) {
+    (void)channel.write_all(installation.become_password + "\n", installation.timeout);
+  }
+  std::string output;
+  bool sent = false;
+  const auto end = Clock::now() + installation.timeout;
+  while (output.find(kInstallerDone) == std::string::npos) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    const auto count = channel.read_some(output, std::clamp(left, std::chrono::milliseconds(0), kStopPatience));
+    if (installation.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+    if (!count) return failure(why_silent(channel, count.error(), "").within("install " + what));
+    if (Clock::now() >= end) {
+      return failure(ErrorCode::kUnreachable, "the installation of " + what + " did not end in time");
+    }
+    if (password_was_refused(channel)) return failure(wrong_password());
+    if (output.size() > kMaxNoiseBytes) {
+      return failure(ErrorCode::kUnreachable, "the node printed more than 64 KiB instead of taking " + what);
+    }
+    const auto architecture = greeted_with(output);
+    if (sent || !architecture) continue;
+    SPARK_CHECK(send_image(channel, installation, *architecture));
+    sent = true;
+  }
+  return {};
+}
+
+Elevation elevation_for(const NodeSpec& node, const std::string& become_password) {
+  if (node.transport == TransportKind::kLocal || node.ssh.become == Become::kNone || node.ssh.user == "root") {
+    return Elevation::kNone;
+  }
+  return become_password.empty() ? Elevation::kSudo : Elevation::kSudoPassword;
+}
+
+Error why_silent(Channel& channel, const Error& error, const std::string& noise) {
+  if (error.code != ErrorCode::kNotFound) return error;  // Not the end of the stream.
+  const auto status = channel.exit_status();
+  const auto& complaint = channel.standard_error();
+  if (status == kNoAgentStatus)
+    return Error{ErrorCode::kNotFound,
+                 "there is no agent on the node",
+                 {},
+                 std::nullopt,
+                 "run `sparkplan plan`, which installs it"};
+  if (complaint.find("sudo:") != std::string::npos) {
+    return Error{ErrorCode::kPermissionDenied,
+                 "sudo refused: " + last_line(complaint),
+                 {},
+                 std::nullopt,
+                 std::string(kSudoHint)};
+  }
+  std::string message = "the connection ended";
+  if (status) message = "the remote program ended with status " + std::to_string(*status);
+  if (!complaint.empty()) {
+    message += ": " + last_line(complaint);
+  } else if (!noise.empty()) {
+    message += " after printing: " + end_of_output(noise);
+  }
+  // With a status it did run and said no; without one the connection was cut.
+  return Error{status ? ErrorCode::kFailed : ErrorCode::kUnreachable, message, {}, std::nullopt, ""};
+}
+
+bool password_was_refused(const Channel& channel) { return occurrences(channel.standard_error(), kSudoPrompt) > 1; }
+
+Error wrong_password() {
+  return Error{ErrorCode::kPermissionDenied, "sudo did not accept the password", {}, std::nullopt, ""};
+}
+
+std::string end_of_output(const std::string& text) {
+  std::string joined;
+  for (const auto line : split_lines(text)) {
+    if (trim(line).empty()) continue;
+    joined += (joined.empty() ? "" : " | ") + std::string(trim(line));
+  }
+  constexpr std::size_t kShown = 200;
+  return printable(joined.size() > kShown ? joined.substr(joined.size() - kShown) : joined);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "engine/model/cluster.h"
+#include "engine/model/facts.h"
+#include "engine/resource/registry.h"
+
+namespace sparkplan {
+
+/// What NCCL is to see on a node, and which NCCL: exactly what the node's section `nccl` compiles to, the
+/// same that an apply writes to its files.
+struct NcclEnvironment {
+  std::map<std::string, std::string> variables;
+  std::string library;  ///< The file that `nccl: library` names; empty: none.
+};
+
+/// Pure.
+NcclEnvironment nccl_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
+                                 const Registry& registry);
+
+}  // namespace sparkplan

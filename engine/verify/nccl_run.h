@@ -1,0 +1,102 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/cluster.h"
+#include "engine/model/collective.h"
+#include "engine/remote/agent_client.h"
+#include "engine/wire/nccl_messages.h"
+
+namespace sparkplan {
+
+/// Where one rank runs, and with what.
+struct RankPlace {
+  const NodeSpec* node = nullptr;
+  int device = 0;                                  ///< The GPU's number.
+  std::string library;                             ///< As in PrepareRank.
+  std::map<std::string, std::string> environment;  ///< As in PrepareRank.
+};
+
+struct NcclRequest {
+  Collective collective = Collective::kAllReduce;
+  std::vector<std::int64_t> sizes;  ///< In bytes.
+};
+
+struct NcclRunOptions {
+  AgentOptions agent;
+  std::stop_token stop;
+  int warm_up = 5;
+  int iterations = 20;
+  bool check = true;
+  /// A size of which all iterations would take longer is measured with fewer.
+  std::chrono::milliseconds longest_measurement{20'000};
+  std::chrono::milliseconds prepare_timeout{60'000};
+  std::chrono::milliseconds join_timeout{60'000};
+  std::chrono::milliseconds run_timeout{120'000};
+  /// Called from one thread at a time: what the ranks are at.
+  std::function<void(std::string_view doing)> tell;
+};
+
+/// One operation at one size, over all ranks.
+struct NcclMeasurement {
+  Collective collective = Collective::kAllReduce;
+  std::int64_t asked_bytes = 0;
+  std::int64_t bytes = 0;  ///< Less than was asked for where memory is short.
+  int iterations = 0;
+  double seconds = 0;  ///< Of one iteration: the mean of all ranks, as nccl-tests has it.
+  CollectiveBandwidth bandwidth;
+  std::int64_t wrong = 0;   ///< Wrong elements on all ranks.
+  std::string first_wrong;  ///< With the name of the node.
+};
+
+enum class NcclTrouble : std::uint8_t {
+  kConnection,     ///< A rank could not be started, or its connection broke.
+  kFault,          ///< A rank says why it cannot go on.
+  kEnded,          ///< A rank has ended without a word: somebody killed it, or it crashed.
+  kSilent,         ///< A rank does not come to an end.
+  kMixedVersions,  ///< The ranks have different NCCLs.
+  kStopped,
+};
+enum class NcclPhase : std::uint8_t { kStart, kPrepare, kJoin, kRun };
+
+struct NcclFailure {
+  NcclTrouble trouble = NcclTrouble::kConnection;
+  NcclPhase phase = NcclPhase::kStart;
+  std::size_t place = 0;           ///< Whose it is.
+  std::optional<RankFault> fault;  ///< For kFault.
+  Error error;
+  NcclTransport transport;  ///< What that rank's log said until then.
+};
+
+struct NcclOutcome {
+  std::vector<PreparedRank> prepared;     ///< By place; empty if one of them failed.
+  std::vector<NcclTransport> transports;  ///< By place, as told last.
+  std::vector<NcclMeasurement> measured;  ///< Until the failure, if there is one.
+  std::vector<std::string> left_running;  ///< Nodes whose rank was not seen to end.
+  std::optional<NcclFailure> failure;
+};
+
+/// Starts a rank at each place, measures and ends them, all of them as soon as one fails. The first place
+/// makes the unique id; it goes to the others over their connections.
+NcclOutcome run_nccl(const std::vector<RankPlace>& places, const std::vector<NcclRequest>& requests,
+                     const NcclRunOptions& options);
+
+/// What each place has, without joining them: one outcome for each, with `prepared` or `failure`.
+std::vector<NcclOutcome> look_at_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options);
+
+/// Pure. The largest size up to `bytes` whose buffers take no more than a fifth of the least free memory
+/// (a rank refuses more than a quarter): `bytes` halved until it fits. 0 when less than 1 MiB fits.
+std::int64_t size_that_fits(Collective collective, std::int64_t bytes, int ranks, std::int64_t free_bytes);
+
+/// Pure. Measurements as nccl-tests prints them: bytes, elements, type, operation, time, algbw, busbw, wrong.
+std::string nccl_table(const std::vector<NcclMeasurement>& measured, int ranks);
+
+}  // namespace sparkplan

@@ -1,0 +1,122 @@
+// `verify --level nccl` over SSH, with ranks that really exchange data: driver and NCCL of the hosts are those of
+// tests/fake_gpu.
+#include <filesystem>
+
+#include "tests/integration/controller.h"
+#include "tests/integration/host.h"
+#include "tests/integration/terminal.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+const std::string kLibraries = "/opt/fake-gpu";
+const std::string kRankFile = "/usr/local/libexec/sparkplan/sparkplan-nccl";
+
+/// A host with a GPU, as far as programs can tell, for one case.
+class GpuHost {
+ public:
+  explicit GpuHost(int number) : host_(number) {
+    host_.shell("mkdir -p " + kLibraries);
+    for (const char* name : {"libcuda.so.1", "libnccl.so.2"}) {
+      std::filesystem::copy_file(std::filesystem::path(SPARKPLAN_FAKE_GPU) / name, host_.path(kLibraries + "/" + name),
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    host_.shell("echo " + kLibraries + " > /etc/ld.so.conf.d/fake-gpu.conf; ldconfig");
+  }
+  GpuHost(const GpuHost&) = delete;
+  GpuHost& operator=(const GpuHost&) = delete;
+  ~GpuHost() {
+    try {
+      host_.shell("nft flush ruleset; rm -rf " + kLibraries + " /etc/ld.so.conf.d/fake-gpu.conf " + kRankFile +
+                  "; ldconfig");
+    } catch (const std::exception&) {  // The case has failed already.
+    }
+  }
+  const Host* operator->() const { return &host_; }
+  bool runs_ranks() const { return !host_.shell("pgrep sparkplan-nccl || true").empty(); }
+
+ private:
+  Host host_;
+};
+
+std::string cluster_with(const std::string& env) {
+  return "nccl: {mode: auto, env: {NCCL_SOCKET_IFNAME: \"=mgmt0\"" + env + "}}\n" + nodes_of_lab(2, "operator");
+}
+
+Json verify(const Controller& controller, int code) {
+  const auto run = controller.run({"verify", "--level", "nccl", "--json"}, std::chrono::seconds(200));
+  require_exit(run, code);
+  return run.verification();
+}
+
+Json check_in(const Json& report, const std::string& id) {
+  for (const auto& check : report.at("checks")) {
+    if (check.at("id") == id) return check;
+  }
+  FAIL("there is no check " + id + " in " + report.at("checks").dump(1));
+  return nullptr;
+}
+
+void require_no_ranks(const GpuHost& first, const GpuHost& second) {
+  CHECK(eventually([&] { return !first.runs_ranks() && !second.runs_ranks(); }));
+}
+
+}  // namespace
+
+TEST_CASE("verify nccl: two hosts with GPUs are measured, and no rank is left") {
+  const GpuHost first(1);
+  const GpuHost second(2);
+  const Controller controller;
+  controller.cluster(cluster_with(""));
+  const auto report = verify(controller, 0);
+  CHECK(check_in(report, "nccl/spark-01").at("status") == "pass");
+  for (const std::string operation : {"all_reduce", "all_gather"}) {
+    const auto check = check_in(report, "nccl/spark-01/spark-02/" + operation);
+    CHECK(check.at("status") == "pass");
+    CHECK(check.at("unit") == "GB/s");
+    CHECK(check.at("value") > 0);
+  }
+  CHECK(first->shell("stat -c '%a %U:%G' " + kRankFile) == "755 root:root");
+  require_no_ranks(first, second);
+  const auto text = controller.run({"verify", "--level", "nccl"}, std::chrono::seconds(200));
+  require_exit(text, 0);
+  CHECK(contains(text.out, "# all_reduce, 2 ranks, out of place"));
+}
+
+TEST_CASE("verify nccl: wrong data and a rank that dies fail with cause and fix, and no rank is left") {
+  const GpuHost first(1);
+  const GpuHost second(2);
+  const Controller controller;
+  for (const auto& [fault, words] :
+       {std::pair("wrong", "wrong elements"), std::pair("die", "a signal ended the program")}) {
+    INFO(fault);
+    controller.cluster(cluster_with(", FAKE_NCCL: " + std::string(fault)));
+    const auto check = check_in(verify(controller, 8), "nccl/spark-01/spark-02/all_reduce");
+    CHECK(check.at("status") == "fail");
+    CHECK(contains(check.at("cause").get<std::string>(), words));
+    CHECK_FALSE(check.at("fix").get<std::string>().empty());
+    require_no_ranks(first, second);
+  }
+}
+
+TEST_CASE("verify nccl: a host without a GPU is skipped, a library that is no NCCL fails") {
+  const GpuHost first(1);
+  const GpuHost second(2);
+  const Controller controller;
+  controller.cluster(cluster_with(", FAKE_GPU: none"));
+  const auto skipped = verify(controller, 0);
+  CHECK(check_in(skipped, "nccl/spark-01").at("status") == "skip");
+  CHECK(check_in(skipped, "nccl/spark-01/spark-02/all_reduce").at("status") == "skip");
+  const std::string text = kLibraries + "/text/libnccl.so.2";
+  second->shell("mkdir -p " + kLibraries + "/text; echo 'a text' > " + text);
+  controller.cluster("nccl: {mode: auto, library: " + text + "}\n" + nodes_of_lab(2, "operator"));
+  const auto failed = check_in(verify(controller, 8), "nccl/spark-02");
+  CHECK(failed.at("status") == "fail");
+  CHECK(contains(failed.at("fix").get<std::string>(), "nccl: library"));
+  // The other one has no such file at all; as the cluster's file names it, that is no skip.
+  CHECK(contains(check_in(verify(controller, 8), "nccl/spark-01").at("cause").get<std::string>(), "there is no NCCL"));
+  require_no_ranks(first, second);
+}
+
+}  // namespace sparkplan::test

@@ -1,0 +1,100 @@
+// What the controller and a rank say to each other survives the way there.
+#include "engine/wire/nccl_messages.h"
+
+#include "engine/core/json.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+/// As it comes out on the other side.
+template <class Message>
+Message sent(const Message& message, Result<Message> (*decode)(const Value&)) {
+  const auto value = decode_json(encode_json(encode(message)));
+  REQUIRE(value);
+  auto decoded = decode(*value);
+  REQUIRE(decoded);
+  return *decoded;
+}
+
+RankCommand command_sent(const RankCommand& command) { return sent<RankCommand>(command, decode_rank_command); }
+RankAnswer answer_sent(const RankAnswer& answer) { return sent<RankAnswer>(answer, decode_rank_answer); }
+
+std::string unique_id() {
+  std::string id;
+  for (int i = 0; i < 128; ++i) id.push_back(static_cast<char>(i * 5));
+  return id;
+}
+
+}  // namespace
+
+TEST_CASE("commands arrive as they were sent") {
+  const auto prepare = std::get<PrepareRank>(command_sent(PrepareRank{3, "/opt/x", {{"NCCL_ALGO", "Ring"}}, true}));
+  CHECK(prepare.device == 3);
+  CHECK(prepare.library == "/opt/x");
+  CHECK(prepare.environment == std::map<std::string, std::string>{{"NCCL_ALGO", "Ring"}});
+  CHECK(prepare.make_id);
+  const auto join = std::get<JoinRank>(command_sent(JoinRank{1, 2, unique_id()}));
+  CHECK(join.rank == 1);
+  CHECK(join.ranks == 2);
+  CHECK(join.id == unique_id());
+  const auto run = std::get<RunCollective>(command_sent(RunCollective{Collective::kAllToAll, 1 << 20, 1, 2, false, 9}));
+  CHECK(run.collective == Collective::kAllToAll);
+  CHECK(run.bytes == 1 << 20);
+  CHECK(run.warm_up == 1);
+  CHECK(run.iterations == 2);
+  CHECK_FALSE(run.check);
+  CHECK(run.pattern == 9);
+  CHECK(std::holds_alternative<EndRank>(command_sent(EndRank{})));
+}
+
+TEST_CASE("answers arrive as they were sent") {
+  const NcclTransport transport{"IB", {"rocep1s0f1"}, 4, 1, 2, true, {"a warning"}};
+  const auto prepared =
+      std::get<PreparedRank>(answer_sent(PreparedRank{22809, "/l", 13000, "GB10", 1 << 30, true, unique_id(), {"X"}}));
+  CHECK(prepared.nccl_version == 22809);
+  CHECK(prepared.id == unique_id());
+  CHECK(prepared.memory_free_bytes == 1 << 30);
+  CHECK(prepared.unified_memory);
+  CHECK(prepared.other_conf_lines == std::vector<std::string>{"X"});
+  CHECK(std::get<JoinedRank>(answer_sent(JoinedRank{transport})).transport == transport);
+  const auto result = std::get<CollectiveResult>(answer_sent(CollectiveResult{1024, 0.25, 3, "element 1", transport}));
+  CHECK(result.bytes == 1024);
+  CHECK(result.seconds == 0.25);
+  CHECK(result.wrong == 3);
+  CHECK(result.first_wrong == "element 1");
+  const Error error{ErrorCode::kFailed, "no", {}, std::nullopt, "try"};
+  const auto failure = std::get<RankFailure>(answer_sent(RankFailure{RankFault::kPeer, error, transport}));
+  CHECK(failure.fault == RankFault::kPeer);
+  CHECK(failure.error == error);
+  CHECK(failure.transport == transport);
+}
+
+TEST_CASE("every fault has a name of its own") {
+  for (const auto fault :
+       {RankFault::kNoDriver, RankFault::kNoGpu, RankFault::kNoLibrary, RankFault::kNotNccl, RankFault::kLibraryTooOld,
+        RankFault::kMemory, RankFault::kCuda, RankFault::kNccl, RankFault::kPeer, RankFault::kProtocol}) {
+    CHECK(rank_fault_from(to_string(fault)) == fault);
+  }
+}
+
+TEST_CASE("what is no message is refused") {
+  for (const std::string text :
+       {"{}", "[]", R"({"command": "dance"})", R"({"command": "join", "rank": 0, "ranks": 2})",
+        R"({"command": "join", "rank": 0, "ranks": 2, "id": "*"})", R"({"command": "run", "collective": "x"})",
+        R"({"command": "run", "collective": "all_reduce", "bytes": "many"})"}) {
+    INFO(text);
+    const auto value = decode_json(text);
+    REQUIRE(value);
+    CHECK_FALSE(decode_rank_command(*value));
+    CHECK_FALSE(decode_rank_answer(*value));
+  }
+}
+
+TEST_CASE("versions are told as their authors do") {
+  CHECK(nccl_version_text(22809) == "2.28.9");
+  CHECK(nccl_version_text(21005) == "2.10.5");
+  CHECK(nccl_version_text(2708) == "2.7.8");
+}
+
+}  // namespace sparkplan
