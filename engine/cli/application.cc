@@ -11,6 +11,7 @@
 #include "engine/cli/verify_command.h"
 #include "engine/core/text.h"
 #include "engine/core/units.h"
+#include "engine/export/export.h"
 
 namespace sparkplan {
 namespace {
@@ -31,6 +32,7 @@ struct CommandLine {
   HistoryOptions history;
   RollbackOptions rollback;
   UnlockOptions unlock;
+  ExportOptions exported;
   std::string completion_shell;
   std::function<int(Console&)> command;
 };
@@ -230,6 +232,17 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   add_file_option(*facts, line.facts.file);
   facts->add_flag("--json", line.facts.json, "as JSON");
   facts->callback([&] { line.command = [&](Console& c) { return run_facts(line.facts, line.global, c); }; });
+
+  auto* exported = app.add_subcommand("export", "print the cluster as another tool wants it; contacts nobody");
+  add_file(*exported, line.exported.file);
+  exported->add_option("--format", line.exported.format, "which tool's")
+      ->required()
+      ->type_name(join(export_formats(), "|"))
+      ->check(CLI::IsMember(export_formats()).description(""));
+  exported->footer(
+      "Made from the file alone: RDMA devices that only a node can name are missing from\n"
+      "env and docker unless the file names them or the profile is dgx-spark.");
+  exported->callback([&] { line.command = [&](Console& c) { return run_export(line.exported, c); }; });
 
   auto* completion = app.add_subcommand("completion", "print the script that makes a shell complete sparkplan's words");
   // The type name is also what the shells are told to offer.

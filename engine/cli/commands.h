@@ -115,6 +115,11 @@ struct UnlockOptions {
   bool yes = false;
 };
 
+struct ExportOptions {
+  std::string file;
+  std::string format;
+};
+
 struct TrustOptions {
   std::string node;
   std::string file;
@@ -135,6 +140,7 @@ int run_status(const std::string& file, const GlobalOptions& global, Console& co
 int run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console);
 int run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console);
 int run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console);
+int run_export(const ExportOptions& options, Console& console);
 int run_completion(const std::string& shell, Console& console);
 int run_schema(Console& console);
 int run_types(Console& console);

@@ -19,6 +19,7 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"wire", {"model"}},
     {"process", {"core"}},
     {"load", {"resource", "model"}},
+    {"export", {"resource", "model"}},
     {"plan", {"resource", "model"}},
     {"remote", {"wire", "process"}},
     {"agent", {"resource", "wire", "node", "model", "core", "process"}},
@@ -26,7 +27,7 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"nccl", {"wire", "model", "core"}},
     {"fleet", {"plan", "load", "remote", "resource"}},
     {"verify", {"fleet", "doctor"}},
-    {"cli", {"fleet", "verify", "doctor"}},
+    {"cli", {"fleet", "export", "verify", "doctor"}},
 };
 
 /// The beginning of a header's name and the layers that may use that library.
@@ -42,7 +43,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kLibraries{
     {"boost/", {"process"}},
     {"CLI/", {"cli"}},
     {"spdlog/", {"cli"}},
-    {"fmt/", {"plan", "verify", "cli"}},
+    {"fmt/", {"export", "plan", "verify", "cli"}},
     {"nccl", {"nccl"}},
     {"cuda", {"nccl"}},
 };

@@ -1,0 +1,93 @@
+// How others reach the nodes: OpenSSH, Ansible, Slurm, Prometheus.
+#include "engine/core/json.h"
+#include "engine/export/formats.h"
+
+namespace sparkplan::formats {
+namespace {
+
+/// Source: ssh_config(5): arguments with blanks in double quotes, in which a backslash escapes.
+std::string ssh_word(const std::string& text) {
+  if (text.find_first_of(" \t\"\\#") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+/// A text as JSON, which YAML reads as well.
+std::string json_text(const std::string& text) { return public_json(Value(text), -1); }
+
+/// Ansible takes groups for variables: letters, digits and "_".
+std::string group_name(const std::string& name) {
+  std::string group;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    group += plain ? c : '_';
+  }
+  return group.empty() || (group.front() >= '0' && group.front() <= '9') ? "cluster_" + group : group;
+}
+
+bool is_ipv6(const std::string& address) { return address.find(':') != std::string::npos; }
+
+constexpr int kNodeExporterPort = 9100;
+
+}  // namespace
+
+std::string ssh_config(const Hosts& hosts) {
+  std::string text;
+  for (const NodeSpec* node : hosts) {
+    const SshSettings& ssh = node->ssh;
+    text += "Host " + node->name.str() + "\n  HostName " + node->address + "\n";
+    if (!ssh.user.empty()) text += "  User " + ssh_word(ssh.user) + "\n";
+    text += "  Port " + std::to_string(ssh.port) + "\n";
+    if (!ssh.identity.empty()) text += "  IdentityFile " + ssh_word(ssh.identity) + "\n";
+    if (!ssh.jump.empty()) text += "  ProxyJump " + ssh.jump + "\n";
+    text += std::string("  StrictHostKeyChecking ") + (ssh.host_keys == HostKeyPolicy::kStrict ? "yes" : "accept-new") +
+            "\n";
+  }
+  return text;
+}
+
+std::string ansible(const Cluster& cluster, const Hosts& hosts) {
+  std::string text = "all:\n  children:\n    " + group_name(cluster.name) + ":\n      hosts:\n";
+  for (const NodeSpec* node : hosts) {
+    text += "        " + json_text(node->name.str()) + ":\n";
+    text += "          ansible_host: " + json_text(node->address) + "\n";
+    text += "          ansible_port: " + std::to_string(node->ssh.port) + "\n";
+    if (!node->ssh.user.empty()) text += "          ansible_user: " + json_text(node->ssh.user) + "\n";
+    if (!node->ssh.identity.empty()) {
+      text += "          ansible_ssh_private_key_file: " + json_text(node->ssh.identity) + "\n";
+    }
+    if (!node->ssh.jump.empty()) {
+      text += "          ansible_ssh_common_args: " + json_text("-o ProxyJump=" + node->ssh.jump) + "\n";
+    }
+  }
+  return text;
+}
+
+std::string slurm(const Cluster& cluster, const Hosts& hosts) {
+  std::string text;
+  std::string names;
+  for (const NodeSpec* node : hosts) {
+    text += "NodeName=" + node->name.str() + " NodeAddr=" + data_address(*node) + " Gres=gpu:1 State=UNKNOWN\n";
+    names += (names.empty() ? "" : ",") + node->name.str();
+  }
+  return "GresTypes=gpu\n" + text + "PartitionName=" + group_name(cluster.name) + " Nodes=" + names +
+         " Default=YES State=UP\n";
+}
+
+std::string prometheus(const Cluster& cluster, const Hosts& hosts) {
+  std::string text;
+  for (const NodeSpec* node : hosts) {
+    const std::string host = is_ipv6(node->address) ? "[" + node->address + "]" : node->address;
+    text += std::string(text.empty() ? "" : ",\n") + "  {\"targets\": [" +
+            json_text(host + ":" + std::to_string(kNodeExporterPort)) +
+            "], \"labels\": {\"cluster\": " + json_text(cluster.name) + ", \"node\": " + json_text(node->name.str()) +
+            "}}";
+  }
+  return "[\n" + text + "\n]\n";
+}
+
+}  // namespace sparkplan::formats

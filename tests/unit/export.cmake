@@ -1,0 +1,1 @@
+spark_unit_test(export_test SOURCES export_test.cc LIBRARIES spark_export spark_load spark_resources spark_process)
