@@ -32,8 +32,7 @@ std::vector<Diagnostic> check_name(const MapEntry& entry) {
                     name + " is set for all logins: " + std::string(*risk), {}, entry.key_where)};
   }
   if (name.starts_with("NCCL_")) {
-    return {finding(Severity::kWarning, "profile_env.nccl-name",
-                    name + " set here reaches login shells only",
+    return {finding(Severity::kWarning, "profile_env.nccl-name", name + " set here reaches login shells only",
                     "write it below nccl: env: instead", entry.key_where)};
   }
   return {};
