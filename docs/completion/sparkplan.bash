@@ -34,17 +34,18 @@ _sparkplan() {
   done
   case "$command $before" in
     *\ --log-file | plan\ -o | plan\ --output | drift\ --textfile | verify\ --junit | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
-    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | verify\ --level | verify\ --only | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout) return ;;
+    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | verify\ --level | verify\ --only | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | export\ --format) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
-      '') _sparkplan_words "$current" 'validate plan show apply drift verify history rollback unlock release trust status facts completion schema types version' ;;
+      '') _sparkplan_words "$current" 'validate plan show apply drift verify history rollback unlock release trust status facts export completion schema types version' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
       apply) _sparkplan_files "$current" ;;
       drift) _sparkplan_files "$current" ;;
       verify) _sparkplan_files "$current" ;;
       status) _sparkplan_files "$current" ;;
+      export) _sparkplan_files "$current" ;;
       completion) _sparkplan_words "$current" 'bash zsh fish' ;;
     esac
     return
@@ -62,6 +63,7 @@ _sparkplan() {
     release) own='-f --file --yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
     trust) own='-f --file --yes' ;;
     facts) own='-f --file --json' ;;
+    export) own='--format' ;;
   esac
   _sparkplan_words "$current" "$own -h --help -v --verbose -q --quiet --no-color --log-file --workers --timeout --ask-become-pass"
 }

@@ -45,6 +45,7 @@ complete -c sparkplan -n "__sparkplan_command_is ''" -a release -d 'give a node 
 complete -c sparkplan -n "__sparkplan_command_is ''" -a trust -d 'show a node\'s host key and record it in ~/.ssh/known_hosts'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a status -d 'one line per node'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a facts -d 'what is known of a node'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a export -d 'print the cluster as another tool wants it; contacts nobody'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a completion -d 'print the script that makes a shell complete sparkplan\'s words'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a schema -d 'print the JSON Schema of cluster.yaml'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a types -d 'list the resource types'
@@ -107,4 +108,6 @@ complete -c sparkplan -n '__sparkplan_command_is trust' -l yes -d 'do not ask'
 complete -c sparkplan -n '__sparkplan_command_is status' -F
 complete -c sparkplan -n '__sparkplan_command_is facts' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
 complete -c sparkplan -n '__sparkplan_command_is facts' -l json -d 'as JSON'
+complete -c sparkplan -n '__sparkplan_command_is export' -l format -x -d 'which tool\'s'
+complete -c sparkplan -n '__sparkplan_command_is export' -F
 complete -c sparkplan -n '__sparkplan_command_is completion' -a 'bash zsh fish' -d 'whose script'
