@@ -108,6 +108,6 @@ complete -c sparkplan -n '__sparkplan_command_is trust' -l yes -d 'do not ask'
 complete -c sparkplan -n '__sparkplan_command_is status' -F
 complete -c sparkplan -n '__sparkplan_command_is facts' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
 complete -c sparkplan -n '__sparkplan_command_is facts' -l json -d 'as JSON'
-complete -c sparkplan -n '__sparkplan_command_is export' -l format -x -d 'which tool\'s'
+complete -c sparkplan -n '__sparkplan_command_is export' -l format -x -d 'one of ssh-config, hostfile, torchrun, env, docker, ansible, slurm, prometheus, topology'
 complete -c sparkplan -n '__sparkplan_command_is export' -F
 complete -c sparkplan -n '__sparkplan_command_is completion' -a 'bash zsh fish' -d 'whose script'

@@ -235,9 +235,9 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
 
   auto* exported = app.add_subcommand("export", "print the cluster as another tool wants it; contacts nobody");
   add_file(*exported, line.exported.file);
-  exported->add_option("--format", line.exported.format, "which tool's")
+  exported->add_option("--format", line.exported.format, "one of " + join(export_formats(), ", "))
       ->required()
-      ->type_name(join(export_formats(), "|"))
+      ->type_name("FORMAT")
       ->check(CLI::IsMember(export_formats()).description(""));
   exported->footer(
       "Made from the file alone: RDMA devices that only a node can name are missing from\n"

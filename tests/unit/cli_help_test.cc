@@ -50,6 +50,7 @@ std::vector<std::string> commands_in(const std::string& help) {
 std::string example_of(const std::string& value, const test::ScratchDirectory& folder) {
   if (value == "GLOB") return "*";
   if (value == "LEVEL") return "mtu";
+  if (value == "FORMAT") return "env";
   if (value == "DURATION") return "1ms";
   if (value == "PATH") return (folder / "/path").string();
   if (value == "FILE") return "/nonexistent/cluster.yaml";
