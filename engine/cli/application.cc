@@ -236,7 +236,6 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   auto* exported = app.add_subcommand("export", "print the cluster as another tool wants it; contacts nobody");
   add_file(*exported, line.exported.file);
   exported->add_option("--format", line.exported.format, "one of " + join(export_formats(), ", "))
-      ->required()
       ->type_name("FORMAT")
       ->check(CLI::IsMember(export_formats()).description(""));
   exported->footer(

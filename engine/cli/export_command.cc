@@ -6,6 +6,11 @@
 namespace sparkplan {
 
 int run_export(const ExportOptions& options, Console& console) {
+  if (options.format.empty()) {
+    console.error(
+        {ErrorCode::kInvalidInput, "which tool's format?", {}, {}, "--format " + join(export_formats(), ", ")});
+    return 1;
+  }
   const auto input = load_for("export", options.file, false, console);
   if (!input.loaded) return input.exit_code;
   const auto text = export_cluster(*input.loaded->cluster, options.format, builtin_registry());
