@@ -71,7 +71,7 @@ std::string slurm(const Cluster& cluster, const Hosts& hosts) {
   std::string text;
   std::string names;
   for (const NodeSpec* node : hosts) {
-    text += "NodeName=" + node->name.str() + " NodeAddr=" + data_address(*node) + " Gres=gpu:1 State=UNKNOWN\n";
+    text += "NodeName=" + node->name.str() + " NodeAddr=" + data_address(*node, hosts) + " Gres=gpu:1 State=UNKNOWN\n";
     names += (names.empty() ? "" : ",") + node->name.str();
   }
   return "GresTypes=gpu\n" + text + "PartitionName=" + group_name(cluster.name) + " Nodes=" + names +

@@ -1,5 +1,8 @@
 // What starts jobs on the nodes: MPI, torchrun, Docker, and the environment of both.
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <cstdint>
 
 #include "engine/export/formats.h"
 #include "engine/resource/shell_environment.h"
@@ -50,19 +53,36 @@ std::string names_of(const Hosts& hosts, const std::string& between) {
   return names;
 }
 
+const FabricAddress* first_address(const NodeSpec& node) {
+  const auto found = std::find_if(node.fabric.begin(), node.fabric.end(),
+                                  [](const FabricAddress& one) { return !one.address.empty(); });
+  return found == node.fabric.end() ? nullptr : &*found;
+}
+
+/// Of its first fabric address, with the prefix length.
+std::optional<std::pair<std::uint32_t, int>> first_network(const NodeSpec& node) {
+  const FabricAddress* first = first_address(node);
+  in_addr parsed{};
+  if (first == nullptr || ::inet_pton(AF_INET, first->address.c_str(), &parsed) != 1) return std::nullopt;
+  if (first->prefix_length < 1 || first->prefix_length > 32) return std::nullopt;
+  const std::uint32_t mask = ~std::uint32_t{0} << static_cast<unsigned>(32 - first->prefix_length);
+  return std::pair(ntohl(parsed.s_addr) & mask, first->prefix_length);
+}
+
 constexpr int kRendezvousPort = 29500;  ///< Source: torchrun, its default.
 
 }  // namespace
 
-std::string data_address(const NodeSpec& node) {
-  const auto with_address = std::find_if(node.fabric.begin(), node.fabric.end(),
-                                         [](const FabricAddress& one) { return !one.address.empty(); });
-  return with_address != node.fabric.end() ? with_address->address : node.address;
+std::string data_address(const NodeSpec& node, const Hosts& hosts) {
+  const auto network = first_network(*hosts.front());
+  const bool shared = network && std::all_of(hosts.begin(), hosts.end(),
+                                             [&](const NodeSpec* one) { return first_network(*one) == network; });
+  return shared ? first_address(node)->address : node.address;
 }
 
 std::string hostfile(const Hosts& hosts) {
   std::string text;
-  for (const NodeSpec* node : hosts) text += data_address(*node) + " slots=1\n";
+  for (const NodeSpec* node : hosts) text += data_address(*node, hosts) + " slots=1\n";
   return text;
 }
 
@@ -71,14 +91,14 @@ std::string torchrun(const Hosts& hosts) {
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
     text += "# on " + hosts[rank]->name.str() + "\ntorchrun --nnodes=" + std::to_string(hosts.size()) +
             " --nproc-per-node=1 --node-rank=" + std::to_string(rank) +
-            " --master-addr=" + data_address(*hosts.front()) + " --master-port=" + std::to_string(kRendezvousPort) +
-            " \"$@\"\n";
+            " --master-addr=" + data_address(*hosts.front(), hosts) +
+            " --master-port=" + std::to_string(kRendezvousPort) + " \"$@\"\n";
   }
   return text;
 }
 
 std::string environment(const Cluster& cluster, const Hosts& hosts, const Registry& registry) {
-  std::string text = "export MASTER_ADDR=" + shell_quote(data_address(*hosts.front())) +
+  std::string text = "export MASTER_ADDR=" + shell_quote(data_address(*hosts.front(), hosts)) +
                      "\nexport MASTER_PORT=" + std::to_string(kRendezvousPort) +
                      "\nexport WORLD_SIZE=" + std::to_string(hosts.size()) + "\n";
   text += "case \"$(uname -n)\" in\n";

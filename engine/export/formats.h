@@ -13,8 +13,9 @@ namespace sparkplan::formats {
 
 using Hosts = std::vector<const NodeSpec*>;
 
-/// Where the others reach a node for data: its first fabric address, else where SSH reaches it.
-std::string data_address(const NodeSpec& node);
+/// Where all others reach a node for data: its first fabric address where those of all of them are in one network,
+/// as on a switch; else, as in a ring, where SSH reaches it.
+std::string data_address(const NodeSpec& node, const Hosts& hosts);
 
 std::string ssh_config(const Hosts& hosts);
 std::string ansible(const Cluster& cluster, const Hosts& hosts);
