@@ -14,6 +14,10 @@
 namespace sparkplan {
 namespace {
 
+/// Longer than any measurement.
+constexpr std::chrono::seconds kLongestLife{90};
+constexpr int kDatagramsAtOnce = 64;
+
 constexpr std::size_t kMaxConnections = 64;
 constexpr std::size_t kMaxDatagram = 65'536;
 constexpr std::size_t kAtOnce = std::size_t{4} << 20;
@@ -68,10 +72,17 @@ CloseEarReply FabricEar::await(const CloseEarRequest& request) {
 }
 
 void FabricEar::listen_on() {
+  const auto end = std::chrono::steady_clock::now() + kLongestLife;
   while (!over_) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) {  // Whoever opened it has gone without a word.
+      connections_.clear();
+      (void)::shutdown(listener_.get(), SHUT_RDWR);
+      return;
+    }
     std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, {datagrams_.get(), POLLIN, 0}};
     for (const Connection& connection : connections_) waiting.push_back({connection.socket.get(), POLLIN, 0});
-    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+    if (::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) < 0 && errno != EINTR) return;
     std::size_t place = 3;
     for (auto at = connections_.begin(); at != connections_.end(); ++place) {
       const bool ready = waiting[place].revents != 0;
@@ -92,7 +103,8 @@ void FabricEar::admit() {
 
 void FabricEar::hear_datagrams() {
   std::array<char, kMaxDatagram> packet{};
-  while (true) {
+  // Whoever sends faster than this reads must not keep it from everything else.
+  for (int i = 0; i < kDatagramsAtOnce && !over_; ++i) {
     sockaddr_in from{};
     socklen_t length = sizeof from;
     const auto size = ::recvfrom(datagrams_.get(), packet.data(), packet.size(), 0, generic(from), &length);

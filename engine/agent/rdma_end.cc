@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 /// For that long a peer may say nothing, once it was connected to.
 constexpr std::chrono::seconds kPatience{5};
+/// For a measurement as a whole: each message that is lost costs a part of a second.
+constexpr std::chrono::seconds kWholePatience{20};
 /// Looking at the clock takes longer than looking for a completion.
 constexpr unsigned kLooksPerClock = 1024;
 constexpr std::size_t kPage = 4096;
@@ -267,6 +269,7 @@ Result<RdmaWritten> RdmaEnd::write(std::chrono::milliseconds duration) {
       continue;
     }
     last = Clock::now();
+    if (last - began > duration + kWholePatience) return gone_silent();
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
       if (done[i].status != IBV_WC_SUCCESS) {
         return failure(rdma_completion_error(done[i].status, ibv_wc_status_str(done[i].status)));
@@ -312,7 +315,9 @@ Result<RdmaLatencyReply> RdmaEnd::measure_latency(bool begins, std::int64_t iter
   round_trips.reserve(static_cast<std::size_t>(iterations));
   // The number goes on from one measurement to the next, on both ends: what an end that is late finds in its
   // memory is the first message, and never the last one of the time before.
+  const auto began = Clock::now();
   for (std::int64_t i = 0; i < iterations; ++i, ++next_value_) {
+    if (Clock::now() - began > kWholePatience) return gone_silent();
     if (!begins) SPARK_CHECK(await_value(next_value_));
     const auto sent = Clock::now();
     std::memcpy(memory_.get() + from, &next_value_, sizeof next_value_);

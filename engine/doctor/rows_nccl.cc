@@ -73,6 +73,9 @@ constexpr auto kRows = std::to_array<DoctorRow>({
      "both HCAs of the port belong in NCCL_IB_HCA, and both interfaces need an address; `sparkplan verify --level "
      "rdma` shows which half is missing",
      "port_xmit_data of both HCAs", "nccl"},
+    {"nccl-rank-left", "a rank of the NCCL test was not seen to end",
+     "its process hangs in the GPU's driver, or the connection to its node broke before it ended",
+     "look for it on that node: `pgrep -a sparkplan-nccl`; what no signal ends goes with a boot", "pgrep", "nccl"},
     {"nccl-tuning", "18 to 21.9 GB/s", "the path is right but not at its best: MTU, or other traffic",
      "check that the MTU is 9000 on both halves, on both ends and on the switch, and that nothing else uses the link",
      "ip link", "nccl"},

@@ -7,7 +7,7 @@ namespace {
 
 /// Source: ssh_config(5): arguments with blanks in double quotes, in which a backslash escapes.
 std::string ssh_word(const std::string& text) {
-  if (text.find_first_of(" \t\"\\#") == std::string::npos) return text;
+  if (text.find_first_of(" \t\"'\\#") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -26,7 +26,16 @@ std::string group_name(const std::string& name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     group += plain ? c : '_';
   }
-  return group.empty() || (group.front() >= '0' && group.front() <= '9') ? "cluster_" + group : group;
+  // Ansible has groups of these names, and to Slurm DEFAULT is no partition.
+  const bool taken = group == "all" || group == "ungrouped" || group == "DEFAULT";
+  return taken || group.empty() || (group.front() >= '0' && group.front() <= '9') ? "cluster_" + group : group;
+}
+
+/// In a HostName "%" begins a token: the zone of a link-local address is not one.
+std::string host_name(const std::string& address) {
+  std::string name;
+  for (const char c : address) name += c == '%' ? std::string("%%") : std::string(1, c);
+  return name;
 }
 
 bool is_ipv6(const std::string& address) { return address.find(':') != std::string::npos; }
@@ -39,7 +48,7 @@ std::string ssh_config(const Hosts& hosts) {
   std::string text;
   for (const NodeSpec* node : hosts) {
     const SshSettings& ssh = node->ssh;
-    text += "Host " + node->name.str() + "\n  HostName " + node->address + "\n";
+    text += "Host " + node->name.str() + "\n  HostName " + host_name(node->address) + "\n";
     if (!ssh.user.empty()) text += "  User " + ssh_word(ssh.user) + "\n";
     text += "  Port " + std::to_string(ssh.port) + "\n";
     if (!ssh.identity.empty()) text += "  IdentityFile " + ssh_word(ssh.identity) + "\n";

@@ -1,5 +1,6 @@
 #include "engine/nccl/command_stream.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +10,12 @@
 #include "engine/wire/frame.h"
 
 namespace sparkplan::nccl {
+namespace {
+
+/// The controller says nothing while a measurement runs, which it gives two minutes.
+constexpr int kLongestSilenceMs = 300'000;
+
+}  // namespace
 
 // Detached: it ends with the process, and never before it.
 CommandStream::CommandStream(int input) : input_(input) {
@@ -19,6 +26,9 @@ void CommandStream::read_all() {
   FrameReader reader;
   std::array<char, 16384> buffer{};
   while (true) {
+    // A controller that has vanished without closing anything must not leave a rank on the GPU.
+    pollfd waiting{input_, POLLIN, 0};
+    if (::poll(&waiting, 1, kLongestSilenceMs) == 0) ::_exit(kInputEndedStatus);
     const auto count = ::read(input_, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) ::_exit(kInputEndedStatus);

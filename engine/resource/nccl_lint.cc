@@ -60,7 +60,9 @@ std::vector<std::string_view> tokens_of(std::string_view text) {
 /// The first word of a list that is none of the alternatives.
 std::optional<std::string> stranger(std::vector<std::string_view> words, std::string_view alternatives) {
   for (auto word : words) {
+    word = trim(word);
     if (word.starts_with('^')) word.remove_prefix(1);
+    if (word.empty()) continue;  // NCCL passes over the gap.
     if (!is_one_of(word, alternatives, true)) return std::string(word);
   }
   return std::nullopt;
@@ -68,6 +70,7 @@ std::optional<std::string> stranger(std::vector<std::string_view> words, std::st
 
 /// Why NCCL does not take a value; empty when it does, or when nobody knows.
 std::string objection_to(std::string_view values, const std::string& value) {
+  if (trim(value).empty()) return "";  // As if it were not set.
   const auto blank = values.find(' ');
   const std::string_view kind = values.substr(0, blank);
   const std::string_view words = blank == std::string_view::npos ? std::string_view() : values.substr(blank + 1);
@@ -83,9 +86,8 @@ std::string objection_to(std::string_view values, const std::string& value) {
   }
   if (kind == "hcas") {
     const auto devices = split(value, ',');
-    const bool gap = std::any_of(devices.begin(), devices.end(), [](std::string_view one) { return one.empty(); });
     if (devices.size() > kMostHcas) return "takes at most 32 devices";
-    if (gap || value == "=" || value == "^" || value == "^=") return "takes names of devices with commas between";
+    if (value == "=" || value == "^" || value == "^=") return "takes names of devices with commas between";
   }
   return "";
 }

@@ -57,6 +57,7 @@ class NcclLevel {
     // Two nodes are both the only pair and the whole group.
     if (scene_.nodes.size() > 2) measure_pairs();
     measure_group();
+    tell_left_running();
     return std::move(checks_);
   }
 
@@ -80,6 +81,8 @@ class NcclLevel {
       const auto hcas = hcas_in(place.environment);
       ground.hcas_wanted = i == 0 ? hcas : std::min(ground.hcas_wanted, hcas);
     }
+    // Neighbours in a ring have one cable between them, with its two halves.
+    if (ring() && members.size() == 2) ground.hcas_wanted = std::min<std::size_t>(ground.hcas_wanted, 2);
     return ground;
   }
 
@@ -104,12 +107,30 @@ class NcclLevel {
     for (std::size_t at = 0; at < askable.size(); ++at) note_look(askable[at], looked[at]);
   }
 
+  /// Called by several threads at a time while pairs are measured.
+  void note_left_running(const NcclOutcome& outcome) {
+    const std::lock_guard lock(left_running_mutex_);
+    left_running_.insert(outcome.left_running.begin(), outcome.left_running.end());
+  }
+
+  /// A rank that does not end holds its GPU, and whoever comes next finds it taken.
+  void tell_left_running() {
+    for (const std::string& name : left_running_) {
+      Check check = skipped("nccl/" + name + "/rank", Level::kNccl, {name}, "");
+      check.text = "a rank was not seen to end";
+      diagnose(check, CheckStatus::kFail, "nccl-rank-left", name);
+      checks_.push_back(std::move(check));
+    }
+  }
+
   void note_absent(std::size_t node, const std::string& reason) {
     checks_.push_back(skipped("nccl/" + scene_.nodes[node].name(), Level::kNccl, names({node}), reason));
   }
 
   void note_look(std::size_t node, const NcclOutcome& looked) {
     checks_.push_back(check_of_node(looked, ground({node})));
+    if (checks_.back().status == CheckStatus::kSkip) without_gpu_.insert(node);
+    note_left_running(looked);
     if (!looked.failure) able_[node] = looked.prepared.at(0).nccl_version;
   }
 
@@ -185,8 +206,12 @@ class NcclLevel {
   }
 
   void measure_group() {
-    std::vector<std::size_t> members(count());
-    for (std::size_t i = 0; i < count(); ++i) members[i] = i;
+    // A machine without a GPU, such as one that only stores, is no part of the group.
+    const bool enough = count() - without_gpu_.size() >= 2;
+    std::vector<std::size_t> members;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!enough || !without_gpu_.contains(i)) members.push_back(i);
+    }
     if (members.size() < 2 || scene_.stop.stop_requested()) return;
     const auto id = members.size() == 2 ? "nccl/" + join(names(members), "/") : "nccl/all";
     auto checks = measure(id, members, requests_of_group());
@@ -210,6 +235,7 @@ class NcclLevel {
       for (const auto member : members) scene_.tell(scene_.nodes[member].name(), doing);
     };
     const auto outcome = run_nccl(places, requests, options);
+    note_left_running(outcome);
     if (requests.front().sizes.size() > 1 && !outcome.measured.empty()) {
       scene_.tables.push_back(nccl_table(outcome.measured, static_cast<int>(members.size())));
     }
@@ -220,7 +246,10 @@ class NcclLevel {
   NcclRunOptions options_;
   std::vector<RankPlace> places_;    ///< By node.
   std::map<std::size_t, int> able_;  ///< Nodes that can take part, and their NCCL's version.
+  std::set<std::size_t> without_gpu_;
   bool mixed_ = false;
+  std::mutex left_running_mutex_;
+  std::set<std::string> left_running_;
   std::vector<Check> checks_;
 };
 

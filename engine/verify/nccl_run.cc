@@ -171,6 +171,15 @@ class RankGroup {
     NcclMeasurement measured{run.collective, asked, 0, run.iterations, 0, {}, 0, ""};
     for (std::size_t i = 0; i < answers.size(); ++i) {
       const auto& result = std::get<CollectiveResult>(answers[i]);
+      if (i > 0 && result.bytes != measured.bytes) {
+        note({NcclTrouble::kEnded,
+              NcclPhase::kRun,
+              i,
+              {},
+              Error{ErrorCode::kFailed, "it has measured another size than " + name(0), {}, {}, ""},
+              {}});
+        return;
+      }
       measured.bytes = result.bytes;
       measured.seconds += result.seconds / ranks;
       measured.wrong += result.wrong;

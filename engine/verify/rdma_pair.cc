@@ -239,6 +239,7 @@ class PairMeasurement {
   static void note(Check& check, double value, const std::string& unit, const RdmaFinding& finding,
                    const std::string& where) {
     check.cause.clear();
+    check.fix.clear();
     check.status = CheckStatus::kPass;
     check.value = value;
     check.unit = unit;
@@ -250,23 +251,26 @@ class PairMeasurement {
   /// The worst of the ways decides: a counter that has not moved is not made up for by another one.
   void judge_counts(const std::vector<OpenWay*>& ways, bool forward, const std::vector<Count>& counts, Check& check) {
     constexpr double kPercent = 100;
-    std::optional<double> worst;
+    std::optional<std::pair<int, double>> worst;
     for (std::size_t i = 0; i < ways.size(); ++i) {
       const Count& count = counts[i];
       const auto& device = half_of(*ways[i], forward, true).device->name;
       check.text += (check.text.empty() ? "" : ", ") + device;
       if (!count.before || !count.after) {
+        check.status = CheckStatus::kSkip;
         check.cause = device + " does not count bytes";
+        check.fix.clear();
         return;
       }
       const auto counted = static_cast<double>(*count.after - *count.before);
       const double part = count.expected > 0 ? kPercent * counted / count.expected : 0;
       check.text += " sent " + std::to_string(*count.after - *count.before) + " bytes";
-      const bool first = !worst;
-      if (!first && part >= *worst) continue;
-      worst = part;
-      note(check, part, "%", judge_counted_bytes(counted, count.payload, count.expected),
-           end(forward, true).name() + ", " + device);
+      const auto finding = judge_counted_bytes(counted, count.payload, count.expected);
+      // First whether one has failed, then whether one is a warning, then the least of what is right.
+      const int badness = finding.row.empty() ? 0 : finding.tolerable ? 1 : 2;
+      if (worst && std::pair(-badness, part) >= std::pair(-worst->first, worst->second)) continue;
+      worst = std::pair(badness, part);
+      note(check, part, "%", finding, end(forward, true).name() + ", " + device);
     }
     check.text += ways.size() == 1 ? ", of payload and headers" : ", the least part of payload and headers";
   }

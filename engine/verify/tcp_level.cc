@@ -68,6 +68,7 @@ void check_pair(Scene& scene, const HalfPair& pair, Check& check) {
     return;
   }
   check.status = CheckStatus::kPass;
+  check.cause.clear();
   check.value = static_cast<double>(reply->bytes) * 8.0 / static_cast<double>(reply->nanoseconds);
   check.unit = "Gb/s";
 }

@@ -1,6 +1,7 @@
 #include "engine/wire/nccl_messages.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "engine/core/digest.h"
@@ -186,6 +187,9 @@ Result<RankAnswer> decode_result(FieldReader fields) {
   answer.first_wrong = fields.text("first_wrong");
   answer.transport = fields.object<NcclTransport>("transport", {}, decode_transport);
   SPARK_CHECK(std::move(fields).check());
+  if (answer.bytes <= 0 || answer.wrong < 0 || !std::isfinite(answer.seconds) || answer.seconds < 0) {
+    return failure(ErrorCode::kInvalidInput, "a result that cannot be");
+  }
   return answer;
 }
 

@@ -155,7 +155,7 @@ class KernelModuleType final : public ResourceType {
     std::set<std::string> running;
     for (const Resource& resource : input.target) {
       if (resource.desired.boolean_or(kPersistent, false)) modules.insert(resource.id.name);
-      if (resource.desired.boolean_or(kRunning, false)) running.insert(resource.id.name);
+      if (resource.desired.boolean_or(kRunning, false)) running.insert(kernel_name(resource.id.name));
       if (const auto text = resource.desired.text_or(kOptions, ""); !text.empty()) options[resource.id.name] = text;
     }
     std::vector<Step> steps;
@@ -230,7 +230,8 @@ class KernelModuleType final : public ResourceType {
   static Result<void> unload_if_unused(const std::string& module, Node& node) {
     const auto users = node.read_file(directory_of(module) / "refcnt");
     if (!users || trim(*users) != "0") return {};
-    const std::vector<std::string> argv{"modprobe", "--remove", "--", module};
+    // Not modprobe, which takes along what the module needed, whoever wants that.
+    const std::vector<std::string> argv{"rmmod", "--", module};
     SPARK_CHECK(no_modprobe(node.run(argv, kDeadline)));
     return {};
   }
@@ -273,7 +274,7 @@ class KernelModuleType final : public ResourceType {
     }
     const auto original = input.originals.find(artifact);
     Observation after = observed->second;
-    if (running.contains(id.name)) {
+    if (running.contains(artifact.name)) {
       after = module_state(true);
     } else if (original != input.originals.end()) {
       after = original->second;

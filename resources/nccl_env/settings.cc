@@ -83,11 +83,11 @@ class Compiler {
     } else {
       add_hcas(fabric);
     }
-    // Without the leading "=" NCCL takes each name for the beginning of one.
-    const auto with_address =
-        std::find_if(fabric.interfaces.begin(), fabric.interfaces.end(),
-                     [](const FabricInterface& interface) { return !interface.wanted.address.empty(); });
-    if (with_address != fabric.interfaces.end()) set("NCCL_SOCKET_IFNAME", "=" + with_address->name, mode_where_);
+    if (nodes_in_ring(view_) != 0) {
+      add_socket_of_a_ring();
+    } else {
+      add_socket_of(fabric);
+    }
     if (mode_ != "socket") add_what_a_ring_needs();
     if (mode_ != "dmabuf") return;
     set("NCCL_DMABUF_ENABLE", "1", mode_where_);
@@ -95,6 +95,21 @@ class Compiler {
       warn("nccl.dmabuf-no-effect", "mode dmabuf changes nothing on node " + name() + ": a GB10 has no GPUDirect RDMA",
            "mode safe says the same with one variable less");
     }
+  }
+
+  void add_socket_of(const FabricInterfaces& fabric) {
+    // Without the leading "=" NCCL takes each name for the beginning of one.
+    const auto with_address =
+        std::find_if(fabric.interfaces.begin(), fabric.interfaces.end(),
+                     [](const FabricInterface& interface) { return !interface.wanted.address.empty(); });
+    if (with_address != fabric.interfaces.end()) set("NCCL_SOCKET_IFNAME", "=" + with_address->name, mode_where_);
+  }
+
+  /// Ranks find each other before they exchange data, and in a ring no cable joins them all: by the network that
+  /// we come in through.
+  void add_socket_of_a_ring() {
+    const auto links = links_with_address(facts_.ssh_server_address, facts_.links);
+    if (links.size() == 1) set("NCCL_SOCKET_IFNAME", "=" + *links.begin(), mode_where_);
   }
 
   /// In a ring each cable is a network of its own, and a node reaches its neighbours through different

@@ -225,7 +225,9 @@ Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& 
           const bool asked = std::find(interfaces.begin(), interfaces.end(), one.id) != interfaces.end();
           return asked && one.why_not_taken_over.empty() && one.source.starts_with(path + ":");
         });
-    if (to_be_emptied || !emptied_in(text).empty()) shared.push_back(path);
+    if (!to_be_emptied && emptied_in(text).empty()) continue;
+    const auto tree = parse_yaml(text);
+    if (tree && !holds_secrets(*tree)) shared.push_back(path);
   }
   return shared;
 }

@@ -50,7 +50,10 @@ std::string emptied(std::span<const std::string> lines, const std::string& inter
 std::optional<std::string> marked_interface(const std::string& line) {
   const std::string_view text = trim(line);
   if (!text.ends_with(kMark)) return std::nullopt;
-  return std::string(text.substr(0, text.size() - kMark.size()));
+  const std::string_view name = text.substr(0, text.size() - kMark.size());
+  // A person has made a remark of it, or something else.
+  if (name.empty() || name.find_first_of("# \t") != std::string_view::npos) return std::nullopt;
+  return std::string(name);
 }
 
 MapEntry* definition_in(Value& tree, const std::string& interface) {
@@ -104,26 +107,42 @@ Result<Range> range_of(std::string_view text, const std::string& interface) {
 }
 
 bool names_a_secret(const std::string& key) {
-  static constexpr std::array<std::string_view, 8> kSecrets{"password", "passwords", "auth",          "key",
-                                                            "keys",     "wifis",     "access-points", "modems"};
-  return std::find(kSecrets.begin(), kSecrets.end(), key) != kSecrets.end();
+  static constexpr std::array<std::string_view, 6> kWhole{"auth", "key", "keys", "wifis", "access-points", "modems"};
+  // Also those of NetworkManager's: "802-1x.password", "wifi-security.psk", "wireguard.private-key".
+  static constexpr std::array<std::string_view, 4> kParts{"password", "psk", "secret", "private-key"};
+  return std::find(kWhole.begin(), kWhole.end(), key) != kWhole.end() ||
+         std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return key.find(part) != std::string::npos; });
 }
 
-bool holds_secrets(const Value& value) {
-  if (value.entries() != nullptr) {
-    return std::any_of(value.entries()->begin(), value.entries()->end(),
-                       [](const MapEntry& entry) { return names_a_secret(entry.key) || holds_secrets(entry.value); });
+/// Lines that begin a definition of this name, wherever: of two, a parser takes the last one.
+std::size_t count_of(std::string_view text, const std::string& interface) {
+  std::size_t count = 0;
+  for (const std::string& line : lines_of(text)) {
+    std::string_view begin = trim(line);
+    if (begin.starts_with('"') || begin.starts_with('\'')) begin.remove_prefix(1);
+    if (!begin.starts_with(interface)) continue;
+    begin.remove_prefix(interface.size());
+    if (begin.starts_with('"') || begin.starts_with('\'')) begin.remove_prefix(1);
+    count += trim(begin).starts_with(':') ? 1U : 0U;
   }
-  const auto* items = value.list_items();
-  return items != nullptr && std::any_of(items->begin(), items->end(), holds_secrets);
+  return count;
 }
 
 }  // namespace
 
 Result<std::string> with_emptied(std::string_view text, const std::string& interface) {
-  if (emptied_in(text).contains(interface)) return std::string(text);
+  const std::size_t definitions = count_of(text, interface);
+  const bool emptied_before = emptied_in(text).contains(interface);
+  if (emptied_before && definitions == 1) return std::string(text);
+  if (definitions > 1) return failure(ErrorCode::kUnsupported, interface + " is defined more than once in that file");
   SPARK_TRY(const Range range, range_of(text, interface));
-  return replaced(lines_of(text), range, interface);
+  const auto lines = lines_of(text);
+  if (range.end < lines.size() && lines[range.end].starts_with(kKept)) {
+    return failure(ErrorCode::kUnsupported,
+                   "what was taken over before stands behind the definition, as remarks: one of the two has to go");
+  }
+  return replaced(lines, range, interface);
 }
 
 std::string with_restored(std::string_view text, const std::string& interface) {
@@ -134,10 +153,13 @@ std::string with_restored(std::string_view text, const std::string& interface) {
       inside = *marked == interface;
       if (inside) continue;
     }
-    inside = inside && line.starts_with(kKept);
+    // Somebody may have put something between them that says nothing.
+    const bool says_nothing = trim(line).empty() || trim(line).starts_with('#');
+    inside = inside && says_nothing;
+    const bool kept = inside && line.starts_with(kKept);
     // What was the last line of all may have others behind it by now.
     if (!restored.empty() && !restored.ends_with('\n')) restored += '\n';
-    restored += inside ? line.substr(kKept.size()) : line;
+    restored += kept ? line.substr(kKept.size()) : line;
   }
   return restored;
 }
@@ -148,6 +170,15 @@ std::set<std::string> emptied_in(std::string_view text) {
     if (auto interface = marked_interface(line)) found.insert(*std::move(interface));
   }
   return found;
+}
+
+bool holds_secrets(const Value& tree) {
+  if (tree.entries() != nullptr) {
+    return std::any_of(tree.entries()->begin(), tree.entries()->end(),
+                       [](const MapEntry& entry) { return names_a_secret(entry.key) || holds_secrets(entry.value); });
+  }
+  const auto* items = tree.list_items();
+  return items != nullptr && std::any_of(items->begin(), items->end(), holds_secrets);
 }
 
 std::string why_not_taken_over(const std::string& path, std::string_view text, const Value& tree,

@@ -25,6 +25,9 @@ std::string with_restored(std::string_view text, const std::string& interface);
 /// Pure. The interfaces whose definitions are emptied in this text, by us.
 std::set<std::string> emptied_in(std::string_view text);
 
+/// Pure. Does the file hold what should not leave the node?
+bool holds_secrets(const Value& tree);
+
 /// Pure. Why a definition in this file cannot be emptied by us, whose text would travel to the controller. Empty
 /// when it can.
 std::string why_not_taken_over(const std::string& path, std::string_view text, const Value& tree,

@@ -29,6 +29,10 @@ COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "allto
 COMMON = {"NCCL_NVLS_ENABLE": "0"}
 NETWORKS = {"nvlink": {}, "socket": {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_NET": "Socket"}}
 
+# Medians of our busbw to that of nccl-tests; smaller messages differ by how the first operation is timed.
+WANTED = {"nvlink": (0.97, 1.03), "socket": (0.93, 1.07)}
+WANTED_FROM = 4 << 20
+
 
 def number_of_gpus():
     try:
@@ -89,6 +93,7 @@ def compare(options, variables):
     print("| size | ours | nccl-tests | ours / nccl-tests, median (lowest to highest) "
           "| nccl-tests / itself, lowest to highest |")
     print("|---|---|---|---|---|")
+    good = True
     for size in SIZES:
         mine = [nearest_size(pair[0], size) for pair in pairs]
         other = [nearest_size(pair[1], size) for pair in pairs]
@@ -97,6 +102,11 @@ def compare(options, variables):
         print(f"| {size >> 20} MiB | {statistics.median(mine):.2f} | {statistics.median(other):.2f} "
               f"| {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f}) "
               f"| {min(itself):.3f} to {max(itself):.3f} |")
+        lowest, highest = WANTED[options.network]
+        if size >= WANTED_FROM and not lowest <= statistics.median(ratios) <= highest:
+            print(f"FAILED: {size >> 20} MiB is not within {lowest} to {highest}")
+            good = False
+    return good
 
 
 def loaded_nccl(told):
@@ -173,11 +183,12 @@ def main():
         print("no GPU here" if gpus == 0 else f"only {gpus} GPUs here")
         return 0
     variables = {**COMMON, **NETWORKS[options.network]}
+    good = True
     if options.only != "faults":
-        compare(options, variables)
+        good = compare(options, variables)
     if options.only == "compare":
-        return 0
-    good = check_wrong_data(options, variables)
+        return 0 if good else 1
+    good = check_wrong_data(options, variables) and good
     return 0 if check_killed_rank(options, variables) and good else 1
 
 

@@ -46,7 +46,7 @@ Result<CommandOutput> modprobe(const Call& call) {
     return failed("Module " + argv.back() + " not found in directory /lib/modules");
   if (argv[1] == "--dry-run") return CommandOutput{};
   if (call.writable == nullptr) return failed("asked to change something by a query");
-  if (argv[1] == "--remove") {
+  if (argv[0] == "rmmod") {
     if (call.node.text_of(directory_of(name) + "refcnt") != "0") return failed("Module " + name + " is in use.");
     for (const auto& [path, entry] : call.node.snapshot()) {
       if (path.starts_with(directory_of(name))) call.writable->erase(path);
@@ -60,7 +60,10 @@ Result<CommandOutput> modprobe(const Call& call) {
 
 }  // namespace
 
-void install_fake_modprobe(FakeNode& node) { node.add_program("modprobe", modprobe); }
+void install_fake_modprobe(FakeNode& node) {
+  node.add_program("modprobe", modprobe);
+  node.add_program("rmmod", modprobe);
+}
 
 void add_module(FakeNode& node, const std::string& name) { node.put_file(kKnown + name, ""); }
 

@@ -6,8 +6,8 @@
 
 namespace sparkplan::test {
 
-/// Installs `modprobe` on a fake node. It knows the modules that were added, and loads and removes them by making
-/// and erasing /sys/module/NAME, with the parameters that files in /etc/modprobe.d give them.
+/// Installs `modprobe` and `rmmod` on a fake node. They know the modules that were added, and load and remove them by
+/// making and erasing /sys/module/NAME, with the parameters that files in /etc/modprobe.d give them.
 void install_fake_modprobe(FakeNode& node);
 
 /// A module of the node's kernel, by the kernel's name.

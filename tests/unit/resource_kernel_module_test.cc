@@ -66,6 +66,21 @@ TEST_CASE("kernel_module: options that a loaded module did not get are told; swi
   CHECK(told[1].message == "nvme-core was loaded with io_timeout=30, not 60");
 }
 
+TEST_CASE("kernel_module: a name that is only spelled otherwise unloads nothing") {
+  const auto type = make_resource_type("{}");
+  const ArtifactId module{"module", "nvme_tcp"};
+  ObservedType observed;
+  observed.artifacts[module] = Present{Value::map({{"loaded", true, {}}}), {}};
+  Resource wanted;
+  wanted.id = {"kernel_module", "nvme_tcp"};
+  wanted.desired = desired("");
+  Change removal;
+  removal.id = {"kernel_module", "nvme-tcp"};
+  removal.action = Action::kRemove;
+  StepsInput input{{wanted}, observed, {removal}, {{module, Present{Value::map({{"loaded", false, {}}}), {}}}}};
+  for (const Step& step : type->steps(input)) CHECK(step.artifact != module);
+}
+
 TEST_CASE("kernel_module: a module that the kernel does not have is found before anything is written") {
   test::FakeNode node;
   test::install_fake_modprobe(node);

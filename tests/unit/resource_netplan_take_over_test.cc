@@ -104,6 +104,27 @@ TEST_CASE("netplan: braces over several lines belong to the definition") {
   CHECK(with_restored(*emptied, "enp1s0f1np1") == text);
 }
 
+TEST_CASE("netplan: what somebody puts between the remarks, or makes a remark of, damages nothing") {
+  std::string blank = kEmptied;
+  blank.insert(blank.find("#sparkplan:      addresses"), "\n# mine\n");
+  const auto restored = with_restored(blank, "enp1s0f1np1");
+  const auto tree = parse_yaml(restored);
+  REQUIRE(tree);
+  CHECK(tree->find("network")->find("ethernets")->find("enp1s0f1np1")->find("addresses")->list_items()->size() == 2);
+  CHECK(restored.find("#sparkplan:") == std::string::npos);
+
+  std::string remark = kEmptied;
+  remark.insert(remark.find("    enp1s0f1np1: {}"), "#");
+  CHECK(emptied_in(remark).empty());
+}
+
+TEST_CASE("netplan: a definition that is there twice, or beside what was taken over, is not taken over") {
+  const std::string again = std::string(kEmptied) + "    enp1s0f1np1: {dhcp4: true}\n";
+  CHECK_FALSE(with_emptied(again, "enp1s0f1np1"));
+  CHECK_FALSE(with_emptied("network:\n  ethernets:\n    a: {mtu: 1}\n    \"a\": {dhcp4: true}\n", "a"));
+  CHECK_FALSE(with_emptied("network:\n  ethernets:\n    a: {mtu: 1}\n#sparkplan:    a: {mtu: 2}\n", "a"));
+}
+
 TEST_CASE("netplan: what cannot be told apart by lines is not taken over") {
   CHECK(why_not("network: {ethernets: {enp1s0f1np1: {mtu: 9000}, eth9: {dhcp4: true}}}\n") != "");
   CHECK(why_not("network:\n  ethernets:\n    enp1s0f1np1: &a {mtu: 9000}\n    eth9: *a\n") != "");
