@@ -28,9 +28,15 @@ Result<NcclRankClient> NcclRankClient::open(const NodeSpec& node, const AgentOpt
     const auto elevation = elevation_for(node, options.become_password);
     client.channel_.reset();
     SPARK_TRY(client.channel_, client.connection_->start(RemoteProgram::kNcclInstaller, elevation));
-    SPARK_CHECK(
+    auto installed =
         install_program(*client.channel_, {"sparkplan-nccl", nccl_rank_image, elevation == Elevation::kSudoPassword,
-                                           options.become_password, options.reply_timeout, options.connect.stop}));
+                                           options.become_password, options.reply_timeout, options.connect.stop});
+    if (!installed) {
+      Error error = std::move(installed).error();
+      // What lets the agent run without a password does not let a program be put beside it.
+      if (error.code == ErrorCode::kPermissionDenied) error.hint = "give the password once: --ask-become-pass";
+      return failure(std::move(error));
+    }
     hello = client.start(options);
   }
   if (!hello) return failure(std::move(hello).error());
