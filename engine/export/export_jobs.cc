@@ -1,10 +1,8 @@
 // What starts jobs on the nodes: MPI, torchrun, Docker, and the environment of both.
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <cstdint>
 
 #include "engine/export/formats.h"
+#include "engine/model/ipv4.h"
 #include "engine/resource/shell_environment.h"
 
 namespace sparkplan::formats {
@@ -59,25 +57,18 @@ const FabricAddress* first_address(const NodeSpec& node) {
   return found == node.fabric.end() ? nullptr : &*found;
 }
 
-/// Of its first fabric address, with the prefix length.
-std::optional<std::pair<std::uint32_t, int>> first_network(const NodeSpec& node) {
-  const FabricAddress* first = first_address(node);
-  in_addr parsed{};
-  if (first == nullptr || ::inet_pton(AF_INET, first->address.c_str(), &parsed) != 1) return std::nullopt;
-  if (first->prefix_length < 1 || first->prefix_length > 32) return std::nullopt;
-  const std::uint32_t mask = ~std::uint32_t{0} << static_cast<unsigned>(32 - first->prefix_length);
-  return std::pair(ntohl(parsed.s_addr) & mask, first->prefix_length);
-}
-
 constexpr int kRendezvousPort = 29500;  ///< Source: torchrun, its default.
 
 }  // namespace
 
 std::string data_address(const NodeSpec& node, const Hosts& hosts) {
-  const auto network = first_network(*hosts.front());
-  const bool shared = network && std::all_of(hosts.begin(), hosts.end(),
-                                             [&](const NodeSpec* one) { return first_network(*one) == network; });
-  return shared ? first_address(node)->address : node.address;
+  const FabricAddress* own = first_address(node);
+  const bool shared = own != nullptr && std::all_of(hosts.begin(), hosts.end(), [&](const NodeSpec* one) {
+                        const FabricAddress* other = first_address(*one);
+                        return other != nullptr && other->prefix_length == own->prefix_length &&
+                               in_one_network(own->address, other->address, own->prefix_length);
+                      });
+  return shared ? own->address : node.address;
 }
 
 std::string hostfile(const Hosts& hosts) {

@@ -1,11 +1,11 @@
 // ClusterRun: what has to work after a change as it did before.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <utility>
 
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/run_identity.h"
+#include "engine/model/ipv4.h"
 
 namespace sparkplan {
 namespace {
@@ -25,27 +25,8 @@ const LinkFacts* link_with(const Facts& facts, const std::string& address) {
   return nullptr;
 }
 
-std::optional<std::uint32_t> number_of(const std::string& address) {
-  std::uint32_t number = 0;
-  const char* at = address.data();
-  const char* const end = at + address.size();
-  for (int i = 0; i < 4; ++i) {
-    unsigned part = 0;
-    const auto parsed = std::from_chars(at, end, part);
-    if (parsed.ec != std::errc() || part > 255) return std::nullopt;
-    number = number << 8U | part;
-    at = parsed.ptr;
-    if (i < 3 && (at == end || *at++ != '.')) return std::nullopt;
-  }
-  return at == end ? std::optional(number) : std::nullopt;
-}
-
-bool in_one_network(const FabricAddress& one, const FabricAddress& other) {
-  const auto a = number_of(one.address);
-  const auto b = number_of(other.address);
-  if (!a || !b || one.prefix_length != other.prefix_length || one.prefix_length <= 0) return false;
-  const auto mask = one.prefix_length >= 32 ? 0xffffffffU : ~(0xffffffffU >> static_cast<unsigned>(one.prefix_length));
-  return (*a & mask) == (*b & mask);
+bool share_a_network(const FabricAddress& one, const FabricAddress& other) {
+  return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
 }
 
 }  // namespace
@@ -61,7 +42,7 @@ void ClusterRun::choose_probes(NodeRun& node) {
     for (const auto& peer : nodes_) {
       if (&peer == &node || !active(peer) || peer.leaving) continue;
       for (const FabricAddress& other : peer.spec->fabric) {
-        if (!in_one_network(own, other) || link_with(peer.known.facts, other.address) == nullptr) continue;
+        if (!share_a_network(own, other) || link_with(peer.known.facts, other.address) == nullptr) continue;
         targets.push_back({other.address, "", kSmallPacket, 0});
       }
     }
@@ -85,7 +66,7 @@ void ClusterRun::probe_again(NodeRun& node) {
       const LinkFacts* there = link_with(peer.known.facts, other.address);
       for (const FabricAddress& own : node.spec->fabric) {
         const LinkFacts* here = link_with(node.known.facts, own.address);
-        if (there == nullptr || here == nullptr || !in_one_network(own, other)) continue;
+        if (there == nullptr || here == nullptr || !share_a_network(own, other)) continue;
         largest[other.address] = std::min(there->mtu, here->mtu);
       }
     }
@@ -122,7 +103,7 @@ bool ClusterRun::neighbour_reaches(const NodeRun& node) {
 
 /// A machine always reaches itself. Of the one we run on, somebody else has to say that it answers.
 void ClusterRun::ask_a_neighbour(NodeRun& node) {
-  if (!is_this_machine(node.known.facts.machine_id) || !number_of(node.spec->address)) return;
+  if (!is_this_machine(node.known.facts.machine_id) || !ipv4_number(node.spec->address)) return;
   const bool alone = std::none_of(nodes_.begin(), nodes_.end(), [&](const NodeRun& other) {
     return &other != &node && active(other) && other.known.facts.live;
   });

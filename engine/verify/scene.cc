@@ -1,33 +1,14 @@
 #include "engine/verify/scene.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdint>
+
+#include "engine/model/ipv4.h"
 
 namespace sparkplan {
 namespace {
 
-std::optional<std::uint32_t> number_of(const std::string& address) {
-  std::uint32_t number = 0;
-  const char* at = address.data();
-  const char* const end = at + address.size();
-  for (int i = 0; i < 4; ++i) {
-    unsigned part = 0;
-    const auto parsed = std::from_chars(at, end, part);
-    if (parsed.ec != std::errc() || part > 255) return std::nullopt;
-    number = number << 8U | part;
-    at = parsed.ptr;
-    if (i < 3 && (at == end || *at++ != '.')) return std::nullopt;
-  }
-  return at == end ? std::optional(number) : std::nullopt;
-}
-
-bool in_one_network(const VerifyHalf& one, const VerifyHalf& other) {
-  const auto a = number_of(one.address);
-  const auto b = number_of(other.address);
-  if (!a || !b || one.prefix_length != other.prefix_length || one.prefix_length <= 0) return false;
-  const auto mask = one.prefix_length >= 32 ? 0xffffffffU : ~(0xffffffffU >> static_cast<unsigned>(one.prefix_length));
-  return (*a & mask) == (*b & mask);
+bool share_a_network(const VerifyHalf& one, const VerifyHalf& other) {
+  return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
 }
 
 bool may_be_joined(const Cluster& cluster, const VerifyNode& one, const VerifyNode& other) {
@@ -42,7 +23,7 @@ bool belong_together(const Cluster& cluster, const VerifyNode& a, const VerifyHa
                      const VerifyHalf& other) {
   if (one.link_local != other.link_local) return false;
   if (one.link_local) return one.half == other.half && may_be_joined(cluster, a, b);
-  return in_one_network(one, other);
+  return share_a_network(one, other);
 }
 
 std::string obstacle_at(const Scene& scene, const VerifyNode& node, const VerifyHalf& half) {

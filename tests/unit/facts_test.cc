@@ -1,4 +1,5 @@
 #include "engine/model/facts.h"
+#include "engine/model/ipv4.h"
 
 #include "tests/support/catch.h"
 #include "tests/unit/codec_checks.h"
@@ -128,4 +129,15 @@ TEST_CASE("Whatever is wrong with facts, decoding gives an answer") {
 }
 
 }  // namespace
+TEST_CASE("two IPv4 addresses are in one network as far as their prefix says") {
+  CHECK(in_one_network("192.168.100.11", "192.168.100.244", 24));
+  CHECK_FALSE(in_one_network("192.168.100.11", "192.168.101.11", 24));
+  CHECK(in_one_network("192.168.100.11", "192.168.101.11", 23));
+  CHECK(in_one_network("10.0.0.1", "10.0.0.1", 32));
+  CHECK_FALSE(in_one_network("10.0.0.1", "10.0.0.2", 32));
+  CHECK_FALSE(in_one_network("10.0.0.1", "10.0.0.1", 0));
+  for (const char* text : {"", "10.0.0", "10.0.0.256", "10.0.0.1.2", "10.0.0.1 ", "fd00::1"})
+    CHECK_FALSE(ipv4_number(text));
+}
+
 }  // namespace sparkplan
