@@ -46,6 +46,17 @@ class LimitsType final : public ResourceType {
     return result;
   }
 
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value section = Value::list();
+    for (const auto& [text, value] : applied) {
+      const std::optional<LimitName> name = parse_name(text);
+      if (!name) return std::nullopt;
+      for (Value& record : records_of(*name, decode_limit(value))) section.push_back(std::move(record));
+    }
+    return section;
+  }
+
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {

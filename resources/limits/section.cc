@@ -126,6 +126,22 @@ std::map<LimitName, WantedLimit> wanted_limits(const Value& section) {
   return wanted;
 }
 
+std::vector<Value> records_of(const LimitName& name, const Limit& limit) {
+  std::vector<Value> records;
+  const auto add = [&](std::string_view type, const std::string& value) {
+    Value record = Value::map({{"domain", name.domain, {}}, {"item", name.item, {}}});
+    if (!type.empty()) record.set("type", type);
+    records.push_back(std::move(record.set("value", value)));
+  };
+  if (limit.soft && limit.soft == limit.hard) {
+    add("", *limit.soft);
+    return records;
+  }
+  if (limit.soft) add(kSoft, *limit.soft);
+  if (limit.hard) add(kHard, *limit.hard);
+  return records;
+}
+
 std::vector<Diagnostic> validate_section(const Value& section) {
   std::vector<Diagnostic> findings;
   std::map<LimitName, Collected> all;

@@ -11,6 +11,7 @@
 #include "engine/resource/fabric_interfaces.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/netplan/foreign_files.h"
+#include "resources/netplan/interfaces.h"
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
@@ -167,6 +168,11 @@ class NetplanType final : public ResourceType {
       result.resources.push_back(std::move(resource));
     }
     return result;
+  }
+
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& own) const override {
+    return interfaces_from(applied, own);
   }
 
   /// What other netplan files say and which interfaces are parts of others, so that desired() can tell
