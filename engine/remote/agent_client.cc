@@ -89,6 +89,11 @@ Result<void> AgentClient::handshake(const FactsRequest& request) {
   SPARK_TRY(const auto message, receive(options_.reply_timeout, false));
   SPARK_TRY(auto reply, decode_reply(message));
   if (reply.id != id) return failure(ErrorCode::kFailed, "the agent answered another request");
+  if (!reply.body && request.observe_managed && hello_.protocol_minor < kMinorOfObserveManaged) {
+    FactsRequest of_before = request;
+    of_before.observe_managed = false;
+    reply.body = call(std::move(of_before));
+  }
   if (!reply.body) return failure(std::move(reply.body).error());
   SPARK_TRY(facts_, decode_facts_reply(*reply.body));
   return {};

@@ -178,6 +178,26 @@ TEST_CASE("an agent that cannot read its facts says why") {
   CHECK(refused(remote, remote.options()) == why);
 }
 
+TEST_CASE("an agent of before, which cannot observe with the facts, is asked for the facts alone") {
+  Remote remote;
+  Hello of_before = own_hello();
+  of_before.protocol_minor = kMinorOfObserveManaged - 1;
+  int asked = 0;
+  remote.add(agent(of_before, [&asked](const Request& request) -> Result<Value> {
+    ++asked;
+    if (std::get<FactsRequest>(request).observe_managed) {
+      return failure(ErrorCode::kInvalidInput, "a request of kind facts has no field observe_managed");
+    }
+    return test::answer_usually(request);
+  }));
+  FactsRequest request;
+  request.observe_managed = true;
+  const auto client = AgentClient::open(node("anna"), remote.options(InstallPolicy::kNever), request);
+  REQUIRE(client);
+  CHECK(asked == 2);
+  CHECK(client->facts().facts.hostname == "spark-01");
+}
+
 TEST_CASE("a stop asked for before the hello interrupts at once") {
   Remote remote;
   remote.add({});
