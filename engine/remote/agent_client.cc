@@ -32,6 +32,12 @@ Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& 
     SPARK_CHECK(client.install(node));
     shaken = client.handshake(request);
   }
+  // An agent of before ends at a field that it does not know.
+  if (!shaken && request.observe_managed && client.hello_.protocol_minor < kMinorOfObserveManaged) {
+    FactsRequest of_before = request;
+    of_before.observe_managed = false;
+    shaken = client.handshake(of_before);
+  }
   if (!shaken) return failure(std::move(shaken).error());
   const bool other_major = client.hello_.protocol_major != kProtocolMajor;
   const auto image = agent_image(client.hello_.architecture);
@@ -89,11 +95,6 @@ Result<void> AgentClient::handshake(const FactsRequest& request) {
   SPARK_TRY(const auto message, receive(options_.reply_timeout, false));
   SPARK_TRY(auto reply, decode_reply(message));
   if (reply.id != id) return failure(ErrorCode::kFailed, "the agent answered another request");
-  if (!reply.body && request.observe_managed && hello_.protocol_minor < kMinorOfObserveManaged) {
-    FactsRequest of_before = request;
-    of_before.observe_managed = false;
-    reply.body = call(std::move(of_before));
-  }
   if (!reply.body) return failure(std::move(reply.body).error());
   SPARK_TRY(facts_, decode_facts_reply(*reply.body));
   return {};

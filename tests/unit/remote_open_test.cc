@@ -182,19 +182,22 @@ TEST_CASE("an agent of before, which cannot observe with the facts, is asked for
   Remote remote;
   Hello of_before = own_hello();
   of_before.protocol_minor = kMinorOfObserveManaged - 1;
-  int asked = 0;
-  remote.add(agent(of_before, [&asked](const Request& request) -> Result<Value> {
-    ++asked;
-    if (std::get<FactsRequest>(request).observe_managed) {
-      return failure(ErrorCode::kInvalidInput, "a request of kind facts has no field observe_managed");
-    }
+  auto& ends = remote.add({});
+  ends.output = std::string(kPreamble) + test::framed(encode(of_before));
+  ends.ended = true;
+  ends.status = 1;
+  ends.standard_error = "sparkplan agent: a request of kind facts has no field observe_managed\n";
+  bool asked_for_more = false;
+  remote.add(agent(of_before, [&asked_for_more](const Request& request) {
+    asked_for_more = std::get<FactsRequest>(request).observe_managed;
     return test::answer_usually(request);
   }));
   FactsRequest request;
   request.observe_managed = true;
   const auto client = AgentClient::open(node("anna"), remote.options(InstallPolicy::kNever), request);
   REQUIRE(client);
-  CHECK(asked == 2);
+  CHECK(remote.started() == 2);
+  CHECK_FALSE(asked_for_more);
   CHECK(client->facts().facts.hostname == "spark-01");
 }
 
