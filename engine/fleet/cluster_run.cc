@@ -81,6 +81,7 @@ void ClusterRun::give_up(NodeRun& node, Error error) const {
 FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   FactsRequest request;
   request.set_damaged_aside = writes_;
+  request.observe_managed = plans_ && !rolls_back_;
   for (const auto& [section, body] : node.spec->sections) {
     for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);
   }
@@ -210,11 +211,23 @@ void ClusterRun::compile() {
 
 void ClusterRun::observe() {
   on_each([&](NodeRun& node) {
-    tell(node, "observing");
     const auto* manifest = node.known.manifest ? &*node.known.manifest : nullptr;
-    auto observed = node.client->observe({names_to_observe(node.desired, manifest)});
-    if (!observed) return give_up(node, std::move(observed).error());
-    node.observed = std::move(*observed);
+    auto names = names_to_observe(node.desired, manifest);
+    // What came with the facts serves once: whoever asks again wants to see it anew.
+    node.observed = std::exchange(node.known.observed, {});
+    if (manifest != nullptr) {
+      const auto seen = names_managed(*manifest);
+      std::erase_if(names, [&](const auto& wanted) {
+        const auto managed = seen.find(wanted.first);
+        return node.observed.types.contains(wanted.first) && managed != seen.end() && managed->second == wanted.second;
+      });
+    }
+    if (!names.empty()) {
+      tell(node, "observing");
+      auto observed = node.client->observe({std::move(names)});
+      if (!observed) return give_up(node, std::move(observed).error());
+      for (auto& [type, found] : observed->types) node.observed.types.insert_or_assign(type, std::move(found));
+    }
     tell(node, "observed", Activity::kWaiting);
   });
 }
@@ -248,6 +261,7 @@ void ClusterRun::refuse_what_is_unsafe() {
 }
 
 Report ClusterRun::plan() {
+  plans_ = true;
   open();
   find_roster();
   admit_leavers();

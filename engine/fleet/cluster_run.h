@@ -224,6 +224,7 @@ class ClusterRun {
   Roster roster_;
   std::string saved_plan_;    ///< The id of ApplyOptions::saved_plan.
   std::string only_release_;  ///< ApplyOptions::release
+  bool plans_ = false;        ///< plan() or apply(), and not open() alone.
   bool writes_ = false;       ///< apply() and not plan().
   bool allow_management_change_ = false;
   std::chrono::seconds window_{0};

@@ -32,6 +32,12 @@ Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& 
     SPARK_CHECK(client.install(node));
     shaken = client.handshake(request);
   }
+  // An agent of before ends at a field that it does not know.
+  if (!shaken && request.observe_managed && client.hello_.protocol_minor < kMinorOfObserveManaged) {
+    FactsRequest of_before = request;
+    of_before.observe_managed = false;
+    shaken = client.handshake(of_before);
+  }
   if (!shaken) return failure(std::move(shaken).error());
   const bool other_major = client.hello_.protocol_major != kProtocolMajor;
   const auto image = agent_image(client.hello_.architecture);
