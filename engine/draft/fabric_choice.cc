@@ -9,6 +9,7 @@
 #include "engine/core/text_list.h"
 #include "engine/draft/fabric_candidates.h"
 #include "engine/draft/frame.h"
+#include "engine/draft/free_networks.h"
 #include "engine/load/address.h"
 #include "engine/load/fabric.h"
 #include "engine/resource/fabric_interfaces.h"
@@ -17,6 +18,7 @@ namespace sparkplan {
 namespace {
 
 constexpr int kOffsetOfIds = 10;
+constexpr int kUsualMtu = 9000;
 
 std::optional<Cluster> cluster_with(const Members& members, const Value& section, const Registry& registry) {
   Value file = frame_of(members);
@@ -100,6 +102,8 @@ class Choice {
       if (!cluster || !gives_what_was_found(*cluster)) continue;
       result_.section = section;
       result_.why = "These addresses are there already: they derive from the nodes' ids.";
+      const bool slow = section.integer_or("mtu", kUsualMtu) < kUsualMtu;
+      if (slow) result_.why += " So is the MTU; 9000 is what the fabric is made for.";
       return true;
     }
     return false;
@@ -161,9 +165,7 @@ class Choice {
     for (const FoundFabric& fabric : found_) {
       if (!fabric.managed && !fabric.interfaces.empty()) {
         result_.section.set("adopt", "keep");
-        result_.why +=
-            "\nadopt: keep leaves them to whatever sets them now; take-over makes them sparkplan's, and they come "
-            "back.";
+        result_.why += "\nadopt: keep leaves them to whatever sets them now; take-over makes them sparkplan's.";
         return;
       }
     }
@@ -197,35 +199,58 @@ class Choice {
       return;
     }
     const bool pair = count() == 2;
-    const char* const one_port = pair ? "direct" : "switch";
     if (all_have(0, true) && all_have(1, true)) {
-      result_.section = Value::map({{"topology", pair ? "dual-cable" : "ring", {}}});
-      result_.why = pair ? "Both ports of both nodes have a peer."
-                         : "Both ports of all nodes have a peer, as in a ring. The cables are taken to lead from port "
-                           "0 of each node to port 1 of the next; where they do not, name them in `cables`.";
+      take(Value::map({{"topology", pair ? "dual-cable" : "ring", {}}}), pair ? 4 : 2 * count(),
+           pair ? "Both ports of both nodes have a peer."
+                : "Both ports of all nodes have a peer, as in a ring. The cables are taken to lead from port 0 of each "
+                  "node to port 1 of the next; where they do not, name them in `cables`.");
       return;
     }
     for (const bool carrier : {true, false}) {
       for (const int port : {1, 0}) {
-        if (!all_have(port, carrier) && (carrier || !all_are_sparks())) continue;
-        if (!carrier && !has_fitting_halves(port)) continue;
-        result_.section = Value::map({{"topology", one_port, {}}, {"port", port, {}}});
-        result_.why = carrier ? "Port " + std::to_string(port) + " of all nodes has a peer. The addresses are new."
-                              : "No port has a peer on all nodes. That it is to be port " + std::to_string(port) +
-                                    " is a guess; the addresses are new.";
+        if (carrier ? !all_have(port, true) : !may_be_meant(port)) continue;
+        const std::string number = std::to_string(port);
+        take(Value::map({{"topology", pair ? "direct" : "switch", {}}, {"port", port, {}}}), 2,
+             carrier ? "Port " + number + " of all nodes has a peer."
+                     : "No port has a peer on all nodes: that it is to be port " + number + " is a guess.");
         return;
       }
     }
     result_.why =
-        "No node shows a QSFP port, so there is no fabric here. The interfaces of other network cards have to "
-        "be named: see \"interfaces\" of `fabric` in cluster.yaml(5).";
+        "No node shows a QSFP port that could be meant, so there is no fabric here. The interfaces of other network "
+        "cards have to be named: see \"interfaces\" of `fabric` in cluster.yaml(5).";
+  }
+
+  void take(Value section, std::size_t networks, const std::string& why) {
+    result_.why = why + " The addresses are new.";
+    const auto subnets = networks_for_new_fabric(members_, networks);
+    if (!subnets.empty()) {
+      section.set("subnets", list_of_texts(subnets));
+      result_.why += " Those of 192.168.100.0/24 and the networks behind it are taken.";
+    }
+    result_.section = std::move(section);
+  }
+
+  /// A port without a peer, or one that a Spark does not even show for lack of a cable; not one that we come in
+  /// through.
+  bool may_be_meant(int port) const {
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i)) continue;
+      const auto links = fabric_links(facts(i));
+      for (const LinkFacts& link : facts(i).links) {
+        if (port_of(link) == port && std::find(links.begin(), links.end(), &link) == links.end()) return false;
+      }
+    }
+    return (all_have(port, false) || all_are_sparks()) && has_fitting_halves(port);
   }
 
   /// Without this a plan would say that the port is not there.
   bool has_fitting_halves(int port) const {
     const char* const topology = count() == 2 ? "direct" : "switch";
-    const auto cluster =
-        cluster_with(members_, Value::map({{"topology", topology, {}}, {"port", port, {}}}), registry_);
+    Value section = Value::map({{"topology", topology, {}}, {"port", port, {}}});
+    if (const auto free = networks_for_new_fabric(members_, 2); !free.empty())
+      section.set("subnets", list_of_texts(free));
+    const auto cluster = cluster_with(members_, section, registry_);
     if (!cluster) return false;
     for (std::size_t i = 0; i < count(); ++i) {
       if (was_read(i) && !derived(cluster->nodes[i], facts(i))) return false;

@@ -25,9 +25,10 @@ bool reads_as_other_kind(std::string_view text) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   if (std::find(kWords.begin(), kWords.end(), lower) != kWords.end()) return true;
-  // Numbers of any notation, and dates: only a unit or a slash makes text of what begins with a digit.
+  // Numbers of any notation, and dates; an IPv4 address has dots too many for one.
   const bool numeric = lower.find_first_not_of("0123456789abcdefx.+-_e") == std::string::npos;
-  return numeric && (lower.front() >= '0' && lower.front() <= '9');
+  const bool one_dot = std::count(lower.begin(), lower.end(), '.') <= 1;
+  return numeric && one_dot && lower.front() >= '0' && lower.front() <= '9';
 }
 
 bool is_plain(std::string_view text) {

@@ -1,6 +1,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/number_text.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
 
@@ -131,7 +132,7 @@ std::vector<Value> records_of(const LimitName& name, const Limit& limit) {
   const auto add = [&](std::string_view type, const std::string& value) {
     Value record = Value::map({{"domain", name.domain, {}}, {"item", name.item, {}}});
     if (!type.empty()) record.set("type", type);
-    records.push_back(std::move(record.set("value", value)));
+    records.push_back(std::move(record.set("value", number_or_text(value))));
   };
   if (limit.soft && limit.soft == limit.hard) {
     add("", *limit.soft);

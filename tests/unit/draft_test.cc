@@ -109,7 +109,31 @@ TEST_CASE("what carries our own connection is never taken for the fabric") {
     set_address(*machine, "enp1s0f1np1", machine->address + "/24");
     link_of(*machine, "enP7s7").addresses.clear();
   }
-  CHECK_FALSE(contains(draft_of({first, second}), "interfaces: [{name: enp1s0f1np1"));
+  const std::string text = draft_of({first, second});
+  CHECK_FALSE(contains(text, "name: enp1s0f1np1"));
+  CHECK_FALSE(contains(text, "port: 1"));
+}
+
+TEST_CASE("a new fabric keeps away from networks that are there") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  link_of(first, "enP7s7").addresses.push_back("192.168.101.77/24");
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "fabric: {topology: direct, port: 1, subnets: [10.100.0.0/24, 10.100.1.0/24]}"));
+}
+
+TEST_CASE("an MTU that somebody has set stays, with a word about it") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  int number = 10;
+  for (auto* machine : {&first, &second}) {
+    const std::string last = std::to_string(++number) + "/24";
+    set_address(*machine, "enp1s0f1np1", "192.168.100." + last, 1500);
+    set_address(*machine, "enP2p1s0f1np1", "192.168.101." + last, 1500);
+  }
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "mtu: 1500"));
+  CHECK(contains(text, "9000 is what the fabric is made for"));
 }
 
 TEST_CASE("names that no node can have, and that several have, are told apart") {
@@ -219,10 +243,10 @@ TEST_CASE("what a machine says of itself cannot break the file") {
 
 TEST_CASE("whatever a value is, the file gives it back") {
   for (const std::string value :
-       {"",           " ",    "yes",   "No",          "null",        "~",        "1",    "1.5", "0x10", "007", "1e3",
-        "2026-01-01", ".inf", "a b",   "a: b",        "a #b",        "#a",       "- a",  "[a",  "{a",   "a,b", "\"a\"",
-        "'a'",        "\\",   "a\\nb", "&a",          "*a",          "!a",       "%a",   "@a",  "`a`",  "|",   ">",
-        "a\tb",       "ä",    "=ens1", "/path/to/it", "10.0.0.1/24", "12:30:45", "true", "+1",  "-",    "?"}) {
+       {"",           " ",     "yes",         "No",          "null",     "~",    "1",   "1.5", "0x10", "007", "1e3",
+        "2026-01-01", ".inf",  "a b",         "a: b",        "a #b",     "#a",   "- a", "[a",  "{a",   "a,b", "\"a\"",
+        "'a'",        "\\",    "a\\nb",       "&a",          "*a",       "!a",   "%a",  "@a",  "`a`",  "|",   ">",
+        "ä",          "=ens1", "/path/to/it", "10.0.0.1/24", "12:30:45", "true", "+1",  "-",   "?"}) {
     INFO(value);
     const Value file =
         Value::map({{"version", 1, {}},
