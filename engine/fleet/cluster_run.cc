@@ -81,7 +81,6 @@ void ClusterRun::give_up(NodeRun& node, Error error) const {
 FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   FactsRequest request;
   request.set_damaged_aside = writes_;
-  request.observe_managed = plans_ && !rolls_back_;
   for (const auto& [section, body] : node.spec->sections) {
     for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);
   }
@@ -111,7 +110,9 @@ void ClusterRun::open() {
     options.progress = [this, name = node.spec->name.str()](std::string_view doing) {
       if (options_.progress) options_.progress(name, "applying " + std::string(doing), Activity::kWorking);
     };
-    auto client = AgentClient::open(*node.spec, options, facts_request(node));
+    auto request = facts_request(node);
+    request.observe_managed = plans_ && !rolls_back_;
+    auto client = AgentClient::open(*node.spec, options, request);
     if (!client) return give_up(node, std::move(client).error());
     node.known = client->facts();
     node.client.emplace(std::move(*client));
