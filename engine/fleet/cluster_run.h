@@ -39,6 +39,7 @@ struct RunOptions {
   std::stop_token stop;
   /// Called from several threads: what a node is at. Never empty text.
   std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
+  bool survey = false;  ///< Facts::survey is wanted as well.
 };
 
 struct ApplyOptions {
