@@ -110,7 +110,7 @@ Result<void> AgentSession::check_records(bool set_aside) {
 
 Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
   FactsReply reply;
-  SPARK_TRY(reply.facts, read_facts(node_));
+  SPARK_TRY(reply.facts, read_facts(node_, request.everything));
   SPARK_CHECK(check_records(request.set_damaged_aside));
   SPARK_TRY(reply.manifest, read_manifest(node_));
   if (!lock_) {

@@ -10,6 +10,7 @@
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
 #include "engine/plan/roster.h"
+#include "engine/plan/same_machine.h"
 
 namespace sparkplan {
 namespace {
@@ -80,8 +81,8 @@ void ClusterRun::give_up(NodeRun& node, Error error) const {
 
 FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   FactsRequest request;
+  request.everything = options_.survey;
   request.set_damaged_aside = writes_;
-  request.observe_managed = plans_ && !rolls_back_;
   for (const auto& [section, body] : node.spec->sections) {
     for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);
   }
@@ -111,7 +112,9 @@ void ClusterRun::open() {
     options.progress = [this, name = node.spec->name.str()](std::string_view doing) {
       if (options_.progress) options_.progress(name, "applying " + std::string(doing), Activity::kWorking);
     };
-    auto client = AgentClient::open(*node.spec, options, facts_request(node));
+    auto request = facts_request(node);
+    request.observe_managed = plans_ && !rolls_back_;
+    auto client = AgentClient::open(*node.spec, options, request);
     if (!client) return give_up(node, std::move(client).error());
     node.known = client->facts();
     node.client.emplace(std::move(*client));
@@ -176,6 +179,21 @@ void ClusterRun::admit_leavers() {
     node.released = manifest && !roster_.uuid.empty() && manifest->roster.uuid != roster_.uuid;
     if (node.released) node.client.reset();
   }
+}
+
+/// What is done to one of them would be done to the other, or be taken for it.
+void ClusterRun::take_out_same_machines() {
+  std::map<std::string, MachineIdentity> identities;
+  for (const auto& node : nodes_) {
+    if (node.leaving || !active(node) || !node.client) continue;
+    identities[node.spec->name.str()] = {node.known.facts.machine_id, node.client->host_key(), {}};
+  }
+  SameMachines same = same_machines(cluster_, identities);
+  for (auto& node : nodes_) {
+    const auto error = same.by_node.find(node.spec->name.str());
+    if (!node.leaving && error != same.by_node.end()) give_up(node, error->second);
+  }
+  std::move(same.findings.begin(), same.findings.end(), std::back_inserter(remarks_));
 }
 
 void ClusterRun::compile() {
@@ -265,6 +283,7 @@ Report ClusterRun::plan() {
   open();
   find_roster();
   admit_leavers();
+  take_out_same_machines();
   compile();
   observe();
   make_plans();

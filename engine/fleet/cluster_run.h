@@ -39,6 +39,7 @@ struct RunOptions {
   std::stop_token stop;
   /// Called from several threads: what a node is at. Never empty text.
   std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
+  bool survey = false;  ///< Facts::survey is wanted as well.
 };
 
 struct ApplyOptions {
@@ -149,6 +150,7 @@ class ClusterRun {
   bool is_member(const NodeRun& node) const;
   NodeRun& add_leaver(NodeSpec spec);
   Machines machines() const;
+  void take_out_same_machines();
   void compile();
   void observe();
   void make_plan(NodeRun& node) const;

@@ -33,9 +33,13 @@ Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& 
     shaken = client.handshake(request);
   }
   // An agent of before ends at a field that it does not know.
-  if (!shaken && request.observe_managed && client.hello_.protocol_minor < kMinorOfObserveManaged) {
+  const auto minor = client.hello_.protocol_minor;
+  const bool knows_all = (!request.observe_managed || minor >= kMinorOfObserveManaged) &&
+                         (!request.everything || minor >= kMinorOfEverything);
+  if (!shaken && !knows_all) {
     FactsRequest of_before = request;
-    of_before.observe_managed = false;
+    of_before.observe_managed = request.observe_managed && minor >= kMinorOfObserveManaged;
+    of_before.everything = false;
     shaken = client.handshake(of_before);
   }
   if (!shaken) return failure(std::move(shaken).error());

@@ -23,9 +23,11 @@ namespace sparkplan {
 
 /// A peer of another major is not spoken to. A newer minor only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
-inline constexpr std::int64_t kProtocolMinor = 2;
+inline constexpr std::int64_t kProtocolMinor = 3;
 /// The first minor whose agent knows FactsRequest::observe_managed; an older one refuses what it does not know.
 inline constexpr std::int64_t kMinorOfObserveManaged = 2;
+/// The same for FactsRequest::everything.
+inline constexpr std::int64_t kMinorOfEverything = 3;
 
 /// The agent's first message, unasked.
 struct Hello {
@@ -54,6 +56,7 @@ struct FactsRequest {
   bool set_damaged_aside = false;
   /// What the manifest names is observed in the same turn: in sync, that is all a plan asks about.
   bool observe_managed = false;
+  bool everything = false;  ///< Facts::survey as well, which takes programs and a second or so.
 };
 struct FactsReply {
   Facts facts;

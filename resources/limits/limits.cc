@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/limits/config_files.h"
@@ -133,6 +134,15 @@ class LimitsType final : public ResourceType {
         continue;
       }
       foreign.push_back(std::move(claim));
+    }
+    for (const Repetition& one : repetitions(name, others)) {
+      std::vector<std::string> lines;
+      for (const int line : one.lines) lines.push_back(std::to_string(line));
+      foreign.push_back({{info_.name, name.str()},
+                         "",
+                         Value(),
+                         one.path,
+                         "says it more than once, and is somebody else's: lines " + join(lines, ", ") + " can go"});
     }
   }
 
