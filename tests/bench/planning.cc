@@ -159,6 +159,6 @@ void print_table(const char* title, bool everybody, const std::vector<int>& size
 }  // namespace sparkplan
 
 int main() {
-  sparkplan::print_table("Profile dgx-spark with everybody's names and login keys", true, {2, 8, 64, 128, 256});
   sparkplan::print_table("Without `hosts` and `ssh_trust`", false, {2, 8, 64, 250, 500, 1000});
+  sparkplan::print_table("With the names and login keys of all nodes on all nodes", true, {2, 8, 64, 128});
 }
