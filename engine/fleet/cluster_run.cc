@@ -10,6 +10,7 @@
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
 #include "engine/plan/roster.h"
+#include "engine/plan/same_machine.h"
 
 namespace sparkplan {
 namespace {
@@ -180,6 +181,21 @@ void ClusterRun::admit_leavers() {
   }
 }
 
+/// What is done to one of them would be done to the other, or be taken for it.
+void ClusterRun::take_out_same_machines() {
+  std::map<std::string, MachineIdentity> identities;
+  for (const auto& node : nodes_) {
+    if (node.leaving || !active(node) || !node.client) continue;
+    identities[node.spec->name.str()] = {node.known.facts.machine_id, node.client->host_key(), {}};
+  }
+  SameMachines same = same_machines(cluster_, identities);
+  for (auto& node : nodes_) {
+    const auto error = same.by_node.find(node.spec->name.str());
+    if (!node.leaving && error != same.by_node.end()) give_up(node, error->second);
+  }
+  std::move(same.findings.begin(), same.findings.end(), std::back_inserter(remarks_));
+}
+
 void ClusterRun::compile() {
   std::map<std::string, NodeExports> exports;
   diagnostics_.clear();
@@ -267,6 +283,7 @@ Report ClusterRun::plan() {
   open();
   find_roster();
   admit_leavers();
+  take_out_same_machines();
   compile();
   observe();
   make_plans();

@@ -150,6 +150,7 @@ class ClusterRun {
   bool is_member(const NodeRun& node) const;
   NodeRun& add_leaver(NodeSpec spec);
   Machines machines() const;
+  void take_out_same_machines();
   void compile();
   void observe();
   void make_plan(NodeRun& node) const;
