@@ -129,7 +129,13 @@ Opinion slow_link(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) 
   });
 }
 
+bool any_on_pcie(const ExaminedNode& node) {
+  return std::any_of(node.halves.begin(), node.halves.end(),
+                     [](const ExaminedHalf& half) { return half.link != nullptr && half.link->pcie; });
+}
+
 Opinion narrow_pcie(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (!any_on_pcie(node)) return skip("no interface of the fabric is on PCIe");
   const bool spark = is_dgx_spark(*node.facts);
   return of_each_link(node, Verdict::kFail, [&](const ExaminedHalf&, const LinkFacts& link) {
     if (!link.pcie || link.pcie->width == 0) return std::string();
@@ -140,6 +146,7 @@ Opinion narrow_pcie(const ExaminedCluster& /*cluster*/, const ExaminedNode& node
 }
 
 Opinion slow_pcie(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (!any_on_pcie(node)) return skip("no interface of the fabric is on PCIe");
   return of_each_link(node, Verdict::kWarn, [](const ExaminedHalf&, const LinkFacts& link) {
     const bool known = link.pcie && !link.pcie->speed.empty() && !link.pcie->max_speed.empty();
     if (!known || link.pcie->speed == link.pcie->max_speed) return std::string();
