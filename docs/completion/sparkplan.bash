@@ -33,12 +33,12 @@ _sparkplan() {
     esac
   done
   case "$command $before" in
-    *\ --log-file | plan\ -o | plan\ --output | drift\ --textfile | verify\ --junit | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
+    *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | drift\ --textfile | verify\ --junit | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
     *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | verify\ --level | verify\ --only | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | export\ --format) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
-      '') _sparkplan_words "$current" 'validate plan show apply drift verify history rollback unlock release trust status facts export completion schema types version' ;;
+      '') _sparkplan_words "$current" 'init validate plan show apply drift verify history rollback unlock release trust status facts export completion schema types version' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
       apply) _sparkplan_files "$current" ;;
@@ -51,6 +51,7 @@ _sparkplan() {
     return
   fi
   case $command in
+    init) own='--discover -o --output' ;;
     validate) own='--json' ;;
     plan) own='-o --output --json --detailed-exitcode --only --exclude' ;;
     show) own='--json' ;;
