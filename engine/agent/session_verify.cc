@@ -40,6 +40,29 @@ Result<Value> AgentSession::answer_measure_tcp(const MeasureTcpRequest& request)
   return encode(reply);
 }
 
+std::optional<Result<Value>> AgentSession::answer_about_cables(const Request& request) {
+  const auto* listen = std::get_if<ListenToCablesRequest>(&request);
+  const auto* call = std::get_if<CallIntoCablesRequest>(&request);
+  if (listen == nullptr && call == nullptr && !std::holds_alternative<HearCablesRequest>(request)) return std::nullopt;
+  if (!node_.live()) return not_live();
+  if (listen != nullptr) {
+    cable_ears_.reset();
+    auto opened = CableEars::open(*listen);
+    if (!opened) return failure(std::move(opened).error());
+    cable_ears_.emplace(*std::move(opened));
+    return Value::map();
+  }
+  if (!cable_ears_) return failure(ErrorCode::kBug, "no cable is listened to");
+  if (call != nullptr) {
+    called_as_ = call->node;
+    cable_ears_->call(called_as_);
+    return Value::map();
+  }
+  const auto heard = cable_ears_->hear(called_as_);
+  cable_ears_.reset();
+  return encode(heard);
+}
+
 Result<Value> AgentSession::answer_ssh_login(const SshLoginRequest& request) const {
   if (!node_.live()) return not_live();
   SPARK_TRY(const auto reply, try_logins(request, node_, stop_asked_));

@@ -23,6 +23,19 @@ Result<void> AgentClient::send_datagrams(const SendDatagramsRequest& request) {
   return call(request).map([](const Value&) {});
 }
 
+Result<void> AgentClient::listen_to_cables(const ListenToCablesRequest& request) {
+  return call(request).map([](const Value&) {});
+}
+
+Result<void> AgentClient::call_into_cables(const CallIntoCablesRequest& request) {
+  return call(request).map([](const Value&) {});
+}
+
+Result<HearCablesReply> AgentClient::hear_cables() {
+  SPARK_TRY(const auto body, call(HearCablesRequest{}));
+  return decode_hear_cables_reply(body);
+}
+
 Result<MeasureTcpReply> AgentClient::measure_tcp(const MeasureTcpRequest& request) {
   SPARK_TRY(const auto body, call(request));
   return decode_measure_tcp_reply(body);

@@ -224,6 +224,9 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"close_ear", {"awaited", "patience_ms"}},
       {"send_datagrams", {"from", "address", "port", "token", "sizes"}},
       {"measure_tcp", {"from", "address", "port", "token", "streams", "duration_ms"}},
+      {"listen_to_cables", {"interfaces", "token"}},
+      {"call_into_cables", {"node"}},
+      {"hear_cables", {}},
       {"ssh_login", {"user", "targets"}},
       {"measurements", {"values"}},
   };
@@ -313,6 +316,9 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "close_ear") request = as_request(decode_close_ear_request(value));
   if (name == "send_datagrams") request = as_request(decode_send_datagrams_request(value));
   if (name == "measure_tcp") request = as_request(decode_measure_tcp_request(value));
+  if (name == "listen_to_cables") request = as_request(decode_listen_to_cables_request(value));
+  if (name == "call_into_cables") request = as_request(decode_call_into_cables_request(value));
+  if (name == "hear_cables") request = Request(HearCablesRequest{});
   if (name == "ssh_login") request = as_request(decode_ssh_login_request(value));
   if (name == "measurements") request = as_request(decode_measurements_request(value));
   if (name == "history") request = Request(HistoryRequest{value.boolean_or("with_artifacts", false)});
