@@ -10,5 +10,6 @@ namespace sparkplan {
 std::span<const DoctorRow> link_rows();  ///< Levels link, mtu, ssh and tcp.
 std::span<const DoctorRow> rdma_rows();
 std::span<const DoctorRow> nccl_rows();
+std::span<const DoctorRow> storage_rows();
 
 }  // namespace sparkplan

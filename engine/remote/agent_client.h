@@ -83,6 +83,7 @@ class AgentClient {
   Result<CloseEarReply> close_ear(const CloseEarRequest& request);
   Result<void> send_datagrams(const SendDatagramsRequest& request);
   Result<MeasureTcpReply> measure_tcp(const MeasureTcpRequest& request);
+  Result<ReadStorageReply> read_storage(const ReadStorageRequest& request);
   Result<SshLoginReply> ssh_login(const SshLoginRequest& request);
   Result<MeasurementsReply> measurements(const MeasurementsRequest& request);
   Result<void> ping();

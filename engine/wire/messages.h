@@ -16,6 +16,7 @@
 #include "engine/model/resource.h"
 #include "engine/wire/history_messages.h"
 #include "engine/wire/rdma_messages.h"
+#include "engine/wire/storage_messages.h"
 #include "engine/wire/verify_messages.h"
 #include "engine/wire/window_messages.h"
 
@@ -135,9 +136,9 @@ using Request =
     std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
                  ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest, ConfirmRequest,
                  RollBackRequest, ExtendRequest, ProbeRequest, OpenEarRequest, CloseEarRequest, SendDatagramsRequest,
-                 MeasureTcpRequest, SshLoginRequest, MeasurementsRequest, RdmaOpenRequest, RdmaConnectRequest,
-                 RdmaWriteRequest, RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest, UnlockRequest,
-                 PingRequest, StopNotice>;
+                 MeasureTcpRequest, SshLoginRequest, MeasurementsRequest, ReadStorageRequest, RdmaOpenRequest,
+                 RdmaConnectRequest, RdmaWriteRequest, RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest,
+                 UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {
