@@ -8,8 +8,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "engine/agent/machine_reader.h"
 #include "engine/agent/netlink.h"
+#include "engine/agent/netlink_facts.h"
+#include "engine/agent/network_reader.h"
 #include "engine/agent/rdma.h"
+#include "engine/agent/survey.h"
 #include "engine/core/text.h"
 #include "engine/resource/nccl_variables.h"
 
@@ -88,6 +92,12 @@ Result<void> read_running_machine(const NodeReader& node, Facts& facts) {
   }
   facts.ssh_server_address = ssh_server_address();
   SPARK_TRY(facts.links, read_links());
+  read_link_details(node, facts.links);
+  if (auto routes = read_all_routes()) {
+    facts.host.routes = std::move(*routes);
+  } else {
+    facts.host.unreadable["routes"] = routes.error().describe();
+  }
   SPARK_TRY(facts.rdma_devices, read_rdma_devices());
   return {};
 }
@@ -124,17 +134,33 @@ std::string ssh_server_address() {
   return "";
 }
 
-Result<Facts> read_facts(const NodeReader& node) {
+std::string ssh_session_process() {
+  std::string found;
+  pid_t process = ::getpid();
+  for (int depth = 0; depth < 6 && process > 1; ++depth, process = parent_of(process)) {
+    const auto directory = "/proc/" + std::to_string(process);
+    // The outermost one: what sudo has made of it says nothing of a plain login.
+    for (const auto variable : split(slurp(directory + "/environ"), '\0')) {
+      if (variable.starts_with(kVariable)) found = directory;
+    }
+  }
+  return found;
+}
+
+Result<Facts> read_facts(const NodeReader& node, bool everything) {
   Facts facts;
   facts.live = node.live();
   facts.machine_id = first_line(node, "/etc/machine-id");
   read_operating_system(node, facts);
   facts.nccl_version = nccl_version(node);
+  read_machine(node, facts.host);
+  read_network_configuration(node, facts.host);
   if (facts.live) {
     SPARK_CHECK(read_running_machine(node, facts));
   } else {
     facts.hostname = first_line(node, "/etc/hostname");
   }
+  if (everything) facts.survey = survey(node, facts.links);
   return facts;
 }
 

@@ -58,7 +58,7 @@ void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
 Result<Value> AgentSession::answer(const Request& request) {
   if (auto answered = answer_rdma(request)) return std::move(*answered);
   if (const auto* facts = std::get_if<FactsRequest>(&request)) return answer_facts(*facts);
-  if (const auto* observe = std::get_if<ObserveNodeRequest>(&request)) return answer_observe(*observe);
+  if (const auto* observe = std::get_if<ObserveNodeRequest>(&request)) return encode(this->observe(observe->names));
   if (const auto* effect = std::get_if<EffectRequest>(&request)) return answer_effect(*effect);
   if (const auto* lock = std::get_if<LockRequest>(&request)) return answer_lock(*lock);
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) return answer_apply(*apply);
@@ -111,13 +111,14 @@ Result<void> AgentSession::check_records(bool set_aside) {
 
 Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
   FactsReply reply;
-  SPARK_TRY(reply.facts, read_facts(node_));
+  SPARK_TRY(reply.facts, read_facts(node_, request.everything));
   SPARK_CHECK(check_records(request.set_damaged_aside));
   SPARK_TRY(reply.manifest, read_manifest(node_));
   if (!lock_) {
     SPARK_TRY(reply.lock_holder, lock_holder(node_));
   }
   SPARK_TRY(reply.transaction, latest_transaction());
+  if (request.observe_managed && reply.manifest) reply.observed = observe(names_managed(*reply.manifest));
   for (const auto& [name, section] : request.exports) {
     const auto* type = registry_.find(name);
     if (type == nullptr) continue;
@@ -131,9 +132,9 @@ Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
   return encode(reply);
 }
 
-Result<Value> AgentSession::answer_observe(const ObserveNodeRequest& request) {
+ObservedState AgentSession::observe(const std::map<std::string, std::vector<std::string>>& names) const {
   ObservedState observed;
-  for (const auto& [name, wanted] : request.names) {
+  for (const auto& [name, wanted] : names) {
     const auto* type = registry_.find(name);
     if (type == nullptr) {
       ObservedType unknown;
@@ -146,7 +147,7 @@ Result<Value> AgentSession::answer_observe(const ObserveNodeRequest& request) {
     }
     observed.types.emplace(name, type->observe({wanted}, node_));
   }
-  return encode(observed);
+  return observed;
 }
 
 Result<Value> AgentSession::answer_effect(const EffectRequest& request) {

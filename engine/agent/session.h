@@ -29,7 +29,7 @@ class AgentSession {
 
  private:
   Result<Value> answer_facts(const FactsRequest& request);
-  Result<Value> answer_observe(const ObserveNodeRequest& request);
+  ObservedState observe(const std::map<std::string, std::vector<std::string>>& names) const;
   Result<Value> answer_effect(const EffectRequest& request);
   Result<Value> answer_lock(const LockRequest& request);
   Result<Value> answer_apply(const ApplyRequest& request);

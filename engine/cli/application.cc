@@ -19,6 +19,7 @@ namespace {
 /// Everything the command line can hold; CLI11 writes into it.
 struct CommandLine {
   GlobalOptions global;
+  InitOptions init;
   ValidateOptions validate;
   PlanOptions plan;
   ApplyCommandOptions apply;
@@ -89,6 +90,20 @@ void add_global_options(CLI::App& app, GlobalOptions& global) {
       ->type_name("N");
   add_duration(app, "--timeout", global.timeout, "how long to wait for a connection [10s]");
   app.add_flag("--ask-become-pass", global.ask_become_pass, "ask for the password that sudo wants on the nodes");
+}
+
+void add_init(CLI::App& app, CommandLine& line) {
+  auto* init = app.add_subcommand("init", "write a cluster.yaml for these machines, as they are");
+  init->add_option("HOST", line.init.hosts, "[USER@]HOST[:PORT] of each machine")->type_name("");
+  init->add_flag("--discover", line.init.discover, "find machines that announce SSH in this machine's networks");
+  init->add_option("-o,--output", line.init.output, "write PATH; - is standard output [where commands look for FILE]")
+      ->type_name("PATH");
+  init->footer(
+      "What sparkplan manages there already is asked for again, and addresses that are\n"
+      "there are kept. Unknown host keys are shown and asked about, once for all; where no\n"
+      "key is accepted, for one password. A machine that lacks the agent, a single static\n"
+      "file, gets it. Nothing else is written there but, after asking, your public key.");
+  init->callback([&] { line.command = [&](Console& c) { return run_init(line.init, line.global, c); }; });
 }
 
 void add_commands(CLI::App& app, CommandLine& line) {
@@ -270,6 +285,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.require_subcommand(1);
   app.fallthrough();
   add_global_options(app, line.global);
+  add_init(app, line);
   add_commands(app, line);
   add_verify(app, line);
   add_commands_about_past_runs(app, line);

@@ -25,6 +25,12 @@ struct SelectionOptions {
   std::vector<std::string> exclude;
 };
 
+struct InitOptions {
+  std::vector<std::string> hosts;  ///< [USER@]HOST[:PORT]
+  bool discover = false;
+  std::string output;  ///< Empty: where every command looks for the file; "-": standard output.
+};
+
 struct ValidateOptions {
   std::string file;
   bool json = false;
@@ -127,6 +133,7 @@ struct TrustOptions {
 };
 
 /// Each returns the exit code of the contract (docs/commands.md). `console` outlives the call.
+int run_init(const InitOptions& options, const GlobalOptions& global, Console& console);
 int run_validate(const ValidateOptions& options, const GlobalOptions& global, Console& console);
 int run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console);
 int run_show(const ShowOptions& options, Console& console);

@@ -244,7 +244,9 @@ void ClusterRun::keep_to_approved(NodeRun& node) const {
 /// Reads everything again that a stage may have changed, exports included.
 void ClusterRun::observe_again() {
   on_each([&](NodeRun& node) {
-    auto known = node.client->refresh_facts(facts_request(node));
+    auto request = facts_request(node);
+    request.observe_managed = !rolls_back_;
+    auto known = node.client->refresh_facts(request);
     if (!known) return give_up(node, std::move(known).error());
     node.known = std::move(*known);
   });

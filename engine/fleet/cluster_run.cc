@@ -10,6 +10,7 @@
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
 #include "engine/plan/roster.h"
+#include "engine/plan/same_machine.h"
 
 namespace sparkplan {
 namespace {
@@ -80,6 +81,7 @@ void ClusterRun::give_up(NodeRun& node, Error error) const {
 
 FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   FactsRequest request;
+  request.everything = options_.survey;
   request.set_damaged_aside = writes_;
   for (const auto& [section, body] : node.spec->sections) {
     for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);
@@ -110,7 +112,9 @@ void ClusterRun::open() {
     options.progress = [this, name = node.spec->name.str()](std::string_view doing) {
       if (options_.progress) options_.progress(name, "applying " + std::string(doing), Activity::kWorking);
     };
-    auto client = AgentClient::open(*node.spec, options, facts_request(node));
+    auto request = facts_request(node);
+    request.observe_managed = plans_ && !rolls_back_;
+    auto client = AgentClient::open(*node.spec, options, request);
     if (!client) return give_up(node, std::move(client).error());
     node.known = client->facts();
     node.client.emplace(std::move(*client));
@@ -177,6 +181,21 @@ void ClusterRun::admit_leavers() {
   }
 }
 
+/// What is done to one of them would be done to the other, or be taken for it.
+void ClusterRun::take_out_same_machines() {
+  std::map<std::string, MachineIdentity> identities;
+  for (const auto& node : nodes_) {
+    if (node.leaving || !active(node) || !node.client) continue;
+    identities[node.spec->name.str()] = {node.known.facts.machine_id, node.client->host_key(), {}};
+  }
+  SameMachines same = same_machines(cluster_, identities);
+  for (auto& node : nodes_) {
+    const auto error = same.by_node.find(node.spec->name.str());
+    if (!node.leaving && error != same.by_node.end()) give_up(node, error->second);
+  }
+  std::move(same.findings.begin(), same.findings.end(), std::back_inserter(remarks_));
+}
+
 void ClusterRun::compile() {
   std::map<std::string, NodeExports> exports;
   diagnostics_.clear();
@@ -210,11 +229,23 @@ void ClusterRun::compile() {
 
 void ClusterRun::observe() {
   on_each([&](NodeRun& node) {
-    tell(node, "observing");
     const auto* manifest = node.known.manifest ? &*node.known.manifest : nullptr;
-    auto observed = node.client->observe({names_to_observe(node.desired, manifest)});
-    if (!observed) return give_up(node, std::move(observed).error());
-    node.observed = std::move(*observed);
+    auto names = names_to_observe(node.desired, manifest);
+    // What came with the facts serves once: whoever asks again wants to see it anew.
+    node.observed = std::exchange(node.known.observed, {});
+    if (manifest != nullptr) {
+      const auto seen = names_managed(*manifest);
+      std::erase_if(names, [&](const auto& wanted) {
+        const auto managed = seen.find(wanted.first);
+        return node.observed.types.contains(wanted.first) && managed != seen.end() && managed->second == wanted.second;
+      });
+    }
+    if (!names.empty()) {
+      tell(node, "observing");
+      auto observed = node.client->observe({std::move(names)});
+      if (!observed) return give_up(node, std::move(observed).error());
+      for (auto& [type, found] : observed->types) node.observed.types.insert_or_assign(type, std::move(found));
+    }
     tell(node, "observed", Activity::kWaiting);
   });
 }
@@ -248,9 +279,11 @@ void ClusterRun::refuse_what_is_unsafe() {
 }
 
 Report ClusterRun::plan() {
+  plans_ = true;
   open();
   find_roster();
   admit_leavers();
+  take_out_same_machines();
   compile();
   observe();
   make_plans();

@@ -39,6 +39,7 @@ struct RunOptions {
   std::stop_token stop;
   /// Called from several threads: what a node is at. Never empty text.
   std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
+  bool survey = false;  ///< Facts::survey is wanted as well.
 };
 
 struct ApplyOptions {
@@ -149,6 +150,7 @@ class ClusterRun {
   bool is_member(const NodeRun& node) const;
   NodeRun& add_leaver(NodeSpec spec);
   Machines machines() const;
+  void take_out_same_machines();
   void compile();
   void observe();
   void make_plan(NodeRun& node) const;
@@ -224,6 +226,7 @@ class ClusterRun {
   Roster roster_;
   std::string saved_plan_;    ///< The id of ApplyOptions::saved_plan.
   std::string only_release_;  ///< ApplyOptions::release
+  bool plans_ = false;        ///< plan() or apply(), and not open() alone.
   bool writes_ = false;       ///< apply() and not plan().
   bool allow_management_change_ = false;
   std::chrono::seconds window_{0};

@@ -178,7 +178,6 @@ void put_defaults(NodeDraft& node, const FabricFile& fabric) {
     body.set(key, std::move(value));
   };
   put("topology", std::string(to_string(fabric.topology)));
-  put("adopt", fabric.adopt);
   if (fabric.mtu) put("mtu", *fabric.mtu);
   if (fabric.topology == Topology::kDirect || fabric.topology == Topology::kSwitch) put("port", fabric.port);
   Value subnets(Value::List{});

@@ -42,7 +42,6 @@ struct FabricFile {
   SourceRange port_key;  ///< Unknown when it is the default.
   std::optional<int> mtu;
   bool link_local = false;
-  std::string adopt = "refuse";
   SourceRange subnets_key;  ///< Unknown when the file has no `subnets`.
   std::vector<FabricSubnet> subnets;
   bool subnets_usable = true;  ///< False after a finding about them: nothing is derived.

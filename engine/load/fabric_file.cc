@@ -145,7 +145,6 @@ FabricFile read_fabric(const Value& root, const std::vector<NodeDraft>& nodes, F
   if (mtu == nullptr && fabric.topology != Topology::kCustom) fabric.mtu = kJumboMtu;
   if (const auto given = section.integer_or("mtu", 0); given > 0) fabric.mtu = static_cast<int>(given);
   fabric.link_local = section.text_or("link_local", "") == "ipv4";
-  fabric.adopt = section.text_or("adopt", "refuse");
   read_lists(section, nodes, fabric, findings);
   return fabric;
 }

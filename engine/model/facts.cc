@@ -26,6 +26,10 @@ Value encode_link(const LinkFacts& link) {
                             {"driver", link.driver, {}},
                             {"rdma_devices", encode_list(link.rdma_devices, encode_text), {}}});
   if (link.speed_mbps) value.set("speed_mbps", *link.speed_mbps);
+  value.set("managed_by", link.managed_by);
+  value.set("profile", link.profile);
+  if (link.carrier_changes) value.set("carrier_changes", *link.carrier_changes);
+  if (link.pcie) value.set("pcie", encode(*link.pcie));
   return value;
 }
 
@@ -46,6 +50,12 @@ Result<LinkFacts> decode_link(const Value& value) {
   link.driver = fields.text("driver");
   link.rdma_devices = fields.list<std::string>("rdma_devices", decode_text);
   if (value.is_map() && value.find("speed_mbps") != nullptr) link.speed_mbps = fields.integer("speed_mbps", 0);
+  link.managed_by = fields.text("managed_by");
+  link.profile = fields.text("profile");
+  if (value.is_map() && value.find("carrier_changes") != nullptr) {
+    link.carrier_changes = fields.integer<std::int64_t>("carrier_changes", 0);
+  }
+  link.pcie = fields.object("pcie", std::optional<PcieLink>(), decode_pcie_link);
   SPARK_CHECK(std::move(fields).check());
   return link;
 }
@@ -82,24 +92,28 @@ bool is_dgx_spark(const Facts& facts) {
 }
 
 Value encode(const Facts& facts) {
-  return Value::map({{"hostname", facts.hostname, {}},
-                     {"machine_id", facts.machine_id, {}},
-                     {"boot_id", facts.boot_id, {}},
-                     {"architecture", facts.architecture, {}},
-                     {"kernel", facts.kernel, {}},
-                     {"os_id", facts.os_id, {}},
-                     {"os_name", facts.os_name, {}},
-                     {"os_version", facts.os_version, {}},
-                     {"product", facts.product, {}},
-                     {"nccl_version", facts.nccl_version, {}},
-                     {"live", facts.live, {}},
-                     {"memory_total_bytes", facts.memory_total_bytes, {}},
-                     {"uptime_seconds", facts.uptime_seconds, {}},
-                     {"ssh_server_address", facts.ssh_server_address, {}},
-                     {"links", encode_list(facts.links, encode_link), {}},
-                     {"rdma_devices",
-                      encode_list(facts.rdma_devices, [](const RdmaDeviceFacts& device) { return encode(device); }),
-                      {}}});
+  Value value =
+      Value::map({{"hostname", facts.hostname, {}},
+                  {"machine_id", facts.machine_id, {}},
+                  {"boot_id", facts.boot_id, {}},
+                  {"architecture", facts.architecture, {}},
+                  {"kernel", facts.kernel, {}},
+                  {"os_id", facts.os_id, {}},
+                  {"os_name", facts.os_name, {}},
+                  {"os_version", facts.os_version, {}},
+                  {"product", facts.product, {}},
+                  {"nccl_version", facts.nccl_version, {}},
+                  {"live", facts.live, {}},
+                  {"memory_total_bytes", facts.memory_total_bytes, {}},
+                  {"uptime_seconds", facts.uptime_seconds, {}},
+                  {"ssh_server_address", facts.ssh_server_address, {}},
+                  {"links", encode_list(facts.links, encode_link), {}},
+                  {"rdma_devices",
+                   encode_list(facts.rdma_devices, [](const RdmaDeviceFacts& device) { return encode(device); }),
+                   {}},
+                  {"host", encode(facts.host), {}}});
+  if (facts.survey) value.set("survey", encode(*facts.survey));
+  return value;
 }
 
 Result<Facts> decode_facts(const Value& value) {
@@ -121,6 +135,10 @@ Result<Facts> decode_facts(const Value& value) {
   facts.ssh_server_address = fields.text("ssh_server_address");
   facts.links = fields.list<LinkFacts>("links", decode_link);
   facts.rdma_devices = fields.list<RdmaDeviceFacts>("rdma_devices", decode_rdma_device_facts);
+  facts.host = fields.object<HostFacts>("host", {}, decode_host_facts);
+  facts.survey = fields.object<std::optional<SurveyFacts>>("survey", std::nullopt, [](const Value& survey) {
+    return decode_survey_facts(survey).map([](SurveyFacts all) { return std::optional(std::move(all)); });
+  });
   SPARK_CHECK(std::move(fields).check());
   return facts;
 }

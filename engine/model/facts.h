@@ -8,7 +8,9 @@
 
 #include "engine/core/result.h"
 #include "engine/core/value.h"
+#include "engine/model/host_facts.h"
 #include "engine/model/rdma_facts.h"
+#include "engine/model/survey_facts.h"
 
 namespace sparkplan {
 
@@ -28,6 +30,10 @@ struct LinkFacts {
   std::string driver;                     ///< "mlx5_core"; empty where there is none.
   std::vector<std::string> rdma_devices;  ///< HCAs of the same PCI function: "roceP2p1s0f1".
   std::optional<int> speed_mbps = {};     ///< 200000; nothing where the link is down or has no speed.
+  std::string managed_by = {};            ///< "networkd", "NetworkManager"; empty: nobody of the two.
+  std::string profile = {};               ///< UUID of the profile that NetworkManager has activated on it.
+  std::optional<std::int64_t> carrier_changes = {};  ///< Since the interface has been there.
+  std::optional<PcieLink> pcie = {};                 ///< Nothing for what is no PCI function.
 
   bool operator==(const LinkFacts&) const = default;
 };
@@ -51,6 +57,8 @@ struct Facts {
   std::string ssh_server_address;  ///< The node's end of the SSH connection; empty when local.
   std::vector<LinkFacts> links;
   std::vector<RdmaDeviceFacts> rdma_devices;
+  HostFacts host;
+  std::optional<SurveyFacts> survey;  ///< Only of a node that was asked for everything.
 };
 
 /// The links that have this address; of "fe80::1%enp1", that link. Empty when none shows it.

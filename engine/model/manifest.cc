@@ -112,6 +112,13 @@ Value encode(const ManagedResource& resource) {
       {{"last_applied", resource.last_applied, {}}, {"artifacts", encode_list(resource.artifacts, encode_id), {}}});
 }
 
+std::map<std::string, std::vector<std::string>> names_managed(const Manifest& manifest) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const auto& [id, managed] : manifest.resources) names[id.type].push_back(id.name);
+  for (const auto& [id, artifact] : manifest.artifacts) names[artifact.type];
+  return names;
+}
+
 Result<ManagedResource> decode_managed_resource(const Value& value) {
   FieldReader fields(value);
   ManagedResource resource;

@@ -80,6 +80,10 @@ struct Manifest {
   std::vector<AppliedPlan> applied_plans;  ///< Oldest first, at most kRememberedPlans: none is applied twice.
 };
 
+/// The names of what it manages, by type; no names for a type that only has an artifact left, as a run leaves
+/// it that broke off.
+std::map<std::string, std::vector<std::string>> names_managed(const Manifest& manifest);
+
 /// The format that this build writes. A manifest of a newer one is refused, with the version named.
 inline constexpr std::int64_t kManifestFormatVersion = 1;
 

@@ -23,13 +23,6 @@ Value encode_port(const RdmaPortFacts& port) {
   return value;
 }
 
-Value encode_pcie(const PcieLink& link) {
-  return Value::map({{"width", link.width, {}},
-                     {"max_width", link.max_width, {}},
-                     {"speed", link.speed, {}},
-                     {"max_speed", link.max_speed, {}}});
-}
-
 Result<RdmaGid> decode_gid(const Value& value) {
   FieldReader fields(value);
   RdmaGid gid;
@@ -55,7 +48,16 @@ Result<RdmaPortFacts> decode_port(const Value& value) {
   return port;
 }
 
-Result<std::optional<PcieLink>> decode_pcie(const Value& value) {
+}  // namespace
+
+Value encode(const PcieLink& link) {
+  return Value::map({{"width", link.width, {}},
+                     {"max_width", link.max_width, {}},
+                     {"speed", link.speed, {}},
+                     {"max_speed", link.max_speed, {}}});
+}
+
+Result<std::optional<PcieLink>> decode_pcie_link(const Value& value) {
   FieldReader fields(value);
   PcieLink link;
   link.width = fields.integer("width", link.width);
@@ -65,8 +67,6 @@ Result<std::optional<PcieLink>> decode_pcie(const Value& value) {
   SPARK_CHECK(std::move(fields).check());
   return std::optional<PcieLink>(std::move(link));
 }
-
-}  // namespace
 
 Result<int> roce_v2_gid_index(const RdmaPortFacts& port, const std::string& address, const std::string& interface) {
   std::string there;
@@ -94,7 +94,7 @@ Value encode(const RdmaDeviceFacts& device) {
                             {"ports", device.ports, {}},
                             {"port_facts", encode_list(device.port_facts, encode_port), {}},
                             {"pci", device.pci, {}}});
-  if (device.pcie) value.set("pcie", encode_pcie(*device.pcie));
+  if (device.pcie) value.set("pcie", encode(*device.pcie));
   return value;
 }
 
@@ -106,7 +106,7 @@ Result<RdmaDeviceFacts> decode_rdma_device_facts(const Value& value) {
   device.ports = fields.integer("ports", device.ports);
   device.port_facts = fields.list<RdmaPortFacts>("port_facts", decode_port);
   device.pci = fields.text("pci");
-  device.pcie = fields.object("pcie", std::optional<PcieLink>(), decode_pcie);
+  device.pcie = fields.object("pcie", std::optional<PcieLink>(), decode_pcie_link);
   SPARK_CHECK(std::move(fields).check());
   return device;
 }

@@ -61,6 +61,10 @@ Result<int> roce_v2_gid_index(const RdmaPortFacts& port, const std::string& addr
 /// The port that an interface's GIDs, or else the only one, is of; null where there is none.
 const RdmaPortFacts* rdma_port(const RdmaDeviceFacts& device, const std::string& interface);
 
+Value encode(const PcieLink& link);
+/// Errors: kInvalidInput.
+Result<std::optional<PcieLink>> decode_pcie_link(const Value& value);
+
 Value encode(const RdmaDeviceFacts& device);
 /// Errors: kInvalidInput.
 Result<RdmaDeviceFacts> decode_rdma_device_facts(const Value& value);

@@ -68,8 +68,8 @@ using Observation = std::variant<Absent, Present, NotApplicable, Error>;
 /// Somebody else's setting that defeats ours: "/etc/sysctl.d/99-tuning.conf:3 wins at boot".
 struct ForeignClaim {
   ResourceId id;
-  std::string field;    ///< The field it defeats, "persistent".
-  Value value;          ///< What it says.
+  std::string field;    ///< The field it defeats, "persistent"; empty: the resource as a whole.
+  Value value;          ///< What it says; null where that is no value of that kind.
   std::string source;   ///< "/etc/sysctl.d/99-tuning.conf:3"
   std::string message;  ///< One clause: "sets it to 128 and wins at boot".
 };

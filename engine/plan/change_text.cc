@@ -178,6 +178,7 @@ class NodeLines {
       return std::nullopt;
     if (change.origin == Origin::kForeign) {
       const FieldChange& field = fields.front();
+      if (field.path.empty() && field.before.is_null()) return "";  // It says no value of its own: the note tells.
       return value_text(field.before, style_) + " wins over " + value_text(field.after, style_) +
              (field.path.empty() ? "" : "  [" + printable(field.path) + "]");
     }

@@ -145,15 +145,13 @@ void sort_changes(NodePlan& plan, const Registry& registry) {
 
 std::map<std::string, std::vector<std::string>> names_to_observe(const std::vector<Resource>& desired,
                                                                  const Manifest* manifest) {
-  std::set<ResourceId> ids;
-  for (const Resource& resource : desired) ids.insert(resource.id);
-  if (manifest != nullptr)
-    for (const auto& [id, managed] : manifest->resources) ids.insert(id);
   std::map<std::string, std::vector<std::string>> names;
-  for (const ResourceId& id : ids) names[id.type].push_back(id.name);
-  // Artifacts that a broken-off run has left without a resource are looked at as well.
-  if (manifest != nullptr)
-    for (const auto& [id, artifact] : manifest->artifacts) names[artifact.type];
+  if (manifest != nullptr) names = names_managed(*manifest);
+  for (const Resource& resource : desired) names[resource.id.type].push_back(resource.id.name);
+  for (auto& [type, list] : names) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
   return names;
 }
 

@@ -32,6 +32,16 @@ Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& 
     SPARK_CHECK(client.install(node));
     shaken = client.handshake(request);
   }
+  // An agent of before ends at a field that it does not know.
+  const auto minor = client.hello_.protocol_minor;
+  const bool knows_all = (!request.observe_managed || minor >= kMinorOfObserveManaged) &&
+                         (!request.everything || minor >= kMinorOfEverything);
+  if (!shaken && !knows_all) {
+    FactsRequest of_before = request;
+    of_before.observe_managed = request.observe_managed && minor >= kMinorOfObserveManaged;
+    of_before.everything = false;
+    shaken = client.handshake(of_before);
+  }
   if (!shaken) return failure(std::move(shaken).error());
   const bool other_major = client.hello_.protocol_major != kProtocolMajor;
   const auto image = agent_image(client.hello_.architecture);

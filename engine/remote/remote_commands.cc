@@ -20,6 +20,14 @@ constexpr std::string_view kInstallerScript =
     "chmod 0755 \"$temporary\"; sync \"$temporary\"; mv -f \"$temporary\" \"$directory/$name\"; sync \"$directory\"; "
     "trap - EXIT; echo SPARKPLAN-INSTALLED";
 
+/// As ssh-copy-id does it: the last line of somebody else's may lack its newline, and SELinux wants its labels.
+constexpr std::string_view kKeyInstallerScript =
+    "set -eu; umask 077; cd; IFS= read -r key; [ -n \"$key\" ] || exit 66; mkdir -p .ssh; "
+    "file=.ssh/authorized_keys; [ -e \"$file\" ] || : >\"$file\"; "
+    "if ! grep -qxF -e \"$key\" \"$file\"; then "
+    "[ -z \"$(tail -c 1 \"$file\")\" ] || echo >>\"$file\"; printf \"%s\\n\" \"$key\" >>\"$file\"; fi; "
+    "if command -v restorecon >/dev/null 2>&1; then restorecon .ssh \"$file\" || :; fi";
+
 /// The file's name in kFolder.
 std::string_view file_name(RemoteProgram program) {
   const bool agent = program == RemoteProgram::kAgent || program == RemoteProgram::kInstaller;
@@ -41,6 +49,7 @@ std::string elevated(Elevation elevation) {
 }  // namespace
 
 std::string remote_command(RemoteProgram program, Elevation elevation) {
+  if (program == RemoteProgram::kKeyInstaller) return "exec /bin/sh -c '" + std::string(kKeyInstallerScript) + "'";
   const std::string name(file_name(program));
   if (program == RemoteProgram::kInstaller || program == RemoteProgram::kNcclInstaller) {
     return "exec " + elevated(elevation) + "/bin/sh -c 'name=" + name + "; " + std::string(kInstallerScript) + "'";

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "engine/core/text.h"
 
@@ -55,8 +56,45 @@ Result<void> try_usual_keys(ssh_session session, const NodeSpec& node) {
   }
   return failure(
       ErrorCode::kPermissionDenied,
-      node.ssh.user + "@" + node.address + " accepts none of our keys (ssh-agent and ~/.ssh/id_*)",
+      node.ssh.user + "@" + node.address + " " + std::string(kNoKeyAccepted) + " (ssh-agent and ~/.ssh/id_*)",
       "install one with `ssh-copy-id " + node.ssh.user + "@" + node.address + "`, or name it in `ssh.identity`");
+}
+
+/// As sshd asks for it: by itself, or as a conversation of PAM's that wants an answer nobody should see.
+int log_in_with(ssh_session session, const std::string& password) {
+  const int plain = ssh_userauth_password(session, nullptr, password.c_str());
+  if (plain != SSH_AUTH_DENIED) return plain;
+  int answer = ssh_userauth_kbdint(session, nullptr, nullptr);
+  bool answered = false;
+  while (answer == SSH_AUTH_INFO) {
+    const int prompts = ssh_userauth_kbdint_getnprompts(session);
+    if (prompts > 0 && std::exchange(answered, true)) return SSH_AUTH_DENIED;  // Asked again: it was wrong.
+    for (int i = 0; i < prompts; ++i) {
+      char echo = 0;
+      ssh_userauth_kbdint_getprompt(session, static_cast<unsigned int>(i), &echo);
+      ssh_userauth_kbdint_setanswer(session, static_cast<unsigned int>(i), echo == 0 ? password.c_str() : "");
+    }
+    answer = ssh_userauth_kbdint(session, nullptr, nullptr);
+  }
+  return answer;
+}
+
+Result<void> try_password(ssh_session session, const NodeSpec& node, const std::string& password) {
+  const int answer = log_in_with(session, password);
+  if (answer == SSH_AUTH_SUCCESS) return {};
+  if (answer == SSH_AUTH_ERROR) return failure(ssh_failure(ErrorCode::kUnreachable, "log in", session));
+  return failure(ErrorCode::kPermissionDenied,
+                 node.ssh.user + "@" + node.address + " accepts neither our keys nor the password");
+}
+
+Result<void> try_keys(ssh_session session, const NodeSpec& node) {
+  if (node.ssh.identity.empty()) return try_usual_keys(session, node);
+  SPARK_TRY(const bool accepted, try_key_file(session, expand_home(node.ssh.identity), true));
+  if (accepted) return {};
+  return failure(
+      ErrorCode::kPermissionDenied,
+      node.ssh.user + "@" + node.address + " does not accept the key " + node.ssh.identity,
+      "install it with `ssh-copy-id -i " + node.ssh.identity + " " + node.ssh.user + "@" + node.address + "`");
 }
 
 std::string strip_padding(std::string text) {
@@ -204,14 +242,10 @@ Result<void> require_trusted(const OfferedHostKey& key, const NodeSpec& node) {
   return failure(ErrorCode::kUntrusted, "the host key is marked @revoked in known_hosts; " + shown);
 }
 
-Result<void> authenticate(ssh_session session, const NodeSpec& node) {
-  if (node.ssh.identity.empty()) return try_usual_keys(session, node);
-  SPARK_TRY(const bool accepted, try_key_file(session, expand_home(node.ssh.identity), true));
-  if (accepted) return {};
-  return failure(
-      ErrorCode::kPermissionDenied,
-      node.ssh.user + "@" + node.address + " does not accept the key " + node.ssh.identity,
-      "install it with `ssh-copy-id -i " + node.ssh.identity + " " + node.ssh.user + "@" + node.address + "`");
+Result<void> authenticate(ssh_session session, const NodeSpec& node, const std::string& password) {
+  auto by_key = try_keys(session, node);
+  if (by_key || password.empty() || by_key.error().code != ErrorCode::kPermissionDenied) return by_key;
+  return try_password(session, node, password);
 }
 
 }  // namespace sparkplan::ssh

@@ -35,9 +35,10 @@ Result<OfferedHostKey> examine_host_key(ssh_session session, const NodeSpec& nod
 /// Errors: kUntrusted with the fingerprint and the command that trusts it.
 Result<void> require_trusted(const OfferedHostKey& key, const NodeSpec& node);
 
-/// Public key authentication: the node's identity file, or ssh-agent and the usual files.
+/// Public key authentication: the node's identity file, or ssh-agent and the usual files; where none is accepted
+/// the password, unless it is empty.
 /// Errors: kPermissionDenied, kInvalidInput (identity file), kUnreachable.
-Result<void> authenticate(ssh_session session, const NodeSpec& node);
+Result<void> authenticate(ssh_session session, const NodeSpec& node, const std::string& password = {});
 
 /// "~" and "~/x" by $HOME.
 std::string expand_home(const std::string& path);

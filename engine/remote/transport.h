@@ -22,6 +22,7 @@ enum class RemoteProgram : std::uint8_t {
   kInstaller,      ///< Receives an agent on standard input and puts it in place.
   kNcclRank,       ///< The installed sparkplan-nccl, speaking frames on its standard streams.
   kNcclInstaller,  ///< As kInstaller, for that program.
+  kKeyInstaller,   ///< Appends a line of standard input to the login user's authorized_keys.
 };
 
 /// How a started program gets root's rights.
@@ -67,9 +68,14 @@ class Connection {
 struct ConnectOptions {
   std::chrono::milliseconds timeout{10'000};
   std::stop_token stop;
+  std::string password = {};  ///< Tried where no key is accepted; empty: it is not.
 };
 
-/// Connects over SSH: host key checked (pin, else known_hosts, else refused), public key authentication.
+/// Part of the error of a machine that lets nobody in by the keys we have: a password may do.
+inline constexpr std::string_view kNoKeyAccepted = "accepts none of our keys";
+
+/// Connects over SSH: host key checked (pin, else known_hosts, else refused), public key authentication, and
+/// the password where there is one.
 /// Errors: kUntrusted, kPermissionDenied, kUnreachable, kInterrupted, kInvalidInput.
 Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const ConnectOptions& options);
 

@@ -38,6 +38,12 @@ Value ClusterView::export_or_unknown(const NodeName& node, std::string_view type
                         node.str() + "/" + std::string(type) + "/" + what};
 }
 
+std::optional<Value> ResourceType::section_from(const ClusterView& /*view*/,
+                                                const std::map<std::string, Value>& /*applied*/,
+                                                const Facts& /*own*/) const {
+  return std::nullopt;
+}
+
 std::vector<Diagnostic> ResourceType::validate(const Value& /*section*/) const { return {}; }
 
 Result<Value> ResourceType::exports(const Value& /*section*/, const NodeReader& /*node*/) const { return Value(); }

@@ -110,6 +110,12 @@ class ResourceType {
   /// (units resolved, blanks folded, lists sorted where order has no meaning).
   virtual Desired desired(const ClusterView& view, const Value& section, const Facts& own) const = 0;
 
+  /// Pure. The inverse of desired(), for `init`: a section of which desired(view, section, own) makes `applied`
+  /// (resource name to the value that was last applied). What it says of the whole cluster is the same on every
+  /// node. Nothing where there is no such section, or the type has no way back.
+  virtual std::optional<Value> section_from(const ClusterView& view, const std::map<std::string, Value>& applied,
+                                            const Facts& own) const;
+
   /// Pure. What neither the schema nor facts are needed for: names outside their grammar, clashes
   /// inside one section. Called at validate for every node; reports every finding.
   virtual std::vector<Diagnostic> validate(const Value& section) const;

@@ -74,9 +74,12 @@ Result<std::map<ResourceId, ManagedResource>> decode_managed(const Value* value)
 Value encode_body(const FactsRequest& request) {
   Value exports = Value::map();
   for (const auto& [type, section] : request.exports) exports.set(type, section);
-  return Value::map({{"request", "facts", {}},
-                     {"exports", std::move(exports), {}},
-                     {"set_damaged_aside", request.set_damaged_aside, {}}});
+  Value body = Value::map({{"request", "facts", {}},
+                           {"exports", std::move(exports), {}},
+                           {"set_damaged_aside", request.set_damaged_aside, {}}});
+  if (request.observe_managed) body.set("observe_managed", true);
+  if (request.everything) body.set("everything", true);
+  return body;
 }
 Value encode_body(const ObserveNodeRequest& request) {
   Value names = Value::map();
@@ -129,6 +132,8 @@ Result<Request> decode_facts_request(const Value& value) {
   if (exports == nullptr || !exports->is_map()) return malformed("exports");
   FactsRequest request;
   request.set_damaged_aside = value.boolean_or("set_damaged_aside", false);
+  request.observe_managed = value.boolean_or("observe_managed", false);
+  request.everything = value.boolean_or("everything", false);
   for (const auto& [type, section, where] : *exports->entries()) request.exports.emplace(type, section);
   return Request(std::move(request));
 }
@@ -195,7 +200,7 @@ Result<Request> as_request(Result<Kind> decoded) {
 /// A field that we do not know may be a condition that the controller relies on.
 Result<void> check_fields(const Value& value, std::string_view name) {
   static const std::map<std::string_view, std::set<std::string_view>> kFields{
-      {"facts", {"exports", "set_damaged_aside"}},
+      {"facts", {"exports", "set_damaged_aside", "observe_managed", "everything"}},
       {"observe", {"names"}},
       {"effect", {"desired"}},
       {"lock", {"holder", "saved_plan", "undoes"}},

@@ -24,7 +24,11 @@ namespace sparkplan {
 
 /// A peer of another major is not spoken to. A newer minor only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
-inline constexpr std::int64_t kProtocolMinor = 1;
+inline constexpr std::int64_t kProtocolMinor = 3;
+/// The first minor whose agent knows FactsRequest::observe_managed; an older one refuses what it does not know.
+inline constexpr std::int64_t kMinorOfObserveManaged = 2;
+/// The same for FactsRequest::everything.
+inline constexpr std::int64_t kMinorOfEverything = 3;
 
 /// The agent's first message, unasked.
 struct Hello {
@@ -51,6 +55,9 @@ struct FactsRequest {
   /// A manifest or a record of a change on trial that cannot be read is moved away, so that the next run is
   /// not stopped by it; this one is all the same, with an error that names it. Only for runs that write.
   bool set_damaged_aside = false;
+  /// What the manifest names is observed in the same turn: in sync, that is all a plan asks about.
+  bool observe_managed = false;
+  bool everything = false;  ///< Facts::survey as well, which takes programs and a second or so.
 };
 struct FactsReply {
   Facts facts;
@@ -59,6 +66,7 @@ struct FactsReply {
   std::optional<TransactionReport> transaction;  ///< The latest, while nobody has taken note of it.
   std::map<std::string, Value> exports;          ///< By type; null Values are left out.
   std::map<std::string, Error> export_errors;    ///< Types whose exports could not be read.
+  ObservedState observed;                        ///< Of names_managed(); empty unless it was asked for.
 };
 
 struct ObserveNodeRequest {

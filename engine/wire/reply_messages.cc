@@ -58,6 +58,7 @@ Value encode(const FactsReply& reply) {
   Value errors = Value::map();
   for (const auto& [type, error] : reply.export_errors) errors.set(type, encode(error));
   value.set("export_errors", std::move(errors));
+  if (!reply.observed.types.empty()) value.set("observed", encode(reply.observed));
   return value;
 }
 
@@ -83,6 +84,9 @@ Result<FactsReply> decode_facts_reply(const Value& value) {
       SPARK_TRY(auto error, decode_error(encoded));
       reply.export_errors.emplace(type, std::move(error));
     }
+  }
+  if (const auto* observed = value.find("observed")) {
+    SPARK_TRY(reply.observed, decode_observed_state(*observed));
   }
   return reply;
 }

@@ -1,5 +1,6 @@
 #include "resources/hosts/hosts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/resource/artifact.h"
@@ -53,6 +54,22 @@ class HostsType final : public ResourceType {
       result.resources.push_back(std::move(resource));
     }
     return result;
+  }
+
+  std::optional<Value> section_from(const ClusterView& view, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    if (applied.empty()) return std::nullopt;
+    const std::string& first = applied.begin()->first;
+    for (const NodeSpec& node : view.cluster.nodes) {
+      if (!first.starts_with(node.name.str())) continue;
+      const std::string suffix = first.substr(node.name.str().size());
+      if (!is_suffix(suffix)) continue;
+      const auto names = names_of(view.cluster, suffix).addresses;
+      const auto is_named = [&](const auto& one) { return names.contains(one.first); };
+      if (!std::all_of(applied.begin(), applied.end(), is_named)) continue;
+      return Value::map({{"suffix", suffix, {}}});
+    }
+    return std::nullopt;
   }
 
   std::vector<Diagnostic> validate(const Value& section) const override {

@@ -112,6 +112,16 @@ class KernelModuleType final : public ResourceType {
     return result;
   }
 
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value section = Value::list();
+    for (const auto& [name, value] : applied) {
+      const std::string options = value.text_or(kOptions, "");
+      section.push_back(options.empty() ? Value(name) : Value::map({{"name", name, {}}, {kOptions, options, {}}}));
+    }
+    return section;
+  }
+
   std::vector<Diagnostic> validate(const Value& section) const override {
     std::vector<Diagnostic> findings;
     if (section.list_items() == nullptr) return findings;

@@ -73,6 +73,23 @@ std::optional<Found> overriding(const LimitName& name, bool soft, std::span<cons
   return last;
 }
 
+std::vector<Repetition> repetitions(const LimitName& name, std::span<const ConfigFile> files) {
+  std::vector<Repetition> found;
+  for (const ConfigFile& file : files) {
+    Repetition here{file.path, {}};
+    std::size_t soft = 0;
+    std::size_t hard = 0;
+    for (const Line& line : file.lines) {
+      if (line.domain != name.domain || (!says(line, name, true) && !says(line, name, false))) continue;
+      here.lines.push_back(line.number);
+      soft += line.soft ? 1 : 0;
+      hard += line.hard ? 1 : 0;
+    }
+    if (soft > 1 || hard > 1) found.push_back(std::move(here));
+  }
+  return found;
+}
+
 std::optional<Found> exempting(const std::set<std::string>& domains, std::span<const ConfigFile> files) {
   for (const ConfigFile& file : files) {
     for (const Line& line : file.lines) {

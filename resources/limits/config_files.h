@@ -35,6 +35,15 @@ struct Found {
 /// domain in a file read later.
 std::optional<Found> overriding(const LimitName& name, bool soft, std::span<const ConfigFile> files);
 
+/// A file that says the same thing several times.
+struct Repetition {
+  std::string path;
+  std::vector<int> lines;  ///< All about that domain and item, in order.
+};
+
+/// Files that have two lines or more about `name`, soft or hard: what appends a line does so at each run.
+std::vector<Repetition> repetitions(const LimitName& name, std::span<const ConfigFile> files);
+
 /// The first line that takes one of `domains` out of all limits. One for "*" does not count.
 std::optional<Found> exempting(const std::set<std::string>& domains, std::span<const ConfigFile> files);
 

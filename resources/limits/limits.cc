@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/limits/config_files.h"
@@ -44,6 +45,17 @@ class LimitsType final : public ResourceType {
       result.resources.push_back(std::move(resource));
     }
     return result;
+  }
+
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value section = Value::list();
+    for (const auto& [text, value] : applied) {
+      const std::optional<LimitName> name = parse_name(text);
+      if (!name) return std::nullopt;
+      for (Value& record : records_of(*name, decode_limit(value))) section.push_back(std::move(record));
+    }
+    return section;
   }
 
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
@@ -122,6 +134,15 @@ class LimitsType final : public ResourceType {
         continue;
       }
       foreign.push_back(std::move(claim));
+    }
+    for (const Repetition& one : repetitions(name, others)) {
+      std::vector<std::string> lines;
+      for (const int line : one.lines) lines.push_back(std::to_string(line));
+      foreign.push_back({{info_.name, name.str()},
+                         "",
+                         Value(),
+                         one.path,
+                         "says it more than once, and is somebody else's: lines " + join(lines, ", ") + " can go"});
     }
   }
 

@@ -56,6 +56,9 @@ struct WantedLimit {
 /// has errors for is left out.
 std::map<LimitName, WantedLimit> wanted_limits(const Value& section);
 
+/// The inverse, of one limit: one record where soft and hard are the same, else one for each.
+std::vector<Value> records_of(const LimitName& name, const Limit& limit);
+
 /// One line of a file that pam_limits reads. Source: limits.conf(5).
 struct Line {
   std::string domain;

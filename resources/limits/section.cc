@@ -1,6 +1,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/number_text.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
 
@@ -124,6 +125,22 @@ std::map<LimitName, WantedLimit> wanted_limits(const Value& section) {
     if (reading.hard) place->second.limit.hard = reading.value;
   }
   return wanted;
+}
+
+std::vector<Value> records_of(const LimitName& name, const Limit& limit) {
+  std::vector<Value> records;
+  const auto add = [&](std::string_view type, const std::string& value) {
+    Value record = Value::map({{"domain", name.domain, {}}, {"item", name.item, {}}});
+    if (!type.empty()) record.set("type", type);
+    records.push_back(std::move(record.set("value", number_or_text(value))));
+  };
+  if (limit.soft && limit.soft == limit.hard) {
+    add("", *limit.soft);
+    return records;
+  }
+  if (limit.soft) add(kSoft, *limit.soft);
+  if (limit.hard) add(kHard, *limit.hard);
+  return records;
 }
 
 std::vector<Diagnostic> validate_section(const Value& section) {

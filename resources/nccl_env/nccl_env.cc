@@ -74,6 +74,13 @@ class NcclEnvType final : public ResourceType {
     return result;
   }
 
+  std::optional<Value> section_from(const ClusterView& view, const std::map<std::string, Value>& applied,
+                                    const Facts& own) const override {
+    std::map<std::string, Setting> settings;
+    for (const auto& [name, value] : applied) settings[name] = decode_setting(value);
+    return section_that_gives(settings, view, own);
+  }
+
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {

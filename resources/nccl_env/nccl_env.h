@@ -56,6 +56,11 @@ struct WantedSettings {
 };
 WantedSettings wanted_settings(const ClusterView& view, const Value& section, const Facts& own);
 
+/// The inverse: the section with the shortest `env` that asks for just these variables on this node; nothing
+/// where none does.
+std::optional<Value> section_that_gives(const std::map<std::string, Setting>& wanted, const ClusterView& view,
+                                        const Facts& own);
+
 /// Our whole file for login shells, header included; nothing when no variable has a part in it.
 /// parse_profile() gives back every such part.
 std::optional<std::string> render_profile(const std::map<std::string, Setting>& settings);

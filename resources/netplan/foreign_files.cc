@@ -62,6 +62,15 @@ bool is_ethernet_of(const LinkFacts& link, const Definition& definition) {
          (definition.match_driver.empty() || any_glob_matches(definition.match_driver, link.driver));
 }
 
+/// Neither an address nor a route nor a name server that somebody would have had to write.
+bool is_only_dhcp(const Value& body) {
+  static constexpr std::array<const char*, 6> kWritten{"addresses", "routes",      "gateway4",
+                                                       "gateway6",  "nameservers", "routing-policy"};
+  static constexpr std::array<std::string_view, 4> kTrue{"true", "yes", "on", "y"};
+  return std::find(kTrue.begin(), kTrue.end(), lower_case(body.text_or("dhcp4", ""))) != kTrue.end() &&
+         std::none_of(kWritten.begin(), kWritten.end(), [&](const char* key) { return body.find(key) != nullptr; });
+}
+
 /// What its NetworkManager mirror says besides: a name as "connection.interface-name", for one.
 void add_passthrough(const Value& settings, Definition& definition) {
   const Value* passthrough = settings.find("passthrough");
@@ -104,13 +113,17 @@ Definition definition_in(const std::string& path, const std::string& section, co
   if (settings != nullptr) add_passthrough(*settings, definition);
   // One without a match is of the interface that it is named after, and merged with ours.
   definition.is_profile = definition.is_profile && definition.has_match;
+  const std::string name = settings == nullptr ? "" : settings->text_or("name", "");
+  definition.generated =
+      definition.is_profile && ethernet && is_generated_profile(name, definition.priority, is_only_dhcp(body));
   return definition;
 }
 
 /// What is more than settings of one interface by its name is not ours to take apart.
 std::string why_fixed(const std::string& path, const std::string& text, const Value& tree,
                       const Definition& definition) {
-  const bool plain = definition.section == "ethernets" && !definition.has_match && definition.set_name.empty() &&
+  const bool of_one = !definition.has_match || (definition.is_profile && definition.members.empty());
+  const bool plain = definition.section == "ethernets" && of_one && definition.set_name.empty() &&
                      definition.parent.empty() && !definition.has_virtual_functions;
   if (!plain) return "only what names one interface and nothing more is taken over";
   return why_not_taken_over(path, text, tree, definition.id);
@@ -142,6 +155,18 @@ Result<std::vector<std::string>> merged_files(const NodeReader& node) {
   return paths;
 }
 
+bool gives_way(const Definition& definition) {
+  return definition.section == kProfiles && definition.priority < kAutoconnectPriority && definition.members.empty();
+}
+
+bool is_generated_profile(std::string_view name, int priority, bool only_dhcp) {
+  constexpr std::string_view kName = "Wired connection ";
+  constexpr int kPriorityOfGenerated = -999;
+  const bool numbered = name.size() > kName.size() && name.starts_with(kName) &&
+                        name.find_first_not_of("0123456789", kName.size()) == std::string_view::npos;
+  return only_dhcp && (numbered || priority == kPriorityOfGenerated);
+}
+
 std::vector<Definition> definitions_in(const std::string& path, const Value& tree) {
   std::vector<Definition> definitions;
   const Value* network = tree.find("network");
@@ -167,6 +192,16 @@ std::vector<Definition> definitions_of(const LinkFacts& link, const std::vector<
   std::vector<Definition> found;
   std::copy_if(definitions.begin(), definitions.end(), std::back_inserter(found), says_something);
   return found;
+}
+
+std::vector<Definition> definitions_of(const std::string& interface, const std::vector<LinkFacts>& links,
+                                       const ForeignFiles& foreign) {
+  const auto link =
+      std::find_if(links.begin(), links.end(), [&](const LinkFacts& one) { return one.name == interface; });
+  if (link != links.end()) return definitions_of(*link, foreign.definitions);
+  LinkFacts by_name;
+  by_name.name = interface;
+  return definitions_of(by_name, foreign.definitions);
 }
 
 Result<std::string> read_netplan_file(const std::string& path, const NodeReader& node) {
@@ -206,8 +241,10 @@ Result<ForeignFiles> read_foreign_files(const NodeReader& node) {
     if (renderer) files.renderer = *renderer;
   }
   if (files.renderer == Renderer::kNetworkManager) {
-    SPARK_TRY(auto profiles, competing_profiles(node));
-    for (Definition& profile : profiles) profile.why_not_taken_over = "profiles of NetworkManager's own are not";
+    SPARK_TRY(auto profiles, profiles_of_one_interface(node));
+    for (Definition& profile : profiles) {
+      if (!gives_way(profile)) profile.why_not_taken_over = "profiles of NetworkManager's own are not";
+    }
     std::move(profiles.begin(), profiles.end(), std::back_inserter(files.definitions));
   }
   return files;
@@ -222,7 +259,8 @@ Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& 
     SPARK_TRY(const std::string text, read_netplan_file(path, node));
     const bool to_be_emptied =
         std::any_of(foreign.definitions.begin(), foreign.definitions.end(), [&](const Definition& one) {
-          const bool asked = std::find(interfaces.begin(), interfaces.end(), one.id) != interfaces.end();
+          const bool asked =
+              one.is_profile || std::find(interfaces.begin(), interfaces.end(), one.id) != interfaces.end();
           return asked && one.why_not_taken_over.empty() && one.source.starts_with(path + ":");
         });
     if (!to_be_emptied && emptied_in(text).empty()) continue;
@@ -249,6 +287,7 @@ Value encode(const ForeignFiles& files) {
                                       {"is_profile", one.is_profile, {}},
                                       {"starts_by_itself", one.starts_by_itself, {}},
                                       {"priority", one.priority, {}},
+                                      {"generated", one.generated, {}},
                                       {"why_not_taken_over", one.why_not_taken_over, {}}}));
   }
   Value unreadable(Value::List{});
@@ -265,13 +304,14 @@ ForeignFiles decode_foreign_files(const Value& value) {
   const Value* definitions = value.find("definitions");
   if (definitions != nullptr && definitions->list_items() != nullptr) {
     for (const Value& one : *definitions->list_items()) {
-      files.definitions.push_back(
-          {one.text_or("source", ""), one.text_or("section", ""), one.text_or("id", ""),
-           one.boolean_or("has_match", false), one.text_or("match_name", ""), one.text_or("match_mac", ""),
-           one.text_or("match_driver", ""), texts_in(one.find("members")), one.text_or("set_name", ""),
-           one.text_or("parent", ""), one.boolean_or("has_virtual_functions", false),
-           one.boolean_or("is_profile", false), one.boolean_or("starts_by_itself", true),
-           static_cast<int>(one.integer_or("priority", 0)), one.text_or("why_not_taken_over", "")});
+      files.definitions.push_back({one.text_or("source", ""), one.text_or("section", ""), one.text_or("id", ""),
+                                   one.boolean_or("has_match", false), one.text_or("match_name", ""),
+                                   one.text_or("match_mac", ""), one.text_or("match_driver", ""),
+                                   texts_in(one.find("members")), one.text_or("set_name", ""),
+                                   one.text_or("parent", ""), one.boolean_or("has_virtual_functions", false),
+                                   one.boolean_or("is_profile", false), one.boolean_or("starts_by_itself", true),
+                                   static_cast<int>(one.integer_or("priority", 0)), one.boolean_or("generated", false),
+                                   one.text_or("why_not_taken_over", "")});
     }
   }
   files.renderer = renderer_from(value.text_or("renderer", "")).value_or(Renderer::kNetworkd);

@@ -32,8 +32,11 @@ struct Definition {
   /// NetworkManager's own: it stands beside ours, and one of the two takes the interface. Ubuntu mirrors
   /// each as 90-NM-UUID.yaml. What is no such profile is merged with ours.
   bool is_profile = false;
-  bool starts_by_itself = true;         ///< connection.autoconnect of such a profile.
-  int priority = 0;                     ///< connection.autoconnect-priority of it.
+  bool starts_by_itself = true;  ///< connection.autoconnect of such a profile.
+  int priority = 0;              ///< connection.autoconnect-priority of it.
+  /// Such a profile for an interface of which nobody has said anything, by DHCP: NetworkManager makes it up by itself
+  /// ("Wired connection 1"), and it stays when somebody has so much as looked at it.
+  bool generated = false;
   std::string why_not_taken_over = {};  ///< Why we cannot empty it; empty when we can.
 
   bool operator==(const Definition&) const = default;
@@ -54,7 +57,7 @@ struct ForeignFiles {
 
 /// All netplan files but ours, as netplan merges them: of two with the same name the one in /run
 /// hides the one in /etc, and that the one in /usr/lib or /lib. Where NetworkManager is the renderer,
-/// its own competing profiles as well. Errors: as NodeReader::read_file().
+/// its own profiles for one interface as well. Errors: as NodeReader::read_file().
 /// Source: netplan-generate(8).
 Result<ForeignFiles> read_foreign_files(const NodeReader& node);
 
@@ -70,6 +73,14 @@ Result<std::vector<std::string>> merged_files(const NodeReader& node);
 Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& interfaces, const ForeignFiles& foreign,
                                                 const NodeReader& node);
 
+/// Pure. A profile in a file of NetworkManager's own beside which ours takes the interface, by its priority: it may
+/// stay as it is.
+bool gives_way(const Definition& definition);
+
+/// Pure. What one profile of NetworkManager's is by: its name, its priority, and whether it asks for an address by DHCP
+/// and gives none. Source: NetworkManager.conf(5), no-auto-default.
+bool is_generated_profile(std::string_view name, int priority, bool only_dhcp);
+
 /// Pure. The definitions in one file; empty ones say nothing and are none.
 std::vector<Definition> definitions_in(const std::string& path, const Value& tree);
 
@@ -78,6 +89,10 @@ std::vector<Definition> definitions_in(const std::string& path, const Value& tre
 /// particular ("match: {}") is one on everything; but a profile of NetworkManager's for any interface, or
 /// one that does not start by itself, leaves the interface to ours.
 std::vector<Definition> definitions_of(const LinkFacts& link, const std::vector<Definition>& definitions);
+
+/// Pure. The same of an interface by its name, which need not be there.
+std::vector<Definition> definitions_of(const std::string& interface, const std::vector<LinkFacts>& links,
+                                       const ForeignFiles& foreign);
 
 Value encode(const ForeignFiles& files);
 ForeignFiles decode_foreign_files(const Value& value);

@@ -63,6 +63,19 @@ Result<bool> exists(const std::filesystem::path& path, const NodeReader& node) {
   return failure(status.error());
 }
 
+/// The keys of the profiles for these interfaces in netplan files: those that were taken over and have come back.
+Result<std::set<std::string>> profiles_for(const std::set<std::string>& interfaces, const NodeReader& node) {
+  SPARK_TRY(const ForeignFiles foreign, read_foreign_files(node));
+  SPARK_TRY(const auto links, node.links());
+  std::set<std::string> keys;
+  for (const std::string& interface : interfaces) {
+    for (const Definition& one : definitions_of(interface, links, foreign)) {
+      if (one.is_profile && one.section == "ethernets") keys.insert(one.id);
+    }
+  }
+  return keys;
+}
+
 /// The files are generated and read anew once for all links of a fabric: the first one to be activated
 /// does it. networkd then configures anew the interfaces whose files have changed, and no others;
 /// NetworkManager only forgets the profiles that are gone.
@@ -74,6 +87,8 @@ Result<void> let_renderer_read_its_files(const std::string& interface, Node& nod
       for (const auto& [name, stanza] : *stanzas) interfaces.insert(name);
     }
   }
+  SPARK_TRY(const auto profiles, profiles_for(interfaces, node));
+  interfaces.insert(profiles.begin(), profiles.end());
   SPARK_TRY(const GeneratedChanges changed, install_generated_files(interfaces, node));
   if (changed.for_networkd) SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
   return changed.profiles.empty() ? Result<void>() : load_profiles(changed.profiles, node);

@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "engine/core/text_list.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/fabric_interfaces.h"
 #include "engine/resource/text_artifact_step.h"
+#include "resources/netplan/adoption.h"
 #include "resources/netplan/foreign_files.h"
+#include "resources/netplan/interfaces.h"
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
-#include "resources/netplan/take_over.h"
 #include "resources/netplan/trial.h"
 
 namespace sparkplan::netplan {
@@ -23,9 +23,6 @@ namespace {
 /// netplan warns of anything that others can read: a file may hold passwords of a Wi-Fi.
 constexpr std::uint32_t kFileMode = 0600;
 constexpr const char* kPersistent = "persistent";
-
-/// The files of somebody else's that define the interface too; none where we take over.
-constexpr const char* kAlsoDefinedIn = "also_defined_in";
 
 constexpr const char* kVirtualFunctions = "virtual_functions";
 
@@ -56,63 +53,12 @@ Observation as_artifact(const Observation& link) {
   return present == nullptr ? link : Observation(Present{present->value, {}});
 }
 
-enum class Adopt : std::uint8_t { kRefuse, kKeep, kTakeOver };
-
-/// `adopt` of the section; but what stands in the way of an interface that may change by --allow-mgmt-change
-/// is taken over, whatever it says.
-Adopt adopt_of(const FabricInterface& interface, const Value& section, const ClusterView& view, const Facts& own) {
-  const bool carries_us = !why_untouchable(interface.name, own.ssh_server_address, own.links).empty();
-  if (view.allow_management_change && carries_us) return Adopt::kTakeOver;
-  const std::string adopt = section.text_or("adopt", "refuse");
-  if (adopt == "take-over") return Adopt::kTakeOver;
-  return adopt == "keep" ? Adopt::kKeep : Adopt::kRefuse;
-}
-
-std::vector<Definition> definitions_of(const FabricInterface& interface, const ForeignFiles& foreign) {
-  if (interface.link != nullptr) return definitions_of(*interface.link, foreign.definitions);
-  LinkFacts by_name;
-  by_name.name = interface.name;
-  return definitions_of(by_name, foreign.definitions);
-}
-
 /// What the node exports of itself; null when it could not say.
 const Value* exported_of(const ClusterView& view) {
   const auto node = view.exports.find(view.self.name.str());
   if (node == view.exports.end()) return nullptr;
   const auto exported = node->second.find("netplan");
   return exported == node->second.end() ? nullptr : &exported->second;
-}
-
-/// A file of somebody else's: definitions of interfaces that are ours now are emptied in it, those of interfaces
-/// that are ours no longer come back.
-std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& stanzas, const StepsInput& input,
-                                     const TypeInfo& info) {
-  if (!is_text_artifact(artifact) || artifact.name == kOwnFile) return std::nullopt;
-  const Observation& now = input.observed.artifacts.at(artifact);
-  const auto text = content_of(now);
-  if (!text) return std::nullopt;
-  const auto found = input.originals.find(artifact);
-  const auto original = found == input.originals.end() ? std::nullopt : content_of(found->second);
-  std::string wanted = *text;
-  std::set<std::string> touched;
-  for (const Resource& resource : input.target) {
-    const Value* others = resource.desired.find(kAlsoDefinedIn);
-    if (others == nullptr || others->list_items() == nullptr || !others->list_items()->empty()) continue;
-    const auto emptied = with_emptied(wanted, resource.id.name);
-    if (!emptied || *emptied == wanted) continue;
-    wanted = *emptied;
-    touched.insert(resource.id.name);
-  }
-  for (const std::string& interface : emptied_in(*text)) {
-    if (stanzas.contains(interface)) continue;
-    wanted = with_restored(wanted, interface);
-    touched.insert(interface);
-  }
-  TextArtifact file{artifact, wanted, kFileMode, "",
-                    [touched](const Change& change) { return touched.contains(change.id.name); }};
-  if (original && wanted == *original) file.content.reset();
-  if (const auto file_now = decode_file_content(std::get<Present>(now).value)) file.mode = file_now->mode;
-  return text_artifact_step(file, input, info);
 }
 
 class NetplanType final : public ResourceType {
@@ -146,8 +92,9 @@ class NetplanType final : public ResourceType {
     const ForeignFiles foreign = decode_foreign_files(*exported);
     const auto virtual_functions = texts_in(exported->find(kVirtualFunctions));
     for (const FabricInterface& interface : found.interfaces) {
-      const auto others = interface.name.empty() ? std::vector<Definition>() : definitions_of(interface, foreign);
-      const Adopt adopt = adopt_of(interface, section, view, own);
+      const auto others =
+          interface.name.empty() ? std::vector<Definition>() : definitions_of(interface.name, own.links, foreign);
+      const Adopt adopt = adopt_of(interface.name, section, view, own);
       if (adopt == Adopt::kKeep && !others.empty()) {
         result.diagnostics.push_back(left_to(interface.name, others.front(), interface.wanted.where));
         continue;
@@ -161,12 +108,17 @@ class NetplanType final : public ResourceType {
       Resource resource;
       resource.id = {info_.name, interface.name};
       resource.desired = desired_value(stanza_of(interface.wanted, foreign.renderer));
-      if (adopt == Adopt::kTakeOver) resource.desired.set(kAlsoDefinedIn, Value(Value::List{}));
+      if (takes_over(adopt, others)) resource.desired.set(kAlsoDefinedIn, Value(Value::List{}));
       resource.where = interface.wanted.where;
       resource.impact = Impact::kInterruptsNetwork;
       result.resources.push_back(std::move(resource));
     }
     return result;
+  }
+
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& own) const override {
+    return interfaces_from(applied, own);
   }
 
   /// What other netplan files say and which interfaces are parts of others, so that desired() can tell
@@ -201,6 +153,8 @@ class NetplanType final : public ResourceType {
       } else {
         observed.resources[name] =
             combine(name, stanzas ? *stanzas : Stanzas(), link, sources_of(name, *links, *foreign));
+        add_claims({info_.name, name}, link, *links, *foreign, observed.foreign);
+        if (name == request.names.front()) add_stale_bonds({info_.name, name}, *links, observed.foreign);
       }
     }
     if (foreign) observe_shared_files(request, *foreign, node, *this, observed);
@@ -220,6 +174,7 @@ class NetplanType final : public ResourceType {
       steps.push_back(*std::move(step));
     }
     for (const auto& [artifact, text] : input.observed.artifacts) {
+      if (artifact.name == kOwnFile || !is_text_artifact(artifact)) continue;
       if (auto step = shared_file_step(artifact, stanzas, input, info_)) steps.push_back(*std::move(step));
     }
     for (const Change& change : input.changes) {
@@ -272,17 +227,6 @@ class NetplanType final : public ResourceType {
   }
 
  private:
-  /// What keeps us from the interface; nothing when it is ours, or can be.
-  static std::optional<Error> why_not_ours(const std::string& interface, const std::vector<Definition>& others,
-                                           Adopt adopt) {
-    if (others.empty()) return std::nullopt;
-    if (adopt != Adopt::kTakeOver) return refused_for(interface, others.front());
-    for (const Definition& one : others) {
-      if (!one.why_not_taken_over.empty()) return not_taken_over(interface, one);
-    }
-    return std::nullopt;
-  }
-
   static Error unreadable_file(const UnreadableFile& file) {
     return {ErrorCode::kFailed,
             file.source + " cannot be read as YAML (" + file.message +
@@ -294,13 +238,10 @@ class NetplanType final : public ResourceType {
 
   static std::vector<std::string> sources_of(const std::string& name, const std::vector<LinkFacts>& links,
                                              const ForeignFiles& foreign) {
-    FabricInterface interface;
-    interface.name = name;
-    for (const LinkFacts& link : links) {
-      if (link.name == name) interface.link = &link;
-    }
     std::vector<std::string> sources;
-    for (const Definition& one : definitions_of(interface, foreign)) sources.push_back(one.source);
+    for (const Definition& one : definitions_of(name, links, foreign)) {
+      if (!gives_way(one)) sources.push_back(one.source);
+    }
     return sources;
   }
 

@@ -1,5 +1,6 @@
 #include "resources/netplan/profiles.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <map>
@@ -49,6 +50,15 @@ bool is_ethernet(const Settings& settings) {
   return type.empty() || type == "ethernet" || type == "802-3-ethernet";
 }
 
+/// Neither an address nor a route that somebody would have had to write. Source: nm-settings-keyfile(5).
+bool is_only_dhcp(const Settings& settings) {
+  const auto written = [](const auto& setting) {
+    return setting.first.starts_with("ipv4.address") || setting.first.starts_with("ipv4.route") ||
+           setting.first.starts_with("ipv6.address") || setting.first == "ipv4.gateway";
+  };
+  return first_of(settings, {"ipv4.method"}) == "auto" && std::none_of(settings.begin(), settings.end(), written);
+}
+
 }  // namespace
 
 Definition profile_in(const std::string& path, std::string_view keyfile) {
@@ -64,6 +74,7 @@ Definition profile_in(const std::string& path, std::string_view keyfile) {
   profile.starts_by_itself = first_of(settings, {"connection.autoconnect"}) != "false";
   const std::string priority = first_of(settings, {"connection.autoconnect-priority"});
   std::from_chars(priority.data(), priority.data() + priority.size(), profile.priority);
+  profile.generated = is_generated_profile(profile.id, profile.priority, is_only_dhcp(settings));
   const std::string controller = first_of(settings, {"connection.controller", "connection.master"});
   if (!controller.empty() && !profile.match_name.empty()) {
     profile.members = {profile.match_name};
@@ -72,8 +83,8 @@ Definition profile_in(const std::string& path, std::string_view keyfile) {
   return profile;
 }
 
-Result<std::vector<Definition>> competing_profiles(const NodeReader& node) {
-  std::vector<Definition> competing;
+Result<std::vector<Definition>> profiles_of_one_interface(const NodeReader& node) {
+  std::vector<Definition> found;
   for (const std::string_view directory : kDirectories) {
     const auto names = node.list_directory(directory);
     if (!names) {
@@ -88,11 +99,12 @@ Result<std::vector<Definition>> competing_profiles(const NodeReader& node) {
         continue;
       if (!text) return failure(text.error());
       Definition profile = profile_in(path, *text);
-      const bool wins = profile.priority >= kAutoconnectPriority || !profile.members.empty();
-      if (profile.section == kProfiles && profile.starts_by_itself && wins) competing.push_back(std::move(profile));
+      const bool of_one = !profile.match_name.empty() || !profile.match_mac.empty();
+      if (profile.section != kProfiles || !profile.starts_by_itself) continue;
+      if (of_one || !gives_way(profile)) found.push_back(std::move(profile));
     }
   }
-  return competing;
+  return found;
 }
 
 }  // namespace sparkplan::netplan

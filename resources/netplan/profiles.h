@@ -14,9 +14,9 @@ namespace sparkplan::netplan {
 /// appear. Source: nm-settings-keyfile(5).
 Definition profile_in(const std::string& path, std::string_view keyfile);
 
-/// The persistent Ethernet profiles of NetworkManager that no netplan file has made, and that would
-/// take their interface instead of ours at boot: those of at least our priority, and those that make it
-/// part of a bond or bridge. Errors: as NodeReader::read_file().
-Result<std::vector<Definition>> competing_profiles(const NodeReader& node);
+/// The persistent Ethernet profiles of NetworkManager that no netplan file has made, that start by themselves and that
+/// are for one interface, or would take any interface instead of ours at boot: those of at least our priority, and
+/// those that make it part of a bond or bridge. Errors: as NodeReader::read_file().
+Result<std::vector<Definition>> profiles_of_one_interface(const NodeReader& node);
 
 }  // namespace sparkplan::netplan

@@ -37,7 +37,8 @@ std::string what_it_does(const std::string& interface, const Definition& definit
     return source + " defines " + interface + " too, with virtual functions (SR-IOV)";
   }
   if (definition.section != kProfiles) return source + " defines " + interface + " too";
-  return source + ", NetworkManager's \"" + definition.id + "\", would take " + interface + " at boot";
+  const std::string profile = source + ", NetworkManager's \"" + definition.id + "\", ";
+  return profile + (gives_way(definition) ? "is for " + interface : "would take " + interface + " at boot");
 }
 
 /// What comes of it, and what to do.
@@ -59,7 +60,8 @@ Error consequence(const std::string& interface, const Definition& definition, co
   }
   return refused(what + ", and NetworkManager has one profile at a time on an interface",
                  "`nmcli connection delete` or `nmcli connection modify ... connection.autoconnect no` takes that "
-                 "profile out of the way; `fabric: {adopt: keep}` leaves the interface to it");
+                 "profile out of the way, `fabric: {adopt: take-over}` puts ours in its place, `fabric: {adopt: keep}` "
+                 "leaves the interface to it");
 }
 
 }  // namespace

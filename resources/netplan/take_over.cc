@@ -13,8 +13,12 @@
 namespace sparkplan::netplan {
 namespace {
 
-/// Behind an empty definition of ours: tells a person where to look, and us where something is to come back.
-constexpr std::string_view kMark = ": {}  # sparkplan: 60-sparkplan-fabric.yaml defines it; this did:";
+/// Behind an empty definition of ours: tells a person where to look, and us where something is to come back, and for
+/// which interface it went.
+constexpr std::string_view kMark = ": {}  # sparkplan: 60-sparkplan-fabric.yaml defines ";
+constexpr std::string_view kEndOfMark = "; this did:";
+/// In the place of an interface that the definition is named after.
+constexpr std::string_view kItself = "it";
 /// Before each line that is to come back.
 constexpr std::string_view kKept = "#sparkplan:";
 /// As far as a definition may go on behind its last value: closing braces.
@@ -41,27 +45,37 @@ std::string text_of(std::span<const std::string> lines) {
 std::string indent_of(const std::string& line) { return line.substr(0, line.find_first_not_of(" \t\r\n")); }
 
 /// What stands in place of these lines: an empty definition, and themselves as remarks.
-std::string emptied(std::span<const std::string> lines, const std::string& interface) {
-  std::string text = indent_of(lines.front()) + interface + std::string(kMark) + "\n";
+std::string emptied(std::span<const std::string> lines, const std::string& key, const std::string& interface) {
+  std::string text = indent_of(lines.front()) + key + std::string(kMark) +
+                     (key == interface ? std::string(kItself) : interface) + std::string(kEndOfMark) + "\n";
   for (const std::string& line : lines) text += std::string(kKept) + line;
   return text;
 }
 
-std::optional<std::string> marked_interface(const std::string& line) {
+struct Marked {
+  std::string key;
+  std::string interface;
+};
+
+std::optional<Marked> marked_in(const std::string& line) {
   const std::string_view text = trim(line);
-  if (!text.ends_with(kMark)) return std::nullopt;
-  const std::string_view name = text.substr(0, text.size() - kMark.size());
+  const auto mark = text.find(kMark);
+  if (mark == std::string_view::npos || !text.ends_with(kEndOfMark)) return std::nullopt;
+  const std::string_view key = text.substr(0, mark);
   // A person has made a remark of it, or something else.
-  if (name.empty() || name.find_first_of("# \t") != std::string_view::npos) return std::nullopt;
-  return std::string(name);
+  if (key.empty() || key.find_first_of("# \t") != std::string_view::npos) return std::nullopt;
+  const auto begin = mark + kMark.size();
+  if (text.size() < begin + kEndOfMark.size()) return std::nullopt;
+  const std::string_view interface = text.substr(begin, text.size() - kEndOfMark.size() - begin);
+  return Marked{std::string(key), std::string(interface == kItself ? key : interface)};
 }
 
-MapEntry* definition_in(Value& tree, const std::string& interface) {
+MapEntry* definition_in(Value& tree, const std::string& key) {
   Value* network = tree.find("network");
   Value* ethernets = network == nullptr ? nullptr : network->find("ethernets");
   if (ethernets == nullptr || ethernets->entries() == nullptr) return nullptr;
   auto& entries = *ethernets->entries();
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.key == interface; });
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.key == key; });
   return found == entries.end() ? nullptr : &*found;
 }
 
@@ -84,26 +98,27 @@ struct Range {
   std::size_t end = 0;
 };
 
-std::string replaced(const std::vector<std::string>& lines, const Range& range, const std::string& interface) {
+std::string replaced(const std::vector<std::string>& lines, const Range& range, const std::string& key,
+                     const std::string& interface) {
   const std::span all(lines);
-  return text_of(all.first(range.begin)) + emptied(all.subspan(range.begin, range.end - range.begin), interface) +
+  return text_of(all.first(range.begin)) + emptied(all.subspan(range.begin, range.end - range.begin), key, interface) +
          text_of(all.subspan(range.end));
 }
 
 /// The lines that are the definition's and nobody else's: without them the file says the rest, and nothing more.
-Result<Range> range_of(std::string_view text, const std::string& interface) {
+Result<Range> range_of(std::string_view text, const std::string& key) {
   SPARK_TRY(Value tree, parse_yaml(text));
-  MapEntry* entry = definition_in(tree, interface);
-  if (entry == nullptr) return failure(ErrorCode::kNotFound, "nothing is said of " + interface);
+  MapEntry* entry = definition_in(tree, key);
+  if (entry == nullptr) return failure(ErrorCode::kNotFound, "nothing is said of " + key);
   const auto first = static_cast<std::size_t>(entry->key_where.line - 1);
   const auto last = static_cast<std::size_t>(std::max(entry->key_where.line, last_line_of(entry->value)));
   entry->value = Value::map();
   const auto lines = lines_of(text);
   for (std::size_t end = last; end <= std::min(lines.size(), last + kMostClosingLines); ++end) {
-    const auto parsed = parse_yaml(replaced(lines, {first, end}, interface));
+    const auto parsed = parse_yaml(replaced(lines, {first, end}, key, key));
     if (parsed && *parsed == tree) return Range{first, end};
   }
-  return failure(ErrorCode::kUnsupported, "which lines define " + interface + " cannot be told");
+  return failure(ErrorCode::kUnsupported, "which lines define " + key + " cannot be told");
 }
 
 bool names_a_secret(const std::string& key) {
@@ -116,13 +131,13 @@ bool names_a_secret(const std::string& key) {
 }
 
 /// Lines that begin a definition of this name, wherever: of two, a parser takes the last one.
-std::size_t count_of(std::string_view text, const std::string& interface) {
+std::size_t count_of(std::string_view text, const std::string& key) {
   std::size_t count = 0;
   for (const std::string& line : lines_of(text)) {
     std::string_view begin = trim(line);
     if (begin.starts_with('"') || begin.starts_with('\'')) begin.remove_prefix(1);
-    if (!begin.starts_with(interface)) continue;
-    begin.remove_prefix(interface.size());
+    if (!begin.starts_with(key)) continue;
+    begin.remove_prefix(key.size());
     if (begin.starts_with('"') || begin.starts_with('\'')) begin.remove_prefix(1);
     count += trim(begin).starts_with(':') ? 1U : 0U;
   }
@@ -131,26 +146,26 @@ std::size_t count_of(std::string_view text, const std::string& interface) {
 
 }  // namespace
 
-Result<std::string> with_emptied(std::string_view text, const std::string& interface) {
-  const std::size_t definitions = count_of(text, interface);
-  const bool emptied_before = emptied_in(text).contains(interface);
+Result<std::string> with_emptied(std::string_view text, const std::string& key, const std::string& interface) {
+  const std::size_t definitions = count_of(text, key);
+  const bool emptied_before = emptied_in(text).contains(key);
   if (emptied_before && definitions == 1) return std::string(text);
-  if (definitions > 1) return failure(ErrorCode::kUnsupported, interface + " is defined more than once in that file");
-  SPARK_TRY(const Range range, range_of(text, interface));
+  if (definitions > 1) return failure(ErrorCode::kUnsupported, key + " is defined more than once in that file");
+  SPARK_TRY(const Range range, range_of(text, key));
   const auto lines = lines_of(text);
   if (range.end < lines.size() && lines[range.end].starts_with(kKept)) {
     return failure(ErrorCode::kUnsupported,
                    "what was taken over before stands behind the definition, as remarks: one of the two has to go");
   }
-  return replaced(lines, range, interface);
+  return replaced(lines, range, key, interface);
 }
 
-std::string with_restored(std::string_view text, const std::string& interface) {
+std::string with_restored(std::string_view text, const std::string& key) {
   std::string restored;
   bool inside = false;
   for (const std::string& line : lines_of(text)) {
-    if (const auto marked = marked_interface(line)) {
-      inside = *marked == interface;
+    if (const auto marked = marked_in(line)) {
+      inside = marked->key == key;
       if (inside) continue;
     }
     // Somebody may have put something between them that says nothing.
@@ -164,10 +179,10 @@ std::string with_restored(std::string_view text, const std::string& interface) {
   return restored;
 }
 
-std::set<std::string> emptied_in(std::string_view text) {
-  std::set<std::string> found;
+std::map<std::string, std::string> emptied_in(std::string_view text) {
+  std::map<std::string, std::string> found;
   for (const std::string& line : lines_of(text)) {
-    if (auto interface = marked_interface(line)) found.insert(*std::move(interface));
+    if (auto marked = marked_in(line)) found.emplace(std::move(marked->key), std::move(marked->interface));
   }
   return found;
 }
@@ -182,10 +197,10 @@ bool holds_secrets(const Value& tree) {
 }
 
 std::string why_not_taken_over(const std::string& path, std::string_view text, const Value& tree,
-                               const std::string& interface) {
+                               const std::string& key) {
   if (!path.starts_with("/etc/netplan/")) return "only files in /etc/netplan are taken over";
   if (holds_secrets(tree)) return "that file holds secrets, which stay on the node";
-  const auto emptied = with_emptied(text, interface);
+  const auto emptied = with_emptied(text, key, key);
   return emptied ? "" : emptied.error().message;
 }
 

@@ -43,6 +43,17 @@ class ProfileEnvType final : public ResourceType {
     return result;
   }
 
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value section = Value::map();
+    for (const auto& [name, value] : applied) {
+      const Value* text = value.find(kField);
+      if (text == nullptr || text->string() == nullptr) return std::nullopt;
+      section.set(name, *text);
+    }
+    return section;
+  }
+
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {

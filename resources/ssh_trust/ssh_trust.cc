@@ -62,6 +62,13 @@ class SshTrustType final : public ResourceType {
     return desired_trust(view, section);
   }
 
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value users = Value::list();
+    for (const auto& [name, value] : applied) users.push_back(name);
+    return Value::map({{"users", std::move(users), {}}});
+  }
+
   Result<Value> exports(const Value& section, const NodeReader& node) const override {
     return export_trust(section, node);
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/number_text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/sysctl/config_files.h"
@@ -64,6 +65,15 @@ std::map<std::string, std::string> own_values(const Observation& file) {
   return values;
 }
 
+/// A canonical value as people write it: whole MiB with their unit, other numbers as numbers.
+Value as_written(const std::string& text) {
+  constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+  Value value = number_or_text(text);
+  const std::int64_t* number = value.integer();
+  if (number == nullptr || *number < kMebibyte || *number % kMebibyte != 0) return value;
+  return std::to_string(*number / kMebibyte) + "MiB";
+}
+
 class SysctlType final : public ResourceType {
  public:
   explicit SysctlType(std::string schema_json) {
@@ -93,6 +103,17 @@ class SysctlType final : public ResourceType {
       result.resources.push_back(std::move(resource));
     }
     return result;
+  }
+
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value section = Value::map();
+    for (const auto& [name, value] : applied) {
+      const Value* text = value.find("persistent");
+      if (text == nullptr || text->string() == nullptr) return std::nullopt;
+      section.set(name, as_written(*text->string()));
+    }
+    return section;
   }
 
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }

@@ -119,6 +119,23 @@ class SystemdUnitType final : public ResourceType {
     return result;
   }
 
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value section = Value::list();
+    for (const auto& [name, value] : applied) {
+      Value record = Value::map({{"name", name, {}}});
+      for (const std::string_view key : {field::kContent, field::kDropIn}) {
+        const Value* text = value.find(key);
+        if (text != nullptr && text->string() != nullptr) record.set(key, without_header(*text->string()));
+      }
+      for (const std::string_view key : {field::kEnabled, field::kState}) {
+        if (const Value* wanted = value.find(key)) record.set(key, *wanted);
+      }
+      section.push_back(std::move(record));
+    }
+    return section;
+  }
+
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {

@@ -139,6 +139,11 @@ std::string render(std::string_view text) {
   return file;
 }
 
+std::string without_header(std::string_view file) {
+  if (is_ours(file)) file.remove_prefix(ownership_header().size());
+  return std::string(file);
+}
+
 bool is_ours(std::string_view file) { return file.starts_with(ownership_header()); }
 
 std::vector<Assignment> parse_unit(std::string_view text) {

@@ -41,6 +41,8 @@ bool may_cut_off(std::string_view name, std::string_view text);
 
 /// The text as it stands in a file of ours: ownership header first, a newline last.
 std::string render(std::string_view text);
+/// The inverse of render(), but for the final newline that it adds.
+std::string without_header(std::string_view file);
 
 /// The file begins with our ownership header.
 bool is_ours(std::string_view file);

@@ -255,13 +255,66 @@ TEST_CASE("networkmanager: Ubuntu's mirror of a profile for any interface does n
   CHECK(eventually([&] { return first.profile_on(kHalfA) == "netplan-" + kHalfA; }));
   CHECK(eventually([&] { return first.profile_on(kHalfB) == "netplan-" + kHalfB; }));
   CHECK(first->text(path) == kMirrorsOfOthers);
+}
 
-  std::string of_ours = kMirrorsOfOthers;
-  of_ours.replace(of_ours.find("{}"), 2, "{name: " + kHalfA + "}");
-  first->write(path, of_ours);
+TEST_CASE("networkmanager: Ubuntu's mirror of a profile that NetworkManager made up is taken over, and comes back",
+          "[networkmanager]") {
+  const FabricHost first(1);
+  const std::string key = "NM-9c1f0a4e-52d5-4f6b-8a53-6c0f2f6a7e10";
+  const std::string path = "/etc/netplan/90-" + key + ".yaml";
+  std::string mirror = kMirrorsOfOthers;
+  mirror.replace(mirror.find("{}"), 2, "{name: " + kHalfA + "}");
+  first->write(path, mirror, 0600);
+  const Controller controller(Lab::network_manager());
+  controller.cluster("fabric: {topology: switch, port: 1, adopt: refuse}\n" + nodes_of_lab(1));
   const auto refused = controller.run({"plan"});
   require_exit(refused, 9);
   CHECK(contains(refused.out + refused.err, path + ":4"));
+
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  const auto planned = controller.run({"plan"});
+  require_exit(planned, 0);
+  CHECK(contains(planned.out, path + ":4 is a profile that NetworkManager has made up"));
+  CHECK(first->text(path) == mirror);
+
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  CHECK(first->shell("netplan get ethernets." + key) == "{}");
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+  Lab::network_manager().reboot(1);
+  CHECK(eventually([&] { return first.addresses(kHalfA) == Addresses{"192.168.100.11/24"}; }));
+  CHECK(eventually([&] { return first.addresses(kHalfB) == Addresses{"192.168.101.11/24"}; }));
+  require_fabric(first);
+
+  controller.cluster(nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(first->text(path) == mirror);
+  CHECK(eventually([&] { return contains(first->shell("nmcli -t -f NAME connection show"), "Wired connection 1"); }));
+}
+
+TEST_CASE("networkmanager: a profile that somebody has written for the port is refused, or gives way where asked to",
+          "[networkmanager]") {
+  const FabricHost first(1);
+  first.add_profile("cx7-left", "interface-name=" + kHalfA + "\n[ipv4]\nmethod=manual\naddress1=172.16.0.1/30\n");
+  REQUIRE(eventually([&] { return first.profile_on(kHalfA) == "cx7-left"; }));
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  const auto refused = controller.run({"apply", "--yes"});
+  require_exit(refused, 9);
+  CHECK(contains(refused.out + refused.err, "\"cx7-left\", is for " + kHalfA));
+  CHECK_FALSE(first->has(kFile));
+  CHECK(first.profile_on(kHalfA) == "cx7-left");
+
+  controller.cluster("fabric: {topology: switch, port: 1, adopt: take-over}\n" + nodes_of_lab(1));
+  const auto planned = controller.run({"plan"});
+  CHECK(contains(planned.out, "NetworkManager's \"cx7-left\" is up on it"));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+  controller.cluster(nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(first.profile_on(kHalfA) == "cx7-left");
+  CHECK(first.addresses(kHalfA) == Addresses{"172.16.0.1/30"});
 }
 
 TEST_CASE("networkmanager: where it does not run that is said, and nothing is written", "[networkmanager]") {

@@ -1,6 +1,7 @@
 // The tests' machine has neither links nor RDMA devices: no test depends on what it runs on.
 #include "engine/agent/lifeline.h"
 #include "engine/agent/netlink.h"
+#include "engine/agent/netlink_facts.h"
 #include "engine/agent/rdma.h"
 #include "engine/agent/rdma_ends.h"
 
@@ -8,6 +9,8 @@ namespace sparkplan {
 
 Result<std::vector<LinkFacts>> read_links() { return std::vector<LinkFacts>(); }
 Result<std::vector<Route>> read_routes() { return std::vector<Route>(); }
+Result<std::vector<RouteFacts>> read_all_routes() { return std::vector<RouteFacts>(); }
+Result<std::vector<NeighbourFacts>> read_neighbours() { return std::vector<NeighbourFacts>(); }
 Result<void> add_route(const Route& /*route*/) { return {}; }
 Result<void> write_link(const LinkState& /*state*/) { return {}; }
 Result<std::vector<RdmaDeviceFacts>> read_rdma_devices() { return std::vector<RdmaDeviceFacts>(); }

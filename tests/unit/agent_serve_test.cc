@@ -187,6 +187,26 @@ TEST_CASE("facts of a directory tree say that nothing runs there, and hold the e
   CHECK_FALSE(reply->lock_holder);
 }
 
+TEST_CASE("what the manifest names is observed with the facts where that is asked for") {
+  Served agent;
+  agent.root.write("/knobs/a", "1");
+  agent.greet();
+  REQUIRE(agent.ask(LockRequest{kHolder}));
+  REQUIRE(agent.ask(ApplyRequest{"r1", "n1", kRoster, {knob_step("a", set_to("1"), set_to("2"))}, {}}));
+  const ResourceId id{"fake", "a"};
+  REQUIRE(agent.ask(CommitRequest{"r1", "n1", kRoster, {{id, {Value::map({{"value", "2", {}}}), {knob("a")}}}}, ""}));
+  const auto plain = decode_facts_reply(*agent.ask(FactsRequest{}));
+  REQUIRE(plain);
+  CHECK(plain->observed.types.empty());
+  FactsRequest for_a_plan;
+  for_a_plan.observe_managed = true;
+  const auto reply = decode_facts_reply(*agent.ask(for_a_plan));
+  REQUIRE(reply);
+  REQUIRE(reply->observed.types.contains("fake"));
+  CHECK(reply->observed.types.at("fake").resources.contains("a"));
+  CHECK(reply->observed.types.size() == 1);
+}
+
 TEST_CASE("an export that cannot be read is told beside the facts, which come all the same") {
   Served agent;
   agent.root.write("/etc/hostname", "golden\n");

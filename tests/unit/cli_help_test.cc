@@ -79,7 +79,7 @@ TEST_CASE("--help names every command and is exit 0 on standard output") {
   CHECK(help.standard_error.empty());
   const auto commands = commands_in(help.standard_output);
   CHECK(std::set<std::string>(commands.begin(), commands.end()) ==
-        std::set<std::string>{"validate", "export", "plan", "apply", "drift", "status", "facts", "release", "trust",
+        std::set<std::string>{"init", "validate", "export", "plan", "apply", "drift", "status", "facts", "release", "trust",
                               "show", "history", "rollback", "unlock", "verify", "completion", "schema", "types",
                               "version"});
 }

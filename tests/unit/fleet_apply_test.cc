@@ -1,5 +1,7 @@
 // From a plan to nodes that match the file, on directories served by the real agent.
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "engine/core/json.h"
 #include "tests/support/catch.h"
@@ -69,6 +71,26 @@ TEST_CASE("an apply makes all nodes match and the next plan is empty") {
   CHECK(changes(next).empty());
   CHECK(standing(next) == "n1 in_sync, n2 in_sync, n3 in_sync");
   CHECK(exit_code(next, ExitRules{true, true, true}) == 0);
+}
+
+TEST_CASE("a node in sync is asked once, and one with something new a second time") {
+  FleetBench bench(2);
+  bench.sections = kTwoSections;
+  bench.apply_all();
+  std::mutex guard;
+  std::map<std::string, int> observed;
+  bench.run.progress = [&](const std::string& node, std::string_view doing, Activity) {
+    const std::lock_guard lock(guard);
+    if (doing == "observing") ++observed[node];
+  };
+  CHECK(changes(bench.plan()).empty());
+  CHECK(observed.empty());
+  bench.root(1).write(kSysctlFile, "vm.swappiness = 60\n");
+  CHECK_FALSE(changes(bench.plan()).empty());
+  CHECK(observed.empty());
+  bench.sections = std::string(kTwoSections) + "limits: [{domain: root, item: nofile, type: both, value: 4096}]\n";
+  CHECK(changes(bench.plan()).size() > 2);
+  CHECK(observed == std::map<std::string, int>{{"n1", 1}, {"n2", 1}});
 }
 
 TEST_CASE("an apply reports of each change as much as the plan told") {

@@ -39,6 +39,24 @@ TEST_CASE("a node whose directory is missing fails alone and the others are fini
   CHECK(bench.root(3).exists(kSysctlFile));
 }
 
+TEST_CASE("two nodes that are one machine are exit 3 and left alone, and the others are finished") {
+  FleetBench bench(3);
+  bench.sections = kSection;
+  bench.root(1).write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+  bench.root(3).write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+  for (const bool planning : {true, false}) {
+    const auto report = planning ? bench.plan() : bench.apply();
+    CHECK(exit_of(report) == 3);
+    REQUIRE(report.diagnostics.size() == 1);
+    CHECK(report.diagnostics.front().message == "n1 and n3 have the same machine-id");
+    CHECK(report.diagnostics.front().where.line == 7);
+    CHECK(standing(report) == (planning ? "n1 failed, n2 pending, n3 failed" : "n1 failed, n2 applied, n3 failed"));
+  }
+  CHECK_FALSE(bench.root(1).exists(kSysctlFile));
+  CHECK(bench.root(2).exists(kSysctlFile));
+  CHECK_FALSE(bench.root(3).exists(kSysctlFile));
+}
+
 TEST_CASE("all or nothing writes nothing when one node cannot be reached") {
   FleetBench bench(2);
   bench.sections = kSection;

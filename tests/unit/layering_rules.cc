@@ -21,13 +21,14 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"load", {"resource", "model"}},
     {"export", {"resource", "model"}},
     {"plan", {"resource", "model"}},
+    {"draft", {"load", "plan"}},
     {"remote", {"wire", "process"}},
     {"agent", {"resource", "wire", "node", "model", "core", "process"}},
     {"doctor", {"model", "core"}},
     {"nccl", {"wire", "model", "core"}},
     {"fleet", {"plan", "load", "remote", "resource"}},
     {"verify", {"fleet", "doctor"}},
-    {"cli", {"fleet", "export", "verify", "doctor"}},
+    {"cli", {"fleet", "export", "draft", "verify", "doctor"}},
 };
 
 /// The beginning of a header's name and the layers that may use that library.

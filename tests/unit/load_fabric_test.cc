@@ -179,7 +179,6 @@ TEST_CASE("the fabric section of a node carries the defaults") {
         Value::map({{"topology", "direct", {}},
                     {"port", 1, {}},
                     {"mtu", 9000, {}},
-                    {"adopt", "refuse", {}},
                     {"subnets", Value::list({"192.168.100.0/24", "192.168.101.0/24"}), {}}}));
 }
 

@@ -189,4 +189,50 @@ TEST_CASE("an installer that is told nothing touches nothing") {
   }
 }
 
+namespace {
+
+constexpr const char* kKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA== anna@laptop";
+
+/// The key installer's line in somebody's home.
+Ended put_key(const ScratchDirectory& home, const std::string& input) {
+  return run_in_shell(
+      "export HOME='" + home.path().string() + "'; " + remote_command(RemoteProgram::kKeyInstaller, Elevation::kNone),
+      input);
+}
+
+}  // namespace
+
+TEST_CASE("a key is put into a file and a directory that nobody else can read, once") {
+  const ScratchDirectory home;
+  for (int time = 0; time < 2; ++time) {
+    const auto ended = put_key(home, std::string(kKey) + "\n");
+    INFO(ended.error);
+    CHECK(ended.status == 0);
+    CHECK(home.read("/.ssh/authorized_keys") == std::string(kKey) + "\n");
+  }
+  const auto mode = [&](const std::string& path) {
+    return std::filesystem::status(home / path).permissions() & std::filesystem::perms::all;
+  };
+  CHECK(mode("/.ssh") == std::filesystem::perms::owner_all);
+  CHECK(mode("/.ssh/authorized_keys") == (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+}
+
+TEST_CASE("a key is put behind what is there, also behind a last line without its newline") {
+  const ScratchDirectory home;
+  home.write("/.ssh/authorized_keys", "ssh-rsa AAAA somebody");
+  CHECK(put_key(home, std::string(kKey) + "\n").status == 0);
+  CHECK(home.read("/.ssh/authorized_keys") == "ssh-rsa AAAA somebody\n" + std::string(kKey) + "\n");
+}
+
+TEST_CASE("no key is put where none comes, and no word of one is carried out") {
+  const ScratchDirectory home;
+  CHECK(put_key(home, "").status != 0);
+  CHECK(put_key(home, "\n").status != 0);
+  CHECK_FALSE(std::filesystem::exists(home / "/.ssh/authorized_keys"));
+  const std::string odd = "ssh-ed25519 AAAA $(touch owned) `touch owned` \\n -e \"; touch owned #";
+  CHECK(put_key(home, odd + "\n").status == 0);
+  CHECK(home.read("/.ssh/authorized_keys") == odd + "\n");
+  CHECK_FALSE(std::filesystem::exists(home / "/owned"));
+}
+
 }  // namespace sparkplan

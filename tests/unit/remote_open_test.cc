@@ -178,6 +178,29 @@ TEST_CASE("an agent that cannot read its facts says why") {
   CHECK(refused(remote, remote.options()) == why);
 }
 
+TEST_CASE("an agent of before, which cannot observe with the facts, is asked for the facts alone") {
+  Remote remote;
+  Hello of_before = own_hello();
+  of_before.protocol_minor = kMinorOfObserveManaged - 1;
+  auto& ends = remote.add({});
+  ends.output = std::string(kPreamble) + test::framed(encode(of_before));
+  ends.ended = true;
+  ends.status = 1;
+  ends.standard_error = "sparkplan agent: a request of kind facts has no field observe_managed\n";
+  bool asked_for_more = false;
+  remote.add(agent(of_before, [&asked_for_more](const Request& request) {
+    asked_for_more = std::get<FactsRequest>(request).observe_managed;
+    return test::answer_usually(request);
+  }));
+  FactsRequest request;
+  request.observe_managed = true;
+  const auto client = AgentClient::open(node("anna"), remote.options(InstallPolicy::kNever), request);
+  REQUIRE(client);
+  CHECK(remote.started() == 2);
+  CHECK_FALSE(asked_for_more);
+  CHECK(client->facts().facts.hostname == "spark-01");
+}
+
 TEST_CASE("a stop asked for before the hello interrupts at once") {
   Remote remote;
   remote.add({});

@@ -111,15 +111,15 @@ TEST_CASE("netplan: NetworkManager's own profiles compete where they would win a
     node.add_file(directory + name,
                   "# by hand\n[connection]\nid=" + name + "\n" + connection + "\n[ipv4]\nmethod=auto\n", 0600);
   };
-  add("low", "type=ethernet\ninterface-name=enp1s0f1np1\nautoconnect-priority=10\n");
   add("manual", "type=ethernet\ninterface-name=enp1s0f1np1\nautoconnect=false\nautoconnect-priority=999\n");
   add("wifi", "type=wifi\nautoconnect-priority=999\n");
   node.add_file(directory + "empty", "");
-  CHECK(competing_profiles(node)->empty());
+  CHECK(profiles_of_one_interface(node)->empty());
 
   add("high", "type=ethernet\ninterface-name=enp1s0f1np1\nautoconnect-priority=999\n");
-  const auto competing = competing_profiles(node);
+  const auto competing = profiles_of_one_interface(node);
   REQUIRE(competing->size() == 1);
+  CHECK_FALSE(gives_way(competing->front()));
   const auto found = definitions_of(half(), *competing);
   REQUIRE(found.size() == 1);
   const Error error = refused_for("enp1s0f1np1", found.front());
@@ -128,9 +128,44 @@ TEST_CASE("netplan: NetworkManager's own profiles compete where they would win a
 
   node.erase(directory + "high");
   add("port", "type=802-3-ethernet\ninterface-name=enp1s0f1np1\nmaster=bond0\nslave-type=bond\n");
-  const auto ports = competing_profiles(node);
+  const auto ports = profiles_of_one_interface(node);
   REQUIRE(ports->size() == 1);
   CHECK(refused_for("enp1s0f1np1", ports->front()).message.find("as part of bond0") != std::string::npos);
+}
+
+TEST_CASE("netplan: a profile with a lower priority than ours gives way; one for any interface is not looked at") {
+  test::FakeNode node;
+  const std::string directory = "/etc/NetworkManager/system-connections/";
+  node.add_file(directory + "low",
+                "[connection]\nid=low\ntype=ethernet\ninterface-name=enp1s0f1np1\nautoconnect-priority=10\n", 0600);
+  node.add_file(directory + "office", "[connection]\nid=office\ntype=ethernet\n[ipv4]\nmethod=auto\n", 0600);
+  const auto found = profiles_of_one_interface(node);
+  REQUIRE(found->size() == 1);
+  CHECK(gives_way(found->front()));
+  CHECK(refused_for("enp1s0f1np1", found->front()).message.find("\"low\", is for enp1s0f1np1") != std::string::npos);
+}
+
+TEST_CASE("netplan: what NetworkManager makes up by itself is told from what somebody has written") {
+  const auto generated = [](const std::string& connection, const std::string& ipv4) {
+    return profile_in("/etc/NetworkManager/system-connections/x",
+                      "[connection]\n" + connection + "\ninterface-name=enp1s0f1np1\n[ipv4]\n" + ipv4 + "\n")
+        .generated;
+  };
+  CHECK(generated("id=Wired connection 1", "method=auto"));
+  CHECK(generated("id=Kabelgebundene Verbindung 1\nautoconnect-priority=-999", "method=auto"));
+  CHECK_FALSE(generated("id=Wired connection 1", "method=manual\naddress1=10.0.0.1/24"));
+  CHECK_FALSE(generated("id=Wired connection 1", "method=auto\naddress1=10.0.0.1/24"));
+  CHECK_FALSE(generated("id=Wired connection to the lab", "method=auto"));
+  CHECK_FALSE(generated("id=cx7", "method=auto"));
+  const std::string of_name = "      networkmanager:\n        name: Wired connection 2\n";
+  CHECK(
+      definition_in(mirror("ethernets", "      match: {name: enp1s0f1np1}\n      dhcp4: true\n" + of_name))->generated);
+  CHECK_FALSE(definition_in(mirror("ethernets",
+                                   "      match: {name: enp1s0f1np1}\n      dhcp4: true\n"
+                                   "      addresses: [10.0.0.1/24]\n" +
+                                       of_name))
+                  ->generated);
+  CHECK_FALSE(definition_in(mirror("ethernets", "      match: {name: enp1s0f1np1}\n" + of_name))->generated);
 }
 
 TEST_CASE("netplan: profiles are looked at where netplan hands interfaces to NetworkManager, and not else") {

@@ -48,15 +48,15 @@ std::string why_not(const std::string& text, const std::string& path = "/etc/net
 }  // namespace
 
 TEST_CASE("netplan: a definition that is taken over is emptied, and all around it stays byte for byte") {
-  const auto emptied = with_emptied(kOther, "enp1s0f1np1");
+  const auto emptied = with_emptied(kOther, "enp1s0f1np1", "enp1s0f1np1");
   REQUIRE(emptied);
   CHECK(*emptied == kEmptied);
-  CHECK(emptied_in(*emptied) == std::set<std::string>{"enp1s0f1np1"});
+  CHECK(emptied_in(*emptied) == std::map<std::string, std::string>{{"enp1s0f1np1", "enp1s0f1np1"}});
   CHECK(emptied_in(kOther).empty());
 }
 
 TEST_CASE("netplan: emptying is the same twice") {
-  CHECK(with_emptied(kEmptied, "enp1s0f1np1") == Result<std::string>(kEmptied));
+  CHECK(with_emptied(kEmptied, "enp1s0f1np1", "enp1s0f1np1") == Result<std::string>(kEmptied));
 }
 
 TEST_CASE("netplan: what was emptied comes back word for word, in whatever the file has become since") {
@@ -70,9 +70,11 @@ TEST_CASE("netplan: what was emptied comes back word for word, in whatever the f
 TEST_CASE("netplan: all definitions of a file can be emptied, and come back in any order") {
   const std::vector<std::string> both{"enp1s0f1np1", "enP2p1s0f1np1"};
   for (const bool last_first : {false, true}) {
-    const auto one = with_emptied(kOther, both[last_first ? 1 : 0]);
+    const std::string& first = both[last_first ? 1 : 0];
+    const std::string& second = both[last_first ? 0 : 1];
+    const auto one = with_emptied(kOther, first, first);
     REQUIRE(one);
-    const auto two = with_emptied(*one, both[last_first ? 0 : 1]);
+    const auto two = with_emptied(*one, second, second);
     REQUIRE(two);
     CHECK(emptied_in(*two).size() == 2);
     CHECK(with_restored(with_restored(*two, both[0]), both[1]) == kOther);
@@ -83,7 +85,7 @@ TEST_CASE("netplan: all definitions of a file can be emptied, and come back in a
 TEST_CASE("netplan: files with line ends of another kind, or without the last one, are emptied and come back") {
   for (const std::string text : {"network:\n  ethernets:\n    enp1s0f1np1:\n      mtu: 9000",
                                  "network:\r\n  ethernets:\r\n    enp1s0f1np1:\r\n      mtu: 9000\r\n"}) {
-    const auto emptied = with_emptied(text, "enp1s0f1np1");
+    const auto emptied = with_emptied(text, "enp1s0f1np1", "enp1s0f1np1");
     REQUIRE(emptied);
     CHECK(with_restored(*emptied, "enp1s0f1np1") == text);
     const std::string more = "    eth9: {dhcp4: true}\n";
@@ -95,7 +97,7 @@ TEST_CASE("netplan: files with line ends of another kind, or without the last on
 TEST_CASE("netplan: braces over several lines belong to the definition") {
   const std::string text =
       "network:\n  ethernets:\n    enp1s0f1np1: {\n      mtu: 9000\n    }\n    eth9: {dhcp4: true}\n";
-  const auto emptied = with_emptied(text, "enp1s0f1np1");
+  const auto emptied = with_emptied(text, "enp1s0f1np1", "enp1s0f1np1");
   REQUIRE(emptied);
   const auto tree = parse_yaml(*emptied);
   REQUIRE(tree);
@@ -120,9 +122,22 @@ TEST_CASE("netplan: what somebody puts between the remarks, or makes a remark of
 
 TEST_CASE("netplan: a definition that is there twice, or beside what was taken over, is not taken over") {
   const std::string again = std::string(kEmptied) + "    enp1s0f1np1: {dhcp4: true}\n";
-  CHECK_FALSE(with_emptied(again, "enp1s0f1np1"));
-  CHECK_FALSE(with_emptied("network:\n  ethernets:\n    a: {mtu: 1}\n    \"a\": {dhcp4: true}\n", "a"));
-  CHECK_FALSE(with_emptied("network:\n  ethernets:\n    a: {mtu: 1}\n#sparkplan:    a: {mtu: 2}\n", "a"));
+  CHECK_FALSE(with_emptied(again, "enp1s0f1np1", "enp1s0f1np1"));
+  CHECK_FALSE(with_emptied("network:\n  ethernets:\n    a: {mtu: 1}\n    \"a\": {dhcp4: true}\n", "a", "a"));
+  CHECK_FALSE(with_emptied("network:\n  ethernets:\n    a: {mtu: 1}\n#sparkplan:    a: {mtu: 2}\n", "a", "a"));
+}
+
+TEST_CASE("netplan: a profile for an interface is emptied under its own key, for that interface, and comes back") {
+  const std::string text =
+      "network:\n  version: 2\n  ethernets:\n    NM-3b2a4f6e:\n      renderer: NetworkManager\n      match:\n"
+      "        name: \"enp1s0f1np1\"\n      dhcp4: true\n";
+  const auto emptied = with_emptied(text, "NM-3b2a4f6e", "enp1s0f1np1");
+  REQUIRE(emptied);
+  CHECK(emptied->find("    NM-3b2a4f6e: {}  # sparkplan: 60-sparkplan-fabric.yaml defines enp1s0f1np1; this did:\n") !=
+        std::string::npos);
+  CHECK(emptied_in(*emptied) == std::map<std::string, std::string>{{"NM-3b2a4f6e", "enp1s0f1np1"}});
+  CHECK(with_restored(*emptied, "NM-3b2a4f6e") == text);
+  CHECK(with_restored(*emptied, "enp1s0f1np1") == *emptied);
 }
 
 TEST_CASE("netplan: what cannot be told apart by lines is not taken over") {

@@ -1,3 +1,4 @@
+#include "engine/core/number_text.h"
 #include "engine/core/text.h"
 
 #include <algorithm>
@@ -188,4 +189,12 @@ TEST_CASE("Many stars do not take for ever") {
 }
 
 }  // namespace
+TEST_CASE("a number is told from text that only looks like one") {
+  CHECK(number_or_text("4096") == Value(4096));
+  CHECK(number_or_text("0") == Value(0));
+  for (const std::string text : {"", "007", "-1", "1.5", "1e3", " 1", "unlimited", "1234567890123456789"}) {
+    CHECK(number_or_text(text) == Value(text));
+  }
+}
+
 }  // namespace sparkplan

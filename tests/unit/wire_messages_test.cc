@@ -83,6 +83,10 @@ TEST_CASE("facts and observe requests survive the wire") {
   const FactsRequest facts{{{"ssh_trust", Value::map({{"users", Value::list({"nvidia"}), {}}})}, {"sysctl", Value()}}};
   CHECK(sent(facts).exports == facts.exports);
   CHECK(sent(FactsRequest{}).exports.empty());
+  CHECK_FALSE(sent(FactsRequest{}).observe_managed);
+  FactsRequest for_a_plan;
+  for_a_plan.observe_managed = true;
+  CHECK(sent(for_a_plan).observe_managed);
   const ObserveNodeRequest request{{{"hosts", {}}, {"sysctl", {"vm.swappiness", kBytes}}}};
   CHECK(sent(request).names == request.names);
 }
@@ -149,7 +153,9 @@ TEST_CASE("a facts reply survives the wire with and without a manifest") {
   CHECK_FALSE(bare->manifest);
   CHECK_FALSE(bare->lock_holder);
   CHECK(bare->exports.empty());
+  CHECK(bare->observed.types.empty());
 
+  reply.observed.types["sysctl"].resources["vm.swappiness"] = Absent{};
   reply.manifest = Manifest{};
   reply.manifest->node = "spark-01";
   reply.manifest->roster = some_roster();
@@ -165,6 +171,8 @@ TEST_CASE("a facts reply survives the wire with and without a manifest") {
   CHECK(full->lock_holder->describe() == reply.lock_holder->describe());
   CHECK(full->exports == reply.exports);
   CHECK(full->export_errors == reply.export_errors);
+  REQUIRE(full->observed.types.contains("sysctl"));
+  CHECK(std::holds_alternative<Absent>(full->observed.types.at("sysctl").resources.at("vm.swappiness")));
 }
 
 TEST_CASE("an apply reply survives the wire with every outcome") {

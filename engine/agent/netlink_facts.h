@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/model/host_facts.h"
+#include "engine/model/survey_facts.h"
+
+namespace sparkplan {
+
+/// Every unicast route of every table but "local", one entry per next hop; without the kernel's fe80::/64 and
+/// ff00::/8 of each interface. Errors: kFailed; kUnsupported for a router with more of them than anybody wants
+/// to have sent to him.
+Result<std::vector<RouteFacts>> read_all_routes();
+
+/// Neighbours that the kernel knows something of. Errors: kFailed.
+Result<std::vector<NeighbourFacts>> read_neighbours();
+
+}  // namespace sparkplan

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/node/node.h"
+
+/// What the readers of facts have in common: small texts of a node, and the forms in which they come.
+namespace sparkplan {
+
+/// The first line of a file without blanks around it; empty where it cannot be read.
+std::string first_line_of(const NodeReader& node, const std::string& path);
+
+/// As the first line, of a file that may be there and still not be readable: that is then put into `unreadable`
+/// under `field`.
+std::string line_or_reason(const NodeReader& node, const std::string& path, const std::string& field,
+                           std::map<std::string, std::string>& unreadable);
+
+/// The first run of digits as a number; nothing where there is none.
+std::optional<std::int64_t> number_in_text(std::string_view text);
+
+/// A key file of NetworkManager's, systemd's or GLib's as "group.key" -> value; without comments.
+std::map<std::string, std::string> key_file(std::string_view text);
+
+/// KEY=value or export KEY="value" of shell files; nothing for any other line.
+std::optional<std::pair<std::string, std::string>> assignment_in(std::string_view line);
+
+}  // namespace sparkplan

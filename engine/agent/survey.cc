@@ -1,0 +1,58 @@
+#include "engine/agent/survey.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "engine/agent/facts_reader.h"
+#include "engine/agent/netlink_facts.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::chrono::seconds kDeadline{10};
+
+std::string first_words_of(const CommandOutput& output) {
+  const auto text = trim(output.standard_error.empty() ? output.standard_output : output.standard_error);
+  constexpr std::size_t kMost = 300;
+  return "exit " + std::to_string(output.exit_status) + (text.empty() ? "" : ": " + std::string(text.substr(0, kMost)));
+}
+
+}  // namespace
+
+std::optional<std::string> printed_by(const NodeReader& node, std::span<const std::string> argv,
+                                      const std::string& field, SurveyFacts& facts) {
+  const auto output = node.query(argv, kDeadline);
+  if (!output) {
+    if (output.error().code != ErrorCode::kNotFound) facts.unreadable[field] = output.error().describe();
+    return std::nullopt;
+  }
+  if (output->exit_status == 0) return output->standard_output;
+  facts.unreadable[field] = argv.front() + ": " + first_words_of(*output);
+  return std::nullopt;
+}
+
+bool concerns_nccl(std::string_view variable) {
+  constexpr std::array<std::string_view, 6> kPrefixes{"NCCL_", "UCX_", "OMPI_MCA_", "GLOO_", "TP_SOCKET_", "MN_IF_"};
+  if (variable == "LD_PRELOAD" || variable == "LD_LIBRARY_PATH") return true;
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](auto prefix) { return variable.starts_with(prefix); });
+}
+
+SurveyFacts survey(const NodeReader& node, const std::vector<LinkFacts>& links) {
+  SurveyFacts facts;
+  if (node.live()) {
+    survey_login(node, ssh_session_process(), facts);
+    survey_programs(node, facts);
+    survey_firewall(node, facts);
+    if (auto neighbours = read_neighbours()) {
+      facts.neighbours = std::move(*neighbours);
+    } else {
+      facts.unreadable["neighbours"] = neighbours.error().describe();
+    }
+  }
+  survey_files(node, links, facts);
+  return facts;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/facts.h"
+#include "engine/node/node.h"
+
+namespace sparkplan {
+
+/// Everything of SurveyFacts, of a node that is not live only what is kept in files. Takes up to some seconds and
+/// starts programs, which change nothing; what could not be looked at is told, and never a reason to stop.
+SurveyFacts survey(const NodeReader& node, const std::vector<LinkFacts>& links);
+
+/// The parts of it; each fills its own fields.
+void survey_files(const NodeReader& node, const std::vector<LinkFacts>& links, SurveyFacts& facts);
+void survey_programs(const NodeReader& node, SurveyFacts& facts);
+void survey_firewall(const NodeReader& node, SurveyFacts& facts);
+/// `process`: "/proc/1234", of the process that sshd has started for this run; empty when the run came another way.
+void survey_login(const NodeReader& node, const std::string& process, SurveyFacts& facts);
+
+/// Pure. Adds what `nft list ruleset` says.
+void add_nft_ruleset(std::string_view ruleset, FirewallFacts& facts);
+/// Pure. Adds what `iptables-save` says, for hosts without nft.
+void add_iptables_rules(std::string_view rules, FirewallFacts& facts);
+
+/// Pure. NCCL takes a line as it is: no blanks trimmed, no quotes taken away; "#" in the first column is a comment.
+/// Source: NCCL, src/misc/param.cc.
+std::map<std::string, std::string> nccl_file_variables(std::string_view text);
+
+/// What a program printed; nothing when it is not there, or failed, which `unreadable` then tells under `field`.
+std::optional<std::string> printed_by(const NodeReader& node, std::span<const std::string> argv,
+                                      const std::string& field, SurveyFacts& facts);
+
+/// True of the variables that NCCL and what goes with it read, and of those that the loader reads.
+bool concerns_nccl(std::string_view variable);
+
+}  // namespace sparkplan

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/console.h"
+#include "engine/cli/host_argument.h"
+#include "engine/cli/interrupts.h"
+
+namespace sparkplan {
+
+/// Machines that announce SSH in the networks this one is in, without those in `known`, after the user has agreed to
+/// read them. Nothing when there is no terminal to ask on, or he has not; the reason has been told.
+std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const Interrupts& interrupts,
+                                                  Console& console);
+
+}  // namespace sparkplan

@@ -1,0 +1,179 @@
+#include "engine/cli/first_contact.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/cli/password.h"
+#include "engine/cli/progress_display.h"
+#include "engine/core/text.h"
+#include "engine/fleet/cluster_run.h"
+#include "engine/fleet/fan_out.h"
+#include "engine/remote/authorized_key.h"
+#include "engine/remote/host_keys.h"
+
+namespace sparkplan {
+namespace {
+
+std::string login_at(const NodeSpec& node) { return node.ssh.user + "@" + node.address; }
+
+std::string joined_logins(const std::vector<NodeSpec>& nodes) {
+  std::vector<std::string> logins;
+  for (const NodeSpec& node : nodes) logins.push_back(login_at(node));
+  return fold_names(logins);
+}
+
+struct Asked {
+  const NodeSpec* node = nullptr;
+  Result<OfferedHostKey> key = failure(ErrorCode::kBug, "not asked");
+};
+
+bool is_unknown(const Asked& one) { return one.key && one.key->standing == OfferedHostKey::Standing::kUnknown; }
+
+/// `sparkplan trust` is for nodes of a cluster.yaml, which there is none of yet.
+Error for_first_contact(Error error, const NodeSpec& node) {
+  if (error.code == ErrorCode::kUntrusted && error.hint.find("sparkplan trust") != std::string::npos) {
+    error.hint =
+        "compare the fingerprint on the machine itself, then run init on a terminal, which asks, or record the key "
+        "with `ssh " +
+        login_at(node) + "`; for nodes of a cluster.yaml, `sparkplan trust` does it";
+  }
+  return error;
+}
+
+}  // namespace
+
+bool FirstContact::settle_host_keys(const std::vector<NodeSpec>& nodes) {
+  if (!console_.interactive()) return true;  // The connections that follow refuse what is unknown.
+  std::vector<Asked> asked;
+  for (const NodeSpec& node : nodes) asked.push_back({&node});
+  fan_out(
+      asked, global_.workers, [&](Asked& one) { one.key = offered_host_key(*one.node, global_.timeout); },
+      [](Asked&) {});
+  std::string shown;
+  for (const Asked& one : asked) {
+    if (is_unknown(one)) shown += "  " + one.node->address + "  " + one.key->type + "  " + one.key->fingerprint + "\n";
+  }
+  if (shown.empty()) return true;
+  console_.question("These machines show host keys that known_hosts does not have:\n" + printable(shown, true));
+  if (!console_.confirm("Is that what `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` says on each of them?",
+                        interrupts_.token())) {
+    console_.remark("Nothing was recorded, and nothing was read.");
+    return false;
+  }
+  for (const Asked& one : asked) {
+    if (!is_unknown(one)) continue;
+    if (const auto remembered = remember_host_key(*one.key); !remembered) {
+      console_.error(remembered.error());
+      return false;
+    }
+  }
+  return true;
+}
+
+void FirstContact::open(const std::vector<NodeSpec>& nodes, const std::string& password) {
+  Cluster cluster;
+  cluster.nodes = nodes;
+  RunOptions options;
+  options.command = "init";
+  options.workers = global_.workers;
+  options.stop = interrupts_.token();
+  options.agent.connect.timeout = global_.timeout;
+  options.agent.connect.stop = interrupts_.token();
+  options.agent.connect.password = password;
+  // On the first day the password that lets a user in is the one that sudo wants of him.
+  options.agent.become_password = become_password_.empty() ? password : become_password_;
+  ProgressDisplay progress(console_, cluster);
+  options.progress = progress.listener();
+  ClusterRun run(cluster, builtin_registry(), std::move(options));
+  run.open();
+  for (NodeRun& node : run.nodes()) {
+    DraftMachine& machine = *std::find_if(machines_.begin(), machines_.end(), [&](const DraftMachine& one) {
+      return one.address == node.spec->address && one.ssh.port == node.spec->ssh.port;
+    });
+    machine.error.reset();
+    if (node.error) {
+      machine.error = for_first_contact(*node.error, *node.spec);
+      continue;
+    }
+    machine.facts = node.known.facts;
+    machine.manifest = node.known.manifest;
+  }
+  const auto names = resources_of_profile(machines_, builtin_registry());
+  if (names.empty()) return;
+  for (NodeRun& node : run.nodes()) {
+    if (!node.client) continue;
+    auto observed = node.client->observe(ObserveNodeRequest{names});
+    if (!observed) continue;  // It would only have been told in a comment.
+    for (DraftMachine& machine : machines_) {
+      const bool same = machine.address == node.spec->address && machine.ssh.port == node.spec->ssh.port;
+      if (same) machine.observed = *observed;
+    }
+  }
+}
+
+void FirstContact::open_by_password(const std::vector<NodeSpec>& nodes) {
+  std::vector<NodeSpec> locked;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto& error = machines_[i].error;
+    const bool no_key = error && error->message.find(kNoKeyAccepted) != std::string::npos;
+    if (no_key) locked.push_back(nodes[i]);
+  }
+  if (locked.empty() || !console_.interactive() || interrupts_.token().stop_requested()) return;
+  const auto password = ask_password("None of our keys is accepted. Password for " + joined_logins(locked) + ": ");
+  if (!password || password->empty()) return;
+  open(locked, *password);
+  std::vector<NodeSpec> entered;
+  for (const NodeSpec& node : locked) {
+    const auto was_read = [&](const DraftMachine& one) {
+      return one.address == node.address && one.ssh.port == node.ssh.port && one.facts.has_value();
+    };
+    if (std::any_of(machines_.begin(), machines_.end(), was_read)) entered.push_back(node);
+  }
+  if (!entered.empty()) offer_our_key(entered, *password);
+}
+
+void FirstContact::offer_our_key(const std::vector<NodeSpec>& nodes, const std::string& password) {
+  const auto key = own_public_key();
+  if (!key) {
+    console_.error(Error(key.error()).within("without a key, plan and apply cannot log in"));
+    return;
+  }
+  const auto comment = key->rfind(' ');
+  if (!console_.confirm("plan and apply log in by key only. Put yours (" + printable(key->substr(comment + 1)) +
+                            ") into ~/.ssh/authorized_keys of " + joined_logins(nodes) + "?",
+                        interrupts_.token())) {
+    console_.remark("Nothing was put there. `ssh-copy-id` does it later.");
+    return;
+  }
+  for (const NodeSpec& node : nodes) {
+    ConnectOptions options{global_.timeout, interrupts_.token(), password};
+    auto connection = connect_ssh(node, options);
+    const auto done = connection ? authorize_key(**connection, *key) : Result<void>(failure(connection.error()));
+    if (!done) console_.error(Error(done.error()).within(login_at(node)));
+  }
+}
+
+std::optional<std::vector<DraftMachine>> FirstContact::read(const std::vector<NodeSpec>& nodes) {
+  machines_.clear();
+  for (const NodeSpec& node : nodes) {
+    DraftMachine machine;
+    machine.given = login_at(node) + (node.ssh.port == 22 ? "" : ":" + std::to_string(node.ssh.port));
+    machine.address = node.address;
+    machine.ssh = node.ssh;
+    machines_.push_back(std::move(machine));
+  }
+  if (!settle_host_keys(nodes)) return std::nullopt;
+  if (global_.ask_become_pass) {
+    auto password = ask_password("Password for sudo on the machines: ");
+    if (!password) {
+      console_.error(password.error());
+      return std::nullopt;
+    }
+    become_password_ = *std::move(password);
+  }
+  open(nodes, "");
+  open_by_password(nodes);
+  return std::move(machines_);
+}
+
+}  // namespace sparkplan

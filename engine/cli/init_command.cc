@@ -1,0 +1,131 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/discovery.h"
+#include "engine/cli/first_contact.h"
+#include "engine/cli/host_argument.h"
+#include "engine/cli/load_command.h"
+#include "engine/cli/new_file.h"
+#include "engine/core/text.h"
+#include "engine/draft/draft.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr const char* kStandardOutput = "-";
+constexpr const char* kInstalledSchema = "/usr/share/sparkplan/cluster.schema.json";
+
+Error usage(std::string message, std::string hint) {
+  return Error{ErrorCode::kInvalidInput, std::move(message), {}, std::nullopt, std::move(hint)};
+}
+
+/// May that file be written? Asked before anybody is contacted.
+bool destination_is_free(const std::string& file, bool& replace, const Interrupts& interrupts, const Console& console) {
+  struct stat status {};
+  if (file == kStandardOutput) return true;
+  if (::lstat(file.c_str(), &status) != 0) {
+    const auto directory = std::filesystem::path(file).parent_path();
+    if (directory.empty() || std::filesystem::is_directory(directory)) return true;
+    console.error(usage("there is no directory " + directory.string() + " for the file", ""));
+    return false;
+  }
+  if (!console.interactive()) {
+    console.error(usage(file + " is there already and stays as it is", "write another one with -o, or -o - to see it"));
+    return false;
+  }
+  replace = console.confirm(file + " is there already. Replace it?", interrupts.token());
+  if (!replace) console.remark("It stays as it is. -o writes another one.");
+  return replace;
+}
+
+Result<std::vector<HostArgument>> parse_hosts(const std::vector<std::string>& texts) {
+  std::vector<HostArgument> hosts;
+  for (const std::string& text : texts) {
+    SPARK_TRY(HostArgument host, parse_host_argument(text));
+    const auto twin = std::find_if(hosts.begin(), hosts.end(), [&](const HostArgument& one) {
+      return one.address == host.address && one.port == host.port;
+    });
+    if (twin != hosts.end()) {
+      return failure(usage(twin->given + " and " + host.given + " are one machine", "name each machine once"));
+    }
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+std::optional<std::vector<HostArgument>> hosts_for(const InitOptions& options, const Interrupts& interrupts,
+                                                   Console& console) {
+  auto hosts = parse_hosts(options.hosts);
+  if (!hosts) {
+    console.error(hosts.error());
+    return std::nullopt;
+  }
+  if (options.discover) {
+    auto found = discover(*hosts, interrupts, console);
+    if (!found) return std::nullopt;
+    std::move(found->begin(), found->end(), std::back_inserter(*hosts));
+  }
+  if (!hosts->empty()) return *std::move(hosts);
+  console.error(usage("which machines?", "sparkplan init nvidia@10.0.0.11 nvidia@10.0.0.12, or --discover"));
+  return std::nullopt;
+}
+
+bool tell_failures(const std::vector<DraftMachine>& machines, const Console& console) {
+  bool any = false;
+  for (const DraftMachine& machine : machines) {
+    if (!machine.error) continue;
+    console.error(Error(*machine.error).within(machine.given));
+    any = true;
+  }
+  return any;
+}
+
+void tell_of_the_file(const std::string& file, const LoadedCluster& loaded, const Console& console) {
+  console.diagnostics(loaded.diagnostics, loaded.source);
+  const Cluster& cluster = *loaded.cluster;
+  const std::string nodes = std::to_string(cluster.nodes.size()) + (cluster.nodes.size() == 1 ? " node" : " nodes");
+  if (file == kStandardOutput) return;
+  console.result("Wrote " + file + ": cluster " + cluster.name + ", " + nodes + ".\n");
+  console.remark("Next: `sparkplan plan" + (file == cluster_file("") ? std::string() : " " + file) +
+                 "` shows what it would change.");
+}
+
+}  // namespace
+
+int run_init(const InitOptions& options, const GlobalOptions& global, Console& console) {
+  const Interrupts interrupts(console);
+  const std::string file = options.output.empty() ? cluster_file("") : options.output;
+  bool replace = false;
+  if (!destination_is_free(file, replace, interrupts, console)) return 1;
+  const auto hosts = hosts_for(options, interrupts, console);
+  if (!hosts) return 1;
+  std::vector<NodeSpec> nodes;
+  for (const HostArgument& host : *hosts) nodes.push_back(node_at(host, login_name()));
+  FirstContact contact(global, interrupts, console);
+  auto machines = contact.read(nodes);
+  if (!machines || interrupts.token().stop_requested()) return 1;
+  const bool some_failed = tell_failures(*machines, console);
+  DraftInput input{*std::move(machines),
+                   std::filesystem::exists(kInstalledSchema) ? kInstalledSchema : "cluster.schema.json"};
+  const auto draft = draft_cluster(input, builtin_registry());
+  if (!draft) {
+    console.error(draft.error());
+    return draft.error().code == ErrorCode::kUnreachable ? 4 : 1;
+  }
+  console.diagnostics(draft->remarks, "");
+  if (file == kStandardOutput) {
+    console.result(draft->text);
+  } else if (const auto written = write_new_file(file, draft->text, replace); !written) {
+    console.error(written.error());
+    return 1;
+  }
+  auto loaded = load_cluster(draft->text, file, builtin_registry());
+  tell_of_the_file(file, loaded, console);
+  return some_failed ? 4 : 0;
+}
+
+}  // namespace sparkplan

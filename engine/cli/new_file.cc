@@ -1,0 +1,54 @@
+#include "engine/cli/new_file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+namespace sparkplan {
+namespace {
+
+Result<void> write_and_close(int file, std::string_view text, const std::string& path) {
+  Result<void> written;
+  while (!text.empty() && written) {
+    const auto count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      written = failure(system_error("write " + path, errno));
+    } else {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+  if (written && ::fsync(file) != 0) written = failure(system_error("write " + path, errno));
+  ::close(file);
+  return written;
+}
+
+mode_t usual_mode() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
+}
+
+}  // namespace
+
+Result<void> write_new_file(const std::string& path, std::string_view text, bool replace) {
+  const auto directory = std::filesystem::path(path).parent_path();
+  std::string draft = (directory / ("." + std::filesystem::path(path).filename().string() + ".XXXXXX")).string();
+  const int file = ::mkostemp(draft.data(), O_CLOEXEC);
+  if (file < 0) return failure(system_error("write " + path, errno));
+  ::fchmod(file, usual_mode());
+  auto written = write_and_close(file, text, path);
+  // link() fails where there is a file; rename() does not.
+  const auto put = [&] {
+    return replace ? ::rename(draft.c_str(), path.c_str()) : ::link(draft.c_str(), path.c_str());
+  };
+  if (written && put() != 0) written = failure(system_error("write " + path, errno));
+  if (!written || !replace) ::unlink(draft.c_str());
+  return written;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "engine/model/manifest.h"
+
+namespace sparkplan {
+
+/// What was last applied of one type, by resource name.
+std::map<std::string, Value> applied_of(const Manifest& manifest, const std::string& type);
+
+}  // namespace sparkplan

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+
+#include "engine/draft/members.h"
+#include "engine/model/cluster.h"
+#include "engine/resource/registry.h"
+
+namespace sparkplan {
+
+/// Version, name, ssh and nodes: what every file has. An id stands there only where the name does not end in it.
+Value frame_of(const Members& members);
+
+/// A file of these keys as text without a comment.
+std::string plain_text(const Value& file);
+
+/// What load_cluster() makes of it; nothing where it has errors.
+std::optional<Cluster> cluster_of(const Value& file, const Registry& registry);
+
+}  // namespace sparkplan

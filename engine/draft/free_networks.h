@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/draft/members.h"
+
+namespace sparkplan {
+
+/// Pure. That many networks of /24 for a new fabric in which no machine has an address: none at all where the default
+/// ones are free, because then the file need not name them.
+std::vector<std::string> networks_for_new_fabric(const Members& members, std::size_t count);
+
+}  // namespace sparkplan

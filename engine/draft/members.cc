@@ -1,0 +1,206 @@
+#include "engine/draft/members.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "engine/core/ids.h"
+#include "engine/core/text.h"
+#include "engine/load/address.h"
+#include "engine/load/fabric.h"
+#include "engine/load/node_draft.h"
+#include "engine/plan/roster.h"
+
+namespace sparkplan {
+namespace {
+
+Diagnostic remark(Severity severity, const char* code, std::string message, std::string hint = {}) {
+  Diagnostic diagnostic;
+  diagnostic.severity = severity;
+  diagnostic.code = code;
+  diagnostic.message = std::move(message);
+  diagnostic.hint = std::move(hint);
+  return diagnostic;
+}
+
+/// A clone of an image, and one machine under two names, look the same from here.
+Result<void> check_that_they_are_many(const std::vector<DraftMachine>& machines) {
+  std::map<std::string, const DraftMachine*> seen;
+  for (const DraftMachine& machine : machines) {
+    if (!machine.facts || machine.facts->machine_id.empty()) continue;
+    const auto [first, fresh] = seen.emplace(machine.facts->machine_id, &machine);
+    if (fresh) continue;
+    return failure(ErrorCode::kInvalidInput,
+                   first->second->given + " and " + machine.given + " have the same /etc/machine-id, " +
+                       printable(machine.facts->machine_id),
+                   "if they are one machine, name it once; a clone of an image needs a machine-id of its own: empty "
+                   "the file there, and run `systemd-machine-id-setup`");
+  }
+  return {};
+}
+
+/// What stands before the number of the first name: "spark" of spark-01.
+std::string cluster_name_from(const std::vector<Member>& nodes) {
+  std::string name = nodes.front().name.substr(0, nodes.front().name.find('.'));
+  const auto end = name.find_last_not_of("0123456789-");
+  name = end == std::string::npos ? "" : name.substr(0, end + 1);
+  const bool shared =
+      std::all_of(nodes.begin(), nodes.end(), [&](const Member& node) { return node.name.starts_with(name); });
+  return name.empty() || !shared || nodes.size() < 2 ? "cluster" : name;
+}
+
+const RosterEntry* entry_of(const Roster& roster, const DraftMachine& machine) {
+  for (const RosterEntry& entry : roster.members) {
+    if (entry.leaving) continue;
+    if (machine.facts && !entry.machine_id.empty() && entry.machine_id == machine.facts->machine_id) return &entry;
+  }
+  for (const RosterEntry& entry : roster.members) {
+    const bool same_name = machine.manifest && machine.manifest->node == entry.name;
+    const bool same_place = !machine.facts && entry.address == machine.address && entry.port == machine.ssh.port;
+    if (!entry.leaving && (same_name || same_place)) return &entry;
+  }
+  return nullptr;
+}
+
+/// The first label of the host name as far as a node can be called so; empty where nothing is left of it.
+std::string node_name_from(std::string_view host_name) {
+  std::string name(host_name.substr(0, host_name.find('.')));
+  std::replace(name.begin(), name.end(), '_', '-');
+  if (name == "localhost" || !NodeName::parse(name)) return "";
+  return name;
+}
+
+std::string numbered(const std::string& stem, int number) {
+  return stem + (number < 10 ? "-0" : "-") + std::to_string(number);
+}
+
+class Naming {
+ public:
+  Naming(const std::vector<DraftMachine>& machines, const Roster& roster) : roster_(roster) {
+    for (const DraftMachine& machine : machines) {
+      const RosterEntry* entry = entry_of(roster, machine);
+      if (entry != nullptr) known_.emplace(&machine, entry);
+      if (entry != nullptr) taken_.insert(entry->name);
+      if (machine.facts) ++called_[node_name_from(machine.facts->hostname)];
+    }
+    for (const RosterEntry& entry : roster.members) ids_.insert(entry.id);
+  }
+
+  const RosterEntry* entry(const DraftMachine& machine) const {
+    const auto found = known_.find(&machine);
+    return found == known_.end() ? nullptr : found->second;
+  }
+
+  Member member(const DraftMachine& machine) {
+    Member node;
+    node.machine = machine.facts ? &machine : nullptr;
+    node.address = machine.address;
+    node.ssh = machine.ssh;
+    if (const RosterEntry* known = entry(machine)) {
+      node.name = known->name;
+      node.id = known->id;
+    } else {
+      give_name(machine, node);
+    }
+    return node;
+  }
+
+  /// For those without an id: the number in the name where nobody else has it and a /24 has room for it.
+  void give_ids(std::vector<Member>& nodes) {
+    const int largest = largest_id(*default_subnet(0));
+    for (Member& node : nodes) {
+      const int id = id_from_name(node.name);
+      if (node.id == 0 && id > 0 && id <= largest && ids_.insert(id).second) node.id = id;
+    }
+    for (Member& node : nodes) {
+      for (int id = 1; node.id == 0; ++id) {
+        if (ids_.insert(id).second) node.id = id;
+      }
+    }
+  }
+
+ private:
+  void give_name(const DraftMachine& machine, Member& node) {
+    const std::string own = node_name_from(machine.facts->hostname);
+    const auto is_free = [&](const std::string& name) { return taken_.insert(name).second; };
+    if (!own.empty() && called_[own] == 1 && is_free(own)) {
+      node.name = own;
+      if (own != machine.facts->hostname) node.remark = "it calls itself " + printable(machine.facts->hostname);
+      return;
+    }
+    int number = 1;
+    while (!is_free(numbered(own.empty() ? "node" : own, number))) ++number;
+    node.name = numbered(own.empty() ? "node" : own, number);
+    node.remark = own.empty()
+                      ? "it calls itself \"" + printable(machine.facts->hostname) + "\", which is no node's name"
+                      : "more than one machine calls itself " + own;
+  }
+
+  const Roster& roster_;
+  std::map<const DraftMachine*, const RosterEntry*> known_;
+  std::set<std::string> taken_;
+  std::map<std::string, int> called_;
+  std::set<int> ids_;
+};
+
+Member from_roster(const RosterEntry& entry) {
+  Member node;
+  node.name = entry.name;
+  node.id = entry.id;
+  node.address = entry.address;
+  node.ssh.user = entry.user;
+  node.ssh.port = entry.port;
+  node.ssh.jump = entry.jump;
+  if (entry.become == "none") node.ssh.become = Become::kNone;
+  return node;
+}
+
+/// Members that nobody has named, or that did not answer: without them the next apply would give them back.
+void add_unread(const Roster& roster, const std::vector<DraftMachine>& machines, Members& members) {
+  std::vector<std::string> unnamed;
+  for (const RosterEntry& entry : roster.members) {
+    const bool there = std::any_of(members.nodes.begin(), members.nodes.end(),
+                                   [&](const Member& node) { return node.name == entry.name; });
+    if (there || entry.leaving || !entry.root.empty()) continue;
+    members.nodes.push_back(from_roster(entry));
+    const bool tried = std::any_of(machines.begin(), machines.end(),
+                                   [&](const DraftMachine& machine) { return entry_of(roster, machine) == &entry; });
+    members.nodes.back().remark = tried ? "it could not be read" : "it was not asked about";
+    if (!tried) unnamed.push_back(entry.name);
+  }
+  if (unnamed.empty()) return;
+  members.remarks.push_back(remark(Severity::kWarning, "init.more-members",
+                                   fold_names(unnamed) + " belong" + (unnamed.size() == 1 ? "s" : "") +
+                                       " to the cluster, too, and stand" + (unnamed.size() == 1 ? "s" : "") +
+                                       " in the file as in maintenance",
+                                   "name all its machines to have them read"));
+}
+
+}  // namespace
+
+Result<Members> members_of(const std::vector<DraftMachine>& machines) {
+  SPARK_CHECK(check_that_they_are_many(machines));
+  std::vector<const Manifest*> manifests;
+  for (const DraftMachine& machine : machines) {
+    if (machine.manifest) manifests.push_back(&*machine.manifest);
+  }
+  SPARK_TRY(const Roster roster, newest_roster(manifests));
+  Members members;
+  Naming naming(machines, roster);
+  for (const DraftMachine& machine : machines) {
+    if (machine.facts) {
+      members.nodes.push_back(naming.member(machine));
+    } else if (naming.entry(machine) == nullptr) {
+      members.left_out.push_back(&machine);
+    }
+  }
+  if (members.nodes.empty()) return failure(ErrorCode::kUnreachable, "none of the machines could be read");
+  add_unread(roster, machines, members);
+  naming.give_ids(members.nodes);
+  members.cluster_known = !roster.cluster.empty();
+  members.cluster = members.cluster_known ? roster.cluster : cluster_name_from(members.nodes);
+  return members;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/draft/draft.h"
+
+namespace sparkplan {
+
+/// A node of the file in the making.
+struct Member {
+  const DraftMachine* machine = nullptr;  ///< Null: known from the roster alone, or not read.
+  std::string name;
+  int id = 0;
+  std::string address;
+  SshSettings ssh;
+  std::string remark;  ///< Why it is called or numbered like this; empty where that needs no word.
+
+  bool managed() const { return machine != nullptr && machine->manifest.has_value(); }
+};
+
+/// Who is to be in the file, in the order given; members of the cluster that were not read come last.
+struct Members {
+  std::string cluster;         ///< The cluster's name.
+  bool cluster_known = false;  ///< The nodes' own manifests name it.
+  std::vector<Member> nodes;
+  std::vector<const DraftMachine*> left_out;  ///< Could not be read, and nobody knows them.
+  std::vector<Diagnostic> remarks;
+};
+
+/// Pure. Names and ids as the newest roster has them, else by host names. Errors: see draft_cluster().
+Result<Members> members_of(const std::vector<DraftMachine>& machines);
+
+}  // namespace sparkplan

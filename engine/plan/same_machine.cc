@@ -1,0 +1,93 @@
+#include "engine/plan/same_machine.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+struct Mark {
+  std::string MachineIdentity::*value;
+  std::string_view name;
+  std::string_view command;  ///< Gives a copy one of its own.
+};
+
+constexpr std::array<Mark, 3> kMarks{{
+    {&MachineIdentity::machine_id, "machine-id",
+     "`rm -f /etc/machine-id /var/lib/dbus/machine-id && systemd-machine-id-setup` and a reboot"},
+    {&MachineIdentity::host_key, "SSH host key",
+     "`rm /etc/ssh/ssh_host_*_key* && ssh-keygen -A && systemctl restart ssh`, then `sparkplan trust`"},
+    {&MachineIdentity::nvme_host, "NVMe host name (/etc/nvme/hostnqn)",
+     "`nvme gen-hostnqn >/etc/nvme/hostnqn && uuidgen >/etc/nvme/hostid`"},
+}};
+
+/// Source: machine-id(5), "First Boot Semantics".
+bool tells_apart(const std::string& value) { return !value.empty() && value != "uninitialized"; }
+
+/// Node further up and node further down -> what they have in common, in the order of kMarks.
+using Pairs = std::map<std::pair<std::size_t, std::size_t>, std::vector<const Mark*>>;
+
+Pairs pairs_in(const Cluster& cluster, const std::map<std::string, MachineIdentity>& identities) {
+  Pairs pairs;
+  for (const Mark& mark : kMarks) {
+    std::map<std::string, std::size_t> first;
+    for (std::size_t at = 0; at < cluster.nodes.size(); ++at) {
+      const auto identity = identities.find(cluster.nodes[at].name.str());
+      if (identity == identities.end()) continue;
+      const std::string& value = identity->second.*mark.value;
+      if (!tells_apart(value)) continue;
+      const auto [earlier, is_new] = first.try_emplace(value, at);
+      if (!is_new) pairs[{earlier->second, at}].push_back(&mark);
+    }
+  }
+  return pairs;
+}
+
+std::string names_of(const std::vector<const Mark*>& marks) {
+  std::vector<std::string> names;
+  for (const Mark* mark : marks) names.emplace_back(mark->name);
+  return join(names, " and the same ");
+}
+
+std::string hint_for(const std::vector<const Mark*>& marks) {
+  std::vector<std::string> commands;
+  for (const Mark* mark : marks) commands.emplace_back(mark->command);
+  const bool may_be_one = marks.front()->value != &MachineIdentity::nvme_host;
+  return std::string(may_be_one ? "if it is one machine, name it once; if one is a copy of the other, on the copy: "
+                                : "on one of them: ") +
+         join(commands, "; ");
+}
+
+}  // namespace
+
+SameMachines same_machines(const Cluster& cluster, const std::map<std::string, MachineIdentity>& identities) {
+  SameMachines same;
+  for (const auto& [pair, marks] : pairs_in(cluster, identities)) {
+    const NodeSpec& earlier = cluster.nodes[pair.first];
+    const NodeSpec& later = cluster.nodes[pair.second];
+    Diagnostic finding;
+    finding.code = "nodes.same-machine";
+    finding.message = earlier.name.str() + " and " + later.name.str() + " have the same " + names_of(marks);
+    finding.hint = hint_for(marks);
+    finding.file = cluster.file;
+    finding.where = later.where;
+    finding.notes = {{earlier.name.str() + " is here", earlier.where}};
+    finding.node = later.name.str();
+    same.findings.push_back(std::move(finding));
+    const auto refuse = [&](const NodeSpec& node, const NodeSpec& other) {
+      same.by_node.try_emplace(node.name.str(), Error{ErrorCode::kInvalidInput,
+                                                      "it has the same " + names_of(marks) + " as " + other.name.str(),
+                                                      {},
+                                                      {},
+                                                      "nothing is done on either until they can be told apart"});
+    };
+    refuse(earlier, later);
+    refuse(later, earlier);
+  }
+  return same;
+}
+
+}  // namespace sparkplan

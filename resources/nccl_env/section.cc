@@ -1,0 +1,55 @@
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "resources/nccl_env/nccl_env.h"
+
+namespace sparkplan::nccl_env {
+namespace {
+
+/// What brings the variables of a mode to the wanted ones: {library?, env?}. Nothing where no section can.
+std::optional<Value> rest_of(const std::map<std::string, Setting>& wanted,
+                             const std::map<std::string, WantedSetting>& of_mode) {
+  Value rest = Value::map();
+  Value environment = Value::map();
+  for (const auto& [name, setting] : wanted) {
+    const auto found = of_mode.find(name);
+    if (found != of_mode.end() && found->second.setting == setting) continue;
+    if (name == kLibraryPath && setting.prepended && !setting.profile) {
+      rest.set("library", (std::filesystem::path(*setting.prepended) / "libnccl.so.2").string());
+      continue;
+    }
+    const Setting from_environment{setting.profile, {}, is_read_from_conf(name) ? setting.profile : std::nullopt};
+    if (!setting.profile || setting != from_environment) return std::nullopt;
+    environment.set(name, *setting.profile);
+  }
+  for (const auto& [name, setting] : of_mode) {
+    if (!wanted.contains(name)) environment.set(name, Value());
+  }
+  if (!environment.entries()->empty()) rest.set("env", std::move(environment));
+  return rest;
+}
+
+std::size_t length_of(const Value& rest) {
+  const Value* environment = rest.find("env");
+  return environment == nullptr ? 0 : environment->entries()->size();
+}
+
+}  // namespace
+
+std::optional<Value> section_that_gives(const std::map<std::string, Setting>& wanted, const ClusterView& view,
+                                        const Facts& own) {
+  std::optional<Value> shortest;
+  std::size_t length = 0;
+  for (const char* const mode : {"safe", "dmabuf", "socket", "auto"}) {
+    Value section = Value::map({{"mode", mode, {}}});
+    const auto rest = rest_of(wanted, wanted_settings(view, section, own).variables);
+    if (!rest || (shortest && length_of(*rest) >= length)) continue;
+    length = length_of(*rest);
+    for (const MapEntry& entry : *rest->entries()) section.set(entry.key, entry.value);
+    shortest = std::move(section);
+  }
+  return shortest;
+}
+
+}  // namespace sparkplan::nccl_env

@@ -1,0 +1,254 @@
+// A cluster.yaml from the machines alone: what was applied comes back, and a first contact asks before it trusts.
+#include <fstream>
+
+#include "tests/integration/controller.h"
+#include "tests/integration/host.h"
+#include "tests/integration/terminal.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+std::vector<Host> hosts_of_lab(int count) {
+  std::vector<Host> hosts;
+  for (int i = 1; i <= count; ++i) hosts.emplace_back(i);
+  return hosts;
+}
+
+/// init for the first hosts of the lab, as `user`, into new.yaml.
+Words init_of(int count, const std::string& user) {
+  Words arguments{"init", "-o", "new.yaml"};
+  for (int i = 1; i <= count; ++i) arguments.push_back(user + "@10.77.0." + std::to_string(i));
+  return arguments;
+}
+
+/// Applies the sections, forgets the file, and has it written anew: then nothing is left to do, and no word of what is
+/// managed is missing.
+void require_round_trip(const std::string& sections, const std::string& nodes, int count, const std::string& user) {
+  const auto hosts = hosts_of_lab(count);
+  const Controller controller;
+  controller.cluster(sections + nodes);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  std::filesystem::remove(controller.directory() / "cluster.yaml");
+
+  const auto run = controller.run(init_of(count, user));
+  INFO(controller.text("new.yaml"));
+  require_exit(run, 0);
+  CHECK(contains(run.out, "Wrote new.yaml: cluster lab, " + std::to_string(count) + " nodes."));
+  require_exit(controller.run({"validate", "new.yaml"}), 0);
+  require_exit(controller.run({"plan", "--detailed-exitcode", "new.yaml"}), 0);
+
+  controller.cluster(nodes_of_lab(count, user));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+}
+
+const std::string kMuch = R"(
+sysctl: {net.core.somaxconn: 8192, net.ipv4.tcp_retries2: 12}
+limits:
+  - {domain: "*", item: memlock, value: 4096}
+  - {domain: root, item: nofile, type: soft, value: 1024}
+profile_env: {HF_HOME: /mnt/models/hf, ODD: "a: b # \"c\""}
+hosts: {suffix: -fabric}
+ssh_trust: {users: [operator]}
+nccl: {mode: safe, env: {NCCL_DEBUG: WARN}}
+units:
+  - {name: lab-init.service, content: "[Service]\nType=oneshot\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n", enabled: true}
+)";
+
+}  // namespace
+
+TEST_CASE("init: two nodes on one cable come back as they were applied", "[init]") {
+  require_round_trip(kMuch + "fabric: {topology: direct, port: 1}\n", nodes_of_lab(2, "operator"), 2, "operator");
+}
+
+TEST_CASE("init: eight nodes on a switch come back as they were applied", "[init]") {
+  require_round_trip(kMuch + "fabric: {topology: switch, port: 1}\n", nodes_of_lab(8, "operator"), 8, "operator");
+}
+
+TEST_CASE("init: addresses of the user's own come back word by word", "[init]") {
+  require_round_trip(
+      "hosts: {}\nnccl: {}\nfabric: {topology: direct}\n",
+      "ssh: {user: root}\nnodes:\n"
+      "  - {name: left, id: 5, address: 10.77.0.1, fabric: {interfaces: [{name: enp1s0f1np1, address: "
+      "10.20.0.1/30, mtu: 9000}, {name: enP2p1s0f1np1, mtu: 4200}]}, sysctl: {net.core.somaxconn: 8192}}\n"
+      "  - {name: right, id: 3, address: 10.77.0.2, fabric: {interfaces: [{name: enp1s0f1np1, address: "
+      "10.20.0.2/30, mtu: 9000}, {name: enP2p1s0f1np1, mtu: 4200}]}}\n",
+      2, "root");
+}
+
+TEST_CASE("init: hosts that nobody has managed get a file, and nothing but the agent", "[init]") {
+  const auto hosts = hosts_of_lab(2);
+  const Controller controller;
+  const auto before = hosts[0].tree();
+  const auto run = controller.run(init_of(2, "root"));
+  const std::string text = controller.text("new.yaml");
+  INFO(text);
+  require_exit(run, 0);
+  CHECK(text.starts_with("# yaml-language-server: $schema="));
+  CHECK(contains(text, "fabric: {topology: direct, port: 1}"));
+  CHECK(contains(text, "- {name: spark-01, address: 10.77.0.1}"));
+  require_exit(controller.run({"validate", "new.yaml"}), 0);
+  require_exit(controller.run({"plan", "new.yaml"}), 0);
+  auto after = hosts[0].tree();
+  std::erase_if(after, [&](const auto& file) {
+    const auto old = before.find(file.first);
+    return (old != before.end() && old->second == file.second) || contains(file.first, "/usr/local/libexec");
+  });
+  for (const auto& [file, what] : after) FAIL_CHECK(file << " " << what);
+}
+
+TEST_CASE("init: one host that is off costs its line, and is told", "[init]") {
+  const auto hosts = hosts_of_lab(3);
+  const Controller controller;
+  Lab::get().stop(3);
+  auto arguments = init_of(3, "root");
+  arguments.insert(arguments.end(), {"--timeout", "3s"});
+  const auto run = controller.run(arguments);
+  Lab::get().start(3);
+  require_exit(run, 4);
+  CHECK(contains(run.err, "10.77.0.3"));
+  const std::string text = controller.text("new.yaml");
+  INFO(text);
+  CHECK(contains(text, "# Could not be read: "));
+  CHECK(contains(text, "# - {name: NAME, address: 10.77.0.3}"));
+  CHECK(contains(text, "fabric: {topology: direct, port: 1}"));
+  require_exit(controller.run({"validate", "new.yaml"}), 0);
+}
+
+TEST_CASE("init: without a terminal an unknown host key is refused, and nothing is written", "[init]") {
+  const Host host(1);
+  const Controller controller;
+  std::filesystem::remove(controller.known_hosts());
+  const auto run = controller.run(init_of(1, "root"));
+  require_exit(run, 4);
+  CHECK(contains(run.err, "sparkplan trust"));
+  CHECK(contains(run.err, "SHA256:"));
+  CHECK_FALSE(std::filesystem::exists(controller.directory() / "new.yaml"));
+  CHECK_FALSE(std::filesystem::exists(controller.known_hosts()));
+  CHECK_FALSE(host.has(kAgentFile));
+}
+
+TEST_CASE("init: on a terminal all unknown host keys are one question", "[init]") {
+  const auto hosts = hosts_of_lab(2);
+  const Controller controller;
+  std::filesystem::remove(controller.known_hosts());
+  {
+    Terminal terminal(controller.command(init_of(2, "root")));
+    REQUIRE(terminal.wait_for("[y/N]"));
+    INFO(terminal.transcript());
+    for (const Host& host : hosts) {
+      const bool shown = contains(terminal.transcript(), host.fingerprint("ed25519")) ||
+                         contains(terminal.transcript(), host.fingerprint("ecdsa"));
+      CHECK(shown);
+    }
+    terminal.type("n\n");
+    CHECK(terminal.finish() == 1);
+    CHECK_FALSE(std::filesystem::exists(controller.known_hosts()));
+  }
+  Terminal terminal(controller.command(init_of(2, "root")));
+  REQUIRE(terminal.wait_for("[y/N]"));
+  terminal.type("y\n");
+  const auto code = terminal.finish();
+  INFO(terminal.transcript());
+  CHECK(code == 0);
+  require_exit(controller.run({"plan", "new.yaml"}), 0);
+}
+
+TEST_CASE("init: a file that is there is never replaced unasked", "[init]") {
+  const Host host(1);
+  const Controller controller;
+  controller.file("new.yaml", "mine\n");
+  const auto refused = controller.run(init_of(1, "root"));
+  require_exit(refused, 1);
+  CHECK(contains(refused.err, "new.yaml is there already"));
+  CHECK(controller.text("new.yaml") == "mine\n");
+  CHECK_FALSE(host.has(kAgentFile));
+
+  Terminal terminal(controller.command(init_of(1, "root")));
+  REQUIRE(terminal.wait_for("Replace it? [y/N]"));
+  terminal.type("y\n");
+  const auto code = terminal.finish();
+  INFO(terminal.transcript());
+  CHECK(code == 0);
+  CHECK(contains(controller.text("new.yaml"), "address: 10.77.0.1"));
+}
+
+TEST_CASE("init: -o - is standard output, and nothing else is there", "[init]") {
+  const Host host(1);
+  const Controller controller;
+  const auto run = controller.run({"init", "-o", "-", "root@10.77.0.1"});
+  require_exit(run, 0);
+  CHECK(run.out.starts_with("# yaml-language-server: $schema="));
+  controller.file("piped.yaml", run.out);
+  require_exit(controller.run({"validate", "piped.yaml"}), 0);
+}
+
+TEST_CASE("init: words that name no machine, one machine twice, and none at all are exit 1", "[init]") {
+  const Controller controller;
+  for (const Words& hosts : {Words{}, Words{"10.77.0.1:0"}, Words{"a b"}, Words{"-x@h"}, Words{"[::1"},
+                             Words{"256.1.1.1"}, Words{"root@10.77.0.1", "operator@10.77.0.1"}}) {
+    Words arguments{"init"};
+    if (!hosts.empty()) arguments.emplace_back("--");
+    arguments.insert(arguments.end(), hosts.begin(), hosts.end());
+    const auto run = controller.run(arguments);
+    require_exit(run, 1);
+    CHECK(contains(run.err, "hint: "));
+  }
+}
+
+TEST_CASE("init: one machine under two addresses is refused with both", "[init]") {
+  const Host host(1);
+  host.shell("ip address add 10.77.0.201/24 dev mgmt0");
+  const Controller controller;
+  std::ofstream(controller.known_hosts(), std::ios::app) << "10.77.0.201 " << host.public_key() << "\n";
+  const auto run = controller.run({"init", "-o", "new.yaml", "root@10.77.0.1", "root@10.77.0.201"});
+  host.shell("ip address del 10.77.0.201/24 dev mgmt0");
+  require_exit(run, 1);
+  CHECK(contains(run.err, "10.77.0.1 and root@10.77.0.201"));
+  CHECK(contains(run.err, "machine-id"));
+}
+
+TEST_CASE("init: one password lets in where no key does, and puts the key there if it may", "[init]") {
+  const auto hosts = hosts_of_lab(2);
+  for (const Host& host : hosts) {
+    host.write("/etc/ssh/sshd_config.d/05-lab-password.conf", "PasswordAuthentication yes\n");
+    host.shell("systemctl reload ssh");
+    host.shell("cp -p /home/guarded/.ssh/authorized_keys /run/lab-guarded-keys");
+  }
+  const Controller controller;
+  for (const char* file : {"id_ed25519", "id_ed25519.pub"}) {
+    std::filesystem::remove(controller.home() / ".ssh" / file);
+  }
+  const auto key = controller.home() / ".ssh/id_ed25519";
+  REQUIRE(run_program({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "newcomer", "-f", key}).exit_status == 0);
+
+  const auto refused = controller.run(init_of(2, "guarded"));
+  require_exit(refused, 4);
+  CHECK(contains(refused.err, "accepts none of our keys"));
+
+  Terminal terminal(controller.command(init_of(2, "guarded")));
+  REQUIRE(terminal.wait_for("Password for "));
+  terminal.type("lab-password\n");
+  REQUIRE(terminal.wait_for("[y/N]"));
+  terminal.type("y\n");
+  const auto code = terminal.finish();
+  INFO(terminal.transcript());
+  CHECK(code == 0);
+  CHECK_FALSE(contains(terminal.transcript(), "lab-password"));
+  CHECK(contains(controller.text("new.yaml"), "ssh: {user: guarded}"));
+  for (const Host& host : hosts) {
+    const auto keys = host.text("/home/guarded/.ssh/authorized_keys").value_or("");
+    CHECK(contains(keys, " newcomer\n"));
+    CHECK(lines_of(keys).size() == 2);
+    CHECK(contains(host.shell("stat -c '%a %U' /home/guarded/.ssh/authorized_keys"), "600 guarded"));
+  }
+  const auto by_key = controller.run({"plan", "new.yaml"});
+  CHECK_FALSE(contains(by_key.out + by_key.err, "accepts none of our keys"));
+  for (const Host& host : hosts) {
+    host.shell("cp -p /run/lab-guarded-keys /home/guarded/.ssh/authorized_keys");
+    host.remove("/etc/ssh/sshd_config.d/05-lab-password.conf");
+    host.shell("systemctl reload ssh");
+  }
+}
+
+}  // namespace sparkplan::test

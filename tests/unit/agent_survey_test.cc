@@ -1,0 +1,178 @@
+// What is read for those who ask for everything: each reader on the texts that a node has.
+#include <algorithm>
+
+#include "engine/agent/survey.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_node.h"
+
+namespace sparkplan {
+namespace {
+
+using test::FakeNode;
+using Names = std::vector<std::string>;
+
+constexpr const char* kUfwRules = R"(table ip filter {
+	chain ufw-user-input {
+		ip saddr 192.168.100.0/24 counter packets 0 bytes 0 accept
+		tcp dport 22 counter packets 3 bytes 180 accept
+		ip saddr 10.9.0.0/16 tcp dport 4420 accept
+	}
+	chain INPUT {
+		type filter hook input priority filter; policy drop;
+		iifname "lo" counter packets 0 bytes 0 accept
+		ct state related,established counter packets 1 bytes 60 accept
+		jump ufw-user-input
+	}
+	chain OUTPUT {
+		type filter hook output priority filter; policy drop;
+	}
+}
+)";
+
+FirewallFacts nft(std::string_view ruleset) {
+  FirewallFacts facts;
+  add_nft_ruleset(ruleset, facts);
+  return facts;
+}
+
+SurveyFacts files_of(const FakeNode& node, const std::vector<LinkFacts>& links = {}) {
+  SurveyFacts facts;
+  survey_files(node, links, facts);
+  return facts;
+}
+
+SurveyFacts programs_of(const FakeNode& node) {
+  SurveyFacts facts;
+  survey_programs(node, facts);
+  return facts;
+}
+
+}  // namespace
+
+TEST_CASE("a chain at input that drops by policy is closed but for what is let in whole") {
+  const auto facts = nft(kUfwRules);
+  CHECK(facts.closed_chains == Names{"ip filter INPUT"});
+  CHECK(facts.accepted_interfaces == Names{"lo"});
+  CHECK(facts.accepted_networks == Names{"192.168.100.0/24"});
+}
+
+TEST_CASE("a chain whose last rule drops is closed as well; one that accepts is not") {
+  CHECK(nft("table inet t {\n chain in {\n type filter hook input priority 0; policy accept;\n counter packets 1 bytes "
+            "2 drop\n }\n}\n")
+            .closed_chains == Names{"inet t in"});
+  CHECK(nft("table inet t {\n chain in {\n type filter hook input priority 0; policy accept;\n }\n}\n").closed_chains ==
+        Names{});
+}
+
+TEST_CASE("a rule that drops all of one interface names it; one for a port does not") {
+  const auto facts = nft(
+      "table inet t {\n chain in {\n type filter hook input priority 0; policy accept;\n iifname \"enp1s0f1np1\" drop\n"
+      " iifname \"eth9\" udp dport 53 drop\n }\n}\n");
+  CHECK(facts.dropped_interfaces == Names{"enp1s0f1np1"});
+}
+
+TEST_CASE("without nft the rules of iptables are read") {
+  FakeNode node;
+  node.add_file("/etc/ufw/ufw.conf", "# comment\nENABLED=yes\nLOGLEVEL=low\n");
+  node.script("iptables-save", {0,
+                                "*filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n"
+                                "-A ufw-user-input -s 10.0.0.0/8 -j ACCEPT\n-A INPUT -p tcp --dport 22 -j ACCEPT\n",
+                                ""});
+  SurveyFacts facts;
+  survey_firewall(node, facts);
+  REQUIRE(facts.firewall);
+  CHECK(facts.firewall->ufw == "active");
+  CHECK(facts.firewall->closed_chains == Names{"filter INPUT"});
+  CHECK(facts.firewall->accepted_interfaces == Names{"lo"});
+  CHECK(facts.firewall->accepted_networks == Names{"10.0.0.0/8"});
+}
+
+TEST_CASE("a node without any firewall has none; one that cannot be asked is told") {
+  SurveyFacts facts;
+  survey_firewall(FakeNode(), facts);
+  CHECK_FALSE(facts.firewall);
+  CHECK(facts.unreadable.empty());
+  FakeNode node;
+  node.script("nft list ruleset", {1, "", "Operation not permitted\n"});
+  survey_firewall(node, facts);
+  CHECK_FALSE(facts.firewall);
+  CHECK(facts.unreadable.at("firewall") == "nft: exit 1: Operation not permitted");
+}
+
+TEST_CASE("sshd, clock, netplan and units say what they are asked") {
+  FakeNode node;
+  node.add_file("/etc/netplan/50.yaml", "network: {version: 2}\n");
+  node.script("sshd -T", {0, "port 22\nusepam no\nallowusers a\nallowusers b\nciphers x\n", ""});
+  node.script("timedatectl show --property=NTPSynchronized --value", {0, "no\n", ""});
+  node.script("netplan get", {1, "", "/etc/netplan/50.yaml:1:2: Invalid YAML\n"});
+  node.add_program("systemctl", [](const FakeNode::Call&) {
+    return CommandOutput{0,
+                         "LimitMEMLOCK=8388608\nId=docker.service\nLoadState=loaded\nActiveState=active\n"
+                         "UnitFileState=enabled\n\nId=earlyoom.service\nLoadState=not-found\nActiveState=inactive\n",
+                         ""};
+  });
+  const auto facts = programs_of(node);
+  CHECK(facts.sshd.at("usepam") == "no");
+  CHECK(facts.sshd.at("allowusers") == "a b");
+  CHECK(facts.sshd.count("ciphers") == 0);
+  CHECK(facts.clock_synchronised == false);
+  CHECK(facts.netplan_error == "netplan: exit 1: /etc/netplan/50.yaml:1:2: Invalid YAML");
+  CHECK(facts.units == std::vector<UnitFacts>{{"docker.service", "active", "enabled", "8388608"}});
+}
+
+TEST_CASE("programs that are not there leave their facts empty") {
+  const auto facts = programs_of(FakeNode());
+  CHECK(facts.sshd.empty());
+  CHECK_FALSE(facts.clock_synchronised);
+  CHECK(facts.netplan_error.empty());
+  CHECK(facts.unreadable.empty());
+}
+
+TEST_CASE("NCCL's files, shells' files, fstab, modules, NVMe and firmware") {
+  FakeNode node;
+  node.add_file("/etc/nccl.conf", "# by hand\nNCCL_IB_HCA==rocep1s0f1\nNCCL_DEBUG= WARN\n");
+  node.add_file("/etc/profile.d/nccl-env.sh", "export NCCL_IB_HCA=rocep1s0f1\nexport EDITOR=vi\n");
+  node.add_file("/etc/fstab", "# x\nUUID=1\t/\text4\tdefaults 0 1\n/dev/nvme1n1 /mnt ext4 defaults 0 2\n");
+  node.add_file("/proc/modules", "mlx5_core 1 1 - Live 0x0\nsnd 1 0 - Live 0x0\n");
+  node.add_file("/etc/modules-load.d/rdma.conf", "# c\nnvidia-peermem\n");
+  node.add_file("/proc/sys/net/core/rmem_max", "212992\n");
+  node.add_file("/sys/class/nvme/nvme0/transport", "tcp\n");
+  node.add_file("/sys/class/nvme/nvme0/state", "live\n");
+  node.add_file("/sys/class/infiniband/rocep1s0f1/fw_ver", "28.45.4028\n");
+  node.add_file("/sys/class/infiniband/rocep1s0f1/ports/1/counters/link_downed", "3\n");
+  const auto facts = files_of(node);
+  REQUIRE(facts.nccl_files.size() == 1);
+  CHECK(facts.nccl_files[0].variables.at("NCCL_IB_HCA") == "=rocep1s0f1");
+  CHECK(facts.nccl_files[0].variables.at("NCCL_DEBUG") == " WARN");
+  CHECK(facts.nccl_profile == std::map<std::string, std::string>{{"NCCL_IB_HCA", "rocep1s0f1"}});
+  CHECK(facts.fstab.size() == 2);
+  CHECK(facts.fstab[1] == FstabFacts{"/dev/nvme1n1", "/mnt", "ext4", "defaults"});
+  CHECK(facts.kernel_modules == Names{"mlx5_core"});
+  CHECK(facts.modules_at_boot == Names{"nvidia-peermem"});
+  CHECK(facts.sysctl.at("net.core.rmem_max") == "212992");
+  CHECK(facts.nvme == std::vector<NvmeControllerFacts>{{"nvme0", "tcp", "", "live", ""}});
+  CHECK(facts.rdma_firmware == std::vector<RdmaFirmwareFacts>{{"rocep1s0f1", "28.45.4028", "", {{"link_downed", 3}}}});
+}
+
+TEST_CASE("a login over ssh: its limits, its environment, its user and what sudo lets him do") {
+  FakeNode node;
+  node.add_file("/proc/77/limits",
+                "Limit                     Soft Limit           Hard Limit           Units\n"
+                "Max locked memory         8388608              unlimited            bytes\n");
+  node.add_file("/proc/77/environ", std::string("USER=nvidia\0NCCL_DEBUG=INFO\0SECRET=x\0", 37));
+  node.add_file("/proc/77/status", "Name:\tbash\nUid:\t1000\t1000\t1000\t1000\n");
+  node.add_file("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnvidia:x:1000:1000::/home/nvidia:/bin/bash\n");
+  node.add_file("/home/nvidia/.nccl.conf", "NCCL_NET=Socket\n");
+  node.script("sudo -n -l -U nvidia", {0, "User nvidia may run:\n    (ALL : ALL) NOPASSWD: ALL\n", ""});
+  SurveyFacts facts;
+  survey_login(node, "/proc/77", facts);
+  CHECK(facts.login.user == "nvidia");
+  CHECK(facts.login.uid == 1000);
+  CHECK(facts.login.locked_memory_soft == "8388608");
+  CHECK(facts.login.locked_memory_hard == "unlimited");
+  CHECK(facts.login.environment == std::map<std::string, std::string>{{"NCCL_DEBUG", "INFO"}});
+  CHECK(facts.login.sudo_without_password == true);
+  CHECK(facts.nccl_files == std::vector<NcclFileFacts>{{"/home/nvidia/.nccl.conf", {{"NCCL_NET", "Socket"}}}});
+}
+
+}  // namespace sparkplan

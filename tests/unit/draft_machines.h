@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/draft/draft.h"
+#include "engine/load/load.h"
+
+namespace sparkplan::test {
+
+/// A DGX Spark called spark-0NUMBER at 10.0.0.1NUMBER: its four fabric interfaces without addresses, at an MTU of
+/// 1500, and those of the ports in `cabled` with a peer.
+DraftMachine bare_spark(int number, const std::vector<int>& cabled = {1});
+
+/// The machine's interface of that name.
+LinkFacts& link_of(DraftMachine& machine, const std::string& name);
+
+/// The machines of a cluster.yaml after it was applied: with the manifests that an apply writes there.
+std::vector<DraftMachine> applied(const Cluster& cluster);
+
+/// Everything that a file asks for on a node, by id, as JSON.
+std::map<std::string, std::string> asked_of(const Cluster& cluster, const NodeSpec& node, const Facts& facts);
+
+/// The file for these machines, which has to be there.
+std::string draft_of(const std::vector<DraftMachine>& machines);
+Cluster loaded(const std::string& text);
+
+}  // namespace sparkplan::test

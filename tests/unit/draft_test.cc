@@ -1,0 +1,263 @@
+// What `init` writes for machines that nobody has managed yet, and for those that it cannot make sense of.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "engine/draft/yaml_writer.h"
+#include "tests/support/catch.h"
+#include "tests/unit/draft_machines.h"
+
+namespace sparkplan {
+namespace {
+
+using test::applied;
+using test::bare_spark;
+using test::draft_of;
+using test::link_of;
+using test::loaded;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// With SPARKPLAN_ACCEPT=1 the file is written instead; read the difference then.
+void compare_with_golden(const std::string& name, const std::string& text) {
+  const std::string path = std::string(SPARKPLAN_SOURCE_DIR) + "/tests/unit/drafts/" + name + ".yaml";
+  if (std::getenv("SPARKPLAN_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  std::ifstream file(path, std::ios::binary);
+  const std::string golden{std::istreambuf_iterator<char>(file), {}};
+  CHECK(text == golden);
+}
+
+void set_address(DraftMachine& machine, const std::string& interface, const std::string& address, int mtu = 9000) {
+  LinkFacts& link = link_of(machine, interface);
+  link.addresses = {address};
+  link.mtu = mtu;
+}
+
+DraftMachine unreachable(const std::string& address) {
+  DraftMachine machine;
+  machine.given = machine.address = address;
+  machine.error = Error{ErrorCode::kUnreachable, "connect to " + address + " port 22: timed out", {}, {}, ""};
+  return machine;
+}
+
+Result<Draft> attempt(const std::vector<DraftMachine>& machines) {
+  return draft_cluster({machines, "cluster.schema.json"}, builtin_registry());
+}
+
+bool has_remark(const Draft& draft, const std::string& code) {
+  for (const Diagnostic& remark : draft.remarks) {
+    if (remark.code == code) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("two new DGX Sparks with one cable") {
+  auto machines = std::vector{bare_spark(1), bare_spark(2)};
+  for (auto& machine : machines) {
+    machine.observed.types["sysctl"].resources["net.core.rmem_max"] =
+        Present{Value::map({{"running", "212992", {}}}), {}};
+  }
+  compare_with_golden("two-new-sparks", draft_of(machines));
+}
+
+TEST_CASE("eight new DGX Sparks on a switch") {
+  std::vector<DraftMachine> machines;
+  for (int i = 1; i <= 8; ++i) machines.push_back(bare_spark(i, {0}));
+  compare_with_golden("eight-new-sparks", draft_of(machines));
+}
+
+TEST_CASE("new DGX Sparks without a cable, with two, and in a ring") {
+  const auto fabric_of = [](std::vector<DraftMachine> machines) {
+    const Cluster cluster = loaded(draft_of(machines));
+    const auto section = cluster.nodes.front().sections.find("fabric");
+    return section == cluster.nodes.front().sections.end() ? "none" : section->second.text_or("topology", "");
+  };
+  CHECK(fabric_of({bare_spark(1, {}), bare_spark(2, {})}) == "direct");
+  CHECK(contains(draft_of({bare_spark(1, {}), bare_spark(2, {})}), "a guess"));
+  CHECK(fabric_of({bare_spark(1, {0, 1}), bare_spark(2, {0, 1})}) == "dual-cable");
+  CHECK(fabric_of({bare_spark(1, {0, 1}), bare_spark(2, {0, 1}), bare_spark(3, {0, 1})}) == "ring");
+  CHECK(fabric_of({bare_spark(1)}) == "none");
+}
+
+TEST_CASE("addresses of a guide are kept, and left to what sets them") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  set_address(first, "enp1s0f1np1", "192.168.177.11/24");
+  set_address(second, "enp1s0f1np1", "192.168.177.12/24");
+  for (auto* machine : {&first, &second}) link_of(*machine, "enP2p1s0f1np1").mtu = 9000;
+  compare_with_golden("one-address-on-half-a", draft_of({first, second}));
+}
+
+TEST_CASE("addresses that derive from other ids give the nodes these ids") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  set_address(first, "enp1s0f1np1", "192.168.100.21/24");
+  set_address(first, "enP2p1s0f1np1", "192.168.101.21/24");
+  set_address(second, "enp1s0f1np1", "192.168.100.22/24");
+  set_address(second, "enP2p1s0f1np1", "192.168.101.22/24");
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "{name: spark-01, id: 11, address: 10.0.0.11}"));
+  CHECK_FALSE(contains(text, "interfaces:"));
+}
+
+TEST_CASE("what carries our own connection is never taken for the fabric") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  for (auto* machine : {&first, &second}) {
+    set_address(*machine, "enp1s0f1np1", machine->address + "/24");
+    link_of(*machine, "enP7s7").addresses.clear();
+  }
+  const std::string text = draft_of({first, second});
+  CHECK_FALSE(contains(text, "name: enp1s0f1np1"));
+  CHECK_FALSE(contains(text, "port: 1"));
+}
+
+TEST_CASE("a new fabric keeps away from networks that are there") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  link_of(first, "enP7s7").addresses.push_back("192.168.101.77/24");
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "fabric: {topology: direct, port: 1, subnets: [10.100.0.0/24, 10.100.1.0/24]}"));
+}
+
+TEST_CASE("an MTU that somebody has set stays, with a word about it") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  int number = 10;
+  for (auto* machine : {&first, &second}) {
+    const std::string last = std::to_string(++number) + "/24";
+    set_address(*machine, "enp1s0f1np1", "192.168.100." + last, 1500);
+    set_address(*machine, "enP2p1s0f1np1", "192.168.101." + last, 1500);
+  }
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "mtu: 1500"));
+  CHECK(contains(text, "9000 is what the fabric is made for"));
+}
+
+TEST_CASE("names that no node can have, and that several have, are told apart") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  auto third = bare_spark(3);
+  first.facts->hostname = second.facts->hostname = "spark";
+  third.facts->hostname = "localhost.localdomain";
+  const std::string text = draft_of({first, second, third});
+  CHECK(contains(text, "name: spark-01,"));
+  CHECK(contains(text, "name: spark-02,"));
+  CHECK(contains(text, "name: node-01,"));
+  const Cluster cluster = loaded(text);
+  CHECK(cluster.nodes[2].id == 3);
+}
+
+TEST_CASE("a name that ends in a number too large for a network gets an id") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  first.facts->hostname = "spark-1234";
+  second.facts->hostname = "spark-7f";
+  const Cluster cluster = loaded(draft_of({first, second}));
+  CHECK(cluster.nodes[0].id == 1);
+  CHECK(cluster.nodes[1].id == 2);
+}
+
+TEST_CASE("one machine under two names, or a clone, is refused with both") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  second.facts->machine_id = first.facts->machine_id;
+  const auto draft = attempt({first, second});
+  REQUIRE_FALSE(draft);
+  CHECK(draft.error().code == ErrorCode::kInvalidInput);
+  CHECK(contains(draft.error().message, "nvidia@10.0.0.11"));
+  CHECK(contains(draft.error().message, "nvidia@10.0.0.12"));
+}
+
+TEST_CASE("members of two clusters are refused") {
+  const auto text = [](const std::string& name, int number) {
+    return "version: 1\nname: " + name + "\nsysctl: {vm.swappiness: 10}\nnodes:\n  - {name: n" +
+           std::to_string(number) + ", address: 10.0.0." + std::to_string(number) + "}\n";
+  };
+  auto machines = applied(loaded(text("here", 1)));
+  auto others = applied(loaded(text("there", 2)));
+  others.front().manifest->roster.uuid = "another";
+  machines.push_back(others.front());
+  const auto draft = attempt(machines);
+  REQUIRE_FALSE(draft);
+  CHECK(draft.error().code == ErrorCode::kRefused);
+}
+
+TEST_CASE("a machine that cannot be read is a comment; one that the others know stays a member") {
+  const std::string bare = draft_of({bare_spark(1), bare_spark(2), unreachable("10.0.0.13")});
+  CHECK(contains(bare, "  # Could not be read: connect to 10.0.0.13 port 22: timed out\n"));
+  CHECK(contains(bare, "  # - {name: NAME, address: 10.0.0.13}\n"));
+  CHECK(loaded(bare).nodes.size() == 2);
+
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
+                     "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
+  machines[1] = unreachable("10.0.0.12");
+  const Cluster known = loaded(draft_of(machines));
+  REQUIRE(known.nodes.size() == 2);
+  CHECK(known.nodes[1].maintenance);
+  CHECK_FALSE(known.nodes[0].maintenance);
+}
+
+TEST_CASE("members that nobody named are kept in the file, and told of") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
+                     "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
+  machines.pop_back();
+  const auto draft = attempt(machines);
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.more-members"));
+  CHECK(loaded(draft->text).nodes.back().maintenance);
+}
+
+TEST_CASE("machines that are not alike are told of") {
+  auto second = bare_spark(2);
+  second.facts->memory_total_bytes /= 2;
+  second.facts->os_version = "22.04";
+  const auto draft = attempt({bare_spark(1), second});
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.mixed-machines"));
+  CHECK(draft->remarks.size() == 2);
+  CHECK_FALSE(has_remark(*attempt({bare_spark(1), bare_spark(2)}), "init.mixed-machines"));
+}
+
+TEST_CASE("what is managed and cannot be written down again is told of") {
+  auto machines = applied(loaded("version: 1\nname: lab\nnodes: [{name: n1, address: 10.0.0.1}]\nhosts: {}\n"));
+  auto& resources = machines.front().manifest->resources;
+  REQUIRE(resources.size() == 1);
+  resources.emplace(ResourceId{"hosts", "no-member-of-ours"}, ManagedResource{Value::map(), {}});
+  const auto draft = attempt(machines);
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.not-written"));
+}
+
+TEST_CASE("what a machine says of itself cannot break the file") {
+  auto machine = bare_spark(1);
+  machine.facts->os_name = "Ubuntu\n24.04\x1b[31m: [";
+  machine.facts->product = "a # b: {";
+  machine.facts->hostname = "x\ny";
+  CHECK(loaded(draft_of({machine})).nodes.size() == 1);
+}
+
+TEST_CASE("whatever a value is, the file gives it back") {
+  for (const std::string value :
+       {"",           " ",     "yes",         "No",          "null",     "~",    "1",   "1.5", "0x10", "007", "1e3",
+        "2026-01-01", ".inf",  "a b",         "a: b",        "a #b",     "#a",   "- a", "[a",  "{a",   "a,b", "\"a\"",
+        "'a'",        "\\",    "a\\nb",       "&a",          "*a",       "!a",   "%a",  "@a",  "`a`",  "|",   ">",
+        "ä",          "=ens1", "/path/to/it", "10.0.0.1/24", "12:30:45", "true", "+1",  "-",   "?"}) {
+    INFO(value);
+    const Value file =
+        Value::map({{"version", 1, {}},
+                    {"name", "lab", {}},
+                    {"profile_env", Value::map({{"X", value, {}}}), {}},
+                    {"nodes", Value::list({Value::map({{"name", "n1", {}}, {"address", "h", {}}})}), {}}});
+    YamlWriter writer;
+    for (const MapEntry& entry : *file.entries()) writer.entry(entry.key, entry.value);
+    const Cluster cluster = loaded(writer.take());
+    CHECK(cluster.nodes.front().sections.at("profile_env").text_or("X", "?") == value);
+  }
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,146 @@
+// Finding machines by multicast DNS: what is asked, and what becomes of answers, also of hostile ones.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include "engine/remote/mdns_message.h"
+#include "engine/remote/mdns_query.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr const char* kService = "_ssh._tcp.local";
+
+std::string labels(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const auto& part : parts) text += static_cast<char>(part.size()) + part;
+  return text + '\0';
+}
+
+std::string word(unsigned int number) { return {static_cast<char>(number >> 8), static_cast<char>(number)}; }
+
+std::string record(const std::string& name, unsigned int type, const std::string& data) {
+  return name + word(type) + word(1) + word(0) + word(120) + word(static_cast<unsigned int>(data.size())) + data;
+}
+
+std::string answer(unsigned int answers, const std::string& records) {
+  return word(0) + word(0x8400) + word(0) + word(answers) + word(0) + word(0) + records;
+}
+
+/// As avahi answers: the instance points back into the name of the service (0xc00c), the rest into that.
+std::string spark(const std::string& last_of_address = "\x0b", unsigned int port = 22) {
+  const std::string service = labels({"_ssh", "_tcp", "local"});
+  const std::string instance = "\x08spark-01\xc0\x0c";
+  const std::string host = labels({"spark-01", "local"});
+  return answer(3, record(service, 12, instance) +
+                       record("\x08spark-01\xc0\x0c", 33, word(0) + word(0) + word(port) + host) +
+                       record(host, 1, std::string("\x0a\x00\x00", 3) + last_of_address));
+}
+
+/// Somebody on this machine who answers each question with that.
+class Responder {
+ public:
+  explicit Responder(const std::string& message) : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    socklen_t length = sizeof address;
+    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::jthread([this, message] {
+      std::array<char, 512> buffer{};
+      sockaddr_in from{};
+      socklen_t size = sizeof from;
+      const auto count =
+          ::recvfrom(socket_, buffer.data(), buffer.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
+      asked_.assign(buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
+      ::sendto(socket_, message.data(), message.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
+    });
+  }
+  Responder(const Responder&) = delete;
+  Responder& operator=(const Responder&) = delete;
+  ~Responder() { ::close(socket_); }
+
+  std::uint16_t port() const { return port_; }
+  std::string asked() {
+    thread_.join();
+    return asked_;
+  }
+
+ private:
+  int socket_;
+  std::uint16_t port_ = 0;
+  std::string asked_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("the question is one for pointers of the service") {
+  CHECK(encode_mdns_query(kService) == word(0) + word(0) + word(1) + word(0) + word(0) + word(0) +
+                                           labels({"_ssh", "_tcp", "local"}) + word(12) + word(1));
+}
+
+TEST_CASE("an answer names host, address and port, through names that point at earlier ones") {
+  const auto hosts = decode_mdns_answer(spark(), kService);
+  REQUIRE(hosts);
+  CHECK(*hosts == std::vector<AnnouncedHost>{{"spark-01.local", {"10.0.0.11"}, 22}});
+  CHECK(decode_mdns_answer(spark("\x0c", 2222), kService)->front().port == 2222);
+}
+
+TEST_CASE("answers of other services, and questions, name nobody") {
+  CHECK(decode_mdns_answer(spark(), "_ipp._tcp.local")->empty());
+  CHECK_FALSE(decode_mdns_answer(encode_mdns_query(kService), kService));
+}
+
+TEST_CASE("an answer that breaks off at any byte, or runs in a circle, is no answer") {
+  const std::string whole = spark();
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    INFO(length);
+    CHECK_FALSE(decode_mdns_answer(whole.substr(0, length), kService));
+  }
+  const std::string circle = "\xc0\x0c";
+  CHECK_FALSE(decode_mdns_answer(answer(1, record(circle, 12, circle)), kService));
+}
+
+TEST_CASE("any byte of an answer may be any other") {
+  const std::string whole = spark();
+  for (std::size_t place = 0; place < whole.size(); ++place) {
+    for (const char byte : {'\0', '\x01', '\x3f', '\x7f', '\xc0', '\xff'}) {
+      std::string changed = whole;
+      changed[place] = byte;
+      const auto hosts = decode_mdns_answer(changed, kService);
+      if (!hosts) continue;
+      for (const auto& host : *hosts) CHECK(host.name.find('\x01') == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("what avahi-browse prints is read, IPv4 and resolved lines only") {
+  const auto hosts = hosts_in_avahi_output(
+      "+;eth0;IPv4;spark-01;_ssh._tcp;local\n"
+      "=;eth0;IPv4;spark-01;_ssh._tcp;local;spark-01.local;10.0.0.11;22;\n"
+      "=;eth0;IPv6;spark-01;_ssh._tcp;local;spark-01.local;fe80::1;22;\n"
+      "=;eth1;IPv4;spark\\04602;_ssh._tcp;local;spark-02.local;10.0.0.12;x;\n");
+  CHECK(hosts == std::vector<AnnouncedHost>{{"spark-01.local", {"10.0.0.11"}, 22}});
+}
+
+TEST_CASE("a host that answers in two networks is one host, one without an address none") {
+  CHECK(merged({{"b.local", {"10.0.0.2"}, 22}, {"a.local", {}, 22}, {"B.local", {"10.1.0.2"}, 22}}) ==
+        std::vector<AnnouncedHost>{{"b.local", {"10.0.0.2", "10.1.0.2"}, 22}});
+}
+
+TEST_CASE("who is asked answers to the port that the question came from") {
+  Responder responder(spark());
+  const auto hosts = ask_mdns({{"127.0.0.1", responder.port(), "127.0.0.1"}}, std::chrono::milliseconds(400), {});
+  REQUIRE(hosts);
+  CHECK(responder.asked() == encode_mdns_query(kService));
+  CHECK(*hosts == std::vector<AnnouncedHost>{{"spark-01.local", {"10.0.0.11"}, 22}});
+}
+
+}  // namespace sparkplan
