@@ -38,12 +38,13 @@ _sparkplan() {
   esac
   if [[ $current != -* ]]; then
     case $command in
-      '') _sparkplan_words "$current" 'init validate plan show apply drift verify history rollback unlock release trust status facts export completion schema types version' ;;
+      '') _sparkplan_words "$current" 'init validate plan show apply drift verify doctor history rollback unlock release trust status facts export completion schema types version' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
       apply) _sparkplan_files "$current" ;;
       drift) _sparkplan_files "$current" ;;
       verify) _sparkplan_files "$current" ;;
+      doctor) _sparkplan_files "$current" ;;
       status) _sparkplan_files "$current" ;;
       export) _sparkplan_files "$current" ;;
       completion) _sparkplan_words "$current" 'bash zsh fish' ;;
@@ -58,6 +59,7 @@ _sparkplan() {
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
     verify) own='--level --json --junit --only' ;;
+    doctor) own='--json' ;;
     history) own='-f --file --json' ;;
     rollback) own='-f --file --yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
     unlock) own='-f --file --yes' ;;

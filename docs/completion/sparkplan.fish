@@ -39,6 +39,7 @@ complete -c sparkplan -n "__sparkplan_command_is ''" -a show -d 'show a saved pl
 complete -c sparkplan -n "__sparkplan_command_is ''" -a apply -d 'make the nodes match cluster.yaml, or carry out a saved plan'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a drift -d 'find what was changed behind sparkplan\'s back; for cron'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a verify -d 'measure whether the cluster works, from the cable up to NCCL'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a doctor -d 'look for what is known to go wrong, with its cause and what to do'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a history -d 'past runs, newest first'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a rollback -d 'undo the last run where nobody has changed its values since'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a unlock -d 'break a node\'s lock, naming its holder'
@@ -88,6 +89,8 @@ complete -c sparkplan -n '__sparkplan_command_is verify' -l json -d 'the checks 
 complete -c sparkplan -n '__sparkplan_command_is verify' -l junit -rF -d 'write the checks to PATH as JUnit XML'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l only -x -d 'only nodes whose name fits GLOB'
 complete -c sparkplan -n '__sparkplan_command_is verify' -F
+complete -c sparkplan -n '__sparkplan_command_is doctor' -l json -d 'the findings as JSON'
+complete -c sparkplan -n '__sparkplan_command_is doctor' -F
 complete -c sparkplan -n '__sparkplan_command_is history' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
 complete -c sparkplan -n '__sparkplan_command_is history' -l json -d 'as JSON'
 complete -c sparkplan -n '__sparkplan_command_is rollback' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'

@@ -73,6 +73,8 @@ Result<Value> AgentSession::answer(const Request& request) {
   if (const auto* close = std::get_if<CloseEarRequest>(&request)) return answer_close_ear(*close);
   if (const auto* datagrams = std::get_if<SendDatagramsRequest>(&request)) return answer_send_datagrams(*datagrams);
   if (const auto* tcp = std::get_if<MeasureTcpRequest>(&request)) return answer_measure_tcp(*tcp);
+  if (auto answer = answer_about_cables(request)) return *std::move(answer);
+  if (const auto* read = std::get_if<ReadStorageRequest>(&request)) return answer_read_storage(*read);
   if (const auto* logins = std::get_if<SshLoginRequest>(&request)) return answer_ssh_login(*logins);
   if (const auto* values = std::get_if<MeasurementsRequest>(&request)) return answer_measurements(*values);
   if (const auto* history = std::get_if<HistoryRequest>(&request)) return answer_history(*history);

@@ -18,6 +18,7 @@
 #include "tests/support/fake_network_manager.h"
 #include "tests/support/fake_networkd.h"
 #include "tests/support/fake_ssh.h"
+#include "tests/support/fake_storage.h"
 #include "tests/support/fake_systemd.h"
 
 namespace sparkplan::test {
@@ -85,6 +86,33 @@ Result<void> add_kernel_module(const std::string& name, const Value& value, Fake
     load_module(node, name, static_cast<int>(value.integer_or("users", 0)));
   } else {
     add_module(node, name);
+  }
+  return {};
+}
+
+Result<void> add_storage(const Value& storage, FakeNode& node) {
+  const Value none = Value::map();
+  const auto entries = [&](const char* key) -> const Value::Map& {
+    const Value* map = storage.find(key);
+    return *(map == nullptr ? none : *map).entries();
+  };
+  install_fake_storage(node);
+  for (const MapEntry& one : entries("devices")) node.put_file("/fake/devices/" + one.key, *one.value.string());
+  for (const MapEntry& one : entries("servers")) node.put_file("/fake/servers/" + one.key, *one.value.string());
+  for (const MapEntry& one : entries("connected")) {
+    connect_subsystem(node, one.key, one.value.text_or("address", ""),
+                      static_cast<int>(one.value.integer_or("port", 4420)), one.value.text_or("state", "live"));
+  }
+  if (const Value* mounts = storage.find("mounts")) {
+    for (const Value& one : *mounts->list_items()) {
+      add_mount(node, one.text_or("source", ""), one.text_or("target", ""), one.text_or("type", ""),
+                one.text_or("options", "rw"));
+    }
+  }
+  if (const Value* busy = storage.find("busy")) {
+    std::string targets;
+    for (const Value& one : *busy->list_items()) targets += *one.string() + "\n";
+    node.put_file("/fake/busy", targets);
   }
   return {};
 }
@@ -170,9 +198,9 @@ Result<void> add_exports(const Value& exports, World& world) {
 }
 
 Result<void> build_node(const Value& observed, const Registry& registry, World& world) {
-  static const std::vector<std::string> known{"types",   "node",    "live",     "files",  "symlinks",
-                                              "special", "kernel",  "commands", "facts",  "manifest",
-                                              "users",   "exports", "units",    "modules"};
+  static const std::vector<std::string> known{"types",   "node",    "live",     "files",   "symlinks",
+                                              "special", "kernel",  "commands", "facts",   "manifest",
+                                              "users",   "exports", "units",    "modules", "storage"};
   for (const MapEntry& entry : *observed.entries()) {
     if (std::find(known.begin(), known.end(), entry.key) == known.end()) return bad_case("unknown key " + entry.key);
   }
@@ -199,6 +227,7 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   if (const Value* exports = observed.find("exports")) SPARK_CHECK(add_exports(*exports, world));
   if (observed.find("units") != nullptr) add_systemd(world.node);
   SPARK_CHECK(for_each_entry(observed, "units", world.node, add_unit));
+  if (const Value* storage = observed.find("storage")) SPARK_CHECK(add_storage(*storage, world.node));
   SPARK_CHECK(for_each_entry(observed, "modules", world.node, add_kernel_module));
   if (const Value* special = observed.find("special")) {
     for (const Value& path : *special->list_items()) world.node.add_special(*path.string());

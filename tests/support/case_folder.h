@@ -36,6 +36,8 @@ namespace sparkplan::test {
 ///     exports   {node: {type: what that node exports}} of the other nodes
 ///     units     {unit name: {running, enabled, properties: {name: text}}} of a node with systemd (add_systemd());
 ///               their files are among "files"
+///     storage   {devices: {name: file system}, servers: {NQN: device name}, connected: {NQN: {address, port,
+///               state}}, mounts: [{source, target, type, options}], busy: [target]} (install_fake_storage())
 ///     modules   {name: {loaded, users}} that the node's kernel has, with their users where they are loaded
 ///     facts     as encode(Facts) has them; the links are also those of the node
 ///     manifest  {resources: {id: {last_applied, artifacts: [id]}}, artifacts: {id: original or null},
