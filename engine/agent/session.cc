@@ -29,7 +29,14 @@ void write_audit_line(const std::string& line) {
 
 AgentSession::AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
                            std::function<void(std::string_view)> tell)
-    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)), tell_(std::move(tell)) {
+    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)) {
+  // Told again while it goes on: a controller that hears nothing for minutes takes the node for dead.
+  const auto doing = std::make_shared<std::string>("getting ready");
+  tell_ = [doing, tell](std::string_view what) {
+    *doing = what;
+    tell(what);
+  };
+  node_.give_signs_of_life([doing, tell] { tell(*doing); });
   see_files_on_trial();
 }
 

@@ -14,12 +14,14 @@
 #include "engine/plan/planner.h"
 #include "engine/resource/artifact.h"
 #include "tests/support/describe.h"
+#include "tests/support/fake_apt.h"
 #include "tests/support/fake_modprobe.h"
 #include "tests/support/fake_network_manager.h"
 #include "tests/support/fake_networkd.h"
 #include "tests/support/fake_ssh.h"
 #include "tests/support/fake_storage.h"
 #include "tests/support/fake_systemd.h"
+#include "tests/support/fake_ufw.h"
 
 namespace sparkplan::test {
 namespace {
@@ -117,6 +119,23 @@ Result<void> add_storage(const Value& storage, FakeNode& node) {
   return {};
 }
 
+Result<void> add_packages(const Value& packages, FakeNode& node) {
+  if (packages.entries() == nullptr) return bad_case("packages is no map");
+  std::vector<FakePackage> all;
+  for (const MapEntry& entry : *packages.entries()) {
+    FakePackage package{entry.key, entry.value.text_or("version", ""), {}, {}};
+    if (entry.value.find("installed") != nullptr) package.installed = entry.value.text_or("installed", "");
+    if (const Value* needs = entry.value.find("needs")) {
+      for (const Value& name : *needs->list_items()) package.needs.push_back(*name.string());
+    }
+    package.automatic = entry.value.boolean_or("automatic", false);
+    package.broken = entry.value.boolean_or("broken", false);
+    all.push_back(std::move(package));
+  }
+  add_apt(node, all);
+  return {};
+}
+
 Result<void> for_each_entry(const Value& observed, std::string_view key, FakeNode& node,
                             Result<void> (*add)(const std::string&, const Value&, FakeNode&)) {
   const Value* map = observed.find(key);
@@ -198,9 +217,9 @@ Result<void> add_exports(const Value& exports, World& world) {
 }
 
 Result<void> build_node(const Value& observed, const Registry& registry, World& world) {
-  static const std::vector<std::string> known{"types",   "node",    "live",     "files",   "symlinks",
-                                              "special", "kernel",  "commands", "facts",   "manifest",
-                                              "users",   "exports", "units",    "modules", "storage"};
+  static const std::vector<std::string> known{"types",  "node",     "live",    "files",    "symlinks", "special",
+                                              "kernel", "commands", "facts",   "manifest", "users",    "exports",
+                                              "units",  "modules",  "storage", "packages"};
   for (const MapEntry& entry : *observed.entries()) {
     if (std::find(known.begin(), known.end(), entry.key) == known.end()) return bad_case("unknown key " + entry.key);
   }
@@ -219,7 +238,9 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   install_fake_networkd(world.node);
   install_fake_network_manager(world.node);
   install_fake_modprobe(world.node);
+  install_fake_ufw(world.node);
   if (const Value* users = observed.find("users")) SPARK_CHECK(add_users(*users, world.node));
+  if (const Value* packages = observed.find("packages")) SPARK_CHECK(add_packages(*packages, world.node));
   SPARK_CHECK(for_each_entry(observed, "files", world.node, add_file));
   SPARK_CHECK(for_each_entry(observed, "symlinks", world.node, add_symlink));
   SPARK_CHECK(for_each_entry(observed, "kernel", world.node, add_kernel_file));
@@ -286,7 +307,8 @@ std::vector<CaseFolder> all_cases(const Registry& registry) {
 
 Result<World> open_case(const CaseFolder& folder, const Registry& registry) {
   SPARK_TRY(const std::string yaml, read_text(folder.folder / "cluster.yaml"));
-  LoadedCluster loaded = load_cluster(yaml, "cluster.yaml", registry);
+  const ReadBeside read_beside = [&](const std::string& name) { return read_text(folder.folder / name); };
+  LoadedCluster loaded = load_cluster(yaml, "cluster.yaml", registry, read_beside);
   if (!loaded.cluster) {
     std::string findings;
     for (const Diagnostic& one : loaded.diagnostics) findings += render(one, loaded.source) + "\n";

@@ -39,6 +39,7 @@ namespace sparkplan::test {
 ///     storage   {devices: {name: file system}, servers: {NQN: device name}, connected: {NQN: {address, port,
 ///               state}}, mounts: [{source, target, type, options}], busy: [target]} (install_fake_storage())
 ///     modules   {name: {loaded, users}} that the node's kernel has, with their users where they are loaded
+///     packages  {name: {version, installed, needs: [name], automatic, broken}} of the node's sources and on it
 ///     facts     as encode(Facts) has them; the links are also those of the node
 ///     manifest  {resources: {id: {last_applied, artifacts: [id]}}, artifacts: {id: original or null},
 ///               edited: [id of an artifact that somebody has changed since]}
