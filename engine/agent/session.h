@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/agent/cable_ears.h"
 #include "engine/agent/fabric_ear.h"
 #include "engine/agent/journal.h"
 #include "engine/agent/local_node.h"
@@ -46,9 +47,11 @@ class AgentSession {
   static tl::unexpected<Error> no_rdma();
   Result<Value> answer_open_ear(const OpenEarRequest& request);
   Result<Value> answer_close_ear(const CloseEarRequest& request);
+  std::optional<Result<Value>> answer_about_cables(const Request& request);
   Result<Value> answer_send_datagrams(const SendDatagramsRequest& request) const;
   Result<Value> answer_measure_tcp(const MeasureTcpRequest& request) const;
   Result<Value> answer_ssh_login(const SshLoginRequest& request) const;
+  Result<Value> answer_read_storage(const ReadStorageRequest& request) const;
   Result<Value> answer_measurements(const MeasurementsRequest& request);
   void see_files_on_trial();
   Result<void> check_records(bool set_aside);
@@ -73,6 +76,8 @@ class AgentSession {
   RunPurpose purpose_;              ///< Of the run that it was taken for.
   std::unique_ptr<RdmaEnds> rdma_;  ///< Null: nothing was measured yet.
   std::unique_ptr<FabricEar> ear_;  ///< Null: none is open.
+  std::optional<CableEars> cable_ears_;
+  std::string called_as_;  ///< What `cable_ears_` have called.
   std::unique_ptr<RollbackTimer> timer_ = std::make_unique<SystemdRollbackTimer>();
 };
 

@@ -4,6 +4,7 @@
 #include "engine/agent/measurements.h"
 #include "engine/agent/session.h"
 #include "engine/agent/ssh_logins.h"
+#include "engine/agent/storage_reading.h"
 
 namespace sparkplan {
 namespace {
@@ -40,9 +41,38 @@ Result<Value> AgentSession::answer_measure_tcp(const MeasureTcpRequest& request)
   return encode(reply);
 }
 
+std::optional<Result<Value>> AgentSession::answer_about_cables(const Request& request) {
+  const auto* listen = std::get_if<ListenToCablesRequest>(&request);
+  const auto* call = std::get_if<CallIntoCablesRequest>(&request);
+  if (listen == nullptr && call == nullptr && !std::holds_alternative<HearCablesRequest>(request)) return std::nullopt;
+  if (!node_.live()) return not_live();
+  if (listen != nullptr) {
+    cable_ears_.reset();
+    auto opened = CableEars::open(*listen);
+    if (!opened) return failure(std::move(opened).error());
+    cable_ears_.emplace(*std::move(opened));
+    return Value::map();
+  }
+  if (!cable_ears_) return failure(ErrorCode::kBug, "no cable is listened to");
+  if (call != nullptr) {
+    called_as_ = call->node;
+    cable_ears_->call(called_as_);
+    return Value::map();
+  }
+  const auto heard = cable_ears_->hear(called_as_);
+  cable_ears_.reset();
+  return encode(heard);
+}
+
 Result<Value> AgentSession::answer_ssh_login(const SshLoginRequest& request) const {
   if (!node_.live()) return not_live();
   SPARK_TRY(const auto reply, try_logins(request, node_, stop_asked_));
+  return encode(reply);
+}
+
+Result<Value> AgentSession::answer_read_storage(const ReadStorageRequest& request) const {
+  if (!node_.live()) return not_live();
+  SPARK_TRY(const auto reply, read_storage(request, node_));
   return encode(reply);
 }
 

@@ -186,7 +186,8 @@ void ClusterRun::take_out_same_machines() {
   std::map<std::string, MachineIdentity> identities;
   for (const auto& node : nodes_) {
     if (node.leaving || !active(node) || !node.client) continue;
-    identities[node.spec->name.str()] = {node.known.facts.machine_id, node.client->host_key(), {}};
+    identities[node.spec->name.str()] = {node.known.facts.machine_id, node.client->host_key(),
+                                         node.known.facts.host.nvme_host_nqn};
   }
   SameMachines same = same_machines(cluster_, identities);
   for (auto& node : nodes_) {

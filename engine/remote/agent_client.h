@@ -82,7 +82,11 @@ class AgentClient {
   Result<OpenEarReply> open_ear(const OpenEarRequest& request);
   Result<CloseEarReply> close_ear(const CloseEarRequest& request);
   Result<void> send_datagrams(const SendDatagramsRequest& request);
+  Result<void> listen_to_cables(const ListenToCablesRequest& request);
+  Result<void> call_into_cables(const CallIntoCablesRequest& request);
+  Result<HearCablesReply> hear_cables();
   Result<MeasureTcpReply> measure_tcp(const MeasureTcpRequest& request);
+  Result<ReadStorageReply> read_storage(const ReadStorageRequest& request);
   Result<SshLoginReply> ssh_login(const SshLoginRequest& request);
   Result<MeasurementsReply> measurements(const MeasurementsRequest& request);
   Result<void> ping();

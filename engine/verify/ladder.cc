@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/verify/cable_level.h"
 #include "engine/verify/link_level.h"
 #include "engine/verify/mtu_level.h"
 #include "engine/verify/nccl_level.h"
@@ -17,7 +18,9 @@ namespace {
 std::vector<Check> checks_of(Level level, Scene& scene) {
   switch (level) {
     case Level::kLink:
-      return verify_links(scene);
+      // The cables only once the halves are judged: of one that is down there is nothing to hear.
+      scene.checks = verify_links(scene);
+      return verify_cables(scene);
     case Level::kMtu:
       return verify_mtu(scene);
     case Level::kSsh:

@@ -224,8 +224,12 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"close_ear", {"awaited", "patience_ms"}},
       {"send_datagrams", {"from", "address", "port", "token", "sizes"}},
       {"measure_tcp", {"from", "address", "port", "token", "streams", "duration_ms"}},
+      {"listen_to_cables", {"interfaces", "token"}},
+      {"call_into_cables", {"node"}},
+      {"hear_cables", {}},
       {"ssh_login", {"user", "targets"}},
       {"measurements", {"values"}},
+      {"read_storage", {"target"}},
   };
   if (!value.is_map()) return malformed("a request is no map");
   const auto known = kFields.find(name);
@@ -313,8 +317,12 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "close_ear") request = as_request(decode_close_ear_request(value));
   if (name == "send_datagrams") request = as_request(decode_send_datagrams_request(value));
   if (name == "measure_tcp") request = as_request(decode_measure_tcp_request(value));
+  if (name == "listen_to_cables") request = as_request(decode_listen_to_cables_request(value));
+  if (name == "call_into_cables") request = as_request(decode_call_into_cables_request(value));
+  if (name == "hear_cables") request = Request(HearCablesRequest{});
   if (name == "ssh_login") request = as_request(decode_ssh_login_request(value));
   if (name == "measurements") request = as_request(decode_measurements_request(value));
+  if (name == "read_storage") request = as_request(decode_read_storage_request(value));
   if (name == "history") request = Request(HistoryRequest{value.boolean_or("with_artifacts", false)});
   if (name == "undo") request = Request(UndoRequest{value.text_or("run", "")});
   if (name == "break_lock")

@@ -14,8 +14,10 @@
 #include "engine/model/manifest.h"
 #include "engine/model/plan.h"
 #include "engine/model/resource.h"
+#include "engine/wire/cable_messages.h"
 #include "engine/wire/history_messages.h"
 #include "engine/wire/rdma_messages.h"
+#include "engine/wire/storage_messages.h"
 #include "engine/wire/verify_messages.h"
 #include "engine/wire/window_messages.h"
 
@@ -143,9 +145,9 @@ using Request =
     std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
                  ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest, ConfirmRequest,
                  RollBackRequest, ExtendRequest, ProbeRequest, OpenEarRequest, CloseEarRequest, SendDatagramsRequest,
-                 MeasureTcpRequest, SshLoginRequest, MeasurementsRequest, RdmaOpenRequest, RdmaConnectRequest,
-                 RdmaWriteRequest, RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest, UnlockRequest,
-                 PingRequest, StopNotice>;
+                 MeasureTcpRequest, ListenToCablesRequest, CallIntoCablesRequest, HearCablesRequest, SshLoginRequest,
+                 MeasurementsRequest, ReadStorageRequest, RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest,
+                 RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

@@ -15,6 +15,7 @@
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
+#include "resources/netplan/route_collisions.h"
 #include "resources/netplan/trial.h"
 
 namespace sparkplan::netplan {
@@ -25,6 +26,8 @@ constexpr std::uint32_t kFileMode = 0600;
 constexpr const char* kPersistent = "persistent";
 
 constexpr const char* kVirtualFunctions = "virtual_functions";
+/// The interfaces that our file has now, be they asked for or about to be given back.
+constexpr const char* kConfigured = "configured";
 
 Stanza stanza_of(const FabricAddress& wanted, Renderer renderer) {
   Stanza stanza;
@@ -91,6 +94,13 @@ class NetplanType final : public ResourceType {
     }
     const ForeignFiles foreign = decode_foreign_files(*exported);
     const auto virtual_functions = texts_in(exported->find(kVirtualFunctions));
+    auto collisions =
+        route_collisions(view.self.name.str(), found.interfaces, texts_in(exported->find(kConfigured)), section, own);
+    if (!collisions.empty()) {
+      result.incomplete = true;
+      std::move(collisions.begin(), collisions.end(), std::back_inserter(result.diagnostics));
+      return result;
+    }
     for (const FabricInterface& interface : found.interfaces) {
       const auto others =
           interface.name.empty() ? std::vector<Definition>() : definitions_of(interface.name, own.links, foreign);
@@ -128,6 +138,7 @@ class NetplanType final : public ResourceType {
     SPARK_TRY(const auto virtual_functions, virtual_functions_of(node));
     Value exported = encode(foreign);
     exported.set(kVirtualFunctions, list_of_texts(virtual_functions));
+    exported.set(kConfigured, list_of_texts(configured_in(node)));
     return exported;
   }
 
@@ -227,6 +238,15 @@ class NetplanType final : public ResourceType {
   }
 
  private:
+  static std::vector<std::string> configured_in(const NodeReader& node) {
+    std::vector<std::string> names;
+    const auto text = node.read_file(kOwnFile);
+    const auto stanzas = text ? parse_file(*text) : Result<Stanzas>(Stanzas());
+    if (!stanzas) return names;
+    for (const auto& [name, stanza] : *stanzas) names.push_back(name);
+    return names;
+  }
+
   static Error unreadable_file(const UnreadableFile& file) {
     return {ErrorCode::kFailed,
             file.source + " cannot be read as YAML (" + file.message +

@@ -52,6 +52,10 @@ class Lab {
   void narrow(int host, const std::string& interface, int mtu) const {
     (void)answer("narrow", {std::to_string(host), interface, std::to_string(mtu)});
   }
+  /// Puts the cable of an interface where that of `like` belongs, until the host's next boot.
+  void plug(int host, const std::string& interface, const std::string& like) const {
+    (void)answer("plug", {std::to_string(host), interface, like});
+  }
   /// The cable of one of its interfaces.
   void cut(int host, const std::string& interface) const { (void)answer("cut", {std::to_string(host), interface}); }
   void join(int host, const std::string& interface) const { (void)answer("join", {std::to_string(host), interface}); }

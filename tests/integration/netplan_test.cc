@@ -217,6 +217,32 @@ TEST_CASE("netplan: an interface that another file defines is refused, or left t
   CHECK_FALSE(contains(first->text(kFile).value(), kHalfA + ":"));
 }
 
+TEST_CASE(
+    "netplan: a subnet that the node reaches elsewhere is refused with node, route and place; moving ports is not") {
+  const FabricHost first(1);
+  const Controller controller;
+  first->shell("ip route add 192.168.101.128/25 dev mgmt0");
+  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + kSwitch + nodes_of_lab(1));
+  const auto run = controller.run({"apply", "--yes"});
+  first->shell("ip route del 192.168.101.128/25 dev mgmt0");
+  require_exit(run, 3);
+  CHECK(contains(run.out + run.err,
+                 "the fabric subnet 192.168.101.0/24 overlaps 192.168.101.128/25, which spark-01 "
+                 "reaches through mgmt0"));
+  CHECK(contains(run.out + run.err, "cluster.yaml:4:"));
+  CHECK(first->sysctl("net.core.somaxconn") == "8192");
+  require_untouched(first);
+
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_fabric(first);
+  controller.cluster("fabric: {topology: switch, port: 0}\n" + nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+  CHECK(first.addresses("enp1s0f0np0") == Addresses{"192.168.100.11/24"});
+  CHECK(first.addresses(kHalfA).empty());
+  controller.cluster(nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+}
+
 TEST_CASE("netplan: what another file says of our interface is taken over, and comes back when it is no longer ours") {
   const FabricHost first(1);
   const Controller controller;

@@ -116,7 +116,7 @@ TEST_CASE("verify: two hosts as declared pass, and nothing stays behind but thei
   const auto before = first->tree();
   const auto report = verify(controller, {"verify", "--json"}, 0);
   require_only(report, {});
-  CHECK(passed_at(report, "link") == 4);
+  CHECK(passed_at(report, "link") == 8);
   CHECK(passed_at(report, "mtu") == 4);
   CHECK(passed_at(report, "ssh") == 4);
   CHECK(passed_at(report, "tcp") == 4);
@@ -147,7 +147,7 @@ TEST_CASE("verify: eight hosts, every pair of them") {
   apply_all(controller, kFabric + kTrust, Lab::kHosts);
   const auto report = verify(controller, {"verify", "--json"}, 0);
   require_only(report, {});
-  CHECK(passed_at(report, "link") == 16);
+  CHECK(passed_at(report, "link") == 32);
   CHECK(passed_at(report, "mtu") == 112);
   CHECK(passed_at(report, "ssh") == 64);
   CHECK(passed_at(report, "tcp") == 112);
@@ -224,6 +224,28 @@ TEST_CASE("verify: a half that is down, one of another MTU, a pulled cable") {
   CHECK(contains(cause("link/spark-03/B"), "no carrier"));
   CHECK(cause("mtu/spark-01/spark-03/B") == "link/spark-01/B failed");
   CHECK(check_in(report, "mtu/spark-01/spark-03/A").at("status") == "pass");
+}
+
+TEST_CASE("verify: a cable in another port is named with where it goes, and the plan stays as it is") {
+  const VerifiedHost first(1);
+  const VerifiedHost second(2);
+  const Controller controller;
+  apply_all(controller, kFabric, 2);
+  require_only(verify(controller, {"verify", "--json", "--level", "link"}, 0), {});
+
+  Lab::get().plug(1, kHalfA, kHalfB);
+  Lab::get().plug(1, kHalfB, kHalfA);
+  const auto run = controller.run({"verify", "--json", "--level", "link"});
+  const auto plan = controller.run({"plan", "--detailed-exitcode"});
+  Lab::get().plug(1, kHalfA, kHalfA);
+  Lab::get().plug(1, kHalfB, kHalfB);
+  require_exit(run, 8);
+  const auto report = run.verification();
+  require_only(report, {"fail link/spark-01/A/cable", "fail link/spark-01/B/cable", "fail link/spark-02/A/cable",
+                        "fail link/spark-02/B/cable"});
+  CHECK(contains(check_in(report, "link/spark-01/A/cable").at("cause").get<std::string>(),
+                 kHalfA + " reaches spark-02 " + kHalfB + " instead of spark-02 " + kHalfA));
+  require_exit(plan, 0);
 }
 
 TEST_CASE("verify: a login that does not work is told with ssh's reason") {

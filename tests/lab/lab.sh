@@ -46,6 +46,7 @@ usage: lab.sh COMMAND
   cut I [INTERFACE]        pull the cable of host I's mgmt0 (or of INTERFACE)
   narrow I INTERFACE MTU   let the switch's port of that cable carry frames of MTU at most
   join I [INTERFACE]       put it back
+  plug I INTERFACE LIKE    put the cable of INTERFACE where that of LIKE belongs
   address I, root I        its address; its root directory, seen from this machine
   home, key, known-hosts   the controller's HOME, private key, known_hosts file
 SPARKPLAN_LAB (default "main") names the lab: several can run side by side.
@@ -185,6 +186,7 @@ main() {
     reboot) require_host "${1:-}"; lock_lab; lab_reboot "$host" ;;
     stop) require_host "${1:-}"; lock_lab; host_stop "$host" ;;
     start) require_host "${1:-}"; lock_lab; host_start "$host"; hosts_wait "$host" ;;
+    plug) require_host "${1:-}"; lock_lab; cable_plug "$host" "${2:-}" "${3:-}" ;;
     narrow) require_host "${1:-}"; lock_lab; cable_narrow "$host" "${2:-}" "${3:-}" ;;
     cut) require_host "${1:-}"; lock_lab; cable_set "$host" "${2:-mgmt0}" down ;;
     join) require_host "${1:-}"; lock_lab; cable_set "$host" "${2:-mgmt0}" up ;;

@@ -99,3 +99,11 @@ cable_narrow() {
   [[ $mtu =~ ^[0-9]+$ ]] || die "no MTU: '$mtu'"
   ip -n "$(netns_name switch)" link set "$letter$i" mtu "$mtu"
 }
+
+# cable_plug HOST INTERFACE LIKE: until the host's next boot.
+cable_plug() {
+  local i=$1 interface=$2 like=$3
+  local letter=${cable_letter[$interface]:-} bridge=${cable_letter[$like]:-}
+  [[ -n $letter && -n $bridge ]] || die "no such cables: '$interface', '$like' (${!cable_letter[*]})"
+  ip -n "$(netns_name switch)" link set "$letter$i" master "br$bridge"
+}

@@ -32,6 +32,11 @@ TEST_CASE("requests for measurements arrive as they were sent") {
   const auto close = sent(CloseEarRequest{{84, 9000}, 400});
   CHECK(close.awaited == std::vector<std::int64_t>{84, 9000});
   CHECK(close.patience_ms == 400);
+  const auto listen = sent(ListenToCablesRequest{{"enp1s0f1np1", "enP2p1s0f1np1"}, kToken});
+  CHECK(listen.interfaces == std::vector<std::string>{"enp1s0f1np1", "enP2p1s0f1np1"});
+  CHECK(listen.token == kToken);
+  CHECK(sent(CallIntoCablesRequest{"spark-01"}).node == "spark-01");
+  sent(HearCablesRequest{});
   const auto datagrams = sent(SendDatagramsRequest{kEnd, "192.168.100.12", 4000, kToken, {84}});
   CHECK(datagrams.from == kEnd);
   CHECK(datagrams.port == 4000);
@@ -52,6 +57,9 @@ TEST_CASE("what no controller of ours would ask is refused") {
   CHECK_FALSE(with(ear, "token", "short"));
   CHECK_FALSE(with(ear, "at", "here"));
   CHECK_FALSE(with(ear, "more", 1));
+  CHECK_FALSE(with(ListenToCablesRequest{{"a"}, kToken}, "token", "short"));
+  CHECK_FALSE(with(ListenToCablesRequest{{"a"}, kToken}, "interfaces", Value::list({7})));
+  CHECK_FALSE(with(CallIntoCablesRequest{"a"}, "node", "two\nlines"));
   CHECK_FALSE(with(CloseEarRequest{}, "patience_ms", 1'000'000));
   CHECK_FALSE(with(CloseEarRequest{}, "awaited", Value::list({70'000})));
   const MeasureTcpRequest tcp{kEnd, "192.168.100.12", 4000, kToken, 4, 500};
@@ -68,6 +76,9 @@ TEST_CASE("replies about measurements say everything") {
   CHECK(ports->port == 4000);
   CHECK(ports->datagram_port == 4001);
   CHECK_FALSE(decode_open_ear_reply(encode(OpenEarReply{0, 1})));
+  const std::vector<CableCall> calls{{"enp1s0f1np1", "spark-02", "enp1s0f0np0"}};
+  CHECK(decode_hear_cables_reply(over_the_wire(encode(HearCablesReply{calls})))->calls == calls);
+  CHECK_FALSE(decode_hear_cables_reply(Value::map({{"calls", Value::list({7}), {}}})));
   CHECK(decode_close_ear_reply(over_the_wire(encode(CloseEarReply{{84, 1500}})))->heard ==
         std::vector<std::int64_t>{84, 1500});
   for (const auto outcome :

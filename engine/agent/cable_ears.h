@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/agent/file_descriptor.h"
+#include "engine/core/result.h"
+#include "engine/wire/cable_messages.h"
+
+namespace sparkplan {
+
+/// Says and hears names on the wire itself, below all addresses: who is at the other end of a cable shows before
+/// anything is configured, and whatever is. Frames of an EtherType that is there for such things (0x88B5), to all who
+/// are on that wire. Source: packet(7), IEEE 802 "Local Experimental EtherTypes".
+class CableEars {
+ public:
+  /// From here on the kernel keeps what comes in. An interface that is not there, or is down, is passed over.
+  /// Errors: those of the system calls (without root there is no such socket).
+  static Result<CableEars> open(const ListenToCablesRequest& request);
+
+  /// Calls through every interface. Who cannot be sent to does not hear it.
+  void call(const std::string& node) const;
+  /// What has come in, until nothing has for a moment. `node` is who we are: the two halves of one port hear each other
+  /// inside the adapter, which says nothing of the cable.
+  HearCablesReply hear(const std::string& node) const;
+
+ private:
+  struct Ear {
+    std::string interface;
+    int index = 0;
+    FileDescriptor socket;
+  };
+
+  std::string token_;
+  std::vector<Ear> ears_;
+};
+
+}  // namespace sparkplan

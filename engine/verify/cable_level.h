@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/verify/scene.h"
+#include "engine/wire/cable_messages.h"
+
+namespace sparkplan {
+
+/// What every node has heard through its cables, by the place in Scene::nodes; nodes that could not be asked are not in
+/// it, with the reason in `silent`.
+struct HeardCables {
+  std::map<std::size_t, std::vector<CableCall>> calls;
+  std::map<std::size_t, std::string> silent;
+};
+
+/// Pure. The interfaces of a node that a cable of the fabric may be in: its halves, and the like of them in other
+/// ports.
+std::vector<std::string> interfaces_to_listen_at(const VerifyNode& node);
+
+/// Pure. For each half whether its cable goes where cluster.yaml says: LEVEL/NODE/HALF/cable. Checks of halves that
+/// were found unfit are in scene.checks.
+std::vector<Check> judge_cables(const Scene& scene, const HeardCables& heard);
+
+/// Lets all nodes call into their cables, and judges who has heard whom. Changes nothing, and is no basis for a plan.
+std::vector<Check> verify_cables(Scene& scene);
+
+}  // namespace sparkplan

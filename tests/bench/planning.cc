@@ -1,0 +1,164 @@
+// How long the controller itself takes for clusters of many sizes, without any node: reading the file, and making
+// every node's plan of facts and observations as a run would have read them. Prints a table; judges nothing.
+#include <malloc.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "engine/load/load.h"
+#include "engine/plan/desired_state.h"
+#include "engine/plan/planner.h"
+#include "engine/plan/report.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/registry.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr int kRounds = 5;
+
+/// Of the processor's time, in milliseconds: there is one thread and nothing to wait for, and what else the machine
+/// does is no part of the figure.
+double now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+/// A cluster of Sparks on a switch. The names and keys of all nodes on all nodes grow with the square of their number
+/// by their nature: `everybody` says whether they are asked for.
+std::string file_of(int nodes, bool everybody) {
+  std::string text = "version: 1\nname: figures\nprofile: dgx-spark\nssh: {user: nvidia}\n";
+  if (!everybody) text += "hosts: null\nssh_trust: null\n";
+  text += "fabric: {topology: switch, port: 1, subnets: [10.100.0.0/16, 10.101.0.0/16]}\nnodes:\n";
+  for (int id = 1; id <= nodes; ++id) {
+    const std::string number = std::to_string(id);
+    text += "  - {name: spark-" + number + ", address: 10.0." + std::to_string(id / 250) + "." +
+            std::to_string(id % 250 + 1) + "}\n";
+  }
+  return text;
+}
+
+LinkFacts half(const std::string& domain) {
+  LinkFacts link;
+  link.name = "en" + domain + "p1s0f1np1";
+  link.port = "p1";
+  link.pci = domain.empty() ? "0000:01:00.1" : "0002:01:00.1";
+  link.mtu = 1500;
+  link.up = true;
+  link.carrier = true;
+  link.rdma_devices = {"roce" + domain + "p1s0f1"};
+  return link;
+}
+
+Facts spark() {
+  Facts facts;
+  facts.product = "DGX Spark";
+  facts.links = {half(""), half("P2")};
+  return facts;
+}
+
+/// A node that has nothing of what is asked for.
+ObservedState nothing_of(const std::vector<Resource>& desired) {
+  ObservedState observed;
+  for (const Resource& one : desired) {
+    ObservedType& type = observed.types[one.id.type];
+    type.resources[one.id.name] = Absent{};
+    for (const std::string& file : builtin_registry().find(one.id.type)->info().files) {
+      type.artifacts[file_artifact(file)] = Absent{};
+    }
+  }
+  return observed;
+}
+
+struct Figures {
+  double load_ms = 0;
+  double desired_ms = 0;
+  double plan_ms = 0;
+  double report_ms = 0;
+  double memory_mib = 0;  ///< What is held at the end: cluster, desired state and plans of all nodes.
+
+  double sum() const { return load_ms + desired_ms + plan_ms + report_ms; }
+};
+
+double since(double begin) { return now() - begin; }
+
+Figures measure(const std::string& text) {
+  Figures figures;
+  const auto held_before = ::mallinfo2();
+  auto begin = now();
+  const LoadedCluster loaded = load_cluster(text, "cluster.yaml", builtin_registry());
+  figures.load_ms = since(begin);
+  if (!loaded.cluster) std::abort();
+  const Cluster& cluster = *loaded.cluster;
+  const Facts facts = spark();
+  const Value nothing = Value::map({{"definitions", Value::List{}, {}}, {"unreadable", Value::List{}, {}}});
+  std::map<std::string, NodeExports> exports;
+  for (const NodeSpec& node : cluster.nodes) exports[node.name.str()] = {{"netplan", nothing}};
+
+  begin = now();
+  std::vector<DesiredState> desired;
+  for (const NodeSpec& node : cluster.nodes) {
+    desired.push_back(desired_state(ClusterView{cluster, node, exports}, facts, builtin_registry()));
+  }
+  figures.desired_ms = since(begin);
+
+  Report report;
+  report.command = "plan";
+  report.cluster = cluster.name;
+  for (std::size_t at = 0; at < desired.size(); ++at) {
+    const ObservedState observed = nothing_of(desired[at].resources);
+    NodePlanInput input;
+    input.desired = desired[at].resources;
+    input.observed = &observed;
+    input.incomplete_types = desired[at].incomplete_types;
+    begin = now();
+    NodeReport node;
+    node.name = cluster.nodes[at].name.str();
+    node.address = cluster.nodes[at].address;
+    node.membership = Membership::kJoining;
+    node.plan = plan_node(input, builtin_registry());
+    node.status = status_of(node.plan);
+    report.nodes.push_back(std::move(node));
+    figures.plan_ms += since(begin);
+  }
+  begin = now();
+  const std::string shown = to_text(report, {});
+  figures.report_ms = since(begin);
+  if (shown.empty()) std::abort();
+  const auto held = ::mallinfo2();
+  figures.memory_mib =
+      static_cast<double>(held.uordblks + held.hblkhd - held_before.uordblks - held_before.hblkhd) / (1 << 20);
+  return figures;
+}
+
+Figures median(int nodes, bool everybody) {
+  const std::string text = file_of(nodes, everybody);
+  std::vector<Figures> rounds;
+  for (int round = 0; round < kRounds; ++round) rounds.push_back(measure(text));
+  std::sort(rounds.begin(), rounds.end(), [](const auto& a, const auto& b) { return a.sum() < b.sum(); });
+  return rounds[kRounds / 2];
+}
+
+void print_table(const char* title, bool everybody, const std::vector<int>& sizes) {
+  std::printf("\n%s\n\n| nodes | load | desired | plan | text | together | memory |\n|---|---|---|---|---|---|---|\n",
+              title);
+  for (const int nodes : sizes) {
+    const Figures figures = median(nodes, everybody);
+    std::printf("| %d | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f MiB |\n", nodes, figures.load_ms,
+                figures.desired_ms, figures.plan_ms, figures.report_ms, figures.sum(), figures.memory_mib);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+}  // namespace sparkplan
+
+int main() {
+  sparkplan::print_table("Profile dgx-spark with everybody's names and login keys", true, {2, 8, 64, 128, 256});
+  sparkplan::print_table("Without `hosts` and `ssh_trust`", false, {2, 8, 64, 250, 500, 1000});
+}
