@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -158,6 +160,20 @@ class FileType final : public ResourceType {
     Compilation compilation(view, info_);
     for (const Value& record : records_of(section)) compilation.add(record);
     return std::move(compilation).take();
+  }
+
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value section = Value::list();
+    for (const auto& [path, value] : applied) {
+      // Numbers are no names, and only root is called the same on every node.
+      const Value* content = value.find("content");
+      const bool roots = value.integer_or("uid", -1) == 0 && value.integer_or("gid", -1) == 0;
+      if (!roots || content == nullptr || content->string() == nullptr) return std::nullopt;
+      section.push_back(
+          Value::map({{"path", path, {}}, {"content", *content, {}}, {"mode", value.text_or("mode", "0644"), {}}}));
+    }
+    return section;
   }
 
   std::vector<Diagnostic> validate(const Value& section) const override {

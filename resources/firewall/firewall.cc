@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -142,6 +144,11 @@ class FirewallType final : public ResourceType {
     resource.reversible = Reversible::kBestEffort;
     result.resources.push_back(std::move(resource));
     return result;
+  }
+
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& /*applied*/,
+                                    const Facts& /*own*/) const override {
+    return Value::map({{kName, true, {}}});
   }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {

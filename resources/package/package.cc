@@ -187,6 +187,16 @@ class PackageType final : public ResourceType {
     return result;
   }
 
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value section = Value::list();
+    for (const auto& [name, value] : applied) {
+      const std::string version = value.text_or(kVersion, "");
+      section.push_back(version.empty() ? name : name + "=" + version);
+    }
+    return section;
+  }
+
   std::vector<Diagnostic> validate(const Value& section) const override {
     std::vector<Diagnostic> findings;
     std::map<std::string, const Value*> seen;
