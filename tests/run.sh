@@ -191,6 +191,8 @@ if wanted vm; then
   run_script "$results/vm.log" tests/vm/profile_test.sh
   say "RDMA on virtual machines"
   run_script "$results/vm-rdma.log" tests/vm/rdma_test.sh
+  say "NVMe over TCP and mounts on virtual machines"
+  run_script "$results/vm-storage.log" tests/vm/storage_test.sh
 fi
 if wanted demo; then
   say "the demo of README"

@@ -33,17 +33,18 @@ _sparkplan() {
     esac
   done
   case "$command $before" in
-    *\ --log-file | plan\ -o | plan\ --output | drift\ --textfile | verify\ --junit | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
+    *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | drift\ --textfile | verify\ --junit | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
     *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | verify\ --level | verify\ --only | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | export\ --format) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
-      '') _sparkplan_words "$current" 'validate plan show apply drift verify history rollback unlock release trust status facts export completion schema types version' ;;
+      '') _sparkplan_words "$current" 'init validate plan show apply drift verify doctor history rollback unlock release trust status facts export completion schema types version' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
       apply) _sparkplan_files "$current" ;;
       drift) _sparkplan_files "$current" ;;
       verify) _sparkplan_files "$current" ;;
+      doctor) _sparkplan_files "$current" ;;
       status) _sparkplan_files "$current" ;;
       export) _sparkplan_files "$current" ;;
       completion) _sparkplan_words "$current" 'bash zsh fish' ;;
@@ -51,12 +52,14 @@ _sparkplan() {
     return
   fi
   case $command in
+    init) own='--discover -o --output' ;;
     validate) own='--json' ;;
     plan) own='-o --output --json --detailed-exitcode --only --exclude' ;;
     show) own='--json' ;;
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
     verify) own='--level --json --junit --only' ;;
+    doctor) own='--json' ;;
     history) own='-f --file --json' ;;
     rollback) own='-f --file --yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
     unlock) own='-f --file --yes' ;;

@@ -147,12 +147,16 @@ std::string ssh_session_process() {
   return found;
 }
 
+void read_installed_software(const NodeReader& node, Facts& facts) {
+  read_operating_system(node, facts);
+  facts.nccl_version = nccl_version(node);
+}
+
 Result<Facts> read_facts(const NodeReader& node, bool everything) {
   Facts facts;
   facts.live = node.live();
   facts.machine_id = first_line(node, "/etc/machine-id");
-  read_operating_system(node, facts);
-  facts.nccl_version = nccl_version(node);
+  read_installed_software(node, facts);
   read_machine(node, facts.host);
   read_network_configuration(node, facts.host);
   if (facts.live) {

@@ -10,6 +10,9 @@ namespace sparkplan {
 /// `everything`: Facts::survey as well. Errors: kFailed.
 Result<Facts> read_facts(const NodeReader& node, bool everything = false);
 
+/// What is installed: the operating system, the product, NCCL. Part of read_facts().
+void read_installed_software(const NodeReader& node, Facts& facts);
+
 /// The node's own address on the SSH connection this process belongs to, from SSH_CONNECTION of
 /// this process or of the nearest ancestor that has it (sudo takes it away). Empty when there is none.
 std::string ssh_server_address();

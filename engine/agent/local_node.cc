@@ -52,8 +52,11 @@ tl::unexpected<Error> link_in_the_way(const fs::path& path) {
                  "files in a home are reached without links only: a user could point one anywhere");
 }
 
-Result<CommandOutput> capture(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
-  SPARK_TRY(auto output, run_and_capture(argv, CaptureLimits{deadline}));
+Result<CommandOutput> capture(std::span<const std::string> argv, std::chrono::milliseconds deadline,
+                              std::function<void()> sign_of_life = {}) {
+  CaptureLimits limits{deadline};
+  limits.sign_of_life = std::move(sign_of_life);
+  SPARK_TRY(auto output, run_and_capture(argv, limits));
   return CommandOutput{output.exit_status, std::move(output.standard_output), std::move(output.standard_error)};
 }
 
@@ -71,7 +74,8 @@ LocalNode::LocalNode(LocalNode&& other) noexcept
     : root_(std::exchange(other.root_, -1)),
       live_(other.live_),
       scratch_(std::exchange(other.scratch_, {})),
-      staged_(std::exchange(other.staged_, {})) {}
+      staged_(std::exchange(other.staged_, {})),
+      sign_of_life_(std::exchange(other.sign_of_life_, {})) {}
 
 LocalNode::~LocalNode() {
   std::error_code gone_already;
@@ -198,7 +202,7 @@ Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::c
 }
 
 Result<CommandOutput> LocalNode::run(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
-  return live_ ? capture(argv, deadline) : not_running();
+  return live_ ? capture(argv, deadline, sign_of_life_) : not_running();
 }
 
 Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mode) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +64,9 @@ class LocalNode final : public Node {
   void stage(StagedFile file);
   void unstage() { staged_.clear(); }
 
+  /// What run() calls now and then while a program runs that takes long, such as a package's installation.
+  void give_signs_of_life(std::function<void()> sign_of_life) { sign_of_life_ = std::move(sign_of_life); }
+
   /// Removes what killed agents have left of make_scratch_directory(). Only under the node's lock.
   void remove_stale_scratch_directories();
 
@@ -94,6 +98,7 @@ class LocalNode final : public Node {
   bool live_;
   std::vector<std::filesystem::path> scratch_;
   std::vector<StagedFile> staged_;
+  std::function<void()> sign_of_life_;
 };
 
 }  // namespace sparkplan

@@ -29,7 +29,14 @@ void write_audit_line(const std::string& line) {
 
 AgentSession::AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
                            std::function<void(std::string_view)> tell)
-    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)), tell_(std::move(tell)) {
+    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)) {
+  // Told again while it goes on: a controller that hears nothing for minutes takes the node for dead.
+  const auto doing = std::make_shared<std::string>("getting ready");
+  tell_ = [doing, tell](std::string_view what) {
+    *doing = what;
+    tell(what);
+  };
+  node_.give_signs_of_life([doing, tell] { tell(*doing); });
   see_files_on_trial();
 }
 
@@ -74,6 +81,7 @@ Result<Value> AgentSession::answer(const Request& request) {
   if (const auto* datagrams = std::get_if<SendDatagramsRequest>(&request)) return answer_send_datagrams(*datagrams);
   if (const auto* tcp = std::get_if<MeasureTcpRequest>(&request)) return answer_measure_tcp(*tcp);
   if (auto answer = answer_about_cables(request)) return *std::move(answer);
+  if (const auto* read = std::get_if<ReadStorageRequest>(&request)) return answer_read_storage(*read);
   if (const auto* logins = std::get_if<SshLoginRequest>(&request)) return answer_ssh_login(*logins);
   if (const auto* values = std::get_if<MeasurementsRequest>(&request)) return answer_measurements(*values);
   if (const auto* history = std::get_if<HistoryRequest>(&request)) return answer_history(*history);

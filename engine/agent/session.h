@@ -51,6 +51,7 @@ class AgentSession {
   Result<Value> answer_send_datagrams(const SendDatagramsRequest& request) const;
   Result<Value> answer_measure_tcp(const MeasureTcpRequest& request) const;
   Result<Value> answer_ssh_login(const SshLoginRequest& request) const;
+  Result<Value> answer_read_storage(const ReadStorageRequest& request) const;
   Result<Value> answer_measurements(const MeasurementsRequest& request);
   void see_files_on_trial();
   Result<void> check_records(bool set_aside);

@@ -4,6 +4,7 @@
 #include "engine/agent/measurements.h"
 #include "engine/agent/session.h"
 #include "engine/agent/ssh_logins.h"
+#include "engine/agent/storage_reading.h"
 
 namespace sparkplan {
 namespace {
@@ -66,6 +67,12 @@ std::optional<Result<Value>> AgentSession::answer_about_cables(const Request& re
 Result<Value> AgentSession::answer_ssh_login(const SshLoginRequest& request) const {
   if (!node_.live()) return not_live();
   SPARK_TRY(const auto reply, try_logins(request, node_, stop_asked_));
+  return encode(reply);
+}
+
+Result<Value> AgentSession::answer_read_storage(const ReadStorageRequest& request) const {
+  if (!node_.live()) return not_live();
+  SPARK_TRY(const auto reply, read_storage(request, node_));
   return encode(reply);
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/completion.h"
+#include "engine/cli/doctor_command.h"
 #include "engine/cli/program_usage.h"
 #include "engine/cli/verify_command.h"
 #include "engine/core/text.h"
@@ -25,6 +26,7 @@ struct CommandLine {
   ApplyCommandOptions apply;
   DriftOptions drift;
   VerifyCommandOptions verify;
+  DoctorCommandOptions doctor;
   std::string status_file;
   FactsOptions facts;
   TrustOptions trust;
@@ -235,6 +237,15 @@ void add_verify(CLI::App& app, CommandLine& line) {
       "its measurements. What failed is told last, with its cause and what to do. A\n"
       "level is skipped where one below it failed, and where its hardware is absent.");
   verify->callback([&] { line.command = [&](Console& c) { return run_verify(line.verify, line.global, c); }; });
+
+  auto* doctor = app.add_subcommand("doctor", "look for what is known to go wrong, with its cause and what to do");
+  add_file(*doctor, line.doctor.file);
+  doctor->add_flag("--json", line.doctor.json, "the findings as JSON");
+  doctor->footer(
+      "Reads everything of the nodes and measures nothing. Changes nothing on a node but\n"
+      "the agent, where it is missing. Exit 8 if something fails; a warning is worth a\n"
+      "look and no failure. docs/doctor.md lists all that it knows.");
+  doctor->callback([&] { line.command = [&](Console& c) { return run_doctor(line.doctor, line.global, c); }; });
 }
 
 void add_inspecting_commands(CLI::App& app, CommandLine& line) {

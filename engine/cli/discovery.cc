@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/draft/fabric_neighbours.h"
 #include "engine/remote/mdns_query.h"
 
 namespace sparkplan {
@@ -24,30 +25,21 @@ bool is_among(const std::vector<HostArgument>& known, const AnnouncedHost& host)
   });
 }
 
-}  // namespace
+struct Found {
+  HostArgument host;
+  std::string about;
+};
 
-std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const Interrupts& interrupts,
-                                                  Console& console) {
-  console.remark("Asking who offers SSH in this machine's networks ...");
-  const auto hosts = find_ssh_hosts(interrupts.token());
-  if (!hosts) {
-    console.error(hosts.error());
-    return std::nullopt;
-  }
-  std::vector<HostArgument> found;
+/// Lists them, and asks. Nothing: no; the reason has been told.
+std::optional<std::vector<HostArgument>> agreed(const std::vector<Found>& found, const Interrupts& interrupts,
+                                                Console& console) {
   std::string shown;
   std::string words;
-  for (const AnnouncedHost& host : *hosts) {
-    if (is_among(known, host)) continue;
-    auto argument = argument_for(host);
-    if (!argument) continue;
-    shown += "  " + argument->given + "  " + printable(host.name) + "\n";
-    words += " " + argument->given;
-    found.push_back(*std::move(argument));
-  }
-  if (found.empty()) {
-    console.remark(known.empty() ? "Nobody answered." : "Nobody else answered.");
-    return found;
+  std::vector<HostArgument> hosts;
+  for (const Found& one : found) {
+    shown += "  " + one.host.given + "  " + printable(one.about) + "\n";
+    words += " " + one.host.given;
+    hosts.push_back(one.host);
   }
   console.question("Found:\n" + shown);
   if (!console.interactive()) {
@@ -59,10 +51,41 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
     return std::nullopt;
   }
   if (!console.confirm("Log in to all of them, and read them?", interrupts.token())) {
-    console.remark("Nothing was contacted. Name those that are meant: sparkplan init" + words);
+    console.remark("They are left alone. Name those that are meant: sparkplan init" + words);
     return std::nullopt;
   }
-  return found;
+  return hosts;
+}
+
+}  // namespace
+
+std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const Interrupts& interrupts,
+                                                  Console& console) {
+  console.remark("Asking who offers SSH in this machine's networks ...");
+  const auto hosts = find_ssh_hosts(interrupts.token());
+  if (!hosts) {
+    console.error(hosts.error());
+    return std::nullopt;
+  }
+  std::vector<Found> found;
+  for (const AnnouncedHost& host : *hosts) {
+    auto argument = is_among(known, host) ? std::nullopt : argument_for(host);
+    if (argument) found.push_back({*std::move(argument), host.name});
+  }
+  if (!found.empty()) return agreed(found, interrupts, console);
+  console.remark(known.empty() ? "Nobody answered." : "Nobody else answered.");
+  return std::vector<HostArgument>();
+}
+
+std::vector<HostArgument> discover_neighbours(const std::vector<DraftMachine>& machines, const Interrupts& interrupts,
+                                              Console& console) {
+  std::vector<Found> found;
+  for (const std::string& address : fabric_neighbours(machines)) {
+    auto argument = parse_host_argument(address);
+    if (argument) found.push_back({*std::move(argument), "has answered on the fabric"});
+  }
+  if (found.empty()) return {};
+  return agreed(found, interrupts, console).value_or(std::vector<HostArgument>());
 }
 
 }  // namespace sparkplan

@@ -7,6 +7,7 @@
 #include "engine/cli/console.h"
 #include "engine/cli/host_argument.h"
 #include "engine/cli/interrupts.h"
+#include "engine/draft/draft.h"
 
 namespace sparkplan {
 
@@ -14,5 +15,10 @@ namespace sparkplan {
 /// read them. Nothing when there is no terminal to ask on, or he has not; the reason has been told.
 std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const Interrupts& interrupts,
                                                   Console& console);
+
+/// The same of machines that have answered those which were read on their fabric. Without a terminal they are told of,
+/// and none is contacted.
+std::vector<HostArgument> discover_neighbours(const std::vector<DraftMachine>& machines, const Interrupts& interrupts,
+                                              Console& console);
 
 }  // namespace sparkplan

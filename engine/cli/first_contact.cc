@@ -76,6 +76,7 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const std::string& p
   RunOptions options;
   options.command = "init";
   options.workers = global_.workers;
+  options.survey = true;
   options.stop = interrupts_.token();
   options.agent.connect.timeout = global_.timeout;
   options.agent.connect.stop = interrupts_.token();
@@ -97,17 +98,6 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const std::string& p
     }
     machine.facts = node.known.facts;
     machine.manifest = node.known.manifest;
-  }
-  const auto names = resources_of_profile(machines_, builtin_registry());
-  if (names.empty()) return;
-  for (NodeRun& node : run.nodes()) {
-    if (!node.client) continue;
-    auto observed = node.client->observe(ObserveNodeRequest{names});
-    if (!observed) continue;  // It would only have been told in a comment.
-    for (DraftMachine& machine : machines_) {
-      const bool same = machine.address == node.spec->address && machine.ssh.port == node.spec->ssh.port;
-      if (same) machine.observed = *observed;
-    }
   }
 }
 

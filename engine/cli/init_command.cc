@@ -74,6 +74,18 @@ std::optional<std::vector<HostArgument>> hosts_for(const InitOptions& options, c
   return std::nullopt;
 }
 
+/// Those who have answered on the fabric, read like the others.
+void add_neighbours(FirstContact& contact, std::vector<DraftMachine>& machines, const Interrupts& interrupts,
+                    Console& console) {
+  std::vector<NodeSpec> nodes;
+  for (const HostArgument& host : discover_neighbours(machines, interrupts, console)) {
+    nodes.push_back(node_at(host, machines.front().ssh.user));
+  }
+  if (nodes.empty()) return;
+  auto more = contact.read(nodes);
+  if (more) std::move(more->begin(), more->end(), std::back_inserter(machines));
+}
+
 bool tell_failures(const std::vector<DraftMachine>& machines, const Console& console) {
   bool any = false;
   for (const DraftMachine& machine : machines) {
@@ -107,6 +119,7 @@ int run_init(const InitOptions& options, const GlobalOptions& global, Console& c
   for (const HostArgument& host : *hosts) nodes.push_back(node_at(host, login_name()));
   FirstContact contact(global, interrupts, console);
   auto machines = contact.read(nodes);
+  if (machines && options.discover) add_neighbours(contact, *machines, interrupts, console);
   if (!machines || interrupts.token().stop_requested()) return 1;
   const bool some_failed = tell_failures(*machines, console);
   DraftInput input{*std::move(machines),

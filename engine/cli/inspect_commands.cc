@@ -34,14 +34,19 @@ std::string status_line(const NodeReport& report, const NodeRun& node) {
   return text;
 }
 
-std::string facts_text(const std::string& name, const Value& facts) {
-  std::string text = name + "\n";
+/// A line for each fact, and one for each item of a list: "host.bios_date  2026-04-02".
+std::string facts_lines(const std::string& prefix, const Value& facts) {
+  std::string text;
   for (const auto& [key, value, where] : *facts.entries()) {
-    if (value.list_items() == nullptr) {
-      text += fmt::format("  {:<20} {}\n", key, display(value));
-      continue;
+    if (value.is_map()) {
+      text += facts_lines(prefix + key + ".", value);
+    } else if (value.list_items() == nullptr) {
+      text += fmt::format("  {:<28} {}\n", printable(prefix + key), display(value));
+    } else {
+      for (const auto& item : *value.list_items()) {
+        text += fmt::format("  {:<28} {}\n", printable(prefix + key), display(item));
+      }
     }
-    for (const auto& item : *value.list_items()) text += fmt::format("  {:<20} {}\n", key, display(item));
   }
   return text;
 }
@@ -100,6 +105,8 @@ int run_facts(const FactsOptions& options, const GlobalOptions& global, Console&
     console.error(run_with.error());
     return 1;
   }
+  run_with->survey = true;
+  run_with->agent.install = InstallPolicy::kExactBuild;
   ProgressDisplay progress(console, *input.loaded->cluster);
   run_with->progress = progress.listener();
   ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(*run_with));
@@ -117,7 +124,7 @@ int run_facts(const FactsOptions& options, const GlobalOptions& global, Console&
       continue;
     }
     auto facts = encode(node.known.facts);
-    text += facts_text(name, facts);
+    text += name + "\n" + facts_lines("", facts);
     nodes.push_back(Value::map({{"name", name, {}}, {"facts", std::move(facts), {}}}));
   }
   if (options.json) {

@@ -69,7 +69,13 @@ CommandInput load_to_run(const std::string& command, const std::string& given_fi
 
 CommandInput load_from_plan(const std::string& command, const SavedPlan& plan, bool json, Console& console) {
   const auto& file = plan.report.file;
-  auto loaded = load_cluster(plan.source, file, builtin_registry());
+  // As it was planned, whatever the files say by now.
+  const auto as_saved = [&](const std::string& name) -> Result<std::string> {
+    const auto found = plan.beside.find(name);
+    if (found != plan.beside.end()) return found->second;
+    return failure(ErrorCode::kNotFound, "the saved plan does not hold it");
+  };
+  auto loaded = load_cluster(plan.source, file, builtin_registry(), as_saved);
   return refuse_unsupported(command, accept(command, file, std::move(loaded), json, console), json, console);
 }
 

@@ -15,6 +15,7 @@ bool save(SavedPlan plan, const PlanOptions& options, const LoadedCluster& loade
   }
   plan.sparkplan_version = SPARKPLAN_VERSION;
   plan.source = loaded.source;
+  plan.beside = loaded.beside;
   plan.only = options.selection.only;
   plan.exclude = options.selection.exclude;
   auto& said = plan.report.diagnostics;

@@ -30,7 +30,7 @@ int run_show(const ShowOptions& options, Console& console) {
   }
   console.remark("Plan " + saved.id + ", made at " + saved.created + " by sparkplan " + saved.sparkplan_version +
                  " from " + saved.report.file);
-  print(saved.report, LoadedCluster{std::nullopt, {}, saved.source}, false, console);
+  print(saved.report, LoadedCluster{std::nullopt, {}, saved.source, {}}, false, console);
   return 0;
 }
 

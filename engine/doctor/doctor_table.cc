@@ -11,7 +11,8 @@ namespace sparkplan {
 std::span<const DoctorRow> doctor_table() {
   static const std::vector<DoctorRow> table = [] {
     std::vector<DoctorRow> all;
-    for (const auto rows : {link_rows(), cable_rows(), rdma_rows(), nccl_rows()}) all.insert(all.end(), rows.begin(), rows.end());
+    for (const auto rows : {link_rows(), cable_rows(), rdma_rows(), nccl_rows(), storage_rows(), host_rows()})
+      all.insert(all.end(), rows.begin(), rows.end());
     return all;
   }();
   return table;

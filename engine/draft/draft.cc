@@ -30,6 +30,21 @@ std::string description_of(const Facts& facts) {
   return printable(join(parts, ", "));
 }
 
+/// What is mounted over a network, which a file could ask for: told, and left alone.
+std::string storage_of(const Facts& facts) {
+  std::string text;
+  if (!facts.survey) return text;
+  for (const FstabFacts& line : facts.survey->fstab) {
+    const bool network = line.type.starts_with("nfs") || line.options.find("_netdev") != std::string::npos;
+    if (network) text += "\n/etc/fstab mounts " + line.target + " from " + line.device + " (" + line.type + ").";
+  }
+  for (const NvmeControllerFacts& one : facts.survey->nvme) {
+    if (one.transport == "pcie") continue;
+    text += "\n" + one.name + " is " + one.subsystem + " over " + one.transport + ", " + one.address + ".";
+  }
+  return text.empty() ? text : text + "\nThat stays as it is: `storage` in cluster.yaml(5) would manage it.";
+}
+
 Diagnostic differing(const std::string& what, const std::map<std::string, std::vector<std::string>>& nodes_by_value) {
   Diagnostic remark;
   remark.severity = Severity::kWarning;
@@ -118,6 +133,8 @@ class FileText {
       } else if (!member.remark.empty()) {
         about += (about.empty() ? "" : "; ") + member.remark;
       }
+      if (member.machine != nullptr) about += storage_of(*member.machine->facts);
+      if (about.starts_with('\n')) about.erase(0, 1);
       if (!about.empty()) writer_.comment(about, 2);
       writer_.item(record_of(member, (*frame.list_items())[i]), 2);
     }

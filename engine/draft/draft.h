@@ -9,7 +9,6 @@
 #include "engine/model/cluster.h"
 #include "engine/model/facts.h"
 #include "engine/model/manifest.h"
-#include "engine/model/resource.h"
 #include "engine/resource/registry.h"
 
 namespace sparkplan {
@@ -22,7 +21,6 @@ struct DraftMachine {
   std::optional<Facts> facts;  ///< Nothing: it was not read, and `error` says why.
   std::optional<Error> error;
   std::optional<Manifest> manifest;  ///< Nothing: sparkplan has never written there.
-  ObservedState observed = {};       ///< What settings of a profile are there now, as far as somebody looked.
 };
 
 struct DraftInput {
@@ -42,10 +40,5 @@ struct Draft {
 /// Errors: kInvalidInput (two machines are one; no machine was read), kRefused (members of different clusters),
 /// kBug (the file made would not load).
 Result<Draft> draft_cluster(const DraftInput& input, const Registry& registry);
-
-/// The resources, by type, that the profile for these machines would set, for DraftMachine::observed; empty where no
-/// profile is for them.
-std::map<std::string, std::vector<std::string>> resources_of_profile(const std::vector<DraftMachine>& machines,
-                                                                     const Registry& registry);
 
 }  // namespace sparkplan

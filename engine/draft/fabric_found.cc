@@ -30,6 +30,14 @@ FoundInterface found_on(const LinkFacts& link) {
   return found;
 }
 
+/// An address that NetworkManager has asked somebody for because nobody told it not to: nobody's choice.
+bool is_made_up(const LinkFacts& link, const Facts& facts) {
+  const auto& profiles = facts.host.network_profiles;
+  return !link.profile.empty() && std::any_of(profiles.begin(), profiles.end(), [&](const NetworkProfile& one) {
+    return one.uuid == link.profile && one.origin == ProfileOrigin::kGenerated && one.method == "auto";
+  });
+}
+
 /// Of a port of which neither half has an address, nothing: it is not in use.
 FoundFabric from_facts(const Facts& facts) {
   const auto links = fabric_links(facts);
@@ -37,7 +45,8 @@ FoundFabric from_facts(const Facts& facts) {
   FoundFabric fabric;
   for (const LinkFacts* link : links) {
     const auto is_used_twin = [&](const LinkFacts* other) {
-      return (other == link || (port_of(*link) && port_of(*other) == port_of(*link))) && has_address(found_on(*other));
+      const bool of_this_port = other == link || (port_of(*link) && port_of(*other) == port_of(*link));
+      return of_this_port && !is_made_up(*other, facts) && has_address(found_on(*other));
     };
     if (std::any_of(links.begin(), links.end(), is_used_twin)) fabric.interfaces.push_back(found_on(*link));
   }

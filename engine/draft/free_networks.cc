@@ -14,6 +14,10 @@ std::vector<Ipv4Network> networks_in_use(const Members& members) {
   for (const Member& member : members.nodes) {
     if (const auto address = parse_ipv4(member.address)) used.push_back({*address, 32});
     if (member.machine == nullptr) continue;
+    for (const RouteFacts& route : member.machine->facts->host.routes) {
+      const auto destination = parse_ipv4_interface(route.destination);
+      if (destination && destination->prefix_length > 0) used.push_back(destination->network());
+    }
     for (const LinkFacts& link : member.machine->facts->links) {
       for (const std::string& text : link.addresses) {
         if (const auto address = parse_ipv4_interface(text)) used.push_back(address->network());

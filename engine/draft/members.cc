@@ -40,14 +40,16 @@ Result<void> check_that_they_are_many(const std::vector<DraftMachine>& machines)
   return {};
 }
 
-/// What stands before the number of the first name: "spark" of spark-01.
+/// What all names begin with: "spark" of spark-01 and spark-02.
 std::string cluster_name_from(const std::vector<Member>& nodes) {
-  std::string name = nodes.front().name.substr(0, nodes.front().name.find('.'));
-  const auto end = name.find_last_not_of("0123456789-");
-  name = end == std::string::npos ? "" : name.substr(0, end + 1);
-  const bool shared =
-      std::all_of(nodes.begin(), nodes.end(), [&](const Member& node) { return node.name.starts_with(name); });
-  return name.empty() || !shared || nodes.size() < 2 ? "cluster" : name;
+  std::string shared = nodes.front().name.substr(0, nodes.front().name.find('.'));
+  for (const Member& node : nodes) {
+    const auto end = std::mismatch(shared.begin(), shared.end(), node.name.begin(), node.name.end()).first;
+    shared.erase(end, shared.end());
+  }
+  const auto end = shared.find_last_not_of("0123456789-");
+  shared = end == std::string::npos ? "" : shared.substr(0, end + 1);
+  return shared.empty() || nodes.size() < 2 ? "cluster" : shared;
 }
 
 const RosterEntry* entry_of(const Roster& roster, const DraftMachine& machine) {

@@ -61,21 +61,18 @@ std::optional<Value> without(const std::string& key, const Value& whole, const V
 
 /// What is on the machines now of the settings that the profile is going to change.
 std::string what_it_changes(const Members& members) {
-  std::map<std::string, std::map<std::string, std::vector<std::string>>> nodes_by_value;
-  for (const Member& member : members.nodes) {
-    if (member.machine == nullptr) continue;
-    for (const auto& [type, observed] : member.machine->observed.types) {
-      for (const auto& [name, observation] : observed.resources) {
-        const auto* present = std::get_if<Present>(&observation);
-        const Value* running = present == nullptr ? nullptr : present->value.find("running");
-        if (running != nullptr) nodes_by_value[name][display(*running)].push_back(member.name);
-      }
-    }
-  }
+  const Value profile = profile_sections(kDgxSpark, "", {});
   std::string text;
-  for (const auto& [name, values] : nodes_by_value) {
-    for (const auto& [value, nodes] : values) {
-      text += "\nNow: " + name + " is " + printable(value) + " on " + fold_names(nodes) + ".";
+  for (const MapEntry& parameter : *profile.find("sysctl")->entries()) {
+    std::map<std::string, std::vector<std::string>> nodes_by_value;
+    for (const Member& member : members.nodes) {
+      if (member.machine == nullptr || !member.machine->facts->survey) continue;
+      const auto& running = member.machine->facts->survey->sysctl;
+      const auto found = running.find(parameter.key);
+      if (found != running.end()) nodes_by_value[found->second].push_back(member.name);
+    }
+    for (const auto& [value, nodes] : nodes_by_value) {
+      text += "\nNow: " + parameter.key + " is " + printable(value) + " on " + fold_names(nodes) + ".";
     }
   }
   return text;
@@ -121,23 +118,6 @@ ProfileChoice choose_profile(const Members& members, const Cluster& cluster, con
   }
   sections.of_cluster = std::move(rest);
   return {kDgxSpark, std::string(kWhat) + " All of that is applied already."};
-}
-
-std::map<std::string, std::vector<std::string>> resources_of_profile(const std::vector<DraftMachine>& machines,
-                                                                     const Registry& registry) {
-  std::vector<const Facts*> facts;
-  for (const DraftMachine& machine : machines) {
-    if (machine.facts) facts.push_back(&*machine.facts);
-    if (machine.manifest) return {};
-  }
-  if (!are_sparks(facts)) return {};
-  const Value profile = profile_sections(kDgxSpark, "", {});
-  const Value* parameters = profile.find("sysctl");
-  std::map<std::string, std::vector<std::string>> names;
-  for (const ResourceType* type : registry.of_section("sysctl")) {
-    for (const MapEntry& entry : *parameters->entries()) names[type->info().name].push_back(entry.key);
-  }
-  return names;
 }
 
 }  // namespace sparkplan

@@ -1,19 +1,16 @@
 #include "engine/load/load.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <set>
 #include <tuple>
 
 #include "engine/core/digest.h"
 #include "engine/load/fabric.h"
+#include "engine/load/files_beside.h"
 #include "engine/load/findings.h"
 #include "engine/load/node_draft.h"
+#include "engine/load/owned_paths.h"
+#include "engine/load/regular_file.h"
 #include "engine/load/schema.h"
 #include "engine/load/semantic_checks.h"
 #include "engine/load/yaml_document.h"
@@ -68,32 +65,18 @@ std::vector<Diagnostic> tidy(std::vector<std::vector<Diagnostic>> passes, const 
   return kept;
 }
 
-Result<std::string> read_at_most(const std::string& path, std::size_t longest) {
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return failure(system_error("open " + path, errno));
-  struct Closer {
-    int descriptor;
-    ~Closer() { close(descriptor); }
-  } const closer{file};
-  struct stat status {};
-  if (fstat(file, &status) != 0) return failure(system_error("stat " + path, errno));
-  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path + " is no regular file");
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (text.size() < longest) {
-    const ssize_t count = read(file, buffer.data(), std::min(buffer.size(), longest - text.size()));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("read " + path, errno));
-    if (count == 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-  return text;
+/// What is asked for is also what the files say that it names.
+std::string digest_of(const Value& root, const TextsByName& beside) {
+  if (beside.empty()) return digest(root);
+  Value texts = Value::map();
+  for (const auto& [name, text] : beside) texts.set(name, text);
+  return digest(Value::map({{"cluster", root, {}}, {"beside", std::move(texts), {}}}));
 }
 
 }  // namespace
 
-LoadedCluster load_cluster(std::string_view text, std::string file_name, const Registry& registry) {
+LoadedCluster load_cluster(std::string_view text, std::string file_name, const Registry& registry,
+                           const ReadBeside& read_beside) {
   LoadedCluster loaded;
   loaded.source = std::string(text);
   Findings yaml;
@@ -118,19 +101,21 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
   resolve_fabric(draft, fabric, semantic);
   check_fabric(draft, fabric, semantic);
   check_merged_sections(draft, merged);
+  check_owned_paths(draft, registry, merged);
+  loaded.beside = put_in_files_beside(draft, registry, read_beside, merged);
   validate_types(draft, registry, outcome, merged);
   loaded.diagnostics = tidy({yaml.take(), schema.take(), semantic.take(), merged.take()}, file_name);
   if (has_errors(loaded.diagnostics)) return loaded;
   auto cables = cabled_nodes(fabric, draft.nodes);
-  loaded.cluster =
-      Cluster{document.root.text_or("name", ""), std::move(file_name), digest(document.root), draft.profile,
-              finish_nodes(std::move(draft)),    std::move(cables)};
+  loaded.cluster = Cluster{document.root.text_or("name", ""),       std::move(file_name),
+                           digest_of(document.root, loaded.beside), draft.profile,
+                           finish_nodes(std::move(draft)),          std::move(cables)};
   return loaded;
 }
 
 Result<LoadedCluster> load_cluster_file(const std::string& path, const Registry& registry) {
-  SPARK_TRY(const std::string text, read_at_most(path, kLongestFile + 1));
-  return load_cluster(text, path, registry);
+  SPARK_TRY(const std::string text, read_regular_file(path, kLongestFile + 1));
+  return load_cluster(text, path, registry, files_in_directory_of(path));
 }
 
 }  // namespace sparkplan

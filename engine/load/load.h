@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,20 +15,28 @@
 
 namespace sparkplan {
 
+/// What a file beside cluster.yaml holds, by the name that cluster.yaml gives it.
+using TextsByName = std::map<std::string, std::string>;
+
+/// Reads a file by the name that cluster.yaml gives it. Errors: any; they become findings at the name.
+using ReadBeside = std::function<Result<std::string>(const std::string& name)>;
+
 /// A cluster.yaml read, checked and resolved: the cluster if nothing is wrong with it, and every
 /// finding, sorted by position, either way.
 struct LoadedCluster {
   std::optional<Cluster> cluster;  ///< Empty exactly when `diagnostics` has an error.
   std::vector<Diagnostic> diagnostics;
   std::string source;  ///< The text, for carets.
+  TextsByName beside;  ///< The files that it names, as they were read; part of the cluster's digest.
 };
 
 /// Pure: YAML text -> positions -> schema -> semantic checks -> profile, defaults, overrides and
 /// fabric addresses resolved -> every type's validate() on every node's sections (equal findings
-/// once). Nothing is contacted and no other file is read.
-LoadedCluster load_cluster(std::string_view text, std::string file_name, const Registry& registry);
+/// once). Nothing is contacted; other files are read through `read_beside` only, each once.
+LoadedCluster load_cluster(std::string_view text, std::string file_name, const Registry& registry,
+                           const ReadBeside& read_beside = {});
 
-/// The same from a file, at most 1 MiB of it.
+/// The same from a file, at most 1 MiB of it, and the files it names from its directory: at most 256 KiB each.
 /// Errors: kNotFound, kPermissionDenied, kUnsupported (no regular file). A file that is too long is a diagnostic.
 Result<LoadedCluster> load_cluster_file(const std::string& path, const Registry& registry);
 

@@ -52,6 +52,15 @@ void need(const Value& record, const char* key, std::string_view name_key, Findi
                  "add it here or where all nodes get it from");
 }
 
+void check_file_record(const Value& record, Findings& findings) {
+  const Value* source = record.find("source");
+  if (source == nullptr) return need(record, "content", "path", findings);
+  if (record.find("content") == nullptr) return;
+  findings.error(source->where, "files.content-and-source",
+                 in_quotes(record.text_or("path", "")) + " has both \"content\" and \"source\"",
+                 "keep one of the two; null drops what is inherited");
+}
+
 const Value::List& records_of(const NodeDraft& node, const char* section) {
   const auto found = node.sections.find(section);
   return items_of(found != node.sections.end() ? &found->second : nullptr);
@@ -59,19 +68,7 @@ const Value::List& records_of(const NodeDraft& node, const char* section) {
 
 // What one layer leaves out another may add, so this looks at merged records.
 void check_merged_records(const NodeDraft& node, Findings& findings) {
-  for (const auto& record : records_of(node, "storage")) {
-    need(record, "source", "target", findings);
-    need(record, "type", "target", findings);
-    const Value* source = record.find("source");
-    const Value* target = source != nullptr ? source->find("nvme_tcp") : nullptr;
-    const Value* address = target != nullptr ? target->find("address") : nullptr;
-    const std::string& text = text_of(address);
-    if (!text.empty() && !parse_ipv4(text) && !is_ipv6(text) && !is_host_name(text)) {
-      findings.error(place_of(address), "storage.address", in_quotes(text) + " is no address",
-                     "write an IPv4 or IPv6 address, or a host name");
-    }
-  }
-  for (const auto& record : records_of(node, "files")) need(record, "content", "path", findings);
+  for (const auto& record : records_of(node, "files")) check_file_record(record, findings);
   for (const auto& record : records_of(node, "units")) {
     const Value* drop_in = record.find("drop_in");
     if (drop_in == nullptr || record.find("content") == nullptr) continue;
@@ -165,6 +162,7 @@ void check_sections(const ClusterDraft& draft, Findings& findings) {
 
 void check_merged_sections(const ClusterDraft& draft, Findings& findings) {
   for (const auto& node : draft.nodes) check_merged_records(node, findings);
+  check_storage(draft, findings);
 }
 
 }  // namespace sparkplan

@@ -15,6 +15,10 @@ void check_sections(const ClusterDraft& draft, Findings& findings);
 /// The variables that one layer, the file or a node in it, sets for NCCL or for logins: names and values.
 void check_nccl_variables(const Value& holder, Findings& findings);
 
+/// Volumes as the nodes have them in the end: what an entry lacks, addresses that are none, and file systems
+/// that more than one node would write to.
+void check_storage(const ClusterDraft& draft, Findings& findings);
+
 /// What merged records lack, or have too much of, although each layer may be right on its own.
 void check_merged_sections(const ClusterDraft& draft, Findings& findings);
 

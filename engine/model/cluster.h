@@ -71,7 +71,7 @@ struct NodeSpec {
 struct Cluster {
   std::string name;
   std::string file;             ///< As the user named it, for messages.
-  std::string config_digest;    ///< SHA-256 over the canonical form of the parsed file.
+  std::string config_digest;    ///< SHA-256 over the canonical form of the parsed file and the texts it names.
   std::string profile;          ///< Empty: none.
   std::vector<NodeSpec> nodes;  ///< In the order of the file; never empty.
   /// Nodes at the two ends of one cable, as far as the topology says so: a switch has none.

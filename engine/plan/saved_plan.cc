@@ -35,6 +35,7 @@ Result<SavedPlan> decode_body(const Value& body) {
   plan.created = fields.text("created");
   plan.sparkplan_version = fields.text("sparkplan_version");
   plan.source = fields.require("source").text("source");
+  plan.beside = fields.map<std::string, std::string>("beside", same_key, decode_text);
   plan.only = fields.list<std::string>("only", decode_text);
   plan.exclude = fields.list<std::string>("exclude", decode_text);
   plan.machines = fields.map<std::string, PlannedMachine>(
@@ -81,6 +82,12 @@ std::string encode_saved_plan(const SavedPlan& plan) {
                            {"machines", std::move(machines), {}},
                            {"plan", encode(plan.report), {}},
                            {"source", plan.source, {}}});
+  // Only where there are any: a plan without is what it always was.
+  if (!plan.beside.empty()) {
+    Value beside = Value::map();
+    for (const auto& [name, text] : plan.beside) beside.set(name, text);
+    body.set("beside", std::move(beside));
+  }
   const auto seal = digest(body);
   body.set("digest", seal);
   return encode_json(Value::map({{kKey.data(), std::move(body), {}}}), 1) + "\n";

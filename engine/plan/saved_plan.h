@@ -21,10 +21,11 @@ struct PlannedMachine {
 /// A plan as a file: what was planned, and all it takes to carry out exactly that, cluster.yaml included.
 struct SavedPlan {
   std::string id;
-  std::string created;            ///< RFC 3339, UTC.
-  std::string sparkplan_version;  ///< Of the program that made it.
-  std::string source;             ///< The whole text of cluster.yaml.
-  std::vector<std::string> only;  ///< The selection it was made with.
+  std::string created;                        ///< RFC 3339, UTC.
+  std::string sparkplan_version;              ///< Of the program that made it.
+  std::string source;                         ///< The whole text of cluster.yaml.
+  std::map<std::string, std::string> beside;  ///< The texts of the files that it names, by name.
+  std::vector<std::string> only;              ///< The selection it was made with.
   std::vector<std::string> exclude;
   std::map<std::string, PlannedMachine> machines;  ///< By node; only those that could be asked.
   Report report;                                   ///< Names, statuses, changes and steps.

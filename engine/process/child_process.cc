@@ -200,10 +200,15 @@ Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const 
   CapturedOutput result;
   std::vector<Stream> open{{child.standard_output(), &result.standard_output},
                            {child.standard_error(), &result.standard_error}};
+  auto next_sign = Clock::now() + limits.sign_of_life_interval;
   while (!open.empty()) {
     std::vector<pollfd> waiting;
     for (const auto& stream : open) waiting.push_back({stream.descriptor, POLLIN, 0});
-    ::poll(waiting.data(), waiting.size(), milliseconds_left(end));
+    ::poll(waiting.data(), waiting.size(), milliseconds_left(limits.sign_of_life ? std::min(end, next_sign) : end));
+    if (limits.sign_of_life && Clock::now() >= next_sign) {
+      limits.sign_of_life();
+      next_sign = Clock::now() + limits.sign_of_life_interval;
+    }
     for (std::size_t i = waiting.size(); i-- > 0;) {
       if (waiting[i].revents != 0 && !drain(open[i], limits.max_bytes)) {
         open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +23,9 @@ struct CapturedOutput {
 struct CaptureLimits {
   std::chrono::milliseconds deadline{30'000};
   std::size_t max_bytes = std::size_t{4} << 20;  ///< Of each stream; what is beyond is read and dropped.
+  /// Called every `sign_of_life_interval` while the program runs.
+  std::function<void()> sign_of_life = {};
+  std::chrono::milliseconds sign_of_life_interval{20'000};
 };
 
 /// Runs a program to its end without a shell. argv[0] is an absolute path or is looked up in

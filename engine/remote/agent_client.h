@@ -86,6 +86,7 @@ class AgentClient {
   Result<void> call_into_cables(const CallIntoCablesRequest& request);
   Result<HearCablesReply> hear_cables();
   Result<MeasureTcpReply> measure_tcp(const MeasureTcpRequest& request);
+  Result<ReadStorageReply> read_storage(const ReadStorageRequest& request);
   Result<SshLoginReply> ssh_login(const SshLoginRequest& request);
   Result<MeasurementsReply> measurements(const MeasurementsRequest& request);
   Result<void> ping();

@@ -6,6 +6,8 @@ namespace {
 
 /// One login that nobody answers.
 constexpr std::chrono::seconds kLongestLogin{30};
+/// What a server that is gone keeps waiting.
+constexpr std::chrono::seconds kLongestRead{140};
 
 }  // namespace
 
@@ -39,6 +41,11 @@ Result<HearCablesReply> AgentClient::hear_cables() {
 Result<MeasureTcpReply> AgentClient::measure_tcp(const MeasureTcpRequest& request) {
   SPARK_TRY(const auto body, call(request));
   return decode_measure_tcp_reply(body);
+}
+
+Result<ReadStorageReply> AgentClient::read_storage(const ReadStorageRequest& request) {
+  SPARK_TRY(const auto body, call(request, options_.reply_timeout + kLongestRead));
+  return decode_read_storage_reply(body);
 }
 
 Result<SshLoginReply> AgentClient::ssh_login(const SshLoginRequest& request) {

@@ -25,6 +25,12 @@ struct StagingDirectory {
   std::string absent_content;  ///< What stands for a file that is to be gone: it says nothing.
 };
 
+/// Records of a section that may name a text file beside cluster.yaml instead of holding the text.
+struct FileBeside {
+  std::string name_field;  ///< "source": a path below the directory of cluster.yaml.
+  std::string text_field;  ///< "content": where the type finds the text; the name is gone then.
+};
+
 /// What the engine must know of a type without asking it anything.
 struct TypeInfo {
   std::string name;     ///< "sysctl": first part of ids, folder name.
@@ -37,6 +43,7 @@ struct TypeInfo {
   Reversible reversible_of_removal = Reversible::kExact;
   bool checks_effect = false;                    ///< check_effect() has something to say.
   std::optional<StagingDirectory> staging = {};  ///< Where its files wait until a cutting step is confirmed.
+  std::optional<FileBeside> file_beside = {};    ///< The section is a list whose records may name files.
 };
 
 /// Exports of one node, by type: what its observe side offers to every node's desired().
@@ -147,7 +154,7 @@ class ResourceType {
   virtual Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const;
 
   /// I/O. Before the first write of a run: asks the node's own tools whether they take what `steps`,
-  /// all those of this type, are going to write. Writes nothing outside Node::make_scratch_directory().
+  /// all those of this type, are going to write. Writes nothing outside Node::make_scratch_directory(), but for caches.
   /// An artifact that meets an objection is not written, nor is anything else of its group.
   virtual std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const;
 

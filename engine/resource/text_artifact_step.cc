@@ -38,7 +38,7 @@ std::optional<Step> text_artifact_step(const TextArtifact& artifact, const Steps
   } else if (artifact.id.kind == block_artifact({}).kind) {
     after = block_present(*artifact.content);
   } else {
-    after = file_present(*artifact.content, artifact.mode);
+    after = Present{encode(FileContent{*artifact.content, artifact.mode, artifact.uid, artifact.gid}), {}};
   }
   if (!after || same_state(before, *after)) return std::nullopt;
 
@@ -57,7 +57,7 @@ std::optional<Step> text_artifact_step(const TextArtifact& artifact, const Steps
 
 std::optional<Step> text_artifact_step(const ArtifactId& artifact, const std::optional<std::string>& content,
                                        std::uint32_t mode, const StepsInput& input, const TypeInfo& info) {
-  return text_artifact_step({artifact, content, mode, {}, {}}, input, info);
+  return text_artifact_step(TextArtifact{artifact, content, mode, {}, {}}, input, info);
 }
 
 }  // namespace sparkplan

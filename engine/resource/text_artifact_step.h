@@ -27,6 +27,8 @@ struct TextArtifact {
   std::string group;  ///< Step::group; empty: the type's name.
   /// The changes that need it. Empty: every one.
   std::function<bool(const Change&)> concerns;
+  std::uint32_t uid = 0;  ///< Of a file; a block's file keeps its owner.
+  std::uint32_t gid = 0;
 };
 std::optional<Step> text_artifact_step(const TextArtifact& artifact, const StepsInput& input, const TypeInfo& info);
 

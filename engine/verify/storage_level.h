@@ -6,7 +6,7 @@
 
 namespace sparkplan {
 
-/// The storage that the file declares.
+/// The storage that the file declares: is it mounted, from where it shall be, can it be read, and how fast.
 std::vector<Check> verify_storage(Scene& scene);
 
 }  // namespace sparkplan

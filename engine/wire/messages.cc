@@ -229,6 +229,7 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"hear_cables", {}},
       {"ssh_login", {"user", "targets"}},
       {"measurements", {"values"}},
+      {"read_storage", {"target"}},
   };
   if (!value.is_map()) return malformed("a request is no map");
   const auto known = kFields.find(name);
@@ -321,6 +322,7 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "hear_cables") request = Request(HearCablesRequest{});
   if (name == "ssh_login") request = as_request(decode_ssh_login_request(value));
   if (name == "measurements") request = as_request(decode_measurements_request(value));
+  if (name == "read_storage") request = as_request(decode_read_storage_request(value));
   if (name == "history") request = Request(HistoryRequest{value.boolean_or("with_artifacts", false)});
   if (name == "undo") request = Request(UndoRequest{value.text_or("run", "")});
   if (name == "break_lock")

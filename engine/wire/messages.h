@@ -17,6 +17,7 @@
 #include "engine/wire/cable_messages.h"
 #include "engine/wire/history_messages.h"
 #include "engine/wire/rdma_messages.h"
+#include "engine/wire/storage_messages.h"
 #include "engine/wire/verify_messages.h"
 #include "engine/wire/window_messages.h"
 
@@ -145,8 +146,8 @@ using Request =
                  ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest, ConfirmRequest,
                  RollBackRequest, ExtendRequest, ProbeRequest, OpenEarRequest, CloseEarRequest, SendDatagramsRequest,
                  MeasureTcpRequest, ListenToCablesRequest, CallIntoCablesRequest, HearCablesRequest, SshLoginRequest,
-                 MeasurementsRequest, RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest, RdmaLatencyRequest,
-                 RdmaCountersRequest, RdmaCloseRequest, UnlockRequest, PingRequest, StopNotice>;
+                 MeasurementsRequest, ReadStorageRequest, RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest,
+                 RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

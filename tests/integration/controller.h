@@ -22,6 +22,7 @@ struct Run {
   Json document(const std::string& schema_file) const;
   Json report() const { return document("report.schema.json"); }
   Json verification() const { return document("verify.schema.json"); }
+  Json diagnosis() const { return document("doctor.schema.json"); }
 };
 
 /// Fails the case, showing everything printed, unless the program ended with `code`.

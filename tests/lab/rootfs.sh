@@ -8,7 +8,7 @@ readonly rootfs_packages=(
 )
 
 # Useless under emulation, where networkd does not work and nothing can be traced, and slow to install.
-readonly rootfs_native_packages=(netplan.io strace e2fsprogs)
+readonly rootfs_native_packages=(netplan.io strace e2fsprogs ufw)
 
 # Of hosts with NetworkManager, which DGX OS has as netplan's renderer.
 readonly rootfs_networkmanager_packages=(network-manager)

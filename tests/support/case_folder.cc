@@ -14,11 +14,14 @@
 #include "engine/plan/planner.h"
 #include "engine/resource/artifact.h"
 #include "tests/support/describe.h"
+#include "tests/support/fake_apt.h"
 #include "tests/support/fake_modprobe.h"
 #include "tests/support/fake_network_manager.h"
 #include "tests/support/fake_networkd.h"
 #include "tests/support/fake_ssh.h"
+#include "tests/support/fake_storage.h"
 #include "tests/support/fake_systemd.h"
+#include "tests/support/fake_ufw.h"
 
 namespace sparkplan::test {
 namespace {
@@ -86,6 +89,50 @@ Result<void> add_kernel_module(const std::string& name, const Value& value, Fake
   } else {
     add_module(node, name);
   }
+  return {};
+}
+
+Result<void> add_storage(const Value& storage, FakeNode& node) {
+  const Value none = Value::map();
+  const auto entries = [&](const char* key) -> const Value::Map& {
+    const Value* map = storage.find(key);
+    return *(map == nullptr ? none : *map).entries();
+  };
+  install_fake_storage(node);
+  for (const MapEntry& one : entries("devices")) node.put_file("/fake/devices/" + one.key, *one.value.string());
+  for (const MapEntry& one : entries("servers")) node.put_file("/fake/servers/" + one.key, *one.value.string());
+  for (const MapEntry& one : entries("connected")) {
+    connect_subsystem(node, one.key, one.value.text_or("address", ""),
+                      static_cast<int>(one.value.integer_or("port", 4420)), one.value.text_or("state", "live"));
+  }
+  if (const Value* mounts = storage.find("mounts")) {
+    for (const Value& one : *mounts->list_items()) {
+      add_mount(node, one.text_or("source", ""), one.text_or("target", ""), one.text_or("type", ""),
+                one.text_or("options", "rw"));
+    }
+  }
+  if (const Value* busy = storage.find("busy")) {
+    std::string targets;
+    for (const Value& one : *busy->list_items()) targets += *one.string() + "\n";
+    node.put_file("/fake/busy", targets);
+  }
+  return {};
+}
+
+Result<void> add_packages(const Value& packages, FakeNode& node) {
+  if (packages.entries() == nullptr) return bad_case("packages is no map");
+  std::vector<FakePackage> all;
+  for (const MapEntry& entry : *packages.entries()) {
+    FakePackage package{entry.key, entry.value.text_or("version", ""), {}, {}};
+    if (entry.value.find("installed") != nullptr) package.installed = entry.value.text_or("installed", "");
+    if (const Value* needs = entry.value.find("needs")) {
+      for (const Value& name : *needs->list_items()) package.needs.push_back(*name.string());
+    }
+    package.automatic = entry.value.boolean_or("automatic", false);
+    package.broken = entry.value.boolean_or("broken", false);
+    all.push_back(std::move(package));
+  }
+  add_apt(node, all);
   return {};
 }
 
@@ -170,9 +217,9 @@ Result<void> add_exports(const Value& exports, World& world) {
 }
 
 Result<void> build_node(const Value& observed, const Registry& registry, World& world) {
-  static const std::vector<std::string> known{"types",   "node",    "live",     "files",  "symlinks",
-                                              "special", "kernel",  "commands", "facts",  "manifest",
-                                              "users",   "exports", "units",    "modules"};
+  static const std::vector<std::string> known{"types",  "node",     "live",    "files",    "symlinks", "special",
+                                              "kernel", "commands", "facts",   "manifest", "users",    "exports",
+                                              "units",  "modules",  "storage", "packages"};
   for (const MapEntry& entry : *observed.entries()) {
     if (std::find(known.begin(), known.end(), entry.key) == known.end()) return bad_case("unknown key " + entry.key);
   }
@@ -191,7 +238,9 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   install_fake_networkd(world.node);
   install_fake_network_manager(world.node);
   install_fake_modprobe(world.node);
+  install_fake_ufw(world.node);
   if (const Value* users = observed.find("users")) SPARK_CHECK(add_users(*users, world.node));
+  if (const Value* packages = observed.find("packages")) SPARK_CHECK(add_packages(*packages, world.node));
   SPARK_CHECK(for_each_entry(observed, "files", world.node, add_file));
   SPARK_CHECK(for_each_entry(observed, "symlinks", world.node, add_symlink));
   SPARK_CHECK(for_each_entry(observed, "kernel", world.node, add_kernel_file));
@@ -199,6 +248,7 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   if (const Value* exports = observed.find("exports")) SPARK_CHECK(add_exports(*exports, world));
   if (observed.find("units") != nullptr) add_systemd(world.node);
   SPARK_CHECK(for_each_entry(observed, "units", world.node, add_unit));
+  if (const Value* storage = observed.find("storage")) SPARK_CHECK(add_storage(*storage, world.node));
   SPARK_CHECK(for_each_entry(observed, "modules", world.node, add_kernel_module));
   if (const Value* special = observed.find("special")) {
     for (const Value& path : *special->list_items()) world.node.add_special(*path.string());
@@ -257,7 +307,8 @@ std::vector<CaseFolder> all_cases(const Registry& registry) {
 
 Result<World> open_case(const CaseFolder& folder, const Registry& registry) {
   SPARK_TRY(const std::string yaml, read_text(folder.folder / "cluster.yaml"));
-  LoadedCluster loaded = load_cluster(yaml, "cluster.yaml", registry);
+  const ReadBeside read_beside = [&](const std::string& name) { return read_text(folder.folder / name); };
+  LoadedCluster loaded = load_cluster(yaml, "cluster.yaml", registry, read_beside);
   if (!loaded.cluster) {
     std::string findings;
     for (const Diagnostic& one : loaded.diagnostics) findings += render(one, loaded.source) + "\n";

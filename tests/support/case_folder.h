@@ -36,7 +36,10 @@ namespace sparkplan::test {
 ///     exports   {node: {type: what that node exports}} of the other nodes
 ///     units     {unit name: {running, enabled, properties: {name: text}}} of a node with systemd (add_systemd());
 ///               their files are among "files"
+///     storage   {devices: {name: file system}, servers: {NQN: device name}, connected: {NQN: {address, port,
+///               state}}, mounts: [{source, target, type, options}], busy: [target]} (install_fake_storage())
 ///     modules   {name: {loaded, users}} that the node's kernel has, with their users where they are loaded
+///     packages  {name: {version, installed, needs: [name], automatic, broken}} of the node's sources and on it
 ///     facts     as encode(Facts) has them; the links are also those of the node
 ///     manifest  {resources: {id: {last_applied, artifacts: [id]}}, artifacts: {id: original or null},
 ///               edited: [id of an artifact that somebody has changed since]}

@@ -79,9 +79,9 @@ TEST_CASE("--help names every command and is exit 0 on standard output") {
   CHECK(help.standard_error.empty());
   const auto commands = commands_in(help.standard_output);
   CHECK(std::set<std::string>(commands.begin(), commands.end()) ==
-        std::set<std::string>{"init", "validate", "export", "plan", "apply", "drift", "status", "facts", "release", "trust",
-                              "show", "history", "rollback", "unlock", "verify", "completion", "schema", "types",
-                              "version"});
+        std::set<std::string>{"init",   "validate", "export",     "plan",   "apply",   "drift",    "status",
+                              "facts",  "release",  "trust",      "show",   "history", "rollback", "unlock",
+                              "verify", "doctor",   "completion", "schema", "types",   "version"});
 }
 
 TEST_CASE("a flag that no help shows is a usage error, which tells the next test what to look for") {

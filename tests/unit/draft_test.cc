@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "engine/draft/fabric_neighbours.h"
 #include "engine/draft/yaml_writer.h"
 #include "tests/support/catch.h"
 #include "tests/unit/draft_machines.h"
@@ -56,8 +57,8 @@ bool has_remark(const Draft& draft, const std::string& code) {
 TEST_CASE("two new DGX Sparks with one cable") {
   auto machines = std::vector{bare_spark(1), bare_spark(2)};
   for (auto& machine : machines) {
-    machine.observed.types["sysctl"].resources["net.core.rmem_max"] =
-        Present{Value::map({{"running", "212992", {}}}), {}};
+    machine.facts->survey.emplace();
+    machine.facts->survey->sysctl["net.core.rmem_max"] = "212992";
   }
   compare_with_golden("two-new-sparks", draft_of(machines));
 }
@@ -122,6 +123,54 @@ TEST_CASE("a new fabric keeps away from networks that are there") {
   CHECK(contains(text, "fabric: {topology: direct, port: 1, subnets: [10.100.0.0/24, 10.100.1.0/24]}"));
 }
 
+TEST_CASE("a new fabric keeps away from what a machine has a route to") {
+  auto first = bare_spark(1);
+  first.facts->host.routes.push_back({"tun0", "192.168.0.0/16", "10.0.0.1", 0, "static", false, 254});
+  first.facts->host.routes.push_back({"enP7s7", "0.0.0.0/0", "10.0.0.1", 0, "dhcp", false, 254});
+  CHECK(contains(draft_of({first, bare_spark(2)}), "subnets: [10.100.0.0/24, 10.100.1.0/24]"));
+}
+
+TEST_CASE("what NetworkManager has made up for a port is nobody's address") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  for (auto* machine : {&first, &second}) {
+    set_address(*machine, "enp1s0f1np1", "10.55.0.7/24", 1500);
+    link_of(*machine, "enp1s0f1np1").profile = "made-up";
+    NetworkProfile profile;
+    profile.id = "Wired connection 2";
+    profile.uuid = "made-up";
+    profile.method = "auto";
+    profile.origin = ProfileOrigin::kGenerated;
+    machine->facts->host.network_profiles.push_back(profile);
+  }
+  CHECK(contains(draft_of({first, second}), "fabric: {topology: direct, port: 1}\n"));
+  first.facts->host.network_profiles.front().origin = ProfileOrigin::kHandWritten;
+  CHECK(contains(draft_of({first, second}), "10.55.0.7/24"));
+}
+
+TEST_CASE("who has answered on the fabric, and is none of those read, is a neighbour") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  set_address(second, "enp1s0f1np1", "192.168.100.12/24");
+  first.facts->survey.emplace();
+  first.facts->survey->neighbours = {{"enp1s0f1np1", "192.168.100.12", "52:54:00:00:00:02", "reachable"},
+                                     {"enp1s0f1np1", "192.168.100.14", "52:54:00:00:00:04", "stale"},
+                                     {"enp1s0f1np1", "192.168.100.15", "", "failed"},
+                                     {"enp1s0f1np1", "fe80::1", "52:54:00:00:00:05", "reachable"},
+                                     {"enP7s7", "10.0.0.99", "52:54:00:00:00:06", "reachable"}};
+  CHECK(fabric_neighbours({first, second}) == std::vector<std::string>{"192.168.100.14"});
+}
+
+TEST_CASE("storage over a network is told and left alone") {
+  auto machine = bare_spark(1);
+  machine.facts->survey.emplace();
+  machine.facts->survey->fstab = {{"/dev/disk/by-id/nvme-x", "/mnt/models", "ext4", "ro,_netdev"},
+                                  {"UUID=1", "/", "ext4", "defaults"}};
+  const std::string text = draft_of({machine});
+  CHECK(contains(text, "  # /etc/fstab mounts /mnt/models from /dev/disk/by-id/nvme-x (ext4).\n"));
+  CHECK_FALSE(contains(text, "UUID=1"));
+}
+
 TEST_CASE("an MTU that somebody has set stays, with a word about it") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
@@ -133,7 +182,7 @@ TEST_CASE("an MTU that somebody has set stays, with a word about it") {
   }
   const std::string text = draft_of({first, second});
   CHECK(contains(text, "mtu: 1500"));
-  CHECK(contains(text, "9000 is what the fabric is made for"));
+  CHECK(contains(text, "So is the MTU"));
 }
 
 TEST_CASE("names that no node can have, and that several have, are told apart") {
@@ -158,6 +207,7 @@ TEST_CASE("a name that ends in a number too large for a network gets an id") {
   const Cluster cluster = loaded(draft_of({first, second}));
   CHECK(cluster.nodes[0].id == 1);
   CHECK(cluster.nodes[1].id == 2);
+  CHECK(cluster.name == "spark");
 }
 
 TEST_CASE("one machine under two names, or a clone, is refused with both") {

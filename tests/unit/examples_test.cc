@@ -129,9 +129,9 @@ TEST_CASE("the sections of an example without a type are exactly what plan will 
 
 TEST_CASE("this build has a type for every section of every example") {
   for (const char* name :
-       {"tuning-only.yaml", "image-root.yaml", "two-node.yaml", "eight-node-switch.yaml", "spark-networking-guide.yaml",
-        "multi-node-rdma-guide.yaml", "link-local-pair.yaml", "direct-fabric-guide.yaml", "dual-cable.yaml",
-        "three-node-ring.yaml", "four-node-switch.yaml", "generic-rdma.yaml"}) {
+       {"tuning-only.yaml", "image-root.yaml", "two-node.yaml", "two-node-with-tools.yaml", "eight-node-switch.yaml",
+        "spark-networking-guide.yaml", "multi-node-rdma-guide.yaml", "link-local-pair.yaml", "direct-fabric-guide.yaml",
+        "dual-cable.yaml", "three-node-ring.yaml", "four-node-switch.yaml", "generic-rdma.yaml"}) {
     INFO(name);
     const auto loaded = load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name);
     CHECK(unsupported_sections(*loaded.cluster, builtin_registry()).empty());

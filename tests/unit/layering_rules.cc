@@ -24,7 +24,7 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"draft", {"load", "plan"}},
     {"remote", {"wire", "process"}},
     {"agent", {"resource", "wire", "node", "model", "core", "process"}},
-    {"doctor", {"model", "core"}},
+    {"doctor", {"resource", "model", "core"}},
     {"nccl", {"wire", "model", "core"}},
     {"fleet", {"plan", "load", "remote", "resource"}},
     {"verify", {"fleet", "doctor"}},

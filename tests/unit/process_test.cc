@@ -123,6 +123,19 @@ TEST_CASE("output beyond the cap is read and dropped, so that the program can en
   CHECK(output->standard_error == std::string(1000, '\0'));
 }
 
+TEST_CASE("while a program runs that takes long, signs of life are asked for") {
+  const auto file = std::filesystem::temp_directory_path() / ("sparkplan-sign-" + std::to_string(::getpid()));
+  std::filesystem::remove(file);
+  CaptureLimits limits;
+  limits.sign_of_life_interval = milliseconds(10);
+  // The program ends when it has seen one.
+  limits.sign_of_life = [&] { std::ofstream(file) << "alive"; };
+  const auto output = capture({"sh", "-c", "until test -e \"$1\"; do sleep 0.01; done", "sh", file.string()}, limits);
+  std::filesystem::remove(file);
+  REQUIRE(output);
+  CHECK(output->exit_status == 0);
+}
+
 TEST_CASE("a program that outlasts its deadline is killed with its whole process group") {
   const auto folder = std::filesystem::temp_directory_path() / ("sparkplan-group-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);

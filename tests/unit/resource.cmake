@@ -2,7 +2,8 @@ spark_unit_test(resource_test SOURCES resource_nccl_variables_test.cc resource_m
   resource_type_test.cc resource_text_step_test.cc resource_fake_node_test.cc
   resource_fabric_interfaces_test.cc resource_shell_environment_test.cc)
 spark_unit_test(resource_types_test SOURCES resource_sysctl_text_test.cc resource_sysctl_test.cc
-  resource_profile_env_test.cc resource_kernel_module_test.cc resource_hosts_test.cc resource_netplan_test.cc resource_netplan_network_manager_test.cc
+  resource_profile_env_test.cc resource_kernel_module_test.cc resource_file_test.cc resource_package_test.cc resource_firewall_test.cc
+  resource_hosts_test.cc resource_netplan_test.cc resource_netplan_network_manager_test.cc
   resource_netplan_foreign_test.cc resource_netplan_routes_test.cc resource_netplan_take_over_test.cc
   resource_limits_test.cc resource_limits_effect_test.cc resource_nccl_env_test.cc resource_nccl_env_ring_test.cc)
 spark_unit_test(resource_systemd_unit_test SOURCES resource_systemd_unit_text_test.cc
@@ -10,3 +11,4 @@ spark_unit_test(resource_systemd_unit_test SOURCES resource_systemd_unit_text_te
 spark_unit_test(resource_contract_test SOURCES resource_contract_test.cc resource_cases_test.cc resource_way_back_test.cc)
 spark_unit_test(resource_ssh_trust_test SOURCES resource_ssh_trust_test.cc resource_ssh_trust_text_test.cc
   resource_ssh_trust_view_test.cc resource_ssh_trust_programs_test.cc LIBRARIES spark_process)
+spark_unit_test(resource_storage_test SOURCES resource_storage_test.cc LIBRARIES spark_process)

@@ -6,7 +6,7 @@ readonly image_packages=(
   linux-image-amd64 initramfs-tools zstd
   systemd systemd-sysv udev dbus libpam-systemd openssh-server netplan.io
   iproute2 iputils-ping sudo procps kmod ethtool
-  rdma-core ibverbs-utils ibverbs-providers perftest
+  rdma-core ibverbs-utils ibverbs-providers perftest nvme-cli
 )
 
 # Units that slow the boot down or wait for what is not there.

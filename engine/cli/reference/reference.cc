@@ -71,6 +71,7 @@ Result<std::map<std::string, std::string>> reference_files(const std::filesystem
                                                               {"@KEYS@\n", manual_of_top_keys(schema)},
                                                               {"@SECTIONS@\n", manual_of_sections(schema, registry)}}));
   SPARK_TRY(files["docs/commands.md"], completed_document(source / "docs/commands.md", markdown_of_commands(program)));
+  files["docs/doctor.md"] = markdown_of_doctor();
   return files;
 }
 

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/console.h"
+
+namespace sparkplan {
+
+struct DoctorCommandOptions {
+  std::string file;
+  bool json = false;
+};
+int run_doctor(const DoctorCommandOptions& options, const GlobalOptions& global, Console& console);
+
+}  // namespace sparkplan

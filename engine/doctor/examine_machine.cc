@@ -1,0 +1,201 @@
+// The machine itself: firmware, kernel, memory, services, time, storage.
+#include <algorithm>
+#include <array>
+
+#include "engine/core/text.h"
+#include "engine/doctor/examinations.h"
+
+namespace sparkplan {
+namespace {
+
+/// From then on the BIOS of a GX10 gives the second half all of its PCIe lanes. Source: NVIDIA's developer forum.
+constexpr std::string_view kBiosWithAllLanes = "2026-04";
+/// Source: NVIDIA's developer forum, PR 108 of dgx-spark-playbooks.
+constexpr std::array<int, 3> kDriverWithGoodStart{580, 159, 3};
+/// What NCCL's tests of 1 GiB take: send, receive and expected, and NCCL's own.
+constexpr std::int64_t kEnoughForTests = std::int64_t{4} << 30;
+
+std::array<int, 3> numbers_in(std::string_view version) {
+  std::array<int, 3> numbers{};
+  std::size_t place = 0;
+  for (const char c : version) {
+    if (c == '.') {
+      if (++place == numbers.size()) break;
+    } else if (c >= '0' && c <= '9') {
+      numbers.at(place) = numbers.at(place) * 10 + (c - '0');
+    }
+  }
+  return numbers;
+}
+
+/// Why a row about the running machine has nothing to say; empty when it has.
+std::string not_running(const ExaminedNode& node) { return node.facts->live ? "" : "nothing is running there"; }
+
+std::string no_spark(const ExaminedNode& node) {
+  if (auto why = not_running(node); !why.empty()) return why;
+  return is_dgx_spark(*node.facts) ? "" : "no DGX Spark";
+}
+
+Opinion bios(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+  const HostFacts& host = node.facts->host;
+  const bool dated = host.bios_date.size() == 10 && host.bios_date[4] == '-';
+  if (!dated) return skip("DMI tells no date of the BIOS");
+  return host.bios_date.substr(0, kBiosWithAllLanes.size()) >= kBiosWithAllLanes
+             ? pass()
+             : warn("BIOS " + host.bios_version + " of " + host.bios_date);
+}
+
+Opinion driver(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+  const auto& version = node.facts->host.gpu_driver;
+  if (version.empty()) return skip("no GPU driver is loaded");
+  return numbers_in(version) >= kDriverWithGoodStart ? pass() : warn("driver " + version);
+}
+
+bool without_handover(const HostFacts& host) {
+  for (const auto word : split(host.kernel_command_line, ' ')) {
+    if (word == "kho=off" || word == "kho=0") return true;
+  }
+  return false;
+}
+
+Opinion kernel(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+  const bool bad = node.facts->kernel.starts_with("7.0.0-1019");
+  return bad && !without_handover(node.facts->host) ? fail("kernel " + node.facts->kernel + " without kho=off")
+                                                    : pass();
+}
+
+Opinion contiguous_memory(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+  const HostFacts& host = node.facts->host;
+  if (!host.cma_total) return skip("the kernel tells of no contiguous memory");
+  if (*host.cma_total == 0) return fail("CmaTotal is 0");
+  return host.cma_free && *host.cma_free > *host.cma_total ? fail("CmaFree is larger than CmaTotal") : pass();
+}
+
+Opinion memory_short(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+  const auto& available = node.facts->host.memory_available;
+  if (!available) return skip("not known");
+  return *available >= kEnoughForTests ? pass() : warn(std::to_string(*available >> 20) + " MiB are available");
+}
+
+const UnitFacts* unit_named(const SurveyFacts& survey, std::string_view name) {
+  const auto found =
+      std::find_if(survey.units.begin(), survey.units.end(), [&](const UnitFacts& unit) { return unit.name == name; });
+  return found == survey.units.end() ? nullptr : &*found;
+}
+
+/// Units that are running or come with the next boot.
+Opinion of_units(const ExaminedNode& node, std::span<const std::string_view> names, Verdict verdict) {
+  if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
+  const auto* survey = survey_of(node);
+  if (survey == nullptr) return skip("not asked");
+  if (const auto why = unreadable(*survey, "units"); !why.empty()) return skip(why);
+  Complaints complaints;
+  for (const auto name : names) {
+    const UnitFacts* unit = unit_named(*survey, name);
+    if (unit != nullptr && (unit->active == "active" || unit->enabled == "enabled")) {
+      complaints.add(unit->name + " is " + unit->active + " and " + unit->enabled);
+    }
+  }
+  return complaints.as(verdict);
+}
+
+Opinion killers(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  constexpr std::array<std::string_view, 1> kNames{"earlyoom.service"};
+  return of_units(node, kNames, Verdict::kWarn);
+}
+
+Opinion disabling_units(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  constexpr std::array<std::string_view, 2> kNames{"disable-unused-nics.service", "rdma-optimize.service"};
+  return of_units(node, kNames, Verdict::kFail);
+}
+
+Opinion clock(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
+  const auto* survey = survey_of(node);
+  if (survey == nullptr) return skip("not asked");
+  if (const auto why = unreadable(*survey, "clock_synchronised"); !why.empty()) return skip(why);
+  if (!survey->clock_synchronised) return skip("nobody can be asked");
+  return *survey->clock_synchronised ? pass() : warn("NTPSynchronized=no");
+}
+
+Opinion sshd_without_pam(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
+  const auto* survey = survey_of(node);
+  if (survey == nullptr) return skip("not asked");
+  if (const auto why = unreadable(*survey, "sshd"); !why.empty()) return skip(why);
+  const auto found = survey->sshd.find("usepam");
+  if (found == survey->sshd.end()) return skip("there is no sshd");
+  return found->second == "yes" ? pass() : warn("usepam " + found->second);
+}
+
+bool is_network_storage(const FstabFacts& line) {
+  constexpr std::array<std::string_view, 3> kTypes{"nfs", "nfs4", "cifs"};
+  const bool by_option = line.options.find("_netdev") != std::string::npos;
+  return by_option || std::find(kTypes.begin(), kTypes.end(), line.type) != kTypes.end();
+}
+
+Opinion unstable_device(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  const auto* survey = survey_of(node);
+  if (survey == nullptr) return skip("not asked");
+  if (const auto why = unreadable(*survey, "fstab"); !why.empty()) return skip(why);
+  Complaints complaints;
+  for (const FstabFacts& line : survey->fstab) {
+    if (line.device.starts_with("/dev/nvme") || line.device.starts_with("/dev/sd")) {
+      complaints.add(line.target + " is " + line.device);
+    }
+  }
+  return complaints.as(Verdict::kWarn);
+}
+
+Opinion without_nofail(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  const auto* survey = survey_of(node);
+  if (survey == nullptr) return skip("not asked");
+  if (const auto why = unreadable(*survey, "fstab"); !why.empty()) return skip(why);
+  Complaints complaints;
+  for (const FstabFacts& line : survey->fstab) {
+    const auto words = split(line.options, ',');
+    const auto is = [&](std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+    if (is_network_storage(line) && !is("nofail") && !is("noauto")) complaints.add(line.target + " has no nofail");
+  }
+  return complaints.as(Verdict::kWarn);
+}
+
+Opinion nvme_state(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
+  const auto* survey = survey_of(node);
+  if (survey == nullptr) return skip("not asked");
+  Complaints complaints;
+  bool any = false;
+  for (const NvmeControllerFacts& one : survey->nvme) {
+    if (one.transport == "pcie" || one.transport.empty()) continue;
+    any = true;
+    if (one.state != "live") complaints.add(one.name + " (" + one.subsystem + ") is " + one.state);
+  }
+  return any ? complaints.as(Verdict::kFail) : skip("no NVMe over a network");
+}
+
+constexpr auto kExaminations = std::to_array<Examination>({
+    {"bios-old", bios},
+    {"driver-old", driver},
+    {"kernel-handover", kernel},
+    {"contiguous-memory-lost", contiguous_memory},
+    {"memory-short", memory_short},
+    {"earlyoom-runs", killers},
+    {"half-switched-off", disabling_units},
+    {"clock-not-synchronised", clock},
+    {"sshd-without-pam", sshd_without_pam},
+    {"fstab-unstable-device", unstable_device},
+    {"fstab-without-nofail", without_nofail},
+    {"nvme-not-live", nvme_state},
+});
+
+}  // namespace
+
+std::span<const Examination> machine_examinations() { return kExaminations; }
+
+}  // namespace sparkplan

@@ -1,0 +1,201 @@
+// What configures the network, and where packets go: NetworkManager, netplan, routes, firewalls.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "engine/doctor/examinations.h"
+#include "engine/model/ipv4.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::uint32_t kForOthers = 0077;
+
+std::string no_halves(const ExaminedNode& node) {
+  if (!node.facts->live) return "nothing is running there";
+  return node.halves.empty() ? "no fabric declared" : "";
+}
+
+/// "192.168.100.0/24" -> both parts; the length is 0 for anything else.
+std::pair<std::string, int> network_in(const std::string& text) {
+  const auto slash = text.find('/');
+  int length = 0;
+  if (slash == std::string::npos) return {text, 0};
+  std::from_chars(text.data() + slash + 1, text.data() + text.size(), length);
+  return {text.substr(0, slash), length};
+}
+
+bool overlap(const std::string& one, int one_length, const std::string& other, int other_length) {
+  return in_one_network(one, other, std::min(one_length, other_length));
+}
+
+Opinion twins_share(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+  // As the kernel has them, whatever the file says: that is where packets go.
+  std::vector<std::pair<std::string, std::string>> addresses;
+  for (const ExaminedHalf& half : node.halves) {
+    if (half.link == nullptr) continue;
+    for (const auto& address : half.link->addresses) addresses.emplace_back(half.interface, address);
+  }
+  Complaints complaints;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    for (std::size_t j = i + 1; j < addresses.size(); ++j) {
+      const auto [one, one_length] = network_in(addresses[i].second);
+      const auto [other, other_length] = network_in(addresses[j].second);
+      if (addresses[i].first == addresses[j].first || !overlap(one, one_length, other, other_length)) continue;
+      complaints.add(addresses[i].first + " with " + addresses[i].second + " and " + addresses[j].first + " with " +
+                     addresses[j].second + " are in one network");
+    }
+  }
+  return complaints.as(Verdict::kFail);
+}
+
+bool takes(const NetworkProfile& profile, const ExaminedHalf& half) {
+  const bool ethernet = profile.type.empty() || profile.type == "ethernet";
+  if (!profile.interface.empty()) return profile.interface == half.interface;
+  const bool named = half.link != nullptr && !profile.mac.empty();
+  return ethernet && (named ? profile.mac == half.link->mac : profile.mac.empty());
+}
+
+Opinion dhcp_profile(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (node.halves.empty()) return skip("no fabric declared");
+  const auto& renderers = node.facts->host.renderers;
+  const bool manager = std::find(renderers.begin(), renderers.end(), "NetworkManager") != renderers.end();
+  if (!manager && node.facts->host.network_profiles.empty()) return skip("there is no NetworkManager");
+  Complaints complaints;
+  for (const NetworkProfile& profile : node.facts->host.network_profiles) {
+    if (!profile.autoconnect || profile.origin == ProfileOrigin::kNetplan || profile.method != "auto") continue;
+    for (const ExaminedHalf& half : node.halves) {
+      if (takes(profile, half)) complaints.add("\"" + profile.id + "\" gets addresses by DHCP on " + half.interface);
+    }
+  }
+  return complaints.as(Verdict::kFail);
+}
+
+Opinion netplan_mode(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  const auto& files = node.facts->host.netplan_files;
+  if (files.empty()) return skip("no netplan files");
+  Complaints complaints;
+  for (const NetplanFileFacts& file : files) {
+    if ((file.mode & kForOthers) == 0) continue;
+    std::array<char, 16> mode{};
+    std::to_chars(mode.data(), mode.data() + mode.size(), file.mode & 07777U, 8);
+    complaints.add(file.path + " has mode 0" + mode.data());
+  }
+  return complaints.as(Verdict::kWarn);
+}
+
+Opinion netplan_unreadable(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  const auto* survey = survey_of(node);
+  if (survey == nullptr || !node.facts->live) return skip("nothing is running there");
+  if (node.facts->host.netplan_files.empty()) return skip("no netplan files");
+  if (!survey->netplan_error.empty()) return fail(survey->netplan_error);
+  return survey->netplan_merged.empty() ? skip("there is no netplan") : pass();
+}
+
+bool is_default(const RouteFacts& route) { return route.destination == "0.0.0.0/0" || route.destination == "::/0"; }
+
+Opinion default_route(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+  Complaints complaints;
+  for (const RouteFacts& route : node.facts->host.routes) {
+    if (is_default(route) && half_with(node, route.interface) != nullptr) {
+      complaints.add("a default route goes through " + route.interface +
+                     (route.gateway.empty() ? "" : " to " + route.gateway));
+    }
+  }
+  return complaints.as(Verdict::kFail);
+}
+
+Opinion route_elsewhere(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+  Complaints complaints;
+  for (const RouteFacts& route : node.facts->host.routes) {
+    if (is_default(route) || half_with(node, route.interface) != nullptr) continue;
+    const auto [network, length] = network_in(route.destination);
+    for (const ExaminedHalf& half : node.halves) {
+      if (half.address.empty() || length == 0) continue;
+      // What holds all of the fabric's network, as 10.0.0.0/8 may, is only looked up where nothing better fits.
+      if (length >= half.prefix_length && overlap(network, length, half.address, half.prefix_length)) {
+        complaints.add(route.destination + " goes through " + route.interface + ", not " + half.interface);
+      }
+    }
+  }
+  return complaints.as(Verdict::kFail);
+}
+
+Opinion route_linkdown(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (!node.facts->live) return skip("nothing is running there");
+  Complaints complaints;
+  for (const RouteFacts& route : node.facts->host.routes) {
+    // That of a declared interface follows from its carrier, which has a row of its own.
+    if (!route.link_down || half_with(node, route.interface) != nullptr) continue;
+    complaints.add(route.destination + " goes through " + route.interface + ", which has no carrier");
+  }
+  return complaints.as(Verdict::kWarn);
+}
+
+bool lets_in(const FirewallFacts& firewall, const ExaminedHalf& half) {
+  const auto& interfaces = firewall.accepted_interfaces;
+  if (std::find(interfaces.begin(), interfaces.end(), half.interface) != interfaces.end()) return true;
+  return std::any_of(firewall.accepted_networks.begin(), firewall.accepted_networks.end(), [&](const auto& text) {
+    const auto [network, length] = network_in(text);
+    return length > 0 && length <= half.prefix_length && in_one_network(network, half.address, length);
+  });
+}
+
+Opinion firewall_drops(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+  const auto* survey = survey_of(node);
+  if (survey == nullptr) return skip("not asked");
+  if (const auto why = unreadable(*survey, "firewall"); !why.empty()) return skip(why);
+  if (!survey->firewall) return skip("there is no firewall");
+  const FirewallFacts& firewall = *survey->firewall;
+  Complaints complaints;
+  for (const ExaminedHalf& half : node.halves) {
+    const auto& dropped = firewall.dropped_interfaces;
+    if (std::find(dropped.begin(), dropped.end(), half.interface) != dropped.end()) {
+      complaints.add("a rule drops all that comes through " + half.interface);
+    } else if (!firewall.closed_chains.empty() && !half.interface.empty() && !lets_in(firewall, half)) {
+      complaints.add("the chain " + firewall.closed_chains.front() + " drops what comes through " + half.interface);
+    }
+  }
+  return complaints.as(Verdict::kFail, firewall.ufw.empty() ? "" : "ufw is " + firewall.ufw);
+}
+
+Opinion rp_filter(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+  const auto* survey = survey_of(node);
+  if (survey == nullptr) return skip("not asked");
+  Complaints complaints;
+  bool any = false;
+  const auto all = survey->sysctl.find("net.ipv4.conf.all.rp_filter");
+  for (const ExaminedHalf& half : node.halves) {
+    const auto own = survey->sysctl.find("net.ipv4.conf." + half.interface + ".rp_filter");
+    if (own == survey->sysctl.end()) continue;
+    any = true;
+    // The larger of the two holds; 1 is strict. Source: the kernel's ip-sysctl.rst.
+    const auto value = all == survey->sysctl.end() ? own->second : std::max(own->second, all->second);
+    if (value == "1") complaints.add("rp_filter of " + half.interface + " is 1");
+  }
+  if (!any) return skip("no interface of the fabric has an RDMA device");
+  return complaints.as(Verdict::kWarn);
+}
+
+constexpr auto kExaminations = std::to_array<Examination>({
+    {"twins-share-network", twins_share},
+    {"profile-dhcp", dhcp_profile},
+    {"netplan-mode", netplan_mode},
+    {"netplan-refuses", netplan_unreadable},
+    {"route-default", default_route},
+    {"route-elsewhere", route_elsewhere},
+    {"route-link-down", route_linkdown},
+    {"firewall-drops", firewall_drops},
+    {"rp-filter-strict", rp_filter},
+});
+
+}  // namespace
+
+std::span<const Examination> network_examinations() { return kExaminations; }
+
+}  // namespace sparkplan

@@ -1,0 +1,141 @@
+#include "engine/load/files_beside.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/load/regular_file.h"
+#include "engine/load/tree.h"
+
+namespace sparkplan {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Configuration files are far shorter. What goes to a node travels in one message, with what is there now.
+constexpr std::size_t kLongestText = std::size_t{256} << 10;
+constexpr std::size_t kLongestTogether = std::size_t{1} << 20;
+
+std::string size_text(std::size_t bytes) { return std::to_string(bytes >> 10) + " KiB"; }
+
+/// Why a name is none of a file beside cluster.yaml.
+std::optional<std::string> fault_of_name(const std::string& name) {
+  const fs::path path(name);
+  if (name.empty()) return "is empty";
+  if (path.is_absolute() || name.starts_with("~")) return "is no path from the directory of cluster.yaml";
+  if (std::find(path.begin(), path.end(), "..") != path.end()) return "leads out of the directory of cluster.yaml";
+  return std::nullopt;
+}
+
+Error not_text(const std::string& why) {
+  return Error{ErrorCode::kUnsupported, why, {}, {}, "only text is written to nodes: put other data into a package"};
+}
+
+class FilesBeside {
+ public:
+  FilesBeside(const ReadBeside& read, Findings& findings) : read_(read), findings_(findings) {}
+
+  void put_in(Value& record, const FileBeside& fields) {
+    const Value* given = record.find(fields.name_field);
+    // Both at once is a finding of its own.
+    if (given == nullptr || !given->is_string() || record.find(fields.text_field) != nullptr) return;
+    const Value name = *given;
+    const Result<std::string>& text = text_of_file(*name.string());
+    record.erase(fields.name_field);
+    Value content(text ? *text : std::string());
+    content.where = name.where;
+    record.set(fields.text_field, std::move(content));
+    if (!text) {
+      findings_.error(name.where, "files.source",
+                      "cannot take " + in_quotes(*name.string()) + ": " + printable(text.error().describe()),
+                      text.error().hint);
+    }
+  }
+
+  TextsByName texts() const {
+    TextsByName texts;
+    for (const auto& [name, text] : texts_) {
+      if (text) texts.emplace(name, *text);
+    }
+    return texts;
+  }
+
+ private:
+  const Result<std::string>& text_of_file(const std::string& name) {
+    const auto known = texts_.find(name);
+    if (known != texts_.end()) return known->second;
+    return texts_.emplace(name, read_text(name)).first->second;
+  }
+
+  Result<std::string> read_text(const std::string& name) {
+    if (const auto fault = fault_of_name(name)) {
+      return failure(ErrorCode::kInvalidInput, "the name " + *fault,
+                     "keep the file beside cluster.yaml, or in a directory below, and write its path from there");
+    }
+    if (!read_) return failure(ErrorCode::kUnsupported, "cluster.yaml was not read from a directory");
+    SPARK_TRY(std::string text, read_(name));
+    if (text.size() > kLongestText) {
+      return failure(ErrorCode::kUnsupported, "it has more than " + size_text(kLongestText),
+                     "sparkplan writes configuration: put large files into a package or on a shared file system");
+    }
+    together_ += text.size();
+    if (together_ > kLongestTogether) {
+      return failure(ErrorCode::kUnsupported,
+                     "with it, the files beside cluster.yaml have more than " + size_text(kLongestTogether),
+                     "put some of them into a package or on a shared file system");
+    }
+    if (text.find('\0') != std::string::npos) return failure(not_text("it holds a NUL byte, so it is no text"));
+    if (!is_valid_utf8(text)) return failure(not_text("it is no text in UTF-8"));
+    return text;
+  }
+
+  const ReadBeside& read_;
+  Findings& findings_;
+  std::map<std::string, Result<std::string>> texts_;
+  std::size_t together_ = 0;
+};
+
+}  // namespace
+
+TextsByName put_in_files_beside(ClusterDraft& draft, const Registry& registry, const ReadBeside& read_beside,
+                                Findings& findings) {
+  FilesBeside files(read_beside, findings);
+  for (const auto& type : registry.types()) {
+    const TypeInfo& info = type->info();
+    if (!info.file_beside) continue;
+    for (NodeDraft& node : draft.nodes) {
+      const auto section = node.sections.find(info.section);
+      if (section == node.sections.end() || section->second.list_items() == nullptr) continue;
+      for (Value& record : *section->second.list_items()) {
+        if (record.is_map()) files.put_in(record, *info.file_beside);
+      }
+    }
+  }
+  return files.texts();
+}
+
+ReadBeside files_in_directory_of(const std::string& cluster_file) {
+  return [directory = fs::path(cluster_file).parent_path()](const std::string& name) -> Result<std::string> {
+    std::error_code unknown;
+    const fs::path top = fs::canonical(directory.empty() ? fs::path(".") : directory, unknown);
+    const fs::path path = unknown ? fs::path() : fs::canonical(top / name, unknown);
+    if (unknown) {
+      return failure(unknown == std::errc::no_such_file_or_directory ? ErrorCode::kNotFound : ErrorCode::kFailed,
+                     unknown.message(), "it is looked for in the directory of cluster.yaml");
+    }
+    const auto [outside, inside] = std::mismatch(top.begin(), top.end(), path.begin(), path.end());
+    if (outside != top.end()) {
+      return failure(ErrorCode::kRefused, "it is a link out of the directory of cluster.yaml",
+                     "keep a copy beside cluster.yaml");
+    }
+    auto text = read_regular_file(path.string(), kLongestText + 1);
+    if (text || text.error().code != ErrorCode::kUnsupported) return text;
+    return failure(ErrorCode::kUnsupported, "it is no regular file", "name a text file");
+  };
+}
+
+}  // namespace sparkplan

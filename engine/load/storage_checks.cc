@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "engine/load/address.h"
+#include "engine/load/semantic_checks.h"
+#include "engine/load/tree.h"
+#include "engine/resource/storage.h"
+
+namespace sparkplan {
+namespace {
+
+const Value* section_of(const NodeDraft& node) {
+  const auto found = node.sections.find("storage");
+  return found == node.sections.end() ? nullptr : &found->second;
+}
+
+void check_address(const Value* address, Findings& findings) {
+  const std::string& text = text_of(address);
+  if (text.empty() || parse_ipv4(text) || is_ipv6(text) || is_host_name(text)) return;
+  findings.error(place_of(address), "storage.address", in_quotes(text) + " is no address",
+                 "write an IPv4 or IPv6 address, or a host name");
+}
+
+// What one layer leaves out another may add, so this looks at merged entries.
+void check_entry(const Value& entry, Findings& findings) {
+  const Value* target = entry.find("target");
+  if (target == nullptr || !target->is_string()) return;
+  const auto lacks = [&](const char* key) {
+    findings.error(target->where, "list.missing-key", in_quotes(text_of(target)) + " has no \"" + key + "\"",
+                   "add it here or where all nodes get it from");
+  };
+  const Value* source = entry.find("source");
+  if (source == nullptr) lacks("source");
+  const bool has_own_type =
+      source != nullptr && (source->find("nfs") != nullptr || source->find("bind") != nullptr ||
+                            source->find("tmpfs") != nullptr || (source->is_map() && source->entries()->empty()));
+  if (entry.find("type") == nullptr && !has_own_type) lacks("type");
+  check_address(source != nullptr ? find_below(*source, "nvme_tcp", "address") : nullptr, findings);
+  check_address(source != nullptr ? find_below(*source, "nfs", "server") : nullptr, findings);
+}
+
+/// A mount of a volume that other nodes can reach, too.
+struct Use {
+  std::string node;
+  StorageMount mount;
+};
+
+/// The one further down in the file, the other as a note; of one and the same place the node's name is all there is.
+void two_writers(const std::string& volume, const Use& first, const Use& second, Findings& findings) {
+  std::vector<DiagnosticNote> notes;
+  if (first.mount.where != second.mount.where)
+    notes.push_back({"written by " + first.node + " here", first.mount.where});
+  findings.error(
+      second.mount.where, "storage.two-writers",
+      first.node + " and " + second.node + " would both write to the " + second.mount.type + " on " +
+          in_quotes(volume) + ", which destroys it",
+      "let one node have it writable and give the others `options: [ro]`; to write from all, use NFS, gfs2 or "
+      "ocfs2",
+      std::move(notes));
+}
+
+void check_uses(const std::string& volume, const std::vector<Use>& uses, Findings& findings) {
+  const auto writes = [](const Use& use) { return !use.mount.read_only(); };
+  const auto writer = std::find_if(uses.begin(), uses.end(), writes);
+  if (writer == uses.end()) return;
+  const auto second = std::find_if(std::next(writer), uses.end(),
+                                   [&](const Use& use) { return writes(use) && use.node != writer->node; });
+  if (second != uses.end()) {
+    const bool in_order = writer->mount.where <= second->mount.where;
+    return two_writers(volume, in_order ? *writer : *second, in_order ? *second : *writer, findings);
+  }
+  const auto reader = std::find_if(uses.begin(), uses.end(), [&](const Use& use) { return use.node != writer->node; });
+  if (reader == uses.end()) return;
+  findings.warning(reader->mount.where, "storage.reads-beside-a-writer",
+                   reader->node + " reads the " + reader->mount.type + " on " + in_quotes(volume) + " while " +
+                       writer->node + " writes to it: it may see files that are half there, and no new ones",
+                   "mount it anew after each change, or let no node write to it",
+                   {{"written here", writer->mount.where}});
+}
+
+}  // namespace
+
+void check_storage(const ClusterDraft& draft, Findings& findings) {
+  std::map<std::string, std::vector<Use>> uses;
+  for (const NodeDraft& node : draft.nodes) {
+    const Value* section = section_of(node);
+    for (const Value& entry : items_of(section)) check_entry(entry, findings);
+    if (section == nullptr) continue;
+    for (StorageMount& mount : storage_mounts(*section)) {
+      const std::string volume = shared_volume(mount);
+      if (volume.empty() || !is_for_one_machine(mount.type)) continue;
+      uses[volume].push_back({node.name, std::move(mount)});
+    }
+  }
+  for (const auto& [volume, all] : uses) check_uses(volume, all, findings);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/node/node.h"
+
+/// What is mounted on a machine, and what fstab says.
+namespace sparkplan {
+
+/// One line of /proc/self/mountinfo. Source: proc(5).
+struct MountedFileSystem {
+  std::string device;  ///< "259:0"; "0:..." for what has no block device.
+  std::string root;    ///< The directory within the file system that is mounted.
+  std::string target;
+  std::vector<std::string> options;        ///< Of this mount: "ro", "noatime".
+  std::string type;                        ///< "ext4"
+  std::string source;                      ///< "/dev/nvme0n1", "server:/path", "tmpfs".
+  std::vector<std::string> super_options;  ///< Of the file system, for all its mounts.
+
+  bool has_option(std::string_view option) const;
+  /// The mount, or the file system below it.
+  bool read_only() const;
+};
+
+/// Pure. In the order of the file: of two at one target the later one is seen.
+std::vector<MountedFileSystem> parse_mountinfo(std::string_view text);
+
+/// I/O, read-only. Errors: as NodeReader::read_file().
+Result<std::vector<MountedFileSystem>> mounted_file_systems(const NodeReader& node);
+
+/// The one that is seen at `target`; null when nothing is mounted there.
+const MountedFileSystem* mounted_at(const std::vector<MountedFileSystem>& mounts, std::string_view target);
+
+/// One line of fstab(5).
+struct FstabLine {
+  int line = 0;  ///< From 1.
+  std::string source;
+  std::string target;
+};
+/// Pure. Lines without a target are left out.
+std::vector<FstabLine> parse_fstab(std::string_view text);
+
+/// I/O, read-only. The NQN of the subsystem behind a block device such as "/dev/nvme0n1"; empty for all others.
+/// Source: the kernel's Documentation/ABI/stable/sysfs-class-nvme and drivers/nvme/host/sysfs.c.
+Result<std::string> subsystem_behind(const std::string& device, const NodeReader& node);
+
+}  // namespace sparkplan

@@ -1,0 +1,169 @@
+#include "engine/resource/systemd_units.h"
+
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan {
+namespace {
+
+/// Longer than systemd's own 90 seconds for a start or a stop.
+constexpr std::chrono::seconds kJobDeadline{200};
+constexpr std::chrono::seconds kQueryDeadline{30};
+
+/// One that is there hides the same name in those behind it. Source: systemd.unit(5), "Unit File Load Path".
+constexpr std::array<std::string_view, 3> kOtherDirectories{"/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
+                                                            "/lib/systemd/system"};
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ':' || c == '_' || c == '.';
+}
+
+std::string in_hexadecimal(char c) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  return std::string("\\x") + kDigits[byte >> 4U] + kDigits[byte & 15U];
+}
+
+Result<bool> is_there(const std::string& path, const NodeReader& node) {
+  const auto status = node.status(path);
+  if (status) return true;
+  if (status.error().code == ErrorCode::kNotFound) return false;
+  return failure(status.error());
+}
+
+std::string wants_link(const std::string& name, std::string_view target) {
+  return std::string(kSystemUnitDirectory) + "/" + std::string(target) + ".wants/" + name;
+}
+
+}  // namespace
+
+std::string system_unit_path(std::string_view name) {
+  return std::string(kSystemUnitDirectory) + "/" + std::string(name);
+}
+
+std::string escaped_unit_path(std::string_view path) {
+  std::string escaped;
+  for (const std::string_view part : split(path, '/')) {
+    if (part.empty()) continue;
+    if (!escaped.empty()) escaped += '-';
+    for (const char c : part) {
+      const bool leading_dot = c == '.' && escaped.empty();
+      escaped += is_plain(c) && !leading_dot ? std::string(1, c) : in_hexadecimal(c);
+    }
+  }
+  return escaped.empty() ? "-" : escaped;
+}
+
+std::string unit_command_word(std::string_view word) {
+  std::string escaped;
+  bool quote = word.empty();
+  for (const char c : word) {
+    if (c == '%' || c == '$') escaped += c;
+    if (c == '\\' || c == '"') escaped += '\\';
+    quote = quote || c == ' ' || c == '\t' || c == '"' || c == '\'' || c == ';';
+    escaped += c;
+  }
+  return quote ? '"' + escaped + '"' : escaped;
+}
+
+std::string without_specifiers(std::string_view value) {
+  std::string text;
+  for (const char c : value) text += c == '%' ? std::string("%%") : std::string(1, c);
+  return text;
+}
+
+std::string with_specifiers(std::string_view value) {
+  std::string text;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    text += value[i];
+    if (value.substr(i, 2) == "%%") ++i;
+  }
+  return text;
+}
+
+std::optional<std::string> unit_setting(std::string_view text, std::string_view section, std::string_view key) {
+  std::optional<std::string> found;
+  bool inside = false;
+  for (const std::string_view line : split_lines(text)) {
+    if (line.starts_with('[')) inside = trim(line) == "[" + std::string(section) + "]";
+    if (!inside || !line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') continue;
+    found = std::string(trim(line.substr(key.size() + 1)));
+  }
+  return found;
+}
+
+bool UnitFile::ours() const { return content && content->starts_with(ownership_header()); }
+
+Result<UnitFile> read_unit(const std::string& name, std::string_view target, const NodeReader& node) {
+  UnitFile unit;
+  const std::string path = system_unit_path(name);
+  const auto status = node.status(path);
+  if (!status && status.error().code != ErrorCode::kNotFound) return failure(status.error());
+  if (status && status->kind != FileStatus::Kind::kRegular) unit.in_the_way = path + " is no regular file";
+  if (status && status->kind == FileStatus::Kind::kRegular) {
+    SPARK_TRY(unit.content, node.read_file(path));
+    if (!unit.ours()) unit.in_the_way = path + " was not written by sparkplan";
+  }
+  if (!status) {
+    for (const std::string_view directory : kOtherDirectories) {
+      const std::string other = std::string(directory) + "/" + name;
+      SPARK_TRY(const bool hidden, is_there(other, node));
+      if (hidden && unit.in_the_way.empty()) unit.in_the_way = "a unit of ours would hide " + other;
+    }
+  }
+  SPARK_TRY(unit.enabled, is_there(wants_link(name, target), node));
+  return unit;
+}
+
+Result<void> systemctl(const std::string& verb, const std::string& name, Node& node) {
+  std::vector<std::string> argv{"systemctl", verb};
+  // A reload takes as long as all the rest; it is done once, when the files are as they shall be.
+  if (verb == "enable" || verb == "disable") argv.emplace_back("--no-reload");
+  if (!name.empty()) argv.insert(argv.end(), {"--", name});
+  auto output = node.run(argv, kJobDeadline);
+  if (!output && output.error().code == ErrorCode::kNotFound) {
+    return failure(ErrorCode::kUnsupported, "there is no systemctl on this node", "units need systemd");
+  }
+  if (!output) return failure(std::move(output).error());
+  if (output->exit_status == 0) return {};
+  const auto lines = split_lines(output->standard_error);
+  return failure(ErrorCode::kFailed, "systemctl " + verb + " " + name + ": " +
+                                         (lines.empty() ? "exit status " + std::to_string(output->exit_status)
+                                                        : std::string(lines.front())));
+}
+
+Result<void> write_unit(const std::string& name, const std::string& content, bool enabled, const UnitFile& now,
+                        Node& node) {
+  const bool differs = now.content != content;
+  if (differs) SPARK_CHECK(node.write_file(system_unit_path(name), FileContent{content, 0644, 0, 0}));
+  if (!node.live()) return {};
+  if (enabled != now.enabled) SPARK_CHECK(systemctl(enabled ? "enable" : "disable", name, node));
+  if (!differs && enabled == now.enabled) return {};
+  return systemctl("daemon-reload", {}, node);
+}
+
+Result<void> remove_unit(const std::string& name, const UnitFile& now, Node& node) {
+  if (!now.content) return {};
+  // While its file is still there: it names the link.
+  if (node.live() && now.enabled) SPARK_CHECK(systemctl("disable", name, node));
+  SPARK_CHECK(node.remove_file(system_unit_path(name)));
+  if (!node.live()) return {};
+  SPARK_CHECK(systemctl("daemon-reload", {}, node));
+  // Else `systemctl --failed` may list a unit that is no more. Mostly there is nothing to forget.
+  static_cast<void>(systemctl("reset-failed", name, node));
+  return {};
+}
+
+std::string last_messages(const std::string& unit, const NodeReader& node) {
+  std::vector<std::string> argv{
+      "journalctl", unit.empty() ? "--dmesg" : "--unit=" + unit, "-n", "8", "-o", "cat", "--no-pager", "--quiet"};
+  const auto journal = node.query(argv, kQueryDeadline);
+  if (!journal || journal->exit_status != 0) return {};
+  return journal->standard_output;
+}
+
+}  // namespace sparkplan

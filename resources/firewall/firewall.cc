@@ -1,0 +1,345 @@
+#include "resources/firewall/firewall.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/core/words.h"
+#include "engine/model/ipv4.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/fabric_interfaces.h"
+#include "resources/firewall/ufw.h"
+
+namespace sparkplan::firewall {
+namespace {
+
+constexpr const char* kName = "allow_fabric";
+constexpr const char* kRules = "rules";
+/// Rules of somebody else's that let everything in from a network, without comment: as good as ours.
+constexpr const char* kOthers = "others";
+constexpr std::string_view kRuleKind = "ufw_rule";
+constexpr std::string_view kCommentPrefix = "sparkplan:";
+constexpr std::string_view kLinkLocalNetwork = "169.254.0.0/16";
+constexpr std::chrono::seconds kDeadline{10};
+
+ArtifactId rule_artifact(const std::string& text) { return {std::string(kRuleKind), text}; }
+Observation rule_there() { return Present{Value::map({{"there", true, {}}}), {}}; }
+
+bool is_ours(const InboundRule& rule) {
+  return rule.comment.starts_with(kCommentPrefix) && rule.everything && !rule.interface.empty();
+}
+
+/// They let in the same, or keep it out.
+bool same_match(const InboundRule& a, const InboundRule& b) {
+  return a.interface == b.interface && a.source == b.source && a.everything == b.everything;
+}
+
+std::string without_comment(const std::string& text) { return text.substr(0, text.find(" comment ")); }
+
+/// "192.168.100.11" and 24 -> "192.168.100.0/24"
+std::string network_text(const FabricAddress& address) {
+  if (address.address.empty()) return std::string(kLinkLocalNetwork);
+  const auto number = ipv4_number(address.address);
+  if (!number || address.prefix_length <= 0 || address.prefix_length > 32) return {};
+  const std::uint32_t network = *number & (~std::uint32_t{0} << (32 - address.prefix_length));
+  std::string text;
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    text += std::to_string((network >> shift) & 0xFFU) + (shift > 0 ? "." : "");
+  }
+  return text + "/" + std::to_string(address.prefix_length);
+}
+
+std::set<std::string> texts_in(const Value& map, const char* key) {
+  std::set<std::string> texts;
+  const Value* list = map.find(key);
+  if (list == nullptr || list->list_items() == nullptr) return texts;
+  for (const Value& item : *list->list_items()) {
+    if (item.string() != nullptr) texts.insert(*item.string());
+  }
+  return texts;
+}
+
+Value list_of(const std::set<std::string>& texts) {
+  Value::List items(texts.begin(), texts.end());
+  return Value(std::move(items));
+}
+
+/// Those that nobody else's rule stands in for.
+std::set<std::string> still_needed(const std::set<std::string>& wanted, const std::set<std::string>& others) {
+  std::set<std::string> needed;
+  std::copy_if(wanted.begin(), wanted.end(), std::inserter(needed, needed.end()),
+               [&](const std::string& rule) { return !others.contains(without_comment(rule)); });
+  return needed;
+}
+
+Observation resource_of(const Ufw& ufw) {
+  if (!ufw.active) return Present{Value::map(), {{kRules, "ufw is not active there, it filters nothing"}}};
+  std::set<std::string> ours;
+  std::set<std::string> others;
+  for (const InboundRule& rule : ufw.rules) {
+    if (is_ours(rule)) {
+      ours.insert(text_of(rule));
+    } else if (rule.action == "allow" && rule.everything && !rule.interface.empty()) {
+      others.insert(without_comment(text_of(rule)));
+    }
+  }
+  if (ours.empty() && others.empty()) return Absent{};
+  return Present{Value::map({{kOthers, list_of(others), {}}, {kRules, list_of(ours), {}}}), {}};
+}
+
+/// "table inet filter { chain input { type filter hook input priority filter; policy drop;" -> "inet filter input"
+std::vector<std::string> chains_that_drop(std::string_view chains) {
+  std::vector<std::string> found;
+  std::string table;
+  std::string chain;
+  for (const std::string_view line : split_lines(chains)) {
+    const auto words = words_of(line);
+    if (words.size() >= 3 && words[0] == "table") table = words[1] + " " + words[2];
+    if (words.size() >= 2 && words[0] == "chain") chain = words[1];
+    const bool input = line.find("hook input") != std::string_view::npos;
+    if (input && line.find("policy drop") != std::string_view::npos) found.push_back(table + " " + chain);
+  }
+  return found;
+}
+
+class FirewallType final : public ResourceType {
+ public:
+  explicit FirewallType(std::string schema_json) {
+    info_.name = "firewall";
+    info_.section = "firewall";
+    // After the packages, one of which may be ufw, and before the network is changed.
+    info_.phase = Phase::kUnits;
+    info_.summary = "what ufw lets in from the fabric";
+    info_.schema_json = std::move(schema_json);
+    info_.files = {std::string(kUfwRules) + " (through ufw)"};
+    // A rule that is put back goes behind those that came in between.
+    info_.reversible_of_removal = Reversible::kBestEffort;
+    info_.checks_effect = true;
+  }
+
+  const TypeInfo& info() const override { return info_; }
+
+  Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
+    Desired result;
+    if (!section.boolean_or(kName, false)) return result;
+    const FabricInterfaces fabric = fabric_interfaces(view.self, own, view.cluster.profile);
+    // netplan tells of halves that could not be named.
+    result.incomplete = !fabric.diagnostics.empty();
+    std::set<std::string> rules;
+    for (const FabricInterface& interface : fabric.interfaces) {
+      const std::string network = network_text(interface.wanted);
+      if (network.empty()) continue;
+      rules.insert(text_of({"allow", interface.name, network, std::string(kCommentPrefix) + view.cluster.name, true}));
+    }
+    if (view.self.fabric.empty()) warn_without_fabric(section, result);
+    if (rules.empty() && own.live) return result;
+    Resource resource;
+    resource.id = {info_.name, kName};
+    resource.desired = Value::map({{kRules, list_of(rules), {}}});
+    resource.where = section.where;
+    resource.reversible = Reversible::kBestEffort;
+    result.resources.push_back(std::move(resource));
+    return result;
+  }
+
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& /*applied*/,
+                                    const Facts& /*own*/) const override {
+    return Value::map({{kName, true, {}}});
+  }
+
+  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
+    ObservedType observed;
+    for (const std::string& name : request.names) {
+      if (!node.live()) {
+        observed.resources[name] = NotApplicable{"no firewall is running there"};
+        continue;
+      }
+      const auto ufw = read_ufw(node);
+      if (!ufw) {
+        observed.resources[name] = ufw.error();
+        continue;
+      }
+      observed.resources[name] = resource_of(*ufw);
+      for (const InboundRule& rule : ufw->rules) {
+        if (!is_ours(rule)) continue;
+        observed.artifacts[rule_artifact(text_of(rule))] = rule_there();
+        if (const InboundRule* obstacle = ufw->active ? obstacle_to(rule, ufw->rules) : nullptr) {
+          observed.foreign.push_back(
+              {{info_.name, name},
+               kRules,
+               Value(),
+               std::string(kUfwRules),
+               "has a rule before ours that keeps " + rule.source + " out: " + shown(*obstacle)});
+        }
+      }
+    }
+    return observed;
+  }
+
+  std::vector<FieldChange> diff(const Resource& resource, const Present& present) const override {
+    const Value* wanted = resource.desired.find(kRules);
+    const Value* seen = present.value.find(kRules);
+    const bool lists = wanted != nullptr && wanted->is_list() && seen != nullptr && seen->is_list();
+    if (!lists) return ResourceType::diff(resource, present);
+    const std::set<std::string> ours = texts_in(present.value, kRules);
+    const auto needed = still_needed(texts_in(resource.desired, kRules), texts_in(present.value, kOthers));
+    if (ours == needed) return {};
+    return {{kRules, list_of(ours), list_of(needed)}};
+  }
+
+  std::vector<Step> steps(const StepsInput& input) const override {
+    std::vector<Step> steps;
+    if (input.changes.empty()) return steps;
+    std::set<std::string> wanted;
+    for (const Resource& resource : input.target) wanted.merge(texts_in(resource.desired, kRules));
+    if (const auto seen = input.observed.resources.find(kName); seen != input.observed.resources.end()) {
+      const auto* present = std::get_if<Present>(&seen->second);
+      if (present != nullptr) wanted = still_needed(wanted, texts_in(present->value, kOthers));
+    }
+    for (const std::string& rule : wanted) {
+      if (!input.observed.artifacts.contains(rule_artifact(rule))) add_step(rule, Absent{}, rule_there(), input, steps);
+    }
+    for (const auto& [artifact, observation] : input.observed.artifacts) {
+      const bool there = std::holds_alternative<Present>(observation);
+      if (there && !wanted.contains(artifact.name)) add_step(artifact.name, observation, Absent{}, input, steps);
+    }
+    return steps;
+  }
+
+  Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
+    if (!node.live()) return NotApplicable{"no firewall is running there"};
+    const auto ufw = read_ufw(node);
+    if (!ufw) return ufw.error();
+    const bool there = std::any_of(ufw->rules.begin(), ufw->rules.end(), [&](const InboundRule& rule) {
+      return is_ours(rule) && text_of(rule) == artifact.name;
+    });
+    return there ? rule_there() : Observation(Absent{});
+  }
+
+  /// To ufw a rule for the same network and interface is the same rule: it would change somebody else's into ours.
+  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+    std::vector<Objection> objections;
+    for (const Step& step : steps) {
+      if (std::holds_alternative<Absent>(step.after)) continue;
+      if (auto taken = check_free(step.artifact, node); !taken) {
+        objections.push_back({step.artifact, std::move(taken).error()});
+      }
+    }
+    return objections;
+  }
+
+  Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
+    const auto rule = rule_of(artifact.name);
+    if (!rule) return failure(ErrorCode::kInvalidInput, "\"" + artifact.name + "\" is no rule of ours");
+    const Observation now = read_artifact(artifact, node);
+    if (const auto* error = std::get_if<Error>(&now)) return failure(*error);
+    if (same_state(now, after)) return {};
+    if (std::holds_alternative<Absent>(after)) {
+      SPARK_CHECK(delete_rule(*rule, node));
+    } else {
+      SPARK_CHECK(check_free(artifact, node));
+      SPARK_CHECK(add_rule(*rule, node));
+    }
+    if (same_state(read_artifact(artifact, node), after)) return {};
+    return failure(ErrorCode::kVerifyFailed, "ufw is content, and its rules do not show it: " + artifact.name);
+  }
+
+  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
+                                        const NodeReader& node) const override {
+    const auto wanted = desired.find(kName);
+    const auto ufw = read_ufw(node);
+    if (wanted == desired.end() || !ufw) return {};
+    const std::set<std::string> rules = texts_in(wanted->second, kRules);
+    return ufw->active ? rules_not_loaded(rules, node) : filters_of_others(rules, node);
+  }
+
+ private:
+  static std::string shown(const InboundRule& rule) {
+    return rule.action + " in" + (rule.interface.empty() ? "" : " on " + rule.interface) + " from " + rule.source +
+           (rule.everything ? "" : " (some of it)");
+  }
+
+  static Result<void> check_free(const ArtifactId& artifact, const NodeReader& node) {
+    const auto rule = rule_of(artifact.name);
+    SPARK_TRY(const Ufw ufw, read_ufw(node));
+    for (const InboundRule& other : ufw.rules) {
+      if (!rule || !same_match(*rule, other) || is_ours(other)) continue;
+      return failure(ErrorCode::kRefused, "ufw has a rule of somebody else's for the same: " + shown(other),
+                     "look at `ufw status`, and delete that rule if it is not needed");
+    }
+    return {};
+  }
+
+  static void warn_without_fabric(const Value& section, Desired& result) {
+    Diagnostic warning;
+    warning.severity = Severity::kWarning;
+    warning.code = "firewall.no-fabric";
+    warning.message = "there is no fabric whose networks could be let in";
+    warning.hint = "add the section fabric, or take firewall out";
+    warning.where = section.where;
+    result.diagnostics.push_back(std::move(warning));
+  }
+
+  /// Somebody has flushed the kernel's rules; ufw's own file does not show that.
+  static std::vector<Ineffective> rules_not_loaded(const std::set<std::string>& rules, const NodeReader& node) {
+    const std::vector<std::string> argv{"iptables", "--wait", "5", "-S", "ufw-user-input"};
+    const auto output = node.query(argv, kDeadline);
+    if (!output) return {};
+    std::vector<Ineffective> found;
+    for (const std::string& text : rules) {
+      const auto rule = rule_of(text);
+      const std::string line = rule ? "-s " + rule->source + " -i " + rule->interface + " -j ACCEPT" : "";
+      if (line.empty() || output->standard_output.find(line) != std::string::npos) continue;
+      found.push_back({kName, "firewall.not-loaded", "the kernel does not have ufw's rule: " + without_comment(text),
+                       "`ufw reload` loads it"});
+    }
+    return found;
+  }
+
+  /// ufw lets everything in; what else is there is not ours to change.
+  static std::vector<Ineffective> filters_of_others(const std::set<std::string>& rules, const NodeReader& node) {
+    const std::vector<std::string> argv{"nft", "list", "chains"};
+    const auto output = node.query(argv, kDeadline);
+    if (!output) return {};
+    std::vector<std::string> wanted;
+    for (const std::string& text : rules) {
+      if (const auto rule = rule_of(text)) wanted.push_back(rule->source + " on " + rule->interface);
+    }
+    std::vector<Ineffective> found;
+    for (const std::string& chain : chains_that_drop(output->standard_output)) {
+      found.push_back(
+          {kName, "firewall.others",
+           "ufw is not active, and the chain " + chain + " of nftables drops what no rule of its own lets in",
+           "let in there: " + join(wanted, ", ")});
+    }
+    return found;
+  }
+
+  void add_step(const std::string& rule, Observation before, Observation after, const StepsInput& input,
+                std::vector<Step>& steps) const {
+    Step step;
+    step.type = info_.name;
+    step.artifact = rule_artifact(rule);
+    step.phase = info_.phase;
+    step.before = std::move(before);
+    step.after = std::move(after);
+    step.group = info_.name;
+    step.reversible = Reversible::kBestEffort;
+    for (const Change& change : input.changes) step.resources.push_back(change.id);
+    steps.push_back(std::move(step));
+  }
+
+  TypeInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
+  return std::make_unique<const FirewallType>(std::move(schema_json));
+}
+
+}  // namespace sparkplan::firewall

@@ -1,0 +1,194 @@
+#include "resources/mount/mount.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "engine/resource/mount_table.h"
+#include "engine/resource/storage.h"
+#include "resources/mount/mount_change.h"
+#include "resources/mount/mount_checks.h"
+#include "resources/mount/mount_directory.h"
+#include "resources/mount/mount_state.h"
+#include "resources/mount/mount_steps.h"
+#include "resources/mount/mount_unit.h"
+#include "resources/mount/validation.h"
+
+namespace sparkplan::mount {
+namespace {
+
+/// Lines of fstab for the targets. An Error where it cannot be read; without one there are no lines.
+Result<std::map<std::string, std::vector<FstabLine>>> fstab_lines(const NodeReader& node) {
+  std::map<std::string, std::vector<FstabLine>> by_target;
+  const auto text = node.read_file("/etc/fstab");
+  if (!text && text.error().code == ErrorCode::kNotFound) return by_target;
+  if (!text) return failure(text.error());
+  for (FstabLine& line : parse_fstab(*text)) by_target[line.target].push_back(std::move(line));
+  return by_target;
+}
+
+std::string places_of(const std::vector<FstabLine>& lines) {
+  std::vector<std::string> places;
+  for (const FstabLine& line : lines) places.push_back("/etc/fstab:" + std::to_string(line.line));
+  return join(places, ", ");
+}
+
+Error in_fstab(const std::string& target, const std::vector<FstabLine>& lines) {
+  return Error{
+      ErrorCode::kRefused,
+      places_of(lines) + (lines.size() == 1 ? " mounts " : " mount ") + target +
+          (lines.size() == 1 ? " already" : " already, more than once"),
+      {},
+      {},
+      "take the line out of /etc/fstab and run `systemctl daemon-reload`; what is mounted stays, and sparkplan "
+      "takes it over if it is the same"};
+}
+
+/// The mounts that have to be there first.
+std::vector<ResourceId> needed_by(const StorageMount& mount, const std::vector<StorageMount>& all,
+                                  const std::string& type) {
+  std::vector<ResourceId> after;
+  if (mount.nvme) after.push_back({"nvme_tcp", mount.nvme->subsystem});
+  for (const StorageMount& other : all) {
+    if (other.target == mount.target) continue;
+    const bool below = is_within(mount.target, other.target);
+    const bool bound_from = mount.kind == StorageKind::kBind && is_within(mount.what, other.target);
+    if (below || bound_from) after.push_back({type, other.target});
+  }
+  return after;
+}
+
+class MountType final : public ResourceType {
+ public:
+  explicit MountType(std::string schema_json) {
+    info_.name = "mount";
+    info_.section = "storage";
+    info_.phase = Phase::kStorage;
+    info_.summary = "mounts of volumes, directories and memory";
+    info_.schema_json = std::move(schema_json);
+    info_.files = {"/etc/systemd/system/TARGET.mount"};
+    info_.reversible_of_removal = Reversible::kBestEffort;
+  }
+
+  const TypeInfo& info() const override { return info_; }
+
+  Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
+    Desired result;
+    const std::vector<StorageMount> all = storage_mounts(section);
+    for (const StorageMount& mount : all) {
+      Resource resource;
+      resource.id = {info_.name, mount.target};
+      resource.desired = Value::map({{field::kContent, render_unit(mount), {}}, {field::kState, state::kMounted, {}}});
+      // The unit of its connection starts a volume of NVMe over TCP, not the boot.
+      if (!mount.nvme) resource.desired.set(field::kEnabled, true);
+      resource.where = mount.where;
+      resource.after = needed_by(mount, all, info_.name);
+      resource.reversible = Reversible::kBestEffort;
+      result.resources.push_back(std::move(resource));
+    }
+    return result;
+  }
+
+  std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
+
+  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
+    ObservedType observed;
+    const auto fstab = fstab_lines(node);
+    const auto mounts = node.live() ? mounted_file_systems(node) : std::vector<MountedFileSystem>();
+    for (const std::string& target : request.names) {
+      const auto mount = fstab && mounts ? look_at_mount(target, *mounts, node)
+                                         : Result<MountState>(failure(fstab ? mounts.error() : fstab.error()));
+      Observation& resource = observed.resources[target];
+      if (!mount) {
+        resource = observed.artifacts[mount_artifact(target)] = mount.error();
+        continue;
+      }
+      resource = observed.artifacts[mount_artifact(target)] = observation_of(*mount, node.live());
+      if (node.live()) look_at_directories(target, *mount, node, observed);
+      const auto lines = fstab->find(target);
+      if (!mount->unit.in_the_way.empty()) {
+        resource = unit_in_the_way(*mount);
+      } else if (lines != fstab->end()) {
+        add_fstab(target, lines->second, mount->unit.ours(), observed);
+      }
+    }
+    return observed;
+  }
+
+  std::vector<FieldChange> diff(const Resource& resource, const Present& present) const override {
+    std::vector<FieldChange> fields = ResourceType::diff(resource, present);
+    // Nobody asks for it any more: that it is not mounted just now is no reason to keep its unit.
+    if (!resource.where.known() && present.value.find(field::kContent) != nullptr) {
+      std::erase_if(fields, [&](const FieldChange& one) {
+        return one.path != field::kContent && present.value.find(one.path) != nullptr &&
+               resource.desired.find(one.path) != nullptr;
+      });
+    }
+    return fields;
+  }
+
+  std::vector<Step> steps(const StepsInput& input) const override { return mount_steps(input, info_); }
+
+  Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
+    if (artifact.kind == directory_artifact({}).kind) return observe_directory(artifact.name, node);
+    if (artifact.kind != mount_artifact({}).kind) return ResourceType::read_artifact(artifact, node);
+    const auto mount = look_at_mount(artifact.name, node);
+    if (!mount) return mount.error();
+    return observation_of(*mount, node.live());
+  }
+
+  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+    return node.live() ? objections_to(steps, node) : std::vector<Objection>();
+  }
+
+  Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
+    if (artifact.kind == directory_artifact({}).kind) return make_directory(artifact.name, after, node);
+    if (artifact.kind != mount_artifact({}).kind) return ResourceType::apply(artifact, after, node);
+    return make_mount(artifact.name, after, node);
+  }
+
+ private:
+  static Error unit_in_the_way(const MountState& mount) {
+    return Error{ErrorCode::kRefused,
+                 mount.unit.in_the_way,
+                 {},
+                 {},
+                 "sparkplan leaves it alone: take it away, or choose another target"};
+  }
+
+  /// Ours wins over fstab at boot, but `mount TARGET` and whoever looks there go by fstab.
+  void add_fstab(const std::string& target, const std::vector<FstabLine>& lines, bool ours,
+                 ObservedType& observed) const {
+    if (!ours) {
+      observed.resources[target] = in_fstab(target, lines);
+      return;
+    }
+    observed.foreign.push_back({{info_.name, target},
+                                field::kContent,
+                                lines.front().source,
+                                places_of(lines),
+                                "is another description of the same mount: take the line out"});
+  }
+
+  static void look_at_directories(const std::string& target, const MountState& mount, const NodeReader& node,
+                                  ObservedType& observed) {
+    for (const std::string& path : directories_of(target)) {
+      Observation directory = observe_directory(path, node);
+      const auto* error = std::get_if<Error>(&directory);
+      if (error != nullptr && !mount.mounted()) observed.resources[target] = *error;
+      observed.artifacts[directory_artifact(path)] = std::move(directory);
+    }
+  }
+
+  TypeInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
+  return std::make_unique<const MountType>(std::move(schema_json));
+}
+
+}  // namespace sparkplan::mount

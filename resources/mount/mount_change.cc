@@ -1,0 +1,160 @@
+#include "resources/mount/mount_change.h"
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "engine/resource/systemd_units.h"
+#include "resources/mount/mount_checks.h"
+#include "resources/mount/mount_state.h"
+#include "resources/mount/mount_unit.h"
+
+namespace sparkplan::mount {
+namespace {
+
+constexpr std::chrono::seconds kDeadline{60};
+
+/// What an Observation asks for.
+struct WantedMount {
+  std::optional<std::string> content;
+  bool enabled = false;
+  std::string state = state::kNotMounted;
+
+  bool mounted() const { return state.starts_with(state::kMounted); }
+};
+
+WantedMount wanted_from(const Observation& after) {
+  WantedMount wanted;
+  const auto* present = std::get_if<Present>(&after);
+  if (present == nullptr) return wanted;
+  if (const Value* content = present->value.find(field::kContent); content != nullptr && content->string() != nullptr) {
+    wanted.content = *content->string();
+  }
+  wanted.enabled = present->value.boolean_or(field::kEnabled, false);
+  wanted.state = present->value.text_or(field::kState, state::kNotMounted);
+  return wanted;
+}
+
+/// What the unit's journal and the error say together, for a reader who is not on the node.
+Error with_messages(const std::string& unit, Error error, const NodeReader& node) {
+  std::vector<std::string> told;
+  for (const std::string_view line : split_lines(last_messages(unit, node))) {
+    if (line.find("mount: ") != std::string_view::npos || line.find("mount.nfs") != std::string_view::npos) {
+      told.emplace_back(trim(line));
+    }
+  }
+  if (!told.empty()) error.message += "; " + told.back();
+  if (error.hint.empty()) error.hint = "journalctl -u " + unit + " says more";
+  return error;
+}
+
+class MountChange {
+ public:
+  MountChange(const std::string& target, const MountState& now, WantedMount wanted, Node& node)
+      : target_(target), unit_(unit_name(target)), now_(now), wanted_(std::move(wanted)), node_(node) {}
+
+  Result<void> carry_out() {
+    if (now_.mounted() && !wanted_.mounted()) SPARK_CHECK(unmount());
+    if (!wanted_.content) return remove_unit(unit_, now_.unit, node_);
+    SPARK_CHECK(make_room());
+    SPARK_CHECK(write_unit(unit_, *wanted_.content, wanted_.enabled, now_.unit, node_));
+    if (!node_.live() || !wanted_.mounted()) return {};
+    SPARK_CHECK(mount_or_remount());
+    return put_drift_back();
+  }
+
+ private:
+  Result<void> unmount() {
+    Result<void> stopped = systemctl("stop", unit_, node_);
+    SPARK_TRY(const MountState after, look_at_mount(target_, node_));
+    if (!after.mounted()) return {};
+    if (auto busy = in_use(target_, {}, node_)) return failure(*std::move(busy));
+    if (!stopped) return failure(with_messages(unit_, std::move(stopped).error(), node_));
+    return failure(ErrorCode::kVerifyFailed, target_ + " is still mounted after it was unmounted",
+                   "findmnt " + target_ + " shows what is");
+  }
+
+  /// What the old unit has mounted goes where the new one is to mount something else.
+  Result<void> make_room() {
+    const bool own = now_.mounted() && now_.unit.ours() && !now_.state.starts_with(state::kFrom);
+    if (!own || !wanted_.mounted() || now_.unit.content == wanted_.content) return {};
+    SPARK_TRY(const auto all, mounted_file_systems(node_));
+    const MountedFileSystem* there = mounted_at(all, target_);
+    if (there == nullptr) return {};
+    SPARK_TRY(const std::string how, compare_mounted(*there, parse_unit(*wanted_.content), node_));
+    return how.starts_with(state::kFrom) ? unmount() : Result<void>();
+  }
+
+  Result<void> mount_or_remount() {
+    SPARK_TRY(const MountState before, look_at_mount(target_, node_));
+    if (before.state == state::kMounted) return {};
+    if (before.state.starts_with(state::kFrom)) return failure(occupied(target_, before.state));
+    return before.mounted() ? remount() : mount();
+  }
+
+  Result<void> mount() {
+    SPARK_CHECK(check_device(parse_unit(*wanted_.content), Patience::kWaits, node_));
+    // Too many failed starts would keep systemd from trying at all.
+    static_cast<void>(systemctl("reset-failed", unit_, node_));
+    if (Result<void> started = systemctl("start", unit_, node_); !started) {
+      return failure(with_messages(unit_, std::move(started).error(), node_));
+    }
+    return verify();
+  }
+
+  /// By the kernel, in place; where it does not take the options that way, by a mount anew, which fails and
+  /// changes nothing while somebody uses it.
+  Result<void> remount() {
+    if (systemctl("reload", unit_, node_) && verify()) return {};
+    if (auto busy = in_use(target_, {}, node_)) {
+      busy->message = "the options of " + target_ + " cannot be changed while it is mounted, and " + busy->message;
+      return failure(*std::move(busy));
+    }
+    if (Result<void> restarted = systemctl("restart", unit_, node_); !restarted) {
+      return failure(with_messages(unit_, std::move(restarted).error(), node_));
+    }
+    return verify();
+  }
+
+  Result<void> verify() {
+    SPARK_TRY(const MountState after, look_at_mount(target_, node_));
+    if (after.state == state::kMounted) return {};
+    return failure(ErrorCode::kVerifyFailed, target_ + " is " + after.state + " after it was mounted",
+                   "systemctl status " + unit_);
+  }
+
+  /// Undoing a change gives back what somebody had made of the mount before it.
+  Result<void> put_drift_back() {
+    static const std::map<std::string, std::string, std::less<>> kOpposites{
+        {"nosuid", "suid"},      {"nodev", "dev"},           {"noexec", "exec"},
+        {"noatime", "relatime"}, {"nodiratime", "diratime"}, {"sync", "async"}};
+    std::string option;
+    if (wanted_.state.starts_with(state::kWith)) option = wanted_.state.substr(state::kWith.size());
+    if (wanted_.state.starts_with(state::kWithout)) {
+      const auto opposite = kOpposites.find(wanted_.state.substr(state::kWithout.size()));
+      if (opposite != kOpposites.end()) option = opposite->second;
+    }
+    if (option.empty()) return {};
+    const std::vector<std::string> argv{"mount", "-o", "remount," + option, "--", target_};
+    SPARK_TRY(const CommandOutput output, node_.run(argv, kDeadline));
+    if (output.exit_status == 0) return {};
+    return failure(ErrorCode::kFailed, "mount: " + std::string(trim(output.standard_error)));
+  }
+
+  const std::string& target_;
+  std::string unit_;
+  const MountState& now_;
+  WantedMount wanted_;
+  Node& node_;
+};
+
+}  // namespace
+
+Result<void> make_mount(const std::string& target, const Observation& after, Node& node) {
+  SPARK_TRY(const MountState now, look_at_mount(target, node));
+  return MountChange(target, now, wanted_from(after), node).carry_out();
+}
+
+}  // namespace sparkplan::mount

@@ -1,0 +1,232 @@
+#include "resources/mount/mount_checks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "engine/core/text.h"
+#include "engine/resource/mount_table.h"
+#include "engine/resource/storage.h"
+#include "resources/mount/mount_state.h"
+
+namespace sparkplan::mount {
+namespace {
+
+constexpr std::chrono::seconds kQueryDeadline{30};
+constexpr std::chrono::milliseconds kPause{100};
+constexpr int kPauses = 100;  ///< Ten seconds: a namespace shows itself within one.
+constexpr std::size_t kMostUsersNamed = 4;
+
+Result<bool> is_there(const std::string& path, const NodeReader& node) {
+  const auto status = node.status(path);
+  if (status) return true;
+  if (status.error().code == ErrorCode::kNotFound) return false;
+  return failure(status.error());
+}
+
+Error absent_device(const MountUnit& unit) {
+  Error error{ErrorCode::kNotFound, "there is no " + unit.what, {}, {}, ""};
+  error.hint = unit.what.starts_with(kNvmeLinkPrefix)
+                   ? "the server offers the subsystem, but no such namespace: `nvme list-subsys` and `nvme list` show "
+                     "what it offers"
+                   : "`lsblk --fs` shows the disks that the node has";
+  return error;
+}
+
+/// The file system's own mark on the device; empty where there is none.
+Result<std::string> file_system_on(const std::string& device, const NodeReader& node) {
+  const std::vector<std::string> argv{"blkid", "--probe", "--output", "value", "--match-tag", "TYPE", "--", device};
+  SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
+  constexpr int kNothingFound = 2;
+  if (output.exit_status != 0 && output.exit_status != kNothingFound) {
+    return failure(ErrorCode::kFailed, "blkid cannot read " + device + ": " + std::string(trim(output.standard_error)));
+  }
+  return std::string(trim(output.standard_output));
+}
+
+/// find(1) takes these characters of a pattern for more than themselves.
+std::string as_pattern(const std::string& path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+/// "python3 (4711)" of the processes that have something open there, or work there.
+std::vector<std::string> processes_at(const std::string& target, const NodeReader& node) {
+  const std::vector<std::string> argv{"find",
+                                      "/proc",
+                                      "-mindepth",
+                                      "2",
+                                      "-maxdepth",
+                                      "3",
+                                      "-path",
+                                      "/proc/[0-9]*",
+                                      "(",
+                                      "-lname",
+                                      as_pattern(target),
+                                      "-o",
+                                      "-lname",
+                                      as_pattern(target) + "/*",
+                                      ")",
+                                      "-print"};
+  // Processes that end meanwhile make it complain and change nothing.
+  const auto output = node.query(argv, kQueryDeadline);
+  if (!output) return {};
+  std::set<std::string> pids;
+  for (const std::string_view line : split_lines(output->standard_output)) {
+    const auto parts = split(line, '/');
+    if (parts.size() > 2) pids.emplace(parts[2]);
+  }
+  std::vector<std::string> users;
+  for (const std::string& pid : pids) {
+    const auto name = node.read_file("/proc/" + pid + "/comm");
+    if (name) users.push_back(std::string(trim(*name)) + " (" + pid + ")");
+  }
+  return users;
+}
+
+bool mounts(const Observation& observation) {
+  const auto* present = std::get_if<Present>(&observation);
+  return present != nullptr && present->value.text_or(field::kState, "").starts_with(state::kMounted);
+}
+
+std::string content_in(const Observation& observation) {
+  const auto* present = std::get_if<Present>(&observation);
+  return present == nullptr ? "" : present->value.text_or(field::kContent, "");
+}
+
+/// It was mounted by a unit of ours, and is as that unit says, or nearly.
+bool is_own_mount(const Observation& before) {
+  const auto* present = std::get_if<Present>(&before);
+  return mounts(before) && !content_in(before).empty() &&
+         !present->value.text_or(field::kState, "").starts_with(state::kFrom);
+}
+
+/// Lies below another target of the same run: what is there now is hidden by then.
+bool is_nested(const Step& step, std::span<const Step> steps) {
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
+    return other.artifact.kind == step.artifact.kind && other.artifact.name != step.artifact.name &&
+           mounts(other.after) && is_within(step.artifact.name, other.artifact.name);
+  });
+}
+
+std::optional<Error> target_has_files(const std::string& target, const NodeReader& node) {
+  const auto names = node.list_directory(target);
+  if (!names || names->empty()) return std::nullopt;
+  return Error{ErrorCode::kRefused,
+               target + " is not empty: the mount would hide " + names->front() +
+                   (names->size() > 1 ? " and " + std::to_string(names->size() - 1) + " more" : ""),
+               {},
+               {},
+               "move what is in it elsewhere, or mount at another directory"};
+}
+
+std::optional<Error> objection_to_mounting(const Step& step, std::span<const Step> steps, const NodeReader& node) {
+  const std::string& target = step.artifact.name;
+  const MountUnit unit = parse_unit(content_in(step.after));
+  const auto all = mounted_file_systems(node);
+  if (!all) return all.error();
+  if (const MountedFileSystem* there = mounted_at(*all, target)) {
+    const auto how = compare_mounted(*there, unit, node);
+    if (!how) return how.error();
+    if (!how->starts_with(state::kFrom)) return std::nullopt;
+    // Our own mount of what was asked for before makes room, unless somebody is there.
+    return is_own_mount(step.before) ? in_use(target, {}, node) : occupied(target, *how);
+  }
+  if (is_nested(step, steps)) return std::nullopt;
+  if (auto files = target_has_files(target, node)) return files;
+  if (unit.what.starts_with("/dev/")) {
+    // What a connection of this run brings is not there yet.
+    const auto there = is_there(unit.what, node);
+    if (there && !*there && unit.what.starts_with(kNvmeLinkPrefix)) return std::nullopt;
+    const auto checked = check_device(unit, Patience::kNone, node);
+    if (!checked) return checked.error();
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> missing_bind_source(const Step& step, std::span<const Step> steps, const NodeReader& node) {
+  const MountUnit unit = parse_unit(content_in(step.after));
+  if (unit.type != "none") return std::nullopt;
+  const bool below_another = std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
+    return mounts(other.after) && is_within(unit.what, other.artifact.name);
+  });
+  const auto there = is_there(unit.what, node);
+  if (!there) return there.error();
+  if (*there || below_another) return std::nullopt;
+  return Error{ErrorCode::kNotFound, "there is no directory " + unit.what, {}, {}, "make it, or bind another one"};
+}
+
+}  // namespace
+
+Result<void> check_device(const MountUnit& unit, Patience patience, const NodeReader& node) {
+  if (!unit.what.starts_with("/dev/")) return {};
+  SPARK_TRY(bool there, is_there(unit.what, node));
+  for (int pause = 0; !there && patience == Patience::kWaits && pause < kPauses; ++pause) {
+    node.pause(kPause);
+    SPARK_TRY(there, is_there(unit.what, node));
+  }
+  if (!there) return failure(absent_device(unit));
+  SPARK_TRY(const std::string found, file_system_on(unit.what, node));
+  if (found == unit.type) return {};
+  return failure(
+      ErrorCode::kRefused,
+      unit.what + " holds " + (found.empty() ? "no file system" : "the file system " + found) + ", not " + unit.type,
+      found.empty() ? "sparkplan never formats: make the file system by hand, on one node, if the volume is new"
+                    : "is it the right volume? if so, write `type: " + found + "`");
+}
+
+std::optional<Error> in_use(const std::string& target, const std::vector<std::string>& going, const NodeReader& node) {
+  std::vector<std::string> users;
+  const auto all = mounted_file_systems(node);
+  if (!all) return all.error();
+  for (const MountedFileSystem& one : *all) {
+    const bool below = one.target != target && is_within(one.target, target);
+    if (below && std::find(going.begin(), going.end(), one.target) == going.end()) {
+      users.push_back("the mount at " + one.target);
+    }
+  }
+  for (std::string& process : processes_at(target, node)) users.push_back(std::move(process));
+  if (users.empty()) return std::nullopt;
+  const std::size_t others = users.size() > kMostUsersNamed ? users.size() - kMostUsersNamed : 0;
+  if (others > 0) users.resize(kMostUsersNamed);
+  return Error{
+      ErrorCode::kRefused,
+      target + " is in use by " + join(users, ", ") + (others > 0 ? " and " + std::to_string(others) + " more" : ""),
+      {},
+      {},
+      "nothing in use is unmounted: end them first (`fuser -vm " + target + "`)"};
+}
+
+Error occupied(const std::string& target, const std::string& state) {
+  return Error{ErrorCode::kRefused,
+               "something else is at " + target + ": it is " + state,
+               {},
+               {},
+               "unmount it, or mount at another directory"};
+}
+
+std::vector<Objection> objections_to(std::span<const Step> steps, const NodeReader& node) {
+  std::vector<Objection> objections;
+  std::vector<std::string> going;
+  for (const Step& step : steps) {
+    if (mounts(step.before) && !mounts(step.after)) going.push_back(step.artifact.name);
+  }
+  for (const Step& step : steps) {
+    if (step.artifact.kind != "mount") continue;
+    std::optional<Error> error;
+    if (mounts(step.after) && !content_in(step.after).empty()) {
+      error = objection_to_mounting(step, steps, node);
+      if (!error) error = missing_bind_source(step, steps, node);
+    } else if (mounts(step.before) && !mounts(step.after)) {
+      error = in_use(step.artifact.name, going, node);
+    }
+    if (error) objections.push_back({step.artifact, *std::move(error)});
+  }
+  return objections;
+}
+
+}  // namespace sparkplan::mount

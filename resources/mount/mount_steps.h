@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "engine/resource/resource_type.h"
+
+namespace sparkplan::mount {
+
+/// A mount with its unit.
+ArtifactId mount_artifact(std::string_view target);
+/// A directory that a mount needs; one that sparkplan has made goes again when it is empty.
+ArtifactId directory_artifact(std::string_view path);
+
+/// "/srv", "/srv/a" for "/srv/a": all directories of a path but the root.
+std::vector<std::string> directories_of(std::string_view target);
+
+/// Pure. See ResourceType::steps().
+std::vector<Step> mount_steps(const StepsInput& input, const TypeInfo& info);
+
+}  // namespace sparkplan::mount

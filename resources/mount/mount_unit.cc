@@ -1,0 +1,80 @@
+#include "resources/mount/mount_unit.h"
+
+#include <algorithm>
+
+#include "engine/core/text.h"
+#include "engine/resource/nvme_unit_name.h"
+#include "engine/resource/systemd_units.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan::mount {
+namespace {
+
+/// A server that does not answer, or a disk that does not: then the mount is given up.
+constexpr const char* kPatience = "30";
+
+bool contains(const std::vector<std::string>& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+/// In fstab blanks and the like stand in octal.
+std::string in_octal(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == ' ') {
+      result += "\\040";
+    } else if (c == '\\') {
+      result += "\\134";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string unit_name(std::string_view target) { return escaped_unit_path(target) + ".mount"; }
+
+std::string render_unit(const StorageMount& mount) {
+  std::string text = ownership_header() + "[Unit]\nDescription=" + without_specifiers(mount.target) + "\n";
+  if (mount.nvme) {
+    const std::string connection = nvme_unit_name(mount.nvme->subsystem);
+    text += "Requires=" + connection + "\nAfter=" + connection + "\n";
+  } else if (mount.kind == StorageKind::kBind) {
+    text += "RequiresMountsFor=\"" + without_specifiers(mount.what) + "\"\n";
+  }
+  text += "\n[Mount]\nWhat=" + without_specifiers(mount.what) + "\nWhere=" + without_specifiers(mount.target) +
+          "\nType=" + mount.type + "\nOptions=" + without_specifiers(join(mount.options, ",")) +
+          "\nTimeoutSec=" + kPatience + "\n";
+  if (!mount.nvme) text += "\n[Install]\nWantedBy=" + std::string(wanting_target(mount.options)) + "\n";
+  return text;
+}
+
+bool MountUnit::has_option(std::string_view option) const { return contains(options, option); }
+
+MountUnit parse_unit(std::string_view text) {
+  MountUnit unit;
+  const auto setting = [&](std::string_view key) {
+    return with_specifiers(unit_setting(text, "Mount", key).value_or(""));
+  };
+  unit.what = setting("What");
+  unit.type = setting("Type");
+  const std::string options = setting("Options");
+  for (const std::string_view option : split(options, ',')) {
+    if (!option.empty()) unit.options.emplace_back(option);
+  }
+  unit.enabled = unit_setting(text, "Install", "WantedBy").has_value();
+  return unit;
+}
+
+std::string_view wanting_target(const std::vector<std::string>& options) {
+  return contains(options, "_netdev") ? "remote-fs.target" : "local-fs.target";
+}
+
+std::string fstab_line(const MountUnit& unit, std::string_view target) {
+  return in_octal(unit.what) + " " + in_octal(target) + " " + unit.type + " " + in_octal(join(unit.options, ",")) +
+         " 0 0\n";
+}
+
+}  // namespace sparkplan::mount

@@ -1,0 +1,160 @@
+#include "resources/mount/validation.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/resource/storage.h"
+#include "resources/mount/mount_unit.h"
+
+namespace sparkplan::mount {
+namespace {
+
+constexpr std::size_t kLongestUnitName = 255;
+
+/// Over these, or below them, nothing can be mounted without taking the machine apart.
+constexpr std::array<std::string_view, 5> kKernelTrees{"/proc", "/sys", "/dev", "/run", "/boot"};
+constexpr std::array<std::string_view, 11> kSystemDirectories{"/",     "/bin", "/etc", "/lib", "/lib64",  "/root",
+                                                              "/sbin", "/tmp", "/usr", "/var", "/var/lib"};
+
+Diagnostic finding(const char* code, std::string message, std::string hint, SourceRange where) {
+  Diagnostic diagnostic;
+  diagnostic.code = code;
+  diagnostic.message = std::move(message);
+  diagnostic.hint = std::move(hint);
+  diagnostic.where = where;
+  return diagnostic;
+}
+
+/// As systemd wants it: nothing that another spelling of the path would not have.
+std::string canonical(const std::string& path) {
+  std::string result;
+  for (const std::string_view part : split(path, '/')) {
+    if (!part.empty() && part != ".") result += "/" + std::string(part);
+  }
+  return result.empty() ? "/" : result;
+}
+
+void check_path(const Value& path, std::vector<Diagnostic>& findings) {
+  const std::string& text = *path.string();
+  const std::string right = canonical(text);
+  if (text != right) {
+    findings.push_back(finding("mount.path", "\"" + printable(text) + "\" is not how the path is written in full",
+                               "write " + printable(right), path.where));
+  } else if (text.ends_with('\\') || trim(text) != text) {
+    findings.push_back(
+        finding("mount.path", "a path in a unit cannot end in a blank or a backslash", "rename it", path.where));
+  } else if (text != printable(text)) {
+    findings.push_back(
+        finding("mount.path", "\"" + printable(text) + "\" has control characters in it", "rename it", path.where));
+  }
+}
+
+void check_target(const Value& target, std::vector<Diagnostic>& findings) {
+  check_path(target, findings);
+  const std::string& text = *target.string();
+  const bool system = std::any_of(kKernelTrees.begin(), kKernelTrees.end(),
+                                  [&](std::string_view tree) { return is_within(text, tree); }) ||
+                      std::find(kSystemDirectories.begin(), kSystemDirectories.end(), text) != kSystemDirectories.end();
+  if (system) {
+    findings.push_back(finding("mount.system-directory",
+                               "a mount at " + printable(text) + " would hide the system's own files",
+                               "mount below /mnt, /srv or /media", target.where));
+  }
+  if (unit_name(text).size() > kLongestUnitName) {
+    findings.push_back(finding("mount.path", "the path is too long for the name of a unit",
+                               "letters beyond ASCII, blanks and hyphens count four times: choose a shorter one",
+                               target.where));
+  }
+}
+
+void check_source(const Value& entry, const Value& target, std::vector<Diagnostic>& findings) {
+  const Value* source = entry.find("source");
+  if (source == nullptr || !source->is_map()) return;
+  const std::size_t given = source->entries()->size();
+  if (given != 1) {
+    findings.push_back(finding("mount.one-source", "\"source\" has to name one source, not " + std::to_string(given),
+                               "one of nvme_tcp, nfs, device, bind, tmpfs; null drops one that is inherited",
+                               source->where));
+    return;
+  }
+  const MapEntry& only = source->entries()->front();
+  const Value* type = entry.find("type");
+  if (type != nullptr && (only.key == "nfs" || only.key == "bind" || only.key == "tmpfs")) {
+    findings.push_back(finding("mount.needless-type",
+                               "\"type\" is for volumes; the source " + only.key + " has its own", "leave it out",
+                               type->where));
+  }
+  if (only.key == "nfs") {
+    if (const Value* path = only.value.find("path"); path != nullptr && path->string() != nullptr)
+      check_path(*path, findings);
+  }
+  if (only.key != "bind" || only.value.string() == nullptr) return;
+  check_path(only.value, findings);
+  if (is_within(*only.value.string(), *target.string()) || is_within(*target.string(), *only.value.string())) {
+    findings.push_back(finding("mount.bind-into-itself", "the directory and its target lie in one another",
+                               "choose a target elsewhere", only.value.where));
+  }
+}
+
+void check_options(const Value& entry, std::vector<Diagnostic>& findings) {
+  const Value* options = entry.find("options");
+  if (options == nullptr || options->list_items() == nullptr) return;
+  for (const Value& option : *options->list_items()) {
+    if (option.string() == nullptr) continue;
+    const std::string& text = *option.string();
+    if (text.starts_with("x-systemd.") || text == "noauto" || text == "auto") {
+      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" has no effect outside of fstab",
+                                 "leave it out: the unit sees to the order, to waiting and to the boot", option.where));
+    } else if (text == "remount" || text == "fail" || text.ends_with('\\') || text != printable(text)) {
+      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" is no option of a mount that lasts",
+                                 "leave it out", option.where));
+    }
+  }
+}
+
+/// One subsystem is connected once: two addresses for it would be two units for one connection.
+void check_subsystems(const Value& section, std::vector<Diagnostic>& findings) {
+  std::map<std::string, StorageMount> seen;
+  std::map<std::string, StorageMount> volumes;
+  for (const StorageMount& mount : storage_mounts(section)) {
+    if (!mount.nvme) continue;
+    const auto [first, fresh] = seen.emplace(mount.nvme->subsystem, mount);
+    const NvmeTcpVolume& other = *first->second.nvme;
+    if (!fresh && (other.address != mount.nvme->address || other.port != mount.nvme->port)) {
+      Diagnostic clash = finding("nvme_tcp.two-servers", mount.nvme->subsystem + " is to come from two servers",
+                                 "give all its entries one address and port", mount.source_where);
+      clash.notes.push_back({"the other one", first->second.source_where});
+      findings.push_back(std::move(clash));
+    }
+    const auto [volume, alone] = volumes.emplace(shared_volume(mount), mount);
+    if (!alone && is_for_one_machine(mount.type) && volume->second.read_only() != mount.read_only()) {
+      Diagnostic clash = finding("mount.read-and-write", "one volume cannot be mounted read only and writable at once",
+                                 "mount it once, and bind the directories that are to be seen elsewhere", mount.where);
+      clash.notes.push_back({"mounted here, too", volume->second.where});
+      findings.push_back(std::move(clash));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Diagnostic> validate_section(const Value& section) {
+  std::vector<Diagnostic> findings;
+  if (section.list_items() == nullptr) return findings;
+  for (const Value& entry : *section.list_items()) {
+    const Value* target = entry.find("target");
+    if (target == nullptr || target->string() == nullptr) continue;
+    check_target(*target, findings);
+    check_source(entry, *target, findings);
+    check_options(entry, findings);
+  }
+  check_subsystems(section, findings);
+  return findings;
+}
+
+}  // namespace sparkplan::mount

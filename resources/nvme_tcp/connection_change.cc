@@ -1,0 +1,212 @@
+#include "resources/nvme_tcp/connection_change.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "engine/resource/nvme_unit_name.h"
+#include "engine/resource/storage.h"
+#include "engine/resource/systemd_units.h"
+#include "resources/nvme_tcp/connection_state.h"
+#include "resources/nvme_tcp/connection_unit.h"
+
+namespace sparkplan::nvme_tcp {
+namespace {
+
+constexpr std::chrono::seconds kDeadline{60};
+constexpr std::chrono::milliseconds kPause{100};
+constexpr int kPauses = 50;
+
+struct WantedConnection {
+  std::optional<std::string> content;
+  bool enabled = false;
+  bool connected = false;
+};
+
+WantedConnection wanted_from(const Observation& after) {
+  WantedConnection wanted;
+  const auto* present = std::get_if<Present>(&after);
+  if (present == nullptr) return wanted;
+  if (const Value* content = present->value.find(field::kContent); content != nullptr && content->string() != nullptr) {
+    wanted.content = *content->string();
+  }
+  wanted.enabled = present->value.boolean_or(field::kEnabled, false);
+  wanted.connected = present->value.text_or(field::kState, state::kNotConnected) != state::kNotConnected;
+  return wanted;
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// What the kernel and nvme print of a connection that does not come about, in words that say whose fault it is.
+/// Source: nvmf_log_connect_error() in drivers/nvme/host/fabrics.c, and the errno of connect(2) behind
+/// "failed to connect socket".
+Error explained(Error error, const std::string& subsystem, const Server& server, const std::string& said) {
+  const std::string place = server.address + " port " + std::to_string(server.port);
+  if (has(said, "modprobe: FATAL")) {
+    error.message = "the running kernel has no module nvme-tcp";
+    error.hint =
+        "on Ubuntu it comes with linux-modules-extra-$(uname -r); after an upgrade of the kernel, reboot first";
+  } else if (has(said, "Connect Invalid") || has(said, "Invalid Data Param") || has(said, "rejected") ||
+             has(said, "DNR") || has(said, "Invalid Host")) {
+    error.message = "the server at " + place + " refuses " + subsystem;
+    error.hint =
+        "it offers no subsystem of that name, or does not let this host in: compare with `nvme discover -t tcp "
+        "-a " +
+        server.address + " -s " + std::to_string(server.port) + "` and with /etc/nvme/hostnqn";
+  } else if (has(said, "error=-111") || has(said, "socket: -111") || has(said, "Connection refused")) {
+    error.message = "nothing listens at " + place;
+    error.hint = "is the NVMe target running there, with a TCP port of that number?";
+  } else if (has(said, "socket: -1") || has(said, "timed out") || has(said, "timeout") || has(said, "No route") ||
+             has(said, "unreachable")) {
+    error.message = "the server at " + place + " does not answer";
+    error.hint = "is it on? `ping " + server.address + "` from the node; a firewall may drop port " +
+                 std::to_string(server.port);
+  } else if (const auto line = trim(said.substr(0, said.find('\n'))); !line.empty()) {
+    error.message += ": " + std::string(line);
+  }
+  return error;
+}
+
+/// Lines about NVMe; the kernel's log has others.
+std::string lines_about_nvme(const std::string& text) {
+  std::string lines;
+  for (const std::string_view line : split_lines(text)) {
+    if (line.find("nvme") != std::string_view::npos) lines += std::string(line) + "\n";
+  }
+  return lines;
+}
+
+Result<bool> has_nvme_program(const NodeReader& node) {
+  static constexpr std::array<const char*, 3> kPaths{"/usr/sbin/nvme", "/usr/bin/nvme", "/sbin/nvme"};
+  for (const char* path : kPaths) {
+    const auto status = node.status(path);
+    if (status) return true;
+    if (status.error().code != ErrorCode::kNotFound) return failure(status.error());
+  }
+  return false;
+}
+
+class ConnectionChange {
+ public:
+  ConnectionChange(const std::string& subsystem, const ConnectionState& now, WantedConnection wanted, Node& node)
+      : subsystem_(subsystem), unit_(nvme_unit_name(subsystem)), now_(now), wanted_(std::move(wanted)), node_(node) {}
+
+  Result<void> carry_out() {
+    if (now_.connected() && !wanted_.connected) SPARK_CHECK(disconnect());
+    if (!wanted_.content) {
+      // A start that is tried again and again ends with the unit.
+      const bool tries = node_.live() && now_.unit.ours() && !wanted_.connected;
+      if (tries) SPARK_CHECK(systemctl("stop", unit_, node_));
+      return remove_unit(unit_, now_.unit, node_);
+    }
+    SPARK_CHECK(write_unit(unit_, *wanted_.content, wanted_.enabled, now_.unit, node_));
+    if (!node_.live()) return {};
+    return wanted_.connected ? connect() : systemctl("stop", unit_, node_);
+  }
+
+ private:
+  Result<void> refuse_if_used() {
+    SPARK_TRY(const auto users, users_of(subsystem_, false, node_));
+    if (users.empty()) return {};
+    return failure(in_use(subsystem_, users));
+  }
+
+  Result<void> disconnect() {
+    SPARK_CHECK(refuse_if_used());
+    if (now_.unit.ours()) SPARK_CHECK(systemctl("stop", unit_, node_));
+    SPARK_TRY(ConnectionState after, look_at_connection(subsystem_, node_));
+    if (after.connected()) {
+      // The unit was down, or did not know of it.
+      const std::vector<std::string> argv{"nvme", "disconnect", "--nqn=" + subsystem_};
+      SPARK_TRY(const CommandOutput output, node_.run(argv, kDeadline));
+      if (output.exit_status != 0) {
+        return failure(ErrorCode::kFailed, "nvme disconnect: " + std::string(trim(output.standard_error)));
+      }
+    }
+    for (int pause = 0; pause < kPauses; ++pause) {
+      SPARK_TRY(after, look_at_connection(subsystem_, node_));
+      if (!after.connected()) return {};
+      node_.pause(kPause);
+    }
+    return failure(ErrorCode::kVerifyFailed, subsystem_ + " is still connected after it was disconnected",
+                   "`nvme list-subsys` shows by what");
+  }
+
+  Result<void> connect() {
+    SPARK_TRY(const bool has_program, has_nvme_program(node_));
+    if (!has_program) {
+      return failure(ErrorCode::kNotFound, "there is no program nvme on this node",
+                     "install nvme-cli: `packages: [nvme-cli]` in cluster.yaml does");
+    }
+    SPARK_TRY(const ConnectionState before, look_at_connection(subsystem_, node_));
+    if (before.state.starts_with(state::kElsewhere)) {
+      SPARK_CHECK(refuse_if_used());
+      SPARK_CHECK(systemctl("stop", unit_, node_));
+    }
+    reload_rules();
+    static_cast<void>(systemctl("reset-failed", unit_, node_));
+    if (Result<void> started = systemctl("start", unit_, node_); !started) {
+      return failure(why_not(std::move(started).error()));
+    }
+    for (int pause = 0; pause < kPauses; ++pause) {
+      SPARK_TRY(const ConnectionState after, look_at_connection(subsystem_, node_));
+      if (after.state == state::kConnected || after.state == state::kReconnecting) return make_links();
+      node_.pause(kPause);
+    }
+    return failure(why_not({ErrorCode::kVerifyFailed, subsystem_ + " is not connected after it was", {}, {}, ""}));
+  }
+
+  Error why_not(Error error) const {
+    const auto server = server_in(*wanted_.content);
+    const std::string of_unit = last_messages(unit_, node_);
+    if (server)
+      error = explained(std::move(error), subsystem_, *server, of_unit + lines_about_nvme(last_messages({}, node_)));
+    if (error.hint.empty()) error.hint = "journalctl -u " + unit_ + " says more";
+    return error;
+  }
+
+  /// udev looks for new rules only now and then.
+  void reload_rules() {
+    const std::vector<std::string> argv{"udevadm", "control", "--reload"};
+    static_cast<void>(node_.run(argv, kDeadline));
+  }
+
+  /// A device that was there before our rule has no link by it yet.
+  Result<void> make_links() {
+    const std::string prefix = std::string(kNvmeLinkPrefix.substr(kNvmeLinkPrefix.rfind('/') + 1)) + subsystem_ + "-";
+    const auto names = node_.list_directory("/dev/disk/by-id");
+    const bool there = names && std::any_of(names->begin(), names->end(),
+                                            [&](const std::string& name) { return name.starts_with(prefix); });
+    if (there) return {};
+    const std::vector<std::string> argv{"udevadm", "trigger", "--settle", "--subsystem-match=block",
+                                        "--sysname-match=nvme*"};
+    static_cast<void>(node_.run(argv, kDeadline));
+    return {};
+  }
+
+  const std::string& subsystem_;
+  std::string unit_;
+  const ConnectionState& now_;
+  WantedConnection wanted_;
+  Node& node_;
+};
+
+}  // namespace
+
+Error in_use(const std::string& subsystem, const std::vector<std::string>& users) {
+  return Error{ErrorCode::kRefused,
+               subsystem + " is in use by " + join(users, ", "),
+               {},
+               {},
+               "unmount it first: a volume that goes away below a mount loses what was written"};
+}
+
+Result<void> make_connection(const std::string& subsystem, const Observation& after, Node& node) {
+  SPARK_TRY(const ConnectionState now, look_at_connection(subsystem, node));
+  return ConnectionChange(subsystem, now, wanted_from(after), node).carry_out();
+}
+
+}  // namespace sparkplan::nvme_tcp

@@ -1,0 +1,118 @@
+#include "resources/nvme_tcp/connection_state.h"
+
+#include <algorithm>
+
+#include "engine/core/text.h"
+#include "engine/resource/mount_table.h"
+#include "engine/resource/nvme_unit_name.h"
+#include "resources/nvme_tcp/connection_unit.h"
+
+namespace sparkplan::nvme_tcp {
+namespace {
+
+constexpr const char* kControllers = "/sys/class/nvme";
+
+/// Void for an attribute that is not there: the controller may be going just now.
+Result<std::string> attribute(const std::string& controller, const char* name, const NodeReader& node) {
+  const auto text = node.read_file(std::string(kControllers) + "/" + controller + "/" + name);
+  if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
+  if (!text) return failure(text.error());
+  return std::string(trim(*text));
+}
+
+Result<std::vector<std::string>> names_in(const std::string& directory, const NodeReader& node) {
+  auto names = node.list_directory(directory);
+  if (!names && names.error().code == ErrorCode::kNotFound) return std::vector<std::string>();
+  return names;
+}
+
+/// A name may stand for any address.
+bool is_ip_address(std::string_view text) {
+  return text.find(':') != std::string_view::npos || text.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::string state_of(const Controller& controller, const std::optional<Server>& server) {
+  if (controller.transport != "tcp") return std::string(state::kElsewhere) + controller.transport;
+  const std::string address = controller.address_part("traddr");
+  const std::string port = controller.address_part("trsvcid");
+  const bool elsewhere = server && ((is_ip_address(server->address) && server->address != address) ||
+                                    std::to_string(server->port) != port);
+  if (elsewhere) return std::string(state::kElsewhere) + address + " port " + port;
+  return controller.state == "live" ? state::kConnected : state::kReconnecting;
+}
+
+}  // namespace
+
+std::string Controller::address_part(std::string_view key) const {
+  for (const std::string_view part : split(address, ',')) {
+    const auto equals = part.find('=');
+    if (equals != std::string_view::npos && trim(part.substr(0, equals)) == key)
+      return std::string(part.substr(equals + 1));
+  }
+  return {};
+}
+
+Result<std::vector<Controller>> controllers(const NodeReader& node) {
+  std::vector<Controller> all;
+  SPARK_TRY(const auto names, names_in(kControllers, node));
+  for (const std::string& name : names) {
+    Controller one{name, {}, {}, {}, {}};
+    SPARK_TRY(one.subsystem, attribute(name, "subsysnqn", node));
+    SPARK_TRY(one.transport, attribute(name, "transport", node));
+    SPARK_TRY(one.address, attribute(name, "address", node));
+    SPARK_TRY(one.state, attribute(name, "state", node));
+    const bool goes = one.state.starts_with("deleting") || one.state == "dead" || one.subsystem.empty();
+    if (!goes) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+Result<ConnectionState> look_at_connection(const std::string& subsystem, const NodeReader& node) {
+  ConnectionState connection;
+  SPARK_TRY(connection.unit, read_unit(nvme_unit_name(subsystem), kWantingTarget, node));
+  if (!node.live()) return connection;
+  connection.state = state::kNotConnected;
+  const auto server = connection.unit.content ? server_in(*connection.unit.content) : std::nullopt;
+  SPARK_TRY(const auto all, controllers(node));
+  for (const Controller& one : all) {
+    // Of several paths the best one counts.
+    if (one.subsystem == subsystem && connection.state != state::kConnected) connection.state = state_of(one, server);
+  }
+  return connection;
+}
+
+Observation observation_of(const ConnectionState& connection, bool live) {
+  Present present{Value::map(), {}};
+  if (connection.unit.content) present.value.set(field::kContent, *connection.unit.content);
+  if (!live) {
+    if (!connection.unit.content) return Absent{};
+    for (const char* key : {field::kEnabled, field::kState}) present.not_applicable[key] = "nothing is running there";
+    return present;
+  }
+  if (!connection.unit.content && !connection.unit.enabled && !connection.connected()) return Absent{};
+  present.value.set(field::kEnabled, connection.unit.enabled);
+  present.value.set(field::kState, connection.state);
+  return present;
+}
+
+Result<std::vector<std::string>> users_of(const std::string& subsystem, bool besides_ours, const NodeReader& node) {
+  std::vector<std::string> users;
+  SPARK_TRY(const auto mounts, mounted_file_systems(node));
+  for (const MountedFileSystem& mount : mounts) {
+    SPARK_TRY(const std::string behind, subsystem_behind(mount.source, node));
+    if (behind != subsystem) continue;
+    SPARK_TRY(const UnitFile unit, read_unit(escaped_unit_path(mount.target) + ".mount", kWantingTarget, node));
+    if (!besides_ours || !unit.ours()) users.push_back("the mount at " + mount.target);
+  }
+  SPARK_TRY(const auto devices, names_in("/sys/class/block", node));
+  for (const std::string& device : devices) {
+    if (!device.starts_with("nvme")) continue;
+    SPARK_TRY(const std::string behind, subsystem_behind(device, node));
+    if (behind != subsystem) continue;
+    SPARK_TRY(const auto holders, names_in("/sys/class/block/" + device + "/holders", node));
+    for (const std::string& holder : holders) users.push_back("the device " + holder);
+  }
+  return users;
+}
+
+}  // namespace sparkplan::nvme_tcp

@@ -1,0 +1,80 @@
+#include "resources/nvme_tcp/connection_unit.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "engine/core/text.h"
+#include "engine/core/words.h"
+#include "engine/resource/systemd_units.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan::nvme_tcp {
+namespace {
+
+/// One server that does not answer holds up the boot by this much, once.
+constexpr const char* kPatience = "15";
+constexpr const char* kPauseBetweenTries = "10";
+
+/// $1 is the NQN, $2 the address, $3 the port. A connection that is there already is kept, and told never to
+/// give up: `nvme connect` would call it a failure. "$" is doubled for systemd.
+constexpr std::string_view kConnect =
+    "/bin/sh -c 'for c in /sys/class/nvme/nvme*; do "
+    "if [ \"$$(cat $$c/subsysnqn 2>/dev/null)\" = \"$$1\" ]; then echo -1 >$$c/ctrl_loss_tmo; exit 0; fi; done; "
+    "exec nvme connect --transport=tcp --nqn=\"$$1\" --traddr=\"$$2\" --trsvcid=\"$$3\" "
+    "--ctrl-loss-tmo=-1 --reconnect-delay=10' sparkplan-nvme ";
+
+}  // namespace
+
+std::vector<Connection> connections(const Value& section) {
+  std::vector<Connection> all;
+  for (const StorageMount& mount : storage_mounts(section)) {
+    if (!mount.nvme) continue;
+    auto found = std::find_if(all.begin(), all.end(),
+                              [&](const Connection& one) { return one.server.subsystem == mount.nvme->subsystem; });
+    if (found == all.end()) {
+      all.push_back({*mount.nvme, {}, mount.source_where});
+      found = std::prev(all.end());
+    }
+    found->mount_units.push_back(escaped_unit_path(mount.target) + ".mount");
+  }
+  for (Connection& one : all) std::sort(one.mount_units.begin(), one.mount_units.end());
+  return all;
+}
+
+std::string render_unit(const Connection& connection) {
+  const NvmeTcpVolume& server = connection.server;
+  const std::string port = std::to_string(server.port);
+  std::string text = ownership_header();
+  text += "[Unit]\nDescription=NVMe over TCP: " + server.subsystem + " at " + server.address + " port " + port +
+          "\nWants=network-online.target remote-fs-pre.target\nAfter=network-online.target\n"
+          "Before=remote-fs-pre.target\nStartLimitIntervalSec=0\n\n";
+  text += "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStartPre=modprobe nvme-tcp\nExecStart=" +
+          std::string(kConnect) + unit_command_word(server.subsystem) + " " + unit_command_word(server.address) + " " +
+          port + "\n";
+  // Only now the volumes can be there, however long the server was away.
+  text += "ExecStartPost=-systemctl --no-block start --";
+  for (const std::string& unit : connection.mount_units) text += " " + unit_command_word(unit);
+  text += "\nExecStop=nvme disconnect --nqn=" + unit_command_word(server.subsystem) + "\nTimeoutStartSec=" + kPatience +
+          "\nRestart=on-failure\nRestartSec=" + kPauseBetweenTries +
+          "\n\n[Install]\nWantedBy=" + std::string(kWantingTarget) + "\n";
+  return text;
+}
+
+std::optional<Server> server_in(std::string_view unit) {
+  const auto line = unit_setting(unit, "Service", "ExecStart");
+  if (!line || !line->starts_with(kConnect)) return std::nullopt;
+  const auto words = words_of(std::string_view(*line).substr(kConnect.size()));
+  if (words.size() != 3) return std::nullopt;
+  Server server{words[1], 0};
+  const auto [end, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), server.port);
+  if (error != std::errc() || end != words[2].data() + words[2].size()) return std::nullopt;
+  return server;
+}
+
+std::string render_rules() {
+  return ownership_header() +
+         "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", KERNEL==\"nvme*n*\", ATTR{nsid}==\"?*\", "
+         "ATTRS{subsysnqn}==\"?*\", SYMLINK+=\"disk/by-id/sparkplan-nvme-$attr{subsysnqn}-$attr{nsid}\"\n";
+}
+
+}  // namespace sparkplan::nvme_tcp

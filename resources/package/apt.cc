@@ -1,0 +1,165 @@
+#include "resources/package/apt.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "engine/core/words.h"
+
+namespace sparkplan::package {
+namespace {
+
+using std::chrono::seconds;
+
+/// Nothing is downloaded, but the lists of a distribution are read.
+constexpr seconds kSimulationDeadline{60};
+constexpr seconds kUpdateDeadline{180};
+/// A driver with its libraries has gigabytes. What is cut off in the middle leaves dpkg's work half done.
+constexpr std::chrono::minutes kChangeDeadline{60};
+constexpr std::chrono::hours kListsStayFresh{24};
+constexpr std::size_t kMostReasons = 3;
+
+/// Nobody is there to be asked; services are not restarted behind anybody's back; messages are parsed.
+const std::array<std::string, 7> kEnvironment{"env",
+                                              "LC_ALL=C",
+                                              "DEBIAN_FRONTEND=noninteractive",
+                                              "DEBIAN_PRIORITY=critical",
+                                              "APT_LISTCHANGES_FRONTEND=none",
+                                              "NEEDRESTART_SUSPEND=1",
+                                              "UCF_FORCE_CONFFOLD=1"};
+
+/// Configuration files that somebody has edited stay as they are. Another apt or dpkg at work is waited for.
+const std::array<std::string, 8> kOptions{"--yes",
+                                          "--quiet=2",
+                                          "--option=Dpkg::Options::=--force-confdef",
+                                          "--option=Dpkg::Options::=--force-confold",
+                                          "--option=DPkg::Lock::Timeout=60",
+                                          "--option=Dpkg::Use-Pty=0",
+                                          "--option=APT::Cmd::Pattern-Only=true",
+                                          "--option=APT::Color=0"};
+
+std::vector<std::string> apt_get(const std::vector<std::string>& arguments) {
+  std::vector<std::string> argv(kEnvironment.begin(), kEnvironment.end());
+  argv.emplace_back("apt-get");
+  argv.insert(argv.end(), kOptions.begin(), kOptions.end());
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return argv;
+}
+
+tl::unexpected<Error> no_apt() {
+  return failure(ErrorCode::kUnsupported, "there is no apt-get on this node",
+                 "packages is for Debian, Ubuntu and DGX OS");
+}
+
+/// env(1) ends with 127 where there is no such program.
+constexpr int kNoSuchProgram = 127;
+
+Result<CommandOutput> known_program(Result<CommandOutput> output) {
+  const bool missing = output ? output->exit_status == kNoSuchProgram : output.error().code == ErrorCode::kNotFound;
+  if (missing) return no_apt();
+  return output;
+}
+
+Result<Simulation> simulate(const std::vector<std::string>& arguments, const NodeReader& node) {
+  std::vector<std::string> all{"--simulate"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  SPARK_TRY(const CommandOutput output, known_program(node.query(apt_get(all), kSimulationDeadline)));
+  return parse_simulation(output);
+}
+
+Result<void> change(const std::vector<std::string>& arguments, const std::string& what, Node& node) {
+  SPARK_TRY(const CommandOutput output, known_program(node.run(apt_get(arguments), kChangeDeadline)));
+  if (output.exit_status == 0) return {};
+  const std::string reason = reason_of_failure(output);
+  const bool locked = reason.find("Could not get lock") != std::string::npos;
+  return failure(ErrorCode::kFailed, what + ": " + reason,
+                 locked ? "another program is installing packages there: wait for it to end, then apply again"
+                        : "/var/log/apt/term.log on the node has all of it");
+}
+
+}  // namespace
+
+Simulation parse_simulation(const CommandOutput& output) {
+  Simulation simulation;
+  for (const std::string_view line : split_lines(output.standard_output)) {
+    const auto words = words_of(line);
+    if (words.size() < 2) continue;
+    if (words[0] == "Inst") simulation.installs.insert(words[1]);
+    if (words[0] == "Remv" || words[0] == "Purg") simulation.removes.insert(words[1]);
+  }
+  if (output.exit_status != 0) simulation.complaint = reason_of_failure(output);
+  return simulation;
+}
+
+std::string reason_of_failure(const CommandOutput& output) {
+  std::vector<std::string> reasons;
+  const auto add = [&](std::string_view reason) {
+    const std::string text(trim(reason));
+    if (text.empty() || std::find(reasons.begin(), reasons.end(), text) != reasons.end()) return;
+    if (reasons.size() < kMostReasons) reasons.push_back(text);
+  };
+  // dpkg says what went wrong below a line that says with what; apt only that it did.
+  bool detail = false;
+  const std::string all = output.standard_output + "\n" + output.standard_error;
+  for (const std::string_view line : split_lines(all)) {
+    if (detail) add(line);
+    detail = line.starts_with("dpkg: error processing") && line.ends_with(':');
+    if (line.starts_with("dpkg: error: ")) add(line.substr(13));
+  }
+  for (const std::string_view line : split_lines(all)) {
+    if (line.starts_with("E: ")) add(line.substr(3));
+  }
+  return reasons.empty() ? "exit status " + std::to_string(output.exit_status) : join(reasons, "; ");
+}
+
+bool lists_are_old(const NodeReader& node) {
+  using Clock = std::chrono::system_clock;
+  const auto lists = node.list_directory("/var/lib/apt/lists");
+  const bool any = lists && std::any_of(lists->begin(), lists->end(), [](const std::string& name) {
+                     return name.find("_Packages") != std::string::npos || name.find("Release") != std::string::npos;
+                   });
+  if (!any) return true;
+  // The directory of what is being fetched changes with every update, also with one that brings nothing new.
+  std::int64_t newest = 0;
+  for (const char* trace : {"/var/lib/apt/lists/partial", "/var/lib/apt/lists"}) {
+    if (const auto status = node.status(trace)) newest = std::max(newest, status->changed_at_nanos);
+  }
+  const auto age = Clock::now().time_since_epoch() - std::chrono::nanoseconds(newest);
+  return age > kListsStayFresh;
+}
+
+Result<void> update_lists(Node& node) {
+  SPARK_TRY(const CommandOutput output, known_program(node.run(apt_get({"update"}), kUpdateDeadline)));
+  if (output.exit_status == 0) return {};
+  return failure(ErrorCode::kFailed, "apt-get update: " + reason_of_failure(output));
+}
+
+Result<Simulation> simulate_install(const std::string& specification, const NodeReader& node) {
+  return simulate({"--allow-downgrades", "install", "--", specification}, node);
+}
+
+Result<Simulation> simulate_removal(const std::string& name, const NodeReader& node) {
+  return simulate({"remove", "--", name}, node);
+}
+
+Result<void> install(const std::string& specification, Node& node) {
+  return change({"--no-remove", "--allow-downgrades", "install", "--", specification}, "install " + specification,
+                node);
+}
+
+Result<void> remove(const std::string& name, Node& node) {
+  return change({"--no-auto-remove", "remove", "--", name}, "remove " + name, node);
+}
+
+Result<void> mark_automatic(const std::string& name, Node& node) {
+  std::vector<std::string> argv(kEnvironment.begin(), kEnvironment.end());
+  argv.insert(argv.end(), {"apt-mark", "auto", "--", name});
+  SPARK_TRY(const CommandOutput output, known_program(node.run(argv, kSimulationDeadline)));
+  if (output.exit_status == 0) return {};
+  return failure(ErrorCode::kFailed, "apt-mark auto " + name + ": " + reason_of_failure(output));
+}
+
+}  // namespace sparkplan::package

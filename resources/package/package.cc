@@ -1,0 +1,375 @@
+#include "resources/package/package.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/text_artifact_step.h"
+#include "resources/package/apt.h"
+#include "resources/package/dpkg_status.h"
+
+namespace sparkplan::package {
+namespace {
+
+constexpr const char* kState = "state";
+constexpr const char* kInstalled = "installed";
+constexpr const char* kVersion = "version";
+/// Of the packages that were asked for, those that this one needs: observed, and never desired.
+constexpr const char* kNeeds = "needs";
+constexpr const char* kMissing = "missing";
+/// Whether somebody has asked for the package. What apt brought along by itself is nobody's: so a package
+/// that comes with another one of the same run is still as it was planned on.
+constexpr std::string_view kPackageKind = "package";
+/// The same of a package whose version matters.
+constexpr std::string_view kVersionKind = "package_version";
+
+/// "nvme-cli=2.3-1" -> "nvme-cli", "2.3-1"
+struct Wish {
+  std::string name;
+  std::string version;  ///< Empty: any.
+};
+Wish wish_of(const Value& item) {
+  const std::string& text = *item.string();
+  const auto equals = text.find('=');
+  if (equals == std::string::npos) return {text, {}};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+const Value::List& items_of(const Value& section) {
+  static const Value::List none;
+  return section.list_items() == nullptr ? none : *section.list_items();
+}
+
+ArtifactId package_artifact(const std::string& name) { return {std::string(kPackageKind), name}; }
+ArtifactId version_artifact(const std::string& name) { return {std::string(kVersionKind), name}; }
+
+Observation asked_for() { return Present{Value::map({{kInstalled, true, {}}}), {}}; }
+Observation of_version(const std::string& version) { return Present{Value::map({{kVersion, version, {}}}), {}}; }
+
+Observation artifact_of(std::string_view kind, const KnownPackage* package) {
+  if (package == nullptr || !package->installed() || package->automatic) return Absent{};
+  return kind == kVersionKind ? of_version(package->version) : asked_for();
+}
+
+Observation resource_of(const KnownPackage* package, const std::set<std::string>& asked) {
+  if (package == nullptr || !package->installed()) return Absent{};
+  Value::List needs;
+  for (const std::string& name : asked) {
+    if (package->needs.contains(name)) needs.emplace_back(name);
+  }
+  return Present{
+      Value::map({{kNeeds, std::move(needs), {}}, {kState, kInstalled, {}}, {kVersion, package->version, {}}}), {}};
+}
+
+NotApplicable not_in_a_tree() { return {"packages are installed where their programs can run"}; }
+
+Diagnostic error_at(SourceRange where, std::string code, std::string message, std::string hint) {
+  Diagnostic finding;
+  finding.code = std::move(code);
+  finding.message = std::move(message);
+  finding.hint = std::move(hint);
+  finding.where = where;
+  return finding;
+}
+
+std::string version_in(const Observation& artifact) {
+  const auto* present = std::get_if<Present>(&artifact);
+  return present == nullptr ? "" : present->value.text_or(kVersion, "");
+}
+
+std::string specification(const ArtifactId& artifact, const Observation& after) {
+  const std::string version = version_in(after);
+  return version.empty() ? artifact.name : artifact.name + "=" + version;
+}
+
+std::string list_of(const std::set<std::string>& names) {
+  return join(std::vector<std::string>(names.begin(), names.end()), ", ");
+}
+
+/// What apt has against the steps of a run. Package lists are brought up to date where that may help, once.
+class Preparation {
+ public:
+  explicit Preparation(Node& node) : node_(node) {}
+
+  std::optional<Error> objection_to_install(const Step& step) {
+    if (!updated_ && lists_are_old(node_)) update();
+    auto error = try_install(step);
+    if (!error || updated_) return error;
+    update();
+    return try_install(step);
+  }
+
+  std::optional<Error> objection_to_removal(const std::string& name, const std::set<std::string>& all) const {
+    const auto simulation = simulate_removal(name, node_);
+    if (!simulation) return simulation.error();
+    std::set<std::string> others;
+    std::set_difference(simulation->removes.begin(), simulation->removes.end(), all.begin(), all.end(),
+                        std::inserter(others, others.end()));
+    if (others.empty()) return std::nullopt;
+    return Error{ErrorCode::kRefused,
+                 list_of(others) + " would be removed with " + name,
+                 {},
+                 {},
+                 "remove " + list_of(others) + " first if nobody uses it, or keep " + name + " in the file"};
+  }
+
+ private:
+  void update() {
+    updated_ = true;
+    if (auto updated = update_lists(node_); !updated) update_failure_ = updated.error().message;
+  }
+
+  std::optional<Error> try_install(const Step& step) const {
+    const std::string wanted = specification(step.artifact, step.after);
+    const auto simulation = simulate_install(wanted, node_);
+    if (!simulation) return simulation.error();
+    if (!simulation->removes.empty()) {
+      return Error{ErrorCode::kRefused,
+                   "installing " + wanted + " would remove " + list_of(simulation->removes),
+                   {},
+                   {},
+                   "install it by hand if that is what you want"};
+    }
+    if (!simulation->complaint.empty()) return unknown(wanted, simulation->complaint);
+    const auto status = DpkgStatus::read(node_);
+    if (!status) return status.error();
+    const KnownPackage* now = status->find(step.artifact.name);
+    const bool there = now != nullptr && (now->installed() || now->broken());
+    if (there || simulation->installs.contains(step.artifact.name)) return std::nullopt;
+    return unknown(wanted, "apt would install " + list_of(simulation->installs) + " instead");
+  }
+
+  Error unknown(const std::string& wanted, const std::string& complaint) const {
+    std::string message = "apt cannot install " + wanted + ": " + complaint;
+    if (!update_failure_.empty()) message += "; and its lists could not be brought up to date: " + update_failure_;
+    return Error{ErrorCode::kNotFound,
+                 std::move(message),
+                 {},
+                 {},
+                 "look for the name with `apt-cache search`; a package source that has it may be missing on the node"};
+  }
+
+  Node& node_;
+  bool updated_ = false;
+  std::string update_failure_;
+};
+
+class PackageType final : public ResourceType {
+ public:
+  explicit PackageType(std::string schema_json) {
+    info_.name = "package";
+    info_.section = "packages";
+    info_.phase = Phase::kPackages;
+    info_.summary = "Debian packages that are installed";
+    info_.schema_json = std::move(schema_json);
+    info_.files = {std::string(kStatusFile) + " (through apt-get)"};
+    info_.reversible_of_removal = Reversible::kBestEffort;
+  }
+
+  const TypeInfo& info() const override { return info_; }
+
+  Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
+    Desired result;
+    for (const Value& item : items_of(section)) {
+      const Wish wish = wish_of(item);
+      Resource resource;
+      resource.id = {info_.name, wish.name};
+      resource.desired = Value::map({{kState, kInstalled, {}}});
+      if (!wish.version.empty()) resource.desired.set(kVersion, wish.version);
+      resource.where = item.where;
+      resource.reversible = Reversible::kBestEffort;
+      result.resources.push_back(std::move(resource));
+    }
+    return result;
+  }
+
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    Value section = Value::list();
+    for (const auto& [name, value] : applied) {
+      const std::string version = value.text_or(kVersion, "");
+      section.push_back(version.empty() ? name : name + "=" + version);
+    }
+    return section;
+  }
+
+  std::vector<Diagnostic> validate(const Value& section) const override {
+    std::vector<Diagnostic> findings;
+    std::map<std::string, const Value*> seen;
+    for (const Value& item : items_of(section)) {
+      const std::string name = wish_of(item).name;
+      if (name.ends_with('-')) {
+        findings.push_back(error_at(item.where, "package.name", "to apt a \"-\" at the end means: remove it",
+                                    "a package that is not in the file is not touched: leave it out"));
+      }
+      const auto [first, fresh] = seen.emplace(name, &item);
+      if (fresh) continue;
+      findings.push_back(error_at(item.where, "package.twice", name + " is listed twice", "leave one of the two"));
+      findings.back().notes.push_back({"the first", first->second->where});
+    }
+    return findings;
+  }
+
+  /// Which packages are still to come: what they bring, such as a directory, is not missing for good.
+  Result<Value> exports(const Value& section, const NodeReader& node) const override {
+    if (items_of(section).empty() || !node.live()) return Value();
+    SPARK_TRY(const DpkgStatus status, DpkgStatus::read(node));
+    Value::List missing;
+    for (const Value& item : items_of(section)) {
+      const KnownPackage* package = status.find(wish_of(item).name);
+      if (package == nullptr || !package->installed()) missing.emplace_back(wish_of(item).name);
+    }
+    return Value::map({{kMissing, std::move(missing), {}}});
+  }
+
+  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
+    ObservedType observed;
+    const std::set<std::string> asked(request.names.begin(), request.names.end());
+    const auto status = node.live() ? DpkgStatus::read(node) : DpkgStatus();
+    for (const std::string& name : request.names) {
+      if (name == kWholeFileName) continue;
+      Observation& resource = observed.resources[name];
+      if (!node.live()) {
+        resource = not_in_a_tree();
+      } else if (!status) {
+        resource = status.error();
+      } else {
+        const KnownPackage* package = status->find(name);
+        resource = resource_of(package, asked);
+        observed.artifacts[package_artifact(name)] = artifact_of(kPackageKind, package);
+        observed.artifacts[version_artifact(name)] = artifact_of(kVersionKind, package);
+      }
+    }
+    return observed;
+  }
+
+  std::vector<Step> steps(const StepsInput& input) const override {
+    std::map<std::string, std::string> wanted;
+    for (const Resource& resource : input.target) {
+      wanted[resource.id.name] = resource.desired.text_or(kVersion, "");
+    }
+    std::vector<Step> steps;
+    std::vector<std::string> unwanted;
+    for (const Change& change : input.changes) {
+      const auto found = wanted.find(change.id.name);
+      if (found == wanted.end()) {
+        unwanted.push_back(change.id.name);
+        continue;
+      }
+      const bool any_version = found->second.empty();
+      const ArtifactId artifact = any_version ? package_artifact(change.id.name) : version_artifact(change.id.name);
+      add_step(artifact, any_version ? asked_for() : of_version(found->second), input, steps);
+    }
+    for (const std::string& name : dependents_first(unwanted, needs_in(input.observed))) {
+      add_removal(name, input, steps);
+    }
+    return steps;
+  }
+
+  Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
+    if (!node.live()) return not_in_a_tree();
+    const auto status = DpkgStatus::read(node);
+    return status ? artifact_of(artifact.kind, status->find(artifact.name)) : Observation(status.error());
+  }
+
+  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+    std::set<std::string> removed;
+    for (const Step& step : steps) {
+      if (std::holds_alternative<Absent>(step.after)) removed.insert(step.artifact.name);
+    }
+    std::vector<Objection> objections;
+    Preparation preparation(node);
+    for (const Step& step : steps) {
+      auto error = std::holds_alternative<Absent>(step.after)
+                       ? preparation.objection_to_removal(step.artifact.name, removed)
+                       : preparation.objection_to_install(step);
+      if (error) objections.push_back({step.artifact, *std::move(error)});
+    }
+    return objections;
+  }
+
+  Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
+    if (std::holds_alternative<Absent>(after)) return take_away(artifact, node);
+    if (auto installed = install(specification(artifact, after), node); !installed) {
+      return failure(without_remains(artifact, std::move(installed).error(), node));
+    }
+    if (same_state(read_artifact(artifact, node), after)) return {};
+    return failure(ErrorCode::kVerifyFailed, "apt is content, and dpkg does not show " +
+                                                 specification(artifact, after) + " as installed and asked for");
+  }
+
+ private:
+  /// A package that is half configured keeps apt from everything else, and is not told from one that is absent.
+  static Error without_remains(const ArtifactId& artifact, Error error, Node& node) {
+    const auto status = DpkgStatus::read(node);
+    const KnownPackage* package = status ? status->find(artifact.name) : nullptr;
+    if (package == nullptr || !package->broken()) return error;
+    if (const auto removed = take_away(artifact, node); !removed) {
+      error.message += "; and what is left of it could not be removed: " + removed.error().describe();
+    }
+    return error;
+  }
+
+  /// One that others need stays for them, as if they had brought it along.
+  static Result<void> take_away(const ArtifactId& artifact, Node& node) {
+    SPARK_TRY(const DpkgStatus status, DpkgStatus::read(node));
+    const KnownPackage* package = status.find(artifact.name);
+    if (package == nullptr) return {};
+    if (!package->broken() && std::holds_alternative<Absent>(artifact_of(artifact.kind, package))) return {};
+    SPARK_TRY(const Simulation simulation, simulate_removal(artifact.name, node));
+    const bool needed = std::any_of(simulation.removes.begin(), simulation.removes.end(),
+                                    [&](const std::string& name) { return name != artifact.name; });
+    return needed ? mark_automatic(artifact.name, node) : remove(artifact.name, node);
+  }
+
+  static std::map<std::string, std::set<std::string>> needs_in(const ObservedType& observed) {
+    std::map<std::string, std::set<std::string>> needs;
+    for (const auto& [name, resource] : observed.resources) {
+      const auto* present = std::get_if<Present>(&resource);
+      const Value* list = present == nullptr ? nullptr : present->value.find(kNeeds);
+      if (list == nullptr || list->list_items() == nullptr) continue;
+      for (const Value& one : *list->list_items()) needs[name].insert(*one.string());
+    }
+    return needs;
+  }
+
+  /// What sparkplan has installed goes; one that was there before stays, in the version it had.
+  void add_removal(const std::string& name, const StepsInput& input, std::vector<Step>& steps) const {
+    for (const ArtifactId& artifact : {package_artifact(name), version_artifact(name)}) {
+      const auto original = input.originals.find(artifact);
+      if (original == input.originals.end()) continue;
+      add_step(artifact, original->second, input, steps);
+      return;
+    }
+  }
+
+  void add_step(const ArtifactId& artifact, Observation after, const StepsInput& input,
+                std::vector<Step>& steps) const {
+    const auto observed = input.observed.artifacts.find(artifact);
+    if (observed == input.observed.artifacts.end() || same_state(observed->second, after)) return;
+    Step step;
+    step.type = info_.name;
+    step.artifact = artifact;
+    step.phase = info_.phase;
+    step.before = observed->second;
+    step.after = std::move(after);
+    step.resources = {{info_.name, artifact.name}};
+    step.group = ResourceId{info_.name, artifact.name}.str();
+    step.reversible = Reversible::kBestEffort;
+    steps.push_back(std::move(step));
+  }
+
+  TypeInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
+  return std::make_unique<const PackageType>(std::move(schema_json));
+}
+
+}  // namespace sparkplan::package

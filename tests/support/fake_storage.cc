@@ -1,0 +1,238 @@
+#include "tests/support/fake_storage.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "engine/core/words.h"
+#include "engine/resource/mount_table.h"
+#include "engine/resource/systemd_units.h"
+
+namespace sparkplan::test {
+namespace {
+
+using Call = FakeNode::Call;
+
+constexpr const char* kMountinfo = "/proc/self/mountinfo";
+
+CommandOutput failed(std::string text) { return {1, {}, std::move(text)}; }
+
+std::string text_at(const FakeNode& node, const std::string& path) { return node.text_of(path).value_or(""); }
+
+std::string in_octal(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c == ' ' ? std::string("\\040") : std::string(1, c);
+  return result;
+}
+
+/// "/dev/nvme0n1" for any link to it that udev's records have.
+std::string device_behind(const FakeNode& node, const std::string& what) {
+  for (const auto& [path, entry] : node.snapshot()) {
+    constexpr std::string_view kRecords = "/run/udev/data/b259:";
+    if (!path.starts_with(kRecords)) continue;
+    const std::string text = text_at(node, path);
+    const auto lines = split_lines(text);
+    if (std::find(lines.begin(), lines.end(), "S:" + what.substr(5)) != lines.end()) {
+      return "/dev/" + path.substr(kRecords.size());
+    }
+  }
+  return what;
+}
+
+void remove_mount(FakeNode& node, const std::string& target) {
+  std::string kept;
+  const std::string all = text_at(node, kMountinfo);
+  const auto lines = split_lines(all);
+  const auto last = std::find_if(lines.rbegin(), lines.rend(),
+                                 [&](std::string_view line) { return parse_mountinfo(line).front().target == target; });
+  for (const std::string_view& line : lines) {
+    if (last == lines.rend() || &line != &*last) kept += std::string(line) + "\n";
+  }
+  node.put_file(kMountinfo, kept);
+  // Directories that were made in it go with it.
+  for (const auto& [path, entry] : node.snapshot()) {
+    if (path.starts_with(target + "/") && entry == "directory") node.erase(path);
+  }
+}
+
+/// The kernel's options of a mount; it always shows whether it may write.
+std::string shown_options(const std::string& options) {
+  std::string shown = "rw";
+  for (const std::string_view option : split(options, ',')) {
+    if (option == "ro") shown = "ro";
+  }
+  for (const std::string_view option : split(options, ',')) {
+    if (option.starts_with("no") && option != "nofail" && option != "noload") shown += "," + std::string(option);
+  }
+  return shown;
+}
+
+CommandOutput start_mount(FakeNode& node, const std::string& name, const std::string& text) {
+  const std::string what = with_specifiers(unit_setting(text, "Mount", "What").value_or(""));
+  const std::string target = with_specifiers(unit_setting(text, "Mount", "Where").value_or(""));
+  if (mounted_at(parse_mountinfo(text_at(node, kMountinfo)), target) != nullptr) return {};
+  const std::string type = unit_setting(text, "Mount", "Type").value_or("");
+  if (type == "nfs4" && !node.text_of("/fake/nfs")) return failed("Job for " + name + " failed.\n");
+  const std::string source = what.starts_with("/dev/") ? device_behind(node, what) : what;
+  add_mount(node, source, target, type == "none" ? "ext4" : type, unit_setting(text, "Mount", "Options").value_or(""));
+  return {};
+}
+
+CommandOutput stop_mount(FakeNode& node, const std::string& name, const std::string& target) {
+  const std::string busy = text_at(node, "/fake/busy");
+  const auto lines = split_lines(busy);
+  if (std::find(lines.begin(), lines.end(), target) != lines.end()) return failed("Job for " + name + " failed.\n");
+  remove_mount(node, target);
+  return {};
+}
+
+CommandOutput start_connection(FakeNode& node, const std::string& name, const std::string& text) {
+  const auto words = words_of(unit_setting(text, "Service", "ExecStart").value_or(""));
+  if (words.size() < 3) return failed("Job for " + name + " failed.\n");
+  const std::string subsystem = words[words.size() - 3];
+  if (node.text_of("/sys/class/nvme/nvme0/subsysnqn") == subsystem) return {};
+  if (!node.text_of("/fake/servers/" + subsystem)) return failed("Job for " + name + " failed.\n");
+  connect_subsystem(node, subsystem, words[words.size() - 2], std::stoi(words.back()));
+  return {};
+}
+
+void disconnect(FakeNode& node, const std::string& subsystem) {
+  if (node.text_of("/sys/class/nvme/nvme0/subsysnqn") != subsystem) return;
+  const std::string device = text_at(node, "/fake/servers/" + subsystem);
+  for (const auto& [path, entry] : node.snapshot()) {
+    const bool gone = path.starts_with("/sys/class/nvme/nvme0/") || path.starts_with("/sys/class/block/" + device) ||
+                      path == "/run/udev/data/b259:" + device || path.starts_with("/dev/disk/by-id/sparkplan-nvme-") ||
+                      path == "/dev/" + device;
+    if (gone) node.erase(path);
+  }
+}
+
+/// The target of a mount unit, whether or not it has a file.
+std::string target_of(const FakeNode& node, const std::string& name) {
+  for (const MountedFileSystem& mount : parse_mountinfo(text_at(node, kMountinfo))) {
+    if (escaped_unit_path(mount.target) + ".mount" == name) return mount.target;
+  }
+  return {};
+}
+
+CommandOutput link_unit(FakeNode& node, const std::string& name, const std::string& text, bool enabled) {
+  const auto target = unit_setting(text, "Install", "WantedBy");
+  for (const char* other : {"local-fs.target", "remote-fs.target"}) {
+    const std::string path = system_unit_path(std::string(other) + ".wants/" + name);
+    if (!enabled) node.erase(path);
+    if (enabled && target == other) node.add_symlink(path, system_unit_path(name));
+  }
+  return {};
+}
+
+Result<CommandOutput> systemctl_program(const Call& call) {
+  const std::string& verb = call.argv.at(1);
+  if (call.writable == nullptr) return failure(ErrorCode::kBug, "systemctl " + verb + " is no question");
+  if (verb == "daemon-reload" || verb == "reset-failed") return CommandOutput{};
+  FakeNode& node = *call.writable;
+  const std::string& name = call.argv.back();
+  const std::string text = text_at(node, system_unit_path(name));
+  if (verb == "enable" || verb == "disable") return link_unit(node, name, text, verb == "enable");
+  if (name.ends_with(".mount")) {
+    const std::string target = target_of(node, name);
+    if (verb == "stop") return target.empty() ? CommandOutput{} : stop_mount(node, name, target);
+    if (verb == "start") return start_mount(node, name, text);
+    if (verb == "restart" || verb == "reload") {
+      remove_mount(node, target);
+      return start_mount(node, name, text);
+    }
+  }
+  if (verb == "start") return start_connection(node, name, text);
+  if (verb == "stop") disconnect(node, name.substr(15, name.size() - 15 - 8));
+  return CommandOutput{};
+}
+
+Result<CommandOutput> blkid(const Call& call) {
+  const std::string device = device_behind(call.node, call.argv.back());
+  const auto found = call.node.text_of("/fake/devices/" + device.substr(device.rfind('/') + 1));
+  if (!found || found->empty()) return CommandOutput{2, {}, {}};
+  return CommandOutput{0, *found + "\n", {}};
+}
+
+/// mount -o remount,OPTION -- TARGET
+Result<CommandOutput> remount(const Call& call) {
+  const std::string option = call.argv.at(2).substr(std::string("remount,").size());
+  const std::string& target = call.argv.back();
+  const auto mounts = parse_mountinfo(text_at(call.node, kMountinfo));
+  const MountedFileSystem* there = mounted_at(mounts, target);
+  if (there == nullptr) return failed("mount point not mounted");
+  std::vector<std::string> options;
+  for (const std::string& one : there->options) {
+    if (one != "ro" && one != "rw" && "no" + option != one && !(option == "relatime" && one == "noatime")) {
+      options.push_back(one);
+    }
+  }
+  const std::string mode = option == "ro" || option == "rw" ? option : there->options.front();
+  options.insert(options.begin(), mode);
+  remove_mount(*call.writable, target);
+  add_mount(*call.writable, there->source, target, there->type, join(options, ","));
+  return CommandOutput{};
+}
+
+Result<CommandOutput> directories(const Call& call) {
+  if (call.argv.front() == "mkdir") call.writable->add_directory(call.argv.back());
+  if (call.argv.front() == "rmdir") call.writable->erase(call.argv.back());
+  return CommandOutput{};
+}
+
+}  // namespace
+
+void install_fake_storage(FakeNode& node) {
+  node.add_program("systemctl", systemctl_program);
+  node.add_program("blkid", blkid);
+  node.add_program("mount", remount);
+  node.add_program("mkdir", directories);
+  node.add_program("rmdir", directories);
+  for (const char* silent : {"find", "journalctl", "udevadm"}) {
+    node.add_program(silent, [](const Call&) -> Result<CommandOutput> { return CommandOutput{}; });
+  }
+  node.add_program("readlink", [](const Call& call) -> Result<CommandOutput> {
+    return CommandOutput{0, device_behind(call.node, call.argv.back()) + "\n", {}};
+  });
+  node.add_program("nvme", [](const Call& call) -> Result<CommandOutput> {
+    disconnect(*call.writable, call.argv.back().substr(std::string("--nqn=").size()));
+    return CommandOutput{};
+  });
+  node.put_file("/usr/sbin/nvme", "");
+  node.put_file(kMountinfo, "");
+  node.add_kernel_file("/proc/sys/kernel/random/uuid", {"11111111-2222-4333-8444-555555555555", {}, {}, {}});
+}
+
+void add_mount(FakeNode& node, const std::string& source, const std::string& target, const std::string& type,
+               const std::string& options) {
+  // It could not have been mounted there without its directory.
+  for (std::size_t slash = target.find('/', 1);; slash = target.find('/', slash + 1)) {
+    const std::string directory = target.substr(0, slash);
+    if (!node.list_directory(directory)) node.add_directory(directory);
+    if (slash == std::string::npos) break;
+  }
+  const std::string device = source.starts_with("/dev/") ? "259:" + source.substr(5) : "0:40";
+  std::string super_options = "rw";
+  for (const std::string_view option : split(options, ',')) {
+    if (option.starts_with("size=")) super_options += "," + std::string(option);
+  }
+  node.put_file(kMountinfo, text_at(node, kMountinfo) + "36 25 " + device + " / " + in_octal(target) + " " +
+                                shown_options(options) + " shared:1 - " + type + " " + in_octal(source) + " " +
+                                super_options + "\n");
+}
+
+void connect_subsystem(FakeNode& node, const std::string& subsystem, const std::string& address, int port,
+                       const std::string& state) {
+  const std::string device = text_at(node, "/fake/servers/" + subsystem);
+  const std::string link = "disk/by-id/sparkplan-nvme-" + subsystem + "-1";
+  node.put_file("/sys/class/nvme/nvme0/subsysnqn", subsystem);
+  node.put_file("/sys/class/nvme/nvme0/transport", "tcp");
+  node.put_file("/sys/class/nvme/nvme0/address", "traddr=" + address + ",trsvcid=" + std::to_string(port));
+  node.put_file("/sys/class/nvme/nvme0/state", state);
+  node.put_file("/sys/class/block/" + device + "/device/subsysnqn", subsystem);
+  node.put_file("/run/udev/data/b259:" + device, "S:" + link + "\n");
+  node.add_special("/dev/" + device);
+  node.add_symlink("/dev/" + link, "../../" + device);
+}
+
+}  // namespace sparkplan::test

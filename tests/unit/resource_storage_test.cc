@@ -1,0 +1,274 @@
+// The section `storage`: what its two types make of it, and what programs that are not ours say to that.
+#include "engine/resource/storage.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/core/text.h"
+#include "engine/load/load.h"
+#include "engine/process/child_process.h"
+#include "engine/resource/mount_table.h"
+#include "engine/resource/registry.h"
+#include "engine/resource/systemd_units.h"
+#include "resources/mount/mount_checks.h"
+#include "resources/mount/mount_state.h"
+#include "resources/mount/mount_unit.h"
+#include "resources/nvme_tcp/connection_unit.h"
+#include "resources/nvme_tcp/host_identity.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_storage.h"
+#include "tests/unit/agent_scratch.h"
+
+namespace sparkplan::test {
+namespace {
+
+std::vector<StorageMount> mounts_of(const std::string& storage) {
+  const LoadedCluster loaded = load_cluster(
+      "version: 1\nname: lab\nstorage:\n" + storage + "nodes: [{name: a, address: b}]\n", "f", builtin_registry());
+  for (const Diagnostic& one : loaded.diagnostics) UNSCOPED_INFO(render(one, loaded.source));
+  REQUIRE(loaded.cluster);
+  return storage_mounts(loaded.cluster->nodes.front().sections.at("storage"));
+}
+
+/// The findings of a file with this `storage` for all and these nodes, as "LINE CODE message".
+std::vector<std::string> findings_of(const std::string& storage, const std::string& nodes) {
+  const LoadedCluster loaded =
+      load_cluster("version: 1\nname: lab\nstorage: " + storage + "\nnodes:\n" + nodes, "f", builtin_registry());
+  std::vector<std::string> found;
+  for (const Diagnostic& one : loaded.diagnostics) {
+    found.push_back(std::to_string(one.where.line) + " " + one.code + " " + one.message);
+  }
+  return found;
+}
+
+const char* const kTwo = "  - {name: s1, address: a}\n  - {name: s2, address: b}\n";
+
+std::string volume(const std::string& type, const std::string& options) {
+  return "[{target: /mnt/a, type: " + type + ", options: [" + options +
+         "], source: {nvme_tcp: {address: 10.0.0.9, subsystem: vol}}}]";
+}
+
+bool is_program(const std::string& name) {
+  return run_and_capture(std::vector<std::string>{name, "--version"}, {}).has_value();
+}
+
+/// Both streams.
+std::string output_of(const std::vector<std::string>& argv) {
+  const auto output = run_and_capture(argv, CaptureLimits{std::chrono::seconds{30}});
+  REQUIRE(output);
+  return output->standard_output + output->standard_error;
+}
+
+const std::vector<std::string> kPaths{"/mnt/models", "/mnt/rosa-models", "/mnt/my models/größe", "/srv/.hidden",
+                                      "/.hidden",    "/mnt/a%b",         "/mnt/back\\slash",     "/mnt/a_b.c:d"};
+
+}  // namespace
+
+TEST_CASE("a unit's name for a path is what systemd-escape gives", "[storage]") {
+  if (!is_program("systemd-escape")) SUCCEED("there is no systemd-escape here");
+  for (const std::string& path : kPaths) {
+    INFO(path);
+    if (!is_program("systemd-escape")) continue;
+    const std::string shown = output_of({"systemd-escape", "--path", "--suffix=mount", path});
+    CHECK(mount::unit_name(path) == trim(shown));
+  }
+  CHECK(mount::unit_name("/mnt/rosa-models") == "mnt-rosa\\x2dmodels.mount");
+  CHECK(escaped_unit_path("/") == "-");
+}
+
+TEST_CASE("what a mount unit says is read back from it, whatever is in the path", "[storage]") {
+  for (const std::string& path : kPaths) {
+    INFO(path);
+    StorageMount one;
+    one.target = path;
+    one.kind = StorageKind::kBind;
+    one.what = path + "x";
+    one.type = "none";
+    one.options = {"bind", "nofail", "comment=50%"};
+    const std::string text = mount::render_unit(one);
+    const mount::MountUnit unit = mount::parse_unit(text);
+    CHECK(unit.what == one.what);
+    CHECK(unit.type == one.type);
+    CHECK(unit.options == one.options);
+    CHECK(unit.enabled);
+    CHECK(with_specifiers(unit_setting(text, "Mount", "Where").value_or("")) == path);
+  }
+}
+
+TEST_CASE("mount units are what systemd-analyze and findmnt take for right", "[storage]") {
+  const auto mounts = mounts_of(
+      "  - {target: /mnt/my models, source: {tmpfs: {size: 1GiB}}, options: [nosuid]}\n"
+      "  - {target: /mnt/home, source: {nfs: {server: fe80::1, path: /export/home}}}\n"
+      "  - {target: /mnt/b, source: {bind: /var/tmp}}\n"
+      "  - {target: /mnt/v, source: {nvme_tcp: {address: 10.0.0.9, subsystem: vol}}, type: xfs, options: [ro]}\n");
+  REQUIRE(mounts.size() == 4);
+  CHECK(mounts[1].what == "[fe80::1]:/export/home");
+  const ScratchDirectory scratch;
+  std::vector<std::string> verify{"systemd-analyze", "verify", "--man=no", "--generators=no"};
+  std::ofstream fstab(scratch.path() / "fstab");
+  for (const StorageMount& one : mounts) {
+    const std::string text = mount::render_unit(one);
+    const auto file = scratch.path() / mount::unit_name(one.target);
+    std::ofstream(file) << text;
+    if (!one.nvme) verify.push_back(file.string());
+    fstab << mount::fstab_line(mount::parse_unit(text), one.target);
+  }
+  fstab.close();
+  if (is_program("systemd-analyze")) CHECK(output_of(verify).find(".mount:") == std::string::npos);
+  if (!is_program("findmnt")) return;
+  const std::string judged =
+      output_of({"findmnt", "--verify", "--verbose", "--tab-file", (scratch.path() / "fstab").string()});
+  INFO(judged);
+  CHECK(judged.find("parse error") == std::string::npos);
+  for (const StorageMount& one : mounts) CHECK(judged.find(one.target + "\n") != std::string::npos);
+}
+
+TEST_CASE("a volume that is only read is read without its journal, and no mount holds up a boot", "[storage]") {
+  const auto one = [](const std::string& type, const std::string& options) {
+    return join(mounts_of("  " + std::string("- {target: /mnt/a, type: ") + type + ", options: [" + options +
+                          "], source: {nvme_tcp: {address: 10.0.0.9, subsystem: vol}}}\n")
+                    .front()
+                    .options,
+                ",");
+  };
+  CHECK(one("ext4", "ro") == "ro,noload,nofail,_netdev");
+  CHECK(one("ext4", "ro, noload") == "ro,noload,nofail,_netdev");
+  CHECK(one("ext4", "ro, norecovery") == "ro,norecovery,nofail,_netdev");
+  CHECK(one("xfs", "ro") == "ro,norecovery,nofail,_netdev");
+  CHECK(one("ext4", "ro, rw") == "ro,rw,nofail,_netdev");
+  CHECK(one("gfs2", "ro") == "ro,nofail,_netdev");
+  CHECK(one("ext4", "noatime") == "noatime,nofail,_netdev");
+}
+
+TEST_CASE("one file system for one machine is written by one node at most", "[storage]") {
+  const auto both = findings_of(volume("ext4", "noatime"), kTwo);
+  REQUIRE(both.size() == 1);
+  CHECK(both.front().starts_with("3 storage.two-writers s1 and s2 would both write to the ext4 on "));
+  CHECK(findings_of(volume("ext4", "ro"), kTwo).empty());
+  CHECK(findings_of(volume("gfs2", "noatime"), kTwo).empty());
+  CHECK(findings_of("[{target: /a, type: xfs, source: {device: LABEL=own}}]", kTwo).empty());
+  CHECK(findings_of("[{target: /a, type: xfs, source: {device: UUID=a-b}}]", kTwo).size() == 1);
+  const std::string one_writer =
+      "  - {name: s1, address: a}\n  - {name: s2, address: b, storage: [{target: /mnt/a, options: [rw]}]}\n";
+  const auto warned = findings_of(volume("xfs", "ro"), one_writer);
+  REQUIRE(warned.size() == 1);
+  CHECK(warned.front().starts_with("3 storage.reads-beside-a-writer s1 reads the xfs"));
+}
+
+TEST_CASE("what a mount unit could not have is refused where it stands", "[storage]") {
+  const auto code = [](const std::string& entry) {
+    const auto found = findings_of("[" + entry + "]", kTwo);
+    return found.empty() ? std::string() : std::string(split(found.front(), ' ')[1]);
+  };
+  CHECK(code("{target: /mnt/a/, source: {bind: /b}}") == "mount.path");
+  CHECK(code("{target: /mnt//a, source: {bind: /b}}") == "mount.path");
+  CHECK(code("{target: /usr, source: {bind: /b}}") == "mount.system-directory");
+  CHECK(code("{target: /proc/a, source: {bind: /b}}") == "mount.system-directory");
+  CHECK(code("{target: /mnt/a, source: {bind: /mnt}}") == "mount.bind-into-itself");
+  CHECK(code("{target: /mnt/a, source: {}}") == "mount.one-source");
+  CHECK(code("{target: /mnt/a, source: {bind: /b, tmpfs: {size: 1G}}}") == "mount.one-source");
+  CHECK(code("{target: /mnt/a, source: {bind: /b}, type: ext4}") == "mount.needless-type");
+  CHECK(code("{target: /mnt/a, source: {bind: /b}, options: [x-systemd.automount]}") == "mount.option");
+  CHECK(code("{target: /mnt/a, source: {device: LABEL=a}}") == "list.missing-key");
+  CHECK(code("{target: /mnt/a, source: {device: /dev/nvme1n1}, type: ext4}") == "schema.pattern");
+  CHECK(code("{target: /mnt/a, source: {nfs: {server: 10.0.0.999, path: /a}}}") == "storage.address");
+  CHECK(code("{target: /mnt/a, type: ext4, source: {nvme_tcp: {address: a, subsystem: \"x y\"}}}") == "schema.pattern");
+  CHECK(code("{target: /mnt/" + std::string(80, '-') + ", source: {bind: /b}}") == "mount.path");
+  CHECK(code("{target: /a, type: gfs2, source: {nvme_tcp: {address: a, subsystem: x}}}, {target: /b, type: gfs2, "
+             "source: {nvme_tcp: {address: b, subsystem: x}}}") == "nvme_tcp.two-servers");
+}
+
+TEST_CASE("mountinfo and fstab are read with their octal blanks", "[storage]") {
+  const auto mounts = parse_mountinfo(
+      "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/root rw\n"
+      "36 22 259:0 / /mnt/my\\040models ro,noatime shared:7 master:2 - ext4 /dev/nvme0n1 ro,norecovery\n"
+      "37 22 0:40 / /mnt/my\\040models rw - tmpfs tmpfs rw,size=4k\nnonsense\n");
+  REQUIRE(mounts.size() == 3);
+  CHECK(mounts[1].target == "/mnt/my models");
+  CHECK(mounts[1].read_only());
+  CHECK(mounts[1].has_option("norecovery"));
+  REQUIRE(mounted_at(mounts, "/mnt/my models") != nullptr);
+  CHECK(mounted_at(mounts, "/mnt/my models")->type == "tmpfs");
+  CHECK(mounted_at(mounts, "/mnt") == nullptr);
+  const auto lines = parse_fstab("# comment\n\nUUID=1 / ext4\n/dev/sda1 /mnt/my\\040models/ xfs\nswap\n");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[1].line == 4);
+  CHECK(lines[1].target == "/mnt/my models");
+}
+
+TEST_CASE("the unit of a connection is right for systemd, and says where it connects to", "[storage]") {
+  nvme_tcp::Connection one;
+  one.server = {"fe80::1", 4421, "nqn.2014-08.org.nvmexpress:uuid:1", 1};
+  one.mount_units = {"mnt-rosa\\x2dmodels.mount"};
+  const std::string text = nvme_tcp::render_unit(one);
+  const auto server = nvme_tcp::server_in(text);
+  REQUIRE(server);
+  CHECK(server->address == "fe80::1");
+  CHECK(server->port == 4421);
+  CHECK_FALSE(nvme_tcp::server_in("[Service]\nExecStart=/bin/true\n"));
+  CHECK(text.find("start -- mnt-rosa\\\\x2dmodels.mount\n") != std::string::npos);
+  if (!is_program("systemd-analyze")) return;
+  const ScratchDirectory scratch;
+  const auto file = scratch.path() / "sparkplan-nvme-x.service";
+  std::ofstream(file) << text;
+  const std::string judged = output_of({"systemd-analyze", "verify", "--man=no", "--generators=no", file.string()});
+  INFO(judged);
+  CHECK(judged.find("Unknown") == std::string::npos);
+  CHECK(judged.find("Invalid") == std::string::npos);
+}
+
+TEST_CASE("a device without the declared file system is not mounted", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  node.add_special("/dev/sdb");
+  const mount::MountUnit unit{"/dev/sdb", "ext4", {}, true};
+  const auto complaint = [&] {
+    const auto checked = mount::check_device(unit, mount::Patience::kNone, node);
+    return checked ? std::string() : checked.error().message + " / " + checked.error().hint;
+  };
+  CHECK(complaint().find("/dev/sdb holds no file system, not ext4 / sparkplan never formats") == 0);
+  node.put_file("/fake/devices/sdb", "xfs");
+  CHECK(complaint().find("/dev/sdb holds the file system xfs, not ext4 / is it the right volume?") == 0);
+  node.put_file("/fake/devices/sdb", "ext4");
+  CHECK(complaint().empty());
+  node.erase("/dev/sdb");
+  CHECK(complaint().find("there is no /dev/sdb") == 0);
+}
+
+TEST_CASE("who uses a mount is named: processes, and mounts below it", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  add_mount(node, "tmpfs", "/mnt/a", "tmpfs", "rw");
+  CHECK_FALSE(mount::in_use("/mnt/a", {}, node));
+  add_mount(node, "tmpfs", "/mnt/a/b", "tmpfs", "rw");
+  add_mount(node, "tmpfs", "/mnt/ab", "tmpfs", "rw");
+  auto used = mount::in_use("/mnt/a", {}, node);
+  REQUIRE(used);
+  CHECK(used->message == "/mnt/a is in use by the mount at /mnt/a/b");
+  CHECK_FALSE(mount::in_use("/mnt/a", {"/mnt/a/b"}, node));
+  node.add_program("find", [](const FakeNode::Call&) -> Result<CommandOutput> {
+    return CommandOutput{0, "/proc/4711/cwd\n/proc/4711/fd/3\n", {}};
+  });
+  node.put_file("/proc/4711/comm", "python3\n");
+  used = mount::in_use("/mnt/a", {"/mnt/a/b"}, node);
+  REQUIRE(used);
+  CHECK(used->message == "/mnt/a is in use by python3 (4711)");
+  CHECK(used->code == ErrorCode::kRefused);
+}
+
+TEST_CASE("a node's identity is made once, and both halves of it agree", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  const Observation there = Present{Value::map({{"there", true, {}}}), {}};
+  REQUIRE(nvme_tcp::make_identity(nvme_tcp::kHostNqnFile, there, node));
+  const auto nqn = node.text_of(nvme_tcp::kHostNqnFile);
+  CHECK(nqn == "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555555\n");
+  node.add_kernel_file("/proc/sys/kernel/random/uuid", {"99999999-2222-4333-8444-555555555555", {}, {}, {}});
+  REQUIRE(nvme_tcp::make_identity(nvme_tcp::kHostIdFile, there, node));
+  CHECK(node.text_of(nvme_tcp::kHostIdFile) == "11111111-2222-4333-8444-555555555555\n");
+  REQUIRE(nvme_tcp::make_identity(nvme_tcp::kHostNqnFile, there, node));
+  CHECK(node.text_of(nvme_tcp::kHostNqnFile) == nqn);
+}
+
+}  // namespace sparkplan::test

@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# examples/storage-nvme-tcp.yaml on two virtual machines: guest 2 offers two volumes over NVMe-TCP (nvmet), guest 1
+# mounts them by cluster.yaml, from the first apply over reboots and outages to their removal.
+# What sparkplan has done is judged by findmnt, nvme, systemctl and the kernel. Nothing is asserted on speed.
+# One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
+#
+#   tests/vm/storage_test.sh       SPARKPLAN_PROGRAM: the program, build/bin/sparkplan by default
+# shellcheck disable=SC2317  # functions that "check" calls
+# shellcheck disable=SC2154  # variables of two_sparks.sh
+# shellcheck disable=SC2016  # expressions that are expanded on a guest
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/vm/two_sparks.sh
+source tests/vm/two_sparks.sh
+
+readonly volumes='llm-models raid5-data'
+
+# The volumes, made once: ext4 with a file that is large enough to measure by.
+volumes_made() {
+  on 2 "modprobe nvmet-tcp && modprobe loop && mkdir -p /srv/volumes && cd /srv/volumes || exit
+    for v in $volumes; do
+      mkdir \$v.tree && head -c 16M /dev/urandom >\$v.tree/weights && echo \$v >\$v.tree/name &&
+        mkfs.ext4 -q -d \$v.tree \$v.img 64M || exit
+    done"
+}
+
+# As a server does after its boot.
+server_starts() {
+  on 2 "modprobe nvmet-tcp && modprobe loop && cd /sys/kernel/config/nvmet || exit
+    for v in $volumes; do
+      mkdir -p subsystems/\$v/namespaces/1 && echo 1 >subsystems/\$v/attr_allow_any_host &&
+        losetup --find --show /srv/volumes/\$v.img >subsystems/\$v/namespaces/1/device_path &&
+        echo 1 >subsystems/\$v/namespaces/1/enable || exit
+    done
+    mkdir ports/1 && cd ports/1 || exit
+    echo tcp >addr_trtype; echo ipv4 >addr_adrfam; echo $("$vm" address 2) >addr_traddr; echo 4420 >addr_trsvcid
+    for v in $volumes; do ln -s /sys/kernel/config/nvmet/subsystems/\$v subsystems/\$v || exit; done"
+}
+
+server_stops() {
+  on 2 'cd /sys/kernel/config/nvmet && rm ports/1/subsystems/* && rmdir ports/1 &&
+    for s in subsystems/*; do echo 0 >$s/namespaces/1/enable; rmdir $s/namespaces/1 $s; done && losetup --detach-all'
+}
+
+# The example, with these machines' addresses; of its two nodes the one that has both volumes.
+write_example() {
+  sed -e "s/192\.168\.0\.100/$("$vm" address 2)/; s/192\.168\.0\.188/$("$vm" address 1)/; /name: spark-02/d" \
+    examples/storage-nvme-tcp.yaml >"$work/cluster.yaml"
+  sparkplan_types | grep -q '^package ' || sed -i '/^packages:/d' "$work/cluster.yaml"
+}
+sparkplan_types() { "$program" types; }
+
+# mounted TARGET NQN OPTION...: by findmnt, with these options, from that subsystem.
+mounted() {
+  on 1 "set -e; shown=\$(findmnt --noheadings --types ext4 --output OPTIONS $1)
+    for option in ${*:3}; do case ,\$shown, in *,\$option,*) ;; *) echo \"\$shown\"; exit 1;; esac; done
+    device=\$(findmnt --noheadings --output SOURCE $1)
+    test \"\$(cat /sys/class/block/\${device#/dev/}/device/subsysnqn)\" = $2; test \"\$(cat $1/name)\" = $2"
+}
+both_mounted() { mounted /mnt/rosa-models llm-models ro noatime norecovery && mounted /mnt/rosa-storage raid5-data rw noatime; }
+both_come() { # once the server is there
+  becomes_true 1 'findmnt /mnt/rosa-models && findmnt /mnt/rosa-storage' && both_mounted
+}
+
+connected_by_name() {
+  same "what nvme lists" "$(on 1 'nvme list-subsys -o json' | python3 -c 'import json, sys
+text = json.load(sys.stdin)
+hosts = text if isinstance(text, list) else [text]
+print(" ".join(sorted(s["NQN"] for h in hosts for s in h["Subsystems"])))')" "$volumes"
+}
+units_are_right() {
+  on 1 'systemd-analyze verify /etc/systemd/system/*.mount /etc/systemd/system/sparkplan-nvme-*.service 2>&1 |
+    grep -v -i -e "deprecated" -e "ssh" ; systemctl is-enabled sparkplan-nvme-llm-models.service sparkplan-nvme-raid5-data.service'
+  on 1 'test "$(systemctl is-system-running)" = running'
+}
+
+# The two machines were made from one image, /etc/nvme included.
+shared_identity_is_named() {
+  cp "$work/cluster.yaml" "$work/cluster.yaml.before"
+  printf '  - {name: spark-02, address: %s}\n' "$("$vm" address 2)" >>"$work/cluster.yaml"
+  local right=0 code=0
+  sparkplan plan >"$work/report" 2>&1 || code=$?
+  cat "$work/report"
+  same "exit status" "$code" 3 && grep -q 'spark-0[12] and spark-0[12] are one and the same host' "$work/report" || right=1
+  mv "$work/cluster.yaml.before" "$work/cluster.yaml"
+  on 2 'rm /etc/nvme/hostnqn /etc/nvme/hostid'
+  on 1 'rm /etc/nvme/hostnqn /etc/nvme/hostid'
+  return "$right"
+}
+identity_is_made() {
+  on 1 'grep -qx "nqn.2014-08.org.nvmexpress:uuid:$(cat /etc/nvme/hostid)" /etc/nvme/hostnqn'
+}
+
+# refused CODE WORDS SED: cluster.yaml changed like that ends an apply with this, and nothing is lost.
+refused() {
+  cp "$work/cluster.yaml" "$work/cluster.yaml.before"
+  sed -i "$3" "$work/cluster.yaml"
+  local right=0 code=0
+  sparkplan apply --yes --yes-prune >"$work/report" 2>&1 || code=$?
+  cat "$work/report"
+  same "exit status" "$code" "$1" && grep -q "$2" "$work/report" || right=1
+  mv "$work/cluster.yaml.before" "$work/cluster.yaml"
+  return "$right"
+}
+
+verified() {
+  sparkplan verify --level storage --json >"$work/report" || return
+  python3 -c 'import json, sys
+checks = {c["id"]: c for c in json.load(open(sys.argv[1]))["checks"]}
+for target in ("rosa-models", "rosa-storage"):
+    assert checks["storage/spark-01/mnt/" + target]["status"] == "pass", checks
+    assert checks["storage/spark-01/mnt/" + target + "/read"]["value"] > 0, checks' "$work/report"
+}
+not_verified() { # ROW'S WORDS
+  local code=0
+  sparkplan verify --level storage --json >"$work/report" || code=$?
+  cat "$work/report"
+  same "exit status" "$code" 8 && grep -q "$1" "$work/report"
+}
+
+drifts() {
+  on 1 'mount -o remount,rw,noatime /mnt/rosa-models 2>/dev/null || umount /mnt/rosa-models' &&
+    exits 2 drift && exits 0 apply --yes && both_mounted && exits 0 plan --detailed-exitcode
+}
+
+busy_stays() {
+  on 1 'systemd-run --quiet --unit=reader --working-directory=/mnt/rosa-models sleep infinity' || return
+  local right=0
+  refused 9 'in use by sleep' '/rosa-models/,/^nodes/{/^nodes/!d}; s/^storage:$//' && both_mounted || right=1
+  on 1 'systemctl stop reader'
+  return "$right"
+}
+
+reboots() { "$vm" reboot 1 && both_come && exits 0 plan --detailed-exitcode; }
+
+server_restarts() {
+  "$vm" reboot 2 && becomes_true 1 'grep -qx connecting /sys/class/nvme/nvme*/state' &&
+    not_verified 'does not answer' && exits 0 plan --detailed-exitcode &&
+    server_starts && becomes_true 1 '! grep -vx live /sys/class/nvme/nvme*/state' && both_mounted && verified
+}
+
+# The client lets go of the server, and finds none when it is back.
+server_gone_at_boot() {
+  "$vm" reboot 1 &
+  local reboot=$!
+  becomes_true 2 'test -z "$(ss -Htn state established "( sport = :4420 )")"' && server_stops || return
+  wait "$reboot" || return
+  on 1 '! findmnt /mnt/rosa-models && test "$(systemctl is-system-running)" = running && systemctl is-active multi-user.target' &&
+    not_verified 'is not connected' && server_starts && both_come && exits 0 plan --detailed-exitcode
+}
+
+nothing_is_left() {
+  on 1 '! findmnt /mnt/rosa-models && ! findmnt /mnt/rosa-storage && ! ls /mnt/rosa-models /mnt/rosa-storage 2>/dev/null &&
+    ! ls /sys/class/nvme/* 2>/dev/null && ! ls /etc/systemd/system/mnt-rosa* /etc/systemd/system/*/sparkplan-nvme* \
+      /etc/systemd/system/sparkplan-nvme* /etc/udev/rules.d/*sparkplan* /etc/nvme/hostnqn /etc/nvme/hostid 2>/dev/null &&
+    test -z "$(systemctl --failed --no-legend)"'
+}
+
+two_sparks
+check "a server offers two volumes" volumes_made
+check "over TCP" server_starts
+check "the example, with these addresses" write_example
+check "is valid" exits 0 validate
+check "two machines of one image are one host to the server: both are named" shared_identity_is_named
+check "a subsystem that the server does not have: refused, in words" refused 4 'refuses no-such-models' 's/llm-models/no-such-models/'
+check "a server at which nothing listens" refused 4 'nothing listens at' 's/subsystem: llm-models/port: 4421, subsystem: llm-models/; s/subsystem: raid5/port: 4421, subsystem: raid5/'
+check "another file system than declared: not mounted, never formatted" refused 9 'holds the file system ext4, not xfs' 's/type: ext4/type: xfs/'
+check "first apply" exits 0 apply --yes
+check "both are mounted, each from its subsystem, read only without the journal" both_mounted
+check "nvme lists both" connected_by_name
+check "the host has an identity of its own" identity_is_made
+check "the units are right, and systemd content" units_are_right
+check "a second plan has nothing to do" exits 0 plan --detailed-exitcode
+check "verify: mounted, the right device, readable, a throughput" verified
+check "what somebody has changed is drift, and mended" drifts
+check "a mount that somebody uses is not taken away" busy_stays
+check "the client reboots" reboots
+check "the server restarts: readers wait, and go on" server_restarts
+check "the server is gone at boot: the boot completes, the mounts come later" server_gone_at_boot
+sed -i '/^storage:/,/^nodes:/{/^nodes:/!d}; /    storage:/,$d' "$work/cluster.yaml"
+check "out of cluster.yaml" exits 0 apply --yes --yes-prune
+check "unmounted, disconnected, nothing left" nothing_is_left
+finish
