@@ -9,7 +9,7 @@ namespace sparkplan::test {
 namespace {
 
 /// lab-tool needs lab-lib; lab-broken's script fails; lab-app brings a directory and a file in it.
-constexpr const char* kMakeRepository = R"(
+constexpr const char* kMakeRepository = R"sh(
 set -e
 rm -rf /tmp/lab-repository; mkdir -p /tmp/lab-repository; cd /tmp/lab-repository
 package() { # NAME VERSION DEPENDS
@@ -34,7 +34,7 @@ for deb in *.deb; do
   printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "$deb" "$(stat -c %s "$deb")" "$(sha256sum "$deb" | cut -d' ' -f1)"
 done >Packages
 echo 'deb [trusted=yes] file:/tmp/lab-repository ./' >/etc/apt/sources.list.d/lab.list
-)";
+)sh";
 
 constexpr const char* kForget = R"(
 systemctl stop lab-lock.service 2>/dev/null
