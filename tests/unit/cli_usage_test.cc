@@ -106,17 +106,6 @@ TEST_CASE("validate --json is JSON on standard output, for valid and for invalid
   CHECK(contains(bad.standard_error, "error: "));
 }
 
-TEST_CASE("a section that this version cannot apply is exit 3 at plan and fine at validate") {
-  const ScratchDirectory folder;
-  const auto file = cluster_file(folder, "packages: [nvme-cli]\n");
-  CHECK(sparkplan({"validate", file}).exit_status == 0);
-  for (const auto& arguments : {std::vector<std::string>{"plan", file}, {"drift", file}, {"apply", "--yes", file}}) {
-    const auto output = sparkplan(arguments);
-    CHECK(output.exit_status == 3);
-    CHECK(contains(output.standard_error, "packages"));
-  }
-}
-
 TEST_CASE("apply without a terminal and without --yes is exit 1 and writes nothing") {
   const ScratchDirectory folder;
   const auto file = cluster_file(folder, kSection);

@@ -14,8 +14,7 @@ using test::asked_of;
 using test::draft_of;
 using test::loaded;
 
-void require_round_trip(const std::string& text) {
-  const Cluster first = loaded(text);
+void require_round_trip(const Cluster& first) {
   const auto machines = applied(first);
   const std::string written = draft_of(machines);
   INFO(written);
@@ -54,7 +53,12 @@ TEST_CASE("every example that is applied over SSH comes back") {
     std::ifstream file(entry.path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     if (text.find("transport: local") != std::string::npos) continue;
-    require_round_trip(text);
+    // A mount's unit does not say all that its volume was declared with; `init` tells of it and leaves it out.
+    if (text.find("\nstorage:") != std::string::npos) continue;
+    const auto file_and_beside = load_cluster_file(entry.path().string(), builtin_registry());
+    REQUIRE(file_and_beside);
+    REQUIRE(file_and_beside->cluster);
+    require_round_trip(*file_and_beside->cluster);
     ++tried;
   }
   CHECK(tried >= 8);
@@ -81,23 +85,23 @@ TEST_CASE("every topology comes back by its own name, with no address written do
   for (const auto& [count, fabric] : fabrics) {
     INFO(count << " nodes, fabric: " << fabric);
     const std::string text = frame(count) + "hosts: {}\nnccl: {mode: safe}\nfabric: " + fabric + "\n";
-    require_round_trip(text);
+    require_round_trip(loaded(text));
     const std::string written = draft_of(applied(loaded(text)));
     CHECK(written.find("interfaces:") == std::string::npos);
   }
 }
 
 TEST_CASE("addresses that derive from nothing come back word by word") {
-  require_round_trip(
+  require_round_trip(loaded(
       "version: 1\nname: lab\nssh: {user: root}\nhosts: {}\nnccl: {}\nfabric: {topology: direct}\nnodes:\n"
       "  - {name: a, id: 7, address: 10.0.0.1, fabric: {interfaces: [{name: enp1s0f1np1, address: 10.9.0.1/30, mtu: "
       "9000}, {name: enP2p1s0f1np1, address: 10.9.0.5/30, mtu: 9000}]}}\n"
       "  - {name: b, id: 9, address: 10.0.0.2, ssh: {port: 2222}, fabric: {interfaces: [{name: enp1s0f0np0, address: "
-      "10.9.0.2/30, mtu: null}, {name: enP2p1s0f0np0, link_local: ipv4, mtu: 4200}]}}\n");
+      "10.9.0.2/30, mtu: null}, {name: enP2p1s0f0np0, link_local: ipv4, mtu: 4200}]}}\n"));
 }
 
 TEST_CASE("every kind of section comes back, also where nodes differ") {
-  require_round_trip(frame(3) + R"(
+  require_round_trip(loaded(frame(3) + R"(
 sysctl: {net.core.rmem_max: 256MiB, vm.swappiness: 10, net.ipv4.tcp_rmem: "4096 87380 134217728"}
 limits:
   - {domain: "*", item: memlock, value: unlimited}
@@ -113,8 +117,8 @@ units:
   - {name: a.service, content: "[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n", enabled: true}
   - {name: docker.service, drop_in: "[Service]\nLimitMEMLOCK=infinity\n", state: started}
   - {name: b.timer, enabled: false}
-)");
-  require_round_trip(R"(version: 1
+)"));
+  require_round_trip(loaded(R"(version: 1
 name: lab
 sysctl: {vm.swappiness: 10, vm.dirty_ratio: 5}
 limits: [{domain: "*", item: memlock, value: 4096}]
@@ -125,17 +129,17 @@ nodes:
   - {name: n1, address: 10.0.0.1, ssh: {user: anna}, sysctl: {vm.swappiness: 20}, kernel_modules: [dummy]}
   - {name: n2, address: 10.0.0.2, ssh: {user: root}, limits: [{domain: "*", item: memlock, value: 8192}, {domain: root, item: nofile, value: 5000}]}
   - {name: n3, address: 10.0.0.3, ssh: {user: root, become: none}, nccl: {env: {NCCL_DEBUG: INFO, NCCL_SOCKET_IFNAME: enP7s7}}, sysctl: null}
-)");
+)"));
 }
 
 TEST_CASE("a node that the fabric leaves out stays out") {
-  require_round_trip("fabric: {topology: switch, port: 1}\nhosts: {}\n" + frame(3) +
-                     "  - {name: head, id: 9, address: 10.0.0.99, fabric: null}\n");
+  require_round_trip(loaded("fabric: {topology: switch, port: 1}\nhosts: {}\n" + frame(3) +
+                            "  - {name: head, id: 9, address: 10.0.0.99, fabric: null}\n"));
 }
 
 TEST_CASE("what the profile sets comes back as the profile on DGX Sparks, and written out on others") {
   const std::string body = frame(2) + "fabric: {topology: direct, port: 1}\nsysctl: {vm.swappiness: 10}\n";
-  require_round_trip(body + "profile: dgx-spark\n");
+  require_round_trip(loaded(body + "profile: dgx-spark\n"));
   const std::string written = draft_of(applied(loaded(body + "profile: dgx-spark\n")));
   CHECK(written.find("\nprofile: dgx-spark\n") != std::string::npos);
   CHECK(written.find("rmem_max:") == std::string::npos);

@@ -85,7 +85,7 @@ TEST_CASE("schemas/cluster.schema.json, which editors are pointed at, is what th
 TEST_CASE("without a type for it a section may hold anything, and the rest is checked") {
   const Registry nothing({});
   CHECK(load_cluster("version: 1\nname: a\nunits: 3\nnodes: [{name: a, address: b}]\n", "f", nothing).cluster);
-  CHECK_FALSE(load_cluster("version: 1\nname: a\nstorage: 3\nnodes: [{name: a, address: b}]\n", "f", nothing).cluster);
+  CHECK_FALSE(load_cluster("version: 1\nname: a\nverify: 3\nnodes: [{name: a, address: b}]\n", "f", nothing).cluster);
 }
 
 TEST_CASE("patterns are run on short text only") {
