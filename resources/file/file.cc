@@ -79,7 +79,7 @@ class Compilation {
     Value content = record.text_or("content", "");
     if (packages_to_come_ && is_among(kAbsent, path)) {
       // One of them may bring its directory, or a file of that name, which is then to be replaced.
-      content = known_after_packages(path);
+      content = known_after_packages();
     } else if (is_among(kWithoutDirectory, path)) {
       return refuse(error_at(place_of(record, "path"), "file.no-directory",
                              "there is no directory " + directory_of(path) + " for " + path,
@@ -109,9 +109,8 @@ class Compilation {
     return std::find(paths.begin(), paths.end(), Value(path)) != paths.end();
   }
 
-  Value known_after_packages(const std::string& what) const {
-    return Value::Unknown{"known after the packages are installed, which may bring " + what,
-                          view_.self.name.str() + "/package"};
+  Value known_after_packages() const {
+    return Value::Unknown{"known after the packages are there", view_.self.name.str() + "/package"};
   }
 
   /// Null where there is none, which is told.
@@ -122,7 +121,7 @@ class Compilation {
     const Value* numbers = own_->find(database);
     const Value* found = numbers == nullptr ? nullptr : numbers->find(name);
     if (found != nullptr) return *found;
-    if (packages_to_come_) return known_after_packages(std::string(key) + " " + name);
+    if (packages_to_come_) return known_after_packages();
     const bool user = database == kUsers;
     refuse(error_at(place_of(record, key), user ? "file.no-user" : "file.no-group",
                     std::string("there is no ") + (user ? "user " : "group ") + name,

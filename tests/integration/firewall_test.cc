@@ -67,9 +67,10 @@ TEST_CASE("firewall: an active ufw lets the fabric in, both halves and both ways
   const std::string before = rules_of(first);
 
   controller.cluster(kFabric + kAllow + nodes_of_lab(2));
-  const auto plan = controller.run({"plan"});
+  const auto plan = controller.run({"plan", "--json"});
   require_exit(plan, 0);
-  CHECK(contains(plan.out, "allow in on " + kHalfA + " from 192.168.100.0/24 comment sparkplan:lab"));
+  CHECK(contains(change_in(plan.report(), "spark-01/firewall/allow_fabric").dump(),
+                 "allow in on " + kHalfA + " from 192.168.100.0/24 comment sparkplan:lab"));
   CHECK(rules_of(first) == before);
   require_exit(controller.run({"apply", "--yes"}), 0);
 

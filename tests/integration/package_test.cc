@@ -202,7 +202,8 @@ TEST_CASE("package: a file replaces the one that a package of the same run bring
       wanted("lab-app"));
   const auto plan = controller.run({"plan"});
   require_exit(plan, 0);
-  CHECK(contains(plan.out, "known after the packages are installed"));
+  INFO(plan.out);
+  CHECK(contains(plan.out, "known after the packages are there"));
   require_exit(controller.run({"apply", "--yes"}), 0);
   CHECK(host->text("/etc/lab-app/app.conf") == "a = 1\n");
   CHECK(host->text("/etc/lab-app/more.conf") == "b = 1\n");
