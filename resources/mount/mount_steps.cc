@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -95,9 +96,10 @@ void add_missing_directories(const Change& change, const StepsInput& input, cons
   }
 }
 
-/// Directories that sparkplan has made and that no mount needs any more, the inner ones first.
-void add_needless_directories(const Change& change, const StepsInput& input, const TypeInfo& info,
-                              std::vector<Step>& steps) {
+/// Directories that sparkplan has made and that no mount needs any more, the inner ones first. `going` are changes
+/// whose mounts are still there: what they lie in comes after them.
+void add_needless_directories(const Change& change, std::span<const Change> going, const StepsInput& input,
+                              const TypeInfo& info, std::vector<Step>& steps) {
   std::vector<std::string> paths = directories_of(change.id.name);
   std::reverse(paths.begin(), paths.end());
   for (const std::string& path : paths) {
@@ -106,17 +108,23 @@ void add_needless_directories(const Change& change, const StepsInput& input, con
     const bool ours = original != input.originals.end() && std::holds_alternative<Absent>(original->second);
     const bool needed = std::any_of(input.target.begin(), input.target.end(),
                                     [&](const Resource& other) { return is_within(other.id.name, path); });
+    const bool in_use = std::any_of(going.begin(), going.end(), [&](const Change& other) {
+      return target_of(other.id, input) == nullptr && is_within(other.id.name, path);
+    });
     const bool there = std::holds_alternative<Present>(observed(artifact, input));
     const bool done =
         std::any_of(steps.begin(), steps.end(), [&](const Step& one) { return one.artifact == artifact; });
-    if (!ours || needed || !there || done) continue;
+    if (!ours || needed || in_use || !there || done) continue;
     Step step = step_for(artifact, change, info);
     step.before = observed(artifact, input);
     steps.push_back(std::move(step));
   }
 }
 
-void add_steps(const Change& change, const StepsInput& input, const TypeInfo& info, std::vector<Step>& steps) {
+/// Of the first one of `changes`; the others follow it.
+void add_steps(std::span<const Change> changes, const StepsInput& input, const TypeInfo& info,
+               std::vector<Step>& steps) {
+  const Change& change = changes.front();
   const ArtifactId artifact = mount_artifact(change.id.name);
   const Observation& now = observed(artifact, input);
   if (std::holds_alternative<Error>(now)) return;
@@ -132,7 +140,7 @@ void add_steps(const Change& change, const StepsInput& input, const TypeInfo& in
   } else {
     step.after = given_back(artifact, now, input);
     steps.push_back(std::move(step));
-    add_needless_directories(change, input, info, steps);
+    add_needless_directories(change, changes.subspan(1), input, info, steps);
   }
 }
 
@@ -162,7 +170,8 @@ std::vector<Step> mount_steps(const StepsInput& input, const TypeInfo& info) {
     return a_goes ? a.id.name > b.id.name : a.id.name < b.id.name;
   });
   std::vector<Step> steps;
-  for (const Change& change : changes) add_steps(change, input, info, steps);
+  const std::span<const Change> all(changes);
+  for (std::size_t i = 0; i < all.size(); ++i) add_steps(all.subspan(i), input, info, steps);
   std::erase_if(steps, [](const Step& step) {
     return step.artifact.kind == "mount" && std::holds_alternative<Absent>(step.before) &&
            std::holds_alternative<Absent>(step.after);
