@@ -31,6 +31,10 @@ constexpr std::string_view kSudo = "decides who may use sudo: an error in it tak
 constexpr std::string_view kUseVisudo = "edit it with visudo, which checks it";
 constexpr std::string_view kLogins = "decides who can log in: an error in it locks everybody out";
 constexpr std::string_view kKeepASession = "change it by hand, with a second session open";
+constexpr std::string_view kHostKey = "is the node's SSH host key: without it nobody who checks it can log in";
+constexpr std::string_view kLoader = "decides which libraries every program gets: an error in it stops them all";
+constexpr std::string_view kReach = "decides whether the node can be reached, and nothing puts it back";
+constexpr std::string_view kUseFabric = "the fabric belongs into the section fabric";
 constexpr std::string_view kBoot = "is needed to boot";
 constexpr std::string_view kByHand = "change it by hand";
 constexpr std::string_view kPackages = "belongs to packages, whose next upgrade writes over it";
@@ -65,9 +69,16 @@ constexpr std::array kForbidden{
     Place{"/etc/sudo.conf", kSudo, kByHand},
     Place{"/etc/ssh/sshd_config", kLogins, kKeepASession},
     Place{"/etc/ssh/sshd_config.d", kLogins, kKeepASession},
+    Place{"/etc/default/ssh", kLogins, kKeepASession},
+    Place{"/etc/ssh/ssh_host_ed25519_key", kHostKey, kNothing},
+    Place{"/etc/ssh/ssh_host_ecdsa_key", kHostKey, kNothing},
+    Place{"/etc/ssh/ssh_host_rsa_key", kHostKey, kNothing},
+    Place{"/etc/ssh/ssh_host_dsa_key", kHostKey, kNothing},
     Place{"/etc/pam.conf", kLogins, kKeepASession},
     Place{"/etc/pam.d", kLogins, kKeepASession},
     Place{"/etc/security/access.conf", kLogins, kKeepASession},
+    Place{"/etc/security/pam_env.conf", kLogins, kKeepASession},
+    Place{"/etc/profile", kLogins, kKeepASession},
     Place{"/etc/nsswitch.conf", kLogins, kKeepASession},
     Place{"/etc/nologin", kLogins, kKeepASession},
     Place{"/etc/shells", kLogins, kKeepASession},
@@ -77,7 +88,17 @@ constexpr std::array kForbidden{
     Place{"/etc/fstab", "stops the boot where an error is in it", "mounts belong into the section storage"},
     Place{"/etc/crypttab", kBoot, kByHand},
     Place{"/etc/machine-id", "is what tells this machine from all others", kNothing},
-    Place{"/etc/netplan", "decides whether the node can be reached", "the fabric belongs into the section fabric"},
+    Place{"/etc/ld.so.conf", kLoader, kByHand},
+    Place{"/etc/ld.so.conf.d", kLoader, kByHand},
+    Place{"/etc/default/grub", kBoot, kByHand},
+    Place{"/etc/default/grub.d", kBoot, kByHand},
+    Place{"/etc/netplan", kReach, kUseFabric},
+    Place{"/etc/network", kReach, kUseFabric},
+    Place{"/etc/systemd/network", kReach, kUseFabric},
+    Place{"/etc/NetworkManager/system-connections", kReach, kUseFabric},
+    Place{"/etc/nftables.conf", kReach, "ufw's rules for the fabric belong into the section firewall"},
+    Place{"/etc/ufw", kReach, "its rules for the fabric belong into the section firewall"},
+    Place{"/etc/iptables", kReach, kByHand},
     Place{"/boot", kBoot, kByHand},
     Place{"/efi", kBoot, kByHand},
     Place{"/bin", kPackages, kUseEtc},

@@ -67,11 +67,6 @@ DpkgStatus DpkgStatus::parse(std::string_view text, std::string_view extended_st
     if (package.name == "dpkg") status.own_architecture_ = package.architecture;
     if (!package.name.empty() && !package.state.empty()) {
       std::string name = package.name;
-      // apt notes packages of all architectures below the machine's own.
-      const bool for_all = package.architecture == "all";
-      const std::string& noted =
-          for_all && !status.own_architecture_.empty() ? status.own_architecture_ : package.architecture;
-      package.automatic = automatic.contains(name + ":" + noted);
       status.packages_.emplace(std::move(name), std::move(package));
     }
     package = KnownPackage();
@@ -84,7 +79,22 @@ DpkgStatus DpkgStatus::parse(std::string_view text, std::string_view extended_st
     }
   }
   end_of_stanza();
+  // apt notes packages of all architectures below the machine's own, which only dpkg's own stanza tells.
+  for (auto& [name, known] : status.packages_) {
+    const bool for_all = known.architecture == "all";
+    const std::string& noted =
+        for_all && !status.own_architecture_.empty() ? status.own_architecture_ : known.architecture;
+    known.automatic = automatic.contains(name + ":" + noted);
+  }
   return status;
+}
+
+std::string DpkgStatus::name_to_apt(const std::string& name) const {
+  const auto colon = name.find(':');
+  if (colon == std::string::npos) return name;
+  const auto architecture = std::string_view(name).substr(colon + 1);
+  const bool own = architecture == own_architecture_ || architecture == "native" || architecture == "all";
+  return own ? name.substr(0, colon) : name;
 }
 
 Result<DpkgStatus> DpkgStatus::read(const NodeReader& node) {

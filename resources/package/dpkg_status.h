@@ -37,6 +37,9 @@ class DpkgStatus {
   /// Null when dpkg has not heard of it.
   const KnownPackage* find(std::string_view name) const;
 
+  /// As apt-get prints it: without the architecture where that is the node's own. "curl:amd64" -> "curl"
+  std::string name_to_apt(const std::string& name) const;
+
  private:
   /// By name; one for each architecture.
   std::multimap<std::string, KnownPackage, std::less<>> packages_;

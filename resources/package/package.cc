@@ -17,6 +17,7 @@ namespace {
 
 constexpr const char* kState = "state";
 constexpr const char* kInstalled = "installed";
+constexpr const char* kAutomatic = "automatic";
 constexpr const char* kVersion = "version";
 /// Of the packages that were asked for, those that this one needs: observed, and never desired.
 constexpr const char* kNeeds = "needs";
@@ -50,9 +51,17 @@ ArtifactId version_artifact(const std::string& name) { return {std::string(kVers
 Observation asked_for() { return Present{Value::map({{kInstalled, true, {}}}), {}}; }
 Observation of_version(const std::string& version) { return Present{Value::map({{kVersion, version, {}}}), {}}; }
 
+/// One that apt has brought along for others was there before somebody asked for it, and is not to be removed.
 Observation artifact_of(std::string_view kind, const KnownPackage* package) {
-  if (package == nullptr || !package->installed() || package->automatic) return Absent{};
-  return kind == kVersionKind ? of_version(package->version) : asked_for();
+  if (package == nullptr || !package->installed()) return Absent{};
+  Observation artifact = kind == kVersionKind ? of_version(package->version) : asked_for();
+  if (package->automatic) std::get<Present>(artifact).value.set(kAutomatic, true);
+  return artifact;
+}
+
+bool is_automatic(const Observation& artifact) {
+  const auto* present = std::get_if<Present>(&artifact);
+  return present != nullptr && present->value.boolean_or(kAutomatic, false);
 }
 
 Observation resource_of(const KnownPackage* package, const std::set<std::string>& asked) {
@@ -106,8 +115,12 @@ class Preparation {
   std::optional<Error> objection_to_removal(const std::string& name, const std::set<std::string>& all) const {
     const auto simulation = simulate_removal(name, node_);
     if (!simulation) return simulation.error();
+    const auto status = DpkgStatus::read(node_);
+    if (!status) return status.error();
+    std::set<std::string> expected;
+    for (const std::string& one : all) expected.insert(status->name_to_apt(one));
     std::set<std::string> others;
-    std::set_difference(simulation->removes.begin(), simulation->removes.end(), all.begin(), all.end(),
+    std::set_difference(simulation->removes.begin(), simulation->removes.end(), expected.begin(), expected.end(),
                         std::inserter(others, others.end()));
     if (others.empty()) return std::nullopt;
     return Error{ErrorCode::kRefused,
@@ -139,7 +152,7 @@ class Preparation {
     if (!status) return status.error();
     const KnownPackage* now = status->find(step.artifact.name);
     const bool there = now != nullptr && (now->installed() || now->broken());
-    if (there || simulation->installs.contains(step.artifact.name)) return std::nullopt;
+    if (there || simulation->installs.contains(status->name_to_apt(step.artifact.name))) return std::nullopt;
     return unknown(wanted, "apt would install " + list_of(simulation->installs) + " instead");
   }
 
@@ -294,15 +307,25 @@ class PackageType final : public ResourceType {
 
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
     if (std::holds_alternative<Absent>(after)) return take_away(artifact, node);
+    if (is_automatic(after) && is_there(artifact, after, node)) return mark_automatic(artifact.name, node);
     if (auto installed = install(specification(artifact, after), node); !installed) {
       return failure(without_remains(artifact, std::move(installed).error(), node));
     }
+    if (is_automatic(after)) SPARK_CHECK(mark_automatic(artifact.name, node));
     if (same_state(read_artifact(artifact, node), after)) return {};
     return failure(ErrorCode::kVerifyFailed, "apt is content, and dpkg does not show " +
                                                  specification(artifact, after) + " as installed and asked for");
   }
 
  private:
+  /// Installed, in the version that `after` has, whoever has asked for it.
+  static bool is_there(const ArtifactId& artifact, const Observation& after, const NodeReader& node) {
+    const auto status = DpkgStatus::read(node);
+    const KnownPackage* package = status ? status->find(artifact.name) : nullptr;
+    if (package == nullptr || !package->installed()) return false;
+    return version_in(after).empty() || version_in(after) == package->version;
+  }
+
   /// A package that is half configured keeps apt from everything else, and is not told from one that is absent.
   static Error without_remains(const ArtifactId& artifact, Error error, Node& node) {
     const auto status = DpkgStatus::read(node);
@@ -322,7 +345,7 @@ class PackageType final : public ResourceType {
     if (!package->broken() && std::holds_alternative<Absent>(artifact_of(artifact.kind, package))) return {};
     SPARK_TRY(const Simulation simulation, simulate_removal(artifact.name, node));
     const bool needed = std::any_of(simulation.removes.begin(), simulation.removes.end(),
-                                    [&](const std::string& name) { return name != artifact.name; });
+                                    [&](const std::string& name) { return name != status.name_to_apt(artifact.name); });
     return needed ? mark_automatic(artifact.name, node) : remove(artifact.name, node);
   }
 

@@ -99,6 +99,21 @@ TEST_CASE("package: what apt has brought along for others is known") {
   CHECK_FALSE(status.find("nvme-cli")->automatic);
 }
 
+TEST_CASE("package: one of all architectures is automatic wherever dpkg's own stanza stands") {
+  const DpkgStatus status = DpkgStatus::parse(
+      "Package: adduser\nStatus: install ok installed\nArchitecture: all\nVersion: 3\n\n" + std::string(kStatus),
+      "Package: adduser\nArchitecture: amd64\nAuto-Installed: 1\n");
+  CHECK(status.find("adduser")->automatic);
+}
+
+TEST_CASE("package: apt-get leaves the node's own architecture out of names, and no other") {
+  const DpkgStatus status = DpkgStatus::parse(kStatus);
+  CHECK(status.name_to_apt("curl:amd64") == "curl");
+  CHECK(status.name_to_apt("curl:native") == "curl");
+  CHECK(status.name_to_apt("curl:arm64") == "curl:arm64");
+  CHECK(status.name_to_apt("curl") == "curl");
+}
+
 TEST_CASE("package: packages go before those that they need, also through others, and in a circle") {
   using Needs = std::map<std::string, std::set<std::string>>;
   CHECK(dependents_first({"a", "b", "c"}, Needs{}) == std::vector<std::string>{"a", "b", "c"});
@@ -186,7 +201,19 @@ TEST_CASE("package: one that somebody else needs is refused for removal, and bot
   REQUIRE(type->apply(artifact("lib"), Absent{}, node));
   CHECK(DpkgStatus::read(node)->find("lib")->installed());
   CHECK(DpkgStatus::read(node)->find("lib")->automatic);
-  CHECK(std::holds_alternative<Absent>(type->read_artifact(artifact("lib"), node)));
+}
+
+TEST_CASE("package: one that came along with others before sparkplan did is given back as that, and not removed") {
+  FakeNode node;
+  test::add_apt(node, {{"modules-extra", "1", "1", {}, true}});
+  const auto type = make_resource_type("{}");
+  const Observation before = type->read_artifact(artifact("modules-extra"), node);
+  CHECK_FALSE(std::holds_alternative<Absent>(before));
+  REQUIRE(type->apply(artifact("modules-extra"), installed(), node));
+  CHECK_FALSE(DpkgStatus::read(node)->find("modules-extra")->automatic);
+  REQUIRE(type->apply(artifact("modules-extra"), before, node));
+  CHECK(DpkgStatus::read(node)->find("modules-extra")->installed());
+  CHECK(DpkgStatus::read(node)->find("modules-extra")->automatic);
 }
 
 TEST_CASE("package: one that apt does not know is named before anything is written, with what to do") {
