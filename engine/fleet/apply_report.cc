@@ -1,8 +1,20 @@
 // ClusterRun: what an apply has to say at its end.
+#include <algorithm>
+
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/plan_lookup.h"
 
 namespace sparkplan {
+namespace {
+
+/// What needs something that has failed is blocked by now, and in no list of changes.
+bool is_left_to_do(const NodePlan& plan, const ResourceId& id) {
+  const bool blocked =
+      std::any_of(plan.blocked.begin(), plan.blocked.end(), [&](const BlockedResource& one) { return one.id == id; });
+  return blocked || find_change(plan, id) != nullptr;
+}
+
+}  // namespace
 
 NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
   NodeReport report = report_on(node);
@@ -22,7 +34,7 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
       outcome = Outcome::kFailed;
     } else if (node.in_flight.count(change.id) > 0) {
       outcome = Outcome::kUnknown;
-    } else if (node.done.count(change.id) == 0 && (node.error || find_change(node.plan, change.id) != nullptr)) {
+    } else if (node.done.count(change.id) == 0 && (node.error || is_left_to_do(node.plan, change.id))) {
       outcome = Outcome::kNotDone;
     }
     report.outcomes[change.id] = outcome;

@@ -124,6 +124,15 @@ std::optional<Error> target_has_files(const std::string& target, const NodeReade
                "move what is in it elsewhere, or mount at another directory"};
 }
 
+std::optional<Error> objection_to_device(const MountUnit& unit, const NodeReader& node) {
+  if (!unit.what.starts_with("/dev/")) return std::nullopt;
+  // What a connection of this run brings is not there yet.
+  const auto there = is_there(unit.what, node);
+  if (there && !*there && unit.what.starts_with(kNvmeLinkPrefix)) return std::nullopt;
+  const auto checked = check_device(unit, Patience::kNone, node);
+  return checked ? std::nullopt : std::optional(checked.error());
+}
+
 std::optional<Error> objection_to_mounting(const Step& step, std::span<const Step> steps, const NodeReader& node) {
   const std::string& target = step.artifact.name;
   const MountUnit unit = parse_unit(content_in(step.after));
@@ -133,19 +142,14 @@ std::optional<Error> objection_to_mounting(const Step& step, std::span<const Ste
     const auto how = compare_mounted(*there, unit, node);
     if (!how) return how.error();
     if (!how->starts_with(state::kFrom)) return std::nullopt;
-    // Our own mount of what was asked for before makes room, unless somebody is there.
-    return is_own_mount(step.before) ? in_use(target, {}, node) : occupied(target, *how);
+    // Our own mount of what was asked for before makes room, unless somebody is there or nothing can come after it.
+    if (!is_own_mount(step.before)) return occupied(target, *how);
+    if (auto busy = in_use(target, {}, node)) return busy;
+    return objection_to_device(unit, node);
   }
   if (is_nested(step, steps)) return std::nullopt;
   if (auto files = target_has_files(target, node)) return files;
-  if (unit.what.starts_with("/dev/")) {
-    // What a connection of this run brings is not there yet.
-    const auto there = is_there(unit.what, node);
-    if (there && !*there && unit.what.starts_with(kNvmeLinkPrefix)) return std::nullopt;
-    const auto checked = check_device(unit, Patience::kNone, node);
-    if (!checked) return checked.error();
-  }
-  return std::nullopt;
+  return objection_to_device(unit, node);
 }
 
 std::optional<Error> missing_bind_source(const Step& step, std::span<const Step> steps, const NodeReader& node) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -38,34 +39,70 @@ WantedConnection wanted_from(const Observation& after) {
   return wanted;
 }
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// What the kernel and nvme print of a connection that does not come about, in words that say whose fault it is.
+bool has_one_of(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(text, part); });
+}
+
+enum class Cause { kUnknown, kNoModule, kRefused, kNothingListens, kSilent };
+
 /// Source: nvmf_log_connect_error() in drivers/nvme/host/fabrics.c, and the errno of connect(2) behind
 /// "failed to connect socket".
-Error explained(Error error, const std::string& subsystem, const Server& server, const std::string& said) {
-  const std::string place = server.address + " port " + std::to_string(server.port);
-  if (has(said, "modprobe: FATAL")) {
-    error.message = "the running kernel has no module nvme-tcp";
-    error.hint =
-        "on Ubuntu it comes with linux-modules-extra-$(uname -r); after an upgrade of the kernel, reboot first";
-  } else if (has(said, "Connect Invalid") || has(said, "Invalid Data Param") || has(said, "rejected") ||
-             has(said, "DNR") || has(said, "Invalid Host")) {
-    error.message = "the server at " + place + " refuses " + subsystem;
-    error.hint =
-        "it offers no subsystem of that name, or does not let this host in: compare with `nvme discover -t tcp "
-        "-a " +
-        server.address + " -s " + std::to_string(server.port) + "` and with /etc/nvme/hostnqn";
-  } else if (has(said, "error=-111") || has(said, "socket: -111") || has(said, "Connection refused")) {
-    error.message = "nothing listens at " + place;
-    error.hint = "is the NVMe target running there, with a TCP port of that number?";
-  } else if (has(said, "socket: -1") || has(said, "timed out") || has(said, "timeout") || has(said, "No route") ||
-             has(said, "unreachable")) {
-    error.message = "the server at " + place + " does not answer";
-    error.hint = "is it on? `ping " + server.address + "` from the node; a firewall may drop port " +
-                 std::to_string(server.port);
-  } else if (const auto line = trim(said.substr(0, said.find('\n'))); !line.empty()) {
-    error.message += ": " + std::string(line);
+Cause cause_in(std::string_view line) {
+  if (has(line, "modprobe: FATAL")) return Cause::kNoModule;
+  if (has_one_of(line, {"Connect Invalid", "Invalid Data Param", "rejected", "DNR", "Invalid Host"})) {
+    return Cause::kRefused;
+  }
+  if (has_one_of(line, {"error=-111", "socket: -111", "onnection refused"})) return Cause::kNothingListens;
+  if (has_one_of(line, {"socket: -1", "timed out", "timeout", "No route", "unreachable"})) return Cause::kSilent;
+  return Cause::kUnknown;
+}
+
+/// The latest line that tells something; those about other subsystems do not count, nor those of an earlier start.
+Cause latest_cause(const std::string& lines, const std::string& subsystem) {
+  const auto all = split_lines(lines);
+  for (auto line = all.rbegin(); line != all.rend(); ++line) {
+    const bool about_another = has(*line, "subsysnqn \"") && !has(*line, "subsysnqn \"" + subsystem + "\"");
+    const Cause cause = about_another ? Cause::kUnknown : cause_in(*line);
+    if (cause != Cause::kUnknown) return cause;
+    if (line->starts_with("Starting ")) break;
+  }
+  return Cause::kUnknown;
+}
+
+/// What the unit's messages, or else the kernel's, say of a connection that does not come about, in words that say
+/// whose fault it is.
+Error explained(Error error, const std::string& subsystem, const Server& server, const std::string& of_unit,
+                const std::string& of_kernel) {
+  const std::string port = std::to_string(server.port);
+  const std::string place = server.address + " port " + port;
+  Cause cause = latest_cause(of_unit, subsystem);
+  if (cause == Cause::kUnknown) cause = latest_cause(of_kernel, subsystem);
+  switch (cause) {
+    case Cause::kNoModule:
+      error.message = "the running kernel has no module nvme-tcp";
+      error.hint =
+          "on Ubuntu it comes with linux-modules-extra-$(uname -r); after an upgrade of the kernel, reboot first";
+      break;
+    case Cause::kRefused:
+      error.message = "the server at " + place + " refuses " + subsystem;
+      error.hint =
+          "it offers no subsystem of that name, or does not let this host in: compare with `nvme discover -t tcp -a " +
+          server.address + " -s " + port + "` and with /etc/nvme/hostnqn";
+      break;
+    case Cause::kNothingListens:
+      error.message = "nothing listens at " + place;
+      error.hint = "is the NVMe target running there, with a TCP port of that number?";
+      break;
+    case Cause::kSilent:
+      error.message = "the server at " + place + " does not answer";
+      error.hint = "is it on? `ping " + server.address + "` from the node; a firewall may drop port " + port;
+      break;
+    case Cause::kUnknown:
+      if (const auto line = trim(of_unit.substr(0, of_unit.find('\n'))); !line.empty()) {
+        error.message += ": " + std::string(line);
+      }
   }
   return error;
 }
@@ -162,8 +199,10 @@ class ConnectionChange {
   Error why_not(Error error) const {
     const auto server = server_in(*wanted_.content);
     const std::string of_unit = last_messages(unit_, node_);
-    if (server)
-      error = explained(std::move(error), subsystem_, *server, of_unit + lines_about_nvme(last_messages({}, node_)));
+    if (server) {
+      const std::string of_kernel = lines_about_nvme(last_messages({}, node_));
+      error = explained(std::move(error), subsystem_, *server, of_unit, of_kernel);
+    }
     if (error.hint.empty()) error.hint = "journalctl -u " + unit_ + " says more";
     return error;
   }

@@ -213,4 +213,17 @@ TEST_CASE("what cannot be written on one node is exit 4 there, and the others ar
   CHECK(std::filesystem::is_directory(bench.root(1) / kSysctlFile));
 }
 
+TEST_CASE("what needs something that has failed is not done, and never said to be") {
+  FleetBench bench(1);
+  bench.sections =
+      "storage: [{target: /mnt/models, source: {nvme_tcp: {address: 10.0.0.9, subsystem: models}}, type: ext4}]\n";
+  // In the way of every unit.
+  bench.root(1).write("/etc/systemd", "");
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 4);
+  const auto& outcomes = report.nodes[0].outcomes;
+  CHECK(outcomes.at({"nvme_tcp", "models"}) == Outcome::kFailed);
+  CHECK(outcomes.at({"mount", "/mnt/models"}) == Outcome::kNotDone);
+}
+
 }  // namespace sparkplan

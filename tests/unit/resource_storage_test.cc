@@ -14,6 +14,8 @@
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
+#include "resources/nvme_tcp/connection_change.h"
+#include "resources/nvme_tcp/connection_state.h"
 #include "resources/nvme_tcp/connection_unit.h"
 #include "resources/nvme_tcp/host_identity.h"
 #include "tests/support/catch.h"
@@ -216,6 +218,37 @@ TEST_CASE("the unit of a connection is right for systemd, and says where it conn
   INFO(judged);
   CHECK(judged.find("Unknown") == std::string::npos);
   CHECK(judged.find("Invalid") == std::string::npos);
+}
+
+TEST_CASE("why a server cannot be connected to is told by the latest words about it", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  node.put_file("/usr/sbin/nvme", "");
+  nvme_tcp::Connection one;
+  one.server = {"10.0.0.9", 4420, "models", 1};
+  const Present wanted{Value::map({{nvme_tcp::field::kContent, nvme_tcp::render_unit(one), {}},
+                                   {nvme_tcp::field::kEnabled, true, {}},
+                                   {nvme_tcp::field::kState, nvme_tcp::state::kConnected, {}}}),
+                       {}};
+  const auto told = [&](const std::string& of_unit, const std::string& of_kernel) {
+    node.add_program("journalctl", [=](const FakeNode::Call& call) -> Result<CommandOutput> {
+      return CommandOutput{0, call.argv.at(1) == "--dmesg" ? of_kernel : of_unit, {}};
+    });
+    const auto made = nvme_tcp::make_connection("models", wanted, node);
+    return made ? std::string() : made.error().message;
+  };
+  const std::string silent = "the server at 10.0.0.9 port 4420 does not answer";
+  const std::string closed = "nothing listens at 10.0.0.9 port 4420";
+  const std::string refused = "the server at 10.0.0.9 port 4420 refuses models";
+  CHECK(told("", "nvme nvme0: failed to connect socket: -111\n") == closed);
+  CHECK(told("", "nvme nvme0: failed to connect socket: -113\n") == silent);
+  CHECK(told("sparkplan-nvme-models.service: start operation timed out. Terminating.\n", "") == silent);
+  const std::string refusal = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models\"\n";
+  CHECK(told("", "nvme nvme0: failed to connect socket: -111\n" + refusal) == refused);
+  CHECK(told("could not add new controller: connection refused\nStarting NVMe over TCP\n", refusal) == refused);
+  const std::string of_another = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models-2\"\n";
+  CHECK(told("", of_another + "nvme nvme1: failed to connect socket: -111\n") == closed);
+  CHECK(told("", "nvme nvme1: failed to connect socket: -111\n" + of_another) == closed);
 }
 
 TEST_CASE("a device without the declared file system is not mounted", "[storage]") {

@@ -24,11 +24,13 @@ volumes_made() {
     done"
 }
 
-# As a server does after its boot.
+# As a server does after its boot. The kernel makes up a new UUID for a namespace that is given none, and a client
+# whose volume comes back with another takes it for another disk.
 server_starts() {
   on 2 "modprobe nvmet-tcp && modprobe loop && cd /sys/kernel/config/nvmet || exit
     for v in $volumes; do
       mkdir -p subsystems/\$v/namespaces/1 && echo 1 >subsystems/\$v/attr_allow_any_host &&
+        blkid --match-tag UUID --output value /srv/volumes/\$v.img >subsystems/\$v/namespaces/1/device_uuid &&
         losetup --find --show /srv/volumes/\$v.img >subsystems/\$v/namespaces/1/device_path &&
         echo 1 >subsystems/\$v/namespaces/1/enable || exit
     done
@@ -81,7 +83,7 @@ shared_identity_is_named() {
   local right=0 code=0
   sparkplan plan >"$work/report" 2>&1 || code=$?
   cat "$work/report"
-  same "exit status" "$code" 3 && grep -q 'spark-0[12] and spark-0[12] are one and the same host' "$work/report" || right=1
+  same "exit status" "$code" 3 && grep -q 'spark-01 and spark-02 have the same NVMe host name' "$work/report" || right=1
   mv "$work/cluster.yaml.before" "$work/cluster.yaml"
   on 2 'rm /etc/nvme/hostnqn /etc/nvme/hostid'
   on 1 'rm /etc/nvme/hostnqn /etc/nvme/hostid'
@@ -91,14 +93,15 @@ identity_is_made() {
   on 1 'grep -qx "nqn.2014-08.org.nvmexpress:uuid:$(cat /etc/nvme/hostid)" /etc/nvme/hostnqn'
 }
 
-# refused CODE WORDS SED: cluster.yaml changed like that ends an apply with this, and nothing is lost.
+# refused CODE SED WORDS...: cluster.yaml changed like that ends an apply with these, and nothing is lost.
 refused() {
   cp "$work/cluster.yaml" "$work/cluster.yaml.before"
-  sed -i "$3" "$work/cluster.yaml"
-  local right=0 code=0
+  sed -i "$2" "$work/cluster.yaml"
+  local right=0 code=0 words
   sparkplan apply --yes --yes-prune >"$work/report" 2>&1 || code=$?
   cat "$work/report"
-  same "exit status" "$code" "$1" && grep -q "$2" "$work/report" || right=1
+  same "exit status" "$code" "$1" || right=1
+  for words in "${@:3}"; do grep -q "$words" "$work/report" || right=1; done
   mv "$work/cluster.yaml.before" "$work/cluster.yaml"
   return "$right"
 }
@@ -126,7 +129,7 @@ drifts() {
 busy_stays() {
   on 1 'systemd-run --quiet --unit=reader --working-directory=/mnt/rosa-models sleep infinity' || return
   local right=0
-  refused 9 'in use by sleep' '/rosa-models/,/^nodes/{/^nodes/!d}; s/^storage:$//' && both_mounted || right=1
+  refused 9 '/rosa-models/,/^nodes/{/^nodes/!d}; s/^storage:$//' 'in use by sleep' && both_mounted || right=1
   on 1 'systemctl stop reader'
   return "$right"
 }
@@ -162,9 +165,12 @@ check "over TCP" server_starts
 check "the example, with these addresses" write_example
 check "is valid" exits 0 validate
 check "two machines of one image are one host to the server: both are named" shared_identity_is_named
-check "a subsystem that the server does not have: refused, in words" refused 4 'refuses no-such-models' 's/llm-models/no-such-models/'
-check "a server at which nothing listens" refused 4 'nothing listens at' 's/subsystem: llm-models/port: 4421, subsystem: llm-models/; s/subsystem: raid5/port: 4421, subsystem: raid5/'
-check "another file system than declared: not mounted, never formatted" refused 9 'holds the file system ext4, not xfs' 's/type: ext4/type: xfs/'
+check "a subsystem that the server does not have: refused, in words" \
+  refused 4 's/llm-models/no-such-models/' 'refuses no-such-models'
+check "a server at which nothing listens" \
+  refused 4 's/subsystem: llm-models/port: 4421, &/' 'nothing listens at .* port 4421'
+check "another file system than declared: not mounted, never formatted" \
+  refused 9 's/type: ext4/type: xfs/' 'holds the file system ext4, not xfs'
 check "first apply" exits 0 apply --yes
 check "both are mounted, each from its subsystem, read only without the journal" both_mounted
 check "nvme lists both" connected_by_name
