@@ -132,7 +132,9 @@ std::optional<Error> objection_to_mounting(const Step& step, std::span<const Ste
   if (const MountedFileSystem* there = mounted_at(*all, target)) {
     const auto how = compare_mounted(*there, unit, node);
     if (!how) return how.error();
-    if (!how->starts_with(state::kFrom)) return std::nullopt;
+    if (!how->starts_with(state::kFrom)) {
+      return can_be_remounted(*there, unit) ? std::nullopt : in_use(target, {}, node);
+    }
     // Our own mount of what was asked for before makes room, unless somebody is there.
     return is_own_mount(step.before) ? in_use(target, {}, node) : occupied(target, *how);
   }
