@@ -190,6 +190,18 @@ Result<CommandOutput> remount(const Call& call) {
   return CommandOutput{};
 }
 
+/// An exclusive open of a block device fails while it or a partition of it is mounted, here or elsewhere.
+Result<CommandOutput> open_alone(const Call& call) {
+  const std::string& device = call.argv.back();
+  const std::string elsewhere = text_at(call.node, "/fake/held");
+  const auto held = split_lines(elsewhere);
+  bool busy = std::find(held.begin(), held.end(), device) != held.end();
+  for (const MountedFileSystem& mount : parse_mountinfo(text_at(call.node, kMountinfo))) {
+    busy = busy || mount.source == device || mount.source.starts_with(device + "p");
+  }
+  return CommandOutput{busy ? 16 : 0, {}, {}};
+}
+
 Result<CommandOutput> directories(const Call& call) {
   if (call.argv.front() == "mkdir") call.writable->add_directory(call.argv.back());
   if (call.argv.front() == "rmdir") call.writable->erase(call.argv.back());
@@ -207,6 +219,7 @@ void install_fake_storage(FakeNode& node) {
   for (const char* silent : {"find", "journalctl", "udevadm"}) {
     node.add_program(silent, [](const Call&) -> Result<CommandOutput> { return CommandOutput{}; });
   }
+  node.add_program("perl", open_alone);
   node.add_program("readlink", [](const Call& call) -> Result<CommandOutput> {
     return CommandOutput{0, device_behind(call.node, call.argv.back()) + "\n", {}};
   });

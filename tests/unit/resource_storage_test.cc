@@ -15,6 +15,8 @@
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
+#include "resources/nvme_tcp/connection_change.h"
+#include "resources/nvme_tcp/connection_state.h"
 #include "resources/nvme_tcp/connection_unit.h"
 #include "resources/nvme_tcp/host_identity.h"
 #include "tests/support/catch.h"
@@ -303,6 +305,53 @@ TEST_CASE("what was mounted without its journal becomes writable by a mount anew
     REQUIRE(how);
     CHECK(*how == "mounted with norecovery");
   }
+}
+
+TEST_CASE("a connection is used by whoever holds its volume: partitions and containers, too", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  node.put_file("/fake/servers/vol", "nvme1n1");
+  connect_subsystem(node, "vol", "10.0.0.9", 4420);
+  const auto users = [&](bool besides_ours = false) {
+    const auto found = nvme_tcp::users_of("vol", besides_ours, node);
+    return found ? join(*found, "; ") : "error: " + found.error().message;
+  };
+  CHECK(users().empty());
+  SECTION("a mounted partition") {
+    node.put_file("/sys/class/block/nvme1n1p1/partition", "1\n");
+    add_mount(node, "/dev/nvme1n1p1", "/mnt/by-hand", "ext4", "rw");
+    CHECK(users() == "the mount at /mnt/by-hand");
+    CHECK(users(true) == "the mount at /mnt/by-hand");
+  }
+  SECTION("a device on top of a partition") {
+    node.put_file("/sys/class/block/nvme1n1p1/partition", "1\n");
+    node.put_file("/sys/class/block/nvme1n1p1/holders/dm-0", "");
+    CHECK(users() == "the device dm-0");
+  }
+  SECTION("what is mounted in a container only") {
+    node.put_file("/fake/held", "/dev/nvme1n1\n");
+    CHECK(users() == "somebody who holds nvme1n1, in a container perhaps");
+    const auto gone = nvme_tcp::make_connection("vol", Absent{}, node);
+    REQUIRE_FALSE(gone);
+    CHECK(gone.error().code == ErrorCode::kRefused);
+    CHECK(node.text_of("/sys/class/nvme/nvme0/subsysnqn") == "vol");
+  }
+  SECTION("nobody can tell") {
+    node.add_program("perl", [](const FakeNode::Call&) -> Result<CommandOutput> {
+      return CommandOutput{1, {}, "Input/output error"};
+    });
+    CHECK(users() == "error: nobody can tell whether /dev/nvme1n1 is in use: Input/output error");
+  }
+}
+
+TEST_CASE("who could not be looked for is not taken for nobody", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  add_mount(node, "tmpfs", "/mnt/a", "tmpfs", "rw");
+  node.add_program("find", [](const FakeNode::Call&) -> Result<CommandOutput> { return CommandOutput{137, {}, {}}; });
+  const auto used = mount::in_use("/mnt/a", {}, node);
+  REQUIRE(used);
+  CHECK(used->message == "nobody can tell who uses /mnt/a: find ended with status 137");
 }
 
 TEST_CASE("a node's identity is made once, and both halves of it agree", "[storage]") {
