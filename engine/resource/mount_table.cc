@@ -79,9 +79,18 @@ std::vector<FstabLine> parse_fstab(std::string_view text) {
   return lines;
 }
 
+Result<std::string> whole_disk_of(const std::string& name, const NodeReader& node) {
+  const auto partition = node.status("/sys/class/block/" + name + "/partition");
+  if (!partition && partition.error().code == ErrorCode::kNotFound) return name;
+  if (!partition) return failure(partition.error());
+  // "nvme1n1p2": a disk whose name ends in a digit has a "p" before the number.
+  return name.substr(0, name.rfind('p'));
+}
+
 Result<std::string> subsystem_behind(const std::string& device, const NodeReader& node) {
-  const std::string name = device.substr(device.rfind('/') + 1);
+  std::string name = device.substr(device.rfind('/') + 1);
   if (!name.starts_with("nvme")) return std::string();
+  SPARK_TRY(name, whole_disk_of(name, node));
   const auto nqn = node.read_file("/sys/class/block/" + name + "/device/subsysnqn");
   if (!nqn && nqn.error().code == ErrorCode::kNotFound) return std::string();
   if (!nqn) return failure(nqn.error());

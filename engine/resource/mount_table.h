@@ -44,7 +44,12 @@ struct FstabLine {
 /// Pure. Lines without a target are left out.
 std::vector<FstabLine> parse_fstab(std::string_view text);
 
-/// I/O, read-only. The NQN of the subsystem behind a block device such as "/dev/nvme0n1"; empty for all others.
+/// I/O, read-only. "nvme1n1" for its partition "nvme1n1p2" as for itself. Source: disk_name() in the kernel's
+/// block/partitions/core.c.
+Result<std::string> whole_disk_of(const std::string& name, const NodeReader& node);
+
+/// I/O, read-only. The NQN of the subsystem behind a block device such as "/dev/nvme0n1", or behind a partition of
+/// one; empty for all others.
 /// Source: the kernel's Documentation/ABI/stable/sysfs-class-nvme and drivers/nvme/host/sysfs.c.
 Result<std::string> subsystem_behind(const std::string& device, const NodeReader& node);
 

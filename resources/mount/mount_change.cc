@@ -104,10 +104,13 @@ class MountChange {
     return verify();
   }
 
-  /// By the kernel, in place; where it does not take the options that way, by a mount anew, which fails and
-  /// changes nothing while somebody uses it.
+  /// By the kernel, in place; where it does not take the options that way, or would keep a journal unread, by a
+  /// mount anew, which fails and changes nothing while somebody uses it.
   Result<void> remount() {
-    if (systemctl("reload", unit_, node_) && verify()) return {};
+    SPARK_TRY(const auto all, mounted_file_systems(node_));
+    const MountedFileSystem* there = mounted_at(all, target_);
+    const bool in_place = there == nullptr || can_be_remounted(*there, parse_unit(*wanted_.content));
+    if (in_place && systemctl("reload", unit_, node_) && verify()) return {};
     if (auto busy = in_use(target_, {}, node_)) {
       busy->message = "the options of " + target_ + " cannot be changed while it is mounted, and " + busy->message;
       return failure(*std::move(busy));
@@ -136,11 +139,24 @@ class MountChange {
       const auto opposite = kOpposites.find(wanted_.state.substr(state::kWithout.size()));
       if (opposite != kOpposites.end()) option = opposite->second;
     }
-    if (option.empty()) return {};
+    // Nobody wants a journal unread again.
+    if (option.empty() || option == "norecovery") return {};
+    if (option == "rw") SPARK_CHECK(refuse_without_journal());
     const std::vector<std::string> argv{"mount", "-o", "remount," + option, "--", target_};
     SPARK_TRY(const CommandOutput output, node_.run(argv, kDeadline));
     if (output.exit_status == 0) return {};
     return failure(ErrorCode::kFailed, "mount: " + std::string(trim(output.standard_error)));
+  }
+
+  Result<void> refuse_without_journal() {
+    SPARK_TRY(const auto all, mounted_file_systems(node_));
+    const MountedFileSystem* there = mounted_at(all, target_);
+    if (there == nullptr || !is_without_journal(*there)) return {};
+    return failure(ErrorCode::kRefused,
+                   target_ +
+                       " is not made writable again: it is mounted without its journal, which has to be replayed "
+                       "first",
+                   "take `ro` out of its options in cluster.yaml and apply: that mounts it anew");
   }
 
   const std::string& target_;

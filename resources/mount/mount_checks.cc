@@ -54,8 +54,8 @@ std::string as_pattern(const std::string& path) {
   return pattern;
 }
 
-/// "python3 (4711)" of the processes that have something open there, or work there.
-std::vector<std::string> processes_at(const std::string& target, const NodeReader& node) {
+/// "python3 (4711)" of the processes that have something open there, or work there. An Error where nobody can tell.
+Result<std::vector<std::string>> processes_at(const std::string& target, const NodeReader& node) {
   const std::vector<std::string> argv{"find",
                                       "/proc",
                                       "-mindepth",
@@ -72,11 +72,14 @@ std::vector<std::string> processes_at(const std::string& target, const NodeReade
                                       as_pattern(target) + "/*",
                                       ")",
                                       "-print"};
-  // Processes that end meanwhile make it complain and change nothing.
-  const auto output = node.query(argv, kQueryDeadline);
-  if (!output) return {};
+  SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
+  // Processes that end meanwhile make it complain with 1.
+  if (output.exit_status > 1) {
+    return failure(ErrorCode::kFailed, "nobody can tell who uses " + target + ": find ended with status " +
+                                           std::to_string(output.exit_status));
+  }
   std::set<std::string> pids;
-  for (const std::string_view line : split_lines(output->standard_output)) {
+  for (const std::string_view line : split_lines(output.standard_output)) {
     const auto parts = split(line, '/');
     if (parts.size() > 2) pids.emplace(parts[2]);
   }
@@ -141,7 +144,9 @@ std::optional<Error> objection_to_mounting(const Step& step, std::span<const Ste
   if (const MountedFileSystem* there = mounted_at(*all, target)) {
     const auto how = compare_mounted(*there, unit, node);
     if (!how) return how.error();
-    if (!how->starts_with(state::kFrom)) return std::nullopt;
+    if (!how->starts_with(state::kFrom)) {
+      return can_be_remounted(*there, unit) ? std::nullopt : in_use(target, {}, node);
+    }
     // Our own mount of what was asked for before makes room, unless somebody is there or nothing can come after it.
     if (!is_own_mount(step.before)) return occupied(target, *how);
     if (auto busy = in_use(target, {}, node)) return busy;
@@ -193,7 +198,9 @@ std::optional<Error> in_use(const std::string& target, const std::vector<std::st
       users.push_back("the mount at " + one.target);
     }
   }
-  for (std::string& process : processes_at(target, node)) users.push_back(std::move(process));
+  auto processes = processes_at(target, node);
+  if (!processes) return processes.error();
+  users.insert(users.end(), processes->begin(), processes->end());
   if (users.empty()) return std::nullopt;
   const std::size_t others = users.size() > kMostUsersNamed ? users.size() - kMostUsersNamed : 0;
   if (others > 0) users.resize(kMostUsersNamed);

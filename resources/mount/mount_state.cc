@@ -16,6 +16,9 @@ constexpr std::chrono::seconds kQueryDeadline{10};
 /// Options that the kernel shows of a mount as they were given. Source: mount(8), proc(5).
 constexpr std::array<std::string_view, 6> kShownOptions{"nosuid", "nodev", "noexec", "noatime", "nodiratime", "sync"};
 
+/// How the kernel shows that a journal was not looked at, whatever it was asked with.
+constexpr const char* kNoRecovery = "norecovery";
+
 /// udev's record of a block device, by its number. Source: the format of /run/udev/data, lines "S:LINK".
 Result<std::optional<std::string>> udev_record(const MountedFileSystem& mounted, const NodeReader& node) {
   std::string number = mounted.device;
@@ -97,12 +100,25 @@ bool asks_for_read_only(const MountUnit& unit) {
 
 }  // namespace
 
+bool is_without_journal(const MountedFileSystem& mounted) {
+  return std::any_of(mounted.super_options.begin(), mounted.super_options.end(), [](const std::string& option) {
+    return option == "norecovery" || option == "noload" || option == "nologreplay" ||
+           (option.starts_with("rescue=") &&
+            (option.find("nologreplay") != std::string::npos || option.find("all") != std::string::npos));
+  });
+}
+
+bool can_be_remounted(const MountedFileSystem& mounted, const MountUnit& unit) {
+  return unit.type == "none" || asks_for_read_only(unit) || !is_without_journal(mounted);
+}
+
 Result<std::string> compare_mounted(const MountedFileSystem& mounted, const MountUnit& unit, const NodeReader& node) {
   SPARK_TRY(const bool same, same_source(mounted, unit, node));
   if (!same) return std::string(state::kFrom) + mounted.source + " (" + mounted.type + ")";
   if (asks_for_read_only(unit) != mounted.read_only()) {
     return std::string(state::kWith) + (mounted.read_only() ? "ro" : "rw");
   }
+  if (!can_be_remounted(mounted, unit)) return std::string(state::kWith) + kNoRecovery;
   for (const std::string_view option : kShownOptions) {
     if (unit.has_option(option) && !mounted.has_option(option))
       return std::string(state::kWithout) + std::string(option);

@@ -43,6 +43,14 @@ struct MountState {
 /// Errors: as NodeReader::read_file().
 Result<std::string> compare_mounted(const MountedFileSystem& mounted, const MountUnit& unit, const NodeReader& node);
 
+/// Pure. The file system was mounted without a look at its journal, which may be full. A remount keeps it so.
+/// Source: show_options of fs/ext4/super.c, fs/xfs/xfs_super.c and fs/btrfs/super.c.
+bool is_without_journal(const MountedFileSystem& mounted);
+
+/// Pure. False where what is mounted must not become what the unit says in place: to write beside a journal
+/// that nobody has replayed destroys the file system.
+bool can_be_remounted(const MountedFileSystem& mounted, const MountUnit& unit);
+
 /// I/O, read-only, no program where udev knows the device. Errors: what could not be looked at.
 Result<MountState> look_at_mount(const std::string& target, const std::vector<MountedFileSystem>& mounts,
                                  const NodeReader& node);

@@ -53,8 +53,10 @@ Result<ConnectionState> look_at_connection(const std::string& subsystem, const N
 /// As the value of the resource, and of the artifact that carries it out.
 Observation observation_of(const ConnectionState& connection, bool live);
 
-/// I/O, read-only. What holds on to the volumes of the subsystem: mounts, and other devices on top of it. With
-/// `besides_ours` mounts that have a unit of ours are left out.
+/// I/O, read-only. What holds on to the volumes of the subsystem and their partitions: mounts, other devices on top
+/// of it, and whoever else holds a device, such as a container with mounts of its own. With `besides_ours` mounts that
+/// have a unit of ours are left out, and while there are any nobody can tell who else holds the device.
+/// Errors: also kFailed where that could not be looked at.
 Result<std::vector<std::string>> users_of(const std::string& subsystem, bool besides_ours, const NodeReader& node);
 
 }  // namespace sparkplan::nvme_tcp

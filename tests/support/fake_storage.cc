@@ -62,7 +62,8 @@ std::string shown_options(const std::string& options) {
     if (option == "ro") shown = "ro";
   }
   for (const std::string_view option : split(options, ',')) {
-    if (option.starts_with("no") && option != "nofail" && option != "noload") shown += "," + std::string(option);
+    if (option.starts_with("no") && option != "nofail" && option != "noload" && option != "norecovery")
+      shown += "," + std::string(option);
   }
   return shown;
 }
@@ -83,6 +84,19 @@ CommandOutput stop_mount(FakeNode& node, const std::string& name, const std::str
   const auto lines = split_lines(busy);
   if (std::find(lines.begin(), lines.end(), target) != lines.end()) return failed("Job for " + name + " failed.\n");
   remove_mount(node, target);
+  return {};
+}
+
+/// A remount: the kernel keeps what it has not been told otherwise, and never looks at a journal.
+CommandOutput reload_mount(FakeNode& node, const std::string& name, const std::string& text) {
+  const std::string target = with_specifiers(unit_setting(text, "Mount", "Where").value_or(""));
+  const auto mounts = parse_mountinfo(text_at(node, kMountinfo));
+  const MountedFileSystem* there = mounted_at(mounts, target);
+  if (there == nullptr) return failed("Job for " + name + " failed.\n");
+  std::string options = unit_setting(text, "Mount", "Options").value_or("");
+  if (there->has_option("norecovery")) options += ",norecovery";
+  remove_mount(node, target);
+  add_mount(node, there->source, target, there->type, options);
   return {};
 }
 
@@ -137,9 +151,10 @@ Result<CommandOutput> systemctl_program(const Call& call) {
     const std::string target = target_of(node, name);
     if (verb == "stop") return target.empty() ? CommandOutput{} : stop_mount(node, name, target);
     if (verb == "start") return start_mount(node, name, text);
-    if (verb == "restart" || verb == "reload") {
-      remove_mount(node, target);
-      return start_mount(node, name, text);
+    if (verb == "reload") return reload_mount(node, name, text);
+    if (verb == "restart") {
+      const CommandOutput stopped = target.empty() ? CommandOutput{} : stop_mount(node, name, target);
+      return stopped.exit_status == 0 ? start_mount(node, name, text) : stopped;
     }
   }
   if (verb == "start") return start_connection(node, name, text);
@@ -167,11 +182,24 @@ Result<CommandOutput> remount(const Call& call) {
       options.push_back(one);
     }
   }
+  if (there->has_option("norecovery")) options.emplace_back("norecovery");
   const std::string mode = option == "ro" || option == "rw" ? option : there->options.front();
   options.insert(options.begin(), mode);
   remove_mount(*call.writable, target);
   add_mount(*call.writable, there->source, target, there->type, join(options, ","));
   return CommandOutput{};
+}
+
+/// An exclusive open of a block device fails while it or a partition of it is mounted, here or elsewhere.
+Result<CommandOutput> open_alone(const Call& call) {
+  const std::string& device = call.argv.back();
+  const std::string elsewhere = text_at(call.node, "/fake/held");
+  const auto held = split_lines(elsewhere);
+  bool busy = std::find(held.begin(), held.end(), device) != held.end();
+  for (const MountedFileSystem& mount : parse_mountinfo(text_at(call.node, kMountinfo))) {
+    busy = busy || mount.source == device || mount.source.starts_with(device + "p");
+  }
+  return CommandOutput{busy ? 16 : 0, {}, {}};
 }
 
 Result<CommandOutput> directories(const Call& call) {
@@ -191,6 +219,7 @@ void install_fake_storage(FakeNode& node) {
   for (const char* silent : {"find", "journalctl", "udevadm"}) {
     node.add_program(silent, [](const Call&) -> Result<CommandOutput> { return CommandOutput{}; });
   }
+  node.add_program("perl", open_alone);
   node.add_program("readlink", [](const Call& call) -> Result<CommandOutput> {
     return CommandOutput{0, device_behind(call.node, call.argv.back()) + "\n", {}};
   });
@@ -212,8 +241,9 @@ void add_mount(FakeNode& node, const std::string& source, const std::string& tar
     if (slash == std::string::npos) break;
   }
   const std::string device = source.starts_with("/dev/") ? "259:" + source.substr(5) : "0:40";
-  std::string super_options = "rw";
+  std::string super_options = shown_options(options).substr(0, 2);
   for (const std::string_view option : split(options, ',')) {
+    if (option == "noload" || option == "norecovery") super_options += ",norecovery";
     if (option.starts_with("size=")) super_options += "," + std::string(option);
   }
   node.put_file(kMountinfo, text_at(node, kMountinfo) + "36 25 " + device + " / " + in_octal(target) + " " +

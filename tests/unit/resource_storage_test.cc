@@ -11,6 +11,7 @@
 #include "engine/resource/mount_table.h"
 #include "engine/resource/registry.h"
 #include "engine/resource/systemd_units.h"
+#include "resources/mount/mount_change.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
@@ -288,6 +289,100 @@ TEST_CASE("who uses a mount is named: processes, and mounts below it", "[storage
   REQUIRE(used);
   CHECK(used->message == "/mnt/a is in use by python3 (4711)");
   CHECK(used->code == ErrorCode::kRefused);
+}
+
+TEST_CASE("what was mounted without its journal becomes writable by a mount anew, never in place", "[storage]") {
+  const auto unit_with = [](const std::string& options) {
+    return mount::render_unit(
+        mounts_of("  - {target: /mnt/a, type: ext4, options: [" + options + "], source: {device: UUID=a-b}}\n")
+            .front());
+  };
+  FakeNode node;
+  install_fake_storage(node);
+  node.put_file("/run/udev/data/b259:sdb", "S:disk/by-uuid/a-b\n");
+  node.put_file("/fake/devices/sdb", "ext4");
+  node.add_special("/dev/disk/by-uuid/a-b");
+  const auto want = [&](const std::string& options, const std::string& state) -> Observation {
+    return Present{Value::map({{"unit", unit_with(options), {}}, {"enabled", true, {}}, {"state", state, {}}}), {}};
+  };
+  const auto mounted = [&] { return *mounted_at(parse_mountinfo(*node.text_of("/proc/self/mountinfo")), "/mnt/a"); };
+  REQUIRE(mount::make_mount("/mnt/a", want("ro", "mounted"), node));
+  REQUIRE(mounted().has_option("norecovery"));
+  SECTION("its unit says so") {
+    REQUIRE(mount::make_mount("/mnt/a", want("noatime", "mounted"), node));
+    CHECK_FALSE(mounted().read_only());
+    CHECK_FALSE(mounted().has_option("norecovery"));
+  }
+  SECTION("not while somebody uses it") {
+    node.add_program("find", [](const FakeNode::Call&) -> Result<CommandOutput> {
+      return CommandOutput{0, "/proc/4711/cwd\n", {}};
+    });
+    node.put_file("/proc/4711/comm", "python3\n");
+    const auto made = mount::make_mount("/mnt/a", want("noatime", "mounted"), node);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().message.find("/mnt/a is in use by python3 (4711)") != std::string::npos);
+    CHECK(mounted().read_only());
+  }
+  SECTION("nor to undo what somebody had done by hand") {
+    const auto made = mount::make_mount("/mnt/a", want("ro", "mounted with rw"), node);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code == ErrorCode::kRefused);
+    CHECK(mounted().read_only());
+  }
+  SECTION("and one that somebody made writable in place is a difference") {
+    node.put_file("/proc/self/mountinfo", "");
+    add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw,norecovery");
+    const auto how = mount::compare_mounted(mounted(), mount::parse_unit(unit_with("noatime")), node);
+    REQUIRE(how);
+    CHECK(*how == "mounted with norecovery");
+  }
+}
+
+TEST_CASE("a connection is used by whoever holds its volume: partitions and containers, too", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  node.put_file("/fake/servers/vol", "nvme1n1");
+  connect_subsystem(node, "vol", "10.0.0.9", 4420);
+  const auto users = [&](bool besides_ours = false) {
+    const auto found = nvme_tcp::users_of("vol", besides_ours, node);
+    return found ? join(*found, "; ") : "error: " + found.error().message;
+  };
+  CHECK(users().empty());
+  SECTION("a mounted partition") {
+    node.put_file("/sys/class/block/nvme1n1p1/partition", "1\n");
+    add_mount(node, "/dev/nvme1n1p1", "/mnt/by-hand", "ext4", "rw");
+    CHECK(users() == "the mount at /mnt/by-hand");
+    CHECK(users(true) == "the mount at /mnt/by-hand");
+  }
+  SECTION("a device on top of a partition") {
+    node.put_file("/sys/class/block/nvme1n1p1/partition", "1\n");
+    node.put_file("/sys/class/block/nvme1n1p1/holders/dm-0", "");
+    CHECK(users() == "the device dm-0");
+  }
+  SECTION("what is mounted in a container only") {
+    node.put_file("/fake/held", "/dev/nvme1n1\n");
+    CHECK(users() == "somebody who holds nvme1n1, in a container perhaps");
+    const auto gone = nvme_tcp::make_connection("vol", Absent{}, node);
+    REQUIRE_FALSE(gone);
+    CHECK(gone.error().code == ErrorCode::kRefused);
+    CHECK(node.text_of("/sys/class/nvme/nvme0/subsysnqn") == "vol");
+  }
+  SECTION("nobody can tell") {
+    node.add_program("perl", [](const FakeNode::Call&) -> Result<CommandOutput> {
+      return CommandOutput{1, {}, "Input/output error"};
+    });
+    CHECK(users() == "error: nobody can tell whether /dev/nvme1n1 is in use: Input/output error");
+  }
+}
+
+TEST_CASE("who could not be looked for is not taken for nobody", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  add_mount(node, "tmpfs", "/mnt/a", "tmpfs", "rw");
+  node.add_program("find", [](const FakeNode::Call&) -> Result<CommandOutput> { return CommandOutput{137, {}, {}}; });
+  const auto used = mount::in_use("/mnt/a", {}, node);
+  REQUIRE(used);
+  CHECK(used->message == "nobody can tell who uses /mnt/a: find ended with status 137");
 }
 
 TEST_CASE("a node's identity is made once, and both halves of it agree", "[storage]") {
