@@ -199,6 +199,7 @@ Result<Draft> draft_cluster(const DraftInput& input, const Registry& registry) {
   const ProfileChoice profile = choose_profile(members, cluster, registry, sections);
   Draft draft;
   draft.remarks = std::move(members.remarks);
+  draft.remarks.insert(draft.remarks.end(), fabric.remarks.begin(), fabric.remarks.end());
   draft.remarks.insert(draft.remarks.end(), sections.remarks.begin(), sections.remarks.end());
   remark_on_mixed_machines(members, draft.remarks);
   draft.text = FileText(members, fabric, profile, sections, draft.remarks).write(input.schema);

@@ -72,6 +72,7 @@ class Choice {
                             [](const auto& one) { return one.managed(); })) {
       derive_by_carrier();
     }
+    if (!result_.section.is_null() && !finding_against_it().empty()) give_up(any);
     add_devices();
     return std::move(result_);
   }
@@ -133,17 +134,67 @@ class Choice {
       result_.of_nodes[members_.nodes[i].name] = Value::map({{"interfaces", std::move(interfaces), {}}});
     }
     // What the words of the nodes do not say must not break the rules of the topology.
-    if (!loads()) result_.section = Value::map({{"topology", "custom", {}}});
+    if (!finding_against_it().empty()) result_.section = Value::map({{"topology", "custom", {}}});
   }
 
-  bool loads() const {
+  /// What the loader has against a file with this fabric; empty where it takes it.
+  std::string finding_against_it() const {
     Value file = frame_of(members_);
     file.set("fabric", result_.section);
     for (Value& node : *file.find("nodes")->list_items()) {
       const auto own = result_.of_nodes.find(node.text_or("name", ""));
       if (own != result_.of_nodes.end()) node.set("fabric", own->second);
     }
-    return cluster_of(file, registry_).has_value();
+    return first_error_of(file, registry_);
+  }
+
+  /// A mistake on the machines is what somebody runs this for: the file comes without it, and says what it is. What
+  /// sparkplan manages already stays if that alone is sound.
+  void give_up(bool something_is_there) {
+    const std::string finding = finding_against_it();
+    result_.why = (something_is_there ? "What the machines have there" : "What would be derived from their ports") +
+                  (" does not fit into a file: " + finding + ".");
+    result_.remarks.push_back(left_out_remark(finding));
+    for (std::size_t i = 0; i < count(); ++i) {
+      for (const FoundInterface& one : found_[i].interfaces) result_.why += "\n" + told(members_.nodes[i].name, one);
+    }
+    result_.why += "\nOnce that is mended, `sparkplan init` writes it; or write `fabric` by hand.";
+    if (keep_managed_alone()) return;
+    result_.section = Value();
+    result_.of_nodes.clear();
+  }
+
+  static Diagnostic left_out_remark(const std::string& finding) {
+    Diagnostic remark;
+    remark.severity = Severity::kWarning;
+    remark.code = "init.no-fabric";
+    remark.message = "the fabric of these machines is left out: " + finding;
+    remark.hint = "the file has the addresses found as comments: mend them on the machines, then run init again";
+    return remark;
+  }
+
+  static std::string told(const std::string& node, const FoundInterface& one) {
+    std::string text = node + " " + one.name + ": " + (one.address.empty() ? "no address" : one.address);
+    if (one.link_local) text += ", link-local";
+    if (one.mtu) text += ", MTU " + std::to_string(*one.mtu);
+    return printable(text);
+  }
+
+  bool keep_managed_alone() {
+    const auto is_kept = [](const FoundFabric& fabric) { return fabric.managed && !fabric.interfaces.empty(); };
+    if (std::none_of(found_.begin(), found_.end(), is_kept)) return false;
+    const std::string why = result_.why;
+    keep_word_by_word();
+    result_.section = Value::map({{"topology", "custom", {}}});
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!is_kept(found_[i])) result_.of_nodes[members_.nodes[i].name] = Value();
+    }
+    const auto took_over = [&](const FoundFabric& fabric) { return is_kept(fabric) && fabric.took_over; };
+    if (std::any_of(found_.begin(), found_.end(), took_over)) result_.section.set("adopt", "take-over");
+    result_.why = why;
+    if (!finding_against_it().empty()) return false;
+    result_.why += "\nWhat sparkplan manages already stays.";
+    return true;
   }
 
   const char* topology_of_found() const {
@@ -224,8 +275,15 @@ class Choice {
   void take(Value section, std::size_t networks, const std::string& why) {
     result_.why = why + " The addresses are new.";
     const auto subnets = networks_for_new_fabric(members_, networks);
-    if (!subnets.empty()) {
-      section.set("subnets", list_of_texts(subnets));
+    if (!subnets) {
+      const std::string finding = "none of the private networks is free of addresses and routes of these machines";
+      result_.why = why + " There is no fabric here, because " + finding + ": name some in `subnets`.";
+      result_.remarks.push_back(left_out_remark(finding));
+      result_.remarks.back().hint = "name networks that may be used after all in `subnets` of `fabric`";
+      return;
+    }
+    if (!subnets->empty()) {
+      section.set("subnets", list_of_texts(*subnets));
       result_.why += " Those of 192.168.100.0/24 and the networks behind it are taken.";
     }
     result_.section = std::move(section);
@@ -248,8 +306,8 @@ class Choice {
   bool has_fitting_halves(int port) const {
     const char* const topology = count() == 2 ? "direct" : "switch";
     Value section = Value::map({{"topology", topology, {}}, {"port", port, {}}});
-    if (const auto free = networks_for_new_fabric(members_, 2); !free.empty())
-      section.set("subnets", list_of_texts(free));
+    if (const auto free = networks_for_new_fabric(members_, 2); free && !free->empty())
+      section.set("subnets", list_of_texts(*free));
     const auto cluster = cluster_with(members_, section, registry_);
     if (!cluster) return false;
     for (std::size_t i = 0; i < count(); ++i) {

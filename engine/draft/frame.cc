@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/core/text.h"
 #include "engine/draft/yaml_writer.h"
 #include "engine/load/load.h"
 #include "engine/load/node_draft.h"
@@ -62,6 +63,15 @@ std::string plain_text(const Value& file) {
   YamlWriter writer;
   for (const MapEntry& entry : *file.entries()) writer.entry(entry.key, entry.value);
   return writer.take();
+}
+
+std::string first_error_of(const Value& file, const Registry& registry) {
+  const auto loaded = load_cluster(plain_text(file), "cluster.yaml", registry);
+  if (loaded.cluster) return "";
+  const auto& all = loaded.diagnostics;
+  const auto first =
+      std::find_if(all.begin(), all.end(), [](const Diagnostic& one) { return one.severity == Severity::kError; });
+  return first == all.end() ? "it cannot be loaded" : printable(first->message);
 }
 
 std::optional<Cluster> cluster_of(const Value& file, const Registry& registry) {

@@ -1,6 +1,7 @@
 #include "engine/draft/free_networks.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "engine/load/address.h"
@@ -33,32 +34,45 @@ bool are_free(const std::vector<Ipv4Network>& wanted, const std::vector<Ipv4Netw
   });
 }
 
-/// 10.SECOND.0.0/24, 10.SECOND.1.0/24 and so on.
-std::vector<Ipv4Network> networks_of_ten(std::uint32_t second, std::size_t count) {
+constexpr std::size_t kNetworksPerSecond = 256;
+
+/// FIRST.SECOND.0.0/24, FIRST.SECOND.1.0/24 and so on.
+std::vector<Ipv4Network> networks_of(std::uint32_t first, std::uint32_t second, std::size_t count) {
   std::vector<Ipv4Network> networks;
   for (std::uint32_t third = 0; third < count; ++third) {
-    networks.push_back({{(10U << 24) | (second << 16) | (third << 8)}, 24});
+    networks.push_back({{(first << 24) | (second << 16) | (third << 8)}, 24});
   }
   return networks;
 }
 
+/// The private ranges with more than a few networks, from where few begin to number.
+struct PrivateRange {
+  std::uint32_t first;
+  std::uint32_t from;
+  std::uint32_t to;
+};
+constexpr std::array kPrivateRanges = {PrivateRange{10, 100, 255}, PrivateRange{10, 0, 99}, PrivateRange{172, 16, 31}};
+
 }  // namespace
 
-std::vector<std::string> networks_for_new_fabric(const Members& members, std::size_t count) {
+std::optional<std::vector<std::string>> networks_for_new_fabric(const Members& members, std::size_t count) {
   const auto used = networks_in_use(members);
   std::vector<Ipv4Network> defaults;
   for (std::size_t i = 0; i < count; ++i) {
     if (const auto network = default_subnet(static_cast<int>(i))) defaults.push_back(*network);
   }
-  if (are_free(defaults, used)) return {};
-  for (std::uint32_t second = 100; second < 256; ++second) {
-    const auto wanted = networks_of_ten(second, count);
-    if (!are_free(wanted, used)) continue;
-    std::vector<std::string> texts;
-    for (const Ipv4Network& network : wanted) texts.push_back(network.str());
-    return texts;
+  if (defaults.size() == count && are_free(defaults, used)) return std::vector<std::string>();
+  if (count > kNetworksPerSecond) return std::nullopt;
+  for (const PrivateRange& range : kPrivateRanges) {
+    for (std::uint32_t second = range.from; second <= range.to; ++second) {
+      const auto wanted = networks_of(range.first, second, count);
+      if (!are_free(wanted, used)) continue;
+      std::vector<std::string> texts;
+      for (const Ipv4Network& network : wanted) texts.push_back(network.str());
+      return texts;
+    }
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace sparkplan

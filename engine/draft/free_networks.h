@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,8 +8,8 @@
 
 namespace sparkplan {
 
-/// Pure. That many networks of /24 for a new fabric in which no machine has an address: none at all where the default
-/// ones are free, because then the file need not name them.
-std::vector<std::string> networks_for_new_fabric(const Members& members, std::size_t count);
+/// Pure. That many networks of /24 for a new fabric in which no machine has an address or a route: an empty list where
+/// the default ones are free, because then the file need not name them; nothing where no private network is free.
+std::optional<std::vector<std::string>> networks_for_new_fabric(const Members& members, std::size_t count);
 
 }  // namespace sparkplan

@@ -52,17 +52,10 @@ std::string cluster_name_from(const std::vector<Member>& nodes) {
   return shared.empty() || nodes.size() < 2 ? "cluster" : shared;
 }
 
-const RosterEntry* entry_of(const Roster& roster, const DraftMachine& machine) {
-  for (const RosterEntry& entry : roster.members) {
-    if (entry.leaving) continue;
-    if (machine.facts && !entry.machine_id.empty() && entry.machine_id == machine.facts->machine_id) return &entry;
-  }
-  for (const RosterEntry& entry : roster.members) {
-    const bool same_name = machine.manifest && machine.manifest->node == entry.name;
-    const bool same_place = !machine.facts && entry.address == machine.address && entry.port == machine.ssh.port;
-    if (!entry.leaving && (same_name || same_place)) return &entry;
-  }
-  return nullptr;
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
 }
 
 /// The first label of the host name as far as a node can be called so; empty where nothing is left of it.
@@ -80,19 +73,25 @@ std::string numbered(const std::string& stem, int number) {
 class Naming {
  public:
   Naming(const std::vector<DraftMachine>& machines, const Roster& roster) : roster_(roster) {
+    // The machine-id first, for all: a clone, or another machine by a member's name, must not be faster.
+    claim(machines, &has_its_machine_id);
+    claim(machines, &has_its_manifest);
+    claim(machines, &is_in_its_place);
     for (const DraftMachine& machine : machines) {
-      const RosterEntry* entry = entry_of(roster, machine);
-      if (entry != nullptr) known_.emplace(&machine, entry);
-      if (entry != nullptr) taken_.insert(entry->name);
-      if (machine.facts) ++called_[node_name_from(machine.facts->hostname)];
+      if (machine.facts) ++called_[lower(node_name_from(machine.facts->hostname))];
     }
-    for (const RosterEntry& entry : roster.members) ids_.insert(entry.id);
+    for (const RosterEntry& entry : roster.members) {
+      ids_.insert(entry.id);
+      if (!entry.leaving) taken_.insert(lower(entry.name));
+    }
   }
 
   const RosterEntry* entry(const DraftMachine& machine) const {
     const auto found = known_.find(&machine);
     return found == known_.end() ? nullptr : found->second;
   }
+
+  bool has_found(const RosterEntry& entry) const { return claimed_.contains(&entry); }
 
   Member member(const DraftMachine& machine) {
     Member node;
@@ -102,7 +101,11 @@ class Naming {
     if (const RosterEntry* known = entry(machine)) {
       node.name = known->name;
       node.id = known->id;
+      if (machine.facts && !known->machine_id.empty() && known->machine_id != machine.facts->machine_id) {
+        node.remark = "the cluster knows another machine-id of it: installed anew, as it seems";
+      }
     } else {
+      node.cloned = machine.manifest.has_value();
       give_name(machine, node);
     }
     return node;
@@ -123,26 +126,55 @@ class Naming {
   }
 
  private:
+  using Likeness = bool (*)(const RosterEntry& entry, const DraftMachine& machine);
+
+  static bool has_its_machine_id(const RosterEntry& entry, const DraftMachine& machine) {
+    return machine.facts && !entry.machine_id.empty() && entry.machine_id == machine.facts->machine_id;
+  }
+  static bool has_its_manifest(const RosterEntry& entry, const DraftMachine& machine) {
+    return machine.manifest && machine.manifest->node == entry.name;
+  }
+  /// Of a machine that nobody manages the address alone says little: it may have been given to another one.
+  static bool is_in_its_place(const RosterEntry& entry, const DraftMachine& machine) {
+    if (entry.address != machine.address || machine.manifest) return false;
+    if (!machine.facts) return entry.port == machine.ssh.port;
+    return lower(node_name_from(machine.facts->hostname)) == lower(entry.name);
+  }
+
+  void claim(const std::vector<DraftMachine>& machines, Likeness is_like) {
+    for (const DraftMachine& machine : machines) {
+      for (const RosterEntry& entry : roster_.members) {
+        if (entry.leaving || known_.contains(&machine) || claimed_.contains(&entry)) continue;
+        if (!is_like(entry, machine)) continue;
+        known_.emplace(&machine, &entry);
+        claimed_.insert(&entry);
+      }
+    }
+  }
+
   void give_name(const DraftMachine& machine, Member& node) {
     const std::string own = node_name_from(machine.facts->hostname);
-    const auto is_free = [&](const std::string& name) { return taken_.insert(name).second; };
-    if (!own.empty() && called_[own] == 1 && is_free(own)) {
+    const auto is_free = [&](const std::string& name) { return taken_.insert(lower(name)).second; };
+    const bool alone = called_[lower(own)] == 1;
+    if (!own.empty() && alone && is_free(own)) {
       node.name = own;
       if (own != machine.facts->hostname) node.remark = "it calls itself " + printable(machine.facts->hostname);
-      return;
+    } else {
+      int number = 1;
+      while (!is_free(numbered(own.empty() ? "node" : own, number))) ++number;
+      node.name = numbered(own.empty() ? "node" : own, number);
+      node.remark = own.empty()
+                        ? "it calls itself \"" + printable(machine.facts->hostname) + "\", which is no node's name"
+                        : (alone ? "another member is called " : "more than one machine calls itself ") + own;
     }
-    int number = 1;
-    while (!is_free(numbered(own.empty() ? "node" : own, number))) ++number;
-    node.name = numbered(own.empty() ? "node" : own, number);
-    node.remark = own.empty()
-                      ? "it calls itself \"" + printable(machine.facts->hostname) + "\", which is no node's name"
-                      : "more than one machine calls itself " + own;
+    if (node.cloned) node.remark += "; it has the records of another member, as a clone of its disk would";
   }
 
   const Roster& roster_;
   std::map<const DraftMachine*, const RosterEntry*> known_;
-  std::set<std::string> taken_;
-  std::map<std::string, int> called_;
+  std::set<const RosterEntry*> claimed_;
+  std::set<std::string> taken_;        // In lower case, as names are compared where they are resolved.
+  std::map<std::string, int> called_;  // Likewise.
   std::set<int> ids_;
 };
 
@@ -159,15 +191,14 @@ Member from_roster(const RosterEntry& entry) {
 }
 
 /// Members that nobody has named, or that did not answer: without them the next apply would give them back.
-void add_unread(const Roster& roster, const std::vector<DraftMachine>& machines, Members& members) {
+void add_unread(const Roster& roster, const Naming& naming, Members& members) {
   std::vector<std::string> unnamed;
   for (const RosterEntry& entry : roster.members) {
     const bool there = std::any_of(members.nodes.begin(), members.nodes.end(),
                                    [&](const Member& node) { return node.name == entry.name; });
     if (there || entry.leaving || !entry.root.empty()) continue;
     members.nodes.push_back(from_roster(entry));
-    const bool tried = std::any_of(machines.begin(), machines.end(),
-                                   [&](const DraftMachine& machine) { return entry_of(roster, machine) == &entry; });
+    const bool tried = naming.has_found(entry);
     members.nodes.back().remark = tried ? "it could not be read" : "it was not asked about";
     if (!tried) unnamed.push_back(entry.name);
   }
@@ -198,7 +229,7 @@ Result<Members> members_of(const std::vector<DraftMachine>& machines) {
     }
   }
   if (members.nodes.empty()) return failure(ErrorCode::kUnreachable, "none of the machines could be read");
-  add_unread(roster, machines, members);
+  add_unread(roster, naming, members);
   naming.give_ids(members.nodes);
   members.cluster_known = !roster.cluster.empty();
   members.cluster = members.cluster_known ? roster.cluster : cluster_name_from(members.nodes);

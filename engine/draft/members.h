@@ -15,9 +15,10 @@ struct Member {
   int id = 0;
   std::string address;
   SshSettings ssh;
-  std::string remark;  ///< Why it is called or numbered like this; empty where that needs no word.
+  std::string remark;   ///< Why it is called or numbered like this; empty where that needs no word.
+  bool cloned = false;  ///< The manifest there is the one of another member: this one was made from its disk.
 
-  bool managed() const { return machine != nullptr && machine->manifest.has_value(); }
+  bool managed() const { return machine != nullptr && machine->manifest.has_value() && !cloned; }
 };
 
 /// Who is to be in the file, in the order given; members of the cluster that were not read come last.

@@ -130,6 +130,45 @@ TEST_CASE("a new fabric keeps away from what a machine has a route to") {
   CHECK(contains(draft_of({first, bare_spark(2)}), "subnets: [10.100.0.0/24, 10.100.1.0/24]"));
 }
 
+TEST_CASE("where no private network is free there is no fabric, and a word about it") {
+  auto first = bare_spark(1);
+  const auto reach = [&](const std::string& network) {
+    first.facts->host.routes.push_back({"tun0", network, "10.0.0.1", 0, "static", false, 254});
+  };
+  reach("192.168.0.0/16");
+  reach("10.0.0.0/8");
+  CHECK(contains(draft_of({first, bare_spark(2)}), "subnets: [172.16.0.0/24, 172.16.1.0/24]"));
+  reach("172.16.0.0/12");
+  const auto draft = attempt({first, bare_spark(2)});
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.no-fabric"));
+  CHECK_FALSE(contains(draft->text, "\nfabric:"));
+}
+
+TEST_CASE("a mistake in the addresses that are there gives a file without a fabric that says so") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  set_address(first, "enp1s0f1np1", "192.168.100.11/24");
+  set_address(second, "enp1s0f1np1", "192.168.100.12/24");
+  SECTION("both halves in one network") {
+    set_address(first, "enP2p1s0f1np1", "192.168.100.111/24");
+    set_address(second, "enP2p1s0f1np1", "192.168.100.112/24");
+  }
+  SECTION("one address on both") { set_address(second, "enp1s0f1np1", "192.168.100.11/24"); }
+  SECTION("the network of the management") { set_address(second, "enp1s0f1np1", "10.0.0.112/24"); }
+  SECTION("an MTU too small for it") { link_of(first, "enp1s0f1np1").mtu = 1000; }
+  SECTION("a node that is reached by its fabric address") {
+    first.address = first.facts->ssh_server_address = "192.168.100.11";
+  }
+  const auto draft = attempt({first, second});
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.no-fabric"));
+  CHECK(contains(draft->text, "\n# spark-02 enp1s0f1np1: "));
+  const Cluster cluster = loaded(draft->text);
+  CHECK(cluster.nodes.size() == 2);
+  CHECK_FALSE(cluster.nodes.front().sections.contains("fabric"));
+}
+
 TEST_CASE("what NetworkManager has made up for a port is nobody's address") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
@@ -199,6 +238,16 @@ TEST_CASE("names that no node can have, and that several have, are told apart") 
   CHECK(cluster.nodes[2].id == 3);
 }
 
+TEST_CASE("names that differ in the case of letters alone are told apart") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  first.facts->hostname = "spark";
+  second.facts->hostname = "SPARK";
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "name: spark-01,"));
+  CHECK(contains(text, "name: SPARK-02,"));
+}
+
 TEST_CASE("a name that ends in a number too large for a network gets an id") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
@@ -260,6 +309,51 @@ TEST_CASE("members that nobody named are kept in the file, and told of") {
   REQUIRE(draft);
   CHECK(has_remark(*draft, "init.more-members"));
   CHECK(loaded(draft->text).nodes.back().maintenance);
+}
+
+TEST_CASE("a member that was installed anew keeps its place; a stranger by its name does not get it") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
+                     "  - {name: spark-01, id: 5, address: 10.0.0.11}\n"
+                     "  - {name: spark-02, id: 7, address: 10.0.0.12}\n"));
+  machines[1] = bare_spark(2);
+  machines[1].facts->machine_id = "another";
+  SECTION("at the member's address") {
+    const auto draft = attempt(machines);
+    REQUIRE(draft);
+    CHECK(contains(draft->text, "installed anew"));
+    const Cluster cluster = loaded(draft->text);
+    REQUIRE(cluster.nodes.size() == 2);
+    CHECK(cluster.nodes[1].name.str() == "spark-02");
+    CHECK(cluster.nodes[1].id == 7);
+    CHECK_FALSE(cluster.nodes[1].maintenance);
+  }
+  SECTION("at another address") {
+    machines[1].address = machines[1].facts->ssh_server_address = "10.0.0.77";
+    const Cluster cluster = loaded(draft_of(machines));
+    REQUIRE(cluster.nodes.size() == 3);
+    CHECK(cluster.nodes[1].name.str() == "spark-02-01");
+    CHECK(cluster.nodes[1].id != 7);
+    CHECK(cluster.nodes[2].name.str() == "spark-02");
+    CHECK(cluster.nodes[2].id == 7);
+    CHECK(cluster.nodes[2].maintenance);
+  }
+}
+
+TEST_CASE("a clone with the records of a member is another node, and the member keeps what it has") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
+                     "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
+  DraftMachine clone = machines[0];
+  clone.address = "10.0.0.13";
+  clone.facts->machine_id = "another";
+  set_address(clone, "enp1s0f1np1", "192.168.100.11/24");
+  const Cluster cluster = loaded(draft_of({clone, machines[0], machines[1]}));
+  REQUIRE(cluster.nodes.size() == 3);
+  CHECK(cluster.nodes[0].name.str() == "spark-01-01");
+  CHECK(cluster.nodes[1].name.str() == "spark-01");
+  REQUIRE(cluster.nodes[1].fabric.size() == 2);
+  CHECK(cluster.nodes[0].fabric.empty());
 }
 
 TEST_CASE("machines that are not alike are told of") {
