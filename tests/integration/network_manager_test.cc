@@ -296,6 +296,7 @@ TEST_CASE("networkmanager: a profile that somebody has written for the port is r
           "[networkmanager]") {
   const FabricHost first(1);
   first.add_profile("cx7-left", "interface-name=" + kHalfA + "\n[ipv4]\nmethod=manual\naddress1=172.16.0.1/30\n");
+  first->shell("nmcli connection up cx7-left");
   REQUIRE(eventually([&] { return first.profile_on(kHalfA) == "cx7-left"; }));
   const Controller controller(Lab::network_manager());
   controller.cluster(kSwitch + nodes_of_lab(1));
