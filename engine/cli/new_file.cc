@@ -33,6 +33,13 @@ mode_t usual_mode() {
   return 0666 & ~mask;
 }
 
+/// Of the file that is replaced: who has closed it to others wants that of the new one, too.
+mode_t mode_for(const std::string& path, bool replace) {
+  struct stat status {};
+  const bool there = replace && ::stat(path.c_str(), &status) == 0;
+  return there ? status.st_mode & 0777 : usual_mode();
+}
+
 }  // namespace
 
 Result<void> write_new_file(const std::string& path, std::string_view text, bool replace) {
@@ -40,7 +47,7 @@ Result<void> write_new_file(const std::string& path, std::string_view text, bool
   std::string draft = (directory / ("." + std::filesystem::path(path).filename().string() + ".XXXXXX")).string();
   const int file = ::mkostemp(draft.data(), O_CLOEXEC);
   if (file < 0) return failure(system_error("write " + path, errno));
-  ::fchmod(file, usual_mode());
+  ::fchmod(file, mode_for(path, replace));
   auto written = write_and_close(file, text, path);
   // link() fails where there is a file; rename() does not.
   const auto put = [&] {

@@ -60,13 +60,17 @@ Result<void> try_usual_keys(ssh_session session, const NodeSpec& node) {
       "install one with `ssh-copy-id " + node.ssh.user + "@" + node.address + "`, or name it in `ssh.identity`");
 }
 
+/// PAM asks a few times at most; who goes on, with no question at all even, would keep us for ever.
+constexpr int kMostRounds = 10;
+
 /// As sshd asks for it: by itself, or as a conversation of PAM's that wants an answer nobody should see.
 int log_in_with(ssh_session session, const std::string& password) {
   const int plain = ssh_userauth_password(session, nullptr, password.c_str());
   if (plain != SSH_AUTH_DENIED) return plain;
   int answer = ssh_userauth_kbdint(session, nullptr, nullptr);
   bool answered = false;
-  while (answer == SSH_AUTH_INFO) {
+  for (int round = 0; answer == SSH_AUTH_INFO; ++round) {
+    if (round == kMostRounds) return SSH_AUTH_DENIED;
     const int prompts = ssh_userauth_kbdint_getnprompts(session);
     if (prompts > 0 && std::exchange(answered, true)) return SSH_AUTH_DENIED;  // Asked again: it was wrong.
     for (int i = 0; i < prompts; ++i) {
