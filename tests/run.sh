@@ -3,9 +3,10 @@
 # "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
 #
 #   tests/run.sh              everything
-#   tests/run.sh unit         one or more of: unit sanitizers lint integration reliability package vm demo tidy
+#   tests/run.sh unit         one or more of: unit sanitizers lint integration reliability package vm vm-storage demo tidy
 #   tests/run.sh --full ...   reliability with all its points (an hour and more) instead of a few
-# (tidy is clang-tidy over everything, and only done when asked for: it takes as long as the rest)
+# (only done when asked for, as each takes long: tidy is clang-tidy over everything, sanitizers the unit tests built
+# with AddressSanitizer and UBSan, vm-storage NVMe over TCP on two virtual machines)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -15,7 +16,7 @@ if [ "${1:-}" = --full ]; then
   shift
 fi
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit sanitizers lint integration reliability package vm demo)
+[ ${#parts[@]} -gt 0 ] || parts=(unit lint integration reliability package vm demo)
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
@@ -150,7 +151,7 @@ mkdir -p "$results"
 say "dependencies"
 groups=(build cross lab)
 wanted integration && groups+=(arm)
-wanted vm && groups+=(vm)
+{ wanted vm || wanted vm-storage; } && groups+=(vm)
 wanted package && groups+=(package)
 { wanted unit || wanted sanitizers; } && groups+=(reference)
 { wanted lint || wanted tidy; } && groups+=(lint)
@@ -191,6 +192,8 @@ if wanted vm; then
   run_script "$results/vm.log" tests/vm/profile_test.sh
   say "RDMA on virtual machines"
   run_script "$results/vm-rdma.log" tests/vm/rdma_test.sh
+fi
+if wanted vm-storage; then
   say "NVMe over TCP and mounts on virtual machines"
   run_script "$results/vm-storage.log" tests/vm/storage_test.sh
 fi
