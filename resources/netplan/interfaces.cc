@@ -39,9 +39,8 @@ std::optional<Value> interfaces_from(const std::map<std::string, Value>& applied
     took_over = took_over || value.find("also_defined_in") != nullptr;
     names.push_back(name);
   }
-  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-    return place_of(a, own) < place_of(b, own);
-  });
+  std::sort(names.begin(), names.end(),
+            [&](const std::string& a, const std::string& b) { return place_of(a, own) < place_of(b, own); });
   Value interfaces = Value::list();
   for (const std::string& name : names) {
     const Stanza stanza = decode_stanza(*applied.at(name).find("persistent"));
