@@ -81,21 +81,42 @@ void check_uses(const std::string& volume, const std::vector<Use>& uses, Finding
                    {{"written here", writer->mount.where}});
 }
 
+/// A name that two disks may have: it is for the reader to say whether it is one.
+void check_uncertain(const std::string& device, const std::vector<Use>& uses, Findings& findings) {
+  const auto writes = [](const Use& use) { return !use.mount.read_only(); };
+  const auto writer = std::find_if(uses.begin(), uses.end(), writes);
+  if (writer == uses.end()) return;
+  const auto second = std::find_if(std::next(writer), uses.end(),
+                                   [&](const Use& use) { return writes(use) && use.node != writer->node; });
+  if (second == uses.end()) return;
+  findings.warning(second->mount.where, "storage.maybe-two-writers",
+                   writer->node + " and " + second->node + " both write to the " + second->mount.type + " on " +
+                       in_quotes(device) + ": if that is one disk for both, it is destroyed",
+                   "name it by UUID= if each has a disk of its own");
+}
+
 }  // namespace
 
 void check_storage(const ClusterDraft& draft, Findings& findings) {
   std::map<std::string, std::vector<Use>> uses;
+  std::map<std::string, std::vector<Use>> uncertain;
   for (const NodeDraft& node : draft.nodes) {
     const Value* section = section_of(node);
     for (const Value& entry : items_of(section)) check_entry(entry, findings);
     if (section == nullptr) continue;
     for (StorageMount& mount : storage_mounts(*section)) {
       const std::string volume = shared_volume(mount);
-      if (volume.empty() || !is_for_one_machine(mount.type)) continue;
-      uses[volume].push_back({node.name, std::move(mount)});
+      if (!is_for_one_machine(mount.type)) continue;
+      const std::string device = maybe_shared_volume(mount);
+      if (!volume.empty()) {
+        uses[volume].push_back({node.name, std::move(mount)});
+      } else if (!device.empty()) {
+        uncertain[device].push_back({node.name, std::move(mount)});
+      }
     }
   }
   for (const auto& [volume, all] : uses) check_uses(volume, all, findings);
+  for (const auto& [device, all] : uncertain) check_uncertain(device, all, findings);
 }
 
 }  // namespace sparkplan

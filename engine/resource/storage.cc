@@ -23,12 +23,20 @@ std::string device_path(const std::string& device) {
   return device;
 }
 
+/// A path over a network is the same from every node; one of a bus of the node's own is not.
+/// Source: 60-persistent-storage.rules and udev's builtin path_id.
+bool is_path_to_server(const std::string& device) {
+  if (!device.starts_with("/dev/disk/by-path/")) return false;
+  return device.starts_with("/dev/disk/by-path/ip-") || device.find("-iscsi-") != std::string::npos ||
+         device.find("-fc-") != std::string::npos || device.find("-nbd-") != std::string::npos;
+}
+
 std::optional<NvmeTcpVolume> nvme_volume(const Value& source) {
   NvmeTcpVolume volume;
   volume.address = source.text_or("address", "");
   volume.port = static_cast<int>(source.integer_or("port", volume.port));
   volume.subsystem = source.text_or("subsystem", "");
-  volume.namespace_id = static_cast<int>(source.integer_or("namespace", volume.namespace_id));
+  volume.namespace_id = static_cast<std::uint32_t>(source.integer_or("namespace", volume.namespace_id));
   if (volume.address.empty() || volume.subsystem.empty()) return std::nullopt;
   return volume;
 }
@@ -48,9 +56,10 @@ void add_safe_options(StorageMount& mount) {
   if (mount.kind == StorageKind::kBind) add("bind");
   // A journal is replayed even by a mount that only reads: beside a machine that writes, that destroys.
   const bool of_a_volume = mount.kind == StorageKind::kNvmeTcp || mount.kind == StorageKind::kDevice;
-  if (mount.read_only() && of_a_volume && !shared_volume(mount).empty()) {
+  if (mount.read_only() && of_a_volume) {
     if (mount.type == "ext4" && !has_option(mount.options, "norecovery")) add("noload");
     if (mount.type == "xfs") add("norecovery");
+    if (mount.type == "btrfs" && !has_option(mount.options, "nologreplay")) add("rescue=nologreplay");
   }
   add("nofail");
   if (mount.kind == StorageKind::kNvmeTcp || mount.kind == StorageKind::kNfs) add("_netdev");
@@ -91,8 +100,11 @@ bool read_source(const Value& source, StorageMount& mount) {
   mount.kind = StorageKind::kTmpfs;
   mount.source_where = tmpfs->where;
   mount.what = mount.type = "tmpfs";
-  if (const auto size = parse_bytes(tmpfs->text_or("size", "")))
-    mount.options.push_back("size=" + std::to_string(*size));
+  if (const auto size = parse_bytes(tmpfs->text_or("size", ""))) {
+    // The kernel rounds up to whole pages, the largest of which are of 64 KiB.
+    constexpr std::int64_t kPage = std::int64_t{64} << 10;
+    mount.options.push_back("size=" + std::to_string((*size + kPage - 1) / kPage * kPage));
+  }
   return true;
 }
 
@@ -135,13 +147,23 @@ bool is_for_one_machine(std::string_view file_system) {
 }
 
 std::string shared_volume(const StorageMount& mount) {
-  if (mount.nvme) {
-    return "nvme_tcp " + mount.nvme->subsystem + " namespace " + std::to_string(mount.nvme->namespace_id);
+  // One volume, whether it is asked for by its server or by the link that our rule makes.
+  if (mount.what.starts_with(kNvmeLinkPrefix)) {
+    const std::string name = mount.what.substr(kNvmeLinkPrefix.size());
+    const std::size_t dash = name.rfind('-');
+    if (dash != std::string::npos) {
+      return "nvme_tcp " + name.substr(0, dash) + " namespace " + name.substr(dash + 1);
+    }
   }
   if (mount.kind != StorageKind::kDevice) return {};
   const bool by_itself = mount.what.starts_with("/dev/disk/by-uuid/") || mount.what.starts_with("/dev/disk/by-id/") ||
-                         mount.what.starts_with("/dev/disk/by-partuuid/");
+                         mount.what.starts_with("/dev/disk/by-partuuid/") || is_path_to_server(mount.what);
   return by_itself ? mount.what : std::string();
+}
+
+std::string maybe_shared_volume(const StorageMount& mount) {
+  const bool by_name = mount.what.starts_with("/dev/disk/") || mount.what.starts_with("/dev/mapper/");
+  return mount.kind == StorageKind::kDevice && by_name && shared_volume(mount).empty() ? mount.what : std::string();
 }
 
 bool is_within(std::string_view inner, std::string_view outer) {

@@ -16,10 +16,10 @@ enum class StorageKind : std::uint8_t { kNvmeTcp, kNfs, kDevice, kBind, kTmpfs }
 
 /// An NVMe namespace that a server offers over TCP.
 struct NvmeTcpVolume {
-  std::string address;    ///< IPv4, IPv6 or a name.
-  int port = 4420;        ///< TCP. Source: NVMe over Fabrics, the port that IANA has for it.
-  std::string subsystem;  ///< NQN
-  int namespace_id = 1;   ///< NSID, from 1.
+  std::string address;             ///< IPv4, IPv6 or a name.
+  int port = 4420;                 ///< TCP. Source: NVMe over Fabrics, the port that IANA has for it.
+  std::string subsystem;           ///< NQN
+  std::uint32_t namespace_id = 1;  ///< NSID, from 1 to 4294967294.
 };
 
 /// One entry of the section as it will be mounted.
@@ -50,6 +50,10 @@ bool is_for_one_machine(std::string_view file_system);
 /// What tells a volume apart in the whole cluster, where that is known: "nvme_tcp llm-models namespace 1".
 /// Empty for one that each node has for itself, such as a disk that is found by its label.
 std::string shared_volume(const StorageMount& mount);
+
+/// A device that may be one and the same for all nodes, where its name does not tell: "/dev/mapper/mpatha". Empty for
+/// what shared_volume() knows.
+std::string maybe_shared_volume(const StorageMount& mount);
 
 /// True when `inner` is `outer` or lies below it; both are paths without a final '/'.
 bool is_within(std::string_view inner, std::string_view outer);

@@ -106,7 +106,7 @@ class MountType final : public ResourceType {
         continue;
       }
       resource = observed.artifacts[mount_artifact(target)] = observation_of(*mount, node.live());
-      if (node.live()) look_at_directories(target, *mount, node, observed);
+      if (node.live()) look_at_directories(target, *mount, *mounts, node, observed);
       const auto lines = fstab->find(target);
       if (!mount->unit.in_the_way.empty()) {
         resource = unit_in_the_way(*mount);
@@ -172,10 +172,18 @@ class MountType final : public ResourceType {
                                 "is another description of the same mount: take the line out"});
   }
 
-  static void look_at_directories(const std::string& target, const MountState& mount, const NodeReader& node,
+  /// What is mounted is a directory; to ask the file system itself may take for ever when its server is gone.
+  static Observation look_at_directory(const std::string& path, const MountState& mount,
+                                       const std::vector<MountedFileSystem>& mounts, const NodeReader& node) {
+    if (!mount.mounted() && mounted_at(mounts, path) == nullptr) return observe_directory(path, node);
+    return Present{Value::map({{"directory", true, {}}}), {}};
+  }
+
+  static void look_at_directories(const std::string& target, const MountState& mount,
+                                  const std::vector<MountedFileSystem>& mounts, const NodeReader& node,
                                   ObservedType& observed) {
     for (const std::string& path : directories_of(target)) {
-      Observation directory = observe_directory(path, node);
+      Observation directory = look_at_directory(path, mount, mounts, node);
       const auto* error = std::get_if<Error>(&directory);
       if (error != nullptr && !mount.mounted()) observed.resources[target] = *error;
       observed.artifacts[directory_artifact(path)] = std::move(directory);

@@ -118,6 +118,7 @@ bool is_nested(const Step& step, std::span<const Step> steps) {
 
 std::optional<Error> target_has_files(const std::string& target, const NodeReader& node) {
   const auto names = node.list_directory(target);
+  if (!names && names.error().code != ErrorCode::kNotFound) return names.error();
   if (!names || names->empty()) return std::nullopt;
   return Error{ErrorCode::kRefused,
                target + " is not empty: the mount would hide " + names->front() +

@@ -115,8 +115,12 @@ bool can_be_remounted(const MountedFileSystem& mounted, const MountUnit& unit) {
 Result<std::string> compare_mounted(const MountedFileSystem& mounted, const MountUnit& unit, const NodeReader& node) {
   SPARK_TRY(const bool same, same_source(mounted, unit, node));
   if (!same) return std::string(state::kFrom) + mounted.source + " (" + mounted.type + ")";
-  if (asks_for_read_only(unit) != mounted.read_only()) {
-    return std::string(state::kWith) + (mounted.read_only() ? "ro" : "rw");
+  // What is bound is never less strict than what it is bound from.
+  const bool bound = unit.type == "none";
+  const auto& own = mounted.options;
+  const bool reads_only = bound ? std::find(own.begin(), own.end(), "ro") != own.end() : mounted.read_only();
+  if (asks_for_read_only(unit) != reads_only && (!bound || asks_for_read_only(unit))) {
+    return std::string(state::kWith) + (reads_only ? "ro" : "rw");
   }
   if (!can_be_remounted(mounted, unit)) return std::string(state::kWith) + kNoRecovery;
   for (const std::string_view option : kShownOptions) {

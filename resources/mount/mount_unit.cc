@@ -32,6 +32,16 @@ std::string in_octal(std::string_view text) {
   return result;
 }
 
+/// One word, whatever is in it. Source: systemd.syntax(7), "Quoting".
+std::string as_one_word(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "\"";
+}
+
 }  // namespace
 
 std::string unit_name(std::string_view target) { return escaped_unit_path(target) + ".mount"; }
@@ -42,7 +52,7 @@ std::string render_unit(const StorageMount& mount) {
     const std::string connection = nvme_unit_name(mount.nvme->subsystem);
     text += "Requires=" + connection + "\nAfter=" + connection + "\n";
   } else if (mount.kind == StorageKind::kBind) {
-    text += "RequiresMountsFor=\"" + without_specifiers(mount.what) + "\"\n";
+    text += "RequiresMountsFor=" + as_one_word(without_specifiers(mount.what)) + "\n";
   }
   text += "\n[Mount]\nWhat=" + without_specifiers(mount.what) + "\nWhere=" + without_specifiers(mount.target) +
           "\nType=" + mount.type + "\nOptions=" + without_specifiers(join(mount.options, ",")) +

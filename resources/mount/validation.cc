@@ -34,6 +34,10 @@ Diagnostic finding(const char* code, std::string message, std::string hint, Sour
 std::string canonical(const std::string& path) {
   std::string result;
   for (const std::string_view part : split(path, '/')) {
+    if (part == "..") {
+      result.erase(std::min(result.size(), result.rfind('/')));
+      continue;
+    }
     if (!part.empty() && part != ".") result += "/" + std::string(part);
   }
   return result.empty() ? "/" : result;
@@ -93,6 +97,9 @@ void check_source(const Value& entry, const Value& target, std::vector<Diagnosti
     if (const Value* path = only.value.find("path"); path != nullptr && path->string() != nullptr)
       check_path(*path, findings);
   }
+  if (only.key == "device" && only.value.string() != nullptr && only.value.string()->starts_with('/')) {
+    check_path(only.value, findings);
+  }
   if (only.key != "bind" || only.value.string() == nullptr) return;
   check_path(only.value, findings);
   if (is_within(*only.value.string(), *target.string()) || is_within(*target.string(), *only.value.string())) {
@@ -101,12 +108,40 @@ void check_source(const Value& entry, const Value& target, std::vector<Diagnosti
   }
 }
 
+/// Of two that say the opposite the last one would count, and what is mounted would never be what is asked for.
+void check_contradictions(const Value& options, std::vector<Diagnostic>& findings) {
+  static constexpr std::array<std::array<std::string_view, 2>, 6> kOpposites{{{"suid", "nosuid"},
+                                                                              {"dev", "nodev"},
+                                                                              {"exec", "noexec"},
+                                                                              {"atime", "noatime"},
+                                                                              {"relatime", "noatime"},
+                                                                              {"async", "sync"}}};
+  const auto has = [&](std::string_view word) {
+    return std::any_of(options.list_items()->begin(), options.list_items()->end(),
+                       [&](const Value& one) { return one.string() != nullptr && *one.string() == word; });
+  };
+  for (const auto& [one, other] : kOpposites) {
+    if (!has(one) || !has(other)) continue;
+    findings.push_back(finding("mount.option",
+                               "\"" + std::string(one) + "\" and \"" + std::string(other) + "\" say the opposite",
+                               "leave one of them out", options.where));
+  }
+}
+
 void check_options(const Value& entry, std::vector<Diagnostic>& findings) {
   const Value* options = entry.find("options");
   if (options == nullptr || options->list_items() == nullptr) return;
+  check_contradictions(*options, findings);
+  const Value* source = entry.find("source");
+  const bool in_memory = source != nullptr && source->find("tmpfs") != nullptr;
   for (const Value& option : *options->list_items()) {
     if (option.string() == nullptr) continue;
     const std::string& text = *option.string();
+    if (in_memory && text.starts_with("size=")) {
+      findings.push_back(finding("mount.option", "the size of a tmpfs is given twice",
+                                 "write it as `source: {tmpfs: {size: 8GiB}}` only", option.where));
+      continue;
+    }
     if (text.starts_with("x-systemd.") || text == "noauto" || text == "auto") {
       findings.push_back(finding("mount.option", "\"" + printable(text) + "\" has no effect outside of fstab",
                                  "leave it out: the unit sees to the order, to waiting and to the boot", option.where));
@@ -141,6 +176,44 @@ void check_subsystems(const Value& section, std::vector<Diagnostic>& findings) {
   }
 }
 
+/// To write beside a journal that nobody has replayed destroys the file system.
+void check_journals(const Value& section, std::vector<Diagnostic>& findings) {
+  for (const StorageMount& mount : storage_mounts(section)) {
+    if (mount.read_only() || mount.kind == StorageKind::kBind) continue;
+    for (const std::string& option : mount.options) {
+      if (option != "noload" && option != "norecovery" && option != "nologreplay" && option != "rescue=nologreplay" &&
+          option != "rescue=all") {
+        continue;
+      }
+      findings.push_back(finding("mount.option", "\"" + option + "\" is for a mount that only reads",
+                                 "leave it out, or add `ro`", mount.where));
+    }
+  }
+}
+
+/// Each of two directories would have to be there before the other.
+void check_circles(const Value& section, std::vector<Diagnostic>& findings) {
+  const std::vector<StorageMount> all = storage_mounts(section);
+  const auto needs = [](const StorageMount& one, const StorageMount& other) {
+    return one.target != other.target && (is_within(one.target, other.target) ||
+                                          (one.kind == StorageKind::kBind && is_within(one.what, other.target)));
+  };
+  for (const StorageMount& start : all) {
+    // All that `start` needs, in the end.
+    std::vector<const StorageMount*> reached{&start};
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      for (const StorageMount& other : all) {
+        const bool known = std::find(reached.begin() + 1, reached.end(), &other) != reached.end();
+        if (!known && needs(*reached[i], other)) reached.push_back(&other);
+      }
+    }
+    if (std::find(reached.begin() + 1, reached.end(), &start) == reached.end()) continue;
+    findings.push_back(finding("mount.circle", printable(start.target) + " needs itself to be mounted first",
+                               "bind one of the directories from elsewhere", start.where));
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<Diagnostic> validate_section(const Value& section) {
@@ -154,6 +227,8 @@ std::vector<Diagnostic> validate_section(const Value& section) {
     check_options(entry, findings);
   }
   check_subsystems(section, findings);
+  check_journals(section, findings);
+  check_circles(section, findings);
   return findings;
 }
 

@@ -180,8 +180,8 @@ class ConnectionChange {
     }
     SPARK_TRY(const ConnectionState before, look_at_connection(subsystem_, node_));
     if (before.state.starts_with(state::kElsewhere)) {
-      SPARK_CHECK(refuse_if_used());
-      SPARK_CHECK(systemctl("stop", unit_, node_));
+      // Whoever connected it: to stop a unit that is not up would leave it connected.
+      SPARK_CHECK(disconnect());
     }
     reload_rules();
     static_cast<void>(systemctl("reset-failed", unit_, node_));

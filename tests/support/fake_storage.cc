@@ -158,7 +158,8 @@ Result<CommandOutput> systemctl_program(const Call& call) {
     }
   }
   if (verb == "start") return start_connection(node, name, text);
-  if (verb == "stop") disconnect(node, name.substr(15, name.size() - 15 - 8));
+  const bool inactive = node.text_of("/fake/inactive").value_or("").find(name) != std::string::npos;
+  if (verb == "stop" && !inactive) disconnect(node, name.substr(15, name.size() - 15 - 8));
   return CommandOutput{};
 }
 

@@ -140,6 +140,7 @@ TEST_CASE("a volume that is only read is read without its journal, and no mount 
   CHECK(one("ext4", "ro, norecovery") == "ro,norecovery,nofail,_netdev");
   CHECK(one("xfs", "ro") == "ro,norecovery,nofail,_netdev");
   CHECK(one("ext4", "ro, rw") == "ro,rw,nofail,_netdev");
+  CHECK(one("btrfs", "ro") == "ro,rescue=nologreplay,nofail,_netdev");
   CHECK(one("gfs2", "ro") == "ro,nofail,_netdev");
   CHECK(one("ext4", "noatime") == "noatime,nofail,_netdev");
 }
@@ -150,7 +151,22 @@ TEST_CASE("one file system for one machine is written by one node at most", "[st
   CHECK(both.front().starts_with("3 storage.two-writers s1 and s2 would both write to the ext4 on "));
   CHECK(findings_of(volume("ext4", "ro"), kTwo).empty());
   CHECK(findings_of(volume("gfs2", "noatime"), kTwo).empty());
-  CHECK(findings_of("[{target: /a, type: xfs, source: {device: LABEL=own}}]", kTwo).empty());
+  const auto by_device = [](const std::string& device, const char* options = "rw") {
+    const auto found = findings_of(
+        "[{target: /a, type: xfs, options: [" + std::string(options) + "], source: {device: " + device + "}}]", kTwo);
+    return found.empty() ? std::string() : std::string(split(found.front(), ' ')[1]);
+  };
+  CHECK(by_device("LABEL=own") == "storage.maybe-two-writers");
+  CHECK(by_device("/dev/mapper/mpatha") == "storage.maybe-two-writers");
+  CHECK(by_device("LABEL=own", "ro").empty());
+  CHECK(by_device("/dev/disk/by-path/ip-10.0.0.9:3260-iscsi-iqn.a-lun-1") == "storage.two-writers");
+  CHECK(by_device("/dev/disk/by-path/pci-0004:01:00.0-nvme-1") == "storage.maybe-two-writers");
+  const auto two_names = findings_of(
+      volume("ext4", "noatime"),
+      "  - {name: s1, address: a}\n  - {name: s2, address: b, storage: [{target: /mnt/a, source: {nvme_tcp: null, "
+      "device: /dev/disk/by-id/sparkplan-nvme-vol-1}}]}\n");
+  REQUIRE(two_names.size() == 1);
+  CHECK(two_names.front().find("storage.two-writers s1 and s2") != std::string::npos);
   CHECK(findings_of("[{target: /a, type: xfs, source: {device: UUID=a-b}}]", kTwo).size() == 1);
   const std::string one_writer =
       "  - {name: s1, address: a}\n  - {name: s2, address: b, storage: [{target: /mnt/a, options: [rw]}]}\n";
@@ -169,6 +185,13 @@ TEST_CASE("what a mount unit could not have is refused where it stands", "[stora
   CHECK(code("{target: /usr, source: {bind: /b}}") == "mount.system-directory");
   CHECK(code("{target: /proc/a, source: {bind: /b}}") == "mount.system-directory");
   CHECK(code("{target: /mnt/a, source: {bind: /mnt}}") == "mount.bind-into-itself");
+  CHECK(code("{target: /mnt/a, source: {bind: /srv/b/x}}, {target: /srv/b, source: {bind: /mnt/a/x}}") ==
+        "mount.circle");
+  CHECK(code("{target: /mnt/a, source: {tmpfs: {size: 1G}}, options: [size=2G]}") == "mount.option");
+  CHECK(code("{target: /mnt/a, source: {bind: /b}, options: [exec, noexec]}") == "mount.option");
+  CHECK(code("{target: /mnt/a, source: {device: UUID=a}, type: gfs2, options: [noload]}") == "mount.option");
+  CHECK(code("{target: /mnt/a, source: {device: /dev/disk/by-id//x}, type: gfs2}") == "mount.path");
+  CHECK(code("{target: /mnt/a, source: {device: /dev/disk/../nvme1n1}, type: gfs2}") == "mount.path");
   CHECK(code("{target: /mnt/a, source: {}}") == "mount.one-source");
   CHECK(code("{target: /mnt/a, source: {bind: /b, tmpfs: {size: 1G}}}") == "mount.one-source");
   CHECK(code("{target: /mnt/a, source: {bind: /b}, type: ext4}") == "mount.needless-type");
@@ -383,6 +406,62 @@ TEST_CASE("who could not be looked for is not taken for nobody", "[storage]") {
   const auto used = mount::in_use("/mnt/a", {}, node);
   REQUIRE(used);
   CHECK(used->message == "nobody can tell who uses /mnt/a: find ended with status 137");
+}
+
+TEST_CASE("the largest number of a namespace stays what it is", "[storage]") {
+  const auto mounts = mounts_of(
+      "  - {target: /mnt/a, type: ext4, source: {nvme_tcp: {address: 10.0.0.9, subsystem: vol, namespace: "
+      "4294967294}}}\n");
+  CHECK(mounts.front().what == "/dev/disk/by-id/sparkplan-nvme-vol-4294967294");
+}
+
+TEST_CASE("a tmpfs is asked for in whole pages, as the kernel shows it", "[storage]") {
+  const auto mounts = mounts_of("  - {target: /mnt/a, source: {tmpfs: {size: 1.5GB}}}\n");
+  CHECK(mounts.front().options.front() == "size=1500053504");
+}
+
+TEST_CASE("a bind of what is read only is what was asked for, and its source is quoted", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "ro");
+  node.add_directory("/srv/a\"b");
+  const auto mounts = mounts_of("  - {target: /mnt/a, source: {bind: '/srv/a\"b'}}\n");
+  const std::string text = mount::render_unit(mounts.front());
+  CHECK(text.find("RequiresMountsFor=\"/srv/a\\\"b\"\n") != std::string::npos);
+  auto unit = mount::parse_unit(text);
+  unit.what = "/mnt/a";
+  const auto there = *mounted_at(parse_mountinfo(*node.text_of("/proc/self/mountinfo")), "/mnt/a");
+  const auto how = mount::compare_mounted(there, unit, node);
+  REQUIRE(how);
+  CHECK(*how == "mounted");
+}
+
+TEST_CASE("a directory below which something is mounted is not asked itself: its server may be gone", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  add_mount(node, "10.0.0.9:/a", "/mnt/a", "nfs4", "rw");
+  node.erase("/mnt/a");
+  const auto observed = builtin_registry().find("mount")->observe({{"/mnt/a"}}, node);
+  const auto directory = observed.artifacts.find({"directory", "/mnt/a"});
+  REQUIRE(directory != observed.artifacts.end());
+  CHECK(std::holds_alternative<Present>(directory->second));
+}
+
+TEST_CASE("a subsystem that somebody connected to another address is taken over", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  node.put_file("/fake/servers/vol", "nvme1n1");
+  connect_subsystem(node, "vol", "10.0.0.1", 4420);
+  // A unit that is not up is stopped without any effect.
+  nvme_tcp::Connection one;
+  one.server = {"10.0.0.9", 4420, "vol", 1};
+  const Observation wanted = Present{
+      Value::map({{"unit", nvme_tcp::render_unit(one), {}}, {"enabled", true, {}}, {"state", "connected", {}}}), {}};
+  node.put_file("/fake/inactive", "sparkplan-nvme-vol.service\n");
+  const auto made = nvme_tcp::make_connection("vol", wanted, node);
+  INFO((made ? "" : made.error().message));
+  REQUIRE(made);
+  CHECK(node.text_of("/sys/class/nvme/nvme0/address") == "traddr=10.0.0.9,trsvcid=4420");
 }
 
 TEST_CASE("a node's identity is made once, and both halves of it agree", "[storage]") {
