@@ -8,6 +8,7 @@
 #include "engine/core/text.h"
 #include "engine/resource/mount_table.h"
 #include "engine/resource/storage.h"
+#include "resources/mount/live_writers.h"
 #include "resources/mount/mount_change.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_directory.h"
@@ -74,10 +75,15 @@ class MountType final : public ResourceType {
 
   const TypeInfo& info() const override { return info_; }
 
-  Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
+  Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {
     Desired result;
     const std::vector<StorageMount> all = storage_mounts(section);
     for (const StorageMount& mount : all) {
+      auto findings = findings_about_writers(view, mount);
+      const bool refused = has_errors(findings);
+      result.diagnostics.insert(result.diagnostics.end(), findings.begin(), findings.end());
+      result.incomplete = result.incomplete || refused;
+      if (refused) continue;
       Resource resource;
       resource.id = {info_.name, mount.target};
       resource.desired = Value::map({{field::kContent, render_unit(mount), {}}, {field::kState, state::kMounted, {}}});
@@ -92,6 +98,10 @@ class MountType final : public ResourceType {
   }
 
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
+
+  Result<Value> exports(const Value& /*section*/, const NodeReader& node) const override {
+    return written_volumes(node);
+  }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
     ObservedType observed;

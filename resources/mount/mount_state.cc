@@ -130,6 +130,16 @@ Result<std::string> compare_mounted(const MountedFileSystem& mounted, const Moun
   return other_size(mounted, unit).value_or(state::kMounted);
 }
 
+Result<std::vector<std::string>> links_to(const MountedFileSystem& mounted, const NodeReader& node) {
+  std::vector<std::string> links;
+  SPARK_TRY(const auto record, udev_record(mounted, node));
+  if (!record) return links;
+  for (const std::string_view line : split_lines(*record)) {
+    if (line.starts_with("S:")) links.push_back("/dev/" + std::string(line.substr(2)));
+  }
+  return links;
+}
+
 Result<MountState> look_at_mount(const std::string& target, const std::vector<MountedFileSystem>& mounts,
                                  const NodeReader& node) {
   MountState mount;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
@@ -23,11 +24,29 @@ constexpr std::string_view kConnect =
     "exec nvme connect --transport=tcp --nqn=\"$$1\" --traddr=\"$$2\" --trsvcid=\"$$3\" "
     "--ctrl-loss-tmo=-1 --reconnect-delay=10' sparkplan-nvme ";
 
+/// The targets of the subsystem's volumes, and of all that lies in them or is bound from them: at boot those were given
+/// up while the server was away, too.
+std::set<std::string> targets_behind(const std::string& subsystem, const std::vector<StorageMount>& mounts) {
+  std::set<std::string> targets;
+  const auto waits = [&](const StorageMount& mount) {
+    if (mount.nvme && mount.nvme->subsystem == subsystem) return true;
+    return std::any_of(targets.begin(), targets.end(), [&](const std::string& target) {
+      return is_within(mount.target, target) || (mount.kind == StorageKind::kBind && is_within(mount.what, target));
+    });
+  };
+  for (bool more = true; more;) {
+    more = false;
+    for (const StorageMount& mount : mounts) more = (waits(mount) && targets.insert(mount.target).second) || more;
+  }
+  return targets;
+}
+
 }  // namespace
 
 std::vector<Connection> connections(const Value& section) {
   std::vector<Connection> all;
-  for (const StorageMount& mount : storage_mounts(section)) {
+  const std::vector<StorageMount> mounts = storage_mounts(section);
+  for (const StorageMount& mount : mounts) {
     if (!mount.nvme) continue;
     auto found = std::find_if(all.begin(), all.end(),
                               [&](const Connection& one) { return one.server.subsystem == mount.nvme->subsystem; });
@@ -35,9 +54,13 @@ std::vector<Connection> connections(const Value& section) {
       all.push_back({*mount.nvme, {}, mount.source_where});
       found = std::prev(all.end());
     }
-    found->mount_units.push_back(escaped_unit_path(mount.target) + ".mount");
   }
-  for (Connection& one : all) std::sort(one.mount_units.begin(), one.mount_units.end());
+  for (Connection& one : all) {
+    for (const std::string& target : targets_behind(one.server.subsystem, mounts)) {
+      one.mount_units.push_back(escaped_unit_path(target) + ".mount");
+    }
+    std::sort(one.mount_units.begin(), one.mount_units.end());
+  }
   return all;
 }
 

@@ -14,7 +14,8 @@ inline constexpr std::string_view kRulesFile = "/etc/udev/rules.d/60-sparkplan-n
 /// What the [Install] section of the unit names.
 inline constexpr std::string_view kWantingTarget = "remote-fs.target";
 
-/// A subsystem, and the units of the mounts that need it.
+/// A subsystem, and the units of the mounts that need it: of its volumes, and of what lies in those or is bound from
+/// them.
 struct Connection {
   NvmeTcpVolume server;
   std::vector<std::string> mount_units;  ///< Sorted.

@@ -464,6 +464,75 @@ TEST_CASE("a subsystem that somebody connected to another address is taken over"
   CHECK(node.text_of("/sys/class/nvme/nvme0/address") == "traddr=10.0.0.9,trsvcid=4420");
 }
 
+TEST_CASE("a node does not write to what another one still writes to", "[storage]") {
+  FakeNode writer;
+  install_fake_storage(writer);
+  writer.put_file("/fake/servers/vol", "nvme1n1");
+  connect_subsystem(writer, "vol", "10.0.0.9", 4420);
+  add_mount(writer, "/dev/nvme1n1", "/mnt/a", "ext4", "rw");
+  FakeNode idle;
+  install_fake_storage(idle);
+  const LoadedCluster loaded =
+      load_cluster("version: 1\nname: lab\nnodes:\n  - {name: s1, address: a, storage: " + volume("ext4", "ro") +
+                       "}\n  - {name: s2, address: b, storage: " + volume("ext4", "rw") + "}\n",
+                   "f", builtin_registry());
+  REQUIRE(loaded.cluster);
+  const ResourceType& type = *builtin_registry().find("mount");
+  const Cluster& cluster = *loaded.cluster;
+  const Value& section = cluster.nodes.at(1).sections.at("storage");
+  std::map<std::string, NodeExports> exports;
+  const auto tell = [&](const std::string& name, const FakeNode& node) {
+    const auto told = type.exports(section, node);
+    REQUIRE(told);
+    exports[name]["mount"] = *told;
+  };
+  const auto desired = [&] { return type.desired(ClusterView{cluster, cluster.nodes.at(1), exports}, section, {}); };
+  SECTION("it still does") {
+    tell("s1", writer);
+    tell("s2", idle);
+    const Desired found = desired();
+    CHECK(found.resources.empty());
+    CHECK(found.incomplete);
+    REQUIRE(found.diagnostics.size() == 1);
+    CHECK(found.diagnostics.front().message.starts_with("s1 still writes to \"nvme_tcp vol namespace 1\""));
+    CHECK(found.diagnostics.front().hint == "apply that node first: `sparkplan apply --only s1`");
+  }
+  SECTION("it does not any more") {
+    tell("s1", idle);
+    tell("s2", idle);
+    CHECK(desired().resources.size() == 1);
+    CHECK(desired().diagnostics.empty());
+  }
+  SECTION("it cannot be asked") {
+    tell("s2", idle);
+    const Desired found = desired();
+    CHECK(found.resources.size() == 1);
+    REQUIRE(found.diagnostics.size() == 1);
+    CHECK(found.diagnostics.front().severity == Severity::kWarning);
+  }
+  SECTION("it cannot be asked, and nothing changes here") {
+    tell("s2", writer);
+    CHECK(desired().diagnostics.empty());
+  }
+}
+
+TEST_CASE("a connection that comes late brings what is bound from its volumes, too", "[storage]") {
+  const LoadedCluster loaded = load_cluster(
+      "version: 1\nname: lab\nstorage:\n"
+      "  - {target: /mnt/v, type: gfs2, source: {nvme_tcp: {address: 10.0.0.9, subsystem: vol}}}\n"
+      "  - {target: /srv/b, source: {bind: /srv/a/x}}\n"
+      "  - {target: /srv/a, source: {bind: /mnt/v/a}}\n"
+      "  - {target: /mnt/v/tmp, source: {tmpfs: {size: 1G}}}\n"
+      "  - {target: /mnt/vx, source: {tmpfs: {size: 1G}}}\n"
+      "nodes: [{name: a, address: b}]\n",
+      "f", builtin_registry());
+  REQUIRE(loaded.cluster);
+  const auto all = nvme_tcp::connections(loaded.cluster->nodes.front().sections.at("storage"));
+  REQUIRE(all.size() == 1);
+  CHECK(all.front().mount_units ==
+        std::vector<std::string>{"mnt-v-tmp.mount", "mnt-v.mount", "srv-a.mount", "srv-b.mount"});
+}
+
 TEST_CASE("a node's identity is made once, and both halves of it agree", "[storage]") {
   FakeNode node;
   install_fake_storage(node);

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/node/node.h"
+#include "engine/resource/resource_type.h"
+#include "engine/resource/storage.h"
+
+/// Who writes to a volume at this moment, whatever the file says: of two, one destroys what the other writes.
+namespace sparkplan::mount {
+
+/// I/O, read-only, no program. What a node tells the others: {writes: [all links to volumes that it has mounted
+/// writable, with file systems for one machine]}. Void in an image.
+Result<Value> written_volumes(const NodeReader& node);
+
+/// Pure. An error where another node still writes to what `mount` is to write to; a warning where a node could not be
+/// asked and this one does not write to it yet.
+std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const StorageMount& mount);
+
+}  // namespace sparkplan::mount
