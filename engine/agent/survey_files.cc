@@ -115,6 +115,49 @@ void read_nccl(const NodeReader& node, SurveyFacts& facts) {
   }
 }
 
+/// Of mount.cifs, mount.davfs, curlftpfs, ecryptfs and ceph: "password=x", "pass", "password2", "credentials",
+/// "secret", "key", "passwd", "ecryptfs_passwd_file" ...
+bool holds_secret(std::string_view option) {
+  constexpr std::array<std::string_view, 5> kParts{"pass", "cred", "secret", "key", "token"};
+  return std::any_of(kParts.begin(), kParts.end(),
+                     [&](auto part) { return option.find(part) != std::string_view::npos; });
+}
+
+/// Options, with the values of those that hold secrets left out. mount.cifs reads ",," as a comma of the value.
+std::string without_secrets(std::string_view options) {
+  std::string text;
+  bool within_secret = false;
+  bool doubled = false;
+  bool first = true;
+  for (const auto option : split(options, ',')) {
+    if (within_secret && option.empty()) {
+      doubled = true;
+      continue;
+    }
+    if (within_secret && doubled) {
+      doubled = false;
+      continue;
+    }
+    const auto equals = option.find('=');
+    within_secret = equals != std::string_view::npos && holds_secret(option.substr(0, equals));
+    doubled = false;
+    text += first ? "" : ",";
+    text += within_secret ? std::string(option.substr(0, equals + 1)) + "..." : std::string(option);
+    first = false;
+  }
+  return text;
+}
+
+/// "curlftpfs#user:password@host" without what stands between the colon and the last "@".
+std::string without_password(const std::string& device) {
+  const auto at = device.rfind('@');
+  if (at == std::string::npos) return device;
+  const auto scheme = device.find("://");
+  const auto colon = device.find(':', scheme == std::string::npos ? 0 : scheme + 3);
+  if (colon == std::string::npos || colon > at) return device;
+  return device.substr(0, colon + 1) + "..." + device.substr(at);
+}
+
 void read_fstab(const NodeReader& node, SurveyFacts& facts) {
   const auto text = node.read_file("/etc/fstab");
   if (!text) {
@@ -129,7 +172,7 @@ void read_fstab(const NodeReader& node, SurveyFacts& facts) {
       if (!word.empty()) words.emplace_back(word);
     }
     if (words.size() < 4 || words[0].front() == '#') continue;
-    facts.fstab.push_back({words[0], words[1], words[2], words[3]});
+    facts.fstab.push_back({without_password(words[0]), words[1], words[2], without_secrets(words[3])});
   }
 }
 

@@ -1,6 +1,7 @@
 // What only a program of the node's can tell: sshd, netplan, the clock, units.
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "engine/agent/survey.h"
 #include "engine/core/text.h"
@@ -28,6 +29,9 @@ constexpr std::array<std::string_view, 14> kUnits{
     "nftables.service",         "nvmf-autoconnect.service", "NetworkManager.service",
     "systemd-networkd.service", "systemd-oomd.service",     "disable-unused-nics.service",
     "rdma-optimize.service",    "nvme-rosa-connect.service"};
+
+/// It is written in Python, and a machine may be busy.
+constexpr std::chrono::seconds kNetplanDeadline{10};
 
 void read_sshd(const NodeReader& node, SurveyFacts& facts) {
   const std::vector<std::string> argv{"sshd", "-T"};
@@ -59,16 +63,60 @@ bool has_netplan_files(const NodeReader& node) {
   return false;
 }
 
+/// "/etc/netplan/50.yaml:3:5: Error in network definition: ...". Below it netplan shows the line that it means, which
+/// may be a password's.
+std::string complaint_in(const CommandOutput& output) {
+  constexpr std::size_t kMost = 300;
+  for (const auto line : split_lines(output.standard_error.empty() ? output.standard_output : output.standard_error)) {
+    const auto text = trim(line);
+    if (!text.empty()) return std::string(text.substr(0, kMost));
+  }
+  return "";
+}
+
+bool names_a_secret(std::string_view text) {
+  constexpr std::array<std::string_view, 8> kParts{"password", "passphrase",    "psk",    "secret",
+                                                   "key",      "access-points", "modems", "auth"};
+  return std::any_of(kParts.begin(), kParts.end(),
+                     [&](auto part) { return text.find(part) != std::string_view::npos; });
+}
+
+/// What `netplan get` prints, block by block, without what belongs to a line that names a secret: passwords of Wi-Fi
+/// and of 802.1X, keys of tunnels. Those stay on the node.
+std::string without_secrets(std::string_view yaml) {
+  std::string kept;
+  std::size_t secret_indent = std::string_view::npos;
+  for (const auto line : split_lines(yaml)) {
+    const auto indent = line.find_first_not_of(' ');
+    if (indent == std::string_view::npos) continue;
+    // The items of a list may stand below their key, not behind it.
+    const bool below = secret_indent != std::string_view::npos &&
+                       (indent > secret_indent || (indent == secret_indent && line[indent] == '-'));
+    if (below) continue;
+    secret_indent = names_a_secret(line) ? indent : std::string_view::npos;
+    const bool secret = secret_indent != std::string_view::npos;
+    kept += secret ? std::string(line.substr(0, std::min(line.find(':'), line.size()))) + ": ..." : std::string(line);
+    kept += '\n';
+  }
+  return kept;
+}
+
 /// That netplan refuses its files is itself what is to be known.
 void read_netplan(const NodeReader& node, SurveyFacts& facts) {
   if (!has_netplan_files(node)) return;
   const std::vector<std::string> argv{"netplan", "get"};
-  const auto text = printed_by(node, argv, "netplan_merged", facts);
-  if (text) {
-    facts.netplan_merged = *text;
-  } else if (const auto why = facts.unreadable.find("netplan_merged"); why != facts.unreadable.end()) {
-    facts.netplan_error = why->second;
+  const auto output = node.query(argv, kNetplanDeadline);
+  if (!output) {
+    if (output.error().code != ErrorCode::kNotFound) facts.unreadable["netplan_merged"] = output.error().describe();
+    return;
   }
+  if (output->exit_status == 0) {
+    facts.netplan_merged = without_secrets(output->standard_output);
+    return;
+  }
+  const auto complaint = complaint_in(*output);
+  facts.netplan_error =
+      "netplan: exit " + std::to_string(output->exit_status) + (complaint.empty() ? "" : ": " + complaint);
 }
 
 std::string_view value_of(std::string_view line, std::string_view key) {

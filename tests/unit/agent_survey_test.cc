@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/agent/survey.h"
+#include "engine/core/json.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
 
@@ -104,7 +105,7 @@ TEST_CASE("sshd, clock, netplan and units say what they are asked") {
   node.add_file("/etc/netplan/50.yaml", "network: {version: 2}\n");
   node.script("sshd -T", {0, "port 22\nusepam no\nallowusers a\nallowusers b\nciphers x\n", ""});
   node.script("timedatectl show --property=NTPSynchronized --value", {0, "no\n", ""});
-  node.script("netplan get", {1, "", "/etc/netplan/50.yaml:1:2: Invalid YAML\n"});
+  node.script("netplan get", {1, "", "/etc/netplan/50.yaml:1:2: Invalid YAML:\n  password: hunter2\n  ^\n"});
   node.add_program("systemctl", [](const FakeNode::Call&) {
     return CommandOutput{0,
                          "LimitMEMLOCK=8388608\nId=docker.service\nLoadState=loaded\nActiveState=active\n"
@@ -116,8 +117,52 @@ TEST_CASE("sshd, clock, netplan and units say what they are asked") {
   CHECK(facts.sshd.at("allowusers") == "a b");
   CHECK(facts.sshd.count("ciphers") == 0);
   CHECK(facts.clock_synchronised == false);
-  CHECK(facts.netplan_error == "netplan: exit 1: /etc/netplan/50.yaml:1:2: Invalid YAML");
+  CHECK(facts.netplan_error == "netplan: exit 1: /etc/netplan/50.yaml:1:2: Invalid YAML:");
+  CHECK(facts.netplan_merged.empty());
+  CHECK(facts.unreadable.empty());
   CHECK(facts.units == std::vector<UnitFacts>{{"docker.service", "active", "enabled", "8388608"}});
+}
+
+TEST_CASE("passwords stay on the node: of what netplan merges, and of the mounts in fstab") {
+  FakeNode node;
+  node.add_file("/etc/netplan/50.yaml", "network: {version: 2}\n");
+  node.script("netplan get",
+              {0,
+               "network:\n  wifis:\n    wlP9s9:\n      access-points:\n        \"home\":\n          password: "
+               "\"hunter2\"\n  ethernets:\n    eth0:\n      mtu: 9000\n      auth: {password: hunter2}\n  tunnels:\n"
+               "    wg0:\n      keys:\n      - hunter2\n      mode: wireguard\n",
+               ""});
+  node.add_file("/etc/fstab",
+                "//nas/a /a cifs user=bob,password=hunter2,nofail 0 0\n"
+                "//nas/b /b cifs pass=hunter2,,hunter2,_netdev 0 0\n"
+                "//nas/c /c cifs credentials=/root/hunter2,ro 0 0\n"
+                "curlftpfs#bob:hunter2@host /d fuse rw 0 0\n"
+                "user@10.0.0.1:/e /e fuse.sshfs rw 0 0\n");
+  SurveyFacts facts;
+  survey_programs(node, facts);
+  survey_files(node, {}, facts);
+  CHECK(facts.netplan_merged ==
+        "network:\n  wifis:\n    wlP9s9:\n      access-points: ...\n  ethernets:\n    eth0:\n      mtu: 9000\n"
+        "      auth: ...\n  tunnels:\n    wg0:\n      keys: ...\n      mode: wireguard\n");
+  CHECK(encode_json(encode(facts)).find("hunter2") == std::string::npos);
+  REQUIRE(facts.fstab.size() == 5);
+  CHECK(facts.fstab[0].options == "user=bob,password=...,nofail");
+  CHECK(facts.fstab[1].options == "pass=...,_netdev");
+  CHECK(facts.fstab[2].options == "credentials=...,ro");
+  CHECK(facts.fstab[3].device == "curlftpfs#bob:...@host");
+  CHECK(facts.fstab[4].device == "user@10.0.0.1:/e");
+}
+
+TEST_CASE("a netplan that could not be asked refuses nothing") {
+  FakeNode node;
+  node.add_file("/etc/netplan/50.yaml", "network: {version: 2}\n");
+  node.add_program("netplan", [](const FakeNode::Call&) -> Result<CommandOutput> {
+    return failure(ErrorCode::kUnreachable, "netplan did not end");
+  });
+  const auto facts = programs_of(node);
+  CHECK(facts.netplan_merged.empty());
+  CHECK(facts.netplan_error.empty());
+  CHECK(facts.unreadable.count("netplan_merged") == 1);
 }
 
 TEST_CASE("programs that are not there leave their facts empty") {
