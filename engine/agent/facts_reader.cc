@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -58,7 +59,8 @@ void read_operating_system(const NodeReader& node, Facts& facts) {
 }
 
 /// The release of libnccl.so.2 by the name of the file that the link of that name leads to. A directory is
-/// read only where the link is. Two releases side by side: nobody can tell which is meant.
+/// read only where the link is. Two releases side by side, of which nobody can tell which is meant: "2.28.9 and
+/// 2.30.7".
 std::string nccl_version(const NodeReader& node) {
   constexpr std::string_view kPrefix = "libnccl.so.";
   for (const std::string directory : {"/usr/lib/aarch64-linux-gnu", "/usr/lib/x86_64-linux-gnu"}) {
@@ -71,7 +73,8 @@ std::string nccl_version(const NodeReader& node) {
         found.push_back(name.substr(kPrefix.size()));
       }
     }
-    return found.size() == 1 ? found.front() : "";
+    std::sort(found.begin(), found.end());
+    return join(found, " and ");
   }
   return "";
 }

@@ -21,6 +21,32 @@ Finding finding_of(const Examination& examination, std::vector<std::string> node
   return {examination.row, std::move(nodes), examination.of_all != nullptr, opinion.verdict, std::move(opinion.seen)};
 }
 
+std::string reason_in(const std::map<std::string, std::string>& unreadable, std::string_view field) {
+  const auto found = unreadable.find(std::string(field));
+  if (found == unreadable.end()) return "";
+  return found->second.empty() ? std::string(field) + " could not be read" : found->second;
+}
+
+/// Why something that the row reads could not be looked at; empty when all could.
+std::string why_not_read(const Examination& examination, const ExaminedNode& node) {
+  for (const auto field : examination.reads) {
+    if (field.empty()) continue;
+    if (auto why = reason_in(node.facts->host.unreadable, field); !why.empty()) return why;
+    const auto* survey = survey_of(node);
+    if (survey == nullptr) continue;
+    if (auto why = reason_in(survey->unreadable, field); !why.empty()) return why;
+  }
+  return "";
+}
+
+Opinion opinion_of_all(const Examination& examination, const ExaminedCluster& cluster) {
+  if (cluster.nodes.size() < 2) return skip("there is one node only");
+  for (const ExaminedNode& node : cluster.nodes) {
+    if (const auto why = why_not_read(examination, node); !why.empty()) return skip(node.name + ": " + why);
+  }
+  return examination.of_all(cluster);
+}
+
 }  // namespace
 
 std::vector<std::string_view> examined_rows() {
@@ -35,23 +61,19 @@ std::vector<Finding> examine(const ExaminedCluster& cluster) {
   for (const ExaminedNode& node : cluster.nodes) names.push_back(node.name);
   for (const Examination& examination : all_examinations()) {
     if (examination.of_all != nullptr) {
-      auto opinion = names.size() > 1 ? examination.of_all(cluster) : skip("there is one node only");
-      findings.push_back(finding_of(examination, names, std::move(opinion)));
+      findings.push_back(finding_of(examination, names, opinion_of_all(examination, cluster)));
       continue;
     }
     for (const ExaminedNode& node : cluster.nodes) {
-      findings.push_back(finding_of(examination, {node.name}, examination.of_node(cluster, node)));
+      auto why = why_not_read(examination, node);
+      auto opinion = why.empty() ? examination.of_node(cluster, node) : skip(std::move(why));
+      findings.push_back(finding_of(examination, {node.name}, std::move(opinion)));
     }
   }
   return findings;
 }
 
 const SurveyFacts* survey_of(const ExaminedNode& node) { return node.facts->survey ? &*node.facts->survey : nullptr; }
-
-std::string unreadable(const SurveyFacts& survey, const std::string& field) {
-  const auto found = survey.unreadable.find(field);
-  return found == survey.unreadable.end() ? "" : found->second;
-}
 
 const ExaminedHalf* half_with(const ExaminedNode& node, std::string_view interface) {
   const auto found = std::find_if(node.halves.begin(), node.halves.end(),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct Examination {
   std::string_view row;
   Opinion (*of_node)(const ExaminedCluster& cluster, const ExaminedNode& node) = nullptr;
   Opinion (*of_all)(const ExaminedCluster& cluster) = nullptr;
+  /// The fields of HostFacts and SurveyFacts that it reads, as `unreadable` names them: where one of them could not be
+  /// looked at, nothing is said of the node.
+  std::array<std::string_view, 2> reads{};
 };
 
 std::span<const Examination> link_examinations();
@@ -49,8 +53,6 @@ class Complaints {
 
 /// The survey of the node; null where there is none.
 const SurveyFacts* survey_of(const ExaminedNode& node);
-/// Why a field of the survey could not be looked at; empty when it could.
-std::string unreadable(const SurveyFacts& survey, const std::string& field);
 /// The half whose interface that is; null for any other interface.
 const ExaminedHalf* half_with(const ExaminedNode& node, std::string_view interface);
 /// NCCL's variables as a rank on the node gets them that is started over ssh: the environment before ~/.nccl.conf

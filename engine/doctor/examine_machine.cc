@@ -93,7 +93,6 @@ Opinion of_units(const ExaminedNode& node, std::span<const std::string_view> nam
   if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
   const auto* survey = survey_of(node);
   if (survey == nullptr) return skip("not asked");
-  if (const auto why = unreadable(*survey, "units"); !why.empty()) return skip(why);
   Complaints complaints;
   for (const auto name : names) {
     const UnitFacts* unit = unit_named(*survey, name);
@@ -118,7 +117,6 @@ Opinion clock(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
   const auto* survey = survey_of(node);
   if (survey == nullptr) return skip("not asked");
-  if (const auto why = unreadable(*survey, "clock_synchronised"); !why.empty()) return skip(why);
   if (!survey->clock_synchronised) return skip("nobody can be asked");
   return *survey->clock_synchronised ? pass() : warn("NTPSynchronized=no");
 }
@@ -127,7 +125,6 @@ Opinion sshd_without_pam(const ExaminedCluster& /*cluster*/, const ExaminedNode&
   if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
   const auto* survey = survey_of(node);
   if (survey == nullptr) return skip("not asked");
-  if (const auto why = unreadable(*survey, "sshd"); !why.empty()) return skip(why);
   const auto found = survey->sshd.find("usepam");
   if (found == survey->sshd.end()) return skip("there is no sshd");
   return found->second == "yes" ? pass() : warn("usepam " + found->second);
@@ -142,7 +139,6 @@ bool is_network_storage(const FstabFacts& line) {
 Opinion unstable_device(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   const auto* survey = survey_of(node);
   if (survey == nullptr) return skip("not asked");
-  if (const auto why = unreadable(*survey, "fstab"); !why.empty()) return skip(why);
   Complaints complaints;
   for (const FstabFacts& line : survey->fstab) {
     if (line.device.starts_with("/dev/nvme") || line.device.starts_with("/dev/sd")) {
@@ -155,7 +151,6 @@ Opinion unstable_device(const ExaminedCluster& /*cluster*/, const ExaminedNode& 
 Opinion without_nofail(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   const auto* survey = survey_of(node);
   if (survey == nullptr) return skip("not asked");
-  if (const auto why = unreadable(*survey, "fstab"); !why.empty()) return skip(why);
   Complaints complaints;
   for (const FstabFacts& line : survey->fstab) {
     const auto words = split(line.options, ',');
@@ -180,18 +175,18 @@ Opinion nvme_state(const ExaminedCluster& /*cluster*/, const ExaminedNode& node)
 }
 
 constexpr auto kExaminations = std::to_array<Examination>({
-    {"bios-old", bios},
-    {"driver-old", driver},
-    {"kernel-handover", kernel},
-    {"contiguous-memory-lost", contiguous_memory},
-    {"memory-short", memory_short},
-    {"earlyoom-runs", killers},
-    {"half-switched-off", disabling_units},
-    {"clock-not-synchronised", clock},
-    {"sshd-without-pam", sshd_without_pam},
-    {"fstab-unstable-device", unstable_device},
-    {"fstab-without-nofail", without_nofail},
-    {"nvme-not-live", nvme_state},
+    {"bios-old", bios, nullptr, {{"bios_date", "bios_version"}}},
+    {"driver-old", driver, nullptr, {{"gpu_driver"}}},
+    {"kernel-handover", kernel, nullptr, {{"kernel_command_line"}}},
+    {"contiguous-memory-lost", contiguous_memory, nullptr, {{"memory_available_bytes"}}},
+    {"memory-short", memory_short, nullptr, {{"memory_available_bytes"}}},
+    {"earlyoom-runs", killers, nullptr, {{"units"}}},
+    {"half-switched-off", disabling_units, nullptr, {{"units"}}},
+    {"clock-not-synchronised", clock, nullptr, {{"clock_synchronised"}}},
+    {"sshd-without-pam", sshd_without_pam, nullptr, {{"sshd"}}},
+    {"fstab-unstable-device", unstable_device, nullptr, {{"fstab"}}},
+    {"fstab-without-nofail", without_nofail, nullptr, {{"fstab"}}},
+    {"nvme-not-live", nvme_state, nullptr, {{"nvme"}}},
 });
 
 }  // namespace

@@ -22,7 +22,7 @@ std::vector<NcclSetting> settings_of(const ExaminedNode& node) {
 /// Why the variables cannot be looked at; empty when they can.
 std::string no_settings(const ExaminedNode& node) {
   const auto* survey = survey_of(node);
-  return survey == nullptr ? "not asked" : unreadable(*survey, "nccl_files");
+  return survey == nullptr ? "not asked" : "";
 }
 
 std::string described(const NcclSetting& setting) { return setting.name + "=" + setting.value + " in " + setting.from; }
@@ -195,15 +195,15 @@ constexpr auto kExaminations = std::to_array<Examination>({
     {"nccl-too-old", too_old},
     {"nccl-version-hang", version_hang},
     {"nccl-version-ring", version_ring},
-    {"nccl-half-left-out", one_half},
-    {"nccl-gid-index-set", gid_index},
-    {"nccl-without-rdma", without_rdma},
-    {"nccl-interface-absent", socket_interface},
-    {"nccl-unknown-variable", unknown_variable},
-    {"nccl-no-effect", no_effect},
-    {"nccl-login-shells-only", login_shells_only},
-    {"nccl-preloaded", preloaded},
-    {"nccl-ring-without-cumem", ring_without_cumem},
+    {"nccl-half-left-out", one_half, nullptr, {{"nccl_files", "login.environment"}}},
+    {"nccl-gid-index-set", gid_index, nullptr, {{"nccl_files", "login.environment"}}},
+    {"nccl-without-rdma", without_rdma, nullptr, {{"nccl_files", "login.environment"}}},
+    {"nccl-interface-absent", socket_interface, nullptr, {{"nccl_files", "login.environment"}}},
+    {"nccl-unknown-variable", unknown_variable, nullptr, {{"nccl_files", "login.environment"}}},
+    {"nccl-no-effect", no_effect, nullptr, {{"nccl_files", "login.environment"}}},
+    {"nccl-login-shells-only", login_shells_only, nullptr, {{"nccl_files", "nccl_profile"}}},
+    {"nccl-preloaded", preloaded, nullptr, {{"nccl_files", "login.environment"}}},
+    {"nccl-ring-without-cumem", ring_without_cumem, nullptr, {{"nccl_files", "login.environment"}}},
 });
 
 }  // namespace

@@ -35,7 +35,11 @@ Opinion twins_share(const ExaminedCluster& /*cluster*/, const ExaminedNode& node
   std::vector<std::pair<std::string, std::string>> addresses;
   for (const ExaminedHalf& half : node.halves) {
     if (half.link == nullptr) continue;
-    for (const auto& address : half.link->addresses) addresses.emplace_back(half.interface, address);
+    for (const auto& address : half.link->addresses) {
+      // All of them are in 169.254.0.0/16 where the file asks for it, and each peer is named with its interface.
+      if (half.link_local && address.starts_with("169.254.")) continue;
+      addresses.emplace_back(half.interface, address);
+    }
   }
   Complaints complaints;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
@@ -148,7 +152,6 @@ Opinion firewall_drops(const ExaminedCluster& /*cluster*/, const ExaminedNode& n
   if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
   const auto* survey = survey_of(node);
   if (survey == nullptr) return skip("not asked");
-  if (const auto why = unreadable(*survey, "firewall"); !why.empty()) return skip(why);
   if (!survey->firewall) return skip("there is no firewall");
   const FirewallFacts& firewall = *survey->firewall;
   Complaints complaints;
@@ -184,13 +187,13 @@ Opinion rp_filter(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) 
 
 constexpr auto kExaminations = std::to_array<Examination>({
     {"twins-share-network", twins_share},
-    {"profile-dhcp", dhcp_profile},
-    {"netplan-mode", netplan_mode},
-    {"netplan-refuses", netplan_unreadable},
-    {"route-default", default_route},
-    {"route-elsewhere", route_elsewhere},
-    {"route-link-down", route_linkdown},
-    {"firewall-drops", firewall_drops},
+    {"profile-dhcp", dhcp_profile, nullptr, {{"network_profiles"}}},
+    {"netplan-mode", netplan_mode, nullptr, {{"netplan_files"}}},
+    {"netplan-refuses", netplan_unreadable, nullptr, {{"netplan_files", "netplan_merged"}}},
+    {"route-default", default_route, nullptr, {{"routes"}}},
+    {"route-elsewhere", route_elsewhere, nullptr, {{"routes"}}},
+    {"route-link-down", route_linkdown, nullptr, {{"routes"}}},
+    {"firewall-drops", firewall_drops, nullptr, {{"firewall"}}},
     {"rp-filter-strict", rp_filter},
 });
 

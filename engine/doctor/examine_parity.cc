@@ -1,4 +1,5 @@
 // What has to be the same on all nodes, and what must not be.
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -27,10 +28,34 @@ std::string listed(const Values& values) {
   return text;
 }
 
+/// What it says that a DGX Spark has none, while others have one.
+enum class Missing : std::uint8_t {
+  kSaysNothing,
+  kDiffers,
+  kLeavesOpen,  ///< Another row tells why there is none; what it would be cannot be told.
+};
+
+std::vector<std::string> sparks_without(const ExaminedCluster& cluster, const Values& values) {
+  std::vector<std::string> names;
+  for (const ExaminedNode& node : cluster.nodes) {
+    const bool has_one = std::any_of(values.begin(), values.end(), [&](const auto& value) {
+      return std::find(value.second.begin(), value.second.end(), node.name) != value.second.end();
+    });
+    if (!has_one && is_dgx_spark(*node.facts)) names.push_back(node.name);
+  }
+  return names;
+}
+
 template <class Value>
-Opinion equal(const ExaminedCluster& cluster, Verdict otherwise, const std::string& none, Value value) {
-  const auto values = values_of(cluster, value);
+Opinion equal(const ExaminedCluster& cluster, Verdict otherwise, const std::string& none, Value value,
+              Missing missing = Missing::kSaysNothing) {
+  auto values = values_of(cluster, value);
   if (values.empty()) return skip(none);
+  const auto without = missing == Missing::kSaysNothing ? std::vector<std::string>() : sparks_without(cluster, values);
+  if (!without.empty() && missing == Missing::kLeavesOpen && values.size() == 1) {
+    return skip(fold_names(without) + " none; " + listed(values));
+  }
+  if (!without.empty()) values["none"] = without;
   if (values.size() == 1) return pass(values.begin()->first);
   return {otherwise, listed(values)};
 }
@@ -57,27 +82,32 @@ Opinion systems(const ExaminedCluster& cluster) {
 }
 
 Opinion drivers(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kFail, "no GPU driver is loaded",
-               [](const ExaminedNode& node) { return node.facts->host.gpu_driver; });
+  return equal(
+      cluster, Verdict::kFail, "no GPU driver is loaded",
+      [](const ExaminedNode& node) { return node.facts->host.gpu_driver; }, Missing::kDiffers);
 }
 
 Opinion nccls(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kFail, "no NCCL is installed",
-               [](const ExaminedNode& node) { return node.facts->nccl_version; });
+  return equal(
+      cluster, Verdict::kFail, "no NCCL is installed",
+      [](const ExaminedNode& node) { return node.facts->nccl_version; }, Missing::kDiffers);
 }
 
 Opinion firmwares(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kWarn, "no RDMA device tells its firmware", [](const ExaminedNode& node) {
-    const auto* survey = survey_of(node);
-    std::string text;
-    if (survey == nullptr) return text;
-    std::map<std::string, int> versions;
-    for (const RdmaFirmwareFacts& one : survey->rdma_firmware) {
-      if (!one.firmware.empty()) ++versions[one.firmware];
-    }
-    for (const auto& [version, count] : versions) text += (text.empty() ? "" : ", ") + version;
-    return text;
-  });
+  return equal(
+      cluster, Verdict::kWarn, "no RDMA device tells its firmware",
+      [](const ExaminedNode& node) {
+        const auto* survey = survey_of(node);
+        std::string text;
+        if (survey == nullptr) return text;
+        std::map<std::string, int> versions;
+        for (const RdmaFirmwareFacts& one : survey->rdma_firmware) {
+          if (!one.firmware.empty()) ++versions[one.firmware];
+        }
+        for (const auto& [version, count] : versions) text += (text.empty() ? "" : ", ") + version;
+        return text;
+      },
+      Missing::kLeavesOpen);
 }
 
 Opinion bioses(const ExaminedCluster& cluster) {
@@ -146,17 +176,17 @@ Opinion mtus(const ExaminedCluster& cluster) {
 constexpr auto kExaminations = std::to_array<Examination>({
     {"differs-kernel", nullptr, kernels},
     {"differs-system", nullptr, systems},
-    {"differs-driver", nullptr, drivers},
+    {"differs-driver", nullptr, drivers, {{"gpu_driver"}}},
     {"nccl-mixed-versions", nullptr, nccls},
-    {"differs-firmware", nullptr, firmwares},
-    {"differs-bios", nullptr, bioses},
+    {"differs-firmware", nullptr, firmwares, {{"rdma_firmware"}}},
+    {"differs-bios", nullptr, bioses, {{"bios_version"}}},
     {"differs-memory", nullptr, memories},
     {"differs-user", nullptr, users},
     {"differs-management-interface", nullptr, management_interfaces},
     {"differs-mtu", nullptr, mtus},
-    {"shared-host-nqn", nullptr, host_nqns},
+    {"shared-host-nqn", nullptr, host_nqns, {{"nvme_host_nqn"}}},
     {"shared-machine-id", nullptr, machine_ids},
-    {"shared-host-key", nullptr, host_keys},
+    {"shared-host-key", nullptr, host_keys, {{"host_keys"}}},
 });
 
 }  // namespace

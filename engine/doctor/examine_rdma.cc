@@ -114,7 +114,6 @@ Opinion memlock_login(const ExaminedCluster& /*cluster*/, const ExaminedNode& no
   const auto* survey = survey_of(node);
   if (survey == nullptr || !node.facts->live) return skip("nothing is running there");
   if (auto why = no_rdma(node); !why.empty()) return skip(std::move(why));
-  if (const auto why = unreadable(*survey, "login.locked_memory"); !why.empty()) return skip(why);
   const LoginFacts& login = survey->login;
   if (login.locked_memory_hard.empty()) return skip("the node was not reached over ssh");
   if (!too_little(login.locked_memory_hard)) return pass();
@@ -154,10 +153,10 @@ constexpr auto kExaminations = std::to_array<Examination>({
     {"rdma-port-down", port_down},
     {"rdma-no-gid", no_gid},
     {"rdma-mtu-small", small_mtu},
-    {"rdma-errors", errors},
-    {"memlock-login", memlock_login},
-    {"memlock-service", memlock_service},
-    {"peermem-at-boot", peermem},
+    {"rdma-errors", errors, nullptr, {{"rdma_firmware"}}},
+    {"memlock-login", memlock_login, nullptr, {{"login.locked_memory"}}},
+    {"memlock-service", memlock_service, nullptr, {{"units"}}},
+    {"peermem-at-boot", peermem, nullptr, {{"modules_at_boot"}}},
 });
 
 }  // namespace

@@ -93,12 +93,27 @@ Diagnostic collision(const std::string& node, const PlacedNetwork& subnet, const
   return finding;
 }
 
+Diagnostic cannot_tell(const std::string& node, const std::string& why, const SourceRange& where) {
+  Diagnostic finding;
+  finding.code = "fabric.routes-unreadable";
+  finding.message =
+      "the routes of " + node + " could not be read, so nobody knows what the fabric's subnets would cut off: " + why;
+  finding.hint = "`ip route show table all` on the node shows what there is";
+  finding.where = where;
+  finding.node = node;
+  return finding;
+}
+
 }  // namespace
 
 std::vector<Diagnostic> route_collisions(const std::string& node, const std::vector<FabricInterface>& fabric,
                                          const std::vector<std::string>& configured, const Value& section,
                                          const Facts& own) {
   std::vector<Diagnostic> found;
+  if (const auto why = own.host.unreadable.find("routes"); why != own.host.unreadable.end()) {
+    found.push_back(cannot_tell(node, why->second, section.where));
+    return found;
+  }
   const auto networks = networks_of(fabric, section);
   for (const RouteFacts& route : own.host.routes) {
     const bool ours = std::find(configured.begin(), configured.end(), route.interface) != configured.end() ||

@@ -77,4 +77,16 @@ TEST_CASE("netplan: what a bond without a carrier keeps is named as left over") 
   CHECK(findings[0].hint.find("bond0 has no carrier") == 0);
 }
 
+TEST_CASE("netplan: routes that could not be read are told, and are no proof that nothing collides") {
+  Facts facts;
+  facts.host.unreadable["routes"] = "list the routes: Out of memory";
+  const auto findings =
+      route_collisions("spark-01", {half("enp1s0f1np1", "192.168.100.11", 4)}, {}, Value::map(), facts);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(findings[0].code == "fabric.routes-unreadable");
+  CHECK(findings[0].message.find("list the routes: Out of memory") != std::string::npos);
+  CHECK(findings[0].node == "spark-01");
+}
+
 }  // namespace sparkplan::netplan
