@@ -86,6 +86,13 @@ FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   for (const auto& [section, body] : node.spec->sections) {
     for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);
   }
+  for (const NodeSpec& other : cluster_.nodes) {
+    for (const auto& [section, body] : other.sections) {
+      for (const auto* type : registry_.of_section(section)) {
+        if (type->info().exports_everywhere) request.exports.emplace(type->info().name, Value());
+      }
+    }
+  }
   return request;
 }
 

@@ -42,6 +42,7 @@ struct TypeInfo {
   Impact impact_of_removal = Impact::kLive;
   Reversible reversible_of_removal = Reversible::kExact;
   bool checks_effect = false;                    ///< check_effect() has something to say.
+  bool exports_everywhere = false;               ///< exports() is asked where the section is not, too: it is void then.
   std::optional<StagingDirectory> staging = {};  ///< Where its files wait until a cutting step is confirmed.
   std::optional<FileBeside> file_beside = {};    ///< The section is a list whose records may name files.
 };
@@ -128,8 +129,8 @@ class ResourceType {
   virtual std::vector<Diagnostic> validate(const Value& section) const;
 
   /// I/O, read-only. What this node offers to all others, as far as the node's own `section` asks
-  /// for it; null when nothing yet. Most types: null. An Error blocks nobody: to the others it is as
-  /// if nothing had been made yet.
+  /// for it (void where only TypeInfo::exports_everywhere asks); null when nothing yet. Most types: null. An
+  /// Error blocks nobody: to the others it is as if nothing had been made yet.
   virtual Result<Value> exports(const Value& section, const NodeReader& node) const;
 
   /// I/O, read-only. The present state in the same canonical form as desired().

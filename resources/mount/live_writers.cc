@@ -1,6 +1,7 @@
 #include "resources/mount/live_writers.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -44,6 +45,14 @@ bool writes_to(const Value& told, const std::string& link) {
   return std::find(links.begin(), links.end(), link) != links.end();
 }
 
+/// Those of the file, and those that leave the cluster (false).
+std::map<std::string, bool> all_nodes(const ClusterView& view) {
+  std::map<std::string, bool> nodes;
+  for (const NodeSpec& node : view.cluster.nodes) nodes[node.name.str()] = true;
+  for (const auto& [name, told] : view.exports) nodes.emplace(name, false);
+  return nodes;
+}
+
 Diagnostic finding(Severity severity, const char* code, std::string message, std::string hint, SourceRange where) {
   Diagnostic diagnostic;
   diagnostic.severity = severity;
@@ -76,21 +85,23 @@ std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const St
   std::vector<Diagnostic> findings;
   const std::string volume = shared_volume(mount);
   if (volume.empty() || mount.read_only() || !is_for_one_machine(mount.type)) return findings;
-  const Value* own = told_by(view, view.self.name.str());
+  const std::string self = view.self.name.str();
+  const Value* own = told_by(view, self);
   const bool writes_already = own == nullptr || writes_to(*own, mount.what);
-  for (const NodeSpec& other : view.cluster.nodes) {
-    const std::string name = other.name.str();
-    if (name == view.self.name.str()) continue;
+  for (const auto& [name, stays] : all_nodes(view)) {
+    if (name == self) continue;
     const Value* told = told_by(view, name);
     if (told != nullptr && writes_to(*told, mount.what)) {
       findings.push_back(finding(Severity::kError, "mount.other-writer",
-                                 name + " still writes to \"" + printable(volume) + "\", which " +
-                                     view.self.name.str() + " is to write to: together they destroy it",
-                                 "apply that node first: `sparkplan apply --only " + name + "`", mount.where));
-    } else if (told == nullptr && !writes_already && other.sections.contains("storage")) {
+                                 name + " still writes to \"" + printable(volume) + "\", which " + self +
+                                     " is to write to: together they destroy it",
+                                 stays ? "apply that node first: `sparkplan apply --only " + name + "`"
+                                       : "let that node go first: `sparkplan release " + name + "`",
+                                 mount.where));
+    } else if (told == nullptr && !writes_already) {
       findings.push_back(finding(Severity::kWarning, "mount.maybe-other-writer",
                                  "nobody can tell whether " + name + " still writes to \"" + printable(volume) +
-                                     "\", which " + view.self.name.str() + " is to write to",
+                                     "\", which " + self + " is to write to",
                                  "see to it that it does not: it could not be asked", mount.where));
     }
   }

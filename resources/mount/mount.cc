@@ -71,6 +71,7 @@ class MountType final : public ResourceType {
     info_.schema_json = std::move(schema_json);
     info_.files = {"/etc/systemd/system/TARGET.mount"};
     info_.reversible_of_removal = Reversible::kBestEffort;
+    info_.exports_everywhere = true;  // A node that is to give a volume up may have no section any more.
   }
 
   const TypeInfo& info() const override { return info_; }

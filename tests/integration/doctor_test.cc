@@ -56,9 +56,11 @@ std::vector<std::string> problems_of(const Json& diagnosis, const std::string& n
   return rows;
 }
 
-/// Of rows that say something of the lab itself and not of what a case has done: its clock has no time server.
+/// Of rows that say something of the lab itself and not of what a case has done: its clock has no time server, and its
+/// links went down and up in the cases before.
 std::vector<std::string> without_the_labs_own(std::vector<std::string> rows) {
   rows.erase(std::remove(rows.begin(), rows.end(), "clock-not-synchronised"), rows.end());
+  rows.erase(std::remove(rows.begin(), rows.end(), "link-flapping"), rows.end());
   return rows;
 }
 

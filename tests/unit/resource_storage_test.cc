@@ -497,6 +497,15 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     CHECK(found.diagnostics.front().message.starts_with("s1 still writes to \"nvme_tcp vol namespace 1\""));
     CHECK(found.diagnostics.front().hint == "apply that node first: `sparkplan apply --only s1`");
   }
+  SECTION("it leaves the cluster, and still does") {
+    tell("s1", idle);
+    tell("s2", idle);
+    tell("s7", writer);
+    const Desired found = desired();
+    CHECK(found.resources.empty());
+    REQUIRE(found.diagnostics.size() == 1);
+    CHECK(found.diagnostics.front().hint == "let that node go first: `sparkplan release s7`");
+  }
   SECTION("it does not any more") {
     tell("s1", idle);
     tell("s2", idle);
