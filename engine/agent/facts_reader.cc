@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 
+#include "engine/agent/kernel_file.h"
 #include "engine/agent/machine_reader.h"
 #include "engine/agent/netlink.h"
 #include "engine/agent/netlink_facts.h"
@@ -110,13 +110,8 @@ std::string server_in(std::string_view connection) {
   return fields.size() == 4 ? std::string(fields[2]) : "";
 }
 
-std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 pid_t parent_of(pid_t process) {
-  const auto text = slurp("/proc/" + std::to_string(process) + "/status");
+  const auto text = kernel_file("/proc/" + std::to_string(process) + "/status");
   for (const auto line : split_lines(text)) {
     if (line.rfind("PPid:", 0) == 0) return static_cast<pid_t>(leading_number(line));
   }
@@ -129,7 +124,7 @@ std::string ssh_server_address() {
   if (const char* connection = std::getenv("SSH_CONNECTION")) return server_in(connection);
   pid_t ancestor = ::getppid();
   for (int depth = 0; depth < 5 && ancestor > 1; ++depth, ancestor = parent_of(ancestor)) {
-    const auto environment = slurp("/proc/" + std::to_string(ancestor) + "/environ");
+    const auto environment = kernel_file("/proc/" + std::to_string(ancestor) + "/environ");
     for (const auto variable : split(environment, '\0')) {
       if (variable.rfind(kVariable, 0) == 0) return server_in(variable.substr(kVariable.size()));
     }
@@ -143,7 +138,7 @@ std::string ssh_session_process() {
   for (int depth = 0; depth < 6 && process > 1; ++depth, process = parent_of(process)) {
     const auto directory = "/proc/" + std::to_string(process);
     // The outermost one: what sudo has made of it says nothing of a plain login.
-    for (const auto variable : split(slurp(directory + "/environ"), '\0')) {
+    for (const auto variable : split(kernel_file(directory + "/environ"), '\0')) {
       if (variable.starts_with(kVariable)) found = directory;
     }
   }

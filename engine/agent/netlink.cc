@@ -7,12 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
 
+#include "engine/agent/kernel_file.h"
 #include "engine/agent/netlink_socket.h"
 
 namespace sparkplan {
@@ -81,23 +82,16 @@ std::vector<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
-std::string first_word(const fs::path& path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
-}
-
 /// netdev -> HCAs. A PCI function lists its own; a device in software (rxe) names its interface.
 std::map<std::string, std::set<std::string>> rdma_devices_by_link() {
   std::map<std::string, std::set<std::string>> devices;
   const fs::path all = "/sys/class/infiniband";
   for (const auto& device : names_in(all)) {
     for (const auto& port : names_in(all / device / "ports")) {
-      const auto link = first_word(all / device / "ports" / port / "gid_attrs/ndevs/0");
+      const auto link = kernel_line(all / device / "ports" / port / "gid_attrs/ndevs/0");
       if (!link.empty()) devices[link].insert(device);
     }
-    const auto parent = first_word(all / device / "parent");
+    const auto parent = kernel_line(all / device / "parent");
     if (!parent.empty()) devices[parent].insert(device);
   }
   return devices;
@@ -120,8 +114,9 @@ void add_device(LinkFacts& facts, const std::map<std::string, std::set<std::stri
   for (auto& name : names_in(device / "infiniband")) hcas.insert(std::move(name));
   facts.rdma_devices.assign(hcas.begin(), hcas.end());
   // The kernel says -1, or does not let the file be read, where there is no speed to tell.
+  const std::string told = kernel_line(fs::path("/sys/class/net") / facts.name / "speed");
   int speed = 0;
-  std::ifstream(fs::path("/sys/class/net") / facts.name / "speed") >> speed;
+  std::from_chars(told.data(), told.data() + told.size(), speed);
   if (facts.carrier && speed > 0) facts.speed_mbps = speed;
 }
 

@@ -5,11 +5,11 @@
 
 #include <array>
 #include <cerrno>
-#include <fstream>
-#include <sstream>
+#include <charconv>
 #include <string>
 #include <utility>
 
+#include "engine/agent/kernel_file.h"
 #include "engine/agent/manifest_store.h"
 #include "engine/core/json.h"
 
@@ -70,19 +70,17 @@ Result<NodeLock> NodeLock::acquire(const LockHolder& holder, LocalNode& node) {
 }
 
 std::uint64_t start_of_process(std::int64_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string text;
-  std::getline(file, text);
+  const std::string text = kernel_line("/proc/" + std::to_string(process) + "/stat");
   // The name, in parentheses, may hold anything; field 3 is the first behind it.
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos) return 0;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string skipped;
-  constexpr int kBetween = 19;
-  for (int i = 0; i < kBetween; ++i) fields >> skipped;
+  constexpr std::size_t kStarted = 19;
+  const auto fields = split(trim(std::string_view(text).substr(name_end + 1)), ' ');
   std::uint64_t started = 0;
-  fields >> started;
-  return fields ? started : 0;
+  if (fields.size() > kStarted) {
+    std::from_chars(fields[kStarted].data(), fields[kStarted].data() + fields[kStarted].size(), started);
+  }
+  return started;
 }
 
 Result<std::optional<LockingAgent>> locking_agent(const LocalNode& node) {

@@ -10,8 +10,8 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
+#include "engine/agent/kernel_file.h"
 #include "engine/agent/verbs_handles.h"
 #include "engine/core/text.h"
 
@@ -29,13 +29,6 @@ std::string guid_text(std::uint64_t network_order) {
   const int size = std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(guid));
   text.resize(static_cast<std::size_t>(size));
   return text;
-}
-
-std::string line_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return std::string(trim(line));
 }
 
 /// "4: ACTIVE" -> "ACTIVE", as sysfs shows both states of a port.
@@ -61,10 +54,10 @@ std::string type_name(std::uint32_t type) {
 RdmaPortFacts port_at(const fs::path& place, int number) {
   RdmaPortFacts port;
   port.number = number;
-  port.state = without_number(line_of(place / "state"));
-  port.physical_state = without_number(line_of(place / "phys_state"));
-  port.link_layer = line_of(place / "link_layer");
-  port.rate = line_of(place / "rate");
+  port.state = without_number(kernel_line(place / "state"));
+  port.physical_state = without_number(kernel_line(place / "phys_state"));
+  port.link_layer = kernel_line(place / "link_layer");
+  port.rate = kernel_line(place / "rate");
   return port;
 }
 
@@ -99,9 +92,9 @@ void add_pci_function(const fs::path& device, RdmaDeviceFacts& facts) {
   if (none || !fs::exists(function / "subsystem_vendor", none)) return;
   facts.pci = function.filename();
   if (!fs::exists(function / "current_link_width", none)) return;
-  facts.pcie =
-      PcieLink{lanes_of(line_of(function / "current_link_width")), lanes_of(line_of(function / "max_link_width")),
-               speed_of(line_of(function / "current_link_speed")), speed_of(line_of(function / "max_link_speed"))};
+  facts.pcie = PcieLink{
+      lanes_of(kernel_line(function / "current_link_width")), lanes_of(kernel_line(function / "max_link_width")),
+      speed_of(kernel_line(function / "current_link_speed")), speed_of(kernel_line(function / "max_link_speed"))};
 }
 
 RdmaDeviceFacts facts_of(ibv_device* device) {

@@ -3,12 +3,12 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "engine/agent/kernel_file.h"
 #include "engine/agent/rdma_end.h"
 
 namespace sparkplan {
@@ -68,10 +68,10 @@ class VerbsEnds : public RdmaEnds {
 };
 
 std::optional<std::int64_t> number_in(const fs::path& path) {
-  std::ifstream file(path);
+  const std::string text = kernel_line(path);
   std::int64_t number = 0;
-  if (file >> number) return number;
-  return std::nullopt;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
 std::optional<std::int64_t> times(std::optional<std::int64_t> number, std::int64_t factor) {
