@@ -30,7 +30,7 @@ std::string described(const NcclSetting& setting) { return setting.name + "=" + 
 Opinion version_row(const ExaminedNode& node, const NcclVersion& least, Verdict verdict) {
   if (node.facts->nccl_version.empty()) return skip("no NCCL is installed");
   const auto version = parse_nccl_version(node.facts->nccl_version);
-  if (!version) return skip("an unknown NCCL: " + node.facts->nccl_version);
+  if (!version) return skip("which NCCL is used cannot be told: " + node.facts->nccl_version);
   if (*version >= least) return pass("NCCL " + version->str());
   return {verdict, "NCCL " + version->str()};
 }

@@ -5,6 +5,7 @@
 
 #include "engine/core/text.h"
 #include "engine/doctor/examinations.h"
+#include "engine/resource/nccl_variables.h"
 
 namespace sparkplan {
 namespace {
@@ -88,9 +89,14 @@ Opinion drivers(const ExaminedCluster& cluster) {
 }
 
 Opinion nccls(const ExaminedCluster& cluster) {
-  return equal(
+  auto opinion = equal(
       cluster, Verdict::kFail, "no NCCL is installed",
       [](const ExaminedNode& node) { return node.facts->nccl_version; }, Missing::kDiffers);
+  // The same two on all nodes, and each node may use the other one.
+  if (opinion.verdict == Verdict::kPass && !parse_nccl_version(opinion.seen)) {
+    return skip("which of them is used cannot be told: " + opinion.seen);
+  }
+  return opinion;
 }
 
 Opinion firmwares(const ExaminedCluster& cluster) {

@@ -50,8 +50,10 @@ struct Facts {
   std::string os_name;       ///< os-release PRETTY_NAME
   std::string os_version;    ///< os-release VERSION_ID
   std::string product;       ///< DMI product name, or DGX_NAME of /etc/dgx-release
-  std::string nccl_version;  ///< "2.28.9", of the system's libnccl.so.2; empty where there is none.
-  bool live = true;          ///< False for a directory tree or image: no kernel, links, units.
+  /// "2.28.9", of the system's libnccl.so.2; "2.28.9 and 2.30.7" where nobody can tell which it is, empty where there
+  /// is none. See parse_nccl_version().
+  std::string nccl_version;
+  bool live = true;  ///< False for a directory tree or image: no kernel, links, units.
   std::int64_t memory_total_bytes = 0;
   std::int64_t uptime_seconds = 0;
   std::string ssh_server_address;  ///< The node's end of the SSH connection; empty when local.

@@ -58,7 +58,8 @@ std::optional<NcclVersion> parse_nccl_version(std::string_view text) {
     if (error != std::errc() || numbers[i] < 0) return std::nullopt;
     at = stop;
   }
-  if (at != end && *at != '-' && *at != '+') return std::nullopt;
+  // What a package adds has no blanks; with them it is the text of several.
+  if (at != end && ((*at != '-' && *at != '+') || text.find(' ') != std::string_view::npos)) return std::nullopt;
   return NcclVersion{numbers[0], numbers[1], numbers[2]};
 }
 

@@ -23,7 +23,8 @@ struct NcclVersion {
   std::string str() const;
 };
 
-/// The release in "2.30.7", "v2.30.7-1" or "2.30.7-1+cuda13.0". Nothing for other texts.
+/// The release in "2.30.7", "v2.30.7-1" or "2.30.7-1+cuda13.0". Nothing for other texts, those of two
+/// releases ("2.28.9 and 2.30.7") among them.
 std::optional<NcclVersion> parse_nccl_version(std::string_view text);
 
 /// Who reads a variable that begins with "NCCL_".

@@ -41,7 +41,8 @@ TEST_CASE("a release of NCCL is three numbers, whatever a package puts around th
   CHECK(parse_nccl_version("v2.30.7-1")->str() == "2.30.7");
   CHECK(parse_nccl_version("2.28.9-1+cuda13.0") == NcclVersion{2, 28, 9});
   CHECK(NcclVersion{2, 9, 9} < NcclVersion{2, 28, 3});
-  for (const char* const text : {"", "2", "2.30", "2.30.", "2.30.7.1", "2.x.7", "2.-1.7", "-", "2.30.7rc"}) {
+  for (const char* const text : {"", "2", "2.30", "2.30.", "2.30.7.1", "2.x.7", "2.-1.7", "-", "2.30.7rc",
+                                 "2.28.9 and 2.30.7", "2.28.9-1 and 2.30.7"}) {
     INFO(text);
     CHECK_FALSE(parse_nccl_version(text));
   }
@@ -51,6 +52,7 @@ TEST_CASE("a variable that the node's NCCL is too old for is refused there, and 
   CHECK(on_node("NCCL_IB_SUBNET_AWARE_ROUTING", "2.28.9") == Codes{"error nccl.too-new"});
   CHECK(on_node("NCCL_IB_SUBNET_AWARE_ROUTING", "2.30.7").empty());
   CHECK(on_node("NCCL_IB_SUBNET_AWARE_ROUTING", "").empty());
+  CHECK(on_node("NCCL_IB_SUBNET_AWARE_ROUTING", "2.28.9 and 2.30.7").empty());
   CHECK(on_node("NCCL_NET_MERGE_LEVEL", "2.24.2") == Codes{"error nccl.too-new"});
   CHECK(on_node("NCCL_CROSS_NIC", "2.9.0").empty());
 }
