@@ -22,11 +22,6 @@ void survey_firewall(const NodeReader& node, SurveyFacts& facts);
 /// `process`: "/proc/1234", of the process that sshd has started for this run; empty when the run came another way.
 void survey_login(const NodeReader& node, const std::string& process, SurveyFacts& facts);
 
-/// Pure. Adds what `nft list ruleset` says.
-void add_nft_ruleset(std::string_view ruleset, FirewallFacts& facts);
-/// Pure. Adds what `iptables-save` says, for hosts without nft.
-void add_iptables_rules(std::string_view rules, FirewallFacts& facts);
-
 /// Pure. NCCL takes a line as it is: no blanks trimmed, no quotes taken away; "#" in the first column is a comment.
 /// Source: NCCL, src/misc/param.cc.
 std::map<std::string, std::string> nccl_file_variables(std::string_view text);

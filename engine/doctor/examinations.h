@@ -38,6 +38,9 @@ std::span<const Examination> nccl_examinations();
 std::span<const Examination> machine_examinations();
 std::span<const Examination> parity_examinations();
 
+/// A row of network_examinations(), as it takes a file of its own.
+Opinion firewall_drops(const ExaminedCluster& cluster, const ExaminedNode& node);
+
 /// Collects complaints about several things of one node into one opinion: the verdict given if there are any.
 class Complaints {
  public:

@@ -1,4 +1,4 @@
-// What configures the network, and where packets go: NetworkManager, netplan, routes, firewalls.
+// What configures the network, and where packets go: NetworkManager, netplan, routes.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -137,33 +137,6 @@ Opinion route_linkdown(const ExaminedCluster& /*cluster*/, const ExaminedNode& n
     complaints.add(route.destination + " goes through " + route.interface + ", which has no carrier");
   }
   return complaints.as(Verdict::kWarn);
-}
-
-bool lets_in(const FirewallFacts& firewall, const ExaminedHalf& half) {
-  const auto& interfaces = firewall.accepted_interfaces;
-  if (std::find(interfaces.begin(), interfaces.end(), half.interface) != interfaces.end()) return true;
-  return std::any_of(firewall.accepted_networks.begin(), firewall.accepted_networks.end(), [&](const auto& text) {
-    const auto [network, length] = network_in(text);
-    return length > 0 && length <= half.prefix_length && in_one_network(network, half.address, length);
-  });
-}
-
-Opinion firewall_drops(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
-  if (!survey->firewall) return skip("there is no firewall");
-  const FirewallFacts& firewall = *survey->firewall;
-  Complaints complaints;
-  for (const ExaminedHalf& half : node.halves) {
-    const auto& dropped = firewall.dropped_interfaces;
-    if (std::find(dropped.begin(), dropped.end(), half.interface) != dropped.end()) {
-      complaints.add("a rule drops all that comes through " + half.interface);
-    } else if (!firewall.closed_chains.empty() && !half.interface.empty() && !lets_in(firewall, half)) {
-      complaints.add("the chain " + firewall.closed_chains.front() + " drops what comes through " + half.interface);
-    }
-  }
-  return complaints.as(Verdict::kFail, firewall.ufw.empty() ? "" : "ufw is " + firewall.ufw);
 }
 
 Opinion rp_filter(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {

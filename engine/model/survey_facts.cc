@@ -49,21 +49,41 @@ Result<UnitFacts> decode_unit(const Value& value) {
   return unit;
 }
 
+Value encode_verdict(const InputVerdictFacts& one) {
+  return Value::map({{"interface", one.interface, {}},
+                     {"from", one.from, {}},
+                     {"to", one.to, {}},
+                     {"verdict", one.verdict, {}},
+                     {"rule", one.rule, {}}});
+}
+Result<InputVerdictFacts> decode_verdict(const Value& value) {
+  FieldReader fields(value);
+  InputVerdictFacts one{fields.text("interface"), fields.text("from"), fields.text("to"), fields.text("verdict"),
+                        fields.text("rule")};
+  SPARK_CHECK(std::move(fields).check());
+  return one;
+}
+
+Value encode_input_chain(const InputChainFacts& one) {
+  return Value::map({{"name", one.name, {}}, {"verdicts", encode_list(one.verdicts, encode_verdict), {}}});
+}
+Result<InputChainFacts> decode_input_chain(const Value& value) {
+  FieldReader fields(value);
+  InputChainFacts one;
+  one.name = fields.text("name");
+  one.verdicts = fields.list<InputVerdictFacts>("verdicts", decode_verdict);
+  SPARK_CHECK(std::move(fields).check());
+  return one;
+}
+
 Value encode_firewall(const FirewallFacts& one) {
-  return Value::map({{"ufw", one.ufw, {}},
-                     {"closed_chains", encode_list(one.closed_chains, encode_text), {}},
-                     {"accepted_interfaces", encode_list(one.accepted_interfaces, encode_text), {}},
-                     {"accepted_networks", encode_list(one.accepted_networks, encode_text), {}},
-                     {"dropped_interfaces", encode_list(one.dropped_interfaces, encode_text), {}}});
+  return Value::map({{"ufw", one.ufw, {}}, {"input_chains", encode_list(one.input_chains, encode_input_chain), {}}});
 }
 Result<std::optional<FirewallFacts>> decode_firewall(const Value& value) {
   FieldReader fields(value);
   FirewallFacts one;
   one.ufw = fields.text("ufw");
-  one.closed_chains = fields.list<std::string>("closed_chains", decode_text);
-  one.accepted_interfaces = fields.list<std::string>("accepted_interfaces", decode_text);
-  one.accepted_networks = fields.list<std::string>("accepted_networks", decode_text);
-  one.dropped_interfaces = fields.list<std::string>("dropped_interfaces", decode_text);
+  one.input_chains = fields.list<InputChainFacts>("input_chains", decode_input_chain);
   SPARK_CHECK(std::move(fields).check());
   return std::optional(std::move(one));
 }

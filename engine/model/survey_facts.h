@@ -31,13 +31,31 @@ struct UnitFacts {
   bool operator==(const UnitFacts&) const = default;
 };
 
+/// What a packet filter does with new TCP connections over IPv4 to ports that the kernel has chosen, of those that fit
+/// the first three. Rules for other things, such as one known port, make none.
+struct InputVerdictFacts {
+  std::string interface;  ///< "enp1s0f1np1", "enp*"; empty: through whichever they come.
+  std::string from;       ///< "192.168.100.0/24"; empty: from anywhere.
+  std::string to;         ///< As above, of addresses of this node.
+  std::string verdict;    ///< "accept", "drop", or "unclear": the rule asks for something that is not understood.
+  std::string rule;       ///< Its text, or "policy drop".
+
+  bool operator==(const InputVerdictFacts&) const = default;
+};
+
+/// A chain that sees all that comes in. The first verdict that fits holds, and what none fits is let in. What comes in
+/// has to be let in by all such chains.
+struct InputChainFacts {
+  std::string name;  ///< "ip filter INPUT"
+  std::vector<InputVerdictFacts> verdicts;
+
+  bool operator==(const InputChainFacts&) const = default;
+};
+
 /// What lets packets in, of all tables of nftables, ufw's among them.
 struct FirewallFacts {
-  std::string ufw;                               ///< "active", "inactive"; empty: there is no ufw.
-  std::vector<std::string> closed_chains;        ///< "ip filter INPUT": hooked to input, drops what no rule lets in.
-  std::vector<std::string> accepted_interfaces;  ///< All is let in that comes through them.
-  std::vector<std::string> accepted_networks;    ///< All is let in that comes from them.
-  std::vector<std::string> dropped_interfaces;   ///< Nothing is let in that comes through them.
+  std::string ufw;  ///< "active", "inactive"; empty: there is no ufw.
+  std::vector<InputChainFacts> input_chains;
 
   bool operator==(const FirewallFacts&) const = default;
 };
@@ -101,7 +119,7 @@ struct SurveyFacts {
   std::vector<NeighbourFacts> neighbours;
   std::map<std::string, std::string> sshd;  ///< `sshd -T`: the options that decide over logins and their limits.
   LoginFacts login;
-  std::optional<FirewallFacts> firewall;     ///< Nothing: neither nftables nor ufw is installed.
+  std::optional<FirewallFacts> firewall;     ///< Nothing: no packet filter is installed.
   std::optional<bool> clock_synchronised;    ///< Nothing: nobody could be asked.
   std::string netplan_error;                 ///< Why `netplan get` refuses; empty: it does not, or there is no netplan.
   std::string netplan_merged;                ///< What all files say together, as YAML.

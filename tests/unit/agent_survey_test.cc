@@ -12,30 +12,6 @@ namespace {
 using test::FakeNode;
 using Names = std::vector<std::string>;
 
-constexpr const char* kUfwRules = R"(table ip filter {
-	chain ufw-user-input {
-		ip saddr 192.168.100.0/24 counter packets 0 bytes 0 accept
-		tcp dport 22 counter packets 3 bytes 180 accept
-		ip saddr 10.9.0.0/16 tcp dport 4420 accept
-	}
-	chain INPUT {
-		type filter hook input priority filter; policy drop;
-		iifname "lo" counter packets 0 bytes 0 accept
-		ct state related,established counter packets 1 bytes 60 accept
-		jump ufw-user-input
-	}
-	chain OUTPUT {
-		type filter hook output priority filter; policy drop;
-	}
-}
-)";
-
-FirewallFacts nft(std::string_view ruleset) {
-  FirewallFacts facts;
-  add_nft_ruleset(ruleset, facts);
-  return facts;
-}
-
 SurveyFacts files_of(const FakeNode& node, const std::vector<LinkFacts>& links = {}) {
   SurveyFacts facts;
   survey_files(node, links, facts);
@@ -49,56 +25,6 @@ SurveyFacts programs_of(const FakeNode& node) {
 }
 
 }  // namespace
-
-TEST_CASE("a chain at input that drops by policy is closed but for what is let in whole") {
-  const auto facts = nft(kUfwRules);
-  CHECK(facts.closed_chains == Names{"ip filter INPUT"});
-  CHECK(facts.accepted_interfaces == Names{"lo"});
-  CHECK(facts.accepted_networks == Names{"192.168.100.0/24"});
-}
-
-TEST_CASE("a chain whose last rule drops is closed as well; one that accepts is not") {
-  CHECK(nft("table inet t {\n chain in {\n type filter hook input priority 0; policy accept;\n counter packets 1 bytes "
-            "2 drop\n }\n}\n")
-            .closed_chains == Names{"inet t in"});
-  CHECK(nft("table inet t {\n chain in {\n type filter hook input priority 0; policy accept;\n }\n}\n").closed_chains ==
-        Names{});
-}
-
-TEST_CASE("a rule that drops all of one interface names it; one for a port does not") {
-  const auto facts = nft(
-      "table inet t {\n chain in {\n type filter hook input priority 0; policy accept;\n iifname \"enp1s0f1np1\" drop\n"
-      " iifname \"eth9\" udp dport 53 drop\n }\n}\n");
-  CHECK(facts.dropped_interfaces == Names{"enp1s0f1np1"});
-}
-
-TEST_CASE("without nft the rules of iptables are read") {
-  FakeNode node;
-  node.add_file("/etc/ufw/ufw.conf", "# comment\nENABLED=yes\nLOGLEVEL=low\n");
-  node.script("iptables-save", {0,
-                                "*filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n"
-                                "-A ufw-user-input -s 10.0.0.0/8 -j ACCEPT\n-A INPUT -p tcp --dport 22 -j ACCEPT\n",
-                                ""});
-  SurveyFacts facts;
-  survey_firewall(node, facts);
-  REQUIRE(facts.firewall);
-  CHECK(facts.firewall->ufw == "active");
-  CHECK(facts.firewall->closed_chains == Names{"filter INPUT"});
-  CHECK(facts.firewall->accepted_interfaces == Names{"lo"});
-  CHECK(facts.firewall->accepted_networks == Names{"10.0.0.0/8"});
-}
-
-TEST_CASE("a node without any firewall has none; one that cannot be asked is told") {
-  SurveyFacts facts;
-  survey_firewall(FakeNode(), facts);
-  CHECK_FALSE(facts.firewall);
-  CHECK(facts.unreadable.empty());
-  FakeNode node;
-  node.script("nft list ruleset", {1, "", "Operation not permitted\n"});
-  survey_firewall(node, facts);
-  CHECK_FALSE(facts.firewall);
-  CHECK(facts.unreadable.at("firewall") == "nft: exit 1: Operation not permitted");
-}
 
 TEST_CASE("sshd, clock, netplan and units say what they are asked") {
   FakeNode node;

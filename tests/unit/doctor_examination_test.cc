@@ -5,19 +5,19 @@
 #include "engine/doctor/doctor_table.h"
 #include "tests/support/catch.h"
 #include "tests/unit/doctor_capture.h"
+#include "tests/unit/doctor_findings.h"
 
 namespace sparkplan {
 namespace {
 
-using test::CapturedNode;
+using test::change;
+using test::Edit;
+using test::findings_of;
+using test::listed;
+using test::Problems;
+using test::problems_in;
 
 enum class On : std::uint8_t { kBoth, kFirst, kSecond };
-
-/// Everywhere in the capture `from` becomes `to`; without `from`, `to` is added as a section.
-struct Edit {
-  std::string from;
-  std::string to;
-};
 
 struct Mutation {
   std::string row;
@@ -28,23 +28,6 @@ struct Mutation {
 };
 
 std::string file(const std::string& path, const std::string& text) { return "== file " + path + "\n" + text + "\n"; }
-
-/// In the capture, so that what is replaced is there exactly once, or `from` begins with "*".
-void change(std::string& capture, Edit edit) {
-  if (edit.from.empty()) {
-    capture += edit.to;
-    return;
-  }
-  const bool everywhere = edit.from.starts_with('*');
-  if (everywhere) edit.from.erase(0, 1);
-  std::size_t times = 0;
-  for (auto at = capture.find(edit.from); at != std::string::npos; at = capture.find(edit.from, at + edit.to.size())) {
-    capture.replace(at, edit.from.size(), edit.to);
-    ++times;
-  }
-  INFO("\"" << edit.from << "\" is there " << times << " times");
-  REQUIRE((times == 1 || (everywhere && times > 0)));
-}
 
 const std::string kLinkA = R"("ifname":"enp1s0f1np1","flags":["BROADCAST","MULTICAST","UP","LOWER_UP"],"mtu":9000)";
 const std::string kLinkB = R"("ifname":"enP2p1s0f1np1","flags":["BROADCAST","MULTICAST","UP","LOWER_UP"],"mtu":9000)";
@@ -220,32 +203,6 @@ std::vector<Mutation> all_mutations() {
   return all;
 }
 
-using Problems = std::set<std::pair<std::string, Verdict>>;
-
-std::vector<Finding> findings_of(const std::string& first, const std::string& second, bool ring) {
-  const CapturedNode one = test::captured_node(first);
-  const CapturedNode other = test::captured_node(second);
-  constexpr std::size_t kRing = 4;
-  return examine({{one.examined(), other.examined()}, ring, ring ? kRing : 0});
-}
-
-Problems problems_in(const std::vector<Finding>& findings) {
-  Problems problems;
-  for (const Finding& one : findings) {
-    if (one.verdict == Verdict::kFail || one.verdict == Verdict::kWarn) problems.emplace(one.row, one.verdict);
-  }
-  return problems;
-}
-
-std::string listed(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& one : findings) {
-    const bool bad = one.verdict == Verdict::kFail || one.verdict == Verdict::kWarn;
-    if (bad) text += std::string(one.row) + " on " + one.nodes.front() + ": " + one.seen + "\n";
-  }
-  return text;
-}
-
 }  // namespace
 
 TEST_CASE("two healthy DGX Sparks have nothing that the doctor knows") {
@@ -304,135 +261,6 @@ TEST_CASE("a GID index set by hand that happens to be right is only worth a look
   change(capture, nccl_conf("NCCL_IB_GID_INDEX=3"));
   const auto findings = findings_of(capture, test::as_second_node(capture), false);
   CHECK(problems_in(findings) == Problems{{"nccl-gid-index-set", Verdict::kWarn}});
-}
-
-TEST_CASE("what could not be looked at is skipped with the reason, and no failure") {
-  auto capture = test::read_capture("spark.txt");
-  change(capture, {"== program 0 nft\n", "== program 1 nft\nOperation not permitted\n"});
-  const auto findings = findings_of(capture, test::as_second_node(capture), false);
-  const auto found =
-      std::find_if(findings.begin(), findings.end(), [](const Finding& one) { return one.row == "firewall-drops"; });
-  REQUIRE(found != findings.end());
-  CHECK(found->verdict == Verdict::kSkip);
-  CHECK(found->seen.starts_with("nft: exit 1: Operation not permitted"));
-  CHECK(problems_in(findings).empty());
-}
-
-TEST_CASE("two halves with addresses of the link only share no network that matters") {
-  auto capture = test::read_capture("spark.txt");
-  change(capture, {R"("local":"192.168.100.11","prefixlen":24)", R"("local":"169.254.17.4","prefixlen":16)"});
-  change(capture, {R"("local":"192.168.101.11","prefixlen":24)", R"("local":"169.254.91.7","prefixlen":16)"});
-  CapturedNode one = test::captured_node(capture);
-  CapturedNode other = test::captured_node(test::as_second_node(capture));
-  for (CapturedNode* node : {&one, &other}) {
-    for (ExaminedHalf& half : node->declared) {
-      half.link_local = true;
-      half.address.clear();
-    }
-  }
-  const auto findings = examine({{one.examined(), other.examined()}, false, 0});
-  INFO(listed(findings));
-  CHECK(problems_in(findings).empty());
-  for (ExaminedHalf& half : one.declared) half.link_local = false;
-  CHECK(problems_in(examine({{one.examined(), other.examined()}, false, 0}))
-            .contains({"twins-share-network", Verdict::kFail}));
-}
-
-TEST_CASE("whatever a row reads: where that could not be looked at, it says so and decides nothing") {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> host{
-      {"bios_date", {"bios-old"}},
-      {"gpu_driver", {"driver-old", "differs-driver"}},
-      {"kernel_command_line", {"kernel-handover"}},
-      {"memory_available_bytes", {"contiguous-memory-lost", "memory-short"}},
-      {"routes", {"route-default", "route-elsewhere", "route-link-down"}},
-      {"network_profiles", {"profile-dhcp"}},
-      {"netplan_files", {"netplan-mode", "netplan-refuses"}},
-      {"bios_version", {"bios-old", "differs-bios"}},
-      {"nvme_host_nqn", {"shared-host-nqn"}},
-      {"host_keys", {"shared-host-key"}}};
-  const std::vector<std::pair<std::string, std::vector<std::string>>> survey{
-      {"netplan_merged", {"netplan-refuses"}},
-      {"firewall", {"firewall-drops"}},
-      {"units", {"earlyoom-runs", "half-switched-off", "memlock-service"}},
-      {"clock_synchronised", {"clock-not-synchronised"}},
-      {"sshd", {"sshd-without-pam"}},
-      {"fstab", {"fstab-unstable-device", "fstab-without-nofail"}},
-      {"nvme", {"nvme-not-live"}},
-      {"rdma_firmware", {"rdma-errors", "differs-firmware"}},
-      {"login.locked_memory", {"memlock-login"}},
-      {"modules_at_boot", {"peermem-at-boot"}},
-      {"nccl_files", {"nccl-half-left-out", "nccl-gid-index-set", "nccl-without-rdma", "nccl-login-shells-only"}},
-      {"login.environment", {"nccl-half-left-out", "nccl-preloaded", "nccl-unknown-variable"}},
-      {"nccl_profile", {"nccl-login-shells-only"}}};
-  const auto capture = test::read_capture("spark.txt");
-  CapturedNode one = test::captured_node(capture);
-  const CapturedNode other = test::captured_node(test::as_second_node(capture));
-  const auto expect_skips = [&](const std::string& field, const std::vector<std::string>& rows) {
-    const auto findings = examine({{one.examined(), other.examined()}, false, 0});
-    for (const std::string& row : rows) {
-      INFO(field << " of " << row);
-      const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
-        return finding.row == row && finding.nodes.front() == "spark-01";
-      });
-      REQUIRE(found != findings.end());
-      CHECK(found->verdict == Verdict::kSkip);
-      CHECK(found->seen == (found->between_nodes ? "spark-01: no permission" : "no permission"));
-    }
-  };
-  for (const auto& [field, rows] : host) {
-    one.facts.host.unreadable = {{field, "no permission"}};
-    expect_skips(field, rows);
-  }
-  one.facts.host.unreadable.clear();
-  for (const auto& [field, rows] : survey) {
-    one.facts.survey->unreadable = {{field, "no permission"}};
-    expect_skips(field, rows);
-  }
-}
-
-TEST_CASE("a Spark without a driver or NCCL differs from one with; without firmware nothing can be compared") {
-  const auto capture = test::read_capture("spark.txt");
-  const CapturedNode one = test::captured_node(capture);
-  CapturedNode other = test::captured_node(test::as_second_node(capture));
-  other.facts.host.gpu_driver.clear();
-  other.facts.nccl_version.clear();
-  other.facts.survey->rdma_firmware.clear();
-  const auto findings = examine({{one.examined(), other.examined()}, false, 0});
-  CHECK(problems_in(findings) == Problems{{"differs-driver", Verdict::kFail}, {"nccl-mixed-versions", Verdict::kFail}});
-  for (const Finding& finding : findings) {
-    if (finding.row == "differs-driver") CHECK(finding.seen == "spark-01 580.173.02; spark-02 none");
-    if (finding.row == "differs-firmware") {
-      CHECK(finding.verdict == Verdict::kSkip);
-      CHECK(finding.seen.starts_with("spark-02 none; spark-01 "));
-    }
-  }
-}
-
-TEST_CASE("two releases of NCCL side by side are no release that another node has") {
-  const auto capture = test::read_capture("spark.txt");
-  const CapturedNode one = test::captured_node(capture);
-  CapturedNode other = test::captured_node(test::as_second_node(capture));
-  other.facts.nccl_version = "2.28.9 and 2.30.7";
-  CHECK(problems_in(examine({{one.examined(), other.examined()}, false, 0})) ==
-        Problems{{"nccl-mixed-versions", Verdict::kFail}});
-}
-
-TEST_CASE("a machine that is nothing of the kind has no failure") {
-  Facts facts;
-  facts.survey.emplace();
-  facts.hostname = "box";
-  const auto findings = examine({{{"box", &facts, {}}}, false, 0});
-  INFO(listed(findings));
-  CHECK(problems_in(findings).empty());
-}
-
-TEST_CASE("an image is looked at as far as its files tell") {
-  Facts facts;
-  facts.live = false;
-  facts.survey.emplace();
-  facts.survey->fstab = {{"/dev/nvme1n1", "/mnt", "ext4", "defaults"}};
-  const auto findings = examine({{{"image", &facts, {}}}, false, 0});
-  CHECK(problems_in(findings) == Problems{{"fstab-unstable-device", Verdict::kWarn}});
 }
 
 }  // namespace sparkplan
