@@ -95,7 +95,7 @@ Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(const NodeSpec& node, const
     }
     return failure(std::move(error));
   }
-  if (auto logged_in = authenticate(session->get(), host); !logged_in) {
+  if (auto logged_in = authenticate(session->get(), host, {options.timeout, options.stop}); !logged_in) {
     return failure(std::move(logged_in).error().within(through));
   }
   ChannelPointer channel(ssh_channel_new(session->get()));

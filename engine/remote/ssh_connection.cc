@@ -213,7 +213,7 @@ Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const Conn
   std::string host_key;
   std::unique_ptr<ssh::JumpTunnel> tunnel;
   SPARK_TRY(auto session, session_with_trusted_key(node, options, host_key, tunnel));
-  SPARK_CHECK(ssh::authenticate(session.get(), node, options.password));
+  SPARK_CHECK(ssh::authenticate(session.get(), node, options));
   if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
   notice_loss(session.get());
   return std::make_unique<SshConnection>(std::move(session), std::move(host_key), std::move(tunnel), options.timeout);

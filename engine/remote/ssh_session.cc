@@ -1,9 +1,11 @@
 #include "engine/remote/ssh_session.h"
 
+#include <poll.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -62,30 +64,73 @@ Result<void> try_usual_keys(ssh_session session, const NodeSpec& node) {
 
 /// PAM asks a few times at most; who goes on, with no question at all even, would keep us for ever.
 constexpr int kMostRounds = 10;
+/// How long a wish to stop may wait.
+constexpr int kPause = 50;
 
-/// As sshd asks for it: by itself, or as a conversation of PAM's that wants an answer nobody should see.
-int log_in_with(ssh_session session, const std::string& password) {
-  const int plain = ssh_userauth_password(session, nullptr, password.c_str());
-  if (plain != SSH_AUTH_DENIED) return plain;
-  int answer = ssh_userauth_kbdint(session, nullptr, nullptr);
-  bool answered = false;
-  for (int round = 0; answer == SSH_AUTH_INFO; ++round) {
-    if (round == kMostRounds) return SSH_AUTH_DENIED;
-    const int prompts = ssh_userauth_kbdint_getnprompts(session);
-    if (prompts > 0 && std::exchange(answered, true)) return SSH_AUTH_DENIED;  // Asked again: it was wrong.
-    for (int i = 0; i < prompts; ++i) {
-      char echo = 0;
-      ssh_userauth_kbdint_getprompt(session, static_cast<unsigned int>(i), &echo);
-      ssh_userauth_kbdint_setanswer(session, static_cast<unsigned int>(i), echo == 0 ? password.c_str() : "");
-    }
-    answer = ssh_userauth_kbdint(session, nullptr, nullptr);
+/// A login by password, which the peer may draw out: each answer of its is waited for, and no longer than all of them
+/// may take.
+class PasswordLogin {
+ public:
+  PasswordLogin(ssh_session session, const ConnectOptions& options)
+      : session_(session), options_(options), end_(Clock::now() + options.timeout) {
+    ssh_set_blocking(session_, 0);
   }
-  return answer;
-}
+  PasswordLogin(const PasswordLogin&) = delete;
+  PasswordLogin& operator=(const PasswordLogin&) = delete;
+  ~PasswordLogin() { ssh_set_blocking(session_, 1); }
 
-Result<void> try_password(ssh_session session, const NodeSpec& node, const std::string& password) {
-  const int answer = log_in_with(session, password);
+  /// As sshd asks for it: by itself, or as a conversation of PAM's that wants an answer nobody should see. An answer of
+  /// libssh's; SSH_AUTH_AGAIN: the time was over.
+  int run() {
+    const int plain = await([this] { return ssh_userauth_password(session_, nullptr, options_.password.c_str()); });
+    return plain == SSH_AUTH_DENIED ? converse() : plain;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  int converse() {
+    const auto next = [this] { return ssh_userauth_kbdint(session_, nullptr, nullptr); };
+    int answer = await(next);
+    bool answered = false;
+    for (int round = 0; answer == SSH_AUTH_INFO; ++round) {
+      if (round == kMostRounds) return SSH_AUTH_DENIED;
+      const int prompts = ssh_userauth_kbdint_getnprompts(session_);
+      if (prompts > 0 && std::exchange(answered, true)) return SSH_AUTH_DENIED;  // Asked again: it was wrong.
+      for (int i = 0; i < prompts; ++i) {
+        char echo = 0;
+        ssh_userauth_kbdint_getprompt(session_, static_cast<unsigned int>(i), &echo);
+        ssh_userauth_kbdint_setanswer(session_, static_cast<unsigned int>(i),
+                                      echo == 0 ? options_.password.c_str() : "");
+      }
+      answer = await(next);
+    }
+    return answer;
+  }
+
+  template <class Attempt>
+  int await(Attempt attempt) {
+    int answer = SSH_AUTH_AGAIN;
+    while (!options_.stop.stop_requested() && Clock::now() < end_ && (answer = attempt()) == SSH_AUTH_AGAIN) {
+      pollfd readable{ssh_get_fd(session_), POLLIN, 0};
+      ::poll(&readable, 1, kPause);
+    }
+    return answer;
+  }
+
+  ssh_session session_;
+  const ConnectOptions& options_;
+  Clock::time_point end_;
+};
+
+Result<void> try_password(ssh_session session, const NodeSpec& node, const ConnectOptions& options) {
+  const int answer = PasswordLogin(session, options).run();
   if (answer == SSH_AUTH_SUCCESS) return {};
+  if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+  if (answer == SSH_AUTH_AGAIN) {
+    return failure(ErrorCode::kUnreachable,
+                   "log in: " + node.ssh.user + "@" + node.address + " has not decided over the password in time");
+  }
   if (answer == SSH_AUTH_ERROR) return failure(ssh_failure(ErrorCode::kUnreachable, "log in", session));
   return failure(ErrorCode::kPermissionDenied,
                  node.ssh.user + "@" + node.address + " accepts neither our keys nor the password");
@@ -246,10 +291,10 @@ Result<void> require_trusted(const OfferedHostKey& key, const NodeSpec& node) {
   return failure(ErrorCode::kUntrusted, "the host key is marked @revoked in known_hosts; " + shown);
 }
 
-Result<void> authenticate(ssh_session session, const NodeSpec& node, const std::string& password) {
+Result<void> authenticate(ssh_session session, const NodeSpec& node, const ConnectOptions& options) {
   auto by_key = try_keys(session, node);
-  if (by_key || password.empty() || by_key.error().code != ErrorCode::kPermissionDenied) return by_key;
-  return try_password(session, node, password);
+  if (by_key || options.password.empty() || by_key.error().code != ErrorCode::kPermissionDenied) return by_key;
+  return try_password(session, node, options);
 }
 
 }  // namespace sparkplan::ssh

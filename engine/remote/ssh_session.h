@@ -36,9 +36,10 @@ Result<OfferedHostKey> examine_host_key(ssh_session session, const NodeSpec& nod
 Result<void> require_trusted(const OfferedHostKey& key, const NodeSpec& node);
 
 /// Public key authentication: the node's identity file, or ssh-agent and the usual files; where none is accepted
-/// the password, unless it is empty.
-/// Errors: kPermissionDenied, kInvalidInput (identity file), kUnreachable.
-Result<void> authenticate(ssh_session session, const NodeSpec& node, const std::string& password = {});
+/// the password of `options`, unless it is empty. A password that is not decided over within the time to connect is
+/// given up.
+/// Errors: kPermissionDenied, kInvalidInput (identity file), kUnreachable, kInterrupted.
+Result<void> authenticate(ssh_session session, const NodeSpec& node, const ConnectOptions& options);
 
 /// "~" and "~/x" by $HOME.
 std::string expand_home(const std::string& path);
