@@ -1,6 +1,7 @@
 #include "engine/draft/fabric_choice.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -229,7 +230,8 @@ class Choice {
     for (std::size_t i = 0; i < count(); ++i) {
       if (!was_read(i)) continue;
       std::size_t halves = 0;
-      for (const LinkFacts* link : fabric_links(facts(i))) {
+      // A bond takes the addresses of what it holds, and not its cable.
+      for (const LinkFacts* link : fabric_links(facts(i), true)) {
         if (port_of(*link) == port && (link->carrier || !carrier)) ++halves;
       }
       if (halves != 2) return false;
@@ -287,6 +289,25 @@ class Choice {
       result_.why += " Those of 192.168.100.0/24 and the networks behind it are taken.";
     }
     result_.section = std::move(section);
+    for (const int port : {0, 1}) {
+      if (const auto given = result_.section.integer_or("port", port); given == port) tell_who_holds(port);
+    }
+  }
+
+  /// Whoever applies the file has to take that apart first.
+  void tell_who_holds(int port) {
+    std::map<std::string, std::vector<std::string>> held;  // "enp1s0f1np1 belongs to bond0" -> nodes
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i)) continue;
+      for (const LinkFacts* link : fabric_links(facts(i), true)) {
+        if (port_of(*link) != port || link->master.empty()) continue;
+        held[link->name + " belongs to " + link->master].push_back(members_.nodes[i].name);
+      }
+    }
+    if (held.empty()) return;
+    std::vector<std::string> told;
+    for (const auto& [what, nodes] : held) told.push_back(printable("on " + fold_names(nodes) + " " + what));
+    result_.why += "\nWhat holds an interface has to be taken apart before `apply`: " + join(told, "; ") + ".";
   }
 
   /// A port without a peer, or one that a Spark does not even show for lack of a cable; not one that we come in
@@ -294,7 +315,7 @@ class Choice {
   bool may_be_meant(int port) const {
     for (std::size_t i = 0; i < count(); ++i) {
       if (!was_read(i)) continue;
-      const auto links = fabric_links(facts(i));
+      const auto links = fabric_links(facts(i), true);
       for (const LinkFacts& link : facts(i).links) {
         if (port_of(link) == port && std::find(links.begin(), links.end(), &link) == links.end()) return false;
       }

@@ -81,12 +81,13 @@ std::optional<int> port_of(const LinkFacts& link) {
   return std::nullopt;
 }
 
-std::vector<const LinkFacts*> fabric_links(const Facts& facts) {
+std::vector<const LinkFacts*> fabric_links(const Facts& facts, bool held) {
   const auto ours = links_below(links_with_address(facts.ssh_server_address, facts.links), facts.links);
   std::vector<const LinkFacts*> found;
   for (const LinkFacts& link : facts.links) {
     const bool hardware = link.kind.empty() && !link.rdma_devices.empty();
-    if ((port_of(link) || hardware) && !ours.contains(link.name) && link.master.empty()) found.push_back(&link);
+    if ((port_of(link) || hardware) && !ours.contains(link.name) && (held || link.master.empty()))
+      found.push_back(&link);
   }
   const auto key = [](const LinkFacts* link) {
     return std::tuple(port_of(*link).value_or(-1), link->pci, !link->name.starts_with("enp"), link->name);

@@ -32,8 +32,8 @@ struct FoundFabric {
 std::optional<int> port_of(const LinkFacts& link);
 
 /// Interfaces that may be of a fabric: those of QSFP ports and those with RDMA devices, without what carries our
-/// connection. By port, half A first.
-std::vector<const LinkFacts*> fabric_links(const Facts& facts);
+/// connection; those that a bond or a bridge holds only where `held` asks for them. By port, half A first.
+std::vector<const LinkFacts*> fabric_links(const Facts& facts, bool held = false);
 
 /// Pure. Of a member that was not read, nothing.
 FoundFabric found_fabric(const Member& member, const Registry& registry);

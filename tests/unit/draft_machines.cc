@@ -108,6 +108,19 @@ LinkFacts& link_of(DraftMachine& machine, const std::string& name) {
   return *found;
 }
 
+void set_address(DraftMachine& machine, const std::string& interface, const std::string& address, int mtu) {
+  LinkFacts& link = link_of(machine, interface);
+  link.addresses = {address};
+  link.mtu = mtu;
+}
+
+DraftMachine unreachable(const std::string& address) {
+  DraftMachine machine;
+  machine.given = machine.address = address;
+  machine.error = Error{ErrorCode::kUnreachable, "connect to " + address + " port 22: timed out", {}, {}, ""};
+  return machine;
+}
+
 std::vector<DraftMachine> applied(const Cluster& cluster) {
   std::vector<DraftMachine> machines;
   int number = 0;
@@ -138,8 +151,17 @@ std::map<std::string, std::string> asked_of(const Cluster& cluster, const NodeSp
   return asked;
 }
 
+Result<Draft> attempt(const std::vector<DraftMachine>& machines) {
+  return draft_cluster({machines, "cluster.schema.json"}, builtin_registry());
+}
+
+bool has_remark(const Draft& draft, const std::string& code) {
+  return std::any_of(draft.remarks.begin(), draft.remarks.end(),
+                     [&](const Diagnostic& remark) { return remark.code == code; });
+}
+
 std::string draft_of(const std::vector<DraftMachine>& machines) {
-  const auto draft = draft_cluster({machines, "cluster.schema.json"}, builtin_registry());
+  const auto draft = attempt(machines);
   if (!draft) FAIL(draft.error().describe());
   return draft->text;
 }
@@ -151,5 +173,7 @@ Cluster loaded(const std::string& text) {
   REQUIRE(file.cluster);
   return *file.cluster;
 }
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace sparkplan::test

@@ -16,14 +16,26 @@ DraftMachine bare_spark(int number, const std::vector<int>& cabled = {1});
 /// The machine's interface of that name.
 LinkFacts& link_of(DraftMachine& machine, const std::string& name);
 
+/// Gives an interface of the machine that address and no other.
+void set_address(DraftMachine& machine, const std::string& interface, const std::string& address, int mtu = 9000);
+
+/// One that could not be read.
+DraftMachine unreachable(const std::string& address);
+
 /// The machines of a cluster.yaml after it was applied: with the manifests that an apply writes there.
 std::vector<DraftMachine> applied(const Cluster& cluster);
 
 /// Everything that a file asks for on a node, by id, as JSON.
 std::map<std::string, std::string> asked_of(const Cluster& cluster, const NodeSpec& node, const Facts& facts);
 
+/// What init makes of these machines.
+Result<Draft> attempt(const std::vector<DraftMachine>& machines);
+bool has_remark(const Draft& draft, const std::string& code);
+
 /// The file for these machines, which has to be there.
 std::string draft_of(const std::vector<DraftMachine>& machines);
 Cluster loaded(const std::string& text);
+
+bool contains(const std::string& text, const std::string& part);
 
 }  // namespace sparkplan::test
