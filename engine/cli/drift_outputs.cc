@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kLastSuccess = "sparkplan_last_success_timestamp_seconds";
 
-bool is_finding(const Change& change) { return change.origin != Origin::kConfig; }
+bool is_finding(const Change& change) { return change.origin != Origin::kConfig && !change.is_harmless(); }
 
 bool could_not_look(const NodeReport& node) { return node.error.has_value() || !node.plan.blocked.empty(); }
 

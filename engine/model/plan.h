@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -39,11 +40,14 @@ struct Change {
   ResourceId id;
   Action action = Action::kUpdate;
   Origin origin = Origin::kConfig;
-  std::vector<FieldChange> fields;  ///< Sorted by path; never empty.
+  std::vector<FieldChange> fields;  ///< Sorted by path; empty only where is_harmless().
   Impact impact = Impact::kLive;
   Reversible reversible = Reversible::kExact;
   SourceRange where;  ///< Unknown position for a removal: nothing in the file asks for it.
   std::string note;   ///< Who says otherwise (foreign), or what it waits for. Else empty.
+
+  /// Of somebody else's file that says it too, or says otherwise and loses: shown, and no difference.
+  bool is_harmless() const { return origin == Origin::kForeign && fields.empty(); }
 };
 
 /// When on a node a step runs. The order of the enumerators is the order of the steps.
@@ -116,7 +120,10 @@ struct NodePlan {
   std::map<ResourceId, Value> after_steps;
   int managed_before = 0;  ///< Resources in the manifest before this plan, for the prune guard.
 
-  bool in_sync() const { return changes.empty() && blocked.empty() && waiting.empty(); }
+  bool in_sync() const {
+    return blocked.empty() && waiting.empty() &&
+           std::all_of(changes.begin(), changes.end(), [](const Change& one) { return one.is_harmless(); });
+  }
 };
 
 }  // namespace sparkplan

@@ -31,7 +31,8 @@ Value encode_claim(const ForeignClaim& claim) {
                      {"field", claim.field, {}},
                      {"value", claim.value, {}},
                      {"source", claim.source, {}},
-                     {"message", claim.message, {}}});
+                     {"message", claim.message, {}},
+                     {"harmless", claim.harmless, {}}});
 }
 
 Value encode_type(const ObservedType& type) {
@@ -52,6 +53,7 @@ Result<ForeignClaim> decode_claim(const Value& value) {
   claim.value = fields.any("value");
   claim.source = fields.text("source");
   claim.message = fields.text("message");
+  claim.harmless = fields.boolean("harmless", false);
   SPARK_CHECK(std::move(fields).check());
   return claim;
 }

@@ -65,13 +65,15 @@ struct NotApplicable {
 /// The four answers of a look at a node; an Error means "could not look" and blocks the resource.
 using Observation = std::variant<Absent, Present, NotApplicable, Error>;
 
-/// Somebody else's setting that defeats ours: "/etc/sysctl.d/99-tuning.conf:3 wins at boot".
+/// Somebody else's setting of what is ours: "/etc/sysctl.d/99-tuning.conf:3 wins at boot".
 struct ForeignClaim {
   ResourceId id;
   std::string field;    ///< The field it defeats, "persistent"; empty: the resource as a whole.
   Value value;          ///< What it says; null where that is no value of that kind.
   std::string source;   ///< "/etc/sysctl.d/99-tuning.conf:3"
   std::string message;  ///< One clause: "sets it to 128 and wins at boot".
+  /// It defeats nothing, now or later: it is shown, and is no difference.
+  bool harmless = false;
 };
 
 /// A resource that is as planned, and yet does not do what it is there for.

@@ -131,7 +131,9 @@ class NodeLines {
       : node_(node), plan_(node.plan), file_(file), style_(style) {}
 
   std::vector<TextLine> write() && {
-    for (const Change& change : plan_.changes) add_change(change);
+    for (const Change& change : plan_.changes) {
+      if (!style_.quiet || !change.is_harmless()) add_change(change);
+    }
     for (const BlockedResource& blocked : plan_.blocked) add_blocked(blocked);
     if (!style_.quiet) {
       for (const ResourceId& id : plan_.kept_orphans)
@@ -176,6 +178,7 @@ class NodeLines {
     if (std::any_of(fields.begin(), fields.end(),
                     [](const FieldChange& f) { return is_long_text(f.before) || is_long_text(f.after); }))
       return std::nullopt;
+    if (change.is_harmless()) return "";
     if (change.origin == Origin::kForeign) {
       const FieldChange& field = fields.front();
       if (field.path.empty() && field.before.is_null()) return "";  // It says no value of its own: the note tells.

@@ -27,7 +27,7 @@ void add_foreign_changes(const ObservedState& observed, const ResourceStates& st
       Change change;
       change.id = claim.id;
       change.origin = Origin::kForeign;
-      change.fields.push_back({claim.field, claim.value, *wanted});
+      if (!claim.harmless) change.fields.push_back({claim.field, claim.value, *wanted});
       change.impact = state.desired->impact;
       change.reversible = state.desired->reversible;
       change.where = state.desired->where;

@@ -65,13 +65,15 @@ void add_failures(const NodeReport& node, std::set<int>& codes) {
   if (node.status == NodeStatus::kRolledBack) codes.insert(kRolledBack);
 }
 
+/// The node is not as it was left, or somebody else's file wins.
+bool is_drift(const Change& change) { return change.origin != Origin::kConfig && !change.is_harmless(); }
+
 bool differs(const NodeReport& node, const ExitRules& rules) {
   const auto& changes = node.plan.changes;
   const auto any = [&](auto matches) { return std::any_of(changes.begin(), changes.end(), matches); };
   // A node that was never applied cannot have drifted, whatever somebody else's file says there.
   const bool managed = node.membership != Membership::kJoining;
-  const bool drift = managed && (node.status == NodeStatus::kDrifted ||
-                                 any([](const Change& c) { return c.origin != Origin::kConfig; }));
+  const bool drift = managed && (node.status == NodeStatus::kDrifted || any(is_drift));
   const bool pending = node.status == NodeStatus::kPending || node.membership != Membership::kMember ||
                        !node.plan.waiting.empty() || any([](const Change& c) { return c.origin == Origin::kConfig; });
   return (rules.changes_are_2 && (drift || pending)) || (rules.drift_is_2 && drift) || (rules.pending_is_2 && pending);
@@ -135,9 +137,7 @@ std::string_view to_string(Outcome outcome) {
 
 NodeStatus status_of(const NodePlan& plan) {
   if (!plan.blocked.empty()) return NodeStatus::kFailed;
-  const bool drifted = std::any_of(plan.changes.begin(), plan.changes.end(),
-                                   [](const Change& change) { return change.origin != Origin::kConfig; });
-  if (drifted) return NodeStatus::kDrifted;
+  if (std::any_of(plan.changes.begin(), plan.changes.end(), is_drift)) return NodeStatus::kDrifted;
   return plan.in_sync() ? NodeStatus::kInSync : NodeStatus::kPending;
 }
 

@@ -88,7 +88,8 @@ Value summary_of(const Report& report) {
     if (node.status == NodeStatus::kUnreachable) ++unreachable;
     for (const Change& change : node.plan.changes) {
       if (change.origin == Origin::kForeign) {
-        ++foreign;  // Apply will not touch it, so it is none of the three.
+        // Apply will not touch it, so it is none of the three.
+        if (!change.is_harmless()) ++foreign;
         continue;
       }
       if (change.origin == Origin::kDrift) ++drifted;

@@ -59,7 +59,8 @@ Counts count(const Report& report) {
     const auto is = [](Origin origin) { return [origin](const Change& change) { return change.origin == origin; }; };
     counts.drift.add(count_changes(node, is(Origin::kDrift)));
     counts.pending.add(count_changes(node, is(Origin::kConfig)));
-    counts.foreign.add(count_changes(node, is(Origin::kForeign)));
+    counts.foreign.add(count_changes(
+        node, [](const Change& change) { return change.origin == Origin::kForeign && !change.is_harmless(); }));
     counts.blocked.add(node.plan.blocked.size());
     counts.waiting.add(node.plan.waiting.size());
     const auto ours = [&](Outcome outcome) {

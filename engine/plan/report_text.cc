@@ -102,7 +102,8 @@ NodeGroup group_of(const NodeReport& node, const Report& report, const TextStyle
   group.lines = lines_of(node, report.file, style);
   group.names.push_back(printable(node.name));
   if (!node.address.empty()) group.addresses.push_back(printable(node.address));
-  if (!node.plan.changes.empty()) {
+  const auto& changes = node.plan.changes;
+  if (!std::all_of(changes.begin(), changes.end(), [](const Change& one) { return one.is_harmless(); })) {
     group.rank = Rank::kChanges;
   } else if (group.symbol == '!') {
     group.rank = Rank::kTrouble;

@@ -138,11 +138,13 @@ class LimitsType final : public ResourceType {
     for (const Repetition& one : repetitions(name, others)) {
       std::vector<std::string> lines;
       for (const int line : one.lines) lines.push_back(std::to_string(line));
+      // Where the last of them wins, and says otherwise, there is a claim about that above.
       foreign.push_back({{info_.name, name.str()},
                          "",
                          Value(),
                          one.path,
-                         "says it more than once, and is somebody else's: lines " + join(lines, ", ") + " can go"});
+                         "says it more than once, and is somebody else's: lines " + join(lines, ", ") + " can go",
+                         true});
     }
   }
 

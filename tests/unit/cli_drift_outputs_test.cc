@@ -73,6 +73,7 @@ TEST_CASE("the metrics say of every node whether it was read, what drifted and w
 TEST_CASE("a node in sync has a 0 for every type that is managed there, so that alerts can end") {
   auto in_sync = node("n1");
   in_sync.plan.resulting = {{{"sysctl", "a"}, 1}, {{"hosts", "h"}, "x"}};
+  in_sync.plan.changes = {change("hosts/h", Origin::kForeign, {})};  // Says the same, in a file of somebody else's.
   const auto text = drift_metrics(report_of({in_sync}), 1);
   check_well_formed(text);
   CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"sysctl\"} 0"));

@@ -151,6 +151,7 @@ TEST_CASE("An observed state comes back from the wire with resources, artifacts 
   type.resources["name with \xff and $"] = Absent{};
   type.foreign.push_back(
       {{"sysctl", "net.core.somaxconn"}, "persistent", "128", "/etc/sysctl.d/99-tuning.conf:3", "sets it to 128"});
+  type.foreign.push_back({{"sysctl", "a"}, "", {}, "/etc/a", "says it twice", true});
   state.types["empty"] = {};
   const auto back = decode_observed_state(over_the_wire(encode(state)));
   REQUIRE(back);
@@ -158,6 +159,8 @@ TEST_CASE("An observed state comes back from the wire with resources, artifacts 
   CHECK(back->types.at("sysctl").resources.size() == type.resources.size());
   CHECK(back->types.at("sysctl").artifacts.contains({"file", "/etc/3"}));
   CHECK(back->types.at("sysctl").foreign.at(0).id == ResourceId{"sysctl", "net.core.somaxconn"});
+  CHECK_FALSE(back->types.at("sysctl").foreign.at(0).harmless);
+  CHECK(back->types.at("sysctl").foreign.at(1).harmless);
   CHECK(back->types.contains("empty"));
 }
 

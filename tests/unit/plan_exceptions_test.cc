@@ -94,6 +94,22 @@ TEST_CASE("a resource with a change and a foreign claim shows both, the foreign 
   CHECK(plan.changes[1].fields[0].after == Value(5));
 }
 
+TEST_CASE("somebody else's setting that does no harm is shown, and the node is in sync") {
+  Bench bench = applied_bench();
+  bench.distort = [](ObservedState& state) {
+    state.types["knob"].foreign.push_back({{"knob", "a"}, "", {}, "/etc/other.conf", "says it twice", true});
+  };
+  const NodePlan plan = bench.plan();
+  REQUIRE(plan.changes.size() == 1);
+  CHECK(plan.changes[0].origin == Origin::kForeign);
+  CHECK(plan.changes[0].fields.empty());
+  CHECK(plan.changes[0].note == "/etc/other.conf says it twice");
+  CHECK(plan.changes[0].is_harmless());
+  CHECK(plan.in_sync());
+  bench.distort = claim_a;
+  CHECK_FALSE(bench.plan().in_sync());
+}
+
 TEST_CASE("a foreign claim on what the file does not ask for, or on what is left out, is nobody's business") {
   Bench bench = applied_bench();
   bench.distort = claim_a;

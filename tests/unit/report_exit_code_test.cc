@@ -78,6 +78,17 @@ TEST_CASE("drift is 2 for drift and foreign, for pending only with --pending") {
   CHECK(code_of(with_change(Origin::kConfig), kDriftPending) == 2);
 }
 
+TEST_CASE("somebody else's setting that does no harm is no drift and no difference") {
+  NodeReport node = sample_node(1);
+  node.plan.changes = {sample_change("limits/*:memlock", Action::kUpdate, {}, Origin::kForeign)};
+  node.status = status_of(node.plan);
+  CHECK(node.status == NodeStatus::kInSync);
+  for (const ExitRules& rules : {kPlain, kDetailed, kDrift, kDriftPending}) CHECK(code_of(node, rules) == 0);
+  node.plan.changes.push_back(with_change(Origin::kForeign).plan.changes[0]);
+  CHECK(status_of(node.plan) == NodeStatus::kDrifted);
+  CHECK(code_of(node, kDrift) == 2);
+}
+
 TEST_CASE("a node that was never applied is pending, whatever somebody else's file says there") {
   NodeReport node = with_change(Origin::kForeign);
   node.membership = Membership::kJoining;

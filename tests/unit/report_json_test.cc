@@ -120,6 +120,18 @@ TEST_CASE("the summary counts what apply will do, drift within it, and foreign c
     "foreign": 1, "nodes": 4, "nodes_in_sync": 2, "nodes_unreachable": 1})"));
 }
 
+TEST_CASE("somebody else's setting that does no harm has no fields, and is not counted") {
+  NodeReport node = sample_node(1);
+  node.plan.changes = {sample_change("x/a", Action::kUpdate, {}, Origin::kForeign)};
+  node.plan.changes[0].note = "/etc/other says it twice";
+  const nlohmann::json json = json_of(sample_report("plan", {node}));
+  CHECK(complaints(json).empty());
+  CHECK(json["summary"]["foreign"] == 0);
+  CHECK(json["summary"]["nodes_in_sync"] == 1);
+  CHECK(json["nodes"][0]["changes"][0]["fields"].empty());
+  CHECK(json["nodes"][0]["changes"][0]["note"] == "/etc/other says it twice");
+}
+
 TEST_CASE("a node's error and the findings about the file are in the JSON with their hints") {
   NodeReport node = sample_node(1, NodeStatus::kUnreachable);
   node.error = Error{ErrorCode::kUnreachable, "connect", {"node spark-01"}, 113, "is it switched on?"};

@@ -80,6 +80,22 @@ TEST_CASE("quiet leaves out what needs no attention, never the last line") {
   }
 }
 
+TEST_CASE("somebody else's setting that does no harm stands below a node in sync, unless quiet is asked for") {
+  NodeReport node = sample_node(1);
+  node.plan.changes = {sample_change("limits/*:memlock", Action::kUpdate, {}, Origin::kForeign)};
+  node.plan.changes[0].note = "/etc/security/limits.conf says it more than once";
+  const Report report = sample_report("drift", {node, sample_node(2)});
+  const std::string text = to_text(report, {});
+  INFO(text);
+  CHECK(has(text, "= spark-01 in sync\n  ! limits  *:memlock\n"));
+  CHECK(has(text, "/etc/security/limits.conf says it more than once"));
+  CHECK(has(text, "= spark-02 in sync\n"));
+  CHECK_FALSE(has(text, "Foreign"));
+  TextStyle quiet;
+  quiet.quiet = true;
+  CHECK(to_text(report, quiet) == last_line(text));
+}
+
 TEST_CASE("nodes in sync can be left out") {
   TextStyle style;
   style.show_in_sync = false;
