@@ -57,7 +57,10 @@ Result<CableEars> CableEars::open(const ListenToCablesRequest& request) {
   ears.token_ = request.token;
   for (const std::string& interface : request.interfaces) {
     const auto index = static_cast<int>(::if_nametoindex(interface.c_str()));
-    if (index == 0) continue;
+    if (index == 0) {
+      ears.mute_[interface] = "there is no such interface";
+      continue;
+    }
     FileDescriptor socket(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(kEtherType)));
     if (socket.get() < 0) return failure(system_error("listen to the cable at " + interface, errno));
     const auto address = at_interface(index);
@@ -70,15 +73,24 @@ Result<CableEars> CableEars::open(const ListenToCablesRequest& request) {
   return ears;
 }
 
-void CableEars::call(const std::string& node) const {
+void CableEars::call(const std::string& node) {
+  std::map<std::string, std::string> failed;
+  std::set<std::string> sent;
   for (int copy = 0; copy < kCopies; ++copy) {
     for (const Ear& ear : ears_) {
       auto everybody = at_interface(ear.index);
       everybody.sll_halen = 6;
       std::fill_n(std::begin(everybody.sll_addr), everybody.sll_halen, static_cast<unsigned char>(0xFF));
       const std::string frame = token_ + node + "\n" + ear.interface + "\n";
-      (void)::sendto(ear.socket.get(), frame.data(), frame.size(), 0, generic(everybody), sizeof everybody);
+      if (::sendto(ear.socket.get(), frame.data(), frame.size(), 0, generic(everybody), sizeof everybody) >= 0) {
+        sent.insert(ear.interface);
+      } else {
+        failed[ear.interface] = system_error("call into the cable", errno).describe();
+      }
     }
+  }
+  for (auto& [interface, why] : failed) {
+    if (!sent.contains(interface)) mute_[interface] = std::move(why);
   }
 }
 
@@ -102,7 +114,7 @@ HearCablesReply CableEars::hear(const std::string& node) const {
     // An interface that went away meanwhile is ready for ever and has nothing to say.
     if (!anything) break;
   }
-  return HearCablesReply{{heard.begin(), heard.end()}};
+  return HearCablesReply{{heard.begin(), heard.end()}, mute_};
 }
 
 }  // namespace sparkplan

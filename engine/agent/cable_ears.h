@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@ class CableEars {
   /// Errors: those of the system calls (without root there is no such socket).
   static Result<CableEars> open(const ListenToCablesRequest& request);
 
-  /// Calls through every interface. Who cannot be sent to does not hear it.
-  void call(const std::string& node) const;
+  /// Calls through every interface. What nothing could be sent through is told by hear().
+  void call(const std::string& node);
   /// What has come in, until nothing has for a moment. `node` is who we are: the two halves of one port hear each other
   /// inside the adapter, which says nothing of the cable.
   HearCablesReply hear(const std::string& node) const;
@@ -33,6 +34,7 @@ class CableEars {
 
   std::string token_;
   std::vector<Ear> ears_;
+  std::map<std::string, std::string> mute_;  ///< Interface -> why.
 };
 
 }  // namespace sparkplan

@@ -113,11 +113,20 @@ class CableJudge {
         out_of_the_way = to.name() + " cannot be asked";
       } else if (scene_.failed(id_of_link(to, half))) {
         out_of_the_way = id_of_link(to, half) + " failed";
+      } else if (const std::string why = why_mute(pair.to, half.interface); !why.empty()) {
+        out_of_the_way = to.name() + " " + half.interface + " could not call: " + why;
       } else {
         ends.insert({to.name(), half.interface});
       }
     }
     return ends;
+  }
+
+  std::string why_mute(std::size_t at, const std::string& interface) const {
+    const auto node = heard_.mute.find(at);
+    if (node == heard_.mute.end()) return "";
+    const auto found = node->second.find(interface);
+    return found == node->second.end() ? "" : found->second;
   }
 
   const Scene& scene_;
@@ -128,7 +137,7 @@ class CableJudge {
 /// All nodes at once: nobody may call before everybody listens, and nobody is asked before everybody has called.
 class CableRound {
  public:
-  explicit CableRound(Scene& scene) : scene_(scene), token_(new_token()), calls_(scene.nodes.size()) {
+  explicit CableRound(Scene& scene) : scene_(scene), token_(new_token()), replies_(scene.nodes.size()) {
     for (std::size_t at = 0; at < scene.nodes.size(); ++at) {
       const VerifyNode& node = scene.nodes[at];
       if (node.can_be_asked() && node.facts != nullptr && node.facts->live && !node.halves.empty())
@@ -145,10 +154,13 @@ class CableRound {
             [](VerifyNode& node, std::size_t) { return node.client->call_into_cables({node.name()}); });
     on_each("listening to the cables", [&](VerifyNode& node, std::size_t at) -> Result<void> {
       SPARK_TRY(auto reply, node.client->hear_cables());
-      calls_[at] = std::move(reply.calls);
+      replies_[at] = std::move(reply);
       return {};
     });
-    for (const std::size_t at : places_) heard_.calls[at] = std::move(calls_[at]);
+    for (const std::size_t at : places_) {
+      heard_.calls[at] = std::move(replies_[at].calls);
+      if (!replies_[at].mute.empty()) heard_.mute[at] = std::move(replies_[at].mute);
+    }
     for (const auto& [at, why] : heard_.silent) heard_.calls.erase(at);
     return std::move(heard_);
   }
@@ -179,7 +191,7 @@ class CableRound {
   Scene& scene_;
   std::string token_;
   std::vector<std::size_t> places_;
-  std::vector<std::vector<CableCall>> calls_;
+  std::vector<HearCablesReply> replies_;
   HeardCables heard_;
 };
 

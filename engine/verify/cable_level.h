@@ -14,6 +14,8 @@ namespace sparkplan {
 struct HeardCables {
   std::map<std::size_t, std::vector<CableCall>> calls;
   std::map<std::size_t, std::string> silent;
+  /// Interfaces that could hear and not call, with the reason: that nobody hears them says nothing of the cable.
+  std::map<std::size_t, std::map<std::string, std::string>> mute;
 };
 
 /// Pure. The interfaces of a node that a cable of the fabric may be in: its halves, and the like of them in other

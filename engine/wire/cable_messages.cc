@@ -39,7 +39,9 @@ Value encode(const HearCablesReply& reply) {
   for (const CableCall& call : reply.calls) {
     calls.push_back(Value::map({{"at", call.at, {}}, {"node", call.node, {}}, {"interface", call.interface, {}}}));
   }
-  return Value::map({{"calls", std::move(calls), {}}});
+  Value mute = Value::map();
+  for (const auto& [interface, why] : reply.mute) mute.set(interface, why);
+  return Value::map({{"calls", std::move(calls), {}}, {"mute", std::move(mute), {}}});
 }
 
 Result<ListenToCablesRequest> decode_listen_to_cables_request(const Value& value) {
@@ -72,6 +74,13 @@ Result<HearCablesReply> decode_hear_cables_reply(const Value& value) {
     reply.calls.push_back(std::move(call));
   }
   if (reply.calls.size() > kMaxCalls) return malformed("too many calls");
+  const Value* mute = value.find("mute");
+  if (mute == nullptr) return reply;
+  if (mute->entries() == nullptr || mute->entries()->size() > kMaxInterfaces) return malformed("mute");
+  for (const auto& [interface, why, where] : *mute->entries()) {
+    if (!is_name(interface) || why.string() == nullptr) return malformed("a mute interface");
+    reply.mute[interface] = *why.string();
+  }
   return reply;
 }
 

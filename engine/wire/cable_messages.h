@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct CableCall {
   auto operator<=>(const CableCall&) const = default;
 };
 struct HearCablesReply {
-  std::vector<CableCall> calls;  ///< Sorted, each once.
+  std::vector<CableCall> calls;             ///< Sorted, each once.
+  std::map<std::string, std::string> mute;  ///< Interfaces that nothing could be called through -> why.
 };
 
 Value encode_body(const ListenToCablesRequest& request);

@@ -1,5 +1,6 @@
 // An ear and a voice on this machine's own loopback: who is listened to, and what is told of it.
 
+#include "engine/agent/cable_ears.h"
 #include "engine/agent/fabric_ear.h"
 #include "engine/agent/fabric_voice.h"
 #include "tests/support/catch.h"
@@ -70,6 +71,15 @@ TEST_CASE("an address or an interface that is not there is an error") {
   CHECK_FALSE(FabricEar::open({{"127.0.0.1", "none0"}, "127.0.0.1", kToken}));
   CHECK_FALSE(FabricEar::open({kHere, "nobody", kToken}));
   CHECK_FALSE(measure_tcp({{"192.0.2.1", "lo"}, "127.0.0.1", 1, kToken, 1, 10}, never));
+}
+
+TEST_CASE("an interface that nothing can be called through is told with the reason") {
+  auto ears = CableEars::open({{"none0"}, kToken});
+  REQUIRE(ears);
+  ears->call("spark-01");
+  const auto reply = ears->hear("spark-01");
+  CHECK(reply.calls.empty());
+  CHECK(reply.mute == std::map<std::string, std::string>{{"none0", "there is no such interface"}});
 }
 
 }  // namespace sparkplan

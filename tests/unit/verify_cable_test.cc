@@ -106,6 +106,25 @@ TEST_CASE("cables: of a half that is down, and of a node that cannot be asked, n
   CHECK(check_in(sample, heard, "link/spark-02/B/cable").cause == "spark-01 cannot be asked");
 }
 
+TEST_CASE("cables: an interface that could not call is no proof against its cable, at whichever end") {
+  SampleScene sample(3);
+  auto heard = as_declared(3);
+  for (const std::size_t at : {0U, 1U}) {
+    std::erase_if(heard.calls[at],
+                  [](const CableCall& call) { return call.node == "spark-03" && call.interface == kA; });
+  }
+  CHECK(check_in(sample, heard, "link/spark-01/A/cable").status == CheckStatus::kFail);
+  heard.mute[2][kA] = "No buffer space available";
+  // Those that are left tell of the wire, and the mute one hears.
+  CHECK(check_in(sample, heard, "link/spark-01/A/cable").status == CheckStatus::kPass);
+  CHECK(check_in(sample, heard, "link/spark-03/A/cable").status == CheckStatus::kPass);
+  heard.mute[1][kA] = "No buffer space available";
+  forget(heard, 0, kA);
+  const auto check = check_in(sample, heard, "link/spark-01/A/cable");
+  CHECK(check.status == CheckStatus::kSkip);
+  CHECK(check.cause == "spark-03 enp1s0f1np1 could not call: No buffer space available");
+}
+
 TEST_CASE("cables: listened to are the halves and what is like them, and nothing else") {
   SampleScene sample(1);
   auto scene = sample.scene();

@@ -77,7 +77,13 @@ TEST_CASE("replies about measurements say everything") {
   CHECK(ports->datagram_port == 4001);
   CHECK_FALSE(decode_open_ear_reply(encode(OpenEarReply{0, 1})));
   const std::vector<CableCall> calls{{"enp1s0f1np1", "spark-02", "enp1s0f0np0"}};
-  CHECK(decode_hear_cables_reply(over_the_wire(encode(HearCablesReply{calls})))->calls == calls);
+  const std::map<std::string, std::string> mute{{"enP2p1s0f1np1", "Network is down"}};
+  const auto cables = decode_hear_cables_reply(over_the_wire(encode(HearCablesReply{calls, mute})));
+  REQUIRE(cables);
+  CHECK(cables->calls == calls);
+  CHECK(cables->mute == mute);
+  CHECK(decode_hear_cables_reply(Value::map({{"calls", Value::list(), {}}})));
+  CHECK_FALSE(decode_hear_cables_reply(Value::map({{"calls", Value::list(), {}}, {"mute", Value::list({7}), {}}})));
   CHECK_FALSE(decode_hear_cables_reply(Value::map({{"calls", Value::list({7}), {}}})));
   CHECK(decode_close_ear_reply(over_the_wire(encode(CloseEarReply{{84, 1500}})))->heard ==
         std::vector<std::int64_t>{84, 1500});
