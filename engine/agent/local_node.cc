@@ -192,16 +192,25 @@ std::string LocalNode::connection_address() const { return live_ ? ssh_server_ad
 
 Result<std::vector<LinkFacts>> LocalNode::links() const {
   if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no network interfaces");
-  return read_links();
+  if (!links_) return read_links();
+  if (links_->empty()) {
+    SPARK_TRY(auto links, read_links());
+    *links_ = std::move(links);
+  }
+  return *links_;
 }
 
-void LocalNode::pause(std::chrono::milliseconds duration) const { std::this_thread::sleep_for(duration); }
+void LocalNode::pause(std::chrono::milliseconds duration) const {
+  if (links_) links_->clear();
+  std::this_thread::sleep_for(duration);
+}
 
 Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const {
   return live_ ? capture(argv, deadline) : not_running();
 }
 
 Result<CommandOutput> LocalNode::run(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
+  if (links_) links_->clear();
   return live_ ? capture(argv, deadline, sign_of_life_) : not_running();
 }
 
