@@ -18,6 +18,7 @@
 #include "engine/agent/facts_reader.h"
 #include "engine/agent/file_descriptor.h"
 #include "engine/agent/netlink.h"
+#include "engine/agent/systemd_bus.h"
 #include "engine/process/child_process.h"
 
 namespace sparkplan {
@@ -206,7 +207,14 @@ void LocalNode::pause(std::chrono::milliseconds duration) const {
 }
 
 Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const {
-  return live_ ? capture(argv, deadline) : not_running();
+  if (!live_) return not_running();
+  // Whatever systemd does not say this way, systemctl may.
+  if (const auto question = unit_question(argv)) {
+    if (auto answer = ask_systemd(*question, deadline)) {
+      return CommandOutput{answer->exit_status, std::move(answer->printed), ""};
+    }
+  }
+  return capture(argv, deadline);
 }
 
 Result<CommandOutput> LocalNode::run(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
