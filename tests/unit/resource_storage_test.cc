@@ -270,6 +270,16 @@ TEST_CASE("why a server cannot be connected to is told by the latest words about
   const std::string refusal = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models\"\n";
   CHECK(told("", "nvme nvme0: failed to connect socket: -111\n" + refusal) == refused);
   CHECK(told("could not add new controller: connection refused\nStarting NVMe over TCP\n", refusal) == refused);
+  SECTION("but for those from before this start") {
+    node.add_program("date", [](const FakeNode::Call&) -> Result<CommandOutput> {
+      return CommandOutput{0, "@1700000000.123456\n", {}};
+    });
+    node.add_program("journalctl", [&](const FakeNode::Call& call) -> Result<CommandOutput> {
+      return CommandOutput{0, call.argv.back() == "--since=@1700000000.123456" ? "" : refusal, {}};
+    });
+    CHECK(nvme_tcp::make_connection("models", wanted, node).error().message ==
+          "systemctl start sparkplan-nvme-models.service: Job for sparkplan-nvme-models.service failed.");
+  }
   const std::string of_another = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models-2\"\n";
   CHECK(told("", of_another + "nvme nvme1: failed to connect socket: -111\n") == closed);
   CHECK(told("", "nvme nvme1: failed to connect socket: -111\n" + of_another) == closed);
