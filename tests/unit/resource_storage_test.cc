@@ -457,6 +457,25 @@ TEST_CASE("a directory below which something is mounted is not asked itself: its
   CHECK(std::holds_alternative<Present>(directory->second));
 }
 
+TEST_CASE("what is bound is told by the kernel's table: the server that it comes from may be gone", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  const auto bound_from = [&](const std::string& what, const std::string& root) {
+    node.put_file("/proc/self/mountinfo",
+                  "22 1 254:0 / / rw - ext4 /dev/root rw\n"
+                  "36 22 0:40 /export /mnt/a rw - nfs4 10.0.0.9:/export rw\n"
+                  "37 22 0:40 " +
+                      root + " /srv/b rw - nfs4 10.0.0.9:/export rw\n");
+    const auto there = *mounted_at(parse_mountinfo(*node.text_of("/proc/self/mountinfo")), "/srv/b");
+    const auto how = mount::compare_mounted(there, {what, "none", {"bind"}, true}, node);
+    return how ? *how : "error: " + how.error().message;
+  };
+  CHECK(bound_from("/mnt/a/hf", "/export/hf") == "mounted");
+  CHECK(bound_from("/mnt/a", "/export") == "mounted");
+  CHECK(bound_from("/mnt/a/hf", "/export/other") == "mounted from 10.0.0.9:/export (nfs4)");
+  CHECK(bound_from("/mnt/ab", "/exportb") == "mounted from 10.0.0.9:/export (nfs4)");
+}
+
 TEST_CASE("a subsystem that somebody connected to another address is taken over", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
