@@ -5,8 +5,8 @@
 #   tests/run.sh              everything
 #   tests/run.sh unit         one or more of: unit sanitizers lint integration reliability package vm vm-storage demo tidy
 #   tests/run.sh --full ...   reliability with all its points (an hour and more) instead of a few
-# (only done when asked for, as each takes long: tidy is clang-tidy over everything, sanitizers the unit tests built
-# with AddressSanitizer and UBSan, vm-storage NVMe over TCP on two virtual machines)
+# (vm-storage is NVMe over TCP on two virtual machines. Only done when asked for, as each takes long: tidy is clang-tidy
+# over everything, sanitizers the unit tests built with AddressSanitizer and UBSan)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -16,7 +16,7 @@ if [ "${1:-}" = --full ]; then
   shift
 fi
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit lint integration reliability package vm demo)
+[ ${#parts[@]} -gt 0 ] || parts=(unit lint integration reliability package vm vm-storage demo)
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests

@@ -94,7 +94,7 @@ Result<void> read_running_machine(const NodeReader& node, Facts& facts) {
     }
   }
   facts.ssh_server_address = ssh_server_address();
-  SPARK_TRY(facts.links, read_links());
+  SPARK_TRY(facts.links, node.links());
   read_link_details(node, facts.links);
   if (auto routes = read_all_routes()) {
     facts.host.routes = std::move(*routes);

@@ -18,6 +18,7 @@
 #include "engine/agent/facts_reader.h"
 #include "engine/agent/file_descriptor.h"
 #include "engine/agent/netlink.h"
+#include "engine/agent/systemd_bus.h"
 #include "engine/process/child_process.h"
 
 namespace sparkplan {
@@ -192,16 +193,32 @@ std::string LocalNode::connection_address() const { return live_ ? ssh_server_ad
 
 Result<std::vector<LinkFacts>> LocalNode::links() const {
   if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no network interfaces");
-  return read_links();
+  if (!links_) return read_links();
+  if (links_->empty()) {
+    SPARK_TRY(auto links, read_links());
+    *links_ = std::move(links);
+  }
+  return *links_;
 }
 
-void LocalNode::pause(std::chrono::milliseconds duration) const { std::this_thread::sleep_for(duration); }
+void LocalNode::pause(std::chrono::milliseconds duration) const {
+  if (links_) links_->clear();
+  std::this_thread::sleep_for(duration);
+}
 
 Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const {
-  return live_ ? capture(argv, deadline) : not_running();
+  if (!live_) return not_running();
+  // Whatever systemd does not say this way, systemctl may.
+  if (const auto question = unit_question(argv)) {
+    if (auto answer = ask_systemd(*question, deadline)) {
+      return CommandOutput{answer->exit_status, std::move(answer->printed), ""};
+    }
+  }
+  return capture(argv, deadline);
 }
 
 Result<CommandOutput> LocalNode::run(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
+  if (links_) links_->clear();
   return live_ ? capture(argv, deadline, sign_of_life_) : not_running();
 }
 

@@ -64,6 +64,19 @@ class LocalNode final : public Node {
   void stage(StagedFile file);
   void unstage() { staged_.clear(); }
 
+  /// While it lives, and nothing is run or waited for, links() is what its first call saw: an answer describes one
+  /// moment, and the kernel is asked once.
+  class OneMoment {
+   public:
+    explicit OneMoment(const LocalNode& node) : node_(node) { node_.links_.emplace(); }
+    OneMoment(const OneMoment&) = delete;
+    OneMoment& operator=(const OneMoment&) = delete;
+    ~OneMoment() { node_.links_.reset(); }
+
+   private:
+    const LocalNode& node_;
+  };
+
   /// What run() calls now and then while a program runs that takes long, such as a package's installation.
   void give_signs_of_life(std::function<void()> sign_of_life) { sign_of_life_ = std::move(sign_of_life); }
 
@@ -99,6 +112,8 @@ class LocalNode final : public Node {
   std::vector<std::filesystem::path> scratch_;
   std::vector<StagedFile> staged_;
   std::function<void()> sign_of_life_;
+  /// Only within a OneMoment; empty before the first look. The loopback is not in it, but an agent always has another.
+  mutable std::optional<std::vector<LinkFacts>> links_;
 };
 
 }  // namespace sparkplan

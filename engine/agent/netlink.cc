@@ -105,19 +105,23 @@ bool is_pci_function(const std::string& name) {
 void add_device(LinkFacts& facts, const std::map<std::string, std::set<std::string>>& rdma_devices) {
   const fs::path device = fs::path("/sys/class/net") / facts.name / "device";
   std::error_code none;
-  const auto function = fs::canonical(device, none).filename().string();
-  if (!none && is_pci_function(function)) facts.pci = function;
-  const auto driver = fs::read_symlink(device / "driver", none);
-  if (!none) facts.driver = driver.filename();
+  const auto function = fs::read_symlink(device, none).filename().string();
   std::set<std::string> hcas;
   if (const auto known = rdma_devices.find(facts.name); known != rdma_devices.end()) hcas = known->second;
-  for (auto& name : names_in(device / "infiniband")) hcas.insert(std::move(name));
   facts.rdma_devices.assign(hcas.begin(), hcas.end());
   // The kernel says -1, or does not let the file be read, where there is no speed to tell.
-  const std::string told = kernel_line(fs::path("/sys/class/net") / facts.name / "speed");
-  int speed = 0;
-  std::from_chars(told.data(), told.data() + told.size(), speed);
-  if (facts.carrier && speed > 0) facts.speed_mbps = speed;
+  if (facts.carrier) {
+    const std::string told = kernel_line(fs::path("/sys/class/net") / facts.name / "speed");
+    int speed = 0;
+    std::from_chars(told.data(), told.data() + told.size(), speed);
+    if (speed > 0) facts.speed_mbps = speed;
+  }
+  if (none) return;
+  if (is_pci_function(function)) facts.pci = function;
+  const auto driver = fs::read_symlink(device / "driver", none);
+  if (!none) facts.driver = driver.filename();
+  for (auto& name : names_in(device / "infiniband")) hcas.insert(std::move(name));
+  facts.rdma_devices.assign(hcas.begin(), hcas.end());
 }
 
 std::string name_at(const LinksByIndex& links, int index) {

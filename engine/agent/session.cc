@@ -65,7 +65,10 @@ void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
 Result<Value> AgentSession::answer(const Request& request) {
   if (auto answered = answer_rdma(request)) return std::move(*answered);
   if (const auto* facts = std::get_if<FactsRequest>(&request)) return answer_facts(*facts);
-  if (const auto* observe = std::get_if<ObserveNodeRequest>(&request)) return encode(this->observe(observe->names));
+  if (const auto* observe = std::get_if<ObserveNodeRequest>(&request)) {
+    const LocalNode::OneMoment moment(node_);
+    return encode(this->observe(observe->names));
+  }
   if (const auto* effect = std::get_if<EffectRequest>(&request)) return answer_effect(*effect);
   if (const auto* lock = std::get_if<LockRequest>(&request)) return answer_lock(*lock);
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) return answer_apply(*apply);
@@ -118,6 +121,7 @@ Result<void> AgentSession::check_records(bool set_aside) {
 }
 
 Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
+  const LocalNode::OneMoment moment(node_);
   FactsReply reply;
   SPARK_TRY(reply.facts, read_facts(node_, request.everything));
   SPARK_CHECK(check_records(request.set_damaged_aside));
@@ -159,6 +163,7 @@ ObservedState AgentSession::observe(const std::map<std::string, std::vector<std:
 }
 
 Result<Value> AgentSession::answer_effect(const EffectRequest& request) {
+  const LocalNode::OneMoment moment(node_);
   EffectReply reply;
   for (const auto& [name, desired] : request.desired) {
     const auto* type = registry_.find(name);

@@ -22,10 +22,12 @@ SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId
     if (cutting_groups.contains(step.group)) later.insert(step.resources.begin(), step.resources.end());
   }
   for (const Step& step : steps) {
-    if (!cutting_groups.contains(step.group)) {
-      if (!any_of_ids(step.needs, later)) split.calm.push_back(step);
-    } else if (!any_of_ids(step.needs, failed)) {
-      split.cutting.push_back(step);
+    if (cutting_groups.contains(step.group)) {
+      if (!any_of_ids(step.needs, failed)) split.cutting.push_back(step);
+    } else if (any_of_ids(step.needs, later)) {
+      later.insert(step.resources.begin(), step.resources.end());
+    } else {
+      split.calm.push_back(step);
     }
   }
   return split;

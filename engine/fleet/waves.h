@@ -19,7 +19,8 @@ struct SplitSteps {
   std::vector<Step> cutting;  ///< Those that may cut it off, and what shares a group with them.
 };
 
-/// Pure. Calm steps that need something of the cutting ones are left out: the stage after plans them.
+/// Pure. Calm steps that need something of the cutting ones are left out, and so is what needs those: the stage after
+/// plans them.
 /// So are cutting ones that need what has failed.
 SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId>& failed);
 

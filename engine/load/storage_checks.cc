@@ -95,6 +95,23 @@ void check_uncertain(const std::string& device, const std::vector<Use>& uses, Fi
                    "name it by UUID= if each has a disk of its own");
 }
 
+/// Files are written before anything is mounted: this one would lie where nobody sees it, and keep the mount away.
+void check_files(const NodeDraft& node, const std::vector<StorageMount>& mounts, Findings& findings) {
+  const auto files = node.sections.find("files");
+  if (files == node.sections.end()) return;
+  for (const Value& record : items_of(&files->second)) {
+    const std::string path = text_of(record.find("path"));
+    const auto mount = std::find_if(mounts.begin(), mounts.end(),
+                                    [&](const StorageMount& one) { return is_within(path, one.target); });
+    if (mount == mounts.end()) continue;
+    findings.error(place_of(record.find("path")), "files.in-storage",
+                   in_quotes(path) + " lies in what \"storage\" mounts at " + in_quotes(mount->target),
+                   "write it elsewhere: \"files\" are those of the node's own disk; of a directory that is bound, the "
+                   "one that it is bound from",
+                   {{"mounted here", mount->where}});
+  }
+}
+
 }  // namespace
 
 void check_storage(const ClusterDraft& draft, Findings& findings) {
@@ -104,7 +121,9 @@ void check_storage(const ClusterDraft& draft, Findings& findings) {
     const Value* section = section_of(node);
     for (const Value& entry : items_of(section)) check_entry(entry, findings);
     if (section == nullptr) continue;
-    for (StorageMount& mount : storage_mounts(*section)) {
+    std::vector<StorageMount> mounts = storage_mounts(*section);
+    check_files(node, mounts, findings);
+    for (StorageMount& mount : mounts) {
       const std::string volume = shared_volume(mount);
       if (!is_for_one_machine(mount.type)) continue;
       const std::string device = maybe_shared_volume(mount);

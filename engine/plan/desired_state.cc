@@ -20,6 +20,21 @@ std::optional<Diagnostic> profile_mismatch(const ClusterView& view, const Facts&
   return warning;
 }
 
+/// What comes of a later phase is waited for where it is asked for. Where it is not, it is nobody's to be waited for:
+/// the fabric's interface that a server is behind may be another program's.
+void drop_needless_waits(std::vector<Resource>& all, const Registry& registry) {
+  std::set<ResourceId> asked_for;
+  for (const Resource& resource : all) asked_for.insert(resource.id);
+  for (Resource& resource : all) {
+    const ResourceType* own = registry.find(resource.id.type);
+    std::erase_if(resource.after, [&](const ResourceId& needed) {
+      const ResourceType* other = registry.find(needed.type);
+      return !asked_for.contains(needed) && own != nullptr && other != nullptr &&
+             own->info().phase < other->info().phase;
+    });
+  }
+}
+
 /// Thresholds for measurements: declared like the others, but nothing on a node is made from them.
 bool needs_no_type(const std::string& section) { return section == "verify"; }
 
@@ -66,6 +81,7 @@ DesiredState desired_state(const ClusterView& view, const Facts& own, const Regi
       }
     }
   }
+  drop_needless_waits(all.resources, registry);
   std::stable_sort(all.resources.begin(), all.resources.end(),
                    [](const Resource& a, const Resource& b) { return a.id < b.id; });
   return all;

@@ -21,7 +21,8 @@ struct DesiredState : Desired {
   std::set<std::string> incomplete_types;
 };
 
-/// Pure. Everything the file asks for on one node, sorted by id.
+/// Pure. Everything the file asks for on one node, sorted by id. What is waited for (`after`) of a later phase is
+/// asked for.
 DesiredState desired_state(const ClusterView& view, const Facts& own, const Registry& registry);
 
 }  // namespace sparkplan

@@ -158,9 +158,16 @@ Result<void> remove_unit(const std::string& name, const UnitFile& now, Node& nod
   return {};
 }
 
-std::string last_messages(const std::string& unit, const NodeReader& node) {
+std::string journal_time(const NodeReader& node) {
+  const std::vector<std::string> argv{"date", "+@%s.%6N"};
+  const auto time = node.query(argv, kQueryDeadline);
+  return time && time->exit_status == 0 ? std::string(trim(time->standard_output)) : std::string();
+}
+
+std::string last_messages(const std::string& unit, const std::string& since, const NodeReader& node) {
   std::vector<std::string> argv{
-      "journalctl", unit.empty() ? "--dmesg" : "--unit=" + unit, "-n", "8", "-o", "cat", "--no-pager", "--quiet"};
+      "journalctl", unit.empty() ? "--dmesg" : "--unit=" + unit, "-n", "20", "-o", "cat", "--no-pager", "--quiet"};
+  if (!since.empty()) argv.push_back("--since=" + since);
   const auto journal = node.query(argv, kQueryDeadline);
   if (!journal || journal->exit_status != 0) return {};
   return journal->standard_output;

@@ -55,8 +55,12 @@ Result<void> write_unit(const std::string& name, const std::string& content, boo
 /// I/O. The same for taking it away; it has to be down by now.
 Result<void> remove_unit(const std::string& name, const UnitFile& now, Node& node);
 
-/// I/O, read-only. The last lines of the journal: of a unit, or with an empty name of the kernel. Empty where
-/// there is no journal.
-std::string last_messages(const std::string& unit, const NodeReader& node);
+/// I/O, read-only. The node's own clock, in the words of `journalctl --since`: "@1700000000.123456". Empty where it
+/// does not say.
+std::string journal_time(const NodeReader& node);
+
+/// I/O, read-only. The last lines of the journal: of a unit, or with an empty name of the kernel. With a time from
+/// journal_time() only what was said since then. Empty where there is no journal.
+std::string last_messages(const std::string& unit, const std::string& since, const NodeReader& node);
 
 }  // namespace sparkplan

@@ -11,6 +11,7 @@
 #include "engine/model/cluster.h"
 #include "engine/model/facts.h"
 #include "engine/remote/agent_client.h"
+#include "engine/resource/registry.h"
 #include "engine/verify/check.h"
 
 namespace sparkplan {
@@ -62,6 +63,7 @@ struct Scene {
   std::function<void(const std::string& node, std::string_view doing)> tell;
   std::vector<Check> checks = {};        ///< Of the levels below.
   std::vector<std::string> tables = {};  ///< Measurements in full, for people; many lines each.
+  const Registry* registry = nullptr;    ///< For a level that compares with what the file asks for.
 
   /// The check of that id, if there was one.
   const Check* find(std::string_view id) const;

@@ -1,13 +1,13 @@
 #include "engine/verify/storage_level.h"
 
 #include <iterator>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/fleet/fan_out.h"
 #include "engine/resource/storage.h"
+#include "engine/verify/storage_judgement.h"
 
 namespace sparkplan {
 namespace {
@@ -25,37 +25,14 @@ std::string source_of(const StorageMount& mount) {
   return mount.nvme ? mount.nvme->subsystem + " at " + mount.nvme->address : mount.what;
 }
 
-/// The field "state" of what a node shows, as the types mount and nvme_tcp have it; void where it is absent.
-Result<std::string> state_of(const ObservedState& observed, const std::string& type, const std::string& name) {
-  const auto of_type = observed.types.find(type);
-  if (of_type == observed.types.end()) return std::string();
-  const auto found = of_type->second.resources.find(name);
-  if (found == of_type->second.resources.end()) return std::string();
-  if (const auto* error = std::get_if<Error>(&found->second)) return failure(*error);
-  const auto* present = std::get_if<Present>(&found->second);
-  return present == nullptr ? std::string() : present->value.text_or("state", "");
-}
-
-/// The lowest thing that is wrong decides.
-void judge(const StorageMount& mount, const ObservedState& observed, Check& check) {
-  const auto fail = [&](std::string_view row, const std::string& details) {
-    diagnose(check, CheckStatus::kFail, row, printable(details));
-  };
-  const auto mounted = state_of(observed, "mount", mount.target);
-  if (!mounted) return fail("storage-unreadable", mounted.error().describe());
-  const auto connected = mount.nvme ? state_of(observed, "nvme_tcp", mount.nvme->subsystem)
-                                    : Result<std::string>(std::string("connected"));
-  if (!connected) return fail("storage-not-connected", connected.error().describe());
-  if (connected->empty() || *connected == "not connected") {
-    return fail("storage-not-connected", mount.nvme->subsystem + " is not connected");
-  }
-  if (*connected == "reconnecting") return fail("storage-server-silent", mount.nvme->address + " does not answer");
-  if (*connected != "connected") return fail("storage-other-source", mount.nvme->subsystem + " is " + *connected);
-  if (mounted->empty() || *mounted == "not mounted")
-    return fail("storage-not-mounted", mount.target + " is not mounted");
-  if (mounted->starts_with("mounted from")) return fail("storage-other-source", mount.target + " is " + *mounted);
-  if (*mounted != "mounted") return fail("storage-other-options", mount.target + " is " + *mounted);
-  check.status = CheckStatus::kPass;
+Check check_of(const VerifyNode& node, const StorageMount& mount) {
+  Check check;
+  check.id = id_of(node, mount);
+  check.level = Level::kStorage;
+  check.nodes = {node.name()};
+  const bool has_type = mount.type != "none" && mount.type != "tmpfs";
+  check.text = printable(mount.target + (has_type ? ", " + mount.type : "") + " from " + source_of(mount));
+  return check;
 }
 
 Check throughput(const VerifyNode& node, const StorageMount& mount, const ReadStorageReply& reply) {
@@ -96,6 +73,15 @@ void skip_all(NodeStorage& storage, const std::string& why) {
   }
 }
 
+/// The node answers, and could not look.
+void fail_all(NodeStorage& storage, const std::string& why) {
+  for (const StorageMount& mount : storage.mounts) {
+    Check check = check_of(*storage.node, mount);
+    diagnose(check, CheckStatus::kFail, "storage-unreadable", printable(why));
+    storage.checks.push_back(std::move(check));
+  }
+}
+
 ObserveNodeRequest question_about(const std::vector<StorageMount>& mounts) {
   ObserveNodeRequest request;
   for (const StorageMount& mount : mounts) {
@@ -115,18 +101,13 @@ void verify_node(Scene& scene, NodeStorage& storage) {
   if (node.facts == nullptr || !node.facts->live) return skip_all(storage, "nothing is running there");
   const auto observed = node.client->observe(question_about(storage.mounts));
   if (!observed) {
-    note_if_lost(node, observed.error());
-    return skip_all(storage, observed.error().describe());
+    if (note_if_lost(node, observed.error())) return skip_all(storage, observed.error().describe());
+    return fail_all(storage, observed.error().describe());
   }
+  const DeclaredStorage declared = declared_storage(scene.cluster, *node.spec, *node.facts, *scene.registry);
   for (const StorageMount& mount : storage.mounts) {
-    Check check;
-    check.id = id_of(node, mount);
-    check.level = Level::kStorage;
-    check.nodes = {node.name()};
-    check.text = printable(mount.target + ", " + mount.type + " from " + source_of(mount));
-    if (mount.type == "none" || mount.type == "tmpfs")
-      check.text = printable(mount.target + " from " + source_of(mount));
-    judge(mount, *observed, check);
+    Check check = check_of(node, mount);
+    judge_mount(mount, declared, *observed, check);
     storage.checks.push_back(check);
     if (check.status != CheckStatus::kPass || scene.stop.stop_requested() || !node.can_be_asked()) continue;
     scene.tell(node.name(), "reading " + printable(mount.target));

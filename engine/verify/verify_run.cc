@@ -60,6 +60,7 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
   ClusterRun nodes(cluster, registry, std::move(run));
   nodes.open();
   Scene scene{cluster, {}, options, stop, tell};
+  scene.registry = &registry;
   for (NodeRun& node : nodes.nodes()) {
     if (!node.skipped) scene.nodes.push_back(node_of(node, cluster));
   }

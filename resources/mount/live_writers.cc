@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
@@ -66,11 +68,15 @@ Diagnostic finding(Severity severity, const char* code, std::string message, std
 }  // namespace
 
 Result<Value> written_volumes(const NodeReader& node) {
-  if (!node.live()) return Value();
   std::set<std::string> links;
-  SPARK_TRY(const auto mounts, mounted_file_systems(node));
+  std::vector<MountedFileSystem> mounts;
+  if (node.live()) {
+    SPARK_TRY(mounts, mounted_file_systems(node));
+  }
+  // Containers have hundreds of mounts of one device.
+  std::set<std::pair<std::string, std::string>> seen;
   for (const MountedFileSystem& mounted : mounts) {
-    if (!writes(mounted)) continue;
+    if (!writes(mounted) || !seen.emplace(mounted.device, mounted.source).second) continue;
     SPARK_TRY(const auto of_udev, links_to(mounted, node));
     links.insert(of_udev.begin(), of_udev.end());
     SPARK_TRY(std::string link, nvme_link(mounted, node));

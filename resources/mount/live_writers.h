@@ -11,7 +11,7 @@
 namespace sparkplan::mount {
 
 /// I/O, read-only, no program. What a node tells the others: {writes: [all links to volumes that it has mounted
-/// writable, with file systems for one machine]}. Void in an image.
+/// writable, with file systems for one machine]}: none in an image, which writes to nothing.
 Result<Value> written_volumes(const NodeReader& node);
 
 /// Pure. An error where another node still writes to what `mount` is to write to; a warning where a node could not be

@@ -8,10 +8,12 @@
 #include "engine/core/text.h"
 #include "engine/resource/mount_table.h"
 #include "engine/resource/storage.h"
+#include "engine/resource/storage_network.h"
 #include "resources/mount/live_writers.h"
 #include "resources/mount/mount_change.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_directory.h"
+#include "resources/mount/mount_section.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_steps.h"
 #include "resources/mount/mount_unit.h"
@@ -76,9 +78,11 @@ class MountType final : public ResourceType {
 
   const TypeInfo& info() const override { return info_; }
 
-  Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {
+  Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
     Desired result;
     const std::vector<StorageMount> all = storage_mounts(section);
+    // They share directories, so all of them wait for the servers of some.
+    const auto fabric = fabric_of_storage(view, own, all);
     for (const StorageMount& mount : all) {
       auto findings = findings_about_writers(view, mount);
       const bool refused = has_errors(findings);
@@ -92,10 +96,16 @@ class MountType final : public ResourceType {
       if (!mount.nvme) resource.desired.set(field::kEnabled, true);
       resource.where = mount.where;
       resource.after = needed_by(mount, all, info_.name);
+      resource.after.insert(resource.after.end(), fabric.begin(), fabric.end());
       resource.reversible = Reversible::kBestEffort;
       result.resources.push_back(std::move(resource));
     }
     return result;
+  }
+
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+                                    const Facts& /*own*/) const override {
+    return section_of(applied);
   }
 
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }

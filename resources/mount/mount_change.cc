@@ -37,10 +37,11 @@ WantedMount wanted_from(const Observation& after) {
   return wanted;
 }
 
-/// What the unit's journal and the error say together, for a reader who is not on the node.
-Error with_messages(const std::string& unit, Error error, const NodeReader& node) {
+/// What the unit's journal says since then and the error together, for a reader who is not on the node.
+Error with_messages(const std::string& unit, const std::string& since, Error error, const NodeReader& node) {
   std::vector<std::string> told;
-  for (const std::string_view line : split_lines(last_messages(unit, node))) {
+  const std::string messages = last_messages(unit, since, node);
+  for (const std::string_view line : split_lines(messages)) {
     if (line.find("mount: ") != std::string_view::npos || line.find("mount.nfs") != std::string_view::npos) {
       told.emplace_back(trim(line));
     }
@@ -67,11 +68,12 @@ class MountChange {
 
  private:
   Result<void> unmount() {
+    const std::string since = journal_time(node_);
     Result<void> stopped = systemctl("stop", unit_, node_);
     SPARK_TRY(const MountState after, look_at_mount(target_, node_));
     if (!after.mounted()) return {};
     if (auto busy = in_use(target_, {}, node_)) return failure(*std::move(busy));
-    if (!stopped) return failure(with_messages(unit_, std::move(stopped).error(), node_));
+    if (!stopped) return failure(with_messages(unit_, since, std::move(stopped).error(), node_));
     return failure(ErrorCode::kVerifyFailed, target_ + " is still mounted after it was unmounted",
                    "findmnt " + target_ + " shows what is");
   }
@@ -98,8 +100,9 @@ class MountChange {
     SPARK_CHECK(check_device(parse_unit(*wanted_.content), Patience::kWaits, node_));
     // Too many failed starts would keep systemd from trying at all.
     static_cast<void>(systemctl("reset-failed", unit_, node_));
+    const std::string since = journal_time(node_);
     if (Result<void> started = systemctl("start", unit_, node_); !started) {
-      return failure(with_messages(unit_, std::move(started).error(), node_));
+      return failure(with_messages(unit_, since, std::move(started).error(), node_));
     }
     return verify();
   }
@@ -115,8 +118,9 @@ class MountChange {
       busy->message = "the options of " + target_ + " cannot be changed while it is mounted, and " + busy->message;
       return failure(*std::move(busy));
     }
+    const std::string since = journal_time(node_);
     if (Result<void> restarted = systemctl("restart", unit_, node_); !restarted) {
-      return failure(with_messages(unit_, std::move(restarted).error(), node_));
+      return failure(with_messages(unit_, since, std::move(restarted).error(), node_));
     }
     return verify();
   }

@@ -51,8 +51,26 @@ Result<bool> is_device(const MountedFileSystem& mounted, const std::string& what
   return trim(output.standard_output) == mounted.source;
 }
 
+/// By the kernel's table alone, which asks no server: `what` lies in a mount of the same file system, at the directory
+/// that is mounted here. Not so where a symbolic link leads to it.
+Result<bool> is_bound_by_table(const MountedFileSystem& mounted, const std::string& what, const NodeReader& node) {
+  SPARK_TRY(const auto mounts, mounted_file_systems(node));
+  const MountedFileSystem* around = nullptr;
+  for (const MountedFileSystem& one : mounts) {
+    const bool contains = one.target == "/" || is_within(what, one.target);
+    // Of two at one target the later one is seen.
+    if (contains && (around == nullptr || one.target.size() >= around->target.size())) around = &one;
+  }
+  if (around == nullptr || around->device != mounted.device) return false;
+  std::string directory = around->root == "/" ? "" : around->root;
+  directory += around->target == "/" ? what : what.substr(around->target.size());
+  return mounted.root == (directory.empty() ? "/" : directory);
+}
+
 /// The same directory is the same inode of the same file system.
 Result<bool> is_bound(const MountedFileSystem& mounted, const std::string& what, const NodeReader& node) {
+  SPARK_TRY(const bool by_table, is_bound_by_table(mounted, what, node));
+  if (by_table) return true;
   const auto source = node.status(what);
   if (!source && source.error().code == ErrorCode::kNotFound) return false;
   if (!source) return failure(source.error());

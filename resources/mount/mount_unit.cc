@@ -1,6 +1,7 @@
 #include "resources/mount/mount_unit.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "engine/core/text.h"
 #include "engine/resource/nvme_unit_name.h"
@@ -12,6 +13,9 @@ namespace {
 
 /// A server that does not answer, or a disk that does not: then the mount is given up.
 constexpr const char* kPatience = "30";
+
+/// Source: systemd.unit(5), on sections whose name begins with "X-".
+constexpr std::string_view kOwnSection = "X-Sparkplan";
 
 bool contains(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
@@ -57,7 +61,12 @@ std::string render_unit(const StorageMount& mount) {
   text += "\n[Mount]\nWhat=" + without_specifiers(mount.what) + "\nWhere=" + without_specifiers(mount.target) +
           "\nType=" + mount.type + "\nOptions=" + without_specifiers(join(mount.options, ",")) +
           "\nTimeoutSec=" + kPatience + "\n";
-  if (!mount.nvme) text += "\n[Install]\nWantedBy=" + std::string(wanting_target(mount.options)) + "\n";
+  if (mount.nvme) {
+    text += "\n[" + std::string(kOwnSection) + "]\nServer=" + mount.nvme->address +
+            "\nPort=" + std::to_string(mount.nvme->port) + "\n";
+  } else {
+    text += "\n[Install]\nWantedBy=" + std::string(wanting_target(mount.options)) + "\n";
+  }
   return text;
 }
 
@@ -75,6 +84,12 @@ MountUnit parse_unit(std::string_view text) {
     if (!option.empty()) unit.options.emplace_back(option);
   }
   unit.enabled = unit_setting(text, "Install", "WantedBy").has_value();
+  const auto address = unit_setting(text, kOwnSection, "Server");
+  const auto port = unit_setting(text, kOwnSection, "Port");
+  int number = 0;
+  if (address && port && std::from_chars(port->data(), port->data() + port->size(), number).ec == std::errc()) {
+    unit.server = VolumeServer{*address, number};
+  }
   return unit;
 }
 

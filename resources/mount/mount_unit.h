@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,12 +17,20 @@ std::string unit_name(std::string_view target);
 /// is started by the unit of its connection instead, which is when it can be there.
 std::string render_unit(const StorageMount& mount);
 
+/// Where a volume of NVMe over TCP comes from.
+struct VolumeServer {
+  std::string address;
+  int port = 0;
+};
+
 /// What a unit file of ours says of its mount; of any other text what can be found.
 struct MountUnit {
   std::string what;
   std::string type;
   std::vector<std::string> options;
   bool enabled = false;  ///< It has an [Install] section.
+  /// systemd passes over sections that begin with "X-": this one is for the way back to cluster.yaml.
+  std::optional<VolumeServer> server = {};
 
   bool has_option(std::string_view option) const;
 };

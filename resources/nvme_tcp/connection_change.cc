@@ -185,22 +185,25 @@ class ConnectionChange {
     }
     reload_rules();
     static_cast<void>(systemctl("reset-failed", unit_, node_));
+    const std::string since = journal_time(node_);
     if (Result<void> started = systemctl("start", unit_, node_); !started) {
-      return failure(why_not(std::move(started).error()));
+      return failure(why_not(std::move(started).error(), since));
     }
     for (int pause = 0; pause < kPauses; ++pause) {
       SPARK_TRY(const ConnectionState after, look_at_connection(subsystem_, node_));
       if (after.state == state::kConnected || after.state == state::kReconnecting) return make_links();
       node_.pause(kPause);
     }
-    return failure(why_not({ErrorCode::kVerifyFailed, subsystem_ + " is not connected after it was", {}, {}, ""}));
+    return failure(
+        why_not({ErrorCode::kVerifyFailed, subsystem_ + " is not connected after it was", {}, {}, ""}, since));
   }
 
-  Error why_not(Error error) const {
+  /// What was said before this start is about another one.
+  Error why_not(Error error, const std::string& since) const {
     const auto server = server_in(*wanted_.content);
-    const std::string of_unit = last_messages(unit_, node_);
+    const std::string of_unit = last_messages(unit_, since, node_);
     if (server) {
-      const std::string of_kernel = lines_about_nvme(last_messages({}, node_));
+      const std::string of_kernel = lines_about_nvme(last_messages({}, since, node_));
       error = explained(std::move(error), subsystem_, *server, of_unit, of_kernel);
     }
     if (error.hint.empty()) error.hint = "journalctl -u " + unit_ + " says more";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/resource/artifact.h"
+#include "engine/resource/storage_network.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/nvme_tcp/connection_change.h"
 #include "resources/nvme_tcp/connection_state.h"
@@ -37,9 +38,10 @@ class NvmeTcpType final : public ResourceType {
 
   const TypeInfo& info() const override { return info_; }
 
-  Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {
+  Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
     Desired result;
     const std::vector<Connection> all = connections(section);
+    const auto fabric = fabric_of_storage(view, own, storage_mounts(section));
     if (all.empty()) return result;
     result.diagnostics = shared_identities(view, all.front().where);
     result.incomplete = !result.diagnostics.empty();
@@ -51,10 +53,17 @@ class NvmeTcpType final : public ResourceType {
                                      {field::kEnabled, true, {}},
                                      {field::kState, state::kConnected, {}}});
       resource.where = connection.where;
+      resource.after = fabric;
       resource.reversible = Reversible::kBestEffort;
       result.resources.push_back(std::move(resource));
     }
     return result;
+  }
+
+  /// The mounts say which volumes they need; there is nothing to add.
+  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& /*applied*/,
+                                    const Facts& /*own*/) const override {
+    return Value::list();
   }
 
   Result<Value> exports(const Value& section, const NodeReader& node) const override {

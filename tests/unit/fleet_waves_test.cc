@@ -59,6 +59,13 @@ TEST_CASE("calm steps that need what may cut a node off wait for the stage after
   CHECK(names_of(split.cutting) == Names{"link"});
 }
 
+TEST_CASE("what needs a step that waits waits with it") {
+  const auto split = split_steps({step("link", true), step("connection", false, "", "link"),
+                                  step("mount", false, "", "connection"), step("calm", false)},
+                                 {});
+  CHECK(names_of(split.calm) == Names{"calm"});
+}
+
 TEST_CASE("what may cut a node off is not begun when what it needs has failed") {
   const auto split = split_steps({step("link", true, "", "key"), step("other", true)}, {{"t", "key"}});
   CHECK(names_of(split.cutting) == Names{"other"});

@@ -4,11 +4,12 @@
 namespace sparkplan {
 namespace {
 
-/// Makes one resource of each key of its section, and a finding of each value "bad".
+/// Makes one resource of each key of its section, a finding of each value "bad", and of "after TYPE/NAME" one that
+/// waits.
 class SectionType : public ResourceType {
  public:
-  SectionType(std::string name, std::string section)
-      : info_{std::move(name), std::move(section), Phase::kFiles, "", "", {}} {}
+  SectionType(std::string name, std::string section, Phase phase = Phase::kFiles)
+      : info_{std::move(name), std::move(section), phase, "", "", {}} {}
   const TypeInfo& info() const override { return info_; }
   Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
     Desired made;
@@ -17,6 +18,9 @@ class SectionType : public ResourceType {
       resource.id = {info_.name, entry.key};
       resource.desired =
           Value::map({{"value", entry.value, {}}, {"node", view.self.name.str() + "@" + own.kernel, {}}});
+      if (const auto* text = entry.value.string(); text != nullptr && text->starts_with("after ")) {
+        resource.after = {*ResourceId::parse(text->substr(6))};
+      }
       made.resources.push_back(std::move(resource));
       if (entry.value == Value("dangerous")) made.refused = Error{ErrorCode::kRefused, entry.key, {}, {}, {}};
       if (entry.value != Value("bad")) continue;
@@ -119,6 +123,20 @@ TEST_CASE("a section that two nodes declare themselves is refused at both places
   REQUIRE(findings.size() == 2);
   CHECK(findings[0].where.line == 12);
   CHECK(findings[1].where.line == 30);
+}
+
+TEST_CASE("what a later phase makes is waited for where it is asked for, and not where nothing asks for it") {
+  std::vector<std::unique_ptr<const ResourceType>> types;
+  types.push_back(std::make_unique<SectionType>("mount", "storage", Phase::kStorage));
+  types.push_back(std::make_unique<SectionType>("link", "fabric", Phase::kNetwork));
+  const Registry phases(std::move(types));
+  const Cluster cluster = cluster_of(
+      {{"fabric", Value::map({{"a", 1, {}}})},
+       {"storage", Value::map({{"x", "after link/a", {}}, {"y", "after link/b", {}}, {"z", "after mount/none", {}}})}});
+  const Desired desired = desired_state({cluster, cluster.nodes[0], {}}, {}, phases);
+  std::map<std::string, std::size_t> waits;
+  for (const Resource& resource : desired.resources) waits[resource.id.name] = resource.after.size();
+  CHECK(waits == std::map<std::string, std::size_t>{{"a", 0}, {"x", 1}, {"y", 0}, {"z", 1}});
 }
 
 TEST_CASE("a section without a position is refused at its node") {

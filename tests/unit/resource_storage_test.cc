@@ -270,6 +270,16 @@ TEST_CASE("why a server cannot be connected to is told by the latest words about
   const std::string refusal = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models\"\n";
   CHECK(told("", "nvme nvme0: failed to connect socket: -111\n" + refusal) == refused);
   CHECK(told("could not add new controller: connection refused\nStarting NVMe over TCP\n", refusal) == refused);
+  SECTION("but for those from before this start") {
+    node.add_program("date", [](const FakeNode::Call&) -> Result<CommandOutput> {
+      return CommandOutput{0, "@1700000000.123456\n", {}};
+    });
+    node.add_program("journalctl", [&](const FakeNode::Call& call) -> Result<CommandOutput> {
+      return CommandOutput{0, call.argv.back() == "--since=@1700000000.123456" ? "" : refusal, {}};
+    });
+    CHECK(nvme_tcp::make_connection("models", wanted, node).error().message ==
+          "systemctl start sparkplan-nvme-models.service: Job for sparkplan-nvme-models.service failed.");
+  }
   const std::string of_another = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models-2\"\n";
   CHECK(told("", of_another + "nvme nvme1: failed to connect socket: -111\n") == closed);
   CHECK(told("", "nvme nvme1: failed to connect socket: -111\n" + of_another) == closed);
@@ -445,6 +455,25 @@ TEST_CASE("a directory below which something is mounted is not asked itself: its
   const auto directory = observed.artifacts.find({"directory", "/mnt/a"});
   REQUIRE(directory != observed.artifacts.end());
   CHECK(std::holds_alternative<Present>(directory->second));
+}
+
+TEST_CASE("what is bound is told by the kernel's table: the server that it comes from may be gone", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  const auto bound_from = [&](const std::string& what, const std::string& root) {
+    node.put_file("/proc/self/mountinfo",
+                  "22 1 254:0 / / rw - ext4 /dev/root rw\n"
+                  "36 22 0:40 /export /mnt/a rw - nfs4 10.0.0.9:/export rw\n"
+                  "37 22 0:40 " +
+                      root + " /srv/b rw - nfs4 10.0.0.9:/export rw\n");
+    const auto there = *mounted_at(parse_mountinfo(*node.text_of("/proc/self/mountinfo")), "/srv/b");
+    const auto how = mount::compare_mounted(there, {what, "none", {"bind"}, true}, node);
+    return how ? *how : "error: " + how.error().message;
+  };
+  CHECK(bound_from("/mnt/a/hf", "/export/hf") == "mounted");
+  CHECK(bound_from("/mnt/a", "/export") == "mounted");
+  CHECK(bound_from("/mnt/a/hf", "/export/other") == "mounted from 10.0.0.9:/export (nfs4)");
+  CHECK(bound_from("/mnt/ab", "/exportb") == "mounted from 10.0.0.9:/export (nfs4)");
 }
 
 TEST_CASE("a subsystem that somebody connected to another address is taken over", "[storage]") {

@@ -40,6 +40,25 @@ std::map<std::string, std::string> values_by_name(const std::vector<Resource>& r
   return values;
 }
 
+std::map<std::string, Value> applied_of(const std::vector<Resource>& resources) {
+  std::map<std::string, Value> applied;
+  for (const Resource& resource : resources) applied[resource.id.name] = resource.desired;
+  return applied;
+}
+
+/// A type that has nothing to add to a list lives on what the others of its section say.
+Value with_what_others_say(const Value& section, const ResourceType& type, const ClusterView& view,
+                           const Facts& facts) {
+  if (!section.is_list() || !section.list_items()->empty()) return section;
+  const std::string& key = type.info().section;
+  for (const ResourceType* other : builtin_registry().of_section(key)) {
+    if (other == &type) continue;
+    const auto resources = other->desired(view, view.self.sections.at(key), facts).resources;
+    if (const auto part = other->section_from(view, applied_of(resources), facts)) return *part;
+  }
+  return section;
+}
+
 }  // namespace
 
 TEST_CASE("a section made of what was applied asks for the same again", "[contract]") {
@@ -51,15 +70,14 @@ TEST_CASE("a section made of what was applied asks for the same again", "[contra
     for (const auto& [type, resources] : desired_by_type(world)) {
       INFO(folder.title() << ": " << type);
       const ResourceType& type_in_question = *builtin_registry().find(type);
-      std::map<std::string, Value> applied;
-      for (const Resource& resource : resources) applied[resource.id.name] = resource.desired;
       Cluster cluster = world.cluster;
       const auto self = std::find_if(cluster.nodes.begin(), cluster.nodes.end(),
                                      [&](const NodeSpec& node) { return node.name.str() == world.self; });
       const auto exports = exports_of(world);
-      const auto section = type_in_question.section_from({cluster, *self, exports}, applied, world.facts);
+      auto section = type_in_question.section_from({cluster, *self, exports}, applied_of(resources), world.facts);
       if (!section) continue;
       with_a_way_back.insert(type);
+      section = with_what_others_say(*section, type_in_question, {cluster, *self, exports}, world.facts);
       INFO(encode_json(*section));
       const std::string key = type_in_question.info().section;
       // The fabric's addresses are worked out when the file is read: engine/draft's tests go that way.

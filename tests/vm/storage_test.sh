@@ -35,7 +35,7 @@ server_starts() {
         echo 1 >subsystems/\$v/namespaces/1/enable || exit
     done
     mkdir ports/1 && cd ports/1 || exit
-    echo tcp >addr_trtype; echo ipv4 >addr_adrfam; echo $("$vm" address 2) >addr_traddr; echo 4420 >addr_trsvcid
+    echo tcp >addr_trtype; echo ipv4 >addr_adrfam; echo 0.0.0.0 >addr_traddr; echo 4420 >addr_trsvcid
     for v in $volumes; do ln -s /sys/kernel/config/nvmet/subsystems/\$v subsystems/\$v || exit; done"
 }
 
@@ -121,6 +121,18 @@ not_verified() { # ROW'S WORDS
   same "exit status" "$code" 8 && grep -q "$1" "$work/report"
 }
 
+# The file is lost, and written anew from the machine.
+comes_back() {
+  mv "$work/cluster.yaml" "$work/cluster.yaml.before"
+  local right=0
+  HOME=$home "$vm" controller -- env -u SSH_AUTH_SOCK -u SPARKPLAN_CLUSTER \
+    "$program" init -o "$work/cluster.yaml" "nvidia@$("$vm" address 1)" || right=1
+  cat "$work/cluster.yaml"
+  grep -q 'subsystem: raid5-data' "$work/cluster.yaml" && exits 0 plan --detailed-exitcode || right=1
+  mv "$work/cluster.yaml.before" "$work/cluster.yaml"
+  return "$right"
+}
+
 drifts() {
   on 1 'mount -o remount,rw,noatime /mnt/rosa-models 2>/dev/null || umount /mnt/rosa-models' &&
     exits 2 drift && exits 0 apply --yes && both_mounted && exits 0 plan --detailed-exitcode
@@ -159,16 +171,32 @@ nothing_is_left() {
     test -z "$(systemctl --failed --no-legend)"'
 }
 
+# The server is reached by an address that only this apply gives to both.
+behind_the_fabric() {
+  cat >"$work/cluster.yaml" <<YAML
+version: 1
+name: rosa
+ssh: {user: nvidia}
+fabric: {topology: direct, port: 1}
+nodes:
+  - name: spark-01
+    address: $("$vm" address 1)
+    storage: [{target: /mnt/rosa-models, type: ext4, options: [ro], source: {nvme_tcp: {address: 192.168.100.12, subsystem: llm-models}}}]
+  - {name: spark-02, address: $("$vm" address 2)}
+YAML
+  exits 0 apply --yes && mounted /mnt/rosa-models llm-models ro && exits 0 plan --detailed-exitcode &&
+    on 1 'grep -q traddr=192.168.100.12, /sys/class/nvme/nvme*/address'
+}
+
 two_sparks
 check "a server offers two volumes" volumes_made
 check "over TCP" server_starts
 check "the example, with these addresses" write_example
 check "is valid" exits 0 validate
 check "two machines of one image are one host to the server: both are named" shared_identity_is_named
-check "a subsystem that the server does not have: refused, in words" \
-  refused 4 's/llm-models/no-such-models/' 'refuses no-such-models'
-check "a server at which nothing listens" \
-  refused 4 's/subsystem: llm-models/port: 4421, &/' 'nothing listens at .* port 4421'
+check "a subsystem that the server does not have, and a port at which nothing listens: said in words" \
+  refused 4 's/llm-models/no-such-models/; s/subsystem: raid5-data/port: 4421, &/' \
+  'refuses no-such-models' 'nothing listens at .* port 4421' '/mnt/rosa-models  *not done'
 check "another file system than declared: not mounted, never formatted" \
   refused 9 's/type: ext4/type: xfs/' 'holds the file system ext4, not xfs'
 check "first apply" exits 0 apply --yes
@@ -178,6 +206,7 @@ check "the host has an identity of its own" identity_is_made
 check "the units are right, and systemd content" units_are_right
 check "a second plan has nothing to do" exits 0 plan --detailed-exitcode
 check "verify: mounted, the right device, readable, a throughput" verified
+check "init writes the file anew, and nothing is left to do" comes_back
 check "what somebody has changed is drift, and mended" drifts
 check "a mount that somebody uses is not taken away" busy_stays
 check "the client reboots" reboots
@@ -186,4 +215,5 @@ check "the server is gone at boot: the boot completes, the mounts come later" se
 sed -i '/^storage:/,/^nodes:/{/^nodes:/!d}; /    storage:/,$d' "$work/cluster.yaml"
 check "out of cluster.yaml" exits 0 apply --yes --yes-prune
 check "unmounted, disconnected, nothing left" nothing_is_left
+check "a server behind the fabric: the apply that makes the fabric mounts it" behind_the_fabric
 finish

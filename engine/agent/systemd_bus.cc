@@ -1,0 +1,227 @@
+#include "engine/agent/systemd_bus.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engine/agent/bus_message.h"
+#include "engine/agent/file_descriptor.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kMostUnits = 64;
+
+/// Properties of all units; all others below belong to what a unit is (a service, a timer ...).
+constexpr std::array<std::string_view, 11> kOfEveryUnit{"Id",
+                                                        "LoadState",
+                                                        "ActiveState",
+                                                        "SubState",
+                                                        "UnitFileState",
+                                                        "FragmentPath",
+                                                        "DropInPaths",
+                                                        "InvocationID",
+                                                        "ConditionResult",
+                                                        "ConditionTimestampMonotonic",
+                                                        "NeedDaemonReload"};
+constexpr std::array<std::string_view, 5> kOfItsKind{"Type", "RemainAfterExit", "Result", "NRestarts",
+                                                     "ExecMainExitTimestampMonotonic"};
+
+template <std::size_t N>
+bool holds(const std::array<std::string_view, N>& list, std::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+/// "org.freedesktop.systemd1.Unit", "org.freedesktop.systemd1.Service"
+std::string interface_of(std::string_view unit, std::string_view property) {
+  if (holds(kOfEveryUnit, property)) return "org.freedesktop.systemd1.Unit";
+  std::string kind(unit.substr(unit.rfind('.') + 1));
+  if (!kind.empty()) kind.front() = static_cast<char>(kind.front() - ('a' - 'A'));
+  return "org.freedesktop.systemd1." + kind;
+}
+
+bool is_alphanumeric(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
+}
+
+bool is_unit_name(std::string_view name) {
+  constexpr std::array<std::string_view, 11> kKinds{"service", "socket", "target", "device", "mount", "automount",
+                                                    "swap",    "timer",  "path",   "slice",  "scope"};
+  const auto dot = name.rfind('.');
+  const bool plain = std::all_of(name.begin(), name.end(), [](char letter) {
+    return is_alphanumeric(letter) || std::string_view(":-_.\\@").find(letter) != std::string_view::npos;
+  });
+  return plain && dot != std::string_view::npos && dot > 0 && holds(kKinds, name.substr(dot + 1));
+}
+
+Result<FileDescriptor> connect_to(std::string_view path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return failure(ErrorCode::kInvalidInput, "the socket's path is too long");
+  std::copy(path.begin(), path.end(), address.sun_path);
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket.get() < 0) return failure(system_error("open a socket", errno));
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return failure(ErrorCode::kNotFound, system_error("ask systemd", errno).describe());
+  }
+  return socket;
+}
+
+/// Bytes there and back until a deadline.
+class Conversation {
+ public:
+  Conversation(FileDescriptor socket, std::chrono::milliseconds deadline)
+      : socket_(std::move(socket)), until_(std::chrono::steady_clock::now() + deadline) {}
+
+  Result<void> send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EAGAIN && errno != EINTR) return failure(system_error("ask systemd", errno));
+      if (sent > 0) {
+        bytes.remove_prefix(static_cast<std::size_t>(sent));
+      } else {
+        SPARK_CHECK(wait_for(POLLOUT));
+      }
+    }
+    return {};
+  }
+
+  Result<void> receive(std::string& bytes) {
+    std::array<char, 16384> part{};
+    while (true) {
+      const auto size = ::recv(socket_.get(), part.data(), part.size(), 0);
+      if (size > 0) {
+        bytes.append(part.data(), static_cast<std::size_t>(size));
+        return {};
+      }
+      if (size == 0) return failure(ErrorCode::kNotFound, "systemd does not answer us");
+      if (errno != EAGAIN && errno != EINTR) return failure(system_error("hear systemd", errno));
+      SPARK_CHECK(wait_for(POLLIN));
+    }
+  }
+
+ private:
+  Result<void> wait_for(short event) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until_ - std::chrono::steady_clock::now()).count();
+    pollfd waiting{socket_.get(), event, 0};
+    const int ready = left > 0 ? ::poll(&waiting, 1, static_cast<int>(left)) : 0;
+    if (ready == 0) return failure(ErrorCode::kUnreachable, "systemd did not answer in time");
+    if (ready < 0 && errno != EINTR) return failure(system_error("wait for systemd", errno));
+    return {};
+  }
+
+  FileDescriptor socket_;
+  std::chrono::steady_clock::time_point until_;
+};
+
+/// Everything is sent before the first answer is heard, as the specification allows a client that knows its way.
+std::string whole_question(const UnitQuestion& question) {
+  std::string bytes(1, '\0');
+  bytes += "AUTH EXTERNAL " + hexadecimal(std::to_string(::geteuid())) + "\r\nBEGIN\r\n";
+  std::uint32_t serial = 0;
+  for (const std::string& unit : question.units) {
+    for (const std::string& property : question.properties)
+      bytes += property_call(++serial, unit, interface_of(unit, property), property);
+  }
+  return bytes;
+}
+
+/// "OK 0123456789abcdef...\r\n" before the first message; false while it is not whole.
+Result<bool> take_welcome(std::string& bytes) {
+  constexpr std::size_t kLongest = 256;
+  const auto end = bytes.find("\r\n");
+  if (end == std::string::npos && bytes.size() < kLongest) return false;
+  if (!bytes.starts_with("OK") || end == std::string::npos) {
+    return failure(ErrorCode::kNotFound, "systemd does not let us ask");
+  }
+  bytes.erase(0, end + 2);
+  return true;
+}
+
+}  // namespace
+
+std::optional<UnitQuestion> unit_question(std::span<const std::string> argv) {
+  if (argv.size() < 3 || argv[0] != "systemctl") return std::nullopt;
+  UnitQuestion question;
+  question.form = argv[1] == "is-active" ? UnitQuestion::Form::kIsActive : UnitQuestion::Form::kShow;
+  const bool show = question.form == UnitQuestion::Form::kShow;
+  if (show && argv[1] != "show") return std::nullopt;
+  if (!show) question.properties = {"ActiveState"};
+  constexpr std::string_view kPropertyIs = "--property=";
+  for (std::size_t i = 2; i < argv.size(); ++i) {
+    const std::string& word = argv[i];
+    const bool separate = show && word == "--property" && i + 1 < argv.size();
+    if (separate || (show && word.starts_with(kPropertyIs))) {
+      const std::string_view list = separate ? argv[++i] : std::string_view(word).substr(kPropertyIs.size());
+      for (const auto name : split(list, ',')) question.properties.emplace_back(name);
+    } else if (!show && word == "--quiet") {
+      question.quiet = true;
+    } else if (word != "--no-pager" && word != "--") {
+      question.units.push_back(word);
+    }
+  }
+  const bool known = std::all_of(question.properties.begin(), question.properties.end(), [](const auto& property) {
+    return holds(kOfEveryUnit, property) || holds(kOfItsKind, property);
+  });
+  const auto& units = question.units;
+  const bool asked = !units.empty() && units.size() <= (show ? kMostUnits : 1) && !question.properties.empty();
+  if (!asked || !known || !std::all_of(units.begin(), units.end(), is_unit_name)) return std::nullopt;
+  return question;
+}
+
+UnitAnswer unit_answer(const UnitQuestion& question, const std::vector<std::map<std::string, std::string>>& units) {
+  UnitAnswer answer;
+  if (question.form == UnitQuestion::Form::kIsActive) {
+    constexpr int kNotActive = 3;
+    const auto found = units.front().find("ActiveState");
+    const std::string state = found == units.front().end() ? "inactive" : found->second;
+    const bool active = state == "active" || state == "reloading" || state == "refreshing";
+    return {question.quiet ? "" : state + "\n", active ? 0 : kNotActive};
+  }
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (i > 0) answer.printed += "\n";
+    for (const std::string& property : question.properties) {
+      const auto value = units[i].find(property);
+      if (value != units[i].end()) answer.printed += property + "=" + value->second + "\n";
+    }
+  }
+  return answer;
+}
+
+Result<UnitAnswer> ask_systemd(const UnitQuestion& question, std::chrono::milliseconds deadline,
+                               std::string_view socket_path) {
+  SPARK_TRY(FileDescriptor socket, connect_to(socket_path));
+  Conversation conversation(std::move(socket), deadline);
+  SPARK_CHECK(conversation.send(whole_question(question)));
+  const std::size_t per_unit = question.properties.size();
+  std::vector<std::map<std::string, std::string>> units(question.units.size());
+  std::size_t missing = per_unit * units.size();
+  std::string bytes;
+  bool welcome = false;
+  while (missing > 0) {
+    SPARK_CHECK(conversation.receive(bytes));
+    if (!welcome) {
+      SPARK_TRY(welcome, take_welcome(bytes));
+    }
+    while (welcome && missing > 0) {
+      SPARK_TRY(auto reply, take_reply(bytes));
+      if (!reply) break;
+      if (reply->serial == 0 || reply->serial > per_unit * units.size()) continue;
+      const std::size_t index = reply->serial - 1;
+      const std::string& property = question.properties[index % per_unit];
+      if (reply->is_error && holds(kOfEveryUnit, property)) {
+        return failure(ErrorCode::kNotFound, "systemd knows no unit " + question.units[index / per_unit]);
+      }
+      if (reply->text) units[index / per_unit][property] = std::move(*reply->text);
+      --missing;
+    }
+  }
+  return unit_answer(question, units);
+}
+
+}  // namespace sparkplan
