@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,12 +25,13 @@ struct NodeGroup {
   std::string title;  ///< After the names: "in sync", "unreachable: no route to host".
   std::string hint;
   std::vector<TextLine> lines;
+  std::size_t fingerprint = 0;  ///< Of the lines: in a large cluster nearly all groups differ.
   std::vector<std::string> names;
   std::vector<std::string> addresses;
 
   bool says_the_same_as(const NodeGroup& other) const {
-    return rank == other.rank && symbol == other.symbol && title == other.title && hint == other.hint &&
-           lines == other.lines;
+    return fingerprint == other.fingerprint && rank == other.rank && symbol == other.symbol && title == other.title &&
+           hint == other.hint && lines == other.lines;
   }
 };
 
@@ -94,12 +96,23 @@ char symbol_of(const NodeReport& node) {
   return node.status == NodeStatus::kInSync ? '=' : '~';
 }
 
+std::size_t fingerprint_of(const std::vector<TextLine>& lines) {
+  std::size_t all = lines.size();
+  for (const TextLine& line : lines) {
+    for (const std::string* text : {&line.type, &line.label, &line.text}) {
+      all = all * 31 + std::hash<std::string>()(*text);
+    }
+  }
+  return all;
+}
+
 NodeGroup group_of(const NodeReport& node, const Report& report, const TextStyle& style) {
   NodeGroup group;
   group.symbol = symbol_of(node);
   group.title = title_of(node);
   if (node.error) group.hint = printable(node.error->hint);
   group.lines = lines_of(node, report.file, style);
+  group.fingerprint = fingerprint_of(group.lines);
   group.names.push_back(printable(node.name));
   if (!node.address.empty()) group.addresses.push_back(printable(node.address));
   const auto& changes = node.plan.changes;

@@ -220,16 +220,17 @@ Value settled_value(const ResourceState& state) {
   // day the node can have it.
   for (const auto& [field, reason] : present.not_applicable) value.erase(field);
   if (!value.contains_unknown()) return value;
-  const Value::Map entries = *value.entries();
-  for (const MapEntry& entry : entries) {
-    if (!entry.value.contains_unknown()) continue;
-    const Value* observed = present.value.find(entry.key);
-    if (observed != nullptr)
-      value.set(entry.key, *observed);
-    else
-      value.erase(entry.key);
+  // What nobody knows yet may be the keys of all nodes of a large cluster: one pass, no erase() for each.
+  Value settled = Value::map();
+  settled.where = value.where;
+  for (MapEntry& entry : *value.entries()) {
+    if (!entry.value.contains_unknown()) {
+      settled.entries()->push_back(std::move(entry));
+    } else if (const Value* observed = present.value.find(entry.key)) {
+      settled.entries()->push_back({entry.key, *observed, entry.key_where});
+    }
   }
-  return value;
+  return settled;
 }
 
 }  // namespace sparkplan
