@@ -120,6 +120,28 @@ misses_a_threshold() {
   [ "$right" -eq 0 ]
 }
 
+# What the doctor says of RDMA on both guests: it has looked, and every row is as EXPECTED, "pass" or "fail".
+doctor_says() { # EXPECTED ROW...
+  local expected=$1 row
+  shift
+  sparkplan doctor --json >"$work/report" || :
+  for row in "$@"; do
+    holds "sorted((c['nodes'][0], c['status']) for c in checks if c['row'] == '$row') ==
+      [('spark-01', '$expected'), ('spark-02', '$expected')]" || return
+  done
+}
+
+doctor_sees_a_port_down() {
+  local i
+  for i in 1 2; do on "$i" "ip link set ${interfaces[0]} down" || return; done
+  doctor_says fail rdma-port-down link-down || return
+  for i in 1 2; do
+    on "$i" "networkctl reconfigure ${interfaces[0]}" || return
+    becomes_true "$i" "grep -q ACTIVE /sys/class/infiniband/${devices[0]}/ports/1/state &&
+      ip -o -4 address show dev ${interfaces[0]} | grep -q ${networks[0]}" || return
+  done
+}
+
 two_sparks
 check "apply" exits 0 apply --yes
 check "verify climbs to RDMA, and all is well" verified 0
@@ -127,6 +149,9 @@ check "each half and both, both ways, have a bandwidth" bandwidths_pass
 check "each half has a latency" latencies_pass
 check "what the interfaces sent is payload and headers, within 1 %" bytes_are_right
 check "the GID is the address's own, of type RoCE v2, wherever it is" gid_is_looked_up
+check "the doctor has nothing to say of either device" doctor_says pass rdma-no-device rdma-port-down rdma-no-gid \
+  rdma-mtu-small memlock-login
+check "the doctor names a port that is down" doctor_sees_a_port_down
 check "nothing is left on the guests" nothing_is_left
 check "a device that is gone is found and named, the other half still measured" loses_a_device
 check "and once it is back all is well" gets_it_back
