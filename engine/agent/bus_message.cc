@@ -1,9 +1,12 @@
 #include "engine/agent/bus_message.h"
 
+#include <algorithm>
+
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kLongestMessage = 64 * 1024;
+constexpr std::size_t kLongestMessage = 1024 * 1024;
+constexpr int kDeepest = 16;
 
 bool is_alphanumeric(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
@@ -60,6 +63,7 @@ class MessageReader {
     raw(1);
     return value;
   }
+  void give_up() { bad_ = true; }
   std::string_view raw(std::uint64_t size) {
     if (bad_ || at_ > bytes_.size() || size > bytes_.size() - at_) {
       bad_ = true;
@@ -76,9 +80,19 @@ class MessageReader {
   bool bad_ = false;
 };
 
-/// A value of the types that the properties above have, as systemctl prints it. Nothing for another type.
+/// What cannot be told apart from two items, or two lines, once it is printed.
+bool is_plain(std::string_view text, bool in_list) {
+  return std::none_of(text.begin(), text.end(), [&](char letter) {
+    return static_cast<unsigned char>(letter) < ' ' || (in_list && letter == ' ');
+  });
+}
+
+/// A value as systemctl prints it. Nothing for a type that is printed in another way.
 std::optional<std::string> printed_value(std::string_view type, MessageReader& body) {
-  if (type == "s" || type == "o") return std::string(body.text(4));
+  if (type == "s") {
+    const auto text = body.text(4);
+    return is_plain(text, false) ? std::optional(std::string(text)) : std::nullopt;
+  }
   if (type == "b") return body.number(4) != 0 ? "yes" : "no";
   if (type == "u") return std::to_string(body.number(4));
   if (type == "t") return std::to_string(body.number(8));
@@ -89,10 +103,72 @@ std::optional<std::string> printed_value(std::string_view type, MessageReader& b
   std::string joined;
   const auto end = body.position() + size;
   while (!body.bad() && body.position() < end) {
+    const auto item = body.text(4);
+    if (!is_plain(item, true)) return std::nullopt;
     joined += joined.empty() ? "" : " ";
-    joined += body.text(4);
+    joined += item;
   }
   return joined;
+}
+
+/// How many letters of a signature the first type in it takes.
+std::size_t first_type(std::string_view signature) {
+  if (signature.empty()) return 0;
+  if (signature.front() == 'a') return 1 + first_type(signature.substr(1));
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < signature.size(); ++i) {
+    if (signature[i] == '(' || signature[i] == '{') ++depth;
+    if ((signature[i] == ')' || signature[i] == '}') && depth > 0) --depth;
+    if (depth == 0) return i + 1;
+  }
+  return signature.size();
+}
+
+std::size_t alignment_of(char type) {
+  switch (type) {
+    case 'y':
+    case 'g':
+    case 'v':
+      return 1;
+    case 'n':
+    case 'q':
+      return 2;
+    case 'x':
+    case 't':
+    case 'd':
+    case '(':
+    case '{':
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+/// Passes over values of any type, one after the other.
+void skip_values(std::string_view signature, MessageReader& body, int depth = 0) {
+  if (depth > kDeepest) return body.give_up();
+  while (!signature.empty() && !body.bad()) {
+    const auto type = signature.substr(0, first_type(signature));
+    signature.remove_prefix(type.size());
+    const char kind = type.front();
+    if (kind == 'a') {
+      const auto size = body.number(4);
+      if (type.size() > 1) body.align(alignment_of(type[1]));
+      body.raw(size);
+    } else if (kind == '(' || kind == '{') {
+      body.align(8);
+      if (type.size() < 3) return body.give_up();
+      skip_values(type.substr(1, type.size() - 2), body, depth + 1);
+    } else if (kind == 'v') {
+      skip_values(body.text(1), body, depth + 1);
+    } else if (kind == 's' || kind == 'o') {
+      body.text(4);
+    } else if (kind == 'g') {
+      body.text(1);
+    } else {
+      body.number(alignment_of(kind));
+    }
+  }
 }
 
 /// The serial that a message answers. The field's code, its type, its value: those of other types are texts.
@@ -115,6 +191,28 @@ std::uint32_t answered_serial(MessageReader fields) {
 }
 
 tl::unexpected<Error> no_message() { return failure(ErrorCode::kInvalidInput, "systemd's answer cannot be read"); }
+
+/// Of a list of names and values, a{sv}.
+Result<std::map<std::string, std::string>> wanted_values(MessageReader& body, std::span<const std::string> wanted) {
+  std::map<std::string, std::string> values;
+  const auto size = body.number(4);
+  body.align(8);
+  const auto end = body.position() + size;
+  while (!body.bad() && body.position() < end) {
+    body.align(8);
+    const std::string name(body.text(4));
+    const auto type = body.text(1);
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) {
+      skip_values(type, body);
+      continue;
+    }
+    auto value = printed_value(type, body);
+    if (!value) return no_message();
+    values[name] = std::move(*value);
+  }
+  if (body.bad()) return no_message();
+  return values;
+}
 
 }  // namespace
 
@@ -142,11 +240,9 @@ std::string object_name(std::string_view unit) {
   return name;
 }
 
-std::string property_call(std::uint32_t serial, std::string_view unit, std::string_view interface,
-                          std::string_view property) {
+std::string properties_call(std::uint32_t serial, std::string_view unit) {
   MessageWriter body;
-  body.text(interface);
-  body.text(property);
+  body.text("");
   MessageWriter message;
   for (const char byte : {'l', '\1', '\0', '\1'}) message.byte(byte);  // Little-endian, a call, version 1.
   message.number(static_cast<std::uint32_t>(body.size()));
@@ -155,15 +251,15 @@ std::string property_call(std::uint32_t serial, std::string_view unit, std::stri
   const std::size_t fields = message.size();
   message.header_field(1, 'o', "/org/freedesktop/systemd1/unit/" + object_name(unit));
   message.header_field(2, 's', "org.freedesktop.DBus.Properties");
-  message.header_field(3, 's', "Get");
+  message.header_field(3, 's', "GetAll");
   message.header_field(6, 's', "org.freedesktop.systemd1");
-  message.header_field(8, 'g', "ss");
+  message.header_field(8, 'g', "s");
   message.put_number(fields - 4, message.size() - fields);
   message.align(8);
   return message.take() + body.take();
 }
 
-Result<std::optional<BusReply>> take_reply(std::string& bytes) {
+Result<std::optional<BusReply>> take_reply(std::string& bytes, std::span<const std::string> wanted) {
   constexpr std::size_t kFixedHeader = 16;
   constexpr std::uint64_t kReturn = 2;
   constexpr std::uint64_t kError = 3;
@@ -187,9 +283,7 @@ Result<std::optional<BusReply>> take_reply(std::string& bytes) {
   reply.is_error = type == kError;
   if (reply.is_error) return reply;
   MessageReader body(message, body_at);
-  const auto value_type = body.text(1);
-  reply.text = printed_value(value_type, body);
-  if (body.bad() || !reply.text) return no_message();
+  SPARK_TRY(reply.values, wanted_values(body, wanted));
   return reply;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,20 +16,21 @@ namespace sparkplan {
 /// Pure. The name of a unit as the last part of its object's path: "tune_2eservice".
 std::string object_name(std::string_view unit);
 
-/// One value out of a message of systemd's.
+/// What a message of systemd's says.
 struct BusReply {
-  std::uint32_t serial = 0;         ///< Of the call that is answered; 0 for what answers none.
-  bool is_error = false;            ///< No such property, no such unit.
-  std::optional<std::string> text;  ///< As systemctl prints it: "yes", a list joined by blanks.
+  std::uint32_t serial = 0;  ///< Of the call that is answered; 0 for what answers none.
+  bool is_error = false;     ///< No such unit.
+  /// The properties that were wanted and are there, as systemctl prints them: "yes", a list joined by blanks.
+  std::map<std::string, std::string> values;
 };
 
 /// Pure. The first whole message in `bytes`, which is cut off them; nothing while there is none.
-/// Errors: kInvalidInput for what is no message, or holds another type of value than those asked for.
-Result<std::optional<BusReply>> take_reply(std::string& bytes);
+/// Errors: kInvalidInput for what is no message, or where a wanted property is not plain.
+Result<std::optional<BusReply>> take_reply(std::string& bytes, std::span<const std::string> wanted);
 
-/// Pure. A call of org.freedesktop.DBus.Properties.Get on a unit's object.
-std::string property_call(std::uint32_t serial, std::string_view unit, std::string_view interface,
-                          std::string_view property);
+/// Pure. A call of org.freedesktop.DBus.Properties.GetAll on a unit's object, of all its interfaces: the answer
+/// describes one moment.
+std::string properties_call(std::uint32_t serial, std::string_view unit);
 
 /// Pure. "30" for "0".
 std::string hexadecimal(std::string_view bytes);

@@ -208,11 +208,11 @@ void LocalNode::pause(std::chrono::milliseconds duration) const {
 
 Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const {
   if (!live_) return not_running();
-  // Whatever systemd does not say this way, systemctl may.
   if (const auto question = unit_question(argv)) {
-    if (auto answer = ask_systemd(*question, deadline)) {
-      return CommandOutput{answer->exit_status, std::move(answer->printed), ""};
-    }
+    auto answer = ask_systemd(*question, deadline);
+    if (answer) return CommandOutput{answer->exit_status, std::move(answer->printed), ""};
+    // systemctl would wait for the same systemd. Whatever else it does not say this way, systemctl may.
+    if (answer.error().code == ErrorCode::kUnreachable) return failure(std::move(answer).error());
   }
   return capture(argv, deadline);
 }

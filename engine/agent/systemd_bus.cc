@@ -16,32 +16,27 @@ namespace {
 
 constexpr std::size_t kMostUnits = 64;
 
-/// Properties of all units; all others below belong to what a unit is (a service, a timer ...).
-constexpr std::array<std::string_view, 11> kOfEveryUnit{"Id",
-                                                        "LoadState",
-                                                        "ActiveState",
-                                                        "SubState",
-                                                        "UnitFileState",
-                                                        "FragmentPath",
-                                                        "DropInPaths",
-                                                        "InvocationID",
-                                                        "ConditionResult",
-                                                        "ConditionTimestampMonotonic",
-                                                        "NeedDaemonReload"};
-constexpr std::array<std::string_view, 5> kOfItsKind{"Type", "RemainAfterExit", "Result", "NRestarts",
-                                                     "ExecMainExitTimestampMonotonic"};
+/// Those that systemctl prints as they are: no times, no limits, no command lines.
+constexpr std::array<std::string_view, 16> kPlain{"Id",
+                                                  "LoadState",
+                                                  "ActiveState",
+                                                  "SubState",
+                                                  "UnitFileState",
+                                                  "FragmentPath",
+                                                  "DropInPaths",
+                                                  "InvocationID",
+                                                  "ConditionResult",
+                                                  "ConditionTimestampMonotonic",
+                                                  "NeedDaemonReload",
+                                                  "Type",
+                                                  "RemainAfterExit",
+                                                  "Result",
+                                                  "NRestarts",
+                                                  "ExecMainExitTimestampMonotonic"};
 
 template <std::size_t N>
 bool holds(const std::array<std::string_view, N>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-/// "org.freedesktop.systemd1.Unit", "org.freedesktop.systemd1.Service"
-std::string interface_of(std::string_view unit, std::string_view property) {
-  if (holds(kOfEveryUnit, property)) return "org.freedesktop.systemd1.Unit";
-  std::string kind(unit.substr(unit.rfind('.') + 1));
-  if (!kind.empty()) kind.front() = static_cast<char>(kind.front() - ('a' - 'A'));
-  return "org.freedesktop.systemd1." + kind;
 }
 
 bool is_alphanumeric(char letter) {
@@ -124,10 +119,7 @@ std::string whole_question(const UnitQuestion& question) {
   std::string bytes(1, '\0');
   bytes += "AUTH EXTERNAL " + hexadecimal(std::to_string(::geteuid())) + "\r\nBEGIN\r\n";
   std::uint32_t serial = 0;
-  for (const std::string& unit : question.units) {
-    for (const std::string& property : question.properties)
-      bytes += property_call(++serial, unit, interface_of(unit, property), property);
-  }
+  for (const std::string& unit : question.units) bytes += properties_call(++serial, unit);
   return bytes;
 }
 
@@ -165,9 +157,8 @@ std::optional<UnitQuestion> unit_question(std::span<const std::string> argv) {
       question.units.push_back(word);
     }
   }
-  const bool known = std::all_of(question.properties.begin(), question.properties.end(), [](const auto& property) {
-    return holds(kOfEveryUnit, property) || holds(kOfItsKind, property);
-  });
+  const bool known = std::all_of(question.properties.begin(), question.properties.end(),
+                                 [](const auto& property) { return holds(kPlain, property); });
   const auto& units = question.units;
   const bool asked = !units.empty() && units.size() <= (show ? kMostUnits : 1) && !question.properties.empty();
   if (!asked || !known || !std::all_of(units.begin(), units.end(), is_unit_name)) return std::nullopt;
@@ -198,9 +189,8 @@ Result<UnitAnswer> ask_systemd(const UnitQuestion& question, std::chrono::millis
   SPARK_TRY(FileDescriptor socket, connect_to(socket_path));
   Conversation conversation(std::move(socket), deadline);
   SPARK_CHECK(conversation.send(whole_question(question)));
-  const std::size_t per_unit = question.properties.size();
   std::vector<std::map<std::string, std::string>> units(question.units.size());
-  std::size_t missing = per_unit * units.size();
+  std::size_t missing = units.size();
   std::string bytes;
   bool welcome = false;
   while (missing > 0) {
@@ -209,15 +199,15 @@ Result<UnitAnswer> ask_systemd(const UnitQuestion& question, std::chrono::millis
       SPARK_TRY(welcome, take_welcome(bytes));
     }
     while (welcome && missing > 0) {
-      SPARK_TRY(auto reply, take_reply(bytes));
+      SPARK_TRY(auto reply, take_reply(bytes, question.properties));
       if (!reply) break;
-      if (reply->serial == 0 || reply->serial > per_unit * units.size()) continue;
+      if (reply->serial == 0 || reply->serial > units.size()) continue;
       const std::size_t index = reply->serial - 1;
-      const std::string& property = question.properties[index % per_unit];
-      if (reply->is_error && holds(kOfEveryUnit, property)) {
-        return failure(ErrorCode::kNotFound, "systemd knows no unit " + question.units[index / per_unit]);
+      // Every unit has a name; an object that has none is no unit.
+      if (reply->is_error || reply->values.empty()) {
+        return failure(ErrorCode::kNotFound, "systemd knows no unit " + question.units[index]);
       }
-      if (reply->text) units[index / per_unit][property] = std::move(*reply->text);
+      units[index] = std::move(reply->values);
       --missing;
     }
   }

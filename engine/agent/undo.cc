@@ -42,6 +42,9 @@ std::vector<ChangedArtifact> changed_artifacts(const RunJournal& journal) {
   return changed;
 }
 
+/// The state of links follows their files, whoever has changed it meanwhile.
+bool follows_files(const Step& step) { return step.activates && step.phase == Phase::kNetwork; }
+
 /// Why the artifact stays as it is; empty: it is put back.
 std::string why_kept(const ChangedArtifact& changed, const Observation& now) {
   const Step& step = changed.step;
@@ -49,18 +52,23 @@ std::string why_kept(const ChangedArtifact& changed, const Observation& now) {
   if (step.reversible == Reversible::kNo) return "it cannot be undone";
   const bool has_state = std::holds_alternative<Absent>(step.before) || std::holds_alternative<Present>(step.before);
   if (!has_state) return "what it was before is not known";
-  if (step.activates || same_state(now, step.after)) return "";
+  if (follows_files(step) || same_state(now, step.after)) return "";
   return changed.cut ? "the run broke off at it, and it is neither as before nor as planned" : "it was changed since";
 }
 
 bool same_group(const Step& a, const Step& b) { return a.type == b.type && a.group == b.group; }
 
-/// What activates is of use only where something of its group is put back.
-void drop_needless_activations(std::vector<Step>& steps) {
-  std::erase_if(steps, [all = steps](const Step& step) {
-    return step.activates && std::none_of(all.begin(), all.end(), [&](const Step& other) {
-             return !other.activates && same_group(step, other);
-           });
+bool makes_take_effect(const Step& step, const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](const Step& other) { return !other.activates && same_group(step, other); });
+}
+
+/// What makes others of its group take effect is of use only where one of those is put back; what stands alone in
+/// `run`, such as a mount, has an effect of its own. The live state of a link alone is no reason to touch a network.
+void drop_needless_activations(std::vector<Step>& steps, const std::vector<Step>& run) {
+  std::erase_if(steps, [all = steps, &run](const Step& step) {
+    if (!step.activates || makes_take_effect(step, all)) return false;
+    return makes_take_effect(step, run) || follows_files(step);
   });
 }
 
@@ -124,15 +132,23 @@ Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journa
     // The first stage saw the manifest as it was before the run.
     for (const auto& [id, managed] : journaled.managed) reply.managed_before.emplace(id, managed);
   }
+  std::vector<Step> run;
   for (auto& changed : changed_artifacts(*journal)) {
     Step& step = changed.step;
+    run.push_back(step);
     const auto* type = registry.find(step.type);
     const auto now = type == nullptr
                          ? Observation(Error{ErrorCode::kUnsupported, "there is no type " + step.type, {}, {}, ""})
                          : read_artifact(step.artifact, *type, node);
     // Also what the run wrote without changing it.
-    if (!step.activates && same_state(now, step.before)) continue;
-    if (auto reason = why_kept(changed, now); !reason.empty()) {
+    if (!follows_files(step) && same_state(now, step.before)) continue;
+    auto reason = why_kept(changed, now);
+    // Nobody asks the others here. Once it is in cluster.yaml, an apply does.
+    const bool concerns_others = type != nullptr && type->info().exports_everywhere;
+    if (reason.empty() && concerns_others && std::holds_alternative<Present>(step.before)) {
+      reason = "other nodes may use by now what it would bring back: ask for it in cluster.yaml, and apply";
+    }
+    if (!reason.empty()) {
       reply.kept.push_back({step.type, step.artifact, step.resources, std::move(reason)});
       continue;
     }
@@ -141,7 +157,7 @@ Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journa
     step.needs.clear();
     reply.steps.push_back(std::move(step));
   }
-  drop_needless_activations(reply.steps);
+  drop_needless_activations(reply.steps, run);
   reply.steps = in_order_of_undoing(std::move(reply.steps));
   return reply;
 }

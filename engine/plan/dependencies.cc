@@ -81,6 +81,20 @@ std::set<ResourceId> needed_by(const Step& step, const ResourceStates& states) {
   return needed;
 }
 
+/// What is given back may need until then what came before it: the program that disconnects its package, a file
+/// system its module. So those go last, but for what may cut the connection.
+int rank_of(const Step& step, const ResourceStates& states) {
+  constexpr int kRoomBetween = 4;
+  const bool going = std::all_of(step.resources.begin(), step.resources.end(), [&](const ResourceId& id) {
+    const auto found = states.find(id);
+    return found != states.end() && found->second.desired == nullptr;
+  });
+  const int after_storage = kRoomBetween * static_cast<int>(Phase::kStorage);
+  if (going && step.phase == Phase::kKernelModules) return after_storage + 1;
+  if (going && step.phase == Phase::kPackages) return after_storage + 2;
+  return kRoomBetween * static_cast<int>(step.phase);
+}
+
 bool serves_any(const Step& step, const std::set<ResourceId>& ids) {
   return std::any_of(step.resources.begin(), step.resources.end(), [&](const auto& id) { return ids.contains(id); });
 }
@@ -93,7 +107,8 @@ void hold_back_dependents(ResourceStates& states) {
 }
 
 void order_steps(std::vector<Step>& steps, const ResourceStates& states) {
-  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.phase < b.phase; });
+  std::stable_sort(steps.begin(), steps.end(),
+                   [&](const Step& a, const Step& b) { return rank_of(a, states) < rank_of(b, states); });
   std::vector<std::set<ResourceId>> needs;
   for (Step& step : steps) {
     needs.push_back(needed_by(step, states));

@@ -17,6 +17,7 @@ class FakeType final : public ResourceType {
   explicit FakeType(FakeHooks& hooks) : hooks_(hooks) {
     info_.name = "fake";
     info_.section = "fake";
+    info_.exports_everywhere = hooks.exports_everywhere;
   }
 
   const TypeInfo& info() const override { return info_; }

@@ -17,6 +17,7 @@ struct FakeHooks {
   /// done first.
   std::function<std::optional<Error>(const ArtifactId&, const Observation&)> interfere;
   bool half = false;
+  bool exports_everywhere = false;
   std::vector<Objection> objections;  ///< What the node's own tools say of the steps.
 };
 

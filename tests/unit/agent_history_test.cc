@@ -170,6 +170,33 @@ TEST_CASE("what is as before already needs no undoing, as after a rollback that 
   CHECK(undo.kept.empty());
 }
 
+TEST_CASE("what has an effect of its own is undone alone, last, and stays where somebody has changed it since") {
+  ExecutorBench bench;
+  auto mount = knob_step("mount", Absent{}, set_to("mounted"), "mount/a");
+  mount.activates = true;
+  mount.phase = Phase::kStorage;
+  bench.carry_out({mount, knob_step("a", Absent{}, set_to("1"), "1")});
+  CHECK(artifacts(undo_of(bench).steps) == std::vector<std::string>{"knob:a", "knob:mount"});
+  bench.root.write("/knobs/mount", "somebody else's");
+  const auto undo = undo_of(bench);
+  CHECK(artifacts(undo.steps) == std::vector<std::string>{"knob:a"});
+  REQUIRE(undo.kept.size() == 1);
+  CHECK(undo.kept.front().artifact == knob("mount"));
+}
+
+TEST_CASE("what other nodes may use by now is not brought back by a rollback, and may well go") {
+  ExecutorBench bench;
+  bench.hooks.exports_everywhere = true;
+  bench.registry = test::fake_registry(bench.hooks);
+  bench.root.write("/knobs/old", "writes");
+  bench.carry_out({knob_step("old", set_to("writes"), Absent{}, "1"), knob_step("new", Absent{}, set_to("1"), "2")});
+  const auto undo = undo_of(bench);
+  CHECK(artifacts(undo.steps) == std::vector<std::string>{"knob:new"});
+  REQUIRE(undo.kept.size() == 1);
+  CHECK(undo.kept.front().artifact == knob("old"));
+  CHECK(undo.kept.front().reason.starts_with("other nodes may use by now"));
+}
+
 TEST_CASE("what activates comes after what it makes take effect, and not alone; the network comes last") {
   ExecutorBench bench;
   auto link = knob_step("link", Absent{}, set_to("up"), "net");

@@ -37,18 +37,32 @@ std::string message(char type, std::uint32_t answers, const std::string& body) {
   const std::string none(1, '\0');
   std::string fields = "\x05\x01u" + none + number(answers);
   fields = padded(fields, 8) + "\x07\x01s" + none + text("org.freedesktop.systemd1");
-  fields = padded(fields, 8) + "\x08\x01g" + none + "\x01v" + none;
+  fields = padded(fields, 8) + "\x08\x01g" + none + "\x05" + "a{sv}" + none;
   std::string header = std::string("l") + type + "\x01\x01" + number(static_cast<std::uint32_t>(body.size())) +
                        number(77) + number(static_cast<std::uint32_t>(fields.size())) + fields;
   return padded(header, 8) + body;
 }
 
-std::string value_of(const std::string& type, const std::string& bytes, std::size_t alignment = 4) {
-  std::string body;
-  body.push_back(static_cast<char>(type.size()));
-  body += type + '\0';
-  return padded(body, alignment) + bytes;
+struct Property {
+  std::string name;
+  std::string type;
+  std::string bytes;          ///< Of the value.
+  std::size_t alignment = 4;  ///< Of its first byte.
+};
+
+/// The body of a message that answers GetAll.
+std::string all(const std::vector<Property>& properties) {
+  const std::string none(1, '\0');
+  std::string list(8, '\0');  // The length, and what aligns the first entry.
+  for (const Property& one : properties) {
+    list = padded(list, 8) + text(one.name);
+    list.push_back(static_cast<char>(one.type.size()));
+    list = padded(list + one.type + none, one.alignment) + one.bytes;
+  }
+  return number(static_cast<std::uint32_t>(list.size() - 8)) + list.substr(4);
 }
+
+Property plain(const std::string& name, const std::string& value) { return {name, "s", text(value)}; }
 
 /// One connection, answered by `play`, which gets what was heard up to the last call.
 class SystemdOfTheTest {
@@ -103,8 +117,6 @@ void hear(int connection, const std::string& last) {
 
 void hear_all(int connection) { hear(connection, "there is no such text"); }
 
-UnitQuestion two_properties() { return {UnitQuestion::Form::kShow, false, {"ActiveState", "Type"}, {"tune.service"}}; }
-
 }  // namespace
 
 TEST_CASE("plain questions about units are asked of systemd, all others of systemctl", "[agent][systemd]") {
@@ -134,10 +146,10 @@ TEST_CASE("an object is named after its unit, letter by letter", "[agent][system
 }
 
 TEST_CASE("a call is a message of the D-Bus specification", "[agent][systemd]") {
-  const std::string call = property_call(7, "a.service", "org.freedesktop.systemd1.Unit", "Id");
+  const std::string call = properties_call(7, "a.service");
   const std::string none(1, '\0');
   CHECK(call.starts_with("l\x01" + none + "\x01"));
-  const std::string body = text("org.freedesktop.systemd1.Unit") + none + none + text("Id");
+  const std::string body = text("");
   CHECK(call.ends_with(body));
   CHECK(call.substr(4, 8) == number(static_cast<std::uint32_t>(body.size())) + number(7));
   CHECK((call.size() - body.size()) % 8 == 0);
@@ -145,77 +157,95 @@ TEST_CASE("a call is a message of the D-Bus specification", "[agent][systemd]") 
 }
 
 TEST_CASE("a value is told as systemctl prints it", "[agent][systemd]") {
-  const auto told = [](const std::string& body) {
-    std::string bytes = message(2, 3, body);
-    const auto reply = take_reply(bytes);
+  const auto told = [](const Property& property) {
+    std::string bytes = message(2, 3, all({plain("Before", "x"), property, plain("After", "y")}));
+    const auto reply = take_reply(bytes, Words{"P"});
     REQUIRE(reply);
     REQUIRE(*reply);
     CHECK(bytes.empty());
     CHECK((*reply)->serial == 3);
-    return (*reply)->text.value_or("nothing");
+    REQUIRE((*reply)->values.size() == 1);
+    return (*reply)->values.at("P");
   };
-  CHECK(told(value_of("s", text("active"))) == "active");
-  CHECK(told(value_of("s", text(""))) == "");
-  CHECK(told(value_of("b", number(1))) == "yes");
-  CHECK(told(value_of("b", number(0))) == "no");
-  CHECK(told(value_of("u", number(42))) == "42");
-  CHECK(told(value_of("t", number(5) + number(1), 8)) == "4294967301");
-  CHECK(told(value_of("ay", number(2) + "\x0a\xff")) == "0aff");
-  CHECK(told(value_of("as", number(0))) == "");
-  const std::string list = padded(text("/a"), 4) + text("/b c");
-  CHECK(told(value_of("as", number(static_cast<std::uint32_t>(list.size())) + list)) == "/a /b c");
+  CHECK(told(plain("P", "active")) == "active");
+  CHECK(told(plain("P", "")) == "");
+  CHECK(told({"P", "b", number(1)}) == "yes");
+  CHECK(told({"P", "b", number(0)}) == "no");
+  CHECK(told({"P", "u", number(42)}) == "42");
+  CHECK(told({"P", "t", number(5) + number(1), 8}) == "4294967301");
+  CHECK(told({"P", "ay", number(2) + "\x0a\xff"}) == "0aff");
+  CHECK(told({"P", "as", number(0)}) == "");
+  const std::string list = padded(text("/a"), 4) + text("/b");
+  CHECK(told({"P", "as", number(static_cast<std::uint32_t>(list.size())) + list}) == "/a /b");
+}
+
+TEST_CASE("what nobody wants is passed over, whatever its type", "[agent][systemd]") {
+  const std::string none(1, '\0');
+  const Property other = GENERATE_COPY(
+      Property{"O", "y", "x", 1},
+      Property{"O", "g",
+               "\x02"
+               "as" +
+                   none,
+               1},
+      Property{"O", "x", std::string(8, 'x'), 8}, Property{"O", "q", "ab", 2},
+      Property{"O", "(uo)", number(7) + text("/o"), 8},
+      Property{"O", "a(sasbttttuii)", number(0) + std::string(4, '\0'), 4},
+      Property{"O", "aay", number(8) + number(2) + "abcd"}, Property{"O", "a{ss}", number(0) + std::string(4, '\0'), 4},
+      Property{"O", "v", "\x01y" + none + "z", 1}, Property{"O", "(bs)", number(1) + text("x"), 8});
+  CAPTURE(other.type);
+  std::string bytes = message(2, 3, all({plain("P", "1"), other, plain("Q", "2")}));
+  const auto reply = take_reply(bytes, Words{"P", "Q"});
+  REQUIRE(reply);
+  REQUIRE(*reply);
+  CHECK((*reply)->values == std::map<std::string, std::string>{{"P", "1"}, {"Q", "2"}});
 }
 
 TEST_CASE("half a message waits, an error is one, and what is no message is refused", "[agent][systemd]") {
-  const std::string whole = message(2, 3, value_of("s", text("active")));
+  const Words wanted{"P"};
+  const std::string whole = message(2, 3, all({plain("P", "active")}));
   std::string half = whole.substr(0, whole.size() - 1);
-  auto none = take_reply(half);
+  auto none = take_reply(half, wanted);
   REQUIRE(none);
   CHECK_FALSE(*none);
   CHECK(half.size() == whole.size() - 1);
   std::string failed = message(3, 9, text("no such thing")) + "next";
-  const auto error = take_reply(failed);
+  const auto error = take_reply(failed, wanted);
   REQUIRE(error);
   REQUIRE(*error);
   CHECK((*error)->is_error);
   CHECK((*error)->serial == 9);
   CHECK(failed == "next");
-  std::string damaged =
-      GENERATE_COPY(message(2, 3, value_of("(ss)", text("a"))), message(2, 3, value_of("s", number(1000) + "short")),
-                    "B" + whole.substr(1), whole.substr(0, 4) + number(1U << 30U) + whole.substr(8), message(2, 3, ""),
-                    std::string(64, '\xff'));
-  CHECK_FALSE(take_reply(damaged));
+  const std::string list = text("/a b");
+  std::string damaged = GENERATE_COPY(
+      message(2, 3, all({{"P", "(ss)", text("a"), 8}})), message(2, 3, all({{"P", "s", number(1000) + "short"}})),
+      message(2, 3, all({{"P", "as", number(static_cast<std::uint32_t>(list.size())) + list}})),
+      message(2, 3, all({plain("P", "two\nlines")})), message(2, 3, all({{"O", "s", number(1000) + "short"}})),
+      message(2, 3, all({{"O", "(", "", 1}})), "B" + whole.substr(1),
+      whole.substr(0, 4) + number(1U << 30U) + whole.substr(8), message(2, 3, ""), std::string(64, '\xff'));
+  CHECK_FALSE(take_reply(damaged, wanted));
 }
 
 TEST_CASE("systemd's answers come in parts, in any order and among signals", "[agent][systemd]") {
   const SystemdOfTheTest systemd([](int connection) {
-    hear(connection, text("Type"));
+    hear(connection, "b_2eservice");
     say(connection, "OK 0123456789abcdef0123456789abcdef\r");
-    const std::string type = message(2, 2, value_of("s", text("oneshot")));
-    say(connection, "\n" + message(4, 0, value_of("s", text("unasked"))) + type.substr(0, 30));
-    say(connection, type.substr(30) + message(2, 1, value_of("s", text("failed"))));
+    const std::string second = message(2, 2, all({plain("Type", "simple"), plain("ActiveState", "active")}));
+    say(connection, "\n" + message(4, 0, text("unasked")) + second.substr(0, 30));
+    say(connection, second.substr(30) + message(2, 1, all({plain("ActiveState", "failed")})));
     hear_all(connection);
   });
-  const auto answer = ask_systemd(two_properties(), 10s, systemd.path());
+  const UnitQuestion two{UnitQuestion::Form::kShow, false, {"ActiveState", "Type"}, {"a.service", "b.service"}};
+  const auto answer = ask_systemd(two, 10s, systemd.path());
   REQUIRE(answer);
-  CHECK(answer->printed == "ActiveState=failed\nType=oneshot\n");
+  CHECK(answer->printed == "ActiveState=failed\n\nActiveState=active\nType=simple\n");
   CHECK(answer->exit_status == 0);
 }
 
-TEST_CASE("a property that this kind of unit has not is left out, as systemctl does", "[agent][systemd]") {
-  const SystemdOfTheTest systemd([](int connection) {
-    hear(connection, text("Type"));
-    say(connection, "OK 01\r\n" + message(2, 1, value_of("s", text("active"))) + message(3, 2, text("no property")));
-    hear_all(connection);
-  });
-  const auto answer = ask_systemd(two_properties(), 10s, systemd.path());
-  REQUIRE(answer);
-  CHECK(answer->printed == "ActiveState=active\n");
-}
-
 TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[agent][systemd]") {
+  const UnitQuestion question{UnitQuestion::Form::kShow, false, {"ActiveState"}, {"a.service"}};
   SECTION("no socket") {
-    const auto answer = ask_systemd(two_properties(), 10s, "/nonexistent/private");
+    const auto answer = ask_systemd(question, 10s, "/nonexistent/private");
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::kNotFound);
   }
@@ -225,25 +255,25 @@ TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[a
       say(connection, "REJECTED EXTERNAL\r\n");
       hear_all(connection);
     });
-    CHECK_FALSE(ask_systemd(two_properties(), 10s, systemd.path()));
+    CHECK_FALSE(ask_systemd(question, 10s, systemd.path()));
   }
-  SECTION("no answer") {
+  SECTION("no answer, which systemctl would not get either") {
     const SystemdOfTheTest systemd(hear_all);
-    const auto answer = ask_systemd(two_properties(), 20ms, systemd.path());
+    const auto answer = ask_systemd(question, 20ms, systemd.path());
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::kUnreachable);
   }
   SECTION("hung up") {
     const SystemdOfTheTest systemd([](int connection) { hear(connection, "BEGIN"); });
-    CHECK_FALSE(ask_systemd(two_properties(), 10s, systemd.path()));
+    CHECK_FALSE(ask_systemd(question, 10s, systemd.path()));
   }
   SECTION("no such unit") {
     const SystemdOfTheTest systemd([](int connection) {
-      hear(connection, text("Type"));
+      hear(connection, "GetAll");
       say(connection, "OK 01\r\n" + message(3, 1, text("no unit")));
       hear_all(connection);
     });
-    CHECK_FALSE(ask_systemd(two_properties(), 10s, systemd.path()));
+    CHECK_FALSE(ask_systemd(question, 10s, systemd.path()));
   }
 }
 
