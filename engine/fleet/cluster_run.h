@@ -175,6 +175,7 @@ class ClusterRun {
   bool refuse_unasked_prunes(const ApplyOptions& options);
   bool lock_all(std::chrono::milliseconds timeout);
   void unlock_all();
+  void check_others_unchanged(const std::map<std::string, NodeExports>& told);
   void check_unchanged_since_planning();
   void carry_out_stages();
   bool carry_out_stage();

@@ -93,7 +93,7 @@ std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const St
   if (volume.empty() || mount.read_only() || !is_for_one_machine(mount.type)) return findings;
   const std::string self = view.self.name.str();
   const Value* own = told_by(view, self);
-  const bool writes_already = own == nullptr || writes_to(*own, mount.what);
+  const bool writes_already = own != nullptr && writes_to(*own, mount.what);
   for (const auto& [name, stays] : all_nodes(view)) {
     if (name == self) continue;
     const Value* told = told_by(view, name);
@@ -105,10 +105,13 @@ std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const St
                                        : "let that node go first: `sparkplan release " + name + "`",
                                  mount.where));
     } else if (told == nullptr && !writes_already) {
-      findings.push_back(finding(Severity::kWarning, "mount.maybe-other-writer",
+      // Whoever takes a node out of the file says that it is gone.
+      findings.push_back(finding(stays ? Severity::kError : Severity::kWarning, "mount.maybe-other-writer",
                                  "nobody can tell whether " + name + " still writes to \"" + printable(volume) +
-                                     "\", which " + self + " is to write to",
-                                 "see to it that it does not: it could not be asked", mount.where));
+                                     "\", which " + self + " is to write to: it was not asked, or did not answer",
+                                 stays ? "apply with that node as well; if it is gone for good, take it out of the file"
+                                       : "see to it that it does not",
+                                 mount.where));
     }
   }
   return findings;

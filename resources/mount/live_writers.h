@@ -14,8 +14,8 @@ namespace sparkplan::mount {
 /// writable, with file systems for one machine]}: none in an image, which writes to nothing.
 Result<Value> written_volumes(const NodeReader& node);
 
-/// Pure. An error where another node still writes to what `mount` is to write to; a warning where a node could not be
-/// asked and this one does not write to it yet.
+/// Pure. An error where another node still writes to what `mount` is to write to, and where one was not asked or did not
+/// answer while this one does not write to it yet; of those that have left the file a warning.
 std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const StorageMount& mount);
 
 }  // namespace sparkplan::mount

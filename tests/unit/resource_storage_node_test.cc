@@ -309,6 +309,15 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
   SECTION("it cannot be asked") {
     tell("s2", idle);
     const Desired found = desired();
+    CHECK(found.resources.empty());
+    REQUIRE(found.diagnostics.size() == 1);
+    CHECK(found.diagnostics.front().code == "mount.maybe-other-writer");
+  }
+  SECTION("it has left the file and cannot be asked") {
+    tell("s1", idle);
+    tell("s2", idle);
+    exports["s7"] = {};
+    const Desired found = desired();
     CHECK(found.resources.size() == 1);
     REQUIRE(found.diagnostics.size() == 1);
     CHECK(found.diagnostics.front().severity == Severity::kWarning);
