@@ -246,7 +246,7 @@ class HostsWithPassword {
     terminal.type("lab-password\n");
     REQUIRE(terminal.wait_for("[y/N]"));
     terminal.type("y\n");
-    const int code = terminal.finish();
+    const int code = terminal.finish().value_or(-1);
     transcript = terminal.transcript();
     return code;
   }
