@@ -95,11 +95,11 @@ Result<Value> AgentSession::answer(const Request& request) {
 }
 
 /// What cannot be read is never guessed at. Moved away, it stops this run, and not the next.
-Result<void> AgentSession::check_records(bool set_aside) {
+Result<std::optional<Manifest>> AgentSession::check_records(bool set_aside) {
   auto manifest = read_manifest(node_);
   auto transaction = Transaction::find(node_);
   const bool damaged_manifest = !manifest && manifest.error().code == ErrorCode::kInvalidInput;
-  if (!damaged_manifest && transaction) return {};
+  if (!damaged_manifest && transaction) return manifest;
   Error error = damaged_manifest ? std::move(manifest).error() : std::move(transaction).error();
   if (!set_aside) {
     error.hint = "the next apply sets it aside, and the one after that goes on without it";
@@ -124,8 +124,7 @@ Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
   const LocalNode::OneMoment moment(node_);
   FactsReply reply;
   SPARK_TRY(reply.facts, read_facts(node_, request.everything));
-  SPARK_CHECK(check_records(request.set_damaged_aside));
-  SPARK_TRY(reply.manifest, read_manifest(node_));
+  SPARK_TRY(reply.manifest, check_records(request.set_damaged_aside));
   if (!lock_) {
     SPARK_TRY(reply.lock_holder, lock_holder(node_));
   }

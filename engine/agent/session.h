@@ -54,7 +54,7 @@ class AgentSession {
   Result<Value> answer_read_storage(const ReadStorageRequest& request) const;
   Result<Value> answer_measurements(const MeasurementsRequest& request);
   void see_files_on_trial();
-  Result<void> check_records(bool set_aside);
+  Result<std::optional<Manifest>> check_records(bool set_aside);
   Result<std::optional<TransactionReport>> latest_transaction() const;
   Result<void> settle_transaction(const LockHolder& holder);
   Result<void> end_failed_trial(Transaction& transaction, bool armed);

@@ -152,11 +152,25 @@ class Writer {
   void write_quoted(std::string_view text) {
     out_ += '"';
     for (std::size_t i = 0; i < text.size();) {
+      const std::size_t plain = plain_end(text, i);
+      out_.append(text, i, plain - i);
+      i = plain;
+      if (i == text.size()) break;
       const CodePoint point = code_point_at(text, i);
       write_character(point, text.substr(i, point.length));
       i += point.length;
     }
     out_ += '"';
+  }
+
+  /// Where the characters from `begin` on end that stand for themselves: nearly all of what is ever written.
+  static std::size_t plain_end(std::string_view text, std::size_t begin) {
+    while (begin < text.size()) {
+      const auto byte = static_cast<unsigned char>(text[begin]);
+      if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\') break;
+      ++begin;
+    }
+    return begin;
   }
 
   void write_character(const CodePoint& point, std::string_view bytes) {

@@ -205,6 +205,10 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 
 bool is_valid_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
+    if (static_cast<unsigned char>(text[i]) < 0x80) {
+      ++i;
+      continue;
+    }
     const CodePoint point = code_point_at(text, i);
     if (!point.valid) return false;
     i += point.length;
