@@ -177,12 +177,22 @@ class NftRule {
 
   /// True of a verdict.
   bool read_verdict(const std::string& word, InputRule& rule) {
-    static const std::map<std::string, Act> kActs{
-        {"accept", Act::kAccept}, {"drop", Act::kDrop}, {"reject", Act::kDrop},      {"return", Act::kReturn},
-        {"jump", Act::kJump},     {"goto", Act::kGoto}, {"continue", Act::kNothing}, {"queue", Act::kAccept}};
-    const auto found = kActs.find(word);
+    struct Meaning {
+      std::string_view word;
+      Act act;
+    };
+    static constexpr auto kActs = std::to_array<Meaning>({{"accept", Act::kAccept},
+                                                          {"drop", Act::kDrop},
+                                                          {"reject", Act::kDrop},
+                                                          {"return", Act::kReturn},
+                                                          {"jump", Act::kJump},
+                                                          {"goto", Act::kGoto},
+                                                          {"continue", Act::kNothing},
+                                                          {"queue", Act::kAccept}});
+    const auto found =
+        std::find_if(kActs.begin(), kActs.end(), [&](const Meaning& meaning) { return meaning.word == word; });
     if (found == kActs.end()) return false;
-    rule.act = found->second;
+    rule.act = found->act;
     if (word == "queue") rule.only(Fits::kNotKnown);  // A program decides.
     if (rule.act == Act::kJump || rule.act == Act::kGoto) rule.chain = next();
     at_ = words_.size();  // "with icmpx admin-prohibited", comments

@@ -103,7 +103,7 @@ void add_init(CLI::App& app, CommandLine& line) {
   init->footer(
       "What sparkplan manages there already is asked for again, and addresses that are\n"
       "there are kept. Unknown host keys are shown and asked about, once for all; where no\n"
-      "key is accepted, for one password. A machine that lacks the agent, a single static\n"
+      "key is accepted, for one password. A machine without a usable agent, a single static\n"
       "file, gets it. Nothing else is written there but, after asking, your public key.");
   init->callback([&] { line.command = [&](Console& c) { return run_init(line.init, line.global, c); }; });
 }
@@ -121,7 +121,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   plan->add_flag("--detailed-exitcode", line.plan.detailed_exit_code, "exit 2 if there are changes");
   add_selection(*plan, line.plan.selection);
   plan->footer(
-      "A node that lacks the agent, a single static file, gets it. Nothing else is\n"
+      "A node without a usable agent, a single static file, gets it. Nothing else is\n"
       "written to a node.");
   plan->callback([&] { line.command = [&](Console& c) { return run_plan(line.plan, line.global, c); }; });
 
@@ -233,9 +233,10 @@ void add_verify(CLI::App& app, CommandLine& line) {
       ->type_name("GLOB")
       ->allow_extra_args(false);
   verify->footer(
-      "Changes nothing on a node but the agent, where it is missing, and the history of\n"
-      "its measurements. What failed is told last, with its cause and what to do. A\n"
-      "level is skipped where one below it failed, and where its hardware is absent.");
+      "Changes nothing on a node but the agent, where it is missing or of another build,\n"
+      "and the history of its measurements. What failed is told last, with its cause and\n"
+      "what to do. A level is skipped where one below it failed, and where its hardware is\n"
+      "absent.");
   verify->callback([&] { line.command = [&](Console& c) { return run_verify(line.verify, line.global, c); }; });
 
   auto* doctor = app.add_subcommand("doctor", "look for what is known to go wrong, with its cause and what to do");
@@ -243,8 +244,8 @@ void add_verify(CLI::App& app, CommandLine& line) {
   doctor->add_flag("--json", line.doctor.json, "the findings as JSON");
   doctor->footer(
       "Reads everything of the nodes and measures nothing. Changes nothing on a node but\n"
-      "the agent, where it is missing. Exit 8 if something fails; a warning is worth a\n"
-      "look and no failure. docs/doctor.md lists all that it knows.");
+      "the agent, where it is missing or of another build. Exit 8 if something fails; a\n"
+      "warning is worth a look and no failure. docs/doctor.md lists all that it knows.");
   doctor->callback([&] { line.command = [&](Console& c) { return run_doctor(line.doctor, line.global, c); }; });
 }
 
@@ -257,6 +258,9 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   facts->add_option("NODE", line.facts.node, "its name; all nodes when left out")->type_name("");
   add_file_option(*facts, line.facts.file);
   facts->add_flag("--json", line.facts.json, "as JSON");
+  facts->footer(
+      "Reads everything of a node. Changes nothing there but the agent, where it is\n"
+      "missing or of another build.");
   facts->callback([&] { line.command = [&](Console& c) { return run_facts(line.facts, line.global, c); }; });
 
   auto* exported = app.add_subcommand("export", "print the cluster as another tool wants it; contacts nobody");

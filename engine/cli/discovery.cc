@@ -1,11 +1,21 @@
 #include "engine/cli/discovery.h"
 
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/draft/fabric_neighbours.h"
+#include "engine/fleet/fan_out.h"
+#include "engine/remote/host_keys.h"
 #include "engine/remote/mdns_query.h"
 
 namespace sparkplan {
@@ -18,16 +28,36 @@ std::optional<HostArgument> argument_for(const AnnouncedHost& host) {
   return parsed ? std::optional(*std::move(parsed)) : std::nullopt;
 }
 
-bool is_among(const std::vector<HostArgument>& known, const AnnouncedHost& host) {
-  return std::any_of(known.begin(), known.end(), [&](const HostArgument& one) {
-    const auto& addresses = host.addresses;
-    return one.address == host.name || std::find(addresses.begin(), addresses.end(), one.address) != addresses.end();
-  });
+/// What those who were named are called, and the addresses that these names have: "spark-01" may announce itself as
+/// spark-01.local.
+std::set<std::string> names_and_addresses_of(const std::vector<HostArgument>& known) {
+  std::set<std::string> all;
+  for (const HostArgument& host : known) {
+    all.insert(host.address);
+    addrinfo wanted{};
+    wanted.ai_family = AF_INET;
+    wanted.ai_socktype = SOCK_STREAM;
+    addrinfo* list = nullptr;
+    if (::getaddrinfo(host.address.c_str(), nullptr, &wanted, &list) != 0) continue;
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, ::freeaddrinfo);
+    for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
+      std::array<char, INET_ADDRSTRLEN> text{};
+      const auto* address = reinterpret_cast<const sockaddr_in*>(one->ai_addr);
+      if (::inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size()) != nullptr) all.insert(text.data());
+    }
+  }
+  return all;
+}
+
+bool is_among(const std::set<std::string>& known, const AnnouncedHost& host) {
+  return known.contains(host.name) || std::any_of(host.addresses.begin(), host.addresses.end(),
+                                                  [&](const auto& address) { return known.contains(address); });
 }
 
 struct Found {
   HostArgument host;
   std::string about;
+  std::vector<std::string> addresses = {};  ///< All that it announces.
 };
 
 /// Lists them, and asks. Nothing: no; the reason has been told.
@@ -57,24 +87,55 @@ std::optional<std::vector<HostArgument>> agreed(const std::vector<Found>& found,
   return hosts;
 }
 
+/// Not all that a machine announces is reachable from here: a bridge there may have a network that one here has, too.
+void go_where_they_answer(std::vector<Found>& found, std::vector<HostArgument>& agreed_on, const GlobalOptions& global,
+                          const Interrupts& interrupts) {
+  std::vector<std::size_t> places(found.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  fan_out(
+      places, global.workers,
+      [&](std::size_t at) {
+        HostArgument& host = agreed_on[at];
+        host.address = first_that_answers(found[at].addresses, [&](const std::string& address) {
+          HostArgument there = host;
+          there.address = address;
+          return !interrupts.token().stop_requested() &&
+                 offered_host_key(node_at(there, login_name()), global.timeout).has_value();
+        });
+      },
+      [](std::size_t) {});
+}
+
 }  // namespace
 
-std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const Interrupts& interrupts,
-                                                  Console& console) {
+std::string first_that_answers(const std::vector<std::string>& addresses,
+                               const std::function<bool(const std::string& address)>& answers) {
+  if (addresses.size() < 2) return addresses.empty() ? std::string() : addresses.front();
+  const auto found = std::find_if(addresses.begin(), addresses.end(), answers);
+  return found == addresses.end() ? addresses.front() : *found;
+}
+
+std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const GlobalOptions& global,
+                                                  const Interrupts& interrupts, Console& console) {
   console.remark("Asking who offers SSH in this machine's networks ...");
   const auto hosts = find_ssh_hosts(interrupts.token());
   if (!hosts) {
     console.error(hosts.error());
     return std::nullopt;
   }
+  const auto named = names_and_addresses_of(known);
   std::vector<Found> found;
   for (const AnnouncedHost& host : *hosts) {
-    auto argument = is_among(known, host) ? std::nullopt : argument_for(host);
-    if (argument) found.push_back({*std::move(argument), host.name});
+    auto argument = is_among(named, host) ? std::nullopt : argument_for(host);
+    if (argument) found.push_back({*std::move(argument), host.name, host.addresses});
   }
-  if (!found.empty()) return agreed(found, interrupts, console);
-  console.remark(known.empty() ? "Nobody answered." : "Nobody else answered.");
-  return std::vector<HostArgument>();
+  if (found.empty()) {
+    console.remark(known.empty() ? "Nobody answered." : "Nobody else answered.");
+    return std::vector<HostArgument>();
+  }
+  auto hosts_agreed_on = agreed(found, interrupts, console);
+  if (hosts_agreed_on) go_where_they_answer(found, *hosts_agreed_on, global, interrupts);
+  return hosts_agreed_on;
 }
 
 std::vector<HostArgument> discover_neighbours(const std::vector<DraftMachine>& machines, const Interrupts& interrupts,

@@ -139,7 +139,9 @@ void FirstContact::offer_our_key(const std::vector<NodeSpec>& nodes, const std::
     ConnectOptions options{global_.timeout, interrupts_.token(), password};
     auto connection = connect_ssh(node, options);
     const auto done = connection ? authorize_key(**connection, *key) : Result<void>(failure(connection.error()));
-    if (!done) console_.error(Error(done.error()).within(login_at(node)));
+    if (done) continue;
+    console_.error(Error(done.error()).within(login_at(node)));
+    key_is_missing_ = true;
   }
 }
 

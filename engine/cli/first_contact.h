@@ -23,6 +23,9 @@ class FirstContact {
   /// One for each of `nodes`, in their order, with what failed. Nothing when the user did not trust what was shown.
   std::optional<std::vector<DraftMachine>> read(const std::vector<NodeSpec>& nodes);
 
+  /// The user wanted his public key on a machine, and it could not be put there; that has been told.
+  bool key_is_missing() const { return key_is_missing_; }
+
  private:
   bool settle_host_keys(const std::vector<NodeSpec>& nodes);
   void open(const std::vector<NodeSpec>& nodes, const std::string& password);
@@ -34,6 +37,7 @@ class FirstContact {
   Console& console_;
   std::string become_password_;
   std::vector<DraftMachine> machines_;
+  bool key_is_missing_ = false;
 };
 
 }  // namespace sparkplan

@@ -12,6 +12,7 @@
 #include "engine/cli/new_file.h"
 #include "engine/core/text.h"
 #include "engine/draft/draft.h"
+#include "engine/draft/second_contacts.h"
 
 namespace sparkplan {
 namespace {
@@ -57,15 +58,15 @@ Result<std::vector<HostArgument>> parse_hosts(const std::vector<std::string>& te
   return hosts;
 }
 
-std::optional<std::vector<HostArgument>> hosts_for(const InitOptions& options, const Interrupts& interrupts,
-                                                   Console& console) {
+std::optional<std::vector<HostArgument>> hosts_for(const InitOptions& options, const GlobalOptions& global,
+                                                   const Interrupts& interrupts, Console& console) {
   auto hosts = parse_hosts(options.hosts);
   if (!hosts) {
     console.error(hosts.error());
     return std::nullopt;
   }
   if (options.discover) {
-    auto found = discover(*hosts, interrupts, console);
+    auto found = discover(*hosts, global, interrupts, console);
     if (!found) return std::nullopt;
     std::move(found->begin(), found->end(), std::back_inserter(*hosts));
   }
@@ -113,7 +114,7 @@ int run_init(const InitOptions& options, const GlobalOptions& global, Console& c
   const std::string file = options.output.empty() ? cluster_file("") : options.output;
   bool replace = false;
   if (!destination_is_free(file, replace, interrupts, console)) return 1;
-  const auto hosts = hosts_for(options, interrupts, console);
+  const auto hosts = hosts_for(options, global, interrupts, console);
   if (!hosts) return 1;
   std::vector<NodeSpec> nodes;
   for (const HostArgument& host : *hosts) nodes.push_back(node_at(host, login_name()));
@@ -121,6 +122,7 @@ int run_init(const InitOptions& options, const GlobalOptions& global, Console& c
   auto machines = contact.read(nodes);
   if (machines && options.discover) add_neighbours(contact, *machines, interrupts, console);
   if (!machines || interrupts.token().stop_requested()) return 1;
+  console.diagnostics(drop_second_contacts(*machines, options.hosts.size()), "");
   const bool some_failed = tell_failures(*machines, console);
   DraftInput input{*std::move(machines),
                    std::filesystem::exists(kInstalledSchema) ? kInstalledSchema : "cluster.schema.json"};
@@ -138,7 +140,7 @@ int run_init(const InitOptions& options, const GlobalOptions& global, Console& c
   }
   auto loaded = load_cluster(draft->text, file, builtin_registry());
   tell_of_the_file(file, loaded, console);
-  return some_failed ? 4 : 0;
+  return some_failed || contact.key_is_missing() ? 4 : 0;
 }
 
 }  // namespace sparkplan

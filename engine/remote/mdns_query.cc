@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <iterator>
 #include <memory>
 
+#include "engine/model/ipv4.h"
 #include "engine/process/child_process.h"
 
 namespace sparkplan {
@@ -63,12 +66,6 @@ void receive(const Socket& socket, std::vector<AnnouncedHost>& into) {
   if (hosts) into.insert(into.end(), hosts->begin(), hosts->end());
 }
 
-std::vector<std::string> own_addresses() {
-  std::vector<std::string> found;
-  for (const auto& destination : mdns_destinations()) found.push_back(destination.from);
-  return found;
-}
-
 }  // namespace
 
 std::vector<MdnsDestination> mdns_destinations() {
@@ -85,9 +82,22 @@ std::vector<MdnsDestination> mdns_destinations() {
     ::inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size());
     MdnsDestination destination;
     destination.from = text.data();
+    const auto* mask = reinterpret_cast<const sockaddr_in*>(one->ifa_netmask);
+    if (mask != nullptr) destination.prefix_length = std::popcount(mask->sin_addr.s_addr);
     destinations.push_back(std::move(destination));
   }
   return destinations;
+}
+
+std::vector<std::string> within_networks(const std::vector<std::string>& addresses,
+                                         const std::vector<MdnsDestination>& networks) {
+  std::vector<std::string> within;
+  std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(within), [&](const std::string& address) {
+    return std::any_of(networks.begin(), networks.end(), [&](const MdnsDestination& network) {
+      return in_one_network(address, network.from, network.prefix_length);
+    });
+  });
+  return within;
 }
 
 Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& destinations,
@@ -122,12 +132,15 @@ Result<std::vector<AnnouncedHost>> find_ssh_hosts(const std::stop_token& stop) {
   } else {
     SPARK_TRY(hosts, ask_mdns(mdns_destinations(), kPatience, stop));
   }
-  const auto own = own_addresses();
+  const auto own = mdns_destinations();
   std::erase_if(hosts, [&](const AnnouncedHost& host) {
-    return std::any_of(host.addresses.begin(), host.addresses.end(), [&](const std::string& address) {
-      return std::find(own.begin(), own.end(), address) != own.end();
+    return std::any_of(own.begin(), own.end(), [&](const MdnsDestination& here) {
+      return std::find(host.addresses.begin(), host.addresses.end(), here.from) != host.addresses.end();
     });
   });
+  // Others are of networks of its own: a container bridge, a VPN, the fabric.
+  for (AnnouncedHost& host : hosts) host.addresses = within_networks(host.addresses, own);
+  std::erase_if(hosts, [](const AnnouncedHost& host) { return host.addresses.empty(); });
   return hosts;
 }
 

@@ -35,7 +35,8 @@ class DoctoredHosts {
   void reset() const {
     for (const Host* host : {&first_, &second_}) {
       host->shell(
-          "nft flush ruleset; rm -rf /etc/netplan/*.yaml /run/netplan/*.yaml /etc/NetworkManager; netplan generate; "
+          "ufw --force reset >/dev/null; rm -f /etc/ufw/*.rules.2*; nft flush ruleset; rm -rf /etc/netplan/*.yaml "
+          "/run/netplan/*.yaml /etc/NetworkManager; netplan generate; "
           "networkctl reload; for half in enp1s0f1np1 enP2p1s0f1np1; do ip address flush dev $half; "
           "ip link set dev $half down mtu 1500; done");
     }
@@ -44,6 +45,13 @@ class DoctoredHosts {
   Host second_{2};
   Controller controller_;
 };
+
+std::string status_of(const Json& diagnosis, const std::string& node, const std::string& row) {
+  for (const auto& check : diagnosis.at("checks")) {
+    if (check.at("row") == row && check.at("nodes").at(0) == node) return check.at("status");
+  }
+  return "";
+}
 
 /// The rows that are fail or warn on that node.
 std::vector<std::string> problems_of(const Json& diagnosis, const std::string& node) {
@@ -99,6 +107,21 @@ TEST_CASE("doctor names an MTU, a firewall and a file mode, each with cause and 
   require_exit(text, 8);
   CHECK(contains(text.out, "enp1s0f1np1 has an MTU of 1500 instead of 9000"));
   CHECK(contains(text.out, "/etc/netplan/10-by-hand.yaml has mode 0644"));
+}
+
+TEST_CASE("doctor sees what ufw drops of the fabric, and that it lets it in after an apply that asks for it",
+          "[doctor]") {
+  const DoctoredHosts hosts;
+  hosts.second().shell("ufw allow 22/tcp && ufw --force enable");
+  const auto closed = hosts.doctor();
+  require_exit(closed, 8);
+  CHECK(status_of(closed.diagnosis(), "spark-01", "firewall-drops") == "pass");
+  CHECK(status_of(closed.diagnosis(), "spark-02", "firewall-drops") == "fail");
+  hosts.controller().cluster("firewall: {allow_fabric: true}\n" + kCluster + nodes_of_lab(2));
+  require_exit(hosts.controller().run({"apply", "--yes"}), 0);
+  const auto open = hosts.doctor();
+  INFO(open.out);
+  CHECK(status_of(open.diagnosis(), "spark-02", "firewall-drops") == "pass");
 }
 
 TEST_CASE("doctor finds a DHCP profile of NetworkManager's on the fabric", "[doctor]") {

@@ -208,47 +208,87 @@ TEST_CASE("init: one machine under two addresses is refused with both", "[init]"
   CHECK(contains(run.err, "machine-id"));
 }
 
-TEST_CASE("init: one password lets in where no key does, and puts the key there if it may", "[init]") {
-  const auto hosts = hosts_of_lab(2);
-  for (const Host& host : hosts) {
-    host.write("/etc/ssh/sshd_config.d/05-lab-password.conf", "PasswordAuthentication yes\n");
-    host.shell("systemctl reload ssh");
-    host.shell("cp -p /home/guarded/.ssh/authorized_keys /run/lab-guarded-keys");
-  }
-  const Controller controller;
-  for (const char* file : {"id_ed25519", "id_ed25519.pub"}) {
-    std::filesystem::remove(controller.home() / ".ssh" / file);
-  }
-  const auto key = controller.home() / ".ssh/id_ed25519";
-  REQUIRE(run_program({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "newcomer", "-f", key}).exit_status == 0);
+namespace {
 
-  const auto refused = controller.run(init_of(2, "guarded"));
+/// Two hosts that take the password of `guarded`, and a controller whose key they do not know.
+class HostsWithPassword {
+ public:
+  HostsWithPassword() {
+    for (const Host& host : hosts_) {
+      host.write("/etc/ssh/sshd_config.d/05-lab-password.conf", "PasswordAuthentication yes\n");
+      host.shell("systemctl reload ssh");
+      host.shell("cp -p /home/guarded/.ssh/authorized_keys /run/lab-guarded-keys");
+    }
+    for (const char* file : {"id_ed25519", "id_ed25519.pub"}) {
+      std::filesystem::remove(controller_.home() / ".ssh" / file);
+    }
+    const auto key = controller_.home() / ".ssh/id_ed25519";
+    REQUIRE(run_program({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "newcomer", "-f", key}).exit_status == 0);
+  }
+  HostsWithPassword(const HostsWithPassword&) = delete;
+  HostsWithPassword& operator=(const HostsWithPassword&) = delete;
+  ~HostsWithPassword() {
+    for (const Host& host : hosts_) {
+      host.shell("rm -rf /home/guarded/.ssh/authorized_keys");
+      host.shell("cp -p /run/lab-guarded-keys /home/guarded/.ssh/authorized_keys");
+      host.remove("/etc/ssh/sshd_config.d/05-lab-password.conf");
+      host.shell("systemctl reload ssh");
+    }
+  }
+
+  const std::vector<Host>& hosts() const { return hosts_; }
+  const Controller& controller() const { return controller_; }
+
+  /// Gives the password, and says yes to the key.
+  int init(std::string& transcript) const {
+    Terminal terminal(controller_.command(init_of(2, "guarded")));
+    REQUIRE(terminal.wait_for("Password for "));
+    terminal.type("lab-password\n");
+    REQUIRE(terminal.wait_for("[y/N]"));
+    terminal.type("y\n");
+    const int code = terminal.finish().value_or(-1);
+    transcript = terminal.transcript();
+    return code;
+  }
+
+ private:
+  std::vector<Host> hosts_ = hosts_of_lab(2);
+  Controller controller_;
+};
+
+}  // namespace
+
+TEST_CASE("init: one password lets in where no key does, and puts the key there if it may", "[init]") {
+  const HostsWithPassword lab;
+  const auto refused = lab.controller().run(init_of(2, "guarded"));
   require_exit(refused, 4);
   CHECK(contains(refused.err, "accepts none of our keys"));
 
-  Terminal terminal(controller.command(init_of(2, "guarded")));
-  REQUIRE(terminal.wait_for("Password for "));
-  terminal.type("lab-password\n");
-  REQUIRE(terminal.wait_for("[y/N]"));
-  terminal.type("y\n");
-  const auto code = terminal.finish();
-  INFO(terminal.transcript());
+  std::string transcript;
+  const int code = lab.init(transcript);
+  INFO(transcript);
   CHECK(code == 0);
-  CHECK_FALSE(contains(terminal.transcript(), "lab-password"));
-  CHECK(contains(controller.text("new.yaml"), "ssh: {user: guarded}"));
-  for (const Host& host : hosts) {
+  CHECK_FALSE(contains(transcript, "lab-password"));
+  CHECK(contains(lab.controller().text("new.yaml"), "ssh: {user: guarded}"));
+  for (const Host& host : lab.hosts()) {
     const auto keys = host.text("/home/guarded/.ssh/authorized_keys").value_or("");
     CHECK(contains(keys, " newcomer\n"));
     CHECK(lines_of(keys).size() == 2);
     CHECK(contains(host.shell("stat -c '%a %U' /home/guarded/.ssh/authorized_keys"), "600 guarded"));
   }
-  const auto by_key = controller.run({"plan", "new.yaml"});
+  const auto by_key = lab.controller().run({"plan", "new.yaml"});
   CHECK_FALSE(contains(by_key.out + by_key.err, "accepts none of our keys"));
-  for (const Host& host : hosts) {
-    host.shell("cp -p /run/lab-guarded-keys /home/guarded/.ssh/authorized_keys");
-    host.remove("/etc/ssh/sshd_config.d/05-lab-password.conf");
-    host.shell("systemctl reload ssh");
-  }
+}
+
+TEST_CASE("init: a key that was wanted and cannot be put there is exit 4, and the file is written", "[init]") {
+  const HostsWithPassword lab;
+  lab.hosts()[1].shell("rm /home/guarded/.ssh/authorized_keys; mkdir /home/guarded/.ssh/authorized_keys");
+  std::string transcript;
+  const int code = lab.init(transcript);
+  INFO(transcript);
+  CHECK(code == 4);
+  CHECK(contains(transcript, "guarded@10.77.0.2: "));
+  CHECK(contains(lab.controller().text("new.yaml"), "address: 10.77.0.2"));
 }
 
 }  // namespace sparkplan::test

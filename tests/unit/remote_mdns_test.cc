@@ -143,4 +143,16 @@ TEST_CASE("who is asked answers to the port that the question came from") {
   CHECK(*hosts == std::vector<AnnouncedHost>{{"spark-01.local", {"10.0.0.11"}, 22}});
 }
 
+TEST_CASE("of what a machine announces only addresses in our own networks are tried") {
+  std::vector<MdnsDestination> networks(2);
+  networks[0].from = "10.0.0.5";
+  networks[0].prefix_length = 24;
+  networks[1].from = "192.168.7.9";
+  networks[1].prefix_length = 30;
+  CHECK(within_networks({"172.17.0.1", "10.0.0.11", "10.0.1.11", "192.168.7.10", "192.168.7.13"}, networks) ==
+        std::vector<std::string>{"10.0.0.11", "192.168.7.10"});
+  CHECK(within_networks({"10.0.0.11"}, {}).empty());
+  for (const MdnsDestination& own : mdns_destinations()) CHECK(own.prefix_length > 0);
+}
+
 }  // namespace sparkplan

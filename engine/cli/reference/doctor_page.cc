@@ -10,7 +10,8 @@ constexpr std::string_view kHead = R"(<!-- Made from the program: cmake --build 
 # What the doctor knows
 
 `sparkplan doctor` reads everything of the nodes and says which of these states they are in. It measures nothing and
-changes nothing. A state that can only be measured is reported by the level of `sparkplan verify` that is named with it.
+changes nothing on a node but the agent, where it is missing or of another build. A state that can only be measured is
+reported by the level of `sparkplan verify` that is named with it.
 
 ```
 $ sparkplan doctor

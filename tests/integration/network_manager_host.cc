@@ -1,0 +1,58 @@
+#include "tests/integration/network_manager_host.h"
+
+#include "engine/core/text.h"
+#include "tests/integration/controller.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+namespace {
+
+/// As after a boot of a machine that nobody has configured: NetworkManager asks for an address by DHCP
+/// on each fabric interface, with a profile that it has made up.
+const std::string kFreshStart = R"(
+systemctl reset-failed NetworkManager
+systemctl stop NetworkManager
+rm -f /etc/netplan/[1-9]*.yaml /run/netplan/*.yaml /etc/NetworkManager/system-connections/* /run/systemd/network/*
+rm -rf /run/NetworkManager/devices /run/NetworkManager/system-connections /var/lib/NetworkManager/*
+for bridge in vbridge vfab; do ip link del $bridge 2>/dev/null; done
+for half in enp1s0f1np1 enP2p1s0f1np1 enp1s0f0np0 enP2p1s0f0np0; do
+  sysctl -qw net.ipv6.conf.$half.disable_ipv6=0
+  ip address flush dev $half
+  ip link set dev $half up mtu 1500
+done
+netplan generate
+systemctl start NetworkManager
+)";
+
+}  // namespace
+
+FabricHost::FabricHost(int number) : host_(number, Lab::network_manager()) {
+  host_.shell(kFreshStart);
+  REQUIRE(eventually([&] { return profile_on(kHalfA).starts_with("Wired connection"); }));
+  REQUIRE(eventually([&] { return profile_on(kHalfB).starts_with("Wired connection"); }));
+}
+
+void require_fabric(const FabricHost& host) {
+  INFO("on " << host->name());
+  const std::string last = "." + std::to_string(10 + host->number()) + "/24";
+  CHECK(host.addresses(kHalfA) == Addresses{"192.168.100" + last});
+  CHECK(host.addresses(kHalfB) == Addresses{"192.168.101" + last});
+  for (const std::string& half : {kHalfA, kHalfB}) {
+    CHECK(host.mtu(half) == 9000);
+    CHECK(is_up(*host, half));
+    CHECK(host.profile_on(half) == "netplan-" + half);
+    CHECK(host->sysctl("net.ipv6.conf." + half + ".disable_ipv6") == "1");
+  }
+}
+
+void require_untouched(const FabricHost& host) {
+  INFO("on " << host->name());
+  CHECK_FALSE(host->has(kFile));
+  for (const std::string& half : {kHalfA, kHalfB}) {
+    CHECK(host.mtu(half) == 1500);
+    CHECK(host.addresses(half).empty());
+    CHECK(host.profile_on(half).starts_with("Wired connection"));
+  }
+}
+
+}  // namespace sparkplan::test

@@ -1,0 +1,27 @@
+// By which of its addresses a machine that was found is contacted.
+#include "engine/cli/discovery.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+
+TEST_CASE("discovery: a machine is contacted at the first address that answers, and at the first where none does") {
+  const std::vector<std::string> addresses{"172.17.0.1", "10.0.0.11", "10.0.0.12"};
+  std::vector<std::string> asked;
+  const auto answers_at = [&](const std::string& right) {
+    return [&asked, right](const std::string& address) {
+      asked.push_back(address);
+      return address == right;
+    };
+  };
+  CHECK(first_that_answers(addresses, answers_at("10.0.0.11")) == "10.0.0.11");
+  CHECK(asked == std::vector<std::string>{"172.17.0.1", "10.0.0.11"});
+  CHECK(first_that_answers(addresses, answers_at("10.9.9.9")) == "172.17.0.1");
+}
+
+TEST_CASE("discovery: a machine with one address is not asked twice") {
+  bool asked = false;
+  CHECK(first_that_answers({"10.0.0.11"}, [&](const std::string&) { return asked = true; }) == "10.0.0.11");
+  CHECK_FALSE(asked);
+}
+
+}  // namespace sparkplan
