@@ -43,7 +43,10 @@ Facts facts_for(const Cluster& cluster, const NodeSpec& node, int number) {
 }
 
 std::vector<Resource> resources_of(const Cluster& cluster, const NodeSpec& node, const Facts& facts) {
-  const std::map<std::string, NodeExports> exports{{node.name.str(), {{"netplan", Value::map()}}}};
+  std::map<std::string, NodeExports> exports;
+  for (const NodeSpec& one : cluster.nodes) {
+    exports[one.name.str()] = {{"netplan", Value::map()}, {"mount", Value::map({{"writes", Value::List{}, {}}})}};
+  }
   std::vector<Resource> resources;
   for (const auto& [key, section] : node.sections) {
     for (const ResourceType* type : builtin_registry().of_section(key)) {

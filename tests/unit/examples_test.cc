@@ -60,10 +60,13 @@ Facts facts_of(const NodeSpec& node) {
   return facts;
 }
 
-/// What a node says whose netplan files are all ours.
-std::map<std::string, NodeExports> exports_of(const NodeSpec& node) {
+/// What nodes say whose netplan files are all ours, and which write to no volume.
+std::map<std::string, NodeExports> exports_of(const Cluster& cluster) {
   const Value nothing = Value::map({{"definitions", Value::List{}, {}}, {"unreadable", Value::List{}, {}}});
-  return {{node.name.str(), {{"netplan", nothing}}}};
+  const Value reads = Value::map({{"writes", Value::List{}, {}}});
+  std::map<std::string, NodeExports> exports;
+  for (const NodeSpec& node : cluster.nodes) exports[node.name.str()] = {{"netplan", nothing}, {"mount", reads}};
+  return exports;
 }
 
 }  // namespace
@@ -77,7 +80,7 @@ TEST_CASE("every example is planned for every node, in sections that this build 
     std::size_t resources = 0;
     for (const auto& node : loaded.cluster->nodes) {
       INFO(node.name.str());
-      const auto exports = exports_of(node);
+      const auto exports = exports_of(*loaded.cluster);
       const auto desired =
           desired_state(ClusterView{*loaded.cluster, node, exports}, facts_of(node), builtin_registry());
       for (const auto& finding : desired.diagnostics) UNSCOPED_INFO(render(finding, loaded.source));
