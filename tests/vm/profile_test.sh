@@ -185,6 +185,7 @@ holds() { # NAME-SUFFIX
 }
 
 two_sparks
+check "the guests share no NVMe host name" without_nvme_names
 check "validate accepts the smallest file" exits 0 validate
 check "nothing of it holds before" untouched
 check "plan shows changes, and makes none" unchanged_files_after exits 2 plan --detailed-exitcode

@@ -63,6 +63,12 @@ becomes_true() { # I LINE
   done
 }
 
+# Both guests are one image with one NVMe host name, which is refused; whoever has no business with NVMe has none.
+without_nvme_names() {
+  local i
+  for i in 1 2; do on "$i" 'rm -f /etc/nvme/hostnqn /etc/nvme/hostid' || return; done
+}
+
 # Boots the two and writes $work/cluster.yaml; ends the test where that cannot be.
 two_sparks() {
   local reason
