@@ -202,6 +202,51 @@ TEST_CASE("what a rule asks for and nobody here understands leaves open what it 
   CHECK(nft("meta mark set 0x1 accept\n", "drop") == Verdicts{"accept"});
 }
 
+TEST_CASE("a rule for SYN alone is one for every connection that begins, and one for all but that for none of them") {
+  for (const char* const flags : {"syn", "== syn", "& (fin | syn | rst | ack) == syn", "& (fin|syn|rst|ack) == syn",
+                                  "& syn == syn", "syn / fin,syn,rst,ack"}) {
+    INFO(flags);
+    CHECK(nft("tcp flags " + std::string(flags) + " counter packets 1 bytes 40 drop\n") == Verdicts{"drop"});
+  }
+  for (const char* const flags : {"!= syn", "! syn", "& (fin | syn | rst | ack) != syn", "!= syn / fin,syn,rst,ack",
+                                  "& (fin | syn) == fin | syn", "& (syn | ack) == syn | ack", "fin,syn / fin,syn"}) {
+    INFO(flags);
+    CHECK(nft("tcp flags " + std::string(flags) + " drop\n").empty());
+  }
+  CHECK(nft("tcp flags & (fin | syn | rst | psh | ack | urg) != 0x0 drop\n") == Verdicts{"unclear"});
+  const std::string input = ":INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m tcp ";
+  CHECK(iptables(input + "--tcp-flags FIN,SYN,RST,ACK SYN -j DROP\n") == Verdicts{"drop"});
+  CHECK(iptables(input + "! --tcp-flags FIN,SYN,RST,ACK SYN -m conntrack --ctstate NEW -j DROP\n").empty());
+  CHECK(iptables(input + "--tcp-flags FIN,SYN FIN,SYN -j DROP\n").empty());
+  CHECK(iptables(input + "! --tcp-flags FIN,SYN,RST,PSH,ACK,URG NONE -j DROP\n") == Verdicts{"unclear"});
+}
+
+TEST_CASE("what drops all but some leaves open whom it drops") {
+  for (const char* const rule : {"meta mark != 0x1 drop", "mark != 0x1 drop", "ct mark != 0x1 drop",
+                                 "ether saddr != 4c:bb:47:00:01:05 drop", "tcp sport != 1024-65535 drop"}) {
+    INFO(rule);
+    CHECK(nft(std::string(rule) + "\n") == Verdicts{"unclear"});
+  }
+  for (const char* const rule : {"meta mark 0x1 drop", "ether saddr 4c:bb:47:00:01:05 drop", "tcp sport 53 drop",
+                                 "mark 0x1 drop comment \"a != b\""}) {
+    INFO(rule);
+    CHECK(nft(std::string(rule) + "\n").empty());
+  }
+  const std::string input = ":INPUT ACCEPT [0:0]\n-A INPUT ";
+  for (const char* const rule :
+       {"-m mark ! --mark 0x1", "-m mac ! --mac-source 4c:bb:47:00:01:05", "-p tcp -m tcp ! --sport 1024:65535",
+        "-m recent ! --rcheck --seconds 60 --name knocked --mask 255.255.255.255 --rsource", "! -f"}) {
+    INFO(rule);
+    CHECK(iptables(input + rule + " -j DROP\n") == Verdicts{"unclear"});
+    CHECK(iptables(input + "-p udp " + rule + " -j DROP\n").empty());
+  }
+  for (const char* const rule :
+       {"-m mark --mark 0x1", "-p tcp -m tcp --sport 53", "-f", "-m recent --rcheck -m comment --comment \"!\""}) {
+    INFO(rule);
+    CHECK(iptables(input + rule + " -j DROP\n").empty());
+  }
+}
+
 TEST_CASE("a chain that some are sent out of is left open for them only") {
   CHECK(nft("jump more\n", "accept", chain("more", "ip saddr 10.0.0.1 return\ndrop\n")) ==
         Verdicts{"unclear from 10.0.0.1", "drop"});
