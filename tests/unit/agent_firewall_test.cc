@@ -306,6 +306,58 @@ TEST_CASE("where nft is not there or fails, iptables is asked") {
   }
 }
 
+TEST_CASE("tables of iptables-legacy, which nft does not list, are asked for beside it") {
+  FakeNode node;
+  node.script("nft list ruleset", {0, kFirewalldRules, ""});
+  node.add_file("/proc/net/ip_tables_names", "");
+  SurveyFacts facts;
+  survey_firewall(node, facts);
+  REQUIRE(facts.firewall);
+  CHECK(facts.firewall->input_chains.size() == 1);
+  CHECK(facts.unreadable.empty());
+
+  node.add_file("/proc/net/ip_tables_names", "filter\n");
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.at("firewall") == "there are tables of iptables-legacy, and no iptables-legacy-save");
+
+  facts.unreadable.clear();
+  node.script("iptables-legacy-save", {0, "*filter\n:INPUT DROP [0:0]\nCOMMIT\n", ""});
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.empty());
+  REQUIRE(facts.firewall->input_chains.size() == 2);
+  CHECK(facts.firewall->input_chains[0].name == "inet firewalld filter_INPUT");
+  CHECK(facts.firewall->input_chains[1].name == "filter INPUT");
+  CHECK(verdicts_of(facts.firewall->input_chains[1]) == Verdicts{"drop"});
+
+  facts.unreadable.clear();
+  node.script("iptables-legacy-save", {1, "", "Permission denied\n"});
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.at("firewall") == "iptables-legacy-save: exit 1: Permission denied");
+}
+
+TEST_CASE("where iptables-save is that of iptables-legacy, its chains are told once") {
+  FakeNode node;
+  const std::string rules = "*filter\n:INPUT DROP [0:0]\nCOMMIT\n";
+  node.add_file("/proc/net/ip_tables_names", "filter\n");
+  node.script("iptables-save", {0, rules, ""});
+  node.script("iptables-legacy-save", {0, rules, ""});
+  SurveyFacts facts;
+  survey_firewall(node, facts);
+  REQUIRE(facts.firewall);
+  CHECK(facts.firewall->input_chains.size() == 1);
+}
+
+TEST_CASE("ufw that is active and cannot be looked into is no firewall without rules") {
+  FakeNode node;
+  node.add_file("/etc/ufw/ufw.conf", "ENABLED=no\n");
+  SurveyFacts facts;
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.empty());
+  node.add_file("/etc/ufw/ufw.conf", "ENABLED=yes\n");
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.at("firewall") == "ufw is active, and neither nft nor iptables-save is there to ask");
+}
+
 TEST_CASE("a node without any firewall has none; one that cannot be asked is told") {
   SurveyFacts facts;
   survey_firewall(FakeNode(), facts);
