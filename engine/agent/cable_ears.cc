@@ -94,6 +94,10 @@ Result<CableEars> CableEars::open(const ListenToCablesRequest& request) {
     if (socket.get() < 0) return failure(system_error("listen to the cable at " + interface, errno));
     const auto address = at_interface(index);
     if (::bind(socket.get(), generic(address), sizeof address) != 0) {
+      if (errno == ENODEV) {
+        ears.mute_[interface] = "it went away";
+        continue;
+      }
       return failure(system_error("listen to the cable at " + interface, errno));
     }
     (void)::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kBuffer, sizeof kBuffer);
