@@ -136,6 +136,18 @@ TEST_CASE("one host key in common is a finding, whichever of them it is") {
   CHECK(key_of().verdict == Verdict::kPass);
 }
 
+TEST_CASE("what a command over ssh may register is bounded by its soft limit, whatever the hard one is") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  const CapturedNode other = test::captured_node(test::as_second_node(capture));
+  one.facts.survey->login.locked_memory_soft = "8388608";
+  one.facts.survey->login.locked_memory_hard = "unlimited";
+  const auto findings = examine({{one.examined(), other.examined()}, false, 0});
+  CHECK(problems_in(findings) == Problems{{"memlock-login", Verdict::kFail}});
+  CHECK(finding_of(findings, "memlock-login").seen ==
+        "a command over ssh may lock 8388608 bytes; its hard limit is unlimited");
+}
+
 TEST_CASE("a Spark without a driver or NCCL differs from one with; without firmware nothing can be compared") {
   const auto capture = test::read_capture("spark.txt");
   const CapturedNode one = test::captured_node(capture);
