@@ -22,8 +22,10 @@ constexpr std::uint16_t kEtherType = 0x88B5;
 constexpr int kCopies = 3;
 /// Everybody has called before anybody is asked what was heard: what comes now is on its way already.
 constexpr int kQuietMs = 100;
-/// However many there are, a look ends.
-constexpr int kMostFrames = 100'000;
+/// Whatever comes in, a look ends.
+constexpr std::chrono::seconds kLongest{1};
+/// At one interface, before the others have their turn.
+constexpr int kFramesInTurn = 1'000;
 constexpr std::size_t kMaxFrame = 2'048;
 /// Of a rack's worth of callers; the kernel counts what it keeps of a frame, not its bytes.
 constexpr int kBuffer = 8 << 20;
@@ -50,7 +52,34 @@ std::optional<CableCall> call_in(std::string_view frame, const std::string& toke
                    std::string(frame.substr(end_of_node + 1, end - end_of_node - 1))};
 }
 
+/// False when the socket cannot be read any more.
+bool take_in(const CableEar& ear, const std::string& token, const std::string& node, std::set<CableCall>& heard) {
+  std::array<char, kMaxFrame> frame{};
+  for (int frames = 0; frames < kFramesInTurn; ++frames) {
+    const ssize_t size = ::recv(ear.socket.get(), frame.data(), frame.size(), 0);
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    auto call = call_in({frame.data(), static_cast<std::size_t>(size)}, token, ear.interface);
+    if (call && call->node != node) heard.insert(*std::move(call));
+  }
+  return true;
+}
+
 }  // namespace
+
+std::vector<CableCall> calls_heard(std::span<const CableEar> ears, const std::string& token, const std::string& node,
+                                   const SteadyTime& now) {
+  std::set<CableCall> heard;
+  std::vector<pollfd> waiting;
+  for (const CableEar& ear : ears) waiting.push_back({ear.socket.get(), POLLIN, 0});
+  const auto end = now() + kLongest;
+  while (now() < end && ::poll(waiting.data(), waiting.size(), kQuietMs) > 0) {
+    for (std::size_t at = 0; at < ears.size(); ++at) {
+      // poll() passes over what is below 0.
+      if (waiting[at].revents != 0 && !take_in(ears[at], token, node, heard)) waiting[at].fd = -1;
+    }
+  }
+  return {heard.begin(), heard.end()};
+}
 
 Result<CableEars> CableEars::open(const ListenToCablesRequest& request) {
   CableEars ears;
@@ -65,6 +94,10 @@ Result<CableEars> CableEars::open(const ListenToCablesRequest& request) {
     if (socket.get() < 0) return failure(system_error("listen to the cable at " + interface, errno));
     const auto address = at_interface(index);
     if (::bind(socket.get(), generic(address), sizeof address) != 0) {
+      if (errno == ENODEV) {
+        ears.mute_[interface] = "it went away";
+        continue;
+      }
       return failure(system_error("listen to the cable at " + interface, errno));
     }
     (void)::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kBuffer, sizeof kBuffer);
@@ -77,7 +110,7 @@ void CableEars::call(const std::string& node) {
   std::map<std::string, std::string> failed;
   std::set<std::string> sent;
   for (int copy = 0; copy < kCopies; ++copy) {
-    for (const Ear& ear : ears_) {
+    for (const CableEar& ear : ears_) {
       auto everybody = at_interface(ear.index);
       everybody.sll_halen = 6;
       std::fill_n(std::begin(everybody.sll_addr), everybody.sll_halen, static_cast<unsigned char>(0xFF));
@@ -95,26 +128,7 @@ void CableEars::call(const std::string& node) {
 }
 
 HearCablesReply CableEars::hear(const std::string& node) const {
-  std::set<CableCall> heard;
-  std::vector<pollfd> waiting;
-  for (const Ear& ear : ears_) waiting.push_back({ear.socket.get(), POLLIN, 0});
-  int frames = 0;
-  while (frames<kMostFrames&& ::poll(waiting.data(), waiting.size(), kQuietMs)> 0) {
-    bool anything = false;
-    for (const Ear& ear : ears_) {
-      std::array<char, kMaxFrame> frame{};
-      for (ssize_t size = 0; frames < kMostFrames; ++frames) {
-        size = ::recv(ear.socket.get(), frame.data(), frame.size(), 0);
-        if (size < 0) break;
-        anything = true;
-        auto call = call_in({frame.data(), static_cast<std::size_t>(size)}, token_, ear.interface);
-        if (call && call->node != node) heard.insert(*std::move(call));
-      }
-    }
-    // An interface that went away meanwhile is ready for ever and has nothing to say.
-    if (!anything) break;
-  }
-  return HearCablesReply{{heard.begin(), heard.end()}, mute_};
+  return HearCablesReply{calls_heard(ears_, token_, node, std::chrono::steady_clock::now), mute_};
 }
 
 }  // namespace sparkplan

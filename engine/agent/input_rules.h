@@ -42,6 +42,9 @@ struct InputRuleTable {
   std::map<std::string, std::vector<InputRule>> chains;
 };
 
+/// What a condition fits that is true of some: its opposite may be true of nearly all.
+constexpr Fits some_or_nearly_all(bool negated) { return negated ? Fits::kNotKnown : Fits::kSome; }
+
 /// Something that a rule asks for, one of several values; `negated`: none of them.
 using Wanted = std::span<const std::string>;
 void require_one_of(Wanted values, bool negated, std::span<const std::string_view> ours, InputRule& rule);

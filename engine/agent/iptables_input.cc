@@ -59,9 +59,24 @@ class IptablesRule {
       std::string ports = next();
       std::replace(ports.begin(), ports.end(), ':', '-');
       require_port(listed(ports), negated, rule_);
+    } else if (option == "--tcp-flags") {
+      next();  // Those that are looked at.
+      require_first_packet(next() == "SYN", negated);
     } else if (!read_choice(option, negated)) {
-      rule_.only(Fits::kSome);
+      skip_values();
+      rule_.only(some_or_nearly_all(negated));
     }
+  }
+
+  /// The packet that a connection begins with has SYN, and no other flag.
+  void require_first_packet(bool alone, bool negated) {
+    if (!alone) return rule_.only(some_or_nearly_all(negated));
+    if (negated) rule_.only(Fits::kNone);
+  }
+
+  /// Those of an option that is not read.
+  void skip_values() {
+    while (at_ < words_.size() && words_[at_] != "!" && !words_[at_].starts_with('-')) ++at_;
   }
 
   /// Options that name one of a few things, of which one is true of the connections that are looked at.
@@ -88,9 +103,12 @@ class IptablesRule {
                                                                   "owner",    "mac",       "quota",  "icmp"};
     if (std::find(kRead.begin(), kRead.end(), name) != kRead.end()) return;
     const bool some = std::find(kNowAndThen.begin(), kNowAndThen.end(), name) != kNowAndThen.end();
-    rule_.only(some ? Fits::kSome : Fits::kNotKnown);
     // The options of a module that is not read are nobody's.
-    while (at_ < words_.size() && words_[at_] != "-j" && words_[at_] != "-g" && words_[at_] != "-m") ++at_;
+    bool negated = std::exchange(negated_, false);
+    while (at_ < words_.size() && words_[at_] != "-j" && words_[at_] != "-g" && words_[at_] != "-m") {
+      negated = next() == "!" || negated;
+    }
+    rule_.only(some ? some_or_nearly_all(negated) : Fits::kNotKnown);
   }
 
   void read_verdict(bool leaves) {

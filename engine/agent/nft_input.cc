@@ -133,8 +133,27 @@ class NftRule {
   }
 
   void read_transport() {
-    if (next() != "dport") return leave_rest(Fits::kSome);
+    const std::string what = next();
+    if (what == "flags") return read_tcp_flags();
+    if (what != "dport") return leave_rest(Fits::kSome);
     match(require_port);
+  }
+
+  /// "syn", "& (fin | syn | rst | ack) == syn", "!= syn / fin,syn,rst,ack": the packet that a connection begins with
+  /// has SYN, and no other flag.
+  void read_tcp_flags() {
+    if (peek() == "&") {
+      skip(1);
+      const bool several = peek().starts_with('(');
+      while (several && at_ < words_.size() && !peek().ends_with(')')) skip(1);
+      skip(1);
+    }
+    const bool negated = peek() == "!=" || peek() == "!";
+    if (negated || peek() == "==") skip(1);
+    const std::string flags = next();
+    if (flags != "syn" || peek() == "|" || peek() == ",") return leave_rest(some_or_nearly_all(negated));
+    if (peek() == "/") skip(2);
+    if (negated) rule_.only(Fits::kNone);
   }
 
   /// "daddr type local" is true of all that is for this node.
@@ -203,18 +222,19 @@ class NftRule {
 
   /// What is not looked at in detail, up to the verdict.
   void leave_rest(Fits fits) {
-    rule_.only(fits);
     int depth = 0;
     while (at_ < words_.size()) {
       const std::string word = next();
+      if (fits == Fits::kSome) fits = some_or_nearly_all(word == "!=" || word == "!");
       depth += word == "{" ? 1 : 0;
       depth -= word == "}" ? 1 : 0;
       if (word == "vmap") {
         rule_.act = Act::kAccept;  // Or something else: it is not known anyway.
         at_ = words_.size();
       }
-      if (depth == 0 && read_verdict(word, rule_)) return;
+      if (depth == 0 && read_verdict(word, rule_)) break;
     }
+    rule_.only(fits);
   }
 
   /// The values behind what is asked for: "tcp", "!= lo", "{ a, b }", "@name", or a map from values to verdicts.

@@ -1,4 +1,6 @@
 // What lets packets in. Sources: nft(8), iptables-save(8), ufw-framework(8).
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,31 +12,68 @@
 
 namespace sparkplan {
 
-void survey_firewall(const NodeReader& node, SurveyFacts& facts) {
-  FirewallFacts firewall;
-  bool there = false;
-  if (const auto text = node.read_file("/etc/ufw/ufw.conf")) {
-    there = true;
-    firewall.ufw = "inactive";
-    for (const auto line : split_lines(*text)) {
-      const auto setting = assignment_in(line);
-      if (setting && setting->first == "ENABLED" && setting->second == "yes") firewall.ufw = "active";
-    }
+namespace {
+
+constexpr const char* kField = "firewall";
+
+/// Empty where there is no ufw.
+std::string state_of_ufw(const NodeReader& node) {
+  const auto text = node.read_file("/etc/ufw/ufw.conf");
+  if (!text) return "";
+  std::string state = "inactive";
+  for (const auto line : split_lines(*text)) {
+    const auto setting = assignment_in(line);
+    if (setting && setting->first == "ENABLED" && setting->second == "yes") state = "active";
   }
+  return state;
+}
+
+/// Nothing where there is nobody to ask, or who is there cannot tell, which is then put into `facts`.
+std::optional<std::vector<InputChainFacts>> listed_chains(const NodeReader& node, SurveyFacts& facts) {
   const std::vector<std::string> nft{"nft", "list", "ruleset"};
   const std::vector<std::string> iptables{"iptables-save"};
   SurveyFacts asked;
-  if (const auto ruleset = printed_by(node, nft, "firewall", asked)) {
-    there = true;
-    firewall.input_chains = nft_input_chains(*ruleset);
-  } else if (const auto rules = printed_by(node, iptables, "firewall", facts)) {
-    there = true;
-    firewall.input_chains = iptables_input_chains(*rules);
-  } else {
-    // Why nft could not be asked says more than why iptables could not.
-    for (auto& [field, why] : asked.unreadable) facts.unreadable[field] = std::move(why);
+  if (const auto ruleset = printed_by(node, nft, kField, asked)) return nft_input_chains(*ruleset);
+  if (const auto rules = printed_by(node, iptables, kField, facts)) return iptables_input_chains(*rules);
+  // Why nft could not be asked says more than why iptables could not.
+  for (auto& [field, why] : asked.unreadable) facts.unreadable[field] = std::move(why);
+  return std::nullopt;
+}
+
+/// The kernel keeps what iptables-legacy has set apart from all that nft and iptables-nft list. Source: iptables(8).
+std::optional<std::vector<InputChainFacts>> legacy_chains(const NodeReader& node, SurveyFacts& facts) {
+  const auto tables = node.read_file("/proc/net/ip_tables_names");
+  if (!tables && tables.error().code != ErrorCode::kNotFound) {
+    facts.unreadable.try_emplace(kField, tables.error().describe());
   }
-  if (there) facts.firewall = std::move(firewall);
+  if (!tables || trim(*tables).empty()) return std::nullopt;
+  const std::vector<std::string> legacy{"iptables-legacy-save"};
+  SurveyFacts asked;
+  if (const auto rules = printed_by(node, legacy, kField, asked)) return iptables_input_chains(*rules);
+  const auto why = asked.unreadable.find(kField);
+  facts.unreadable.try_emplace(kField, why != asked.unreadable.end()
+                                           ? why->second
+                                           : "there are tables of iptables-legacy, and no iptables-legacy-save");
+  return std::nullopt;
+}
+
+}  // namespace
+
+void survey_firewall(const NodeReader& node, SurveyFacts& facts) {
+  FirewallFacts firewall;
+  firewall.ufw = state_of_ufw(node);
+  const auto listed = listed_chains(node, facts);
+  const auto legacy = legacy_chains(node, facts);
+  if (listed) firewall.input_chains = *listed;
+  for (const InputChainFacts& chain : legacy.value_or(std::vector<InputChainFacts>())) {
+    auto& chains = firewall.input_chains;
+    // iptables-save may be the same program.
+    if (std::find(chains.begin(), chains.end(), chain) == chains.end()) chains.push_back(chain);
+  }
+  if (firewall.ufw == "active" && !listed && !legacy) {
+    facts.unreadable.try_emplace(kField, "ufw is active, and neither nft nor iptables-save is there to ask");
+  }
+  if (listed || legacy || !firewall.ufw.empty()) facts.firewall = std::move(firewall);
 }
 
 }  // namespace sparkplan

@@ -41,10 +41,21 @@ std::string why_not_read(const Examination& examination, const ExaminedNode& nod
 
 Opinion opinion_of_all(const Examination& examination, const ExaminedCluster& cluster) {
   if (cluster.nodes.size() < 2) return skip("there is one node only");
+  ExaminedCluster read{{}, cluster.ring, cluster.ring_size};
+  std::string not_read;
   for (const ExaminedNode& node : cluster.nodes) {
-    if (const auto why = why_not_read(examination, node); !why.empty()) return skip(node.name + ": " + why);
+    const auto why = why_not_read(examination, node);
+    if (why.empty()) {
+      read.nodes.push_back(node);
+    } else if (not_read.empty()) {
+      not_read = node.name + ": ";
+      not_read += why;
+    }
   }
-  return examination.of_all(cluster);
+  auto opinion = examination.of_all(read);
+  const bool finding = opinion.verdict == Verdict::kFail || opinion.verdict == Verdict::kWarn;
+  // Those that could be read may well differ; that they do not says nothing of the others.
+  return finding || not_read.empty() ? std::move(opinion) : skip(std::move(not_read));
 }
 
 }  // namespace

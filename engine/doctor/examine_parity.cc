@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "engine/core/text.h"
 #include "engine/doctor/examinations.h"
@@ -61,15 +62,18 @@ Opinion equal(const ExaminedCluster& cluster, Verdict otherwise, const std::stri
   return {otherwise, listed(values)};
 }
 
-template <class Value>
-Opinion distinct(const ExaminedCluster& cluster, const std::string& none, Value value) {
-  const auto values = values_of(cluster, value);
+Opinion each_once(const Values& values, const std::string& none) {
   if (values.empty()) return skip(none);
   Complaints complaints;
   for (const auto& [one, nodes] : values) {
     if (nodes.size() > 1) complaints.add(fold_names(nodes) + " have " + one);
   }
   return complaints.as(Verdict::kFail);
+}
+
+template <class Value>
+Opinion distinct(const ExaminedCluster& cluster, const std::string& none, Value value) {
+  return each_once(values_of(cluster, value), none);
 }
 
 Opinion kernels(const ExaminedCluster& cluster) {
@@ -160,10 +164,14 @@ Opinion machine_ids(const ExaminedCluster& cluster) {
 }
 
 Opinion host_keys(const ExaminedCluster& cluster) {
-  return distinct(cluster, "no node has a host key", [](const ExaminedNode& node) {
-    const auto& keys = node.facts->host.host_keys;
-    return keys.empty() ? std::string() : keys.back().fingerprint;
-  });
+  // A machine that was copied, and then made a key of another kind, still has the others in common.
+  Values values;
+  for (const ExaminedNode& node : cluster.nodes) {
+    std::set<std::string> own;
+    for (const HostKeyFacts& key : node.facts->host.host_keys) own.insert(key.fingerprint);
+    for (const std::string& fingerprint : own) values[fingerprint].push_back(node.name);
+  }
+  return each_once(values, "no node has a host key");
 }
 
 Opinion mtus(const ExaminedCluster& cluster) {

@@ -115,9 +115,11 @@ Opinion memlock_login(const ExaminedCluster& /*cluster*/, const ExaminedNode& no
   if (survey == nullptr || !node.facts->live) return skip("nothing is running there");
   if (auto why = no_rdma(node); !why.empty()) return skip(std::move(why));
   const LoginFacts& login = survey->login;
-  if (login.locked_memory_hard.empty()) return skip("the node was not reached over ssh");
-  if (!too_little(login.locked_memory_hard)) return pass();
-  return fail("a command over ssh may lock " + login.locked_memory_hard + " bytes");
+  // The soft limit bounds what is registered; a program may raise its own as far as the hard one. Source: getrlimit(2).
+  if (login.locked_memory_soft.empty()) return skip("the node was not reached over ssh");
+  if (!too_little(login.locked_memory_soft)) return pass();
+  return fail("a command over ssh may lock " + login.locked_memory_soft + " bytes; its hard limit is " +
+              login.locked_memory_hard);
 }
 
 Opinion memlock_service(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {

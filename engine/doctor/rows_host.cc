@@ -70,7 +70,7 @@ constexpr auto kRows = std::to_array<DoctorRow>({
     {"firewall-drops", "the firewall drops what comes through the fabric",
      "a default of deny, as ufw has it, lets only named ports in, and NCCL, Ray and MPI choose theirs by themselves",
      "let the fabric in: `firewall: {allow_fabric: true}` in cluster.yaml, or `ufw allow in on INTERFACE`",
-     "nft list ruleset or iptables-save, /etc/ufw/ufw.conf", "doctor"},
+     "nft list ruleset or iptables-save, iptables-legacy-save, /etc/ufw/ufw.conf", "doctor"},
     {"rp-filter-strict", "an interface of the fabric filters by reverse path, strictly",
      "with several interfaces answers may take another one than the question, and are then dropped without a word",
      "sysctl: {net.ipv4.conf.INTERFACE.rp_filter: 2}", "/proc/sys/net/ipv4/conf/*/rp_filter", "doctor"},

@@ -13,6 +13,7 @@
 #include "engine/draft/sections.h"
 #include "engine/draft/yaml_writer.h"
 #include "engine/load/load.h"
+#include "engine/load/yaml_text.h"
 
 namespace sparkplan {
 namespace {
@@ -198,11 +199,13 @@ Result<Draft> draft_cluster(const DraftInput& input, const Registry& registry) {
   Sections sections = sections_of(members, cluster, registry);
   const ProfileChoice profile = choose_profile(members, cluster, registry, sections);
   Draft draft;
-  draft.remarks = std::move(members.remarks);
-  draft.remarks.insert(draft.remarks.end(), fabric.remarks.begin(), fabric.remarks.end());
-  draft.remarks.insert(draft.remarks.end(), sections.remarks.begin(), sections.remarks.end());
-  remark_on_mixed_machines(members, draft.remarks);
-  draft.text = FileText(members, fabric, profile, sections, draft.remarks).write(input.schema);
+  do {
+    draft.remarks = members.remarks;
+    draft.remarks.insert(draft.remarks.end(), fabric.remarks.begin(), fabric.remarks.end());
+    draft.remarks.insert(draft.remarks.end(), sections.remarks.begin(), sections.remarks.end());
+    remark_on_mixed_machines(members, draft.remarks);
+    draft.text = FileText(members, fabric, profile, sections, draft.remarks).write(input.schema);
+  } while (draft.text.size() > kLongestFile && leave_out_longest(sections));
   const auto loaded = load_cluster(draft.text, "cluster.yaml", registry);
   if (!loaded.cluster) {
     return failure(ErrorCode::kBug,

@@ -1,9 +1,11 @@
 #include "engine/draft/sections.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "engine/draft/applied.h"
+#include "engine/draft/yaml_writer.h"
 #include "engine/load/merge.h"
 #include "engine/load/node_draft.h"
 
@@ -123,6 +125,32 @@ Split split_common(std::string_view section, const std::vector<Value>& each) {
   if (maps) return split_maps(each);
   if (!identity_keys(section).empty()) return split_records(section, each);
   return {Value(), each};
+}
+
+bool leave_out_longest(Sections& sections) {
+  std::map<std::string, std::size_t> lengths;
+  const auto add_lengths = [&](const Value::Map& map) {
+    for (const MapEntry& section : map) lengths[section.key] += yaml_flow(section.value).size();
+  };
+  add_lengths(sections.of_cluster);
+  for (const auto& [node, own] : sections.of_nodes) add_lengths(own);
+  const auto longest = std::max_element(lengths.begin(), lengths.end(),
+                                        [](const auto& one, const auto& other) { return one.second < other.second; });
+  if (longest == lengths.end()) return false;
+  const auto leave_out = [&](Value::Map& map) {
+    std::erase_if(map, [&](const MapEntry& section) { return section.key == longest->first; });
+  };
+  leave_out(sections.of_cluster);
+  for (auto& [node, own] : sections.of_nodes) leave_out(own);
+  Diagnostic remark;
+  remark.severity = Severity::kWarning;
+  remark.code = "init.not-written";
+  remark.message =
+      "what is managed by \"" + longest->first +
+      "\" is too long for one file: the file does not ask for it any more, and an apply would take it away";
+  remark.hint = "add \"" + longest->first + "\" to the file before you apply it, with its texts in files beside it";
+  sections.remarks.push_back(std::move(remark));
+  return true;
 }
 
 Sections sections_of(const Members& members, const Cluster& cluster, const Registry& registry) {

@@ -22,6 +22,9 @@ struct Sections {
 /// fabric; what all managed nodes share is the cluster's.
 Sections sections_of(const Members& members, const Cluster& cluster, const Registry& registry);
 
+/// Pure. Takes out the longest section, of the cluster and of all nodes, and tells so. False where there is none.
+bool leave_out_longest(Sections& sections);
+
 /// Splits what several nodes say into what they all say, and the rest of each. Maps by key, lists of records by the
 /// record's identity, all else as a whole. Null stands for nothing.
 struct Split {

@@ -48,6 +48,8 @@ std::string quoted(std::string_view text) {
       result += "\\n";
     } else if (c == '\t') {
       result += "\\t";
+    } else if (c == '\r') {
+      result += "\\r";
     } else {
       result += c;
     }
@@ -63,7 +65,10 @@ std::string real_text(double number) {
 
 bool is_literal(const Value& value) {
   const std::string* text = value.string();
-  if (text == nullptr || text->find('\n') == std::string::npos || text->find('\t') != std::string::npos) return false;
+  // Whoever reads a block takes CR and LF for the end of a line, and gives back LF.
+  if (text == nullptr || text->find('\n') == std::string::npos || text->find_first_of("\t\r") != std::string::npos) {
+    return false;
+  }
   if (text->front() == ' ' || text->front() == '\n' || text->back() != '\n') return false;
   if (text->ends_with("\n\n")) return false;
   return text->find(" \n") == std::string::npos;

@@ -82,6 +82,10 @@ class CableJudge {
     for (const CableCall& call : calls) {
       if (call.at == interface) there.insert({call.node, call.interface});
     }
+    if (const std::string why = why_mute(at, interface); there.empty() && !why.empty()) {
+      check.cause = interface + " could not be listened at: " + why;
+      return;
+    }
     std::set<Far> missing;
     std::set_difference(declared.begin(), declared.end(), there.begin(), there.end(),
                         std::inserter(missing, missing.end()));

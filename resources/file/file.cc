@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/file_mode.h"
+#include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/file/accounts.h"
@@ -59,6 +60,12 @@ Diagnostic error_at(SourceRange where, std::string code, std::string message, st
   finding.hint = std::move(hint);
   finding.where = where;
   return finding;
+}
+
+/// Whether cluster.yaml itself may hold the text. A file beside it may hold more: CR before LF, ESC.
+bool can_stand_in_file(const std::string& text) {
+  const bool keep_newlines = true;
+  return printable(text, keep_newlines) == text;
 }
 
 /// Compiles the section of one node, in the light of what the node says of itself.
@@ -169,6 +176,7 @@ class FileType final : public ResourceType {
       const Value* content = value.find("content");
       const bool roots = value.integer_or("uid", -1) == 0 && value.integer_or("gid", -1) == 0;
       if (!roots || content == nullptr || content->string() == nullptr) return std::nullopt;
+      if (!can_stand_in_file(*content->string())) return std::nullopt;
       section.push_back(
           Value::map({{"path", path, {}}, {"content", *content, {}}, {"mode", value.text_or("mode", "0644"), {}}}));
     }

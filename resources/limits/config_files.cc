@@ -73,17 +73,23 @@ std::optional<Found> overriding(const LimitName& name, bool soft, std::span<cons
   return last;
 }
 
-std::vector<Repetition> repetitions(const LimitName& name, std::span<const ConfigFile> files) {
+std::vector<Repetition> repetitions(const LimitName& name, const Limit& ours, std::span<const ConfigFile> files) {
   std::vector<Repetition> found;
   for (const ConfigFile& file : files) {
     Repetition here{file.path, {}};
-    std::size_t soft = 0;
-    std::size_t hard = 0;
-    for (const Line& line : file.lines) {
-      if (line.domain != name.domain || (!says(line, name, true) && !says(line, name, false))) continue;
-      here.lines.push_back(line.number);
-      soft += line.soft ? 1 : 0;
-      hard += line.hard ? 1 : 0;
+    int soft = 0;
+    int hard = 0;
+    // From the last one: what stands below a line decides in its place, and so does a file that is read later.
+    bool soft_is_set = !file.after_ours && ours.soft;
+    bool hard_is_set = !file.after_ours && ours.hard;
+    for (auto line = file.lines.rbegin(); line != file.lines.rend(); ++line) {
+      if (line->domain != name.domain || (!says(*line, name, true) && !says(*line, name, false))) continue;
+      const bool decides = (line->soft && !soft_is_set) || (line->hard && !hard_is_set);
+      if (!decides) here.lines.insert(here.lines.begin(), line->number);
+      soft_is_set = soft_is_set || line->soft;
+      hard_is_set = hard_is_set || line->hard;
+      soft += line->soft ? 1 : 0;
+      hard += line->hard ? 1 : 0;
     }
     if (soft > 1 || hard > 1) found.push_back(std::move(here));
   }

@@ -38,11 +38,12 @@ std::optional<Found> overriding(const LimitName& name, bool soft, std::span<cons
 /// A file that says the same thing several times.
 struct Repetition {
   std::string path;
-  std::vector<int> lines;  ///< All about that domain and item, in order.
+  std::vector<int> lines;  ///< About that domain and item, in order; without them all limits stay what they are.
 };
 
-/// Files that have two lines or more about `name`, soft or hard: what appends a line does so at each run.
-std::vector<Repetition> repetitions(const LimitName& name, std::span<const ConfigFile> files);
+/// Files that have two lines or more about `name`, soft or hard: what appends a line does so at each run. Lines that
+/// decide something are left out. `ours`: what our own file says of it.
+std::vector<Repetition> repetitions(const LimitName& name, const Limit& ours, std::span<const ConfigFile> files);
 
 /// The first line that takes one of `domains` out of all limits. One for "*" does not count.
 std::optional<Found> exempting(const std::set<std::string>& domains, std::span<const ConfigFile> files);

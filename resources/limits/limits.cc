@@ -76,7 +76,7 @@ class LimitsType final : public ResourceType {
         result = others.error();
       } else if (name) {
         if (const auto found = ours.find(*name); found != ours.end()) result = Present{encode(found->second), {}};
-        add_foreign_claims(*name, *others, observed.foreign);
+        add_foreign_claims(*name, ours, *others, observed.foreign);
       }
     }
     return observed;
@@ -118,8 +118,8 @@ class LimitsType final : public ResourceType {
   }
 
  private:
-  void add_foreign_claims(const LimitName& name, const std::vector<ConfigFile>& others,
-                          std::vector<ForeignClaim>& foreign) const {
+  void add_foreign_claims(const LimitName& name, const std::map<LimitName, Limit>& all_ours,
+                          const std::vector<ConfigFile>& others, std::vector<ForeignClaim>& foreign) const {
     const std::optional<Found> exempt = exempting({name.domain}, others);
     for (const bool soft : {true, false}) {
       ForeignClaim claim{{info_.name, name.str()}, std::string(soft ? kSoft : kHard), Value(), "", ""};
@@ -135,7 +135,8 @@ class LimitsType final : public ResourceType {
       }
       foreign.push_back(std::move(claim));
     }
-    for (const Repetition& one : repetitions(name, others)) {
+    const auto ours = all_ours.find(name);
+    for (const Repetition& one : repetitions(name, ours == all_ours.end() ? Limit() : ours->second, others)) {
       std::vector<std::string> lines;
       for (const int line : one.lines) lines.push_back(std::to_string(line));
       // Where the last of them wins, and says otherwise, there is a claim about that above.
@@ -143,7 +144,8 @@ class LimitsType final : public ResourceType {
                          "",
                          Value(),
                          one.path,
-                         "says it more than once, and is somebody else's: lines " + join(lines, ", ") + " can go",
+                         "says it more than once, and is somebody else's: line" +
+                             std::string(lines.size() == 1 ? " " : "s ") + join(lines, ", ") + " can go",
                          true});
     }
   }

@@ -1,5 +1,8 @@
 // An ear and a voice on this machine's own loopback: who is listened to, and what is told of it.
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include "engine/agent/cable_ears.h"
 #include "engine/agent/fabric_ear.h"
 #include "engine/agent/fabric_voice.h"
@@ -23,6 +26,34 @@ MeasureTcpRequest tcp_to(std::int64_t port, const std::string& token = kToken) {
 }
 
 bool never() { return false; }
+
+/// Ears, and what is at the other ends of their cables.
+struct Cables {
+  std::vector<CableEar> ears;
+  std::vector<FileDescriptor> far_ends;
+
+  void add(const std::string& interface) {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    ears.push_back({interface, 1, FileDescriptor(ends[0])});
+    far_ends.emplace_back(ends[1]);
+  }
+
+  void add_broken(const std::string& interface) {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe(ends.data()) == 0);
+    ears.push_back({interface, 1, FileDescriptor(ends[0])});
+    far_ends.emplace_back(ends[1]);
+    REQUIRE(::write(ends[1], "x", 1) == 1);  // It is ready, and no socket.
+  }
+
+  void send(const std::string& frame) const {
+    CHECK(::send(far_ends.back().get(), frame.data(), frame.size(), 0) == static_cast<ssize_t>(frame.size()));
+  }
+};
+
+const std::string kCall = kToken + "spark-02\nenp1s0f1np1\n";
+const std::vector<CableCall> kHeardCall{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}};
 
 }  // namespace
 
@@ -80,6 +111,32 @@ TEST_CASE("an interface that nothing can be called through is told with the reas
   const auto reply = ears->hear("spark-01");
   CHECK(reply.calls.empty());
   CHECK(reply.mute == std::map<std::string, std::string>{{"none0", "there is no such interface"}});
+}
+
+TEST_CASE("whoever sends frames of that kind without end does not hold up who listens for calls") {
+  Cables cables;
+  cables.add("enp1s0f1np1");
+  cables.send(kCall);
+  // One comes before each look, so that there is no moment without.
+  int asked = 0;
+  const SteadyTime now = [&] {
+    if (++asked < 1'000) cables.send("a frame of somebody else");
+    return std::chrono::steady_clock::time_point(std::chrono::milliseconds(90) * asked);
+  };
+  CHECK(calls_heard(cables.ears, kToken, "spark-01", now) == kHeardCall);
+  CHECK(asked < 20);
+}
+
+TEST_CASE("a socket that cannot be read any more does not end what is heard at others") {
+  Cables cables;
+  cables.add_broken("gone0");
+  cables.add("enp1s0f1np1");
+  int asked = 0;
+  const SteadyTime now = [&] {
+    if (++asked == 3) cables.send(kCall);  // After a first look at both.
+    return std::chrono::steady_clock::time_point();
+  };
+  CHECK(calls_heard(cables.ears, kToken, "spark-01", now) == kHeardCall);
 }
 
 }  // namespace sparkplan

@@ -202,6 +202,51 @@ TEST_CASE("what a rule asks for and nobody here understands leaves open what it 
   CHECK(nft("meta mark set 0x1 accept\n", "drop") == Verdicts{"accept"});
 }
 
+TEST_CASE("a rule for SYN alone is one for every connection that begins, and one for all but that for none of them") {
+  for (const char* const flags : {"syn", "== syn", "& (fin | syn | rst | ack) == syn", "& (fin|syn|rst|ack) == syn",
+                                  "& syn == syn", "syn / fin,syn,rst,ack"}) {
+    INFO(flags);
+    CHECK(nft("tcp flags " + std::string(flags) + " counter packets 1 bytes 40 drop\n") == Verdicts{"drop"});
+  }
+  for (const char* const flags : {"!= syn", "! syn", "& (fin | syn | rst | ack) != syn", "!= syn / fin,syn,rst,ack",
+                                  "& (fin | syn) == fin | syn", "& (syn | ack) == syn | ack", "fin,syn / fin,syn"}) {
+    INFO(flags);
+    CHECK(nft("tcp flags " + std::string(flags) + " drop\n").empty());
+  }
+  CHECK(nft("tcp flags & (fin | syn | rst | psh | ack | urg) != 0x0 drop\n") == Verdicts{"unclear"});
+  const std::string input = ":INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m tcp ";
+  CHECK(iptables(input + "--tcp-flags FIN,SYN,RST,ACK SYN -j DROP\n") == Verdicts{"drop"});
+  CHECK(iptables(input + "! --tcp-flags FIN,SYN,RST,ACK SYN -m conntrack --ctstate NEW -j DROP\n").empty());
+  CHECK(iptables(input + "--tcp-flags FIN,SYN FIN,SYN -j DROP\n").empty());
+  CHECK(iptables(input + "! --tcp-flags FIN,SYN,RST,PSH,ACK,URG NONE -j DROP\n") == Verdicts{"unclear"});
+}
+
+TEST_CASE("what drops all but some leaves open whom it drops") {
+  for (const char* const rule : {"meta mark != 0x1 drop", "mark != 0x1 drop", "ct mark != 0x1 drop",
+                                 "ether saddr != 4c:bb:47:00:01:05 drop", "tcp sport != 1024-65535 drop"}) {
+    INFO(rule);
+    CHECK(nft(std::string(rule) + "\n") == Verdicts{"unclear"});
+  }
+  for (const char* const rule : {"meta mark 0x1 drop", "ether saddr 4c:bb:47:00:01:05 drop", "tcp sport 53 drop",
+                                 "mark 0x1 drop comment \"a != b\""}) {
+    INFO(rule);
+    CHECK(nft(std::string(rule) + "\n").empty());
+  }
+  const std::string input = ":INPUT ACCEPT [0:0]\n-A INPUT ";
+  for (const char* const rule :
+       {"-m mark ! --mark 0x1", "-m mac ! --mac-source 4c:bb:47:00:01:05", "-p tcp -m tcp ! --sport 1024:65535",
+        "-m recent ! --rcheck --seconds 60 --name knocked --mask 255.255.255.255 --rsource", "! -f"}) {
+    INFO(rule);
+    CHECK(iptables(input + rule + " -j DROP\n") == Verdicts{"unclear"});
+    CHECK(iptables(input + "-p udp " + rule + " -j DROP\n").empty());
+  }
+  for (const char* const rule :
+       {"-m mark --mark 0x1", "-p tcp -m tcp --sport 53", "-f", "-m recent --rcheck -m comment --comment \"!\""}) {
+    INFO(rule);
+    CHECK(iptables(input + rule + " -j DROP\n").empty());
+  }
+}
+
 TEST_CASE("a chain that some are sent out of is left open for them only") {
   CHECK(nft("jump more\n", "accept", chain("more", "ip saddr 10.0.0.1 return\ndrop\n")) ==
         Verdicts{"unclear from 10.0.0.1", "drop"});
@@ -259,6 +304,58 @@ TEST_CASE("where nft is not there or fails, iptables is asked") {
     CHECK(verdicts_of(facts.firewall->input_chains[0]) == Verdicts{"accept lo", "drop"});
     CHECK(facts.unreadable.empty());
   }
+}
+
+TEST_CASE("tables of iptables-legacy, which nft does not list, are asked for beside it") {
+  FakeNode node;
+  node.script("nft list ruleset", {0, kFirewalldRules, ""});
+  node.add_file("/proc/net/ip_tables_names", "");
+  SurveyFacts facts;
+  survey_firewall(node, facts);
+  REQUIRE(facts.firewall);
+  CHECK(facts.firewall->input_chains.size() == 1);
+  CHECK(facts.unreadable.empty());
+
+  node.add_file("/proc/net/ip_tables_names", "filter\n");
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.at("firewall") == "there are tables of iptables-legacy, and no iptables-legacy-save");
+
+  facts.unreadable.clear();
+  node.script("iptables-legacy-save", {0, "*filter\n:INPUT DROP [0:0]\nCOMMIT\n", ""});
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.empty());
+  REQUIRE(facts.firewall->input_chains.size() == 2);
+  CHECK(facts.firewall->input_chains[0].name == "inet firewalld filter_INPUT");
+  CHECK(facts.firewall->input_chains[1].name == "filter INPUT");
+  CHECK(verdicts_of(facts.firewall->input_chains[1]) == Verdicts{"drop"});
+
+  facts.unreadable.clear();
+  node.script("iptables-legacy-save", {1, "", "Permission denied\n"});
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.at("firewall") == "iptables-legacy-save: exit 1: Permission denied");
+}
+
+TEST_CASE("where iptables-save is that of iptables-legacy, its chains are told once") {
+  FakeNode node;
+  const std::string rules = "*filter\n:INPUT DROP [0:0]\nCOMMIT\n";
+  node.add_file("/proc/net/ip_tables_names", "filter\n");
+  node.script("iptables-save", {0, rules, ""});
+  node.script("iptables-legacy-save", {0, rules, ""});
+  SurveyFacts facts;
+  survey_firewall(node, facts);
+  REQUIRE(facts.firewall);
+  CHECK(facts.firewall->input_chains.size() == 1);
+}
+
+TEST_CASE("ufw that is active and cannot be looked into is no firewall without rules") {
+  FakeNode node;
+  node.add_file("/etc/ufw/ufw.conf", "ENABLED=no\n");
+  SurveyFacts facts;
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.empty());
+  node.add_file("/etc/ufw/ufw.conf", "ENABLED=yes\n");
+  survey_firewall(node, facts);
+  CHECK(facts.unreadable.at("firewall") == "ufw is active, and neither nft nor iptables-save is there to ask");
 }
 
 TEST_CASE("a node without any firewall has none; one that cannot be asked is told") {

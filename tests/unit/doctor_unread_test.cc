@@ -102,6 +102,52 @@ TEST_CASE("whatever a row reads: where that could not be looked at, it says so a
   }
 }
 
+TEST_CASE("nodes that could be read are compared, also where another one could not") {
+  const auto capture = test::read_capture("spark.txt");
+  const CapturedNode one = test::captured_node(capture);
+  const CapturedNode other = test::captured_node(test::as_second_node(capture));
+  CapturedNode unread = test::captured_node(test::as_second_node(capture));
+  unread.facts.hostname = "spark-03";
+  unread.facts.machine_id = "of-the-third";
+  unread.facts.host.unreadable = {{"nvme_host_nqn", "no permission"}, {"host_keys", "no permission"}};
+  CapturedNode copy = other;
+  copy.facts.host.nvme_host_nqn = one.facts.host.nvme_host_nqn;
+  const auto nqn_of = [&](const CapturedNode& second) {
+    return finding_of(examine({{one.examined(), second.examined(), unread.examined()}, false, 0}), "shared-host-nqn");
+  };
+  CHECK(nqn_of(copy).verdict == Verdict::kFail);
+  CHECK(nqn_of(copy).seen.starts_with("spark-[01-02] have nqn."));
+  CHECK(nqn_of(other).verdict == Verdict::kSkip);
+  CHECK(nqn_of(other).seen == "spark-03: no permission");
+}
+
+TEST_CASE("one host key in common is a finding, whichever of them it is") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  one.facts.host.host_keys = {{"ecdsa-sha2-nistp256", "SHA256:a"}, {"ssh-ed25519", "SHA256:b"}};
+  other.facts.host.host_keys = {{"ecdsa-sha2-nistp256", "SHA256:a"}, {"ssh-ed25519", "SHA256:c"}};
+  const auto key_of = [&] {
+    return finding_of(examine({{one.examined(), other.examined()}, false, 0}), "shared-host-key");
+  };
+  CHECK(key_of().verdict == Verdict::kFail);
+  CHECK(key_of().seen == "spark-[01-02] have SHA256:a");
+  other.facts.host.host_keys.front().fingerprint = "SHA256:d";
+  CHECK(key_of().verdict == Verdict::kPass);
+}
+
+TEST_CASE("what a command over ssh may register is bounded by its soft limit, whatever the hard one is") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  const CapturedNode other = test::captured_node(test::as_second_node(capture));
+  one.facts.survey->login.locked_memory_soft = "8388608";
+  one.facts.survey->login.locked_memory_hard = "unlimited";
+  const auto findings = examine({{one.examined(), other.examined()}, false, 0});
+  CHECK(problems_in(findings) == Problems{{"memlock-login", Verdict::kFail}});
+  CHECK(finding_of(findings, "memlock-login").seen ==
+        "a command over ssh may lock 8388608 bytes; its hard limit is unlimited");
+}
+
 TEST_CASE("a Spark without a driver or NCCL differs from one with; without firmware nothing can be compared") {
   const auto capture = test::read_capture("spark.txt");
   const CapturedNode one = test::captured_node(capture);

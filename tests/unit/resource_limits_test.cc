@@ -162,6 +162,27 @@ TEST_CASE("limits: lines are read as limits.conf(5) says") {
   CHECK(lines[0].number == 2);
 }
 
+TEST_CASE("limits: of repeated lines those can go without which every limit stays what it is") {
+  const LimitName memlock{"alice", "memlock"};
+  const auto lines = [&](const Limit& ours, bool after_ours, const char* text) {
+    const std::vector<ConfigFile> files{{"other.conf", parse_file(text), after_ours}};
+    const auto found = repetitions(memlock, ours, files);
+    return found.empty() ? std::vector<int>() : found.front().lines;
+  };
+  using Lines = std::vector<int>;
+  const char* const text = "alice soft memlock 64\nalice soft memlock 128\nalice hard memlock 4096\n";
+  // The only hard limit stays, unless ours is read later and sets one.
+  CHECK(lines({"1024", {}}, false, text) == Lines{1, 2});
+  CHECK(lines({"1024", "4096"}, false, text) == Lines{1, 2, 3});
+  CHECK(lines({}, false, text) == Lines{1});
+  CHECK(lines({"1024", "4096"}, true, text) == Lines{1});
+  // A line for both goes when both are set elsewhere.
+  const char* const both = "alice - memlock 64\nalice soft memlock 64\nalice soft memlock 64\n";
+  CHECK(lines({"64", {}}, false, both) == Lines{2, 3});
+  CHECK(lines({{}, "64"}, false, both) == Lines{1, 2});
+  CHECK(lines({"64", {}}, false, "alice soft memlock 64\nalice hard memlock 64\n").empty());
+}
+
 TEST_CASE("limits: names keep the colons of a range of users") {
   CHECK(parse_name("*:memlock") == LimitName{"*", "memlock"});
   CHECK(parse_name("500:600:nofile") == LimitName{"500:600", "nofile"});

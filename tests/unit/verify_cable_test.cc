@@ -125,6 +125,17 @@ TEST_CASE("cables: an interface that could not call is no proof against its cabl
   CHECK(check.cause == "spark-03 enp1s0f1np1 could not call: No buffer space available");
 }
 
+TEST_CASE("cables: an interface that could not be listened at is no cable that leads to nobody") {
+  SampleScene sample(2);
+  auto heard = as_declared(2);
+  forget(heard, 0, kA);
+  CHECK(check_in(sample, heard, "link/spark-01/A/cable").status == CheckStatus::kFail);
+  heard.mute[0][kA] = "it went away";
+  const auto check = check_in(sample, heard, "link/spark-01/A/cable");
+  CHECK(check.status == CheckStatus::kSkip);
+  CHECK(check.cause == "enp1s0f1np1 could not be listened at: it went away");
+}
+
 TEST_CASE("cables: listened to are the halves and what is like them, and nothing else") {
   SampleScene sample(1);
   auto scene = sample.scene();
