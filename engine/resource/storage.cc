@@ -63,6 +63,10 @@ void add_safe_options(StorageMount& mount) {
   }
   add("nofail");
   if (mount.kind == StorageKind::kNvmeTcp || mount.kind == StorageKind::kNfs) add("_netdev");
+  if (!mount.read_only()) return;
+  // The last of the two counts, whatever else somebody makes of the options before it.
+  std::erase_if(mount.options, [](const std::string& option) { return option == "ro" || option == "rw"; });
+  mount.options.emplace_back("ro");
 }
 
 /// False for an entry whose source is not whole.
@@ -110,14 +114,17 @@ bool read_source(const Value& source, StorageMount& mount) {
 
 }  // namespace
 
-bool StorageMount::read_only() const {
+bool is_read_only(const std::vector<std::string>& options) {
   bool result = false;
   for (const std::string& option : options) {
+    if (option.find_first_of("\"\\") != std::string::npos) return false;
     if (option == "ro") result = true;
     if (option == "rw") result = false;
   }
   return result;
 }
+
+bool StorageMount::read_only() const { return is_read_only(options); }
 
 std::vector<StorageMount> storage_mounts(const Value& section) {
   std::vector<StorageMount> mounts;

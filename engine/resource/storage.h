@@ -28,12 +28,17 @@ struct StorageMount {
   StorageKind kind = StorageKind::kTmpfs;
   std::string what;  ///< What is mounted, as a mount unit has it: "/dev/disk/by-id/...", "server:/path", "tmpfs".
   std::string type;  ///< "ext4", "nfs4", "none" for a bind mount.
-  std::vector<std::string> options;   ///< Those of the file, and those that make it safe.
+  std::vector<std::string> options;   ///< Those of the file, and those that make it safe; "ro" is the last.
   std::optional<NvmeTcpVolume> nvme;  ///< Of kind kNvmeTcp.
   SourceRange where;                  ///< Of the target in cluster.yaml.
   SourceRange source_where;           ///< Of the value of "source", or of what is in it.
+
   bool read_only() const;
 };
+
+/// What mount(8) makes of options, the last of "ro" and "rw" counting. False where one has a quote or a backslash:
+/// libmount takes all between two quotes, commas and all, for a single option.
+bool is_read_only(const std::vector<std::string>& options);
 
 /// The entries that are whole; what one lacks is found by the checks.
 std::vector<StorageMount> storage_mounts(const Value& section);
