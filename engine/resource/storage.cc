@@ -13,16 +13,6 @@ bool has_option(const std::vector<std::string>& options, std::string_view option
   return std::find(options.begin(), options.end(), option) != options.end();
 }
 
-/// "UUID=..." and its kin as the links that udev makes. Source: 60-persistent-storage.rules.
-std::string device_path(const std::string& device) {
-  static constexpr std::array<std::array<std::string_view, 2>, 4> kTags{
-      {{"UUID=", "by-uuid/"}, {"LABEL=", "by-label/"}, {"PARTUUID=", "by-partuuid/"}, {"PARTLABEL=", "by-partlabel/"}}};
-  for (const auto& [tag, directory] : kTags) {
-    if (device.starts_with(tag)) return "/dev/disk/" + std::string(directory) + device.substr(tag.size());
-  }
-  return device;
-}
-
 /// A path over a network is the same from every node; one of a bus of the node's own is not.
 /// Source: 60-persistent-storage.rules and udev's builtin path_id.
 bool is_path_to_server(const std::string& device) {
@@ -171,6 +161,15 @@ std::string shared_volume(const StorageMount& mount) {
 std::string maybe_shared_volume(const StorageMount& mount) {
   const bool by_name = mount.what.starts_with("/dev/disk/") || mount.what.starts_with("/dev/mapper/");
   return mount.kind == StorageKind::kDevice && by_name && shared_volume(mount).empty() ? mount.what : std::string();
+}
+
+std::string device_path(const std::string& device) {
+  static constexpr std::array<std::array<std::string_view, 2>, 4> kTags{
+      {{"UUID=", "by-uuid/"}, {"LABEL=", "by-label/"}, {"PARTUUID=", "by-partuuid/"}, {"PARTLABEL=", "by-partlabel/"}}};
+  for (const auto& [tag, directory] : kTags) {
+    if (device.starts_with(tag)) return "/dev/disk/" + std::string(directory) + device.substr(tag.size());
+  }
+  return device;
 }
 
 bool is_within(std::string_view inner, std::string_view outer) {

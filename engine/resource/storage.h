@@ -60,6 +60,10 @@ std::string shared_volume(const StorageMount& mount);
 /// what shared_volume() knows.
 std::string maybe_shared_volume(const StorageMount& mount);
 
+/// "UUID=..." and its kin as the links that udev makes; any other name as it is.
+/// Source: 60-persistent-storage.rules.
+std::string device_path(const std::string& device);
+
 /// True when `inner` is `outer` or lies below it; both are paths without a final '/'.
 bool is_within(std::string_view inner, std::string_view outer);
 

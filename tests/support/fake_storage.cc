@@ -261,6 +261,8 @@ void connect_subsystem(FakeNode& node, const std::string& subsystem, const std::
   node.put_file("/sys/class/nvme/nvme0/address", "traddr=" + address + ",trsvcid=" + std::to_string(port));
   node.put_file("/sys/class/nvme/nvme0/state", state);
   node.put_file("/sys/class/block/" + device + "/device/subsysnqn", subsystem);
+  node.put_file("/sys/class/block/" + device + "/dev", "259:" + device + "\n");
+  node.put_file("/sys/class/block/" + device + "/nsid", "1\n");
   node.put_file("/run/udev/data/b259:" + device, "S:" + link + "\n");
   node.add_special("/dev/" + device);
   node.add_symlink("/dev/" + link, "../../" + device);
