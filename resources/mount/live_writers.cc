@@ -60,6 +60,24 @@ Result<std::set<std::string>> links_of_device(const MountedFileSystem& mounted, 
   return links;
 }
 
+/// What only another mount namespace has mounted, such as a container's, is in no table that can be read here.
+/// Source: ext4_seq_options_show() in fs/ext4/super.c; the names are those of /sys/class/block.
+Result<void> add_mounted_elsewhere(const NodeReader& node, std::set<std::string>& links) {
+  const std::string directory = "/proc/fs/ext4";
+  const auto devices = node.list_directory(directory);
+  if (!devices && devices.error().code == ErrorCode::kNotFound) return {};
+  if (!devices) return failure(devices.error());
+  for (const std::string& device : *devices) {
+    const auto options = node.read_file(directory + "/" + device + "/options");
+    if (!options && options.error().code == ErrorCode::kNotFound) continue;  // Unmounted meanwhile.
+    if (!options) return failure(options.error());
+    if (trim(options->substr(0, options->find('\n'))) != "rw") continue;
+    SPARK_TRY(const auto names, links_of_device(unmounted("/dev/" + device), node));
+    links.insert(names.begin(), names.end());
+  }
+  return {};
+}
+
 Result<std::set<std::string>> mounted_volumes(const NodeReader& node) {
   std::set<std::string> links;
   SPARK_TRY(const auto mounts, mounted_file_systems(node));
@@ -70,6 +88,7 @@ Result<std::set<std::string>> mounted_volumes(const NodeReader& node) {
     SPARK_TRY(const auto names, links_of_device(mounted, node));
     links.insert(names.begin(), names.end());
   }
+  SPARK_CHECK(add_mounted_elsewhere(node, links));
   return links;
 }
 

@@ -39,6 +39,17 @@ FakeNode client() {
 
 }  // namespace
 
+TEST_CASE("a volume that a container has mounted writable is written to", "[storage]") {
+  FakeNode node = client();
+  const auto written = [&] { return display(*builtin_registry().find("mount")->exports(Value::list(), node)); };
+  const std::string link = "/dev/disk/by-id/sparkplan-nvme-vol-1";
+  CHECK(written().find(link) == std::string::npos);
+  node.put_file("/proc/fs/ext4/nvme1n1/options", "rw\nbsddf\n");
+  CHECK(written().find(link) != std::string::npos);
+  node.put_file("/proc/fs/ext4/nvme1n1/options", "ro\nbsddf\n");
+  CHECK(written().find(link) == std::string::npos);
+}
+
 TEST_CASE("no login waits for a server, and no shutdown cuts a volume off", "[storage]") {
   nvme_tcp::Connection one;
   one.server = {"10.0.0.9", 4420, "vol", 1};
