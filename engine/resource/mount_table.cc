@@ -74,7 +74,10 @@ std::vector<FstabLine> parse_fstab(std::string_view text) {
     if (words.size() < 2 || words[0].starts_with('#')) continue;
     std::string target = without_octal(words[1]);
     while (target.size() > 1 && target.ends_with('/')) target.pop_back();
-    lines.push_back({number, without_octal(words[0]), std::move(target)});
+    FstabLine one{number, without_octal(words[0]), std::move(target), {}, {}};
+    if (words.size() > 2) one.type = words[2];
+    if (words.size() > 3) one.options = list_of(words[3]);
+    lines.push_back(std::move(one));
   }
   return lines;
 }

@@ -13,16 +13,6 @@ bool has_option(const std::vector<std::string>& options, std::string_view option
   return std::find(options.begin(), options.end(), option) != options.end();
 }
 
-/// "UUID=..." and its kin as the links that udev makes. Source: 60-persistent-storage.rules.
-std::string device_path(const std::string& device) {
-  static constexpr std::array<std::array<std::string_view, 2>, 4> kTags{
-      {{"UUID=", "by-uuid/"}, {"LABEL=", "by-label/"}, {"PARTUUID=", "by-partuuid/"}, {"PARTLABEL=", "by-partlabel/"}}};
-  for (const auto& [tag, directory] : kTags) {
-    if (device.starts_with(tag)) return "/dev/disk/" + std::string(directory) + device.substr(tag.size());
-  }
-  return device;
-}
-
 /// A path over a network is the same from every node; one of a bus of the node's own is not.
 /// Source: 60-persistent-storage.rules and udev's builtin path_id.
 bool is_path_to_server(const std::string& device) {
@@ -63,6 +53,10 @@ void add_safe_options(StorageMount& mount) {
   }
   add("nofail");
   if (mount.kind == StorageKind::kNvmeTcp || mount.kind == StorageKind::kNfs) add("_netdev");
+  if (!mount.read_only()) return;
+  // The last of the two counts, whatever else somebody makes of the options before it.
+  std::erase_if(mount.options, [](const std::string& option) { return option == "ro" || option == "rw"; });
+  mount.options.emplace_back("ro");
 }
 
 /// False for an entry whose source is not whole.
@@ -110,14 +104,17 @@ bool read_source(const Value& source, StorageMount& mount) {
 
 }  // namespace
 
-bool StorageMount::read_only() const {
+bool is_read_only(const std::vector<std::string>& options) {
   bool result = false;
   for (const std::string& option : options) {
+    if (option.find_first_of("\"\\") != std::string::npos) return false;
     if (option == "ro") result = true;
     if (option == "rw") result = false;
   }
   return result;
 }
+
+bool StorageMount::read_only() const { return is_read_only(options); }
 
 std::vector<StorageMount> storage_mounts(const Value& section) {
   std::vector<StorageMount> mounts;
@@ -164,6 +161,15 @@ std::string shared_volume(const StorageMount& mount) {
 std::string maybe_shared_volume(const StorageMount& mount) {
   const bool by_name = mount.what.starts_with("/dev/disk/") || mount.what.starts_with("/dev/mapper/");
   return mount.kind == StorageKind::kDevice && by_name && shared_volume(mount).empty() ? mount.what : std::string();
+}
+
+std::string device_path(const std::string& device) {
+  static constexpr std::array<std::array<std::string_view, 2>, 4> kTags{
+      {{"UUID=", "by-uuid/"}, {"LABEL=", "by-label/"}, {"PARTUUID=", "by-partuuid/"}, {"PARTLABEL=", "by-partlabel/"}}};
+  for (const auto& [tag, directory] : kTags) {
+    if (device.starts_with(tag)) return "/dev/disk/" + std::string(directory) + device.substr(tag.size());
+  }
+  return device;
 }
 
 bool is_within(std::string_view inner, std::string_view outer) {

@@ -28,12 +28,17 @@ struct StorageMount {
   StorageKind kind = StorageKind::kTmpfs;
   std::string what;  ///< What is mounted, as a mount unit has it: "/dev/disk/by-id/...", "server:/path", "tmpfs".
   std::string type;  ///< "ext4", "nfs4", "none" for a bind mount.
-  std::vector<std::string> options;   ///< Those of the file, and those that make it safe.
+  std::vector<std::string> options;   ///< Those of the file, and those that make it safe; "ro" is the last.
   std::optional<NvmeTcpVolume> nvme;  ///< Of kind kNvmeTcp.
   SourceRange where;                  ///< Of the target in cluster.yaml.
   SourceRange source_where;           ///< Of the value of "source", or of what is in it.
+
   bool read_only() const;
 };
+
+/// What mount(8) makes of options, the last of "ro" and "rw" counting. False where one has a quote or a backslash:
+/// libmount takes all between two quotes, commas and all, for a single option.
+bool is_read_only(const std::vector<std::string>& options);
 
 /// The entries that are whole; what one lacks is found by the checks.
 std::vector<StorageMount> storage_mounts(const Value& section);
@@ -54,6 +59,10 @@ std::string shared_volume(const StorageMount& mount);
 /// A device that may be one and the same for all nodes, where its name does not tell: "/dev/mapper/mpatha". Empty for
 /// what shared_volume() knows.
 std::string maybe_shared_volume(const StorageMount& mount);
+
+/// "UUID=..." and its kin as the links that udev makes; any other name as it is.
+/// Source: 60-persistent-storage.rules.
+std::string device_path(const std::string& device);
 
 /// True when `inner` is `outer` or lies below it; both are paths without a final '/'.
 bool is_within(std::string_view inner, std::string_view outer);

@@ -7,11 +7,14 @@
 #include "engine/resource/resource_type.h"
 #include "engine/resource/storage.h"
 
-/// Who writes to a volume at this moment, whatever the file says: of two, one destroys what the other writes.
+/// Who writes to a volume at this moment or will by itself, whatever the file says: of two, one destroys what the other
+/// writes.
 namespace sparkplan::mount {
 
-/// I/O, read-only, no program. What a node tells the others: {writes: [all links to volumes that it has mounted
-/// writable, with file systems for one machine]}: none in an image, which writes to nothing.
+/// I/O, read-only, no program. What a node tells the others of volumes with file systems for one machine:
+/// {writes: [all links to those that it has mounted writable, and the names of those that a unit of ours or a line of
+/// fstab would mount so], places: {a name among these: the file that says so}}. In an image nothing is mounted.
+/// Errors: what could not be looked at.
 Result<Value> written_volumes(const NodeReader& node);
 
 /// Pure. An error where another node still writes to what `mount` is to write to, and where one was not asked or did not

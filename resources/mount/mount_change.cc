@@ -1,11 +1,14 @@
 #include "resources/mount/mount_change.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/resource/block_device.h"
+#include "engine/resource/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"
@@ -68,14 +71,38 @@ class MountChange {
 
  private:
   Result<void> unmount() {
+    SPARK_TRY(const auto all, mounted_file_systems(node_));
+    const MountedFileSystem* there = mounted_at(all, target_);
+    if (auto files = files_in_memory(target_, node_)) return failure(*std::move(files));
+    if (auto needed = needed_by_units(target_, node_)) return failure(*std::move(needed));
     const std::string since = journal_time(node_);
     Result<void> stopped = systemctl("stop", unit_, node_);
     SPARK_TRY(const MountState after, look_at_mount(target_, node_));
-    if (!after.mounted()) return {};
+    if (!after.mounted()) return there == nullptr ? Result<void>() : refuse_if_held(*there);
     if (auto busy = in_use(target_, {}, node_)) return failure(*std::move(busy));
     if (!stopped) return failure(with_messages(unit_, since, std::move(stopped).error(), node_));
     return failure(ErrorCode::kVerifyFailed, target_ + " is still mounted after it was unmounted",
                    "findmnt " + target_ + " shows what is");
+  }
+
+  /// A volume that is gone here and mounted in a container is written to, or read, as before.
+  Result<void> refuse_if_held(const MountedFileSystem& gone) {
+    if (!gone.source.starts_with("/dev/")) return {};
+    SPARK_TRY(const auto mounts, mounted_file_systems(node_));
+    const bool seen_elsewhere = std::any_of(
+        mounts.begin(), mounts.end(), [&](const MountedFileSystem& other) { return other.device == gone.device; });
+    if (seen_elsewhere) return {};
+    const auto held = is_held(gone.source, node_);
+    if (held && !*held) return {};
+    Result<void> mounted = systemctl("start", unit_, node_);
+    Error error = held ? Error{ErrorCode::kRefused,
+                               target_ + " is held by another mount namespace, such as a container's",
+                               {},
+                               {},
+                               "end the container first: what it has mounted stays mounted in it"}
+                       : held.error();
+    if (!mounted) error.message += "; and it could not be mounted again: " + mounted.error().message;
+    return failure(std::move(error));
   }
 
   /// What the old unit has mounted goes where the new one is to mount something else.
@@ -97,6 +124,8 @@ class MountChange {
   }
 
   Result<void> mount() {
+    // What the target lies in may have been mounted in this run only, with files there.
+    if (auto files = target_has_files(target_, node_)) return failure(*std::move(files));
     SPARK_CHECK(check_device(parse_unit(*wanted_.content), Patience::kWaits, node_));
     // Too many failed starts would keep systemd from trying at all.
     static_cast<void>(systemctl("reset-failed", unit_, node_));
@@ -114,9 +143,12 @@ class MountChange {
     const MountedFileSystem* there = mounted_at(all, target_);
     const bool in_place = there == nullptr || can_be_remounted(*there, parse_unit(*wanted_.content));
     if (in_place && systemctl("reload", unit_, node_) && verify()) return {};
-    if (auto busy = in_use(target_, {}, node_)) {
-      busy->message = "the options of " + target_ + " cannot be changed while it is mounted, and " + busy->message;
-      return failure(*std::move(busy));
+    auto obstacle = in_use(target_, {}, node_);
+    if (!obstacle) obstacle = files_in_memory(target_, node_);
+    if (obstacle) {
+      obstacle->message =
+          "the options of " + target_ + " cannot be changed while it is mounted, and " + obstacle->message;
+      return failure(*std::move(obstacle));
     }
     const std::string since = journal_time(node_);
     if (Result<void> restarted = systemctl("restart", unit_, node_); !restarted) {

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <set>
 
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 #include "engine/resource/mount_table.h"
 #include "engine/resource/storage.h"
+#include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"
 
 namespace sparkplan::mount {
@@ -16,6 +19,7 @@ constexpr std::chrono::seconds kQueryDeadline{30};
 constexpr std::chrono::milliseconds kPause{100};
 constexpr int kPauses = 100;  ///< Ten seconds: a namespace shows itself within one.
 constexpr std::size_t kMostUsersNamed = 4;
+constexpr std::size_t kMostFilesCounted = 1000;
 
 Result<bool> is_there(const std::string& path, const NodeReader& node) {
   const auto status = node.status(path);
@@ -91,6 +95,86 @@ Result<std::vector<std::string>> processes_at(const std::string& target, const N
   return users;
 }
 
+/// Units of ours are in the plan themselves, and of these targets nothing else hangs.
+Result<bool> is_of_storage(const std::string& unit, const NodeReader& node) {
+  if (unit == "local-fs.target" || unit == "remote-fs.target") return true;
+  if (!unit.ends_with(".mount") && !unit.starts_with("sparkplan-nvme-")) return false;
+  SPARK_TRY(const UnitFile file, read_unit(unit, "local-fs.target", node));
+  return file.ours();
+}
+
+Result<std::string> shown_by_systemd(std::vector<std::string> argv, const NodeReader& node) {
+  argv.insert(argv.begin(), {"systemctl", "show"});
+  SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
+  if (output.exit_status == 0) return output.standard_output;
+  return failure(ErrorCode::kFailed, "systemctl show: " + std::string(trim(output.standard_error)));
+}
+
+/// Of `units` those that are up, or on the way.
+Result<std::vector<std::string>> active_of(const std::vector<std::string>& units, const NodeReader& node) {
+  std::vector<std::string> active;
+  for (const std::string& unit : units) {
+    SPARK_TRY(const std::string shown, shown_by_systemd({"--property=ActiveState", "--", unit}, node));
+    const std::string_view state = trim(shown);
+    if (state != "ActiveState=inactive" && state != "ActiveState=failed") active.push_back(unit);
+  }
+  return active;
+}
+
+/// Source: systemd.unit(5), the properties that Requires=, Requisite=, BindsTo=, PartOf= and PropagatesStopTo= have on
+/// the other side.
+Result<std::vector<std::string>> units_needing(const std::string& target, const NodeReader& node) {
+  SPARK_TRY(
+      const std::string shown,
+      shown_by_systemd(
+          {"--property=RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo", "--", unit_name(target)}, node));
+  std::set<std::string> names;
+  for (const std::string_view line : split_lines(shown)) {
+    const auto words = words_of(line.substr(std::min(line.size(), line.find('=') + 1)));
+    names.insert(words.begin(), words.end());
+  }
+  std::vector<std::string> others;
+  for (const std::string& name : names) {
+    SPARK_TRY(const bool own, is_of_storage(name, node));
+    if (!own) others.push_back(name);
+  }
+  return active_of(others, node);
+}
+
+Error used_by(const std::string& target, std::vector<std::string> users) {
+  const std::size_t others = users.size() > kMostUsersNamed ? users.size() - kMostUsersNamed : 0;
+  if (others > 0) users.resize(kMostUsersNamed);
+  return Error{
+      ErrorCode::kRefused,
+      target + " is in use by " + join(users, ", ") + (others > 0 ? " and " + std::to_string(others) + " more" : ""),
+      {},
+      {},
+      "nothing in use is unmounted: end them first (`fuser -vm " + target + "`)"};
+}
+
+/// Without what is mounted in it. kMostFilesCounted at most.
+Result<std::size_t> count_files(const std::string& top, const std::vector<MountedFileSystem>& mounts,
+                                const NodeReader& node) {
+  std::size_t files = 0;
+  std::vector<std::string> directories{top};
+  while (!directories.empty() && files < kMostFilesCounted) {
+    const std::string directory = std::move(directories.back());
+    directories.pop_back();
+    SPARK_TRY(const auto names, node.list_directory(directory));
+    for (const std::string& name : names) {
+      const std::string path = directory + "/" + name;
+      if (mounted_at(mounts, path) != nullptr) continue;
+      SPARK_TRY(const FileStatus status, node.status(path));
+      if (status.kind == FileStatus::Kind::kDirectory) {
+        directories.push_back(path);
+      } else {
+        ++files;
+      }
+    }
+  }
+  return files;
+}
+
 bool mounts(const Observation& observation) {
   const auto* present = std::get_if<Present>(&observation);
   return present != nullptr && present->value.text_or(field::kState, "").starts_with(state::kMounted);
@@ -116,18 +200,6 @@ bool is_nested(const Step& step, std::span<const Step> steps) {
   });
 }
 
-std::optional<Error> target_has_files(const std::string& target, const NodeReader& node) {
-  const auto names = node.list_directory(target);
-  if (!names && names.error().code != ErrorCode::kNotFound) return names.error();
-  if (!names || names->empty()) return std::nullopt;
-  return Error{ErrorCode::kRefused,
-               target + " is not empty: the mount would hide " + names->front() +
-                   (names->size() > 1 ? " and " + std::to_string(names->size() - 1) + " more" : ""),
-               {},
-               {},
-               "move what is in it elsewhere, or mount at another directory"};
-}
-
 std::optional<Error> objection_to_device(const MountUnit& unit, const NodeReader& node) {
   if (!unit.what.starts_with("/dev/")) return std::nullopt;
   // What a connection of this run brings is not there yet.
@@ -151,6 +223,7 @@ std::optional<Error> objection_to_mounting(const Step& step, std::span<const Ste
     // Our own mount of what was asked for before makes room, unless somebody is there or nothing can come after it.
     if (!is_own_mount(step.before)) return occupied(target, *how);
     if (auto busy = in_use(target, {}, node)) return busy;
+    if (auto files = files_in_memory(target, node)) return files;
     return objection_to_device(unit, node);
   }
   if (is_nested(step, steps)) return std::nullopt;
@@ -191,26 +264,66 @@ Result<void> check_device(const MountUnit& unit, Patience patience, const NodeRe
 
 std::optional<Error> in_use(const std::string& target, const std::vector<std::string>& going, const NodeReader& node) {
   std::vector<std::string> users;
+  std::set<std::string> units_below;
   const auto all = mounted_file_systems(node);
   if (!all) return all.error();
   for (const MountedFileSystem& one : *all) {
-    const bool below = one.target != target && is_within(one.target, target);
-    if (below && std::find(going.begin(), going.end(), one.target) == going.end()) {
+    if (one.target == target || !is_within(one.target, target)) continue;
+    units_below.insert(unit_name(one.target));
+    if (std::find(going.begin(), going.end(), one.target) == going.end()) {
       users.push_back("the mount at " + one.target);
     }
   }
   auto processes = processes_at(target, node);
   if (!processes) return processes.error();
   users.insert(users.end(), processes->begin(), processes->end());
+  auto units = units_needing(target, node);
+  if (!units) return units.error();
+  std::copy_if(units->begin(), units->end(), std::back_inserter(users),
+               [&](const std::string& unit) { return !units_below.contains(unit); });
   if (users.empty()) return std::nullopt;
-  const std::size_t others = users.size() > kMostUsersNamed ? users.size() - kMostUsersNamed : 0;
-  if (others > 0) users.resize(kMostUsersNamed);
-  return Error{
-      ErrorCode::kRefused,
-      target + " is in use by " + join(users, ", ") + (others > 0 ? " and " + std::to_string(others) + " more" : ""),
-      {},
-      {},
-      "nothing in use is unmounted: end them first (`fuser -vm " + target + "`)"};
+  return used_by(target, std::move(users));
+}
+
+std::optional<Error> needed_by_units(const std::string& target, const NodeReader& node) {
+  auto units = units_needing(target, node);
+  if (!units) return units.error();
+  if (units->empty()) return std::nullopt;
+  return used_by(target, *std::move(units));
+}
+
+std::optional<Error> target_has_files(const std::string& target, const NodeReader& node) {
+  const auto names = node.list_directory(target);
+  if (!names && names.error().code != ErrorCode::kNotFound) return names.error();
+  if (!names || names->empty()) return std::nullopt;
+  return Error{ErrorCode::kRefused,
+               target + " is not empty: the mount would hide " + names->front() +
+                   (names->size() > 1 ? " and " + std::to_string(names->size() - 1) + " more" : ""),
+               {},
+               {},
+               "move what is in it elsewhere, or mount at another directory"};
+}
+
+std::optional<Error> files_in_memory(const std::string& target, const NodeReader& node) {
+  const auto all = mounted_file_systems(node);
+  if (!all) return all.error();
+  const MountedFileSystem* there = mounted_at(*all, target);
+  if (there == nullptr || there->type != "tmpfs") return std::nullopt;
+  // What is bound from somewhere else stays there.
+  const bool elsewhere = std::any_of(all->begin(), all->end(), [&](const MountedFileSystem& other) {
+    return other.device == there->device && other.target != target;
+  });
+  if (elsewhere) return std::nullopt;
+  const auto files = count_files(target, *all, node);
+  if (!files) return files.error();
+  if (*files == 0) return std::nullopt;
+  const std::string number = *files < kMostFilesCounted ? std::to_string(*files) : "more than a thousand";
+  return Error{ErrorCode::kRefused,
+               target + " holds " + number + (*files == 1 ? " file, which is" : " files, which are") +
+                   " in memory only and would be lost",
+               {},
+               {},
+               "copy elsewhere what is needed, and empty it first"};
 }
 
 Error occupied(const std::string& target, const std::string& state) {
@@ -235,6 +348,7 @@ std::vector<Objection> objections_to(std::span<const Step> steps, const NodeRead
       if (!error) error = missing_bind_source(step, steps, node);
     } else if (mounts(step.before) && !mounts(step.after)) {
       error = in_use(step.artifact.name, going, node);
+      if (!error) error = files_in_memory(step.artifact.name, node);
     }
     if (error) objections.push_back({step.artifact, *std::move(error)});
   }

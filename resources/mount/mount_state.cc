@@ -107,15 +107,6 @@ std::optional<std::string> other_size(const MountedFileSystem& mounted, const Mo
   return std::string(state::kWith) + "size=" + shown;
 }
 
-bool asks_for_read_only(const MountUnit& unit) {
-  bool result = false;
-  for (const std::string& option : unit.options) {
-    if (option == "ro") result = true;
-    if (option == "rw") result = false;
-  }
-  return result;
-}
-
 }  // namespace
 
 bool is_without_journal(const MountedFileSystem& mounted) {
@@ -127,7 +118,7 @@ bool is_without_journal(const MountedFileSystem& mounted) {
 }
 
 bool can_be_remounted(const MountedFileSystem& mounted, const MountUnit& unit) {
-  return unit.type == "none" || asks_for_read_only(unit) || !is_without_journal(mounted);
+  return unit.type == "none" || unit.read_only() || !is_without_journal(mounted);
 }
 
 Result<std::string> compare_mounted(const MountedFileSystem& mounted, const MountUnit& unit, const NodeReader& node) {
@@ -137,7 +128,7 @@ Result<std::string> compare_mounted(const MountedFileSystem& mounted, const Moun
   const bool bound = unit.type == "none";
   const auto& own = mounted.options;
   const bool reads_only = bound ? std::find(own.begin(), own.end(), "ro") != own.end() : mounted.read_only();
-  if (asks_for_read_only(unit) != reads_only && (!bound || asks_for_read_only(unit))) {
+  if (unit.read_only() != reads_only && (!bound || unit.read_only())) {
     return std::string(state::kWith) + (reads_only ? "ro" : "rw");
   }
   if (!can_be_remounted(mounted, unit)) return std::string(state::kWith) + kNoRecovery;

@@ -72,6 +72,8 @@ std::string render_unit(const StorageMount& mount) {
 
 bool MountUnit::has_option(std::string_view option) const { return contains(options, option); }
 
+bool MountUnit::read_only() const { return is_read_only(options); }
+
 MountUnit parse_unit(std::string_view text) {
   MountUnit unit;
   const auto setting = [&](std::string_view key) {

@@ -33,6 +33,8 @@ struct MountUnit {
   std::optional<VolumeServer> server = {};
 
   bool has_option(std::string_view option) const;
+  /// False also where a quoted part might hide what counts.
+  bool read_only() const;
 };
 /// The inverse of render_unit(), as far as it goes.
 MountUnit parse_unit(std::string_view text);

@@ -134,6 +134,7 @@ void check_options(const Value& entry, std::vector<Diagnostic>& findings) {
   check_contradictions(*options, findings);
   const Value* source = entry.find("source");
   const bool in_memory = source != nullptr && source->find("tmpfs") != nullptr;
+  const bool binds = source != nullptr && source->find("bind") != nullptr;
   for (const Value& option : *options->list_items()) {
     if (option.string() == nullptr) continue;
     const std::string& text = *option.string();
@@ -142,10 +143,16 @@ void check_options(const Value& entry, std::vector<Diagnostic>& findings) {
                                  "write it as `source: {tmpfs: {size: 8GiB}}` only", option.where));
       continue;
     }
-    if (text.starts_with("x-systemd.") || text == "noauto" || text == "auto") {
+    if (text.starts_with("ro=") || text.starts_with("rw=")) {
+      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" says only in part whether it writes",
+                                 "write " + text.substr(0, 2), option.where));
+    } else if (text == "move" || (!binds && (text == "bind" || text == "rbind"))) {
+      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" mounts something else than its source",
+                                 "leave it out; a directory is bound by `source: {bind: DIRECTORY}`", option.where));
+    } else if (text.starts_with("x-systemd.") || text == "noauto" || text == "auto") {
       findings.push_back(finding("mount.option", "\"" + printable(text) + "\" has no effect outside of fstab",
                                  "leave it out: the unit sees to the order, to waiting and to the boot", option.where));
-    } else if (text == "remount" || text == "fail" || text.ends_with('\\') || text != printable(text)) {
+    } else if (text == "remount" || text == "fail" || text != printable(text)) {
       findings.push_back(finding("mount.option", "\"" + printable(text) + "\" is no option of a mount that lasts",
                                  "leave it out", option.where));
     }

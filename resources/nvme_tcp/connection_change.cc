@@ -156,7 +156,7 @@ class ConnectionChange {
     if (now_.unit.ours()) SPARK_CHECK(systemctl("stop", unit_, node_));
     SPARK_TRY(ConnectionState after, look_at_connection(subsystem_, node_));
     if (after.connected()) {
-      // The unit was down, or did not know of it.
+      // The unit leaves that to us: see render_unit().
       const std::vector<std::string> argv{"nvme", "disconnect", "--nqn=" + subsystem_};
       SPARK_TRY(const CommandOutput output, node_.run(argv, kDeadline));
       if (output.exit_status != 0) {

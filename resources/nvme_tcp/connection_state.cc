@@ -1,9 +1,9 @@
 #include "resources/nvme_tcp/connection_state.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "engine/core/text.h"
+#include "engine/resource/block_device.h"
 #include "engine/resource/mount_table.h"
 #include "engine/resource/nvme_unit_name.h"
 #include "resources/nvme_tcp/connection_unit.h"
@@ -11,9 +11,6 @@
 namespace sparkplan::nvme_tcp {
 namespace {
 
-constexpr std::chrono::seconds kQueryDeadline{20};
-constexpr std::chrono::milliseconds kPause{100};
-constexpr int kPauses = 10;
 constexpr const char* kControllers = "/sys/class/nvme";
 
 /// Void for an attribute that is not there: the controller may be going just now.
@@ -45,32 +42,10 @@ std::string state_of(const Controller& controller, const std::optional<Server>& 
   return controller.state == "live" ? state::kConnected : state::kReconnecting;
 }
 
-/// Opens a block device as nobody can who shares it: that fails while it, or a partition of it, is mounted in any
-/// mount namespace, is swapped to or lies below another device. Source: open(2), O_EXCL without O_CREAT.
-constexpr const char* kOpenAlone =
-    "use Errno; use Fcntl; exit(0) if sysopen(my $device, $ARGV[0], O_RDONLY | O_EXCL); "
-    "exit(16) if $!{EBUSY}; print STDERR \"$!\"; exit(1)";
-
-Result<bool> is_held(const std::string& device, const NodeReader& node) {
+/// A partition is held together with its disk. One path of several has a name, but no device of its own.
+Result<bool> is_disk_held(const std::string& device, const NodeReader& node) {
   SPARK_TRY(const std::string whole, whole_disk_of(device, node));
-  const std::string path = "/dev/" + device;
-  const auto there = node.status(path);
-  // One path of several has a name, but no device of its own; a partition is held together with its disk.
-  if (whole != device || (!there && there.error().code == ErrorCode::kNotFound)) return false;
-  if (!there) return failure(there.error());
-  const std::vector<std::string> argv{"perl", "-e", kOpenAlone, "--", path};
-  constexpr int kHeld = 16;
-  CommandOutput output;
-  for (int pause = 0; pause < kPauses; ++pause) {
-    SPARK_TRY(output, node.query(argv, kQueryDeadline));
-    if (output.exit_status != kHeld) break;
-    // Who looks at a new device holds it for a moment.
-    node.pause(kPause);
-  }
-  if (output.exit_status == 0 || output.exit_status == kHeld) return output.exit_status == kHeld;
-  return failure(ErrorCode::kFailed,
-                 "nobody can tell whether " + path + " is in use: " + std::string(trim(output.standard_error)),
-                 "nothing that may be in use is disconnected");
+  return whole == device ? is_held("/dev/" + device, node) : Result<bool>(false);
 }
 
 }  // namespace
@@ -147,7 +122,7 @@ Result<std::vector<std::string>> users_of(const std::string& subsystem, bool bes
     for (const std::string& holder : holders) users.push_back("the device " + holder);
     // What is mounted by ours goes first; until then the device is held by that.
     if (!users.empty() || mounted_by_us) continue;
-    SPARK_TRY(const bool held, is_held(device, node));
+    SPARK_TRY(const bool held, is_disk_held(device, node));
     if (held) users.push_back("somebody who holds " + device + ", in a container perhaps");
   }
   return users;

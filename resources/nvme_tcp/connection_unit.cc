@@ -12,8 +12,9 @@
 namespace sparkplan::nvme_tcp {
 namespace {
 
-/// One server that does not answer holds up the boot by this much, once.
+/// For one server that does not answer, with each try. No login waits for it: nothing that a boot needs comes after.
 constexpr const char* kPatience = "15";
+constexpr const char* kPatienceAtStop = "5";
 constexpr const char* kPauseBetweenTries = "10";
 
 /// $1 is the NQN, $2 the address, $3 the port. A connection that is there already is kept, and told never to
@@ -69,15 +70,16 @@ std::string render_unit(const Connection& connection) {
   const std::string port = std::to_string(server.port);
   std::string text = ownership_header();
   text += "[Unit]\nDescription=NVMe over TCP: " + server.subsystem + " at " + server.address + " port " + port +
-          "\nWants=network-online.target remote-fs-pre.target\nAfter=network-online.target\n"
-          "Before=remote-fs-pre.target\nStartLimitIntervalSec=0\n\n";
+          "\nWants=network-online.target\nAfter=network-online.target\nStartLimitIntervalSec=0\n\n";
   text += "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStartPre=modprobe nvme-tcp\nExecStart=" +
           std::string(kConnect) + unit_command_word(server.subsystem) + " " + unit_command_word(server.address) + " " +
           port + "\n";
   // Only now the volumes can be there, however long the server was away.
   text += "ExecStartPost=-systemctl --no-block start --";
   for (const std::string& unit : connection.mount_units) text += " " + unit_command_word(unit);
-  text += "\nExecStop=nvme disconnect --nqn=" + unit_command_word(server.subsystem) + "\nTimeoutStartSec=" + kPatience +
+  // Nothing disconnects when the unit goes down: at shutdown, or where somebody stops it, a volume that could not be
+  // unmounted would be cut off from what it has not written yet. Who takes the connection away looks for that first.
+  text += "\nTimeoutStartSec=" + std::string(kPatience) + "\nTimeoutStopSec=" + kPatienceAtStop +
           "\nRestart=on-failure\nRestartSec=" + kPauseBetweenTries +
           "\n\n[Install]\nWantedBy=" + std::string(kWantingTarget) + "\n";
   return text;

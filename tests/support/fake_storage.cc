@@ -39,7 +39,7 @@ std::string device_behind(const FakeNode& node, const std::string& what) {
   return what;
 }
 
-void remove_mount(FakeNode& node, const std::string& target) {
+void take_line(FakeNode& node, const std::string& target) {
   std::string kept;
   const std::string all = text_at(node, kMountinfo);
   const auto lines = split_lines(all);
@@ -49,9 +49,16 @@ void remove_mount(FakeNode& node, const std::string& target) {
     if (last == lines.rend() || &line != &*last) kept += std::string(line) + "\n";
   }
   node.put_file(kMountinfo, kept);
-  // Directories that were made in it go with it.
+}
+
+void remove_mount(FakeNode& node, const std::string& target) {
+  const auto mounts = parse_mountinfo(text_at(node, kMountinfo));
+  const MountedFileSystem* there = mounted_at(mounts, target);
+  const bool in_memory = there != nullptr && there->type == "tmpfs";
+  take_line(node, target);
+  // Directories that were made in it go with it; of memory everything does.
   for (const auto& [path, entry] : node.snapshot()) {
-    if (path.starts_with(target + "/") && entry == "directory") node.erase(path);
+    if (path.starts_with(target + "/") && (entry == "directory" || in_memory)) node.erase(path);
   }
 }
 
@@ -87,6 +94,22 @@ CommandOutput stop_mount(FakeNode& node, const std::string& name, const std::str
   return {};
 }
 
+/// The bytes that a tmpfs holds.
+std::size_t bytes_below(const FakeNode& node, const std::string& target) {
+  std::size_t bytes = 0;
+  for (const auto& [path, entry] : node.snapshot()) {
+    if (path.starts_with(target + "/")) bytes += node.text_of(path).value_or("").size();
+  }
+  return bytes;
+}
+
+std::size_t size_in(const std::string& options) {
+  for (const std::string_view option : split(options, ',')) {
+    if (option.starts_with("size=")) return std::stoull(std::string(option.substr(5)));
+  }
+  return 0;
+}
+
 /// A remount: the kernel keeps what it has not been told otherwise, and never looks at a journal.
 CommandOutput reload_mount(FakeNode& node, const std::string& name, const std::string& text) {
   const std::string target = with_specifiers(unit_setting(text, "Mount", "Where").value_or(""));
@@ -95,7 +118,8 @@ CommandOutput reload_mount(FakeNode& node, const std::string& name, const std::s
   if (there == nullptr) return failed("Job for " + name + " failed.\n");
   std::string options = unit_setting(text, "Mount", "Options").value_or("");
   if (there->has_option("norecovery")) options += ",norecovery";
-  remove_mount(node, target);
+  if (there->type == "tmpfs" && bytes_below(node, target) > size_in(options)) return failed("Too small a size.\n");
+  take_line(node, target);
   add_mount(node, there->source, target, there->type, options);
   return {};
 }
@@ -139,8 +163,36 @@ CommandOutput link_unit(FakeNode& node, const std::string& name, const std::stri
   return {};
 }
 
+/// Units that are up and require `name`.
+std::vector<std::string> units_needing(const FakeNode& node, const std::string& name) {
+  std::vector<std::string> units;
+  const std::string all = text_at(node, "/fake/required-by");
+  for (const std::string_view line : split_lines(all)) {
+    const auto words = words_of(line);
+    if (words.size() == 2 && words[0] == name) units.push_back(words[1]);
+  }
+  return units;
+}
+
+/// What is stopped takes what requires it with it.
+void stop_units_needing(FakeNode& node, const std::string& name) {
+  std::string inactive = text_at(node, "/fake/inactive");
+  for (const std::string& unit : units_needing(node, name)) inactive += unit + "\n";
+  if (!inactive.empty()) node.put_file("/fake/inactive", inactive);
+}
+
+/// systemctl show --property=... -- NAME
+CommandOutput show_unit(const FakeNode& node, const std::string& properties, const std::string& name) {
+  if (properties == "--property=ActiveState") {
+    const bool inactive = text_at(node, "/fake/inactive").find(name) != std::string::npos;
+    return {0, std::string("ActiveState=") + (inactive ? "inactive" : "active") + "\n", {}};
+  }
+  return {0, "RequiredBy=" + join(units_needing(node, name), " ") + "\nBoundBy=\n", {}};
+}
+
 Result<CommandOutput> systemctl_program(const Call& call) {
   const std::string& verb = call.argv.at(1);
+  if (verb == "show") return show_unit(call.node, call.argv.at(2), call.argv.back());
   if (call.writable == nullptr) return failure(ErrorCode::kBug, "systemctl " + verb + " is no question");
   if (verb == "daemon-reload" || verb == "reset-failed") return CommandOutput{};
   FakeNode& node = *call.writable;
@@ -149,6 +201,7 @@ Result<CommandOutput> systemctl_program(const Call& call) {
   if (verb == "enable" || verb == "disable") return link_unit(node, name, text, verb == "enable");
   if (name.ends_with(".mount")) {
     const std::string target = target_of(node, name);
+    if (verb == "stop" || verb == "restart") stop_units_needing(node, name);
     if (verb == "stop") return target.empty() ? CommandOutput{} : stop_mount(node, name, target);
     if (verb == "start") return start_mount(node, name, text);
     if (verb == "reload") return reload_mount(node, name, text);
@@ -159,7 +212,8 @@ Result<CommandOutput> systemctl_program(const Call& call) {
   }
   if (verb == "start") return start_connection(node, name, text);
   const bool inactive = node.text_of("/fake/inactive").value_or("").find(name) != std::string::npos;
-  if (verb == "stop" && !inactive) disconnect(node, name.substr(15, name.size() - 15 - 8));
+  const bool disconnects = unit_setting(text, "Service", "ExecStop").has_value();
+  if (verb == "stop" && !inactive && disconnects) disconnect(node, name.substr(15, name.size() - 15 - 8));
   return CommandOutput{};
 }
 
@@ -186,7 +240,7 @@ Result<CommandOutput> remount(const Call& call) {
   if (there->has_option("norecovery")) options.emplace_back("norecovery");
   const std::string mode = option == "ro" || option == "rw" ? option : there->options.front();
   options.insert(options.begin(), mode);
-  remove_mount(*call.writable, target);
+  take_line(*call.writable, target);
   add_mount(*call.writable, there->source, target, there->type, join(options, ","));
   return CommandOutput{};
 }
@@ -241,7 +295,13 @@ void add_mount(FakeNode& node, const std::string& source, const std::string& tar
     if (!node.list_directory(directory)) node.add_directory(directory);
     if (slash == std::string::npos) break;
   }
-  const std::string device = source.starts_with("/dev/") ? "259:" + source.substr(5) : "0:40";
+  std::string device = source.starts_with("/dev/") ? "259:" + source.substr(5) : "0:40";
+  // Each tmpfs is a file system of its own.
+  const std::string table = text_at(node, kMountinfo);
+  for (int number = 100;
+       type == "tmpfs" && (device == "0:40" || table.find(" " + device + " ") != std::string::npos);) {
+    device = "0:" + std::to_string(number++);
+  }
   std::string super_options = shown_options(options).substr(0, 2);
   for (const std::string_view option : split(options, ',')) {
     if (option == "noload" || option == "norecovery") super_options += ",norecovery";
@@ -261,6 +321,8 @@ void connect_subsystem(FakeNode& node, const std::string& subsystem, const std::
   node.put_file("/sys/class/nvme/nvme0/address", "traddr=" + address + ",trsvcid=" + std::to_string(port));
   node.put_file("/sys/class/nvme/nvme0/state", state);
   node.put_file("/sys/class/block/" + device + "/device/subsysnqn", subsystem);
+  node.put_file("/sys/class/block/" + device + "/dev", "259:" + device + "\n");
+  node.put_file("/sys/class/block/" + device + "/nsid", "1\n");
   node.put_file("/run/udev/data/b259:" + device, "S:" + link + "\n");
   node.add_special("/dev/" + device);
   node.add_symlink("/dev/" + link, "../../" + device);

@@ -13,7 +13,8 @@ namespace sparkplan::test {
 ///   /fake/devices/NAME   the file system that blkid finds on /dev/NAME; its links are /run/udev/data/b259:NAME
 ///   /fake/servers/NQN    an NVMe server offers the subsystem; its text is the name of its device
 ///   /fake/held           devices that a container holds, one to a line
-///   /fake/inactive       units that were never started, one to a line: to stop them does nothing
+///   /fake/inactive       units that are not up, one to a line: to stop them does nothing
+///   /fake/required-by    "UNIT OTHER" to a line: OTHER requires UNIT
 ///   /fake/busy           targets that cannot be unmounted, one to a line
 void install_fake_storage(FakeNode& node);
 

@@ -12,4 +12,4 @@ spark_unit_test(resource_contract_test SOURCES resource_contract_test.cc resourc
 spark_unit_test(resource_ssh_trust_test SOURCES resource_ssh_trust_test.cc resource_ssh_trust_text_test.cc
   resource_ssh_trust_view_test.cc resource_ssh_trust_programs_test.cc LIBRARIES spark_process)
 spark_unit_test(resource_storage_test SOURCES resource_storage_test.cc resource_storage_node_test.cc
-  resource_storage_section_test.cc LIBRARIES spark_process)
+  resource_storage_section_test.cc resource_storage_removal_test.cc LIBRARIES spark_process)

@@ -293,6 +293,51 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     REQUIRE(found.diagnostics.size() == 1);
     CHECK(found.diagnostics.front().hint == "let that node go first: `sparkplan release s7`");
   }
+  SECTION("its unit would, once the server is back") {
+    writer.put_file("/proc/self/mountinfo", "");
+    StorageMount unmounted;
+    unmounted.target = "/mnt/a";
+    unmounted.kind = StorageKind::kNvmeTcp;
+    unmounted.nvme = NvmeTcpVolume{"10.0.0.9", 4420, "vol", 1};
+    unmounted.what = nvme_device_link(*unmounted.nvme);
+    unmounted.type = "ext4";
+    const auto finds = [&](bool live) {
+      writer.set_live(live);
+      writer.put_file("/etc/systemd/system/mnt-a.mount", mount::render_unit(unmounted));
+      tell("s1", writer);
+      tell("s2", idle);
+      const Desired found = desired();
+      CHECK(found.resources.size() == (found.diagnostics.empty() ? 1U : 0U));
+      return found.diagnostics.empty() ? std::string() : found.diagnostics.front().message;
+    };
+    const std::string would =
+        "s1 would write again, by /etc/systemd/system/mnt-a.mount, to \"nvme_tcp vol namespace 1\"";
+    CHECK(finds(true).starts_with(would));
+    CHECK(finds(false).starts_with(would));
+    unmounted.options = {"ro"};
+    CHECK(finds(true).empty());
+  }
+  SECTION("a line of its fstab would") {
+    writer.put_file("/proc/self/mountinfo", "");
+    const auto finds = [&](const std::string& line) {
+      writer.put_file("/etc/fstab", "# lines\n" + line + "\n");
+      tell("s1", writer);
+      tell("s2", idle);
+      const Desired found = desired();
+      return found.diagnostics.empty() ? std::string() : found.diagnostics.front().message;
+    };
+    const std::string would = "s1 would write again, by /etc/fstab:2, to \"nvme_tcp vol namespace 1\"";
+    const std::string link = "/dev/disk/by-id/sparkplan-nvme-vol-1 /mnt/b ";
+    CHECK(finds(link + "ext4 defaults 0 0").starts_with(would));
+    CHECK(finds(link + "auto").starts_with(would));
+    CHECK(finds(link + "ext4 noauto,x-systemd.automount 0 0").starts_with(would));
+    CHECK(finds("/dev/nvme1n1 /mnt/b ext4 defaults 0 0").starts_with(would));
+    CHECK(finds("UUID=\"a-b\" /mnt/b ext4 defaults 0 0").empty());
+    CHECK(display(exports["s1"]["mount"]).find("/dev/disk/by-uuid/a-b") != std::string::npos);
+    CHECK(finds(link + "ext4 noauto 0 0").empty());
+    CHECK(finds(link + "ext4 defaults,ro 0 0").empty());
+    CHECK(finds(link + "gfs2 defaults 0 0").empty());
+  }
   SECTION("it does not any more") {
     tell("s1", idle);
     tell("s2", idle);

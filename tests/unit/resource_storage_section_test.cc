@@ -81,7 +81,7 @@ TEST_CASE("an entry is read back from its unit, without what was added to it", "
                                             {}}}),
                                {}},
                               {"type", "ext4", {}},
-                              {"options", Value(Value::List{"ro", "noatime"}), {}}}));
+                              {"options", Value(Value::List{"noatime", "ro"}), {}}}));
   const Value plain = back("{target: /mnt/a, type: xfs, source: {nvme_tcp: {address: s, subsystem: v}}}");
   CHECK(plain.find("options") == nullptr);
   CHECK(plain.find("source")->find("nvme_tcp")->find("port") == nullptr);
@@ -107,8 +107,9 @@ TEST_CASE("options that somebody has written himself stay where their order tell
     return options_of(back("{target: /mnt/a, type: ext4, options: [" + written + "], source: {device: UUID=a-b}}"));
   };
   CHECK(options("nofail, noatime") == Names{"nofail", "noatime"});
-  CHECK(options("noload, ro") == Names{"noload", "ro", "nofail"});
+  CHECK(options("noload, ro") == Names{"ro"});
   CHECK(options("noatime, nofail") == Names{"noatime"});
+  CHECK(options("ro, nofail, noatime") == Names{"nofail", "noatime", "noload", "ro"});
 }
 
 TEST_CASE("a unit that no section makes has no way back", "[storage]") {

@@ -113,14 +113,29 @@ TEST_CASE("a volume that is only read is read without its journal, and no mount 
                     .options,
                 ",");
   };
-  CHECK(one("ext4", "ro") == "ro,noload,nofail,_netdev");
-  CHECK(one("ext4", "ro, noload") == "ro,noload,nofail,_netdev");
-  CHECK(one("ext4", "ro, norecovery") == "ro,norecovery,nofail,_netdev");
-  CHECK(one("xfs", "ro") == "ro,norecovery,nofail,_netdev");
+  CHECK(one("ext4", "ro") == "noload,nofail,_netdev,ro");
+  CHECK(one("ext4", "ro, noload") == "noload,nofail,_netdev,ro");
+  CHECK(one("ext4", "ro, norecovery") == "norecovery,nofail,_netdev,ro");
+  CHECK(one("ext4", "rw, ro, noatime") == "noatime,noload,nofail,_netdev,ro");
+  CHECK(one("xfs", "ro") == "norecovery,nofail,_netdev,ro");
   CHECK(one("ext4", "ro, rw") == "ro,rw,nofail,_netdev");
-  CHECK(one("btrfs", "ro") == "ro,rescue=nologreplay,nofail,_netdev");
-  CHECK(one("gfs2", "ro") == "ro,nofail,_netdev");
+  CHECK(one("btrfs", "ro") == "rescue=nologreplay,nofail,_netdev,ro");
+  CHECK(one("gfs2", "ro") == "nofail,_netdev,ro");
   CHECK(one("ext4", "noatime") == "noatime,nofail,_netdev");
+}
+
+TEST_CASE("no option hides from mount(8) that a volume is only read", "[storage]") {
+  // libmount takes all between two quotes for one option, the comma and the "ro" behind it, too.
+  const auto is_refused = [](const std::string& options) {
+    const auto found = findings_of(volume("ext4", options), kTwo);
+    return std::any_of(found.begin(), found.end(),
+                       [](const std::string& one) { return one.starts_with("3 schema.pattern "); });
+  };
+  CHECK(is_refused("'x-a=\"', ro, 'b\"'"));
+  CHECK(is_refused("'a\\b', ro"));
+  CHECK_FALSE(is_refused("x-a=b, ro"));
+  CHECK_FALSE(mount::parse_unit("[Mount]\nOptions=x-a=\",ro,b\"\n").read_only());
+  CHECK(mount::parse_unit("[Mount]\nOptions=rw,ro\n").read_only());
 }
 
 TEST_CASE("one file system for one machine is written by one node at most", "[storage]") {
@@ -166,6 +181,12 @@ TEST_CASE("what a mount unit could not have is refused where it stands", "[stora
   CHECK(code("{target: /mnt/a, source: {bind: /srv/b/x}}, {target: /srv/b, source: {bind: /mnt/a/x}}") ==
         "mount.circle");
   CHECK(code("{target: /mnt/a, source: {tmpfs: {size: 1G}}, options: [size=2G]}") == "mount.option");
+  for (const char* option : {"ro=fs", "rw=recursive", "move", "bind", "rbind"}) {
+    INFO(option);
+    CHECK(code("{target: /mnt/a, type: gfs2, source: {device: UUID=a}, options: [ro, " + std::string(option) + "]}") ==
+          "mount.option");
+  }
+  CHECK(code("{target: /mnt/a, source: {bind: /b}, options: [bind]}").empty());
   CHECK(code("{target: /mnt/a, source: {bind: /b}, options: [exec, noexec]}") == "mount.option");
   CHECK(code("{target: /mnt/a, source: {device: UUID=a}, type: gfs2, options: [noload]}") == "mount.option");
   CHECK(code("{target: /mnt/a, source: {device: /dev/disk/by-id//x}, type: gfs2}") == "mount.path");

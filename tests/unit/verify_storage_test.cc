@@ -83,7 +83,7 @@ TEST_CASE("verify storage: a mount as it was declared before is not as declared"
   SECTION("other options") {
     Bench bench(volume("10.0.0.9", "ro"));
     bench.applied_from(volume("10.0.0.9", "noatime"));
-    CHECK(bench.verdict() == "/mnt/a is mounted with noatime, and declared with ro,noload");
+    CHECK(bench.verdict() == "/mnt/a is mounted with noatime, and declared with noload,ro");
   }
   SECTION("another device") {
     Bench bench(kTarget + "source: {device: UUID=aa}}");
