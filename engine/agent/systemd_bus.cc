@@ -114,10 +114,12 @@ class Conversation {
   std::chrono::steady_clock::time_point until_;
 };
 
-/// Everything is sent before the first answer is heard, as the specification allows a client that knows its way.
-std::string whole_question(const UnitQuestion& question) {
-  std::string bytes(1, '\0');
-  bytes += "AUTH EXTERNAL " + hexadecimal(std::to_string(::geteuid())) + "\r\nBEGIN\r\n";
+std::string login() {
+  return std::string(1, '\0') + "AUTH EXTERNAL " + hexadecimal(std::to_string(::geteuid())) + "\r\nBEGIN\r\n";
+}
+
+std::string calls_of(const UnitQuestion& question) {
+  std::string bytes;
   std::uint32_t serial = 0;
   for (const std::string& unit : question.units) bytes += properties_call(++serial, unit);
   return bytes;
@@ -188,28 +190,29 @@ Result<UnitAnswer> ask_systemd(const UnitQuestion& question, std::chrono::millis
                                std::string_view socket_path) {
   SPARK_TRY(FileDescriptor socket, connect_to(socket_path));
   Conversation conversation(std::move(socket), deadline);
-  SPARK_CHECK(conversation.send(whole_question(question)));
-  std::vector<std::map<std::string, std::string>> units(question.units.size());
-  std::size_t missing = units.size();
+  SPARK_CHECK(conversation.send(login()));
   std::string bytes;
-  bool welcome = false;
-  while (missing > 0) {
+  for (bool welcome = false; !welcome;) {
     SPARK_CHECK(conversation.receive(bytes));
-    if (!welcome) {
-      SPARK_TRY(welcome, take_welcome(bytes));
+    SPARK_TRY(welcome, take_welcome(bytes));
+  }
+  // Not before: what systemd reads together with the login it looks at only when more comes.
+  SPARK_CHECK(conversation.send(calls_of(question)));
+  std::vector<std::map<std::string, std::string>> units(question.units.size());
+  for (std::size_t missing = units.size(); missing > 0;) {
+    SPARK_TRY(auto reply, take_reply(bytes, question.properties));
+    if (!reply) {
+      SPARK_CHECK(conversation.receive(bytes));
+      continue;
     }
-    while (welcome && missing > 0) {
-      SPARK_TRY(auto reply, take_reply(bytes, question.properties));
-      if (!reply) break;
-      if (reply->serial == 0 || reply->serial > units.size()) continue;
-      const std::size_t index = reply->serial - 1;
-      // Every unit has a name; an object that has none is no unit.
-      if (reply->is_error || reply->values.empty()) {
-        return failure(ErrorCode::kNotFound, "systemd knows no unit " + question.units[index]);
-      }
-      units[index] = std::move(reply->values);
-      --missing;
+    if (reply->serial == 0 || reply->serial > units.size()) continue;
+    const std::size_t index = reply->serial - 1;
+    // Every unit has a name; an object that has none is no unit.
+    if (reply->is_error || reply->values.empty()) {
+      return failure(ErrorCode::kNotFound, "systemd knows no unit " + question.units[index]);
     }
+    units[index] = std::move(reply->values);
+    --missing;
   }
   return unit_answer(question, units);
 }

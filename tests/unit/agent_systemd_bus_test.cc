@@ -105,13 +105,14 @@ void say(int connection, const std::string& bytes) {
 }
 
 /// Hears until the other end has said all of `last`.
-void hear(int connection, const std::string& last) {
+void hear(int connection, const std::string& last, std::string* all = nullptr) {
   std::string heard;
   std::array<char, 4096> part{};
   while (heard.find(last) == std::string::npos) {
     const auto size = ::recv(connection, part.data(), part.size(), 0);
     if (size <= 0) return;
     heard.append(part.data(), static_cast<std::size_t>(size));
+    if (all != nullptr) *all = heard;
   }
 }
 
@@ -228,10 +229,12 @@ TEST_CASE("half a message waits, an error is one, and what is no message is refu
 
 TEST_CASE("systemd's answers come in parts, in any order and among signals", "[agent][systemd]") {
   const SystemdOfTheTest systemd([](int connection) {
-    hear(connection, "b_2eservice");
+    hear(connection, "BEGIN\r\n");
     say(connection, "OK 0123456789abcdef0123456789abcdef\r");
+    say(connection, "\n");
+    hear(connection, "b_2eservice");
     const std::string second = message(2, 2, all({plain("Type", "simple"), plain("ActiveState", "active")}));
-    say(connection, "\n" + message(4, 0, text("unasked")) + second.substr(0, 30));
+    say(connection, message(4, 0, text("unasked")) + second.substr(0, 30));
     say(connection, second.substr(30) + message(2, 1, all({plain("ActiveState", "failed")})));
     hear_all(connection);
   });
@@ -240,6 +243,19 @@ TEST_CASE("systemd's answers come in parts, in any order and among signals", "[a
   REQUIRE(answer);
   CHECK(answer->printed == "ActiveState=failed\n\nActiveState=active\nType=simple\n");
   CHECK(answer->exit_status == 0);
+}
+
+TEST_CASE("nothing comes with the login, which systemd would not look at before more comes", "[agent][systemd]") {
+  std::string first;
+  {
+    const SystemdOfTheTest systemd([&first](int connection) {
+      hear(connection, "BEGIN\r\n", &first);
+      hear_all(connection);
+    });
+    const UnitQuestion question{UnitQuestion::Form::kShow, false, {"ActiveState"}, {"a.service"}};
+    CHECK_FALSE(ask_systemd(question, 20ms, systemd.path()));
+  }
+  CHECK(first.ends_with("BEGIN\r\n"));
 }
 
 TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[agent][systemd]") {
@@ -269,8 +285,10 @@ TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[a
   }
   SECTION("no such unit") {
     const SystemdOfTheTest systemd([](int connection) {
+      hear(connection, "BEGIN\r\n");
+      say(connection, "OK 01\r\n");
       hear(connection, "GetAll");
-      say(connection, "OK 01\r\n" + message(3, 1, text("no unit")));
+      say(connection, message(3, 1, text("no unit")));
       hear_all(connection);
     });
     CHECK_FALSE(ask_systemd(question, 10s, systemd.path()));
