@@ -17,8 +17,8 @@ namespace sparkplan::mount {
 /// Errors: what could not be looked at.
 Result<Value> written_volumes(const NodeReader& node);
 
-/// Pure. An error where another node still writes to what `mount` is to write to, and where one was not asked or did not
-/// answer while this one does not write to it yet; of those that have left the file a warning.
+/// Pure. An error where another node still writes to what `mount` is to write to, and where one was not asked or did
+/// not answer while this one does not write to it yet; of those that have left the file a warning.
 std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const StorageMount& mount);
 
 }  // namespace sparkplan::mount
