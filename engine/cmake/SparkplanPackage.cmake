@@ -25,7 +25,8 @@ install(FILES docs/completion/sparkplan.bash DESTINATION share/bash-completion/c
 install(FILES docs/completion/_sparkplan DESTINATION share/zsh/vendor-completions)
 install(FILES docs/completion/sparkplan.fish DESTINATION share/fish/vendor_completions.d)
 install(FILES schemas/cluster.schema.json schemas/report.schema.json schemas/plan.schema.json
-  schemas/history.schema.json schemas/verify.schema.json DESTINATION share/sparkplan)
+  schemas/history.schema.json schemas/verify.schema.json schemas/doctor.schema.json schemas/facts.schema.json
+  DESTINATION share/sparkplan)
 install(FILES README.md engine/cmake/debian/copyright DESTINATION share/doc/sparkplan)
 install(FILES engine/cmake/debian/lintian-overrides DESTINATION share/lintian/overrides RENAME sparkplan)
 
@@ -38,6 +39,8 @@ foreach(example IN LISTS examples)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/share/examples/${example} CONTENT "${text}" @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/share/examples/${example} DESTINATION share/doc/sparkplan/examples)
 endforeach()
+# What an example names as the source of a file.
+install(FILES examples/greeting.txt DESTINATION share/doc/sparkplan/examples)
 
 set(debian_architecture_x86_64 amd64)
 set(debian_architecture_aarch64 arm64)

@@ -81,15 +81,17 @@ control() {
 }
 
 contents() {
-  same files "$(dpkg-deb --fsys-tarfile "$package" | tar -tv | awk '$1 !~ /^d/ {print $1, $2, $6}')" "$(
-    printf '%s\n' '-rwxr-xr-x root/root ./usr/bin/sparkplan'
-    for file in bash-completion/completions/sparkplan doc/sparkplan/{README.md,changelog.gz,copyright} \
-      $(cd examples && printf 'doc/sparkplan/examples/%s\n' *.yaml) fish/vendor_completions.d/sparkplan.fish \
-      lintian/overrides/sparkplan man/man1/sparkplan.1.gz man/man5/cluster.yaml.5.gz \
-      sparkplan/{cluster,history,plan,report}.schema.json zsh/vendor-completions/_sparkplan; do
-      printf -- '-rw-r--r-- root/root ./usr/share/%s\n' "$file"
-    done
-  )"
+  same files "$(dpkg-deb --fsys-tarfile "$package" | tar -tv | awk '$1 !~ /^d/ {print $1, $2, $6}' | sort)" "$(
+    {
+      printf '%s\n' '-rwxr-xr-x root/root ./usr/bin/sparkplan'
+      for file in bash-completion/completions/sparkplan doc/sparkplan/{README.md,changelog.gz,copyright} \
+        $(cd examples && printf 'doc/sparkplan/examples/%s\n' *.txt *.yaml) fish/vendor_completions.d/sparkplan.fish \
+        lintian/overrides/sparkplan man/man1/sparkplan.1.gz man/man5/cluster.yaml.5.gz \
+        $(cd schemas && printf 'sparkplan/%s\n' *.json) zsh/vendor-completions/_sparkplan; do
+        printf -- '-rw-r--r-- root/root ./usr/share/%s\n' "$file"
+      done
+    } | sort
+  )" || return
   # Nobody but root may write to a folder either.
   ! dpkg-deb -c "$package" | grep -v '^-' | grep -v '^drwxr-xr-x root/root'
 }
