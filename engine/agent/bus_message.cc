@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
+#include "engine/core/ascii.h"
+
 namespace sparkplan {
 namespace {
 
 constexpr std::size_t kLongestMessage = 1024 * 1024;
 constexpr int kDeepest = 16;
-
-bool is_alphanumeric(char letter) {
-  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
-}
 
 /// Little-endian, each value at a multiple of its size.
 class MessageWriter {
@@ -230,7 +228,7 @@ std::string hexadecimal(std::string_view bytes) {
 std::string object_name(std::string_view unit) {
   std::string name;
   for (std::size_t i = 0; i < unit.size(); ++i) {
-    const bool digit_first = i == 0 && unit[i] >= '0' && unit[i] <= '9';
+    const bool digit_first = i == 0 && is_digit(unit[i]);
     if (is_alphanumeric(unit[i]) && !digit_first) {
       name.push_back(unit[i]);
     } else {

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "engine/core/text.h"
-#include "engine/model/ipv4.h"
 
 namespace sparkplan {
 namespace {
@@ -21,50 +20,24 @@ constexpr std::size_t kMostSteps = 50'000;
 /// Of the connections that are looked at, those that come so.
 struct Where {
   std::vector<std::string> interfaces;
-  std::vector<std::string> from;
-  std::vector<std::string> to;
+  std::vector<Ipv4Network> from;
+  std::vector<Ipv4Network> to;
 
   bool operator==(const Where&) const = default;
 };
 
-struct Network {
-  std::string address;
-  int length = 32;
-};
-
-std::optional<Network> network_in(const std::string& text) {
-  Network network;
-  const auto slash = text.find('/');
-  network.address = text.substr(0, slash);
-  if (!ipv4_number(network.address)) return std::nullopt;
-  if (slash == std::string::npos) return network;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, network.length);
-  if (error != std::errc() || stop != end || network.length < 0 || network.length > 32) return std::nullopt;
-  return network;
-}
-
-bool contains_network(const std::string& outer, const std::string& inner) {
-  const auto around = network_in(outer);
-  const auto within = network_in(inner);
-  if (!around || !within || around->length > within->length) return false;
-  return around->length == 0 || in_one_network(around->address, within->address, around->length);
-}
-
-bool contains_name(const std::string& pattern, const std::string& name) {
-  return pattern == name ||
-         (pattern.ends_with('*') && name.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1)));
-}
+/// "enp*" contains "enp1s0f1np1", and "enp1*".
+bool contains(const std::string& pattern, const std::string& name) { return glob_match(pattern, name); }
+bool contains(const Ipv4Network& outer, const Ipv4Network& inner) { return outer.contains(inner); }
 
 /// What is in both lists, of which an empty one stands for all; nothing when they have nothing in common.
-template <class Contains>
-std::optional<std::vector<std::string>> common(const std::vector<std::string>& one,
-                                               const std::vector<std::string>& other, Contains contains) {
+template <class T>
+std::optional<std::vector<T>> common(const std::vector<T>& one, const std::vector<T>& other) {
   if (one.empty()) return other;
   if (other.empty()) return one;
-  std::vector<std::string> both;
-  for (const std::string& a : one) {
-    for (const std::string& b : other) {
+  std::vector<T> both;
+  for (const T& a : one) {
+    for (const T& b : other) {
       if (contains(a, b)) {
         both.push_back(b);
       } else if (contains(b, a)) {
@@ -77,11 +50,33 @@ std::optional<std::vector<std::string>> common(const std::vector<std::string>& o
 }
 
 std::optional<Where> common(const Where& where, const InputRule& rule) {
-  const auto interfaces = common(where.interfaces, rule.interfaces, contains_name);
-  const auto from = common(where.from, rule.from, contains_network);
-  const auto to = common(where.to, rule.to, contains_network);
+  const auto interfaces = common(where.interfaces, rule.interfaces);
+  const auto from = common(where.from, rule.from);
+  const auto to = common(where.to, rule.to);
   if (!interfaces || !from || !to) return std::nullopt;
   return Where{*interfaces, *from, *to};
+}
+
+/// How many steps common() is worth: two long lists take longer than many rules.
+std::size_t effort(const Where& where, const InputRule& rule) {
+  constexpr std::size_t kComparisonsPerStep = 64;
+  const auto comparisons = [](const auto& one, const auto& other) {
+    return one.empty() || other.empty() ? one.size() + other.size() : one.size() * other.size();
+  };
+  return 1 + (comparisons(where.interfaces, rule.interfaces) + comparisons(where.from, rule.from) +
+              comparisons(where.to, rule.to)) /
+                 kComparisonsPerStep;
+}
+
+/// An address without the length that says that it is one.
+std::string text_of(const Ipv4Network& network) {
+  return network.prefix_length == 32 ? network.base.str() : network.str();
+}
+
+std::vector<std::string> texts_of(const std::vector<Ipv4Network>& networks) {
+  std::vector<std::string> texts;
+  for (const Ipv4Network& network : networks) texts.push_back(text_of(network));
+  return texts;
 }
 
 /// Goes through a chain as a packet does, and writes down the verdicts that it meets.
@@ -94,7 +89,8 @@ class Walk {
     const auto found = table_.chains.find(chain);
     if (found == table_.chains.end()) return false;
     for (const InputRule& rule : found->second) {
-      if (++steps_ > kMostSteps || depth > kDeepest) return give_up();
+      steps_ += rule.fits == Fits::kNone ? 1 : effort(where, rule);
+      if (steps_ > kMostSteps || depth > kDeepest) return give_up();
       const auto here = rule.fits == Fits::kNone ? std::nullopt : common(where, rule);
       if (!here) continue;
       const Step step = ask(rule, *here, *here == where, depth);
@@ -106,9 +102,11 @@ class Walk {
   void add(const Where& where, const std::string& verdict, const std::string& rule) {
     static const std::vector<std::string> kAny{""};
     const auto each = [](const std::vector<std::string>& list) -> const auto& { return list.empty() ? kAny : list; };
+    const auto sources = texts_of(where.from);
+    const auto targets = texts_of(where.to);
     for (const std::string& interface : each(where.interfaces)) {
-      for (const std::string& from : each(where.from)) {
-        for (const std::string& to : each(where.to)) {
+      for (const std::string& from : each(sources)) {
+        for (const std::string& to : each(targets)) {
           if (into_.verdicts.size() < kMostVerdicts) into_.verdicts.push_back({interface, from, to, verdict, rule});
         }
       }
@@ -233,15 +231,17 @@ void require_interface(Wanted names, bool negated, InputRule& rule) {
   rule.interfaces.assign(names.begin(), names.end());
 }
 
-void require_network(Wanted networks, bool negated, std::vector<std::string>& into, InputRule& rule) {
-  const bool known =
-      std::all_of(networks.begin(), networks.end(), [](const auto& one) { return network_in(one).has_value(); });
-  if (negated || !known) {
+void require_network(Wanted networks, bool negated, std::vector<Ipv4Network>& into, InputRule& rule) {
+  std::vector<Ipv4Network> read;
+  for (const std::string& text : networks) {
+    if (const auto network = parse_ipv4_network(text)) read.push_back(*network);
+  }
+  if (negated || read.size() != networks.size()) {
     rule.only(Fits::kNotKnown);
     return;
   }
-  if (networks.empty()) rule.only(Fits::kNone);
-  into.assign(networks.begin(), networks.end());
+  if (read.empty()) rule.only(Fits::kNone);
+  into = std::move(read);
 }
 
 void require_port(Wanted ports, bool negated, InputRule& rule) {
@@ -250,14 +250,36 @@ void require_port(Wanted ports, bool negated, InputRule& rule) {
   constexpr int kLast = 60999;
   bool all = false;
   bool some = false;
+  bool range_of_some = false;
   for (const std::string& text : ports) {
     const auto range = ports_in(text);
     if (!range) continue;
     all = all || (range->first <= kFirst && range->second >= kLast);
-    some = some || (range->first <= kLast && range->second >= kFirst);
+    const bool fits = range->first <= kLast && range->second >= kFirst;
+    some = some || fits;
+    range_of_some = range_of_some || (fits && range->first < range->second);
   }
   if (negated ? all : !some) rule.only(Fits::kNone);
-  if (some && !all) rule.only(Fits::kSome);
+  if (!some || all) return;
+  // One port is that of a service, which the kernel gives to nobody else; a range takes away what it would give.
+  rule.only(range_of_some ? Fits::kNotKnown : some_or_nearly_all(negated));
+}
+
+bool take_target(std::string_view target, InputRule& rule) {
+  using Act = InputRule::Act;
+  if (target == "ACCEPT") {
+    rule.act = Act::kAccept;
+  } else if (target == "DROP" || target == "REJECT") {
+    rule.act = Act::kDrop;
+  } else if (target == "RETURN") {
+    rule.act = Act::kReturn;
+  } else if (target.ends_with("QUEUE")) {
+    rule.act = Act::kAccept;
+    rule.only(Fits::kNotKnown);  // A program decides.
+  } else {
+    return false;
+  }
+  return true;
 }
 
 InputChainFacts input_chain(const InputRuleTable& table, const std::string& chain, bool drops, std::string name) {
@@ -268,14 +290,36 @@ InputChainFacts input_chain(const InputRuleTable& table, const std::string& chai
   return facts;
 }
 
-std::vector<std::string> words_of_rule(std::string_view line) {
+namespace {
+
+/// Where the text ends that begins behind a quote: at the next one.
+std::size_t end_of_text(std::string_view line, std::size_t at, Quotes quotes) {
+  while (at < line.size() && line[at] != '"') {
+    if (quotes == Quotes::kEscaped && line[at] == '\\') ++at;
+    ++at;
+  }
+  return std::min(at, line.size());
+}
+
+}  // namespace
+
+std::string shown_rule(std::string_view text) {
+  constexpr std::size_t kLongest = 160;
+  if (text.size() <= kLongest) return std::string(text);
+  std::size_t end = kLongest;
+  // Comments may be in any language: not in the middle of a character.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return std::string(text.substr(0, end)) + " ...";
+}
+
+std::vector<std::string> words_of_rule(std::string_view line, Quotes quotes) {
   std::vector<std::string> words;
   std::size_t at = 0;
   while (at < line.size()) {
     if (line[at] == ' ' || line[at] == '\t') {
       ++at;
     } else if (line[at] == '"') {
-      const auto end = std::min(line.find('"', at + 1), line.size());
+      const auto end = end_of_text(line, at + 1, quotes);
       words.emplace_back(line.substr(at, end - at));
       at = end + 1;
     } else {

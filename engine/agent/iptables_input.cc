@@ -27,7 +27,9 @@ std::vector<std::string> listed(const std::string& text) {
 /// Goes over the words of one rule, behind "-A CHAIN".
 class IptablesRule {
  public:
-  IptablesRule(std::vector<std::string> words, std::string_view text) : words_(std::move(words)) { rule_.text = text; }
+  IptablesRule(std::vector<std::string> words, std::string_view text) : words_(std::move(words)) {
+    rule_.text = shown_rule(text);
+  }
 
   InputRule read() && {
     while (at_ < words_.size()) read_option(next());
@@ -114,21 +116,10 @@ class IptablesRule {
   void read_verdict(bool leaves) {
     const std::string target = next();
     at_ = words_.size();  // "--reject-with icmp-port-unreachable"
-    if (target == "ACCEPT") {
-      rule_.act = Act::kAccept;
-    } else if (target == "DROP" || target == "REJECT") {
-      rule_.act = Act::kDrop;
-    } else if (target == "RETURN") {
-      rule_.act = Act::kReturn;
-    } else {
-      // A target such as LOG is a chain that is not there, which does nothing.
-      rule_.act = leaves ? Act::kGoto : Act::kJump;
-      rule_.chain = target;
-    }
-    if (target.ends_with("QUEUE")) {
-      rule_.act = Act::kAccept;
-      rule_.only(Fits::kNotKnown);  // A program decides.
-    }
+    if (take_target(target, rule_)) return;
+    // A target such as LOG is a chain that is not there, which does nothing.
+    rule_.act = leaves ? Act::kGoto : Act::kJump;
+    rule_.chain = target;
   }
 
   std::vector<std::string> words_;
@@ -148,7 +139,7 @@ std::vector<InputChainFacts> iptables_input_chains(std::string_view rules) {
       tables.back().name = line.substr(1);
     }
     if (tables.empty()) continue;
-    auto words = words_of_rule(line);
+    auto words = words_of_rule(line, Quotes::kEscaped);
     if (line.starts_with(':')) {
       const bool input = words[0] == ":INPUT";
       tables.back().has_input = tables.back().has_input || input;

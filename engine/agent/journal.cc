@@ -11,15 +11,15 @@
 #include <utility>
 
 #include "engine/agent/manifest_store.h"
+#include "engine/core/ascii.h"
 #include "engine/core/json.h"
 
 namespace sparkplan {
 namespace {
 
 bool is_plain_word(const std::string& run) {
-  return !run.empty() && run.size() <= 64 && run.front() != '.' && std::all_of(run.begin(), run.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  });
+  return !run.empty() && run.size() <= 64 && run.front() != '.' &&
+         std::all_of(run.begin(), run.end(), [](char c) { return is_alphanumeric(c) || c == '-' || c == '.'; });
 }
 
 /// Run ids begin with their time, so the names are in the order of the runs.

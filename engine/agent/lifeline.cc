@@ -50,14 +50,15 @@ std::vector<Route> missing_routes(const Lifeline& lifeline, const std::vector<Ro
   return missing;
 }
 
-/// Empty where there is nothing to filter with.
-std::string read_filter(LocalNode& node) {
+/// Empty where there is nothing to filter with, nothing where that cannot be read.
+std::optional<std::string> read_filter(LocalNode& node) {
   const auto shown = node.query(std::vector<std::string>{"nft", "--stateless", "list", "ruleset"}, kToolDeadline);
   return shown && shown->exit_status == 0 ? shown->standard_output : std::string();
 }
 
 Result<void> restore_filter(const std::string& filter, LocalNode& node) {
-  if (read_filter(node) == filter) return {};
+  const auto now = read_filter(node);
+  if (now && *now == filter) return {};
   SPARK_TRY(const auto directory, node.make_scratch_directory());
   const auto file = directory / "ruleset";
   SPARK_CHECK(node.write_file(file, FileContent{"flush ruleset\n" + filter, 0600, 0, 0}));
@@ -149,7 +150,7 @@ Result<Lifeline> read_lifeline(std::span<const Step> steps, LocalNode& node) {
 }
 
 Result<void> restore_lifeline(const Lifeline& lifeline, LocalNode& node) {
-  SPARK_CHECK(restore_filter(lifeline.filter, node));
+  if (lifeline.filter) SPARK_CHECK(restore_filter(*lifeline.filter, node));
   return restore_links(lifeline, node);
 }
 
@@ -158,9 +159,9 @@ Value encode(const Lifeline& lifeline) {
   for (const LinkState& link : lifeline.links) links.push_back(encode_link(link));
   Value::List routes;
   for (const Route& route : lifeline.routes) routes.push_back(encode_route(route));
-  return Value::map({{"links", Value(std::move(links)), {}},
-                     {"routes", Value(std::move(routes)), {}},
-                     {"filter", lifeline.filter, {}}});
+  Value value = Value::map({{"links", Value(std::move(links)), {}}, {"routes", Value(std::move(routes)), {}}});
+  if (lifeline.filter) value.set("filter", *lifeline.filter);
+  return value;
 }
 
 Result<Lifeline> decode_lifeline(const Value& value) {
@@ -168,7 +169,8 @@ Result<Lifeline> decode_lifeline(const Value& value) {
   Lifeline lifeline;
   lifeline.links = fields.list<LinkState>("links", decode_link);
   lifeline.routes = fields.list<Route>("routes", decode_route);
-  lifeline.filter = fields.text("filter");
+  const bool has_filter = value.find("filter") != nullptr;
+  lifeline.filter = has_filter ? std::optional(fields.text("filter")) : std::nullopt;
   SPARK_CHECK(std::move(fields).check());
   return lifeline;
 }

@@ -29,7 +29,9 @@ struct Route {
 struct Lifeline {
   std::vector<LinkState> links;
   std::vector<Route> routes;
-  std::string filter;  ///< `nft list ruleset`; empty where there is no nft, or no rule.
+  /// `nft list ruleset`; empty where there is no nft, or no rule. Nothing where it could not be read: what nobody
+  /// knows is not put back.
+  std::optional<std::string> filter = "";
 };
 
 /// As it is now, with the routes through the interfaces that `steps` are about as well: a renderer that configures

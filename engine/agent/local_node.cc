@@ -53,11 +53,7 @@ tl::unexpected<Error> link_in_the_way(const fs::path& path) {
                  "files in a home are reached without links only: a user could point one anywhere");
 }
 
-Result<CommandOutput> capture(std::span<const std::string> argv, std::chrono::milliseconds deadline,
-                              std::function<void()> sign_of_life = {}) {
-  CaptureLimits limits{deadline};
-  limits.sign_of_life = std::move(sign_of_life);
-  SPARK_TRY(auto output, run_and_capture(argv, limits));
+CommandOutput as_command_output(CapturedOutput output) {
   return CommandOutput{output.exit_status, std::move(output.standard_output), std::move(output.standard_error)};
 }
 
@@ -75,6 +71,7 @@ LocalNode::LocalNode(LocalNode&& other) noexcept
     : root_(std::exchange(other.root_, -1)),
       live_(other.live_),
       scratch_(std::exchange(other.scratch_, {})),
+      named_scratch_(std::exchange(other.named_scratch_, {})),
       staged_(std::exchange(other.staged_, {})),
       sign_of_life_(std::exchange(other.sign_of_life_, {})) {}
 
@@ -214,12 +211,22 @@ Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::c
     // systemctl would wait for the same systemd. Whatever else it does not say this way, systemctl may.
     if (answer.error().code == ErrorCode::kUnreachable) return failure(std::move(answer).error());
   }
-  return capture(argv, deadline);
+  const CaptureLimits limits{deadline};
+  SPARK_TRY(auto output, run_and_capture(argv, limits));
+  // Whoever asks would take what there is for the whole.
+  if (output.cut_off) {
+    return failure(ErrorCode::kFailed, argv[0] + " prints more than " + std::to_string(limits.max_bytes) + " bytes");
+  }
+  return as_command_output(std::move(output));
 }
 
 Result<CommandOutput> LocalNode::run(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
   if (links_) links_->clear();
-  return live_ ? capture(argv, deadline, sign_of_life_) : not_running();
+  if (!live_) return not_running();
+  CaptureLimits limits{deadline};
+  limits.sign_of_life = sign_of_life_;
+  SPARK_TRY(auto output, run_and_capture(argv, limits));
+  return as_command_output(std::move(output));
 }
 
 Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mode) {
@@ -344,10 +351,18 @@ Result<fs::path> LocalNode::make_scratch_directory() {
   return scratch_.back();
 }
 
+Result<fs::path> LocalNode::scratch_directory(const std::string& name) {
+  if (const auto known = named_scratch_.find(name); known != named_scratch_.end()) return known->second;
+  SPARK_TRY(const auto path, make_scratch_directory());
+  named_scratch_.emplace(name, path);
+  return path;
+}
+
 void LocalNode::remove_stale_scratch_directories() {
   if (!live_) return;
   const auto names = list_directory(kScratchParent);
-  if (!names) return;  // There has never been one.
+  if (!names) return;      // There has never been one.
+  named_scratch_.clear();  // Ours are among them.
   for (const std::string& name : *names) {
     std::error_code stays;  // It is in nobody's way: the next run tries again.
     if (name.starts_with(kScratchPrefix)) fs::remove_all(fs::path(kScratchParent) / name, stays);

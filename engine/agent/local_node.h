@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,7 @@ class LocalNode final : public Node {
   Result<void> remove_user_file(const UserPath& path) override;
   Result<void> restore_link(const LinkState& state) override;
   Result<std::filesystem::path> make_scratch_directory() override;
+  Result<std::filesystem::path> scratch_directory(const std::string& name) override;
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
 
@@ -110,6 +112,7 @@ class LocalNode final : public Node {
   int root_;
   bool live_;
   std::vector<std::filesystem::path> scratch_;
+  std::map<std::string, std::filesystem::path> named_scratch_;  ///< Those of scratch_ that have a name.
   std::vector<StagedFile> staged_;
   std::function<void()> sign_of_life_;
   /// Only within a OneMoment; empty before the first look. The loopback is not in it, but an agent always has another.

@@ -1,7 +1,6 @@
 // Routes and neighbours as facts. Source: rtnetlink(7).
 #include "engine/agent/netlink_facts.h"
 
-#include <arpa/inet.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -10,42 +9,17 @@
 #include <netlink/route/nexthop.h>
 #include <netlink/route/route.h>
 
-#include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 
 #include "engine/agent/netlink_socket.h"
+#include "engine/model/route_merger.h"
 
 namespace sparkplan {
 namespace {
 
-/// A router of the Internet's routes has a million; those that a fabric could collide with are few.
+/// What one wants to have sent to him of them with every run, and for each of a thousand nodes.
 constexpr std::size_t kMostRoutes = 4096;
-
-struct RouteList {
-  std::vector<RouteFacts> routes;
-  bool private_only = false;  ///< There are too many: only those within or around private networks.
-  bool too_many = false;
-};
-
-/// Where subnets of a fabric lie, in 32 bits and their length: RFC 1918, RFC 3927 and RFC 6598.
-constexpr std::array<std::pair<std::uint32_t, unsigned>, 5> kPrivate{
-    {{0x0A000000, 8}, {0xAC100000, 12}, {0xC0A80000, 16}, {0xA9FE0000, 16}, {0x64400000, 10}}};
-
-bool overlaps_private(rtnl_route* route) {
-  nl_addr* destination = rtnl_route_get_dst(route);
-  if (rtnl_route_get_family(route) != AF_INET) return false;
-  if (destination == nullptr || nl_addr_get_prefixlen(destination) == 0) return true;
-  std::uint32_t base = 0;
-  std::memcpy(&base, nl_addr_get_binary_addr(destination), sizeof base);
-  base = ntohl(base);
-  const unsigned length = nl_addr_get_prefixlen(destination);
-  return std::any_of(kPrivate.begin(), kPrivate.end(), [&](const auto& range) {
-    const unsigned shift = 32 - std::min(length, range.second);
-    return (base >> shift) == (range.first >> shift);
-  });
-}
 
 std::string interface_name(int index) {
   std::array<char, IF_NAMESIZE> name{};
@@ -81,12 +55,8 @@ std::string destination_of(rtnl_route* route) {
 
 void add_route_facts(nl_object* object, void* into) {
   auto* route = reinterpret_cast<rtnl_route*>(object);
-  auto& list = *static_cast<RouteList*>(into);
-  auto& routes = list.routes;
-  const bool wanted = rtnl_route_get_type(route) == RTN_UNICAST && rtnl_route_get_table(route) != RT_TABLE_LOCAL;
-  if (!wanted || (list.private_only && !overlaps_private(route))) return;
-  list.too_many = list.too_many || routes.size() >= kMostRoutes;
-  if (list.too_many) return;
+  auto& routes = *static_cast<RouteMerger*>(into);
+  if (rtnl_route_get_type(route) != RTN_UNICAST || rtnl_route_get_table(route) == RT_TABLE_LOCAL) return;
   RouteFacts facts;
   facts.destination = destination_of(route);
   if (facts.destination == "fe80::/64" || facts.destination == "ff00::/8") return;
@@ -99,7 +69,7 @@ void add_route_facts(nl_object* object, void* into) {
     facts.interface = interface_name(rtnl_route_nh_get_ifindex(hop));
     facts.gateway = text_of(rtnl_route_nh_get_gateway(hop));
     facts.link_down = (rtnl_route_nh_get_flags(hop) & (RTNH_F_LINKDOWN | RTNH_F_DEAD)) != 0;
-    routes.push_back(facts);
+    routes.add(facts);
   }
 }
 
@@ -136,15 +106,11 @@ Result<std::vector<RouteFacts>> read_all_routes() {
     return netlink_failure("list the routes", code);
   }
   const NetlinkCache all(raw);
-  RouteList list;
-  nl_cache_foreach(all.get(), add_route_facts, &list);
-  if (list.too_many) {
-    list = {{}, true, false};
-    nl_cache_foreach(all.get(), add_route_facts, &list);
-  }
-  if (!list.too_many) return std::move(list.routes);
+  RouteMerger merger(kMostRoutes);
+  nl_cache_foreach(all.get(), add_route_facts, &merger);
+  if (auto routes = std::move(merger).take()) return *std::move(routes);
   return failure(ErrorCode::kUnsupported,
-                 "there are more than " + std::to_string(kMostRoutes) + " routes to private networks");
+                 "there are routes through more than " + std::to_string(kMostRoutes) + " interfaces and networks");
 }
 
 Result<std::vector<NeighbourFacts>> read_neighbours() {

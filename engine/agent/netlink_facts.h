@@ -9,8 +9,8 @@
 namespace sparkplan {
 
 /// Every unicast route of every table but "local", one entry per next hop; without the kernel's fe80::/64 and
-/// ff00::/8 of each interface. Errors: kFailed; kUnsupported for a router with more of them than anybody wants
-/// to have sent to him.
+/// ff00::/8 of each interface; of more than 4096 what a RouteMerger makes of them. Errors: kFailed; kUnsupported where
+/// that are as many.
 Result<std::vector<RouteFacts>> read_all_routes();
 
 /// Neighbours that the kernel knows something of. Errors: kFailed.

@@ -1,10 +1,11 @@
-// What `nft list ruleset` prints. Source: nft(8).
+// What the rules of nftables decide. Source: nft(8).
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 
 #include "engine/agent/input_rules.h"
+#include "engine/agent/nft_listing.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -13,43 +14,11 @@ namespace {
 using Words = std::vector<std::string>;
 using Act = InputRule::Act;
 
-struct NftChain {
-  std::vector<Words> rules;
-  std::vector<std::string> texts;  ///< Of the rules.
-  bool at_input = false;
-  bool drops = false;
-};
-
-struct NftTable {
-  std::string name;  ///< "inet filter"
-  bool asleep = false;
-  bool ipv4 = false;
-  std::vector<std::pair<std::string, NftChain>> chains;
-  std::map<std::string, Words> sets;  ///< Their elements, those of maps among them.
-};
-
 bool is_any_of(std::string_view word, std::span<const std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 std::string unquoted(const std::string& word) { return word.starts_with('"') ? word.substr(1) : word; }
-
-/// Commas and semicolons are words.
-Words words_in(std::string_view line) {
-  Words words;
-  for (std::string& word : words_of_rule(line)) {
-    const bool quoted = word.starts_with('"');
-    const char last = word.back();
-    if (!quoted && word.size() > 1 && (last == ',' || last == ';')) {
-      word.pop_back();
-      words.push_back(std::move(word));
-      words.emplace_back(1, last);
-    } else {
-      words.push_back(std::move(word));
-    }
-  }
-  return words;
-}
 
 /// Goes over the words of one rule.
 class NftRule {
@@ -84,6 +53,7 @@ class NftRule {
     if (word == "tcp" || word == "th") return read_transport();
     if (word == "fib") return read_fib();
     if (word == "counter" || word == "log" || word == "comment") return read_statement(word);
+    if (word == "xt" || word == "#") return read_foreign(word);
     if (is_any_of(word, kOther)) return never();
     if (is_any_of(word, kNowAndThen)) return leave_rest(Fits::kSome);
     if (!read_verdict(word, rule_)) leave_rest(Fits::kNotKnown);
@@ -218,6 +188,27 @@ class NftRule {
     return true;
   }
 
+  /// What iptables has put into the rule and nft has no words for: `xt match "set"`, `xt target "REJECT"`, and in
+  /// older ones "# match-set bad src", of which nobody can tell whether it decides anything.
+  void read_foreign(const std::string& word) {
+    if (word == "xt" && peek() == "target") return read_target();
+    leave_rest(Fits::kNotKnown);
+    if (word == "#" && rule_.act == Act::kNothing) rule_.act = Act::kAccept;
+  }
+
+  void read_target() {
+    static constexpr auto kGoesOn = std::to_array<std::string_view>(
+        {"AUDIT",     "CHECKSUM",    "CLASSIFY", "CONNMARK", "CONNSECMARK", "CT",      "DSCP",    "ECN",     "HL",
+         "IDLETIMER", "LED",         "LOG",      "MARK",     "NFLOG",       "NOTRACK", "RATEEST", "SECMARK", "SET",
+         "TCPMSS",    "TCPOPTSTRIP", "TEE",      "TOS",      "TRACE",       "TTL",     "ULOG"});
+    skip(1);
+    const std::string target = unquoted(next());
+    at_ = words_.size();
+    if (take_target(target, rule_) || is_any_of(target, kGoesOn)) return;
+    rule_.act = Act::kAccept;  // Or something else: it is not known anyway.
+    rule_.only(Fits::kNotKnown);
+  }
+
   void never() { over_ = true; }
 
   /// What is not looked at in detail, up to the verdict.
@@ -232,6 +223,7 @@ class NftRule {
         rule_.act = Act::kAccept;  // Or something else: it is not known anyway.
         at_ = words_.size();
       }
+      if (depth == 0 && word == "xt" && peek() == "target") read_target();
       if (depth == 0 && read_verdict(word, rule_)) break;
     }
     rule_.only(fits);
@@ -302,80 +294,11 @@ class NftRule {
   bool over_ = false;
 };
 
-/// Puts the lines of the listing where they belong.
-class NftListing {
- public:
-  std::vector<NftTable> read(std::string_view ruleset) && {
-    for (const auto line : split_lines(ruleset)) {
-      if (trim(line).empty() || trim(line).starts_with('#')) continue;
-      const bool opens = pending_.empty() && trim(line).ends_with('{') && !trim(line).starts_with("elements");
-      pending_ += (pending_.empty() ? "" : " ") + std::string(trim(line));
-      const Words words = words_in(pending_);
-      const auto open = std::count(words.begin(), words.end(), "{") - std::count(words.begin(), words.end(), "}");
-      if (open > 0 && !opens) continue;  // The elements of a set go on.
-      read_line(words);
-      pending_.clear();
-    }
-    return std::move(tables_);
-  }
-
- private:
-  void read_line(const Words& words) {
-    if (words.front() == "}") {
-      if (!blocks_.empty()) blocks_.pop_back();
-    } else if (words.back() == "{") {
-      open(words);
-    } else if (blocks_.size() == 1 && words.front() == "flags" && words.size() > 1) {
-      tables_.back().asleep = words[1] == "dormant";
-    } else if (blocks_.size() == 2 && blocks_.back() == "chain") {
-      read_in_chain(words);
-    } else if (blocks_.size() == 2 && words.front() == "elements" && words.size() > 3) {
-      tables_.back().sets[set_].assign(words.begin() + 3, words.end() - 1);
-    }
-  }
-
-  void open(const Words& words) {
-    const std::string name = words.size() > 1 ? words[1] : "";
-    if (blocks_.empty()) {
-      NftTable table;
-      table.ipv4 = name == "ip" || name == "inet";
-      table.name = name + (words.size() > 2 ? " " + words[2] : "");
-      tables_.push_back(std::move(table));
-    } else if (words.front() == "chain") {
-      tables_.back().chains.emplace_back(name, NftChain{});
-    } else if (words.front() == "set" || words.front() == "map") {
-      set_ = name;
-      tables_.back().sets[set_];
-    }
-    blocks_.push_back(words.front());
-  }
-
-  void read_in_chain(const Words& words) {
-    NftChain& chain = tables_.back().chains.back().second;
-    const auto follows = [&](std::string_view key, std::string_view value) {
-      const auto found = std::find(words.begin(), words.end(), key);
-      return found != words.end() && found + 1 != words.end() && *(found + 1) == value;
-    };
-    if (words.front() == "type") {
-      chain.at_input = follows("hook", "input");
-      chain.drops = follows("policy", "drop");
-    } else if (words.front() != "comment") {
-      chain.rules.push_back(words);
-      chain.texts.push_back(pending_);
-    }
-  }
-
-  std::vector<NftTable> tables_;
-  std::string pending_;
-  std::string set_;
-  std::vector<std::string> blocks_;  ///< "table", "chain"
-};
-
 }  // namespace
 
 std::vector<InputChainFacts> nft_input_chains(std::string_view ruleset) {
   std::vector<InputChainFacts> chains;
-  for (const NftTable& table : NftListing().read(ruleset)) {
+  for (const NftTable& table : nft_tables(ruleset)) {
     const bool any =
         std::any_of(table.chains.begin(), table.chains.end(), [](const auto& one) { return one.second.at_input; });
     if (!any || !table.ipv4 || table.asleep) continue;

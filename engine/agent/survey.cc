@@ -21,15 +21,17 @@ std::string first_words_of(const CommandOutput& output) {
 
 }  // namespace
 
+Result<std::string> answer_of(const NodeReader& node, std::span<const std::string> argv) {
+  SPARK_TRY(auto output, node.query(argv, kDeadline));
+  if (output.exit_status == 0) return std::move(output.standard_output);
+  return failure(ErrorCode::kUnsupported, argv.front() + ": " + first_words_of(output));
+}
+
 std::optional<std::string> printed_by(const NodeReader& node, std::span<const std::string> argv,
                                       const std::string& field, SurveyFacts& facts) {
-  const auto output = node.query(argv, kDeadline);
-  if (!output) {
-    if (output.error().code != ErrorCode::kNotFound) facts.unreadable[field] = output.error().describe();
-    return std::nullopt;
-  }
-  if (output->exit_status == 0) return output->standard_output;
-  facts.unreadable[field] = argv.front() + ": " + first_words_of(*output);
+  auto answer = answer_of(node, argv);
+  if (answer) return *std::move(answer);
+  if (answer.error().code != ErrorCode::kNotFound) facts.unreadable[field] = answer.error().describe();
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +27,10 @@ void survey_login(const NodeReader& node, const std::string& process, SurveyFact
 /// Source: NCCL, src/misc/param.cc.
 std::map<std::string, std::string> nccl_file_variables(std::string_view text);
 
-/// What a program printed; nothing when it is not there, or failed, which `unreadable` then tells under `field`.
+/// What a program printed. Errors: kUnsupported: it ended with another status than 0; as of NodeReader::query().
+Result<std::string> answer_of(const NodeReader& node, std::span<const std::string> argv);
+
+/// As above; nothing when it is not there, or failed, which `unreadable` then tells under `field`.
 std::optional<std::string> printed_by(const NodeReader& node, std::span<const std::string> argv,
                                       const std::string& field, SurveyFacts& facts);
 

@@ -32,11 +32,15 @@ std::string state_of_ufw(const NodeReader& node) {
 std::optional<std::vector<InputChainFacts>> listed_chains(const NodeReader& node, SurveyFacts& facts) {
   const std::vector<std::string> nft{"nft", "list", "ruleset"};
   const std::vector<std::string> iptables{"iptables-save"};
-  SurveyFacts asked;
-  if (const auto ruleset = printed_by(node, nft, kField, asked)) return nft_input_chains(*ruleset);
-  if (const auto rules = printed_by(node, iptables, kField, facts)) return iptables_input_chains(*rules);
+  const auto ruleset = answer_of(node, nft);
+  if (ruleset) return nft_input_chains(*ruleset);
+  const ErrorCode why = ruleset.error().code;
+  // An nft that runs into a limit may know of tables that iptables does not: those are not asked in its place.
+  if (why == ErrorCode::kNotFound || why == ErrorCode::kUnsupported) {
+    if (const auto rules = printed_by(node, iptables, kField, facts)) return iptables_input_chains(*rules);
+  }
   // Why nft could not be asked says more than why iptables could not.
-  for (auto& [field, why] : asked.unreadable) facts.unreadable[field] = std::move(why);
+  if (why != ErrorCode::kNotFound) facts.unreadable[kField] = ruleset.error().describe();
   return std::nullopt;
 }
 

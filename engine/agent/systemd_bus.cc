@@ -9,6 +9,7 @@
 
 #include "engine/agent/bus_message.h"
 #include "engine/agent/file_descriptor.h"
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -37,10 +38,6 @@ constexpr std::array<std::string_view, 16> kPlain{"Id",
 template <std::size_t N>
 bool holds(const std::array<std::string_view, N>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-bool is_alphanumeric(char letter) {
-  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
 }
 
 bool is_unit_name(std::string_view name) {

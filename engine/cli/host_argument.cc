@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/load/address.h"
 
@@ -15,8 +16,7 @@ namespace {
 
 bool is_login_name(std::string_view text) {
   return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](char c) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    return letter || c == '_' || c == '-' || c == '.' || c == '+';
+    return is_alphanumeric(c) || c == '_' || c == '-' || c == '.' || c == '+';
   });
 }
 

@@ -18,12 +18,15 @@ else()
   target_link_options(sparkplan_options INTERFACE -Wl,-z,relro,-z,now)
 endif()
 
-# spark_library(NAME [SOURCES file...] [DEPENDS target...] [LIBRARIES target...])
+# spark_library(NAME [FOR_SPEED] [SOURCES file...] [DEPENDS target...] [LIBRARIES target...])
 # One static library per folder. DEPENDS are layers of ours, LIBRARIES are other people's and stay
-# private to the folder.
+# private to the folder. FOR_SPEED: what only the controller has, where nobody waits for its size.
 function(spark_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "FOR_SPEED" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
+  if(ARG_FOR_SPEED)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O2>)
+  endif()
   target_link_libraries(${name} PUBLIC sparkplan_options tl::expected ${ARG_DEPENDS} PRIVATE ${ARG_LIBRARIES})
 endfunction()
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -10,11 +11,9 @@ namespace {
 constexpr std::size_t kLongestNodeName = 63;
 
 // Not std::isalnum(): the locale must have no say in what a host name is.
-bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
-
 bool is_label(std::string_view label) {
   return !label.empty() && label.front() != '-' && label.back() != '-' &&
-         std::all_of(label.begin(), label.end(), [](char c) { return is_letter_or_digit(c) || c == '-'; });
+         std::all_of(label.begin(), label.end(), [](char c) { return is_alphanumeric(c) || c == '-'; });
 }
 
 struct Halves {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 
+#include "engine/core/ascii.h"
 #include "engine/core/utf8.h"
 
 namespace sparkplan {
@@ -62,8 +63,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   }
   return last[b.size()];
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // A name seen as text around one of its runs of digits.
 struct Reading {
@@ -217,6 +216,8 @@ bool is_valid_utf8(std::string_view text) {
 }
 
 std::string printable(std::string_view text, bool keep_newlines) {
+  // Nearly every text is; a report of many nodes has tens of thousands.
+  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) return std::string(text);
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {

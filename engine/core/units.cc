@@ -6,14 +6,13 @@
 #include <limits>
 #include <optional>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 struct Unit {
   std::string_view name;

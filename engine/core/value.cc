@@ -19,6 +19,10 @@ std::vector<const MapEntry*> sorted_by_key(const Value::Map& map) {
 
 bool same_entries(const Value::Map& a, const Value::Map& b) {
   if (a.size() != b.size()) return false;
+  const auto same_key = [](const MapEntry& x, const MapEntry& y) { return x.key == y.key; };
+  const auto same_value = [](const MapEntry& x, const MapEntry& y) { return x.value == y.value; };
+  // Mostly both were written by the same code, in the same order.
+  if (std::equal(a.begin(), a.end(), b.begin(), same_key)) return std::equal(a.begin(), a.end(), b.begin(), same_value);
   const auto left = sorted_by_key(a);
   const auto right = sorted_by_key(b);
   return std::equal(left.begin(), left.end(), right.begin(),

@@ -1,6 +1,5 @@
 // Whether the nodes' packet filters let in what comes through the fabric.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
@@ -11,83 +10,81 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kLongestRule = 160;
-
-/// A stretch of addresses; the length is 32 for a single one.
-struct Addresses {
-  std::string base;
-  int length = 32;
+/// Both ends of what a verdict is about; what stands for all addresses contains them.
+struct ReadVerdict {
+  const InputVerdictFacts* told = nullptr;
+  Ipv4Network from;
+  Ipv4Network to;
 };
 
-Addresses addresses_in(const std::string& text) {
-  Addresses addresses;
-  const auto slash = text.find('/');
-  addresses.base = text.substr(0, slash);
-  if (slash != std::string::npos) {
-    std::from_chars(text.data() + slash + 1, text.data() + text.size(), addresses.length);
+struct ReadChain {
+  std::string name;
+  std::vector<ReadVerdict> verdicts;
+};
+
+/// Once for all halves, nodes and verdicts. What nobody here can read is about nobody.
+ReadChain read_chain(const InputChainFacts& chain) {
+  const auto read = [](const std::string& text) {
+    return text.empty() ? std::optional(Ipv4Network{}) : parse_ipv4_network(text);
+  };
+  ReadChain result{chain.name, {}};
+  for (const InputVerdictFacts& one : chain.verdicts) {
+    const auto from = read(one.from);
+    const auto to = read(one.to);
+    if (from && to) result.verdicts.push_back({&one, *from, *to});
   }
-  return addresses;
+  return result;
 }
 
-bool overlap(const Addresses& one, const Addresses& other) {
-  const int length = std::min(one.length, other.length);
-  return length <= 0 || in_one_network(one.base, other.base, length);
-}
-
-bool holds_all(const Addresses& outer, const Addresses& inner) {
-  return outer.length <= inner.length && overlap(outer, inner);
-}
-
-/// "enp*" stands for all that begin so.
-bool is_named(const std::string& interface, const std::string& pattern) {
-  if (!pattern.ends_with('*')) return interface == pattern;
-  return interface.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1));
-}
-
-const Addresses kLinkLocal{"169.254.0.0", 16};
+const Ipv4Network kLinkLocal{{(169U << 24) | (254U << 16)}, 16};
 
 /// The verdict that holds for what comes from there to the half; null: it is let in, as no rule decides.
-const InputVerdictFacts* verdict_on(const InputChainFacts& chain, const ExaminedHalf& half, const Addresses& from) {
-  const Addresses to = half.link_local ? kLinkLocal : Addresses{half.address};
-  for (const InputVerdictFacts& one : chain.verdicts) {
-    if (!one.interface.empty() && !is_named(half.interface, one.interface)) continue;
-    if (!one.to.empty() && !holds_all(addresses_in(one.to), to)) continue;
-    const Addresses wanted = one.from.empty() ? Addresses{"", 0} : addresses_in(one.from);
-    if (holds_all(wanted, from)) return &one;
+const InputVerdictFacts* verdict_on(const ReadChain& chain, const ExaminedHalf& half, const Ipv4Network& from) {
+  const auto own = parse_ipv4_network(half.address);
+  const Ipv4Network to = half.link_local ? kLinkLocal : own.value_or(Ipv4Network{});
+  for (const ReadVerdict& one : chain.verdicts) {
+    const InputVerdictFacts& told = *one.told;
+    // "enp*" stands for all that begin so.
+    if (!told.interface.empty() && !glob_match(told.interface, half.interface)) continue;
+    if (!one.to.contains(to)) continue;
+    if (one.from.contains(from)) return &told;
     // A rule for a part of them that lets it in says nothing of the others.
-    if (overlap(wanted, from) && one.verdict != "accept") return &one;
+    if (one.from.overlaps(from) && told.verdict != "accept") return &told;
   }
   return nullptr;
 }
 
 /// Who else is in the network of the half; where nobody is known, all of that network.
-std::vector<Addresses> sources_of(const ExaminedCluster& cluster, const ExaminedNode& node, const ExaminedHalf& half) {
+std::vector<Ipv4Network> sources_of(const ExaminedCluster& cluster, const ExaminedNode& node,
+                                    const ExaminedHalf& half) {
   if (half.link_local) return {kLinkLocal};
-  if (half.address.empty()) return {};
-  std::vector<Addresses> sources;
+  const auto own = parse_ipv4(half.address);
+  if (!own) return {};
+  const Ipv4Network network = Ipv4Interface{*own, half.prefix_length}.network();
+  std::vector<Ipv4Network> sources;
   for (const ExaminedNode& other : cluster.nodes) {
     if (other.name == node.name) continue;
     for (const ExaminedHalf& end : other.halves) {
-      if (overlap({half.address, half.prefix_length}, {end.address})) sources.push_back({end.address});
+      const auto address = parse_ipv4_network(end.address);
+      if (address && network.overlaps(*address)) sources.push_back(*address);
     }
   }
-  if (sources.empty()) sources.push_back({half.address, half.prefix_length});
+  if (sources.empty()) sources.push_back(network);
   return sources;
 }
 
-std::string described(const InputChainFacts& chain, const InputVerdictFacts& verdict) {
-  const bool cut = verdict.rule.size() > kLongestRule;
-  return chain.name + " (" + verdict.rule.substr(0, kLongestRule) + (cut ? " ..." : "") + ")";
+std::string described(const ReadChain& chain, const InputVerdictFacts& verdict) {
+  return chain.name + " (" + verdict.rule + ")";
 }
 
 /// What the chain makes of one half, told once for each of its rules.
 void look_at_half(const ExaminedCluster& cluster, const ExaminedNode& node, const ExaminedHalf& half,
-                  const InputChainFacts& chain, Complaints& dropped, Complaints& unclear) {
+                  const ReadChain& chain, Complaints& dropped, Complaints& unclear) {
   std::map<const InputVerdictFacts*, std::vector<std::string>> stopped;
   const auto sources = sources_of(cluster, node, half);
-  for (const Addresses& from : sources) {
+  for (const Ipv4Network& from : sources) {
     const InputVerdictFacts* verdict = verdict_on(chain, half, from);
-    if (verdict != nullptr && verdict->verdict != "accept") stopped[verdict].push_back(from.base);
+    if (verdict != nullptr && verdict->verdict != "accept") stopped[verdict].push_back(from.base.str());
   }
   for (const auto& [verdict, from] : stopped) {
     if (verdict->verdict == "drop") {
@@ -110,7 +107,8 @@ Opinion firewall_drops(const ExaminedCluster& cluster, const ExaminedNode& node)
   if (!survey->firewall) return skip("there is no firewall");
   Complaints dropped;
   Complaints unclear;
-  for (const InputChainFacts& chain : survey->firewall->input_chains) {
+  for (const InputChainFacts& told : survey->firewall->input_chains) {
+    const ReadChain chain = read_chain(told);
     for (const ExaminedHalf& half : node.halves) {
       if (!half.interface.empty()) look_at_half(cluster, node, half, chain, dropped, unclear);
     }

@@ -16,19 +16,6 @@ std::string no_halves(const ExaminedNode& node) {
   return node.halves.empty() ? "no fabric declared" : "";
 }
 
-/// "192.168.100.0/24" -> both parts; the length is 0 for anything else.
-std::pair<std::string, int> network_in(const std::string& text) {
-  const auto slash = text.find('/');
-  int length = 0;
-  if (slash == std::string::npos) return {text, 0};
-  std::from_chars(text.data() + slash + 1, text.data() + text.size(), length);
-  return {text.substr(0, slash), length};
-}
-
-bool overlap(const std::string& one, int one_length, const std::string& other, int other_length) {
-  return in_one_network(one, other, std::min(one_length, other_length));
-}
-
 Opinion twins_share(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
   // As the kernel has them, whatever the file says: that is where packets go.
@@ -44,9 +31,9 @@ Opinion twins_share(const ExaminedCluster& /*cluster*/, const ExaminedNode& node
   Complaints complaints;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     for (std::size_t j = i + 1; j < addresses.size(); ++j) {
-      const auto [one, one_length] = network_in(addresses[i].second);
-      const auto [other, other_length] = network_in(addresses[j].second);
-      if (addresses[i].first == addresses[j].first || !overlap(one, one_length, other, other_length)) continue;
+      const auto one = parse_ipv4_network(addresses[i].second);
+      const auto other = parse_ipv4_network(addresses[j].second);
+      if (addresses[i].first == addresses[j].first || !one || !other || !one->overlaps(*other)) continue;
       complaints.add(addresses[i].first + " with " + addresses[i].second + " and " + addresses[j].first + " with " +
                      addresses[j].second + " are in one network");
     }
@@ -114,17 +101,24 @@ Opinion default_route(const ExaminedCluster& /*cluster*/, const ExaminedNode& no
 Opinion route_elsewhere(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
   Complaints complaints;
+  Complaints unclear;
   for (const RouteFacts& route : node.facts->host.routes) {
-    if (is_default(route) || half_with(node, route.interface) != nullptr) continue;
-    const auto [network, length] = network_in(route.destination);
+    const auto network = parse_ipv4_network(route.destination);
+    if (!network || network->prefix_length == 0 || half_with(node, route.interface) != nullptr) continue;
     for (const ExaminedHalf& half : node.halves) {
-      if (half.address.empty() || length == 0) continue;
-      // What holds all of the fabric's network, as 10.0.0.0/8 may, is only looked up where nothing better fits.
-      if (length >= half.prefix_length && overlap(network, length, half.address, half.prefix_length)) {
-        complaints.add(route.destination + " goes through " + route.interface + ", not " + half.interface);
+      const auto own = parse_ipv4(half.address);
+      if (!own || !network->overlaps(Ipv4Interface{*own, half.prefix_length}.network())) continue;
+      const std::string other_way = route.interface + ", not " + half.interface;
+      if (route.stands_for > 1) {
+        unclear.add(std::to_string(route.stands_for) + " routes to parts of " + route.destination + " go through " +
+                    other_way + ": there are too many to tell each");
+      } else if (network->prefix_length >= half.prefix_length) {
+        // What holds all of the fabric's network, as 10.0.0.0/8 may, is only looked up where nothing better fits.
+        complaints.add(route.destination + " goes through " + other_way);
       }
     }
   }
+  if (!complaints.any() && unclear.any()) return unclear.as(Verdict::kSkip);
   return complaints.as(Verdict::kFail);
 }
 

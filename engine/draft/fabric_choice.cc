@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "engine/draft/fabric_candidates.h"
@@ -165,13 +166,9 @@ class Choice {
     result_.of_nodes.clear();
   }
 
-  static Diagnostic left_out_remark(const std::string& finding) {
-    Diagnostic remark;
-    remark.severity = Severity::kWarning;
-    remark.code = "init.no-fabric";
-    remark.message = "the fabric of these machines is left out: " + finding;
-    remark.hint = "the file has the addresses found as comments: mend them on the machines, then run init again";
-    return remark;
+  static Diagnostic left_out_remark(const std::string& why) {
+    return finding(Severity::kWarning, "init.no-fabric", "the fabric of these machines is left out: " + why,
+                   "the file has the addresses found as comments: mend them on the machines, then run init again");
   }
 
   static std::string told(const std::string& node, const FoundInterface& one) {

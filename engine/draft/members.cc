@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/ids.h"
 #include "engine/core/text.h"
 #include "engine/load/address.h"
@@ -14,15 +15,6 @@
 
 namespace sparkplan {
 namespace {
-
-Diagnostic remark(Severity severity, const char* code, std::string message, std::string hint = {}) {
-  Diagnostic diagnostic;
-  diagnostic.severity = severity;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  return diagnostic;
-}
 
 /// A clone of an image, and one machine under two names, look the same from here.
 Result<void> check_that_they_are_many(const std::vector<DraftMachine>& machines) {
@@ -203,11 +195,11 @@ void add_unread(const Roster& roster, const Naming& naming, Members& members) {
     if (!tried) unnamed.push_back(entry.name);
   }
   if (unnamed.empty()) return;
-  members.remarks.push_back(remark(Severity::kWarning, "init.more-members",
-                                   fold_names(unnamed) + " belong" + (unnamed.size() == 1 ? "s" : "") +
-                                       " to the cluster, too, and stand" + (unnamed.size() == 1 ? "s" : "") +
-                                       " in the file as in maintenance",
-                                   "name all its machines to have them read"));
+  members.remarks.push_back(finding(Severity::kWarning, "init.more-members",
+                                    fold_names(unnamed) + " belong" + (unnamed.size() == 1 ? "s" : "") +
+                                        " to the cluster, too, and stand" + (unnamed.size() == 1 ? "s" : "") +
+                                        " in the file as in maintenance",
+                                    "name all its machines to have them read"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -21,15 +22,12 @@ std::vector<Diagnostic> drop_second_contacts(std::vector<DraftMachine>& machines
       kept.push_back(std::move(machine));
       continue;
     }
-    Diagnostic remark;
-    remark.severity = Severity::kWarning;
-    remark.code = "init.second-contact";
-    remark.message = machine.given + " has the machine-id of " + first->second + ", " + printable(id) +
-                     ": taken for the same machine, and left out";
-    remark.hint =
-        "if it is a clone of that machine's disk, give it a machine-id of its own: empty /etc/machine-id "
-        "there, and run `systemd-machine-id-setup`";
-    remarks.push_back(std::move(remark));
+    remarks.push_back(
+        finding(Severity::kWarning, "init.second-contact",
+                machine.given + " has the machine-id of " + first->second + ", " + printable(id) +
+                    ": taken for the same machine, and left out",
+                "if it is a clone of that machine's disk, give it a machine-id of its own: empty /etc/machine-id "
+                "there, and run `systemd-machine-id-setup`"));
   }
   machines = std::move(kept);
   return remarks;

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/draft/applied.h"
 #include "engine/draft/yaml_writer.h"
 #include "engine/load/merge.h"
@@ -95,15 +96,12 @@ Split split_maps(const std::vector<Value>& each) {
 }
 
 Diagnostic cannot_be_written(const ResourceType& type, std::size_t count, const std::string& node) {
-  Diagnostic remark;
-  remark.severity = Severity::kWarning;
-  remark.code = "init.not-written";
-  remark.message = std::to_string(count) + " managed resource" + (count == 1 ? "" : "s") + " of type " +
-                   type.info().name + " on " + node +
-                   " cannot be told from the node alone: the file does not ask for " + (count == 1 ? "it" : "them") +
-                   " any more, and an apply would take " + (count == 1 ? "it" : "them") + " away";
-  remark.hint = "add \"" + type.info().section + "\" to the file before you apply it";
-  return remark;
+  return finding(Severity::kWarning, "init.not-written",
+                 std::to_string(count) + " managed resource" + (count == 1 ? "" : "s") + " of type " +
+                     type.info().name + " on " + node +
+                     " cannot be told from the node alone: the file does not ask for " + (count == 1 ? "it" : "them") +
+                     " any more, and an apply would take " + (count == 1 ? "it" : "them") + " away",
+                 "add \"" + type.info().section + "\" to the file before you apply it");
 }
 
 /// Types that share a section say each its own part of it.
@@ -142,14 +140,11 @@ bool leave_out_longest(Sections& sections) {
   };
   leave_out(sections.of_cluster);
   for (auto& [node, own] : sections.of_nodes) leave_out(own);
-  Diagnostic remark;
-  remark.severity = Severity::kWarning;
-  remark.code = "init.not-written";
-  remark.message =
-      "what is managed by \"" + longest->first +
-      "\" is too long for one file: the file does not ask for it any more, and an apply would take it away";
-  remark.hint = "add \"" + longest->first + "\" to the file before you apply it, with its texts in files beside it";
-  sections.remarks.push_back(std::move(remark));
+  sections.remarks.push_back(
+      finding(Severity::kWarning, "init.not-written",
+              "what is managed by \"" + longest->first +
+                  "\" is too long for one file: the file does not ask for it any more, and an apply would take it away",
+              "add \"" + longest->first + "\" to the file before you apply it, with its texts in files beside it"));
   return true;
 }
 

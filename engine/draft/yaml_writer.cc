@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -13,8 +14,7 @@ namespace {
 constexpr std::size_t kWidth = 110;
 
 bool is_plain_character(char c) {
-  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return letter || (c >= '0' && c <= '9') || std::string_view("_-./@+~=%").find(c) != std::string_view::npos;
+  return is_alphanumeric(c) || std::string_view("_-./@+~=%").find(c) != std::string_view::npos;
 }
 
 /// What a parser of YAML 1.1 or 1.2 might take for something else than text.
@@ -28,14 +28,13 @@ bool reads_as_other_kind(std::string_view text) {
   // Numbers of any notation, and dates; an IPv4 address has dots too many for one.
   const bool numeric = lower.find_first_not_of("0123456789abcdefx.+-_e") == std::string::npos;
   const bool one_dot = std::count(lower.begin(), lower.end(), '.') <= 1;
-  return numeric && one_dot && lower.front() >= '0' && lower.front() <= '9';
+  return numeric && one_dot && is_digit(lower.front());
 }
 
 bool is_plain(std::string_view text) {
   if (text.empty() || !std::all_of(text.begin(), text.end(), is_plain_character)) return false;
   const char first = text.front();
-  const bool safe_start = first == '/' || first == '_' || (first >= '0' && first <= '9') ||
-                          (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z');
+  const bool safe_start = first == '/' || first == '_' || is_alphanumeric(first);
   return safe_start && !reads_as_other_kind(text);
 }
 

@@ -1,4 +1,5 @@
 // How others reach the nodes: OpenSSH, Ansible, Slurm, Prometheus.
+#include "engine/core/ascii.h"
 #include "engine/core/json.h"
 #include "engine/export/formats.h"
 
@@ -23,12 +24,11 @@ std::string json_text(const std::string& text) { return public_json(Value(text),
 std::string group_name(const std::string& name) {
   std::string group;
   for (const char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    group += plain ? c : '_';
+    group += is_alphanumeric(c) ? c : '_';
   }
   // Ansible has groups of these names, and to Slurm DEFAULT is no partition.
   const bool taken = group == "all" || group == "ungrouped" || group == "DEFAULT";
-  return taken || group.empty() || (group.front() >= '0' && group.front() <= '9') ? "cluster_" + group : group;
+  return taken || group.empty() || is_digit(group.front()) ? "cluster_" + group : group;
 }
 
 /// In a HostName "%" begins a token: the zone of a link-local address is not one.

@@ -170,59 +170,6 @@ void ClusterRun::unlock_all() {
   });
 }
 
-/// What only one may have at a time was planned on what the others said they have.
-void ClusterRun::check_others_unchanged(const std::map<std::string, NodeExports>& told) {
-  std::map<std::string, std::string> node_by_type;
-  for (const auto& node : nodes_) {
-    const auto& name = node.spec->name.str();
-    const auto before = told.find(name);
-    if (before == told.end() || node.known.exports == before->second) continue;
-    for (const auto& [type, now] : node.known.exports) {
-      const auto* known = registry_.find(type);
-      const auto then = before->second.find(type);
-      const bool changed = then == before->second.end() || !(then->second == now);
-      if (known != nullptr && known->info().exports_everywhere && changed) node_by_type.emplace(type, name);
-    }
-  }
-  for (auto& node : nodes_) {
-    for (const auto& [type, name] : node_by_type) {
-      const auto& steps = node.plan.steps;
-      const bool concerned =
-          std::any_of(steps.begin(), steps.end(), [&type](const Step& step) { return step.type == type; });
-      if (!concerned || !active(node)) continue;
-      node.stale = true;
-      give_up(node, Error{ErrorCode::kStalePlan,
-                          "what " + name + " has of " + type + " has changed since the plan was made",
-                          {},
-                          std::nullopt,
-                          "plan again"});
-    }
-  }
-}
-
-/// The plan was made before the lock was held: another run may have come in between.
-void ClusterRun::check_unchanged_since_planning() {
-  std::map<std::string, NodeExports> told;
-  for (const auto& node : nodes_) {
-    if (active(node)) told.emplace(node.spec->name.str(), node.known.exports);
-  }
-  on_each([&](NodeRun& node) {
-    const auto last_run = node.known.manifest ? node.known.manifest->last_run : "";
-    auto known = node.client->refresh_facts(facts_request(node));
-    if (!known) return give_up(node, std::move(known).error());
-    const bool changed = (known->manifest ? known->manifest->last_run : "") != last_run;
-    node.known = std::move(*known);
-    if (!changed) return;
-    node.stale = true;
-    give_up(node, Error{ErrorCode::kStalePlan,
-                        "another run has changed it since the plan was made",
-                        {},
-                        std::nullopt,
-                        "plan again"});
-  });
-  check_others_unchanged(told);
-}
-
 void ClusterRun::note_results(NodeRun& node, const ApplyReply& reply, const std::vector<Step>& steps) {
   node.stopped = node.stopped || reply.stopped;
   std::set<ResourceId> unfinished;

@@ -39,11 +39,18 @@ ClusterRun::ClusterRun(const Cluster& cluster, const Registry& registry, RunOpti
       run_(new_run_id()),
       uuid_(new_uuid()),
       started_(std::chrono::steady_clock::now()) {
+  std::set<std::string> sections;
   for (const auto& spec : cluster.nodes) {
     NodeRun node;
     node.spec = &spec;
     node.skipped = spec.maintenance || !options_.selection.includes_node(spec.name.str());
     nodes_.push_back(std::move(node));
+    for (const auto& [section, body] : spec.sections) sections.insert(section);
+  }
+  for (const std::string& section : sections) {
+    for (const auto* type : registry.of_section(section)) {
+      if (type->info().exports_everywhere) exported_everywhere_.insert(type->info().name);
+    }
   }
 }
 
@@ -86,14 +93,25 @@ FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   for (const auto& [section, body] : node.spec->sections) {
     for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);
   }
-  for (const NodeSpec& other : cluster_.nodes) {
-    for (const auto& [section, body] : other.sections) {
-      for (const auto* type : registry_.of_section(section)) {
-        if (type->info().exports_everywhere) request.exports.emplace(type->info().name, Value());
-      }
-    }
-  }
+  for (const std::string& type : exported_everywhere_) request.exports.emplace(type, Value());
   return request;
+}
+
+FactsRequest ClusterRun::second_request(const NodeRun& node) const {
+  FactsRequest request = facts_request(node);
+  std::erase_if(request.exports, [&](const auto& one) { return !exported_everywhere_.contains(one.first); });
+  return request;
+}
+
+void ClusterRun::learn_again(NodeRun& node, FactsReply known) const {
+  const auto is_left_out = [&](const std::string& type) { return !exported_everywhere_.contains(type); };
+  for (auto& [type, value] : node.known.exports) {
+    if (is_left_out(type)) known.exports.try_emplace(type, std::move(value));
+  }
+  for (auto& [type, error] : node.known.export_errors) {
+    if (is_left_out(type)) known.export_errors.try_emplace(type, std::move(error));
+  }
+  node.known = std::move(known);
 }
 
 /// A release is no reason to make a machine a member, nor to push an agent to one that is none. What
@@ -205,11 +223,9 @@ void ClusterRun::take_out_same_machines() {
 }
 
 void ClusterRun::compile() {
-  std::map<std::string, NodeExports> exports;
+  told_ = told();
   diagnostics_.clear();
   for (const auto& node : nodes_) {
-    // What a node offered before it failed is still true.
-    exports.emplace(node.spec->name.str(), node.known.exports);
     for (const auto& [type, error] : node.known.export_errors) {
       Diagnostic warning;
       warning.severity = Severity::kWarning;
@@ -222,8 +238,8 @@ void ClusterRun::compile() {
   }
   for (auto& node : nodes_) {
     if (!active(node) || node.leaving) continue;
-    auto desired = desired_state(ClusterView{cluster_, *node.spec, exports, allow_management_change_}, node.known.facts,
-                                 registry_);
+    auto desired =
+        desired_state(ClusterView{cluster_, *node.spec, told_, allow_management_change_}, node.known.facts, registry_);
     node.desired = std::move(desired.resources);
     node.incomplete_types = std::move(desired.incomplete_types);
     if (desired.refused) give_up(node, *desired.refused);
@@ -292,10 +308,22 @@ Report ClusterRun::plan() {
   find_roster();
   admit_leavers();
   take_out_same_machines();
+  const auto fallen_out = [&] {
+    return std::count_if(nodes_.begin(), nodes_.end(), [](const NodeRun& node) { return node.error.has_value(); });
+  };
+  auto out = fallen_out();
   compile();
   observe();
   make_plans();
   refuse_what_is_unsafe();
+  // Who has fallen out meanwhile has said nothing of what only one may have: what that means for the others stands in
+  // the plan, not in the way of its apply.
+  while (!exported_everywhere_.empty() && fallen_out() != out) {
+    out = fallen_out();
+    compile();
+    make_plans();
+    refuse_what_is_unsafe();
+  }
   return report();
 }
 

@@ -144,6 +144,10 @@ class ClusterRun {
   void give_up(NodeRun& node, Error error) const;
 
   FactsRequest facts_request(const NodeRun& node) const;
+  /// What a run asks again of a node that it knows, until it plans anew: of exports only those of which only one node
+  /// may have a thing. The answer is for learn_again(), which keeps the others.
+  FactsRequest second_request(const NodeRun& node) const;
+  void learn_again(NodeRun& node, FactsReply known) const;
   void find_roster();
   /// Nodes that the roster names and the file does not: from here on they take part, to be given back.
   void admit_leavers();
@@ -175,17 +179,23 @@ class ClusterRun {
   bool refuse_unasked_prunes(const ApplyOptions& options);
   bool lock_all(std::chrono::milliseconds timeout);
   void unlock_all();
-  void check_others_unchanged(const std::map<std::string, NodeExports>& told);
+  std::map<std::string, NodeExports> told() const;
+  std::optional<Error> why_stale(const NodeRun& node, const ResourceType& type,
+                                 const std::map<std::string, NodeExports>& now,
+                                 const std::vector<std::string>& who) const;
+  void check_others_unchanged();
   void check_unchanged_since_planning();
   void carry_out_stages();
   bool carry_out_stage();
   void carry_out(NodeRun& node);
   void carry_out_trials();
-  void carry_out_wave(const std::set<std::string>& names);
+  void carry_out_wave(const std::set<std::string>& names, const std::set<std::string>& rehearsing);
   void on_wave(const std::set<std::string>& names, TrialRun::State state, const std::function<void(NodeRun&)>& work);
   void hold_back(const std::set<std::string>& names, const std::string& why);
   void choose_probes(NodeRun& node);
   void begin_trial(NodeRun& node);
+  void rehearse(NodeRun& node);
+  std::chrono::milliseconds longest_silence() const;
   void reach_anew(NodeRun& node);
   static void foresee_confirmation(NodeRun& node);
   void see_what_was_applied(NodeRun& node);
@@ -222,8 +232,10 @@ class ClusterRun {
   std::string run_;
   std::string uuid_;
   std::chrono::steady_clock::time_point started_;
-  std::deque<NodeSpec> leavers_;  ///< Specs of those nodes that the file does not name any more.
+  std::set<std::string> exported_everywhere_;  ///< Types of which every node is asked, whatever its own sections are.
+  std::deque<NodeSpec> leavers_;               ///< Specs of those nodes that the file does not name any more.
   std::vector<NodeRun> nodes_;
+  std::map<std::string, NodeExports> told_;  ///< What the nodes' desired values were made from.
   Roster roster_;
   std::string saved_plan_;    ///< The id of ApplyOptions::saved_plan.
   std::string only_release_;  ///< ApplyOptions::release

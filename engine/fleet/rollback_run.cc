@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/fleet/cluster_run.h"
 #include "engine/resource/artifact.h"
@@ -100,10 +101,7 @@ NodePlan plan_of(const UndoReply& undo, const Manifest& manifest) {
 }
 
 Diagnostic remark(Severity severity, std::string code, std::string message, std::string node = {}) {
-  Diagnostic remark;
-  remark.severity = severity;
-  remark.code = std::move(code);
-  remark.message = std::move(message);
+  Diagnostic remark = finding(severity, std::move(code), std::move(message));
   remark.node = std::move(node);
   return remark;
 }

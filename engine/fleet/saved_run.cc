@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/plan/held_plan.h"
@@ -39,11 +40,7 @@ std::optional<Error> why_another_machine(const PlannedMachine& planned, const st
 }
 
 Diagnostic remark(const std::string& node, std::string code, std::string message) {
-  Diagnostic remark;
-  remark.severity = Severity::kWarning;
-  remark.code = std::move(code);
-  remark.message = node + ": " + std::move(message);
-  remark.hint = kPlanAgain;
+  Diagnostic remark = finding(Severity::kWarning, std::move(code), node + ": " + std::move(message), kPlanAgain);
   remark.node = node;
   return remark;
 }

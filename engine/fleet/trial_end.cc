@@ -64,7 +64,7 @@ void ClusterRun::confirm(NodeRun& node) {
       trial.state = TrialRun::State::kLost;
       return give_up(node, std::move(client).error().within("confirm the change"));
     }
-    node.known = client->facts();
+    learn_again(node, client->facts());
     node.client.emplace(std::move(*client));
     const auto& transaction = node.known.transaction;
     const bool kept = !transaction || transaction->run != run_ || transaction->state == TransactionState::kCommitted;

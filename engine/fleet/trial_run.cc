@@ -65,14 +65,17 @@ void ClusterRun::carry_out_trials() {
     });
   });
   std::string went_wrong;
+  // While the canary is on trial the machines of all others have nothing to do.
+  std::set<std::string> rehearsing(names.begin(), names.end());
   for (const auto& wave : waves(names, cluster_.cables, max_parallel_)) {
     const std::set<std::string> members(wave.begin(), wave.end());
+    for (const auto& name : members) rehearsing.erase(name);
     if (!went_wrong.empty()) {
       hold_back(members, went_wrong);
     } else if (options_.stop.stop_requested()) {
       hold_back(members, "the run was stopped");
     } else {
-      carry_out_wave(members);
+      carry_out_wave(members, std::exchange(rehearsing, {}));
     }
     for (const auto& node : nodes_) {
       if (!members.contains(node.spec->name.str()) || !went_wrong.empty()) continue;
@@ -83,15 +86,30 @@ void ClusterRun::carry_out_trials() {
   }
 }
 
-void ClusterRun::carry_out_wave(const std::set<std::string>& names) {
+/// Besides the wave itself, `rehearsing` get ready for theirs.
+void ClusterRun::carry_out_wave(const std::set<std::string>& names, const std::set<std::string>& rehearsing) {
   using State = TrialRun::State;
   on_wave(names, State::kWaiting, [&](NodeRun& node) { choose_probes(node); });
-  on_wave(names, State::kWaiting, [&](NodeRun& node) { begin_trial(node); });
+  on_each([&](NodeRun& node) {
+    const auto& name = node.spec->name.str();
+    if (names.contains(name) && node.trial.state == State::kWaiting) begin_trial(node);
+    if (rehearsing.contains(name)) rehearse(node);
+  });
   on_wave(names, State::kCarriedOut, [&](NodeRun& node) { reach_anew(node); });
   // Both ends of every cable have changed by now.
   on_wave(names, State::kShown, [&](NodeRun& node) { probe_again(node); });
   on_wave(names, State::kShown, [&](NodeRun& node) { ask_a_neighbour(node); });
   decide(names);
+}
+
+/// The canary waits for this: who takes longer than may be would be as good as cut off in a trial of its own.
+void ClusterRun::rehearse(NodeRun& node) {
+  auto asked = node.client->rehearse({node.trial.steps}, longest_silence());
+  if (!asked) give_up(node, std::move(asked).error());
+}
+
+milliseconds ClusterRun::longest_silence() const {
+  return std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(window_ * 0.4));
 }
 
 void ClusterRun::begin_trial(NodeRun& node) {
@@ -102,9 +120,8 @@ void ClusterRun::begin_trial(NodeRun& node) {
   // The plan is made anew before the trial is over.
   trial.after_steps = node.plan.after_steps;
   trial.begun = Clock::now();
-  const auto silence = std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(window_ * 0.4));
   auto reply = node.client->try_out(
-      {run_, node.spec->name.str(), new_roster(), trial.steps, trial.after_steps, window_.count()}, silence);
+      {run_, node.spec->name.str(), new_roster(), trial.steps, trial.after_steps, window_.count()}, longest_silence());
   if (!reply) {
     // An agent that says no is still there to be asked; one that is cut off is not.
     const bool may_be_cut = reply.error().code == ErrorCode::kUnreachable || reply.error().code == ErrorCode::kFailed;
@@ -145,7 +162,7 @@ Result<AgentClient> ClusterRun::open_again(const NodeRun& node, Clock::time_poin
     options.connect.timeout =
         std::min(options_.agent.connect.timeout, std::max(milliseconds(500), left_until(deadline)));
     options.reply_timeout = options.connect.timeout;
-    auto client = AgentClient::open(*node.spec, options, facts_request(node));
+    auto client = AgentClient::open(*node.spec, options, second_request(node));
     if (client) {
       const auto& seen = client->facts().facts.machine_id;
       if (seen == node.known.facts.machine_id) return client;
@@ -181,13 +198,13 @@ void ClusterRun::reach_anew(NodeRun& node) {
          client->facts().transaction->state == TransactionState::kArmed && client->facts().transaction->at_work &&
          left_until(deadline).count() > 0) {
     std::this_thread::sleep_for(kFirstPause);
-    if (auto again = client->refresh_facts(facts_request(node)); !again) client = open_again(node, deadline);
+    if (auto again = client->refresh_facts(second_request(node)); !again) client = open_again(node, deadline);
   }
   if (!client) {
     trial.why_not = "it could not be reached any more at " + node.spec->address + ": " + client.error().describe();
     return;
   }
-  node.known = client->facts();
+  learn_again(node, client->facts());
   node.client.emplace(std::move(*client));
   const auto& transaction = node.known.transaction;
   if (!transaction || transaction->run != run_ || transaction->state != TransactionState::kArmed) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/core/ascii.h"
 #include "engine/load/address.h"
 #include "engine/load/semantic_checks.h"
 #include "engine/load/tree.h"
@@ -69,17 +70,14 @@ void check_address_grammar(const std::string& text, SourceRange where, Findings&
   findings.error(where, "node.address", in_quotes(text) + " is no address", hint_for_address(text));
 }
 
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
+bool is_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
 // [USER@]HOST[:PORT], IPv6 with a port in brackets.
 bool is_jump_host(std::string_view text) {
   if (const auto at = text.find('@'); at != std::string_view::npos) {
     const auto user = text.substr(0, at);
     if (user.empty() || user.front() == '-' || !std::all_of(user.begin(), user.end(), [](char c) {
-          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-                 c == '+' || c == '-';
+          return is_alphanumeric(c) || c == '_' || c == '.' || c == '+' || c == '-';
         })) {
       return false;
     }

@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 
+#include "engine/core/ascii.h"
 #include "engine/core/digest.h"
 #include "engine/core/json.h"
 #include "engine/load/tree.h"
@@ -98,8 +99,7 @@ std::optional<bool> other_spelling_of_boolean(const Value& value) {
 }
 
 bool is_number_text(const std::string& text) {
-  return !text.empty() && text.size() < 19 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.size() < 19 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 std::string hint_for_kind(const std::vector<std::string>& kinds, const Value& value) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "engine/core/ascii.h"
 #include "engine/core/utf8.h"
 
 namespace sparkplan {
@@ -11,8 +12,6 @@ namespace {
 
 constexpr auto kNowhere = std::string_view::npos;
 constexpr std::size_t kMostByteFindings = 20;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool all_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 

@@ -10,13 +10,15 @@ namespace {
 Value encode_text(const std::string& text) { return {text}; }
 
 Value encode_route(const RouteFacts& route) {
-  return Value::map({{"interface", route.interface, {}},
-                     {"destination", route.destination, {}},
-                     {"gateway", route.gateway, {}},
-                     {"metric", route.metric, {}},
-                     {"protocol", route.protocol, {}},
-                     {"link_down", route.link_down, {}},
-                     {"table", route.table, {}}});
+  Value value = Value::map({{"interface", route.interface, {}},
+                            {"destination", route.destination, {}},
+                            {"gateway", route.gateway, {}},
+                            {"metric", route.metric, {}},
+                            {"protocol", route.protocol, {}},
+                            {"link_down", route.link_down, {}},
+                            {"table", route.table, {}}});
+  if (route.stands_for != 1) value.set("stands_for", route.stands_for);
+  return value;
 }
 
 Result<RouteFacts> decode_route(const Value& value) {
@@ -29,6 +31,7 @@ Result<RouteFacts> decode_route(const Value& value) {
   route.protocol = fields.text("protocol");
   route.link_down = fields.boolean("link_down", route.link_down);
   route.table = fields.integer("table", route.table);
+  route.stands_for = fields.integer("stands_for", route.stands_for);
   SPARK_CHECK(std::move(fields).check());
   return route;
 }

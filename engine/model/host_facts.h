@@ -21,6 +21,10 @@ struct RouteFacts {
   std::string protocol;    ///< "kernel", "boot", "static", "dhcp", "ra"; of others the number.
   bool link_down = false;  ///< The kernel keeps it, and its interface has no carrier.
   int table = 254;         ///< 254: main
+  /// 1: it is a route. More: there are too many to name each; so many, through that interface, lie somewhere within
+  /// `destination` (of IPv6: beside it), and what they leave of it nobody knows. Their gateways, metrics and tables are
+  /// not told then.
+  int stands_for = 1;
 
   bool operator==(const RouteFacts&) const = default;
 };

@@ -104,7 +104,8 @@ class NodeReader {
 
   /// Runs a command that must not change the node ("systemctl show"). No shell: argv[0] is looked
   /// up in a fixed PATH. A non-zero exit is a value, not an Error.
-  /// Errors: kNotFound, kUnreachable (deadline; the command is killed), kUnsupported when not live().
+  /// Errors: kNotFound, kUnreachable (deadline; the command is killed), kUnsupported when not live(); kFailed for more
+  /// than 4 MiB of standard output: the first part of an answer is none.
   virtual Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const = 0;
 };
 
@@ -134,11 +135,15 @@ class Node : public NodeReader {
   /// with every call; all are gone when the run ends. Errors: as write_file().
   virtual Result<std::filesystem::path> make_scratch_directory() = 0;
 
+  /// The same, but one for all calls with that name: what an earlier call of the run has put there may be there.
+  virtual Result<std::filesystem::path> scratch_directory(const std::string& name) = 0;
+
   /// Writes to a file of the kernel's (/proc/sys/...), which cannot be renamed over.
   /// Errors: kNotFound, kPermissionDenied, kFailed with the kernel's errno, kUnsupported when not live().
   virtual Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) = 0;
 
-  /// Runs a command that changes the node. No shell. Errors: as query().
+  /// Runs a command that changes the node. No shell. What it prints beyond 4 MiB is dropped.
+  /// Errors: kNotFound, kUnreachable, kUnsupported when not live().
   virtual Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) = 0;
 };
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -44,11 +46,11 @@ void list_not_applicable(const ResourceState& state, NodePlan& plan) {
     plan.not_applicable.push_back({state.id, field, reason});
 }
 
-/// Puts each selected resource where a reader of the plan looks for it.
-void list_resource(const ResourceState& state, NodePlan& plan) {
+/// Puts each selected resource where a reader of the plan looks for it. Its change goes with it.
+void list_resource(ResourceState& state, NodePlan& plan) {
   if (!state.selected) return;
   list_not_applicable(state, plan);
-  if (state.change) plan.changes.push_back(*state.change);
+  if (state.change) plan.changes.push_back(*std::exchange(state.change, std::nullopt));
   if (state.verdict == Verdict::kWaiting || state.more_to_come) plan.waiting.push_back(state.id);
   if (state.verdict == Verdict::kKeptOrphan) plan.kept_orphans.push_back(state.id);
   if (state.verdict == Verdict::kBlocked)
@@ -132,13 +134,21 @@ void plan_all_steps(ResourceStates& states, const NodePlanInput& input, const Re
 
 /// By phase, then id; what is foreign after what apply will do.
 void sort_changes(NodePlan& plan, const Registry& registry) {
-  const auto key = [&](const Change& change) {
-    const ResourceType* type = registry.find(change.id.type);
-    const Phase phase = type == nullptr ? Phase::kPackages : type->info().phase;
-    return std::tuple<Phase, const ResourceId&, bool>(phase, change.id, change.origin == Origin::kForeign);
+  std::map<std::string_view, Phase> phases;
+  for (const auto& type : registry.types()) phases.emplace(type->info().name, type->info().phase);
+  const auto key = [](const std::pair<Phase, Change>& one) {
+    const Change& change = one.second;
+    return std::tuple<Phase, const ResourceId&, bool>(one.first, change.id, change.origin == Origin::kForeign);
   };
-  std::stable_sort(plan.changes.begin(), plan.changes.end(),
-                   [&](const Change& a, const Change& b) { return key(a) < key(b); });
+  std::vector<std::pair<Phase, Change>> changes;
+  changes.reserve(plan.changes.size());
+  for (Change& change : plan.changes) {
+    const auto known = phases.find(change.id.type);
+    changes.emplace_back(known == phases.end() ? Phase::kPackages : known->second, std::move(change));
+  }
+  std::stable_sort(changes.begin(), changes.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  plan.changes.clear();
+  for (auto& [phase, change] : changes) plan.changes.push_back(std::move(change));
 }
 
 }  // namespace
@@ -160,7 +170,7 @@ NodePlan plan_node(const NodePlanInput& input, const Registry& registry) {
   if (input.manifest != nullptr) plan.managed_before = static_cast<int>(input.manifest->resources.size());
   ResourceStates states = judge_resources(input, registry);
   plan_all_steps(states, input, registry, plan);
-  for (const auto& [id, state] : states) list_resource(state, plan);
+  for (auto& [id, state] : states) list_resource(state, plan);
   if (input.observed != nullptr) add_foreign_changes(*input.observed, states, plan);
   sort_changes(plan, registry);
   std::sort(plan.blocked.begin(), plan.blocked.end(), [](const auto& a, const auto& b) { return a.id < b.id; });

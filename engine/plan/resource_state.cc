@@ -212,20 +212,19 @@ ResourceStates judge_resources(const NodePlanInput& input, const Registry& regis
 }
 
 Value settled_value(const ResourceState& state) {
-  Value value = state.desired->desired;
+  const Value& value = state.desired->desired;
   if (!value.is_map()) return value;
   static const Present kNothingSeen{Value::map(), {}};
   const Present& present = state.present == nullptr ? kNothingSeen : *state.present;
-  // A field that this node cannot have was not applied; remembering it would read as drift on the
-  // day the node can have it.
-  for (const auto& [field, reason] : present.not_applicable) value.erase(field);
-  if (!value.contains_unknown()) return value;
-  // What nobody knows yet may be the keys of all nodes of a large cluster: one pass, no erase() for each.
+  // One pass: what nobody knows yet may be the keys of all nodes of a large cluster.
   Value settled = Value::map();
   settled.where = value.where;
-  for (MapEntry& entry : *value.entries()) {
+  for (const MapEntry& entry : *value.entries()) {
+    // A field that this node cannot have was not applied; remembering it would read as drift on the
+    // day the node can have it.
+    if (present.not_applicable.contains(entry.key)) continue;
     if (!entry.value.contains_unknown()) {
-      settled.entries()->push_back(std::move(entry));
+      settled.entries()->push_back(entry);
     } else if (const Value* observed = present.value.find(entry.key)) {
       settled.entries()->push_back({entry.key, *observed, entry.key_where});
     }

@@ -30,16 +30,19 @@ std::optional<Value> target_value(const ResourceState& state) {
   return std::nullopt;
 }
 
+/// What the resource is, with another value; what may be large is not copied first.
+Resource resource_with(const ResourceState& state, Value value) {
+  if (state.desired == nullptr) return Resource{state.id, std::move(value), {}, {}, Impact::kLive, Reversible::kExact};
+  const Resource& desired = *state.desired;
+  return Resource{state.id,       std::move(value),   desired.where,           desired.after,
+                  desired.impact, desired.reversible, desired.known_part_first};
+}
+
 StepsInput steps_input(const std::string& type, const std::vector<ResourceState*>& states, const ObservedType& observed,
                        const Manifest* manifest) {
   StepsInput input{{}, observed, {}, {}};
   for (const ResourceState* state : states) {
-    if (auto value = target_value(*state)) {
-      Resource resource = state->desired != nullptr ? *state->desired : Resource{};
-      resource.id = state->id;
-      resource.desired = std::move(*value);
-      input.target.push_back(std::move(resource));
-    }
+    if (auto value = target_value(*state)) input.target.push_back(resource_with(*state, *std::move(value)));
     if (state->carried_out()) input.changes.push_back(*state->change);
   }
   if (manifest != nullptr)
@@ -138,16 +141,16 @@ Change file_change(const ResourceId& id, const Step& step, const std::vector<Res
 /// somebody has added by hand.
 std::set<ArtifactId> with_additions(const ResourceType& type, const std::vector<ResourceState*>& states,
                                     const ObservedType& observed, const Manifest* manifest) {
+  const bool nothing_there = std::all_of(observed.artifacts.begin(), observed.artifacts.end(),
+                                         [](const auto& one) { return std::holds_alternative<Absent>(one.second); });
+  if (nothing_there) return {};
   StepsInput input = steps_input(type.info().name, {}, observed, manifest);
   for (const ResourceState* state : states) {
     // What nobody could look at is no addition: it is in the file as it was last applied.
     const Value* in_file = state->could_not_look ? state->last_applied : nullptr;
     if (state->present != nullptr) in_file = &state->present->value;
     if (in_file == nullptr) continue;
-    Resource resource = state->desired != nullptr ? *state->desired : Resource{};
-    resource.id = state->id;
-    resource.desired = *in_file;
-    input.target.push_back(std::move(resource));
+    input.target.push_back(resource_with(*state, *in_file));
   }
   std::set<ArtifactId> found;
   for (const Step& step : type.steps(input))

@@ -175,6 +175,7 @@ namespace {
 struct Stream {
   int descriptor;
   std::string* text;
+  bool* cut_off;
 };
 
 /// Reads what is there; false at the end of the stream.
@@ -184,7 +185,9 @@ bool drain(const Stream& stream, std::size_t max_bytes) {
   if (count < 0) return errno == EINTR || errno == EAGAIN;
   if (count == 0) return false;
   const auto room = max_bytes - std::min(max_bytes, stream.text->size());
-  stream.text->append(buffer.data(), std::min(room, static_cast<std::size_t>(count)));
+  const auto size = static_cast<std::size_t>(count);
+  stream.text->append(buffer.data(), std::min(room, size));
+  *stream.cut_off = *stream.cut_off || size > room;
   return true;
 }
 
@@ -198,8 +201,9 @@ Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const 
   child.close_standard_input();
   const auto end = Clock::now() + limits.deadline;
   CapturedOutput result;
-  std::vector<Stream> open{{child.standard_output(), &result.standard_output},
-                           {child.standard_error(), &result.standard_error}};
+  bool errors_cut_off = false;  // Nobody reads that much of them.
+  std::vector<Stream> open{{child.standard_output(), &result.standard_output, &result.cut_off},
+                           {child.standard_error(), &result.standard_error, &errors_cut_off}};
   auto next_sign = Clock::now() + limits.sign_of_life_interval;
   while (!open.empty()) {
     std::vector<pollfd> waiting;

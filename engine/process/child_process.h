@@ -18,11 +18,13 @@ struct CapturedOutput {
   int exit_status = 0;  ///< 128 + signal number when a signal ended it.
   std::string standard_output;
   std::string standard_error;
+  bool cut_off = false;  ///< It printed more than CaptureLimits::max_bytes to standard output.
 };
 
 struct CaptureLimits {
   std::chrono::milliseconds deadline{30'000};
-  std::size_t max_bytes = std::size_t{4} << 20;  ///< Of each stream; what is beyond is read and dropped.
+  /// Of each stream; what is beyond is read and dropped, of standard output not without CapturedOutput::cut_off.
+  std::size_t max_bytes = std::size_t{4} << 20;
   /// Called every `sign_of_life_interval` while the program runs.
   std::function<void()> sign_of_life = {};
   std::chrono::milliseconds sign_of_life_interval{20'000};

@@ -6,11 +6,15 @@
 namespace sparkplan {
 namespace {
 
+std::string_view bytes_of(const EmbeddedFile& file) {
+  return {file.begin, static_cast<std::size_t>(file.end - file.begin)};
+}
+
 std::optional<ProgramImage> image_of(std::string_view program, std::string_view architecture) {
   for (const auto& carried : kCarriedPrograms) {
     if (program != carried.program || architecture != carried.architecture) continue;
-    const std::string_view bytes(carried.begin, static_cast<std::size_t>(carried.end - carried.begin));
-    return ProgramImage{carried.architecture, bytes, elf_build_id(bytes).value_or("")};
+    const std::string_view bytes = bytes_of(carried.file);
+    return ProgramImage{carried.architecture, bytes, bytes_of(carried.packed), elf_build_id(bytes).value_or("")};
   }
   return std::nullopt;
 }

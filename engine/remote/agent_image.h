@@ -11,6 +11,7 @@ namespace sparkplan {
 struct ProgramImage {
   std::string_view architecture;  ///< uname -m: "x86_64"
   std::string_view bytes;         ///< The whole ELF file.
+  std::string_view packed;        ///< The same as gzip(1) packs it, for the way to a node.
   std::string build;              ///< elf_build_id(bytes)
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/remote/remote_commands.h"
 #include "engine/wire/frame.h"
@@ -47,11 +46,9 @@ Result<void> send_image(Channel& channel, const Installation& installation, cons
                        printable(architecture.substr(0, 40)),
                    "it carries: " + join(agent_architectures(), ", "));
   }
-  const std::string header =
-      std::string(kInstallerPut) + " " + std::to_string(image->bytes.size()) + " " + sha256(image->bytes) + "\n";
-  SPARK_CHECK(channel.write_all(header, installation.timeout));
+  SPARK_CHECK(channel.write_all(std::string(kInstallerPut) + "\n", installation.timeout));
   // A node whose disk is full closes the stream; its own words say so.
-  (void)channel.write_all(image->bytes, installation.timeout);
+  (void)channel.write_all(image->packed, installation.timeout);
   channel.close_input();
   return {};
 }

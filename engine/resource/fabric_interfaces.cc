@@ -5,6 +5,8 @@
 #include <optional>
 #include <tuple>
 
+#include "engine/core/finding.h"
+
 namespace sparkplan {
 namespace {
 
@@ -129,12 +131,7 @@ class Search {
   }
 
   void report(const FabricAddress& wanted, std::string code, std::string message, std::string hint) {
-    Diagnostic finding;
-    finding.code = std::move(code);
-    finding.message = std::move(message);
-    finding.hint = std::move(hint);
-    finding.where = wanted.where;
-    result_.diagnostics.push_back(std::move(finding));
+    result_.diagnostics.push_back(finding(std::move(code), std::move(message), std::move(hint), wanted.where));
   }
 
   std::string why_absent() const {

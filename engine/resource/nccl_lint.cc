@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/resource/nccl_variables.h"
 
@@ -90,16 +91,6 @@ std::string objection_to(std::string_view values, const std::string& value) {
     if (value == "=" || value == "^" || value == "^=") return "takes names of devices with commas between";
   }
   return "";
-}
-
-Diagnostic finding(Severity severity, const char* code, std::string message, std::string hint, SourceRange where) {
-  Diagnostic diagnostic;
-  diagnostic.severity = severity;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  diagnostic.where = where;
-  return diagnostic;
 }
 
 std::string nearest_name(const std::string& name) {

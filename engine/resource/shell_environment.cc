@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -153,7 +154,7 @@ std::vector<ShellAssignment> interpret(std::span<const std::string> words, int l
 bool is_variable_name(std::string_view text) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   return !text.empty() && letter(text.front()) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || is_digit(c); });
 }
 
 std::optional<std::string_view> why_not_for_all_logins(std::string_view name) { return reason_in(kRefused, name); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "engine/model/ipv4.h"
 #include "engine/resource/fabric_interfaces.h"
@@ -24,8 +25,10 @@ std::vector<std::string> addresses_of(const std::string& server, const ClusterVi
   const auto hosts = view.self.sections.find("hosts");
   if (hosts == view.self.sections.end()) return addresses;
   const std::string suffix = hosts->second.text_or("suffix", kDefaultSuffix);
+  if (!server.ends_with(suffix)) return addresses;
+  const std::string_view name = std::string_view(server).substr(0, server.size() - suffix.size());
   for (const NodeSpec& node : view.cluster.nodes) {
-    if (node.name.str() + suffix != server) continue;
+    if (node.name.str() != name) continue;
     for (const FabricAddress& half : node.fabric) addresses.push_back(half.address);
   }
   return addresses;
@@ -35,13 +38,14 @@ std::vector<std::string> addresses_of(const std::string& server, const ClusterVi
 
 std::vector<ResourceId> fabric_of_storage(const ClusterView& view, const Facts& own,
                                           const std::vector<StorageMount>& mounts) {
+  std::vector<ResourceId> interfaces;
+  if (view.self.fabric.empty()) return interfaces;
   std::vector<std::string> servers;
   for (const StorageMount& mount : mounts) {
     const auto addresses = addresses_of(server_of(mount), view);
     servers.insert(servers.end(), addresses.begin(), addresses.end());
   }
-  std::vector<ResourceId> interfaces;
-  if (servers.empty() || view.self.fabric.empty()) return interfaces;
+  if (servers.empty()) return interfaces;
   for (const FabricInterface& interface : fabric_interfaces(view.self, own, view.cluster.profile).interfaces) {
     const FabricAddress& wanted = interface.wanted;
     const bool leads_there = std::any_of(servers.begin(), servers.end(), [&](const std::string& server) {

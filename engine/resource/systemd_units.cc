@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/resource/text_artifact_step.h"
 
@@ -18,9 +19,7 @@ constexpr std::chrono::seconds kQueryDeadline{30};
 constexpr std::array<std::string_view, 3> kOtherDirectories{"/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
                                                             "/lib/systemd/system"};
 
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ':' || c == '_' || c == '.';
-}
+bool is_plain(char c) { return is_alphanumeric(c) || c == ':' || c == '_' || c == '.'; }
 
 std::string in_hexadecimal(char c) {
   static constexpr std::string_view kDigits = "0123456789abcdef";

@@ -109,14 +109,22 @@ Verdict verdict_on_mount(const StorageMount& mount, const Shown& now, const std:
 
 }  // namespace
 
-DeclaredStorage declared_storage(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
-                                 const Registry& registry) {
-  DeclaredStorage declared;
-  const auto section = node.sections.find("storage");
-  if (section == node.sections.end()) return declared;
-  const std::map<std::string, NodeExports> nobody_asked;
+std::map<std::string, NodeExports> exports_without_rivals(const Cluster& cluster, const Registry& registry) {
+  NodeExports nothing;
   for (const ResourceType* type : registry.of_section("storage")) {
-    Desired desired = type->desired({cluster, node, nobody_asked}, section->second, facts);
+    if (type->info().exports_everywhere) nothing.emplace(type->info().name, Value::map());
+  }
+  std::map<std::string, NodeExports> exports;
+  for (const NodeSpec& node : cluster.nodes) exports.emplace(node.name.str(), nothing);
+  return exports;
+}
+
+DeclaredStorage declared_storage(const ClusterView& view, const Facts& facts, const Registry& registry) {
+  DeclaredStorage declared;
+  const auto section = view.self.sections.find("storage");
+  if (section == view.self.sections.end()) return declared;
+  for (const ResourceType* type : registry.of_section("storage")) {
+    Desired desired = type->desired(view, section->second, facts);
     for (Resource& resource : desired.resources) declared.emplace(resource.id, std::move(resource.desired));
   }
   return declared;

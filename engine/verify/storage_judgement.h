@@ -14,9 +14,12 @@ namespace sparkplan {
 /// The values that cluster.yaml asks for, by resource.
 using DeclaredStorage = std::map<ResourceId, Value>;
 
-/// Pure. What `storage` asks for on a node that is running.
-DeclaredStorage declared_storage(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
-                                 const Registry& registry);
+/// Pure. What the nodes of a cluster tell each other where none has what only one may have at a time. Whether somebody
+/// else writes to a volume is for plan to find; a declaration is one in any case.
+std::map<std::string, NodeExports> exports_without_rivals(const Cluster& cluster, const Registry& registry);
+
+/// Pure. What `storage` asks for on a node that is running, in a view with exports_without_rivals().
+DeclaredStorage declared_storage(const ClusterView& view, const Facts& facts, const Registry& registry);
 
 /// Pure. Is the mount as declared, by what its node shows? The state that a node tells is held against the unit that
 /// it has: one that is not the declared one counts as what it mounts. The lowest thing that is wrong decides.

@@ -1,6 +1,7 @@
 #include "engine/verify/storage_level.h"
 
 #include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -91,7 +92,7 @@ ObserveNodeRequest question_about(const std::vector<StorageMount>& mounts) {
   return request;
 }
 
-void verify_node(Scene& scene, NodeStorage& storage) {
+void verify_node(Scene& scene, const std::map<std::string, NodeExports>& exports, NodeStorage& storage) {
   VerifyNode& node = *storage.node;
   if (storage.mounts.empty()) {
     storage.checks.push_back(skipped("storage/" + node.name(), Level::kStorage, {node.name()}, "nothing declared"));
@@ -104,7 +105,7 @@ void verify_node(Scene& scene, NodeStorage& storage) {
     if (note_if_lost(node, observed.error())) return skip_all(storage, observed.error().describe());
     return fail_all(storage, observed.error().describe());
   }
-  const DeclaredStorage declared = declared_storage(scene.cluster, *node.spec, *node.facts, *scene.registry);
+  const DeclaredStorage declared = declared_storage({scene.cluster, *node.spec, exports}, *node.facts, *scene.registry);
   for (const StorageMount& mount : storage.mounts) {
     Check check = check_of(node, mount);
     judge_mount(mount, declared, *observed, check);
@@ -128,8 +129,9 @@ std::vector<Check> verify_storage(Scene& scene) {
     if (section != node.spec->sections.end()) storage.mounts = storage_mounts(section->second);
     all.push_back(std::move(storage));
   }
+  const auto exports = exports_without_rivals(scene.cluster, *scene.registry);
   fan_out(
-      all, scene.options.workers, [&](NodeStorage& storage) { verify_node(scene, storage); },
+      all, scene.options.workers, [&](NodeStorage& storage) { verify_node(scene, exports, storage); },
       [](const NodeStorage&) {});
   std::vector<Check> checks;
   for (NodeStorage& storage : all) {

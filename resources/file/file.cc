@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/file_mode.h"
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
@@ -53,15 +54,6 @@ Result<Value> numbers_of(const Value& section, std::string_view key, Database da
   return numbers;
 }
 
-Diagnostic error_at(SourceRange where, std::string code, std::string message, std::string hint) {
-  Diagnostic finding;
-  finding.code = std::move(code);
-  finding.message = std::move(message);
-  finding.hint = std::move(hint);
-  finding.where = where;
-  return finding;
-}
-
 /// Whether cluster.yaml itself may hold the text. A file beside it may hold more: CR before LF, ESC.
 bool can_stand_in_file(const std::string& text) {
   const bool keep_newlines = true;
@@ -88,9 +80,8 @@ class Compilation {
       // One of them may bring its directory, or a file of that name, which is then to be replaced.
       content = known_after_packages();
     } else if (is_among(kWithoutDirectory, path)) {
-      return refuse(error_at(place_of(record, "path"), "file.no-directory",
-                             "there is no directory " + directory_of(path) + " for " + path,
-                             "make it first: sparkplan writes files, not directories"));
+      return refuse(finding("file.no-directory", "there is no directory " + directory_of(path) + " for " + path,
+                            "make it first: sparkplan writes files, not directories", place_of(record, "path")));
     }
     Value uid = number(record, "owner", kUsers);
     Value gid = number(record, "group", kGroups);
@@ -130,9 +121,10 @@ class Compilation {
     if (found != nullptr) return *found;
     if (packages_to_come_) return known_after_packages();
     const bool user = database == kUsers;
-    refuse(error_at(place_of(record, key), user ? "file.no-user" : "file.no-group",
-                    std::string("there is no ") + (user ? "user " : "group ") + name,
-                    user ? "make the account first, or name another owner" : "make it with groupadd, or name another"));
+    refuse(finding(user ? "file.no-user" : "file.no-group",
+                   std::string("there is no ") + (user ? "user " : "group ") + name,
+                   user ? "make the account first, or name another owner" : "make it with groupadd, or name another",
+                   place_of(record, key)));
     return {};
   }
 
@@ -188,13 +180,13 @@ class FileType final : public ResourceType {
     for (const Value& record : records_of(section)) {
       const std::string path = record.text_or("path", "");
       if (auto objection = objection_to(path)) {
-        findings.push_back(error_at(place_of(record, "path"), std::move(objection->code),
-                                    path + " " + objection->message, std::move(objection->hint)));
+        findings.push_back(finding(std::move(objection->code), path + " " + objection->message,
+                                   std::move(objection->hint), place_of(record, "path")));
       }
       if ((mode_of(record) & kOthersWrite) == 0) continue;
-      findings.push_back(error_at(place_of(record, "mode"), "file.world-writable",
-                                  "everybody on the node may then change " + path,
-                                  "take the last digit's 2 out, such as \"0664\" or \"0644\""));
+      findings.push_back(finding("file.world-writable", "everybody on the node may then change " + path,
+                                 "take the last digit's 2 out, such as \"0664\" or \"0644\"",
+                                 place_of(record, "mode")));
       findings.back().severity = Severity::kWarning;
     }
     return findings;

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 #include "engine/model/ipv4.h"
@@ -275,13 +276,9 @@ class FirewallType final : public ResourceType {
   }
 
   static void warn_without_fabric(const Value& section, Desired& result) {
-    Diagnostic warning;
-    warning.severity = Severity::kWarning;
-    warning.code = "firewall.no-fabric";
-    warning.message = "there is no fabric whose networks could be let in";
-    warning.hint = "add the section fabric, or take firewall out";
-    warning.where = section.where;
-    result.diagnostics.push_back(std::move(warning));
+    result.diagnostics.push_back(finding(Severity::kWarning, "firewall.no-fabric",
+                                         "there is no fabric whose networks could be let in",
+                                         "add the section fabric, or take firewall out", section.where));
   }
 
   /// Somebody has flushed the kernel's rules; ufw's own file does not show that.

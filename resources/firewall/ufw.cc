@@ -1,6 +1,5 @@
 #include "resources/firewall/ufw.h"
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -52,33 +51,10 @@ std::optional<InboundRule> rule_in_tuple(std::string_view tuple) {
   return rule;
 }
 
-struct Network {
-  std::uint32_t address = 0;
-  int prefix = 32;
-};
-
-std::optional<Network> network_of(std::string_view text) {
-  const auto slash = text.find('/');
-  const auto address = ipv4_number(std::string(text.substr(0, slash)));
-  if (!address) return std::nullopt;
-  Network network{*address, 32};
-  if (slash == std::string_view::npos) return network;
-  const std::string_view digits = text.substr(slash + 1);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), network.prefix);
-  if (error != std::errc() || end != digits.data() + digits.size() || network.prefix < 0 || network.prefix > 32) {
-    return std::nullopt;
-  }
-  return network;
-}
-
 bool overlap(std::string_view a, std::string_view b) {
-  const auto one = network_of(a);
-  const auto other = network_of(b);
-  if (!one || !other) return false;
-  const int shorter = std::min(one->prefix, other->prefix);
-  if (shorter == 0) return true;
-  const int shift = 32 - shorter;
-  return (one->address >> shift) == (other->address >> shift);
+  const auto one = parse_ipv4_network(a);
+  const auto other = parse_ipv4_network(b);
+  return one && other && one->overlaps(*other);
 }
 
 Result<void> tell_ufw(std::vector<std::string> argv, Node& node) {

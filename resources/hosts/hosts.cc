@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 
@@ -74,12 +75,9 @@ class HostsType final : public ResourceType {
 
   std::vector<Diagnostic> validate(const Value& section) const override {
     if (section.is_null() || suffix_of(section)) return {};
-    Diagnostic diagnostic;
-    diagnostic.code = "hosts.suffix";
-    diagnostic.message = "a host name cannot end like this";
-    diagnostic.hint = "letters, digits, \"-\" and \".\", ending in a letter or digit, such as -fabric";
-    diagnostic.where = suffix_value(section)->where;
-    return {diagnostic};
+    return {finding("hosts.suffix", "a host name cannot end like this",
+                    "letters, digits, \"-\" and \".\", ending in a letter or digit, such as -fabric",
+                    suffix_value(section)->where)};
   }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {

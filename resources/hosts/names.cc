@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/ascii.h"
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "resources/hosts/hosts.h"
 
@@ -13,21 +15,9 @@ namespace {
 constexpr std::size_t kLongestSuffix = 32;
 constexpr std::size_t kLongestLabel = 63;  ///< RFC 1035, 2.3.4
 
-bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 bool is_address(int family, std::string_view text) {
   in6_addr buffer{};
   return inet_pton(family, std::string(text).c_str(), &buffer) == 1;
-}
-
-Diagnostic finding(Severity severity, const char* code, std::string message, std::string hint, SourceRange where) {
-  Diagnostic diagnostic;
-  diagnostic.severity = severity;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  diagnostic.where = where;
-  return diagnostic;
 }
 
 bool has_fabric(const Cluster& cluster) {
@@ -69,11 +59,11 @@ tl::expected<std::string, Diagnostic> address_of(const NodeSpec& node, bool clus
 }  // namespace
 
 bool is_suffix(std::string_view suffix) {
-  if (suffix.empty() || suffix.size() > kLongestSuffix || !is_letter_or_digit(suffix.back())) return false;
+  if (suffix.empty() || suffix.size() > kLongestSuffix || !is_alphanumeric(suffix.back())) return false;
   char previous = 'x';  // What comes before is the end of a node's name.
   for (const char c : suffix) {
-    if (c != '-' && c != '.' && !is_letter_or_digit(c)) return false;
-    const bool label_edge = (c == '.' && !is_letter_or_digit(previous)) || (previous == '.' && !is_letter_or_digit(c));
+    if (c != '-' && c != '.' && !is_alphanumeric(c)) return false;
+    const bool label_edge = (c == '.' && !is_alphanumeric(previous)) || (previous == '.' && !is_alphanumeric(c));
     if (label_edge) return false;
     previous = c;
   }

@@ -91,7 +91,8 @@ std::vector<Repetition> repetitions(const LimitName& name, const Limit& ours, st
       soft += line->soft ? 1 : 0;
       hard += line->hard ? 1 : 0;
     }
-    if (soft > 1 || hard > 1) found.push_back(std::move(here));
+    // Two lines may each decide over one of the two.
+    if (!here.lines.empty() && (soft > 1 || hard > 1)) found.push_back(std::move(here));
   }
   return found;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/resource/accounts.h"
 #include "resources/limits/config_files.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
@@ -138,6 +139,10 @@ std::map<std::string, std::string> logins_for(const Wishes& wishes, const NodeRe
   for (const auto& [name, limit] : wishes) {
     if (is_user_name(name.domain)) logins[name.domain] = name.domain;
     if (name.domain != "*" || logins.contains("*")) continue;
+    if (auto user = first_ordinary_user(passwd_file(node).value_or(""), node)) {
+      logins["*"] = *std::move(user);
+      continue;
+    }
     const std::array<std::string, 2> argv{"getent", "passwd"};
     const Result<CommandOutput> passwd = node.query(argv, kLongestLook);
     if (!passwd) continue;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "engine/core/ascii.h"
 #include "engine/core/units.h"
 
 namespace sparkplan::limits {
@@ -41,8 +42,6 @@ constexpr std::array<Item, 19> kItems{{
     {"sigpending", Unit::kCount, "Max pending signals"},
     {"stack", Unit::kKibibytes, "Max stack size"},
 }};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t number = 0;

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/core/words.h"
+#include "engine/resource/accounts.h"
 
 namespace sparkplan::limits {
 namespace {
@@ -44,12 +46,14 @@ bool is_directory(std::string_view path, const NodeReader& node) {
 
 /// Nothing for a user that is not known: su says that better.
 std::optional<std::string> home_of(const std::string& user, const NodeReader& node) {
-  const std::array<std::string, 4> argv{"getent", "passwd", "--", user};
-  const Result<CommandOutput> output = node.query(argv, kLongestLogin);
-  if (!output || output->exit_status != 0) return std::nullopt;
-  const std::vector<std::string_view> lines = split_lines(output->standard_output);
-  if (lines.empty()) return std::nullopt;
-  const std::vector<std::string_view> fields = split(lines.front(), ':');
+  std::optional<std::string> line = passwd_line(user, node);
+  if (!line) {
+    const std::array<std::string, 4> argv{"getent", "passwd", "--", user};
+    const Result<CommandOutput> output = node.query(argv, kLongestLogin);
+    if (!output || output->exit_status != 0) return std::nullopt;
+    line = output->standard_output.substr(0, output->standard_output.find('\n'));
+  }
+  const std::vector<std::string_view> fields = split(*line, ':');
   if (fields.size() != kFieldsOfPasswd) return std::nullopt;
   return std::string(fields[kHomeField]);
 }
@@ -90,9 +94,7 @@ std::map<std::string, ShownLimit> parse_proc_limits(std::string_view text) {
 }
 
 bool is_user_name(std::string_view text) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
+  const auto plain = [](char c) { return is_alphanumeric(c) || c == '_'; };
   return !text.empty() && plain(text.front()) &&
          std::all_of(text.begin(), text.end(), [&](char c) { return plain(c) || c == '-' || c == '.'; });
 }

@@ -1,21 +1,13 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/number_text.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
 
 namespace sparkplan::limits {
 namespace {
-
-Diagnostic finding(const char* code, std::string message, std::string hint, SourceRange where) {
-  Diagnostic diagnostic;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  diagnostic.where = where;
-  return diagnostic;
-}
 
 SourceRange place_of(const Value& record, std::string_view key) {
   const Value* value = record.find(key);

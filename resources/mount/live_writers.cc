@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
 #include "engine/resource/mount_table.h"
 #include "engine/resource/systemd_units.h"
-#include "resources/mount/mount_state.h"
+#include "resources/mount/device_names.h"
 #include "resources/mount/mount_unit.h"
 
 namespace sparkplan::mount {
@@ -32,34 +32,6 @@ bool writes(const MountedFileSystem& mounted) {
   return is_for_one_machine(mounted.type) && std::find(options.begin(), options.end(), "ro") == options.end();
 }
 
-/// A device of which only the name is known.
-MountedFileSystem unmounted(const std::string& path) {
-  MountedFileSystem device;
-  device.device = "0:0";
-  device.source = path;
-  return device;
-}
-
-/// The link that our rule makes, also where the rule is not there yet.
-Result<std::string> nvme_link(const MountedFileSystem& mounted, const NodeReader& node) {
-  SPARK_TRY(const std::string subsystem, subsystem_behind(mounted.source, node));
-  if (subsystem.empty()) return std::string();
-  const auto number =
-      node.read_file("/sys/class/block/" + mounted.source.substr(mounted.source.rfind('/') + 1) + "/nsid");
-  if (!number && number.error().code == ErrorCode::kNotFound) return std::string();
-  if (!number) return failure(number.error());
-  return std::string(kNvmeLinkPrefix) + subsystem + "-" + std::string(trim(*number));
-}
-
-Result<std::set<std::string>> links_of_device(const MountedFileSystem& mounted, const NodeReader& node) {
-  std::set<std::string> links;
-  SPARK_TRY(const auto of_udev, links_to(mounted, node));
-  links.insert(of_udev.begin(), of_udev.end());
-  SPARK_TRY(std::string link, nvme_link(mounted, node));
-  if (!link.empty()) links.insert(std::move(link));
-  return links;
-}
-
 /// What only another mount namespace has mounted, such as a container's, is in no table that can be read here.
 /// Source: ext4_seq_options_show() in fs/ext4/super.c; the names are those of /sys/class/block.
 Result<void> add_mounted_elsewhere(const NodeReader& node, std::set<std::string>& links) {
@@ -72,7 +44,7 @@ Result<void> add_mounted_elsewhere(const NodeReader& node, std::set<std::string>
     if (!options && options.error().code == ErrorCode::kNotFound) continue;  // Unmounted meanwhile.
     if (!options) return failure(options.error());
     if (trim(options->substr(0, options->find('\n'))) != "rw") continue;
-    SPARK_TRY(const auto names, links_of_device(unmounted("/dev/" + device), node));
+    SPARK_TRY(const auto names, links_to_device("/dev/" + device, node));
     links.insert(names.begin(), names.end());
   }
   return {};
@@ -85,7 +57,7 @@ Result<std::set<std::string>> mounted_volumes(const NodeReader& node) {
   std::set<std::pair<std::string, std::string>> seen;
   for (const MountedFileSystem& mounted : mounts) {
     if (!writes(mounted) || !seen.emplace(mounted.device, mounted.source).second) continue;
-    SPARK_TRY(const auto names, links_of_device(mounted, node));
+    SPARK_TRY(const auto names, links_to_mounted(mounted, node));
     links.insert(names.begin(), names.end());
   }
   SPARK_CHECK(add_mounted_elsewhere(node, links));
@@ -134,47 +106,38 @@ Result<void> add_fstab(const NodeReader& node, WrittenVolumes& volumes) {
     const std::string path = device_path(source);
     volumes.by_file.emplace(path, place);
     if (!node.live() || !path.starts_with("/dev/") || path.starts_with("/dev/disk/")) continue;
-    SPARK_TRY(const auto links, links_of_device(unmounted(path), node));
+    SPARK_TRY(const auto links, links_to_device(path, node));
     for (const std::string& link : links) volumes.by_file.emplace(link, place);
   }
   return {};
 }
 
-/// Nothing for a node that has not told.
-const Value* told_by(const ClusterView& view, const std::string& node) {
-  const auto exports = view.exports.find(node);
-  if (exports == view.exports.end()) return nullptr;
-  const auto of_type = exports->second.find(kType);
-  return of_type == exports->second.end() ? nullptr : &of_type->second;
+/// Null for a node that has not told.
+const Value* of_type(const NodeExports& exports) {
+  const auto found = exports.find(kType);
+  return found == exports.end() ? nullptr : &found->second;
 }
 
 bool writes_to(const Value& told, const std::string& link) {
-  const auto links = texts_in(told.find(kWrites));
-  return std::find(links.begin(), links.end(), link) != links.end();
-}
-
-/// Those of the file, and those that leave the cluster (false).
-std::map<std::string, bool> all_nodes(const ClusterView& view) {
-  std::map<std::string, bool> nodes;
-  for (const NodeSpec& node : view.cluster.nodes) nodes[node.name.str()] = true;
-  for (const auto& [name, told] : view.exports) nodes.emplace(name, false);
-  return nodes;
-}
-
-Diagnostic finding(Severity severity, const char* code, std::string message, std::string hint, SourceRange where) {
-  Diagnostic diagnostic;
-  diagnostic.severity = severity;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  diagnostic.where = where;
-  return diagnostic;
+  const Value* all = told.find(kWrites);
+  const Value::List* links = all == nullptr ? nullptr : all->list_items();
+  return links != nullptr && std::any_of(links->begin(), links->end(), [&](const Value& one) {
+           return one.string() != nullptr && *one.string() == link;
+         });
 }
 
 /// What would have the volume mounted there; empty where it is mounted.
 std::string place_of(const Value& told, const std::string& link) {
   const Value* places = told.find(kPlaces);
   return places == nullptr ? "" : places->text_or(link, "");
+}
+
+/// The node has it mounted writable, or its unit for this very mount would have, once its server is back: as that unit
+/// is told to all others, none of them was given the volume. A line of fstab is somebody's own, who may have moved it.
+bool has_already(const Value& own, const StorageMount& mount) {
+  if (!writes_to(own, mount.what)) return false;
+  const std::string place = place_of(own, mount.what);
+  return place.empty() || place == system_unit_path(unit_name(mount.target));
 }
 
 Diagnostic other_writer(const std::string& name, bool stays, const std::string& self, const std::string& place,
@@ -188,6 +151,16 @@ Diagnostic other_writer(const std::string& name, bool stays, const std::string& 
       name + (place.empty() ? " still writes to \"" : " would write again, by " + printable(place) + ", to \"") +
           printable(shared_volume(mount)) + "\", which " + self + " is to write to: together they destroy it",
       std::move(hint), mount.where);
+}
+
+/// Whoever takes a node out of the file says that it is gone.
+Diagnostic maybe_other_writer(const std::string& name, bool stays, const std::string& self, const StorageMount& mount) {
+  return finding(stays ? Severity::kError : Severity::kWarning, "mount.maybe-other-writer",
+                 "nobody can tell whether " + name + " still writes to \"" + printable(shared_volume(mount)) +
+                     "\", which " + self + " is to write to: it was not asked, or did not answer",
+                 stays ? "apply with that node as well; if it is gone for good, take it out of the file"
+                       : "see to it that it does not",
+                 mount.where);
 }
 
 }  // namespace
@@ -211,25 +184,32 @@ Result<Value> written_volumes(const NodeReader& node) {
 
 std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const StorageMount& mount) {
   std::vector<Diagnostic> findings;
-  const std::string volume = shared_volume(mount);
-  if (volume.empty() || mount.read_only() || !is_for_one_machine(mount.type)) return findings;
-  const std::string self = view.self.name.str();
-  const Value* own = told_by(view, self);
-  const bool writes_already = own != nullptr && writes_to(*own, mount.what);
-  for (const auto& [name, stays] : all_nodes(view)) {
-    if (name == self) continue;
-    const Value* told = told_by(view, name);
+  if (shared_volume(mount).empty() || mount.read_only() || !is_for_one_machine(mount.type)) return findings;
+  const std::string& self = view.self.name.str();
+  const auto of_self = view.exports.find(self);
+  const Value* own = of_self == view.exports.end() ? nullptr : of_type(of_self->second);
+  const bool has_it = own != nullptr && has_already(*own, mount);
+  const auto look_at = [&](const std::string& name, bool stays, const Value* told) {
     if (told != nullptr && writes_to(*told, mount.what)) {
       findings.push_back(other_writer(name, stays, self, place_of(*told, mount.what), mount));
-    } else if (told == nullptr && !writes_already) {
-      // Whoever takes a node out of the file says that it is gone.
-      findings.push_back(finding(stays ? Severity::kError : Severity::kWarning, "mount.maybe-other-writer",
-                                 "nobody can tell whether " + name + " still writes to \"" + printable(volume) +
-                                     "\", which " + self + " is to write to: it was not asked, or did not answer",
-                                 stays ? "apply with that node as well; if it is gone for good, take it out of the file"
-                                       : "see to it that it does not",
-                                 mount.where));
+    } else if (told == nullptr && !has_it) {
+      findings.push_back(maybe_other_writer(name, stays, self, mount));
     }
+  };
+  // All nodes times all nodes come by here, so each is looked up once.
+  std::size_t known = 0;
+  for (const NodeSpec& node : view.cluster.nodes) {
+    const auto exports = view.exports.find(node.name.str());
+    const bool there = exports != view.exports.end();
+    known += there ? 1U : 0U;
+    if (node.name.str() != self) look_at(node.name.str(), true, there ? of_type(exports->second) : nullptr);
+  }
+  // Nobody leaves the cluster, as nearly always.
+  if (known == view.exports.size()) return findings;
+  std::set<std::string_view> in_file;
+  for (const NodeSpec& node : view.cluster.nodes) in_file.insert(node.name.str());
+  for (const auto& [name, exports] : view.exports) {
+    if (!in_file.contains(name)) look_at(name, false, of_type(exports));
   }
   return findings;
 }

@@ -14,11 +14,12 @@ namespace sparkplan::mount {
 /// I/O, read-only, no program. What a node tells the others of volumes with file systems for one machine:
 /// {writes: [all links to those that it has mounted writable, and the names of those that a unit of ours or a line of
 /// fstab would mount so], places: {a name among these: the file that says so}}. In an image nothing is mounted.
-/// Errors: what could not be looked at.
+/// Errors: what could not be looked at, and a device that is written to and has no name that anybody could tell.
 Result<Value> written_volumes(const NodeReader& node);
 
-/// Pure. An error where another node still writes to what `mount` is to write to, and where one was not asked or did
-/// not answer while this one does not write to it yet; of those that have left the file a warning.
+/// Pure. An error where another node still writes to what `mount` is to write to, and where one was not asked, did not
+/// answer or cannot tell while this one neither has it mounted writable nor has its unit for that mount; of those that
+/// have left the file a warning.
 std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const StorageMount& mount);
 
 }  // namespace sparkplan::mount

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text_list.h"
 #include "engine/resource/storage.h"
 #include "engine/resource/systemd_units.h"
@@ -55,9 +56,7 @@ std::string device_name(const std::string& path) {
   for (const auto& [directory, tag] : kTags) {
     if (!path.starts_with(directory)) continue;
     const std::string name = path.substr(directory.size());
-    const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-      return c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
+    const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c == '-' || is_alphanumeric(c); });
     if (plain && !name.empty()) return std::string(tag) + name;
   }
   return path;

@@ -7,6 +7,7 @@
 
 #include "engine/core/text.h"
 #include "engine/resource/storage.h"
+#include "resources/mount/device_names.h"
 
 namespace sparkplan::mount {
 namespace {
@@ -18,23 +19,6 @@ constexpr std::array<std::string_view, 6> kShownOptions{"nosuid", "nodev", "noex
 
 /// How the kernel shows that a journal was not looked at, whatever it was asked with.
 constexpr const char* kNoRecovery = "norecovery";
-
-/// udev's record of a block device, by its number. Source: the format of /run/udev/data, lines "S:LINK".
-Result<std::optional<std::string>> udev_record(const MountedFileSystem& mounted, const NodeReader& node) {
-  std::string number = mounted.device;
-  if (number.starts_with("0:")) {
-    // btrfs has numbers of its own.
-    const auto own =
-        node.read_file("/sys/class/block/" + mounted.source.substr(mounted.source.rfind('/') + 1) + "/dev");
-    if (!own && own.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
-    if (!own) return failure(own.error());
-    number = std::string(trim(*own));
-  }
-  auto record = node.read_file("/run/udev/data/b" + number);
-  if (!record && record.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
-  if (!record) return failure(std::move(record).error());
-  return std::optional(*std::move(record));
-}
 
 Result<bool> is_device(const MountedFileSystem& mounted, const std::string& what, const NodeReader& node) {
   constexpr std::string_view kDev = "/dev/";
@@ -137,16 +121,6 @@ Result<std::string> compare_mounted(const MountedFileSystem& mounted, const Moun
       return std::string(state::kWithout) + std::string(option);
   }
   return other_size(mounted, unit).value_or(state::kMounted);
-}
-
-Result<std::vector<std::string>> links_to(const MountedFileSystem& mounted, const NodeReader& node) {
-  std::vector<std::string> links;
-  SPARK_TRY(const auto record, udev_record(mounted, node));
-  if (!record) return links;
-  for (const std::string_view line : split_lines(*record)) {
-    if (line.starts_with("S:")) links.push_back("/dev/" + std::string(line.substr(2)));
-  }
-  return links;
 }
 
 Result<MountState> look_at_mount(const std::string& target, const std::vector<MountedFileSystem>& mounts,

@@ -51,9 +51,6 @@ bool is_without_journal(const MountedFileSystem& mounted);
 /// that nobody has replayed destroys the file system.
 bool can_be_remounted(const MountedFileSystem& mounted, const MountUnit& unit);
 
-/// I/O, read-only. The links below /dev that udev has made to the device of a mount.
-Result<std::vector<std::string>> links_to(const MountedFileSystem& mounted, const NodeReader& node);
-
 /// I/O, read-only, no program where udev knows the device. Errors: what could not be looked at.
 Result<MountState> look_at_mount(const std::string& target, const std::vector<MountedFileSystem>& mounts,
                                  const NodeReader& node);

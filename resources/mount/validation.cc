@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/resource/storage.h"
 #include "resources/mount/mount_unit.h"
@@ -20,15 +21,6 @@ constexpr std::size_t kLongestUnitName = 255;
 constexpr std::array<std::string_view, 5> kKernelTrees{"/proc", "/sys", "/dev", "/run", "/boot"};
 constexpr std::array<std::string_view, 11> kSystemDirectories{"/",     "/bin", "/etc", "/lib", "/lib64",  "/root",
                                                               "/sbin", "/tmp", "/usr", "/var", "/var/lib"};
-
-Diagnostic finding(const char* code, std::string message, std::string hint, SourceRange where) {
-  Diagnostic diagnostic;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  diagnostic.where = where;
-  return diagnostic;
-}
 
 /// As systemd wants it: nothing that another spelling of the path would not have.
 std::string canonical(const std::string& path) {

@@ -3,21 +3,12 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/nccl_env/nccl_env.h"
 
 namespace sparkplan::nccl_env {
 namespace {
-
-Diagnostic finding(Severity severity, const char* code, std::string message, std::string hint, SourceRange where) {
-  Diagnostic diagnostic;
-  diagnostic.severity = severity;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  diagnostic.where = where;
-  return diagnostic;
-}
 
 void check_name(const MapEntry& entry, std::vector<Diagnostic>& findings) {
   const std::string& name = entry.key;

@@ -26,7 +26,7 @@ constexpr milliseconds kPatienceForTheRenderer{2'000};
 constexpr milliseconds kSettled{100};
 /// A ConnectX-7 has its carrier about two seconds after it comes up.
 constexpr milliseconds kPatienceForCarrier{5'000};
-constexpr milliseconds kPause{20};
+constexpr milliseconds kPause{10};
 
 bool is_ipv4_link_local(const std::string& address) { return address.starts_with("169.254."); }
 bool is_ipv6_link_local(const std::string& address) { return address.starts_with("fe80:"); }
@@ -107,10 +107,32 @@ bool has_all_of(const Value& state, const Value& wanted) {
   });
 }
 
-/// True once the kernel has shown it for kSettled without a break: networkd takes addresses away and
-/// gives them back while it configures an interface.
+/// Has networkd said since it was given these files that it is done with the interface? What it says there is for
+/// libsystemd, so nothing hangs on it: where it says nothing, the kernel is watched for longer.
+/// Source: systemd, src/network/networkd-link.c, link_save(); src/libsystemd/sd-network/sd-network.c.
+bool networkd_is_done(const std::string& interface, const NodeReader& node) {
+  const auto index = node.read_file("/sys/class/net/" + interface + "/ifindex");
+  if (!index) return false;
+  const std::string said = "/run/systemd/netif/links/" + std::string(trim(*index));
+  const auto given = node.status(generated_for_networkd(interface));
+  const auto told = node.status(said);
+  if (!given || !told || told->changed_at_nanos <= given->changed_at_nanos) return false;
+  const auto text = node.read_file(said);
+  if (!text) return false;
+  const auto lines = split_lines(*text);
+  return std::find(lines.begin(), lines.end(), "ADMIN_STATE=configured") != lines.end();
+}
+
+/// How it is told that what the kernel shows is no state in between: networkd takes addresses away and gives them
+/// back while it configures an interface.
+enum class SettledBy : std::uint8_t {
+  kTime,      ///< It has been shown for kSettled without a break.
+  kNetworkd,  ///< The same, or networkd says that it is done.
+};
+
+/// True once the kernel shows it and goes on to.
 Result<bool> settles_as(const std::string& interface, const Value& wanted, milliseconds patience,
-                        const NodeReader& node) {
+                        const NodeReader& node, SettledBy by = SettledBy::kTime) {
   milliseconds waited{0};
   milliseconds shown_for{0};
   while (true) {
@@ -120,7 +142,7 @@ Result<bool> settles_as(const std::string& interface, const Value& wanted, milli
     if (!shown && !no_peer) {
       if (waited >= patience) return false;
       shown_for = milliseconds(0);
-    } else if (shown_for >= kSettled) {
+    } else if (shown_for >= kSettled || (shown && by == SettledBy::kNetworkd && networkd_is_done(interface, node))) {
       return true;
     }
     node.pause(kPause);
@@ -209,9 +231,10 @@ Result<void> have_networkd_do_it(const std::string& interface, const Stanza& sta
   }
   const bool files_are_old = is_generated(interface, node);
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
-  // A renderer that has just read a new file is at work; one whose files are as before has to be asked.
-  const auto patience = files_are_old ? milliseconds(0) : kPatienceForTheRenderer;
-  SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node));
+  // A renderer that has just read a new file is at work; one that is done with it has to be asked.
+  const bool at_work = !files_are_old || !networkd_is_done(interface, node);
+  const auto patience = at_work ? kPatienceForTheRenderer : milliseconds(0);
+  SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node, SettledBy::kNetworkd));
   if (done) return {};
   // Somebody may have changed networkd's own files and not told it.
   SPARK_CHECK(run_tool({"networkctl", "reload"}, node));

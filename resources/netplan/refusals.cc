@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "engine/core/finding.h"
+
 namespace sparkplan::netplan {
 namespace {
 
@@ -67,12 +69,8 @@ Error consequence(const std::string& interface, const Definition& definition, co
 }  // namespace
 
 Diagnostic left_to(const std::string& interface, const Definition& definition, const SourceRange& where) {
-  Diagnostic finding;
-  finding.severity = Severity::kWarning;
-  finding.code = "fabric.foreign-definition";
-  finding.message = what_it_does(interface, definition) + ", and `adopt: keep` leaves it to that file";
-  finding.where = where;
-  return finding;
+  return finding(Severity::kWarning, "fabric.foreign-definition",
+                 what_it_does(interface, definition) + ", and `adopt: keep` leaves it to that file", {}, where);
 }
 
 Error refused_for(const std::string& interface, const Definition& definition) {

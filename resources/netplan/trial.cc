@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/netplan_file.h"
@@ -50,26 +51,45 @@ std::string complaint(const std::string& text) {
   return kept;
 }
 
-/// A copy of all netplan files, with `changed` in place of some, and what netplan generates from them.
-Result<fs::path> generate_in_copy(const NetplanFiles& changed, Node& node) {
-  SPARK_TRY(const auto copy, node.make_scratch_directory());
+/// All netplan files of the node by their paths, with `changed` in place of some.
+Result<std::map<std::string, std::string>> files_with(const NetplanFiles& changed, const NodeReader& node) {
+  std::map<std::string, std::string> files;
   SPARK_TRY(const auto paths, merged_files(node));
   for (const std::string& path : paths) {
     if (changed.contains(path)) continue;
-    const auto text = read_netplan_file(path, node);
-    if (!text) return failure(text.error());
-    SPARK_CHECK(node.write_file(copy.string() + path, {*text, kMode, 0, 0}));
+    SPARK_TRY(files[path], read_netplan_file(path, node));
   }
   for (const auto& [path, text] : changed) {
-    if (text) SPARK_CHECK(node.write_file(copy.string() + path, {*text, kMode, 0, 0}));
+    if (text) files[path] = *text;
   }
+  return files;
+}
+
+/// The same for the same files, and for no others.
+std::string name_for(const std::map<std::string, std::string>& files) {
+  std::string all;
+  for (const auto& [path, text] : files) all += path + '\0' + std::to_string(text.size()) + '\0' + text;
+  return "netplan-" + sha256(all);
+}
+
+/// A copy of all netplan files, with `changed` in place of some, and what netplan generates from them. What was tried
+/// out is what is installed later: the generator runs once for the same files.
+Result<fs::path> generate_in_copy(const NetplanFiles& changed, Node& node) {
+  SPARK_TRY(const auto files, files_with(changed, node));
+  SPARK_TRY(const auto copy, node.scratch_directory(name_for(files)));
+  const fs::path done = copy / "generated";
+  if (node.status(done)) return copy;
+  for (const auto& [path, text] : files) SPARK_CHECK(node.write_file(copy.string() + path, {text, kMode, 0, 0}));
   const auto output = node.run(generate_command(copy, node), kDeadline);
   if (!output && output.error().code == ErrorCode::kNotFound) {
     return failure(ErrorCode::kUnsupported, "there is no netplan on this node",
                    "install netplan.io, or leave `fabric` to whatever configures the network there");
   }
   if (!output) return failure(output.error());
-  if (output->exit_status == 0) return copy;
+  if (output->exit_status == 0) {
+    SPARK_CHECK(node.write_file(done, {"", kMode, 0, 0}));
+    return copy;
+  }
   const std::string said = complaint(in_terms_of_the_originals(output->standard_error, copy.string()));
   return failure(ErrorCode::kFailed, "netplan does not take its files together with ours: " + said,
                  "mend the file that netplan names; nothing was written");

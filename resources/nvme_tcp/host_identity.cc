@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 
 namespace sparkplan::nvme_tcp {
@@ -30,15 +31,12 @@ Result<std::string> new_line(const std::string& file, const NodeReader& node) {
 
 Diagnostic shared(const std::string& what, const std::string& file, const std::string& self, const std::string& other,
                   SourceRange where) {
-  Diagnostic finding;
-  finding.code = "nvme_tcp.shared-identity";
-  finding.message =
-      self + " and " + other + " are one and the same host to NVMe servers: both have the " + what + " in " + file;
-  finding.hint =
+  return finding(
+      "nvme_tcp.shared-identity",
+      self + " and " + other + " are one and the same host to NVMe servers: both have the " + what + " in " + file,
       "one was made from the other's image: remove /etc/nvme/hostnqn and /etc/nvme/hostid on it, and the "
-      "next apply makes new ones";
-  finding.where = where;
-  return finding;
+      "next apply makes new ones",
+      where);
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ class NvmeTcpType final : public ResourceType {
   Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
     Desired result;
     const std::vector<Connection> all = connections(section);
-    const auto fabric = fabric_of_storage(view, own, storage_mounts(section));
     if (all.empty()) return result;
+    const auto fabric = fabric_of_storage(view, own, storage_mounts(section));
     result.diagnostics = shared_identities(view, all.front().where);
     result.incomplete = !result.diagnostics.empty();
     if (result.incomplete) return result;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
@@ -75,15 +76,6 @@ Observation resource_of(const KnownPackage* package, const std::set<std::string>
 }
 
 NotApplicable not_in_a_tree() { return {"packages are installed where their programs can run"}; }
-
-Diagnostic error_at(SourceRange where, std::string code, std::string message, std::string hint) {
-  Diagnostic finding;
-  finding.code = std::move(code);
-  finding.message = std::move(message);
-  finding.hint = std::move(hint);
-  finding.where = where;
-  return finding;
-}
 
 std::string version_in(const Observation& artifact) {
   const auto* present = std::get_if<Present>(&artifact);
@@ -216,12 +208,12 @@ class PackageType final : public ResourceType {
     for (const Value& item : items_of(section)) {
       const std::string name = wish_of(item).name;
       if (name.ends_with('-')) {
-        findings.push_back(error_at(item.where, "package.name", "to apt a \"-\" at the end means: remove it",
-                                    "a package that is not in the file is not touched: leave it out"));
+        findings.push_back(finding("package.name", "to apt a \"-\" at the end means: remove it",
+                                   "a package that is not in the file is not touched: leave it out", item.where));
       }
       const auto [first, fresh] = seen.emplace(name, &item);
       if (fresh) continue;
-      findings.push_back(error_at(item.where, "package.twice", name + " is listed twice", "leave one of the two"));
+      findings.push_back(finding("package.twice", name + " is listed twice", "leave one of the two", item.where));
       findings.back().notes.push_back({"the first", first->second->where});
     }
     return findings;

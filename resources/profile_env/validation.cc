@@ -1,21 +1,12 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/profile_env/profile_env.h"
 
 namespace sparkplan::profile_env {
 namespace {
-
-Diagnostic finding(Severity severity, const char* code, std::string message, std::string hint, SourceRange where) {
-  Diagnostic diagnostic;
-  diagnostic.severity = severity;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  diagnostic.where = where;
-  return diagnostic;
-}
 
 std::vector<Diagnostic> check_name(const MapEntry& entry) {
   const std::string& name = entry.key;

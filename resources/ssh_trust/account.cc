@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
+#include "engine/resource/accounts.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
@@ -41,28 +41,6 @@ Result<std::optional<std::string>> getent(const std::string& database, const std
   }
   const std::string_view text = output->standard_output;
   return std::optional<std::string>(text.substr(0, text.find('\n')));
-}
-
-/// Source: nsswitch.conf(5); without that file or that line glibc asks the files first.
-bool files_come_first(const NodeReader& node) {
-  const Result<std::string> text = node.read_file("/etc/nsswitch.conf");
-  if (!text) return text.error().code == ErrorCode::kNotFound;
-  for (const std::string_view line : split_lines(*text)) {
-    const std::vector<std::string> words = words_of(line);
-    if (!words.empty() && words.front() == "passwd:") return words.size() > 1 && words[1] == "files";
-  }
-  return true;
-}
-
-/// getent would start a program to read the same line of the same file. Nothing where it takes getent to know.
-std::optional<std::string> line_in_files(const std::string& user, const NodeReader& node) {
-  if (!node.live() || !files_come_first(node)) return std::nullopt;
-  const Result<std::string> text = node.read_file("/etc/passwd");
-  if (!text) return std::nullopt;
-  for (const std::string_view line : split_lines(*text)) {
-    if (line.starts_with(user + ":")) return std::string(line);
-  }
-  return std::nullopt;
 }
 
 tl::unexpected<Error> no_such_user(const std::string& user) {
@@ -129,7 +107,7 @@ Result<void> check_place(const Account& account, const UserPath& place, const No
 }  // namespace
 
 Result<Account> look_up(const std::string& user, const NodeReader& node) {
-  std::optional<std::string> line = line_in_files(user, node);
+  std::optional<std::string> line = passwd_line(user, node);
   if (!line) {
     SPARK_TRY(line, getent("passwd", user, node));
   }

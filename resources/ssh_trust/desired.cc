@@ -37,15 +37,24 @@ class TrustOfUser {
   std::string self() const { return view_.self.name.str(); }
 
   Value value() const {
-    Value value = Value::map();
     if (const auto others = shared_with(self()); !others.empty()) {
-      return value.set(kRefusedField, settled_by_what_is_there("the home is shared with " + fold_names(others)));
+      return Value::map({{std::string(kRefusedField),
+                          settled_by_what_is_there("the home is shared with " + fold_names(others)),
+                          {}}});
     }
-    value.set(kKeyField, std::string(kKeyType) + " " + mark_of(view_.cluster.name, self()));
-    value.set(kUnexpectedField, Value::list());
-    for (const Peer& peer : peers_) value.set(std::string(kAuthorizedPrefix) + peer.name(), authorized(peer));
-    for (const Peer& peer : all_) value.set(std::string(kKnownHostsPrefix) + peer.name(), known_hosts(peer));
-    return value.set(kConfigField, config());
+    // No two of these keys are the same, so none is looked for: there are as many as nodes, on every node.
+    Value::Map fields;
+    fields.reserve(peers_.size() + all_.size() + 3);
+    fields.push_back({std::string(kKeyField), std::string(kKeyType) + " " + mark_of(view_.cluster.name, self()), {}});
+    fields.push_back({std::string(kUnexpectedField), Value::list(), {}});
+    for (const Peer& peer : peers_) {
+      fields.push_back({std::string(kAuthorizedPrefix) + peer.name(), authorized(peer), {}});
+    }
+    for (const Peer& peer : all_) {
+      fields.push_back({std::string(kKnownHostsPrefix) + peer.name(), known_hosts(peer), {}});
+    }
+    fields.push_back({std::string(kConfigField), config(), {}});
+    return fields;
   }
 
   Value authorized(const Peer& peer) const {

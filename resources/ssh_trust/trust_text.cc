@@ -1,5 +1,6 @@
 #include "resources/ssh_trust/trust_text.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -33,6 +34,30 @@ std::vector<std::string> words_of(std::string_view text, char separator) {
 
 std::string join_set(const std::set<std::string>& words) {
   return join(std::vector<std::string>(words.begin(), words.end()), ",");
+}
+
+/// The words of a destination without its port, and the port.
+struct DestinationWords {
+  std::vector<std::string_view> names;
+  std::string_view port;
+};
+
+DestinationWords words_of_destination(std::string_view destination) {
+  DestinationWords words{split(destination, ' '), {}};
+  std::erase_if(words.names, [](std::string_view word) { return word.empty(); });
+  if (words.names.size() >= 3) {
+    words.port = words.names.back();
+    words.names.resize(words.names.size() - 2);
+  }
+  return words;
+}
+
+void append_joined(std::string& text, const std::vector<std::string_view>& words) {
+  bool first = true;
+  for (const std::string_view word : words) {
+    if (!std::exchange(first, false)) text += ',';
+    text += word;
+  }
 }
 
 }  // namespace
@@ -131,23 +156,25 @@ SshConfig parse_config(std::string_view file) {
 
 std::string render_config(const SshConfig& config) {
   std::string text = ownership_header();
-  std::map<std::string, std::set<std::string>> names_of_user;
+  std::map<std::string_view, std::vector<std::string_view>> names_of_user;
   for (const auto& [destination, users] : config) {
-    std::vector<std::string> words = words_of(destination, ' ');
-    std::string port;
-    if (words.size() >= 3) {
-      port = words.back();
-      words.resize(words.size() - 2);
+    const auto [names, port] = words_of_destination(destination);
+    for (const std::string& user : users) {
+      auto& of_user = names_of_user[user];
+      of_user.insert(of_user.end(), names.begin(), names.end());
     }
-    for (const std::string& user : users) names_of_user[user].insert(words.begin(), words.end());
-    text += "\n" + std::string(kMatch) + join(words, ",") + std::string(kLocalUser) + join_set(users) + "\n";
-    text += "  HostName " + words.back() + "\n";
-    if (!port.empty()) text += std::string(kPort) + port + "\n";
+    text.append("\n").append(kMatch);
+    append_joined(text, names);
+    text.append(kLocalUser).append(join_set(users)).append("\n  HostName ").append(names.back()).append("\n");
+    if (!port.empty()) text.append(kPort).append(port).append("\n");
     text += "  StrictHostKeyChecking yes\n";
   }
-  for (const auto& [user, names] : names_of_user) {
-    text += "\n" + std::string(kMatch) + join_set(names) + std::string(kLocalUser) + user + std::string(kUser) + user +
-            "\n";
+  for (auto& [user, names] : names_of_user) {
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    text.append("\n").append(kMatch);
+    append_joined(text, names);
+    text.append(kLocalUser).append(user).append(kUser).append(user).append("\n");
     for (const std::string_view key : kIdentities) text += "  IdentityFile ~/.ssh/" + std::string(key) + "\n";
   }
   return text;

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/core/units.h"
 #include "engine/resource/text_artifact_step.h"
@@ -10,8 +11,6 @@
 
 namespace sparkplan::sysctl {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// "256MiB", "1.5GB". Without the final B ("64k") it is left to the kernel, which refuses it: it
 /// means 1000 to some and 1024 to others.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "resources/sysctl/sysctl.h"
 
 namespace sparkplan::sysctl {
@@ -17,15 +18,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEitherOr
     {{"vm/dirty_background_bytes", "vm/dirty_background_ratio"},
      {"vm/dirty_bytes", "vm/dirty_ratio"},
      {"vm/overcommit_kbytes", "vm/overcommit_ratio"}}};
-
-Diagnostic finding(const char* code, std::string message, std::string hint, SourceRange where) {
-  Diagnostic diagnostic;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  diagnostic.where = where;
-  return diagnostic;
-}
 
 /// The later of two places is the finding, the earlier its note.
 Diagnostic clash(const char* code, std::string message, std::string hint, const MapEntry& a, const MapEntry& b) {

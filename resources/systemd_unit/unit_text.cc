@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/resource/text_artifact_step.h"
 
@@ -120,9 +121,7 @@ bool carries_the_connection(std::string_view name) {
 bool may_cut_off(std::string_view name, std::string_view text) {
   if (carries_the_connection(name)) return true;
   if (std::find(kFilters.begin(), kFilters.end(), name) != kFilters.end()) return true;
-  const auto is_part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-  };
+  const auto is_part = [](char c) { return is_alphanumeric(c) || c == '-' || c == '_'; };
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i;
     while (end < text.size() && is_part(text[end])) ++end;

@@ -5,20 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "resources/systemd_unit/unit_text.h"
 
 namespace sparkplan::systemd_unit {
 namespace {
-
-Diagnostic finding(const char* code, std::string message, std::string hint, SourceRange where) {
-  Diagnostic diagnostic;
-  diagnostic.code = code;
-  diagnostic.message = std::move(message);
-  diagnostic.hint = std::move(hint);
-  diagnostic.where = where;
-  return diagnostic;
-}
 
 const Value* given(const Value& unit, std::string_view key) {
   const Value* value = unit.find(key);

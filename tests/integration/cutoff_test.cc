@@ -6,12 +6,12 @@
 
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
+#include "tests/integration/links.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
 namespace {
 
-const std::string kFile = "/etc/netplan/60-sparkplan-fabric.yaml";
 const std::string kTransactions = "/var/lib/sparkplan/txn";
 constexpr std::chrono::seconds kWindow{12};
 /// What the user is promised.
@@ -108,7 +108,7 @@ TEST_CASE("cutoff: a management address that nobody can reach is undone by the n
   CHECK(eventually([&] { return first.reached_from(*second); }, kBackAfter));
   require_rolled_back(running.get(), "spark-01", "could not be reached any more at 10.77.0.1");
   CHECK(first.management() == "10.77.0.1/24");
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
   first.require_calm();
   // The calm part stays, and the next run has nothing in its way.
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(2));
@@ -248,7 +248,7 @@ TEST_CASE("cutoff: a boot within the window is the way back") {
   require_rolled_back(running.get(), "spark-01", "booted");
   CHECK(eventually([&] { return !first->has("/etc/systemd/system/sparkplan-recover.service"); }, seconds(40)));
   first.require_calm();
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
 }
 
 TEST_CASE("cutoff: the first node that is cut off keeps all others from being changed") {
@@ -267,7 +267,7 @@ nodes:
   const auto report = run.report();
   CHECK(node_in(report, "spark-02").at("status") == "failed");
   CHECK(contains(node_in(report, "spark-02").at("error").dump(), "rolled back on spark-01"));
-  CHECK_FALSE(second->has(kFile));
+  CHECK_FALSE(second->has(kFabricFile));
 }
 
 TEST_CASE("cutoff: a change whose controller has died keeps others away until it is undone") {

@@ -1,13 +1,12 @@
 // ufw on real hosts: judged by ufw itself, by the kernel's rules, and by connections that are let in or not.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
+#include "tests/integration/links.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
 namespace {
 
-const std::string kHalfA = "enp1s0f1np1";
-const std::string kHalfB = "enP2p1s0f1np1";
 const std::string kRules = "/etc/ufw/user.rules";
 const std::string kFabric = "fabric: {topology: direct, port: 1}\n";
 const std::string kAllow = "firewall: {allow_fabric: true}\n";

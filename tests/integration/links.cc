@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/catch.h"
+
 namespace sparkplan::test {
 namespace {
 
@@ -36,6 +38,26 @@ bool full_frame_reaches(const Host& host, const std::string& address) {
   return eventually([&] {
     return host.run({"ping", "-M", "do", "-s", "8972", "-c", "1", "-W", "1", address}).exit_status == 0;
   });
+}
+
+void require_fabric_links(const Host& host) {
+  INFO("on " << host.name());
+  const std::string last = "." + std::to_string(10 + host.number()) + "/24";
+  CHECK(addresses_of(host, kHalfA) == Addresses{"192.168.100" + last});
+  CHECK(addresses_of(host, kHalfB) == Addresses{"192.168.101" + last});
+  for (const std::string& half : {kHalfA, kHalfB}) {
+    CHECK(mtu_of(host, half) == 9000);
+    CHECK(is_up(host, half));
+  }
+}
+
+void require_bare_links(const Host& host) {
+  INFO("on " << host.name());
+  CHECK_FALSE(host.has(kFabricFile));
+  for (const std::string& half : {kHalfA, kHalfB}) {
+    CHECK(mtu_of(host, half) == 1500);
+    CHECK(addresses_of(host, half).empty());
+  }
 }
 
 }  // namespace sparkplan::test

@@ -9,10 +9,6 @@
 namespace sparkplan::test {
 namespace {
 
-const std::string kFile = "/etc/netplan/60-sparkplan-fabric.yaml";
-const std::string kHalfA = "enp1s0f1np1";
-const std::string kHalfB = "enP2p1s0f1np1";
-
 /// A host whose fabric is as it was before anybody configured it.
 class FabricHost {
  public:
@@ -44,26 +40,6 @@ class FabricHost {
 const std::string kDirect = "fabric: {topology: direct, port: 1}\n";
 const std::string kSwitch = "fabric: {topology: switch, port: 1}\n";
 
-void require_fabric(const FabricHost& host) {
-  INFO("on " << host->name());
-  const std::string last = "." + std::to_string(10 + host->number()) + "/24";
-  CHECK(host.addresses(kHalfA) == Addresses{"192.168.100" + last});
-  CHECK(host.addresses(kHalfB) == Addresses{"192.168.101" + last});
-  for (const std::string& half : {kHalfA, kHalfB}) {
-    CHECK(host.mtu(half) == 9000);
-    CHECK(host.is_up(half));
-  }
-}
-
-void require_untouched(const FabricHost& host) {
-  INFO("on " << host->name());
-  CHECK_FALSE(host->has(kFile));
-  for (const std::string& half : {kHalfA, kHalfB}) {
-    CHECK(host.mtu(half) == 1500);
-    CHECK(host.addresses(half).empty());
-  }
-}
-
 /// Everything in the places that hold configuration, with inode and times: one line each.
 std::string configuration(const Host& host) {
   return host.shell("find /etc /root /home /run/systemd/network -printf '%p %i %m %u %T@ %C@\\n' | sort");
@@ -79,12 +55,12 @@ void play_direct_fabric(const std::string& user) {
   const auto change = change_in(plan.report(), "spark-01/netplan/" + kHalfA);
   REQUIRE_FALSE(change.is_null());
   CHECK(change.at("impact") == "interrupts-network");
-  require_untouched(first);
+  require_bare_links(*first);
 
   require_exit(controller.run({"apply", "--yes"}), 0);
-  require_fabric(first);
-  require_fabric(second);
-  CHECK(first->shell("stat -c '%a %U' " + kFile) == "600 root");
+  require_fabric_links(*first);
+  require_fabric_links(*second);
+  CHECK(first->shell("stat -c '%a %U' " + kFabricFile) == "600 root");
   CHECK(contains(first->shell("netplan get ethernets." + kHalfA), "192.168.100.11/24"));
   CHECK(first.full_frame_reaches("192.168.100.12"));
   CHECK(first.full_frame_reaches("192.168.101.12"));
@@ -125,7 +101,7 @@ TEST_CASE("netplan: what somebody does to a link by hand is drift, named and men
   CHECK(mtu.at("fields").at(0).at("before") == 1500);
   CHECK_FALSE(change_in(drift.report(), "spark-01/netplan/" + kHalfB).is_null());
   require_exit(controller.run({"apply", "--yes"}), 0);
-  require_fabric(first);
+  require_fabric_links(*first);
 }
 
 TEST_CASE("netplan: a line added to our file by hand is drift of the file") {
@@ -133,13 +109,13 @@ TEST_CASE("netplan: a line added to our file by hand is drift of the file") {
   const Controller controller;
   controller.cluster(kSwitch + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  first->append(kFile, "# mine\n");
+  first->append(kFabricFile, "# mine\n");
   const auto drift = controller.run({"drift", "--json"});
   require_exit(drift, 2);
   CHECK_FALSE(change_in(drift.report(), "spark-01/netplan/@file").is_null());
   require_exit(controller.run({"apply", "--yes"}), 0);
-  CHECK_FALSE(contains(first->text(kFile).value(), "mine"));
-  require_fabric(first);
+  CHECK_FALSE(contains(first->text(kFabricFile).value(), "mine"));
+  require_fabric_links(*first);
 }
 
 TEST_CASE("netplan: growth from two nodes to three leaves the addresses of the two as they are") {
@@ -149,12 +125,12 @@ TEST_CASE("netplan: growth from two nodes to three leaves the addresses of the t
   const Controller controller;
   controller.cluster(kDirect + nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  const auto file = first->identity(kFile);
+  const auto file = first->identity(kFabricFile);
   controller.cluster(kSwitch + nodes_of_lab(3));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  CHECK(first->identity(kFile) == file);
-  require_fabric(second);
-  require_fabric(third);
+  CHECK(first->identity(kFabricFile) == file);
+  require_fabric_links(*second);
+  require_fabric_links(*third);
   CHECK(third.full_frame_reaches("192.168.101.11"));
 }
 
@@ -164,10 +140,10 @@ TEST_CASE("netplan: a section that is taken out gives back the links as they wer
   first->shell("ip link set " + kHalfA + " up && ip address add 10.5.5.5/24 dev " + kHalfA);
   controller.cluster(kSwitch + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  require_fabric(first);
+  require_fabric_links(*first);
   controller.cluster(nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
   CHECK(first.addresses(kHalfA) == Addresses{"10.5.5.5/24"});
   CHECK(first.mtu(kHalfA) == 1500);
   CHECK(first.is_up(kHalfA));
@@ -208,13 +184,13 @@ TEST_CASE("netplan: an interface that another file defines is refused, or left t
   const auto refused = controller.run({"apply", "--yes"});
   require_exit(refused, 9);
   CHECK(contains(refused.out + refused.err, "/etc/netplan/40-cx7.yaml:4"));
-  require_untouched(first);
+  require_bare_links(*first);
 
   controller.cluster("fabric: {topology: switch, adopt: keep}\n" + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
   CHECK(first->text("/etc/netplan/40-cx7.yaml") == foreign);
   CHECK(first.addresses(kHalfB) == Addresses{"192.168.101.11/24"});
-  CHECK_FALSE(contains(first->text(kFile).value(), kHalfA + ":"));
+  CHECK_FALSE(contains(first->text(kFabricFile).value(), kHalfA + ":"));
 }
 
 TEST_CASE(
@@ -231,10 +207,10 @@ TEST_CASE(
                  "reaches through mgmt0"));
   CHECK(contains(run.out + run.err, "cluster.yaml:4:"));
   CHECK(first->sysctl("net.core.somaxconn") == "8192");
-  require_untouched(first);
+  require_bare_links(*first);
 
   require_exit(controller.run({"apply", "--yes"}), 0);
-  require_fabric(first);
+  require_fabric_links(*first);
   controller.cluster("fabric: {topology: switch, port: 0}\n" + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
   CHECK(first.addresses("enp1s0f0np0") == Addresses{"192.168.100.11/24"});
@@ -258,7 +234,7 @@ TEST_CASE("netplan: what another file says of our interface is taken over, and c
 
   controller.cluster("fabric: {topology: switch, port: 1, adopt: take-over}\n" + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  require_fabric(first);
+  require_fabric_links(*first);
   CHECK_FALSE(contains(first->shell("netplan get ethernets." + kHalfA), "10.50.0.1"));
   CHECK(contains(first->shell("netplan get ethernets.eth9"), "dhcp4: true"));
   CHECK(first->shell("stat -c %a " + other) == "600");
@@ -284,7 +260,7 @@ TEST_CASE("netplan: a file of somebody else's that is no YAML is named, and the 
   require_exit(run, 4);
   CHECK(contains(run.out + run.err, "/etc/netplan/50-broken.yaml"));
   CHECK(first->sysctl("net.core.somaxconn") == "8192");
-  require_untouched(first);
+  require_bare_links(*first);
 }
 
 TEST_CASE("netplan: what netplan itself will not take is found before anything is written") {
@@ -298,7 +274,7 @@ TEST_CASE("netplan: what netplan itself will not take is found before anything i
   require_exit(run, 4);
   CHECK(contains(run.out + run.err, "/etc/netplan/50-odd.yaml"));
   CHECK(first->sysctl("net.core.somaxconn") == "8192");
-  require_untouched(first);
+  require_bare_links(*first);
 }
 
 TEST_CASE("netplan: an interface that is not there takes only itself out") {
@@ -339,7 +315,7 @@ nodes:
   first->shell("ip link show vfab");
   CHECK(first.mtu("vfab") == 1500);
   CHECK(first.addresses("vfab").empty());
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
   first->shell("ip link del vfab");
   require_exit(run, 7);
   CHECK(contains(run.out + run.err, "MTU 9000"));

@@ -7,10 +7,7 @@
 
 namespace sparkplan::test {
 
-inline const std::string kFile = "/etc/netplan/60-sparkplan-fabric.yaml";
 inline const std::string kProfiles = "/etc/NetworkManager/system-connections/";
-inline const std::string kHalfA = "enp1s0f1np1";
-inline const std::string kHalfB = "enP2p1s0f1np1";
 inline const std::string kDirect = "fabric: {topology: direct, port: 1}\n";
 inline const std::string kSwitch = "fabric: {topology: switch, port: 1}\n";
 

@@ -41,7 +41,7 @@ TEST_CASE("networkmanager: a profile that would win at boot is named, and nothin
   CHECK(contains(run.out + run.err, kProfiles + "office.nmconnection"));
   CHECK(contains(run.out + run.err, "nmcli connection"));
   CHECK(first->sysctl("net.core.somaxconn") == "4096");
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
 }
 
 TEST_CASE("networkmanager: Ubuntu's mirror of a profile for any interface does not stand in the way",
@@ -105,7 +105,7 @@ TEST_CASE("networkmanager: a profile that somebody has written for the port is r
   const auto refused = controller.run({"apply", "--yes"});
   require_exit(refused, 9);
   CHECK(contains(refused.out + refused.err, "\"cx7-left\", is for " + kHalfA));
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
   CHECK(first.profile_on(kHalfA) == "cx7-left");
 
   controller.cluster("fabric: {topology: switch, port: 1, adopt: take-over}\n" + nodes_of_lab(1));

@@ -31,7 +31,7 @@ void play_direct_fabric(const std::string& user) {
   require_exit(controller.run({"apply", "--yes"}), 0);
   require_fabric(first);
   require_fabric(second);
-  CHECK(first->shell("stat -c '%a %U' " + kFile) == "600 root");
+  CHECK(first->shell("stat -c '%a %U' " + kFabricFile) == "600 root");
   CHECK(first->shell("netplan get ethernets." + kHalfA + ".renderer") == "NetworkManager");
   CHECK(contains(first->shell("netplan get ethernets." + kHalfA), "192.168.100.11/24"));
   CHECK(full_frame_reaches(*first, "192.168.100.12"));
@@ -110,7 +110,7 @@ TEST_CASE("networkmanager: a section that is taken out gives back the profile th
   require_fabric(first);
   controller.cluster(nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
   CHECK(first.profile_on(kHalfA) == "by-hand");
   CHECK(first.addresses(kHalfA) == Addresses{"10.6.6.6/24"});
   CHECK(first.mtu(kHalfA) == 4200);
@@ -145,7 +145,7 @@ TEST_CASE("networkmanager: where it does not run that is said, and nothing is wr
   CHECK(contains(run.out + run.err, "NetworkManager, which is not running"));
   CHECK(contains(run.out + run.err, "systemctl enable --now NetworkManager"));
   CHECK(first->sysctl("net.core.somaxconn") == "8192");
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
 }
 
 TEST_CASE("networkmanager: an MTU that the driver refuses gives back profile, link and file", "[networkmanager]") {
@@ -162,7 +162,7 @@ nodes:
   const auto run = controller.run({"apply", "--yes"});
   CHECK(first.mtu("vfab") == 1500);
   CHECK(first.addresses("vfab").empty());
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
   CHECK_FALSE(first->has("/run/NetworkManager/system-connections/netplan-vfab.nmconnection"));
   require_exit(run, 7);
   CHECK(contains(run.out + run.err, "MTU 9000"));
@@ -177,7 +177,7 @@ TEST_CASE("networkmanager: an interface in a bridge is refused", "[networkmanage
   first->shell("ip link del vbridge");
   require_exit(run, 9);
   CHECK(contains(run.out + run.err, kHalfB + " is part of the bridge vbridge"));
-  CHECK_FALSE(first->has(kFile));
+  CHECK_FALSE(first->has(kFabricFile));
 }
 
 TEST_CASE("networkmanager: a link-local half takes an address by itself", "[networkmanager]") {

@@ -4,14 +4,13 @@
 
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
+#include "tests/integration/links.h"
 #include "tests/integration/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
 namespace {
 
-const std::string kHalfA = "enp1s0f1np1";
-const std::string kHalfB = "enP2p1s0f1np1";
 const std::string kMeasurements = "/var/lib/sparkplan/verify/history.jsonl";
 const std::string kFabric = "fabric: {topology: switch, port: 1}\n";
 const std::string kTrust = "hosts: {suffix: -fabric}\nssh_trust: {users: [operator]}\n";

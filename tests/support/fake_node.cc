@@ -256,6 +256,14 @@ Result<std::filesystem::path> FakeNode::make_scratch_directory() {
   return path;
 }
 
+Result<std::filesystem::path> FakeNode::scratch_directory(const std::string& name) {
+  if (const auto known = named_scratch_directories_.find(name); known != named_scratch_directories_.end())
+    return known->second;
+  SPARK_TRY(const auto path, make_scratch_directory());
+  named_scratch_directories_.emplace(name, path);
+  return path;
+}
+
 Result<CommandOutput> FakeNode::command(std::span<const std::string> argv, FakeNode* writable) const {
   if (!live_) return failure(ErrorCode::kUnsupported, "nothing is running there");
   const auto found = commands_.find(join(argv, " "));

@@ -99,6 +99,7 @@ class FakeNode final : public Node {
   Result<void> restore_link(const LinkState& state) override;
   /// Below kScratch; snapshot() leaves it out, as it is gone after a run.
   Result<std::filesystem::path> make_scratch_directory() override;
+  Result<std::filesystem::path> scratch_directory(const std::string& name) override;
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
 
@@ -134,6 +135,7 @@ class FakeNode final : public Node {
   std::map<std::string, Program> programs_;
   std::map<std::string, LinkFacts> links_;
   int scratch_directories_ = 0;
+  std::map<std::string, std::filesystem::path> named_scratch_directories_;
   std::string connection_address_;
   mutable std::chrono::milliseconds paused_{0};
   std::vector<Write> log_;

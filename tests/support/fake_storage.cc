@@ -284,6 +284,7 @@ void install_fake_storage(FakeNode& node) {
   });
   node.put_file("/usr/sbin/nvme", "");
   node.put_file(kMountinfo, "");
+  node.add_directory("/sys/dev/block");
   node.add_kernel_file("/proc/sys/kernel/random/uuid", {"11111111-2222-4333-8444-555555555555", {}, {}, {}});
 }
 

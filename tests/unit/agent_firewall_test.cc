@@ -1,5 +1,6 @@
 // What a packet filter does with what comes in: the listings of nft and iptables-save, as machines print them.
 #include <algorithm>
+#include <chrono>
 
 #include "engine/agent/input_rules.h"
 #include "engine/agent/survey.h"
@@ -247,6 +248,25 @@ TEST_CASE("what drops all but some leaves open whom it drops") {
   }
 }
 
+TEST_CASE("a rule for all ports but one, or for a range of those that the kernel gives, is none for a known service") {
+  for (const char* const rule :
+       {"tcp dport != 50051 drop", "tcp dport != { 50051, 50052 } drop", "tcp dport 40000-60999 drop",
+        "tcp dport { 22, 50000-50010 } drop", "tcp dport vmap { 22 : accept, 40000-60999 : drop }"}) {
+    INFO(rule);
+    CHECK(nft(std::string(rule) + "\n") == Verdicts{"unclear"});
+  }
+  for (const char* const rule : {"tcp dport 50051 drop", "tcp dport { 50051, 50052 } drop", "tcp dport != 1-65535 drop",
+                                 "tcp dport 30000-32767 drop"}) {
+    INFO(rule);
+    CHECK(nft(std::string(rule) + "\n").empty());
+  }
+  CHECK(nft("tcp dport != 22 drop\n") == Verdicts{"drop"});
+  const std::string input = ":INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m tcp ";
+  CHECK(iptables(input + "! --dport 50051 -j DROP\n") == Verdicts{"unclear"});
+  CHECK(iptables(input + "--dport 40000:60999 -j DROP\n") == Verdicts{"unclear"});
+  CHECK(iptables(input + "--dport 50051 -j DROP\n").empty());
+}
+
 TEST_CASE("a chain that some are sent out of is left open for them only") {
   CHECK(nft("jump more\n", "accept", chain("more", "ip saddr 10.0.0.1 return\ndrop\n")) ==
         Verdicts{"unclear from 10.0.0.1", "drop"});
@@ -262,6 +282,76 @@ TEST_CASE("chains that jump in a circle, and very long ones, are left open") {
   const auto verdicts = nft(many);
   CHECK(verdicts.size() == 1001);
   CHECK(verdicts.back() == "unclear");
+}
+
+TEST_CASE("a set of many lines is read once, line by line, and so are rules that two of them meet") {
+  std::string elements;
+  constexpr int kLines = 50'000;
+  for (int i = 0; i < kLines; ++i) {
+    const std::string net = "10." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ".";
+    elements += (i == 0 ? "" : ",\n\t\t\t     ") + net + "1, " + net + "2";
+  }
+  const std::string set = "\tset blocked {\n\t\ttype ipv4_addr\n\t\telements = { " + elements + " }\n\t}\n";
+  const auto begun = std::chrono::steady_clock::now();
+  const auto drops = nft("ip saddr @blocked drop\n", "accept", set);
+  const auto twice = nft("ip saddr @blocked jump more\n", "accept", set + chain("more", "ip saddr @blocked drop\n"));
+  // With each line read anew as often as lines follow it takes minutes.
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(20));
+  CHECK(drops.front() == "drop from 10.0.0.1");
+  CHECK(drops.back() == "unclear");  // Too many to tell.
+  CHECK(twice == Verdicts{"unclear"});
+}
+
+TEST_CASE("of a long rule the beginning is told, in whole characters") {
+  CHECK(shown_rule(std::string(160, 'x')) == std::string(160, 'x'));
+  CHECK(shown_rule(std::string(161, 'x')) == std::string(160, 'x') + " ...");
+  CHECK(shown_rule(std::string(159, 'x') + "ü drop") == std::string(159, 'x') + " ...");
+  std::string inside;
+  for (int i = 0; i < 900; ++i)
+    inside += (i == 0 ? "" : ", ") + ("10.0." + std::to_string(i / 250)) + "." + std::to_string(i % 250);
+  const auto chains = nft_input_chains(
+      "table ip t {\n\tchain in {\n\t\ttype filter hook input priority 0; policy accept;\n"
+      "\t\tip saddr { " +
+      inside + " } drop\n\t}\n}\n");
+  REQUIRE(chains.size() == 1);
+  REQUIRE(chains[0].verdicts.size() == 900);
+  for (const InputVerdictFacts& one : chains[0].verdicts) REQUIRE(one.rule.size() == 164);
+  const auto saved = iptables_input_chains("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m comment --comment \"" +
+                                           std::string(250, 'c') + "\" -j DROP\n");
+  CHECK(saved.at(0).verdicts.at(0).rule.size() == 164);
+}
+
+TEST_CASE("iptables-save: quotes within a comment do not end it; in nft's listing they do") {
+  const std::string input = ":INPUT DROP [0:0]\n-A INPUT -m comment --comment ";
+  CHECK(iptables(input + R"("the \"fast\" net" -j ACCEPT)"
+                         "\n") == Verdicts{"accept"});
+  CHECK(iptables(input + R"("x \"-j DROP\" y" -j ACCEPT)"
+                         "\n") == Verdicts{"accept"});
+  CHECK(iptables(input + R"("a \\" -j ACCEPT)"
+                         "\n") == Verdicts{"accept"});
+  CHECK(iptables(input + R"("never ends \)"
+                         "\n") == Verdicts{"drop"});
+  CHECK(nft(R"(log prefix "C:\" accept)"
+            "\n",
+            "drop") == Verdicts{"accept"});
+}
+
+TEST_CASE("what iptables has put into a rule and nft has no words for decides, unless its name says that it does not") {
+  CHECK(nft("ip saddr 10.0.0.0/8 counter packets 0 bytes 0 xt target \"REJECT\"\n") ==
+        Verdicts{"drop from 10.0.0.0/8"});
+  CHECK(nft("xt target \"NFQUEUE\"\n") == Verdicts{"unclear"});
+  CHECK(nft("counter packets 0 bytes 0 xt target \"TARPIT\"\n") == Verdicts{"unclear"});
+  CHECK(nft("xt match \"set\" counter packets 0 bytes 0 xt target \"REJECT\"\n") == Verdicts{"unclear"});
+  CHECK(nft("limit rate 9/second xt target \"TARPIT\"\n") == Verdicts{"unclear"});
+  for (const char* const rule : {"xt target \"LOG\"", "xt match \"set\" xt target \"TCPMSS\"", "xt match \"recent\"",
+                                 "tcp dport 22 xt target \"REJECT\"", "udp dport 53 xt target \"TARPIT\""}) {
+    INFO(rule);
+    CHECK(nft(std::string(rule) + "\n").empty());
+  }
+  // As nft 1.0.2 lists them.
+  CHECK(nft("# match-set bad src counter packets 0 bytes 0 drop\n") == Verdicts{"unclear"});
+  CHECK(nft("counter packets 0 bytes 0 # TARPIT\n") == Verdicts{"unclear"});
+  CHECK(nft("tcp dport 22 # recent: SET name: ssh side: source\n").empty());
 }
 
 TEST_CASE("a table that is asleep, and those of other families, decide nothing") {
@@ -304,6 +394,18 @@ TEST_CASE("where nft is not there or fails, iptables is asked") {
     CHECK(verdicts_of(facts.firewall->input_chains[0]) == Verdicts{"accept lo", "drop"});
     CHECK(facts.unreadable.empty());
   }
+}
+
+TEST_CASE("an nft that has more to say than is read is not stood in for by iptables, which may know of less") {
+  FakeNode node;
+  node.script("iptables-save", {0, "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n", ""});
+  node.add_program("nft", [](const FakeNode::Call&) -> Result<CommandOutput> {
+    return failure(ErrorCode::kFailed, "nft prints more than 4194304 bytes");
+  });
+  SurveyFacts facts;
+  survey_firewall(node, facts);
+  CHECK_FALSE(facts.firewall);
+  CHECK(facts.unreadable.at("firewall") == "nft prints more than 4194304 bytes");
 }
 
 TEST_CASE("tables of iptables-legacy, which nft does not list, are asked for beside it") {

@@ -246,6 +246,19 @@ TEST_CASE("the machine itself is live: commands run, with their deadline") {
   CHECK(node->read_file("/proc/self/comm"));
 }
 
+TEST_CASE("the first part of an answer is none; what a change prints is not asked for") {
+  auto node = LocalNode::open("/");
+  REQUIRE(node);
+  const std::vector<std::string> talkative{"head", "-c", "5000000", "/dev/zero"};
+  const auto answer = node->query(talkative, std::chrono::seconds(60));
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ErrorCode::kFailed);
+  CHECK(answer.error().message == "head prints more than 4194304 bytes");
+  const auto change = node->run(talkative, std::chrono::seconds(60));
+  REQUIRE(change);
+  CHECK(change->standard_output.size() == 4194304);
+}
+
 TEST_CASE("a root that is no directory cannot be opened") {
   const ScratchDirectory root;
   root.write("/file", "");

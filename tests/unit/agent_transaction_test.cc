@@ -215,4 +215,17 @@ TEST_CASE("a file on trial is at its volatile twin, to those who read and to tho
   CHECK(directory("/run/netplan") == std::vector<std::string>{"60-x.yaml"});
 }
 
+TEST_CASE("a packet filter that could not be read is not taken for one without rules") {
+  Lifeline lifeline;
+  lifeline.links.push_back({"enp1s0", 9000, true, {"10.0.0.11/24"}});
+  for (const std::optional<std::string>& filter : {std::optional<std::string>(), std::optional<std::string>(""),
+                                                   std::optional<std::string>("table inet filter {\n}\n")}) {
+    lifeline.filter = filter;
+    const auto kept = decode_lifeline(encode(lifeline));
+    REQUIRE(kept);
+    CHECK(kept->filter == filter);
+    CHECK(kept->links.size() == 1);
+  }
+}
+
 }  // namespace sparkplan::test

@@ -47,7 +47,7 @@ std::string listed(const std::vector<Finding>& findings) {
   return text;
 }
 
-const Finding& finding_of(const std::vector<Finding>& findings, const std::string& row) {
+const Finding& finding_of(const std::vector<Finding>& findings, std::string_view row) {
   const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.row == row; });
   INFO(row);
   REQUIRE(found != findings.end());

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,6 @@ std::vector<Finding> findings_of(const std::string& first, const std::string& se
 std::string listed(const std::vector<Finding>& findings);
 
 /// The first finding of the row; it has to be there.
-const Finding& finding_of(const std::vector<Finding>& findings, const std::string& row);
+const Finding& finding_of(const std::vector<Finding>& findings, std::string_view row);
 
 }  // namespace sparkplan::test

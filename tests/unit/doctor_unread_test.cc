@@ -50,6 +50,25 @@ TEST_CASE("two halves with addresses of the link only share no network that matt
             .contains({"twins-share-network", Verdict::kFail}));
 }
 
+TEST_CASE("of routes too many to tell each nobody knows whether one leads elsewhere, unless another does") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  const CapturedNode other = test::captured_node(test::as_second_node(capture));
+  const auto seen = [&] {
+    return finding_of(examine({{one.examined(), other.examined()}, false, 0}), "route-elsewhere");
+  };
+  auto& routes = one.facts.host.routes;
+  routes.push_back({"bgp0", "10.0.0.0/8", "", 0, "", false, 254, 5000});
+  CHECK(seen().verdict == Verdict::kPass);
+  routes.push_back({"bgp0", "192.168.0.0/16", "", 0, "", false, 254, 300});
+  CHECK(seen().verdict == Verdict::kSkip);
+  CHECK(seen().seen.starts_with(
+      "300 routes to parts of 192.168.0.0/16 go through bgp0, not enp1s0f1np1: there are too many to tell each"));
+  routes.push_back({"tun0", "192.168.100.0/25", "", 0, "static", false, 254});
+  CHECK(seen().verdict == Verdict::kFail);
+  CHECK(seen().seen == "192.168.100.0/25 goes through tun0, not enp1s0f1np1");
+}
+
 TEST_CASE("whatever a row reads: where that could not be looked at, it says so and decides nothing") {
   const std::vector<std::pair<std::string, std::vector<std::string>>> host{
       {"bios_date", {"bios-old"}},

@@ -3,17 +3,8 @@
 #include "tests/support/catch.h"
 #include "tests/unit/draft_machines.h"
 
-namespace sparkplan {
+namespace sparkplan::test {
 namespace {
-
-using test::attempt;
-using test::bare_spark;
-using test::contains;
-using test::draft_of;
-using test::has_remark;
-using test::link_of;
-using test::loaded;
-using test::set_address;
 
 /// The file without the breaks that its comments have where a line is full.
 std::string unwrapped(std::string text) {
@@ -179,4 +170,4 @@ TEST_CASE("a port that a bond holds is the one with the cable, and the bond is n
   CHECK_FALSE(contains(draft_of({bare_spark(1), bare_spark(2)}), "belongs to"));
 }
 
-}  // namespace sparkplan
+}  // namespace sparkplan::test

@@ -3,21 +3,7 @@
 #include "tests/support/catch.h"
 #include "tests/unit/draft_machines.h"
 
-namespace sparkplan {
-namespace {
-
-using test::applied;
-using test::attempt;
-using test::bare_spark;
-using test::contains;
-using test::draft_of;
-using test::has_remark;
-using test::loaded;
-using test::set_address;
-using test::unreachable;
-
-}  // namespace
-
+namespace sparkplan::test {
 TEST_CASE("names that no node can have, and that several have, are told apart") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
@@ -181,4 +167,4 @@ TEST_CASE("two machines that were both named stay two, whatever their machine-id
   CHECK(machines.size() == 2);
 }
 
-}  // namespace sparkplan
+}  // namespace sparkplan::test

@@ -6,13 +6,8 @@
 #include "tests/support/catch.h"
 #include "tests/unit/draft_machines.h"
 
-namespace sparkplan {
+namespace sparkplan::test {
 namespace {
-
-using test::applied;
-using test::asked_of;
-using test::draft_of;
-using test::loaded;
 
 void require_round_trip(const Cluster& first) {
   const auto machines = applied(first);
@@ -152,4 +147,4 @@ TEST_CASE("what the profile sets comes back as the profile on DGX Sparks, and wr
   CHECK(plain.find("net.core.rmem_max") != std::string::npos);
 }
 
-}  // namespace sparkplan
+}  // namespace sparkplan::test

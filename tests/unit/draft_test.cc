@@ -7,18 +7,8 @@
 #include "tests/support/catch.h"
 #include "tests/unit/draft_machines.h"
 
-namespace sparkplan {
+namespace sparkplan::test {
 namespace {
-
-using test::applied;
-using test::attempt;
-using test::bare_spark;
-using test::contains;
-using test::draft_of;
-using test::has_remark;
-using test::link_of;
-using test::loaded;
-using test::set_address;
 
 /// With SPARKPLAN_ACCEPT=1 the file is written instead; read the difference then.
 void compare_with_golden(const std::string& name, const std::string& text) {
@@ -113,4 +103,4 @@ TEST_CASE("whatever a value is, the file gives it back") {
   }
 }
 
-}  // namespace sparkplan
+}  // namespace sparkplan::test

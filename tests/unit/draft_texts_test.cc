@@ -2,14 +2,8 @@
 #include "tests/support/catch.h"
 #include "tests/unit/draft_machines.h"
 
-namespace sparkplan {
+namespace sparkplan::test {
 namespace {
-
-using test::applied;
-using test::attempt;
-using test::contains;
-using test::has_remark;
-using test::loaded;
 
 const std::string kFrame = "version: 1\nname: lab\nnodes:\n";
 
@@ -66,4 +60,4 @@ TEST_CASE("texts that are too long together, where they are indented, are left o
   CHECK(loaded(draft->text).nodes.size() == 4);
 }
 
-}  // namespace sparkplan
+}  // namespace sparkplan::test

@@ -129,6 +129,27 @@ TEST_CASE("Whatever is wrong with facts, decoding gives an answer") {
 }
 
 }  // namespace
+TEST_CASE("a network is read with its length, or as one address, whatever its host bits; nothing else is one") {
+  CHECK(parse_ipv4_network("192.168.100.11/24") == Ipv4Network{{0xC0A86400}, 24});
+  CHECK(parse_ipv4_network("10.0.0.1") == Ipv4Network{{0x0A000001}, 32});
+  CHECK(parse_ipv4_network("10.0.0.1/0") == Ipv4Network{});
+  for (const char* text : {"", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/08", "10.0.0.0/8 ", "10.0.0/8",
+                           "10.0.0.1-10.0.0.9", "fd00::/8", "10.0.0.1.", "010.0.0.1"}) {
+    INFO(text);
+    CHECK_FALSE(parse_ipv4_network(text));
+  }
+}
+
+TEST_CASE("a network contains what is no wider and lies within it, and overlaps what shares an address with it") {
+  const auto network = [](const char* text) { return *parse_ipv4_network(text); };
+  CHECK(network("10.0.0.0/8").contains(network("10.1.0.0/16")));
+  CHECK(network("10.0.0.0/8").contains(network("10.0.0.0/8")));
+  CHECK_FALSE(network("10.1.0.0/16").contains(network("10.0.0.0/8")));
+  CHECK(network("10.1.0.0/16").overlaps(network("10.0.0.0/8")));
+  CHECK_FALSE(network("10.1.0.0/16").overlaps(network("10.2.0.0/16")));
+  CHECK(network("0.0.0.0/0").contains(network("255.255.255.255")));
+}
+
 TEST_CASE("two IPv4 addresses are in one network as far as their prefix says") {
   CHECK(in_one_network("192.168.100.11", "192.168.100.244", 24));
   CHECK_FALSE(in_one_network("192.168.100.11", "192.168.101.11", 24));

@@ -20,7 +20,8 @@ HostFacts some_host_facts() {
   facts.cma_total = 0;
   facts.renderers = {"NetworkManager"};
   facts.host_keys = {{"ssh-ed25519", "SHA256:abc"}};
-  facts.routes = {{"enp1s0f1np1", "192.168.100.0/24", "", 100, "kernel", true, 254}};
+  facts.routes = {{"enp1s0f1np1", "192.168.100.0/24", "", 100, "kernel", true, 254},
+                  {"tun0", "10.1.0.0/16", "", 0, "", false, 254, 300}};
   facts.network_profiles = {{"Wired connection 1", "u", "ethernet", "enp1s0f1np1", "52:54:00:00:00:01", "auto", false,
                              ProfileOrigin::kGenerated, "/run/x"}};
   facts.netplan_files = {{"/etc/netplan/50.yaml", 0600}};

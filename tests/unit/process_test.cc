@@ -121,6 +121,16 @@ TEST_CASE("output beyond the cap is read and dropped, so that the program can en
   CHECK(output->exit_status == 0);
   CHECK(output->standard_output == std::string(1000, '\0'));
   CHECK(output->standard_error == std::string(1000, '\0'));
+  CHECK(output->cut_off);
+}
+
+TEST_CASE("what is as long as the cap is whole, and errors beyond it cut off nothing that was printed") {
+  for (const std::string script : {"head -c 1000 /dev/zero", "head -c 1000 /dev/zero; head -c 1001 /dev/zero >&2"}) {
+    const auto output = capture({"sh", "-c", script}, {std::chrono::seconds(60), 1000});
+    REQUIRE(output);
+    CHECK(output->standard_output.size() == 1000);
+    CHECK_FALSE(output->cut_off);
+  }
 }
 
 TEST_CASE("while a program runs that takes long, signs of life are asked for") {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/process/child_process.h"
 #include "engine/remote/remote_commands.h"
@@ -66,9 +65,16 @@ Ended run_in_shell(const std::string& command, const std::string& input) {
   return ended;
 }
 
-std::string put(const std::string& bytes, const std::string& digest) {
-  return std::string(kInstallerPut) + " " + std::to_string(bytes.size()) + " " + digest + "\n" + bytes;
+std::string packed(const std::string& bytes) {
+  const ScratchDirectory scratch;
+  scratch.write("/bytes", bytes);
+  const auto gzip = run_and_capture(std::vector<std::string>{"gzip", "-nc", (scratch / "/bytes").string()});
+  REQUIRE(gzip);
+  REQUIRE(gzip->exit_status == 0);
+  return gzip->standard_output;
 }
+
+std::string put(const std::string& bytes) { return std::string(kInstallerPut) + "\n" + packed(bytes); }
 
 const std::string kProgram = "#!/bin/sh\necho \"I am the agent: $*\"\n";
 
@@ -134,8 +140,8 @@ TEST_CASE("the agent's line tells a missing agent by its status and hands an age
 
 TEST_CASE("the installer puts the agent in place, whatever comes before its marker") {
   const ScratchDirectory root;
-  const auto ended = run_in_shell(below(root, RemoteProgram::kInstaller),
-                                  "hunter2\n\nSPARKPLAN-PUTX 1 2\n" + put(kProgram, sha256(kProgram)));
+  const auto ended =
+      run_in_shell(below(root, RemoteProgram::kInstaller), "hunter2\n\nSPARKPLAN-PUTX\n" + put(kProgram));
   CHECK(ended.status == 0);
   CHECK(ended.error.empty());
   CHECK(ended.output.rfind(std::string(kInstallerGreeting) + " ", 0) == 0);
@@ -147,8 +153,8 @@ TEST_CASE("the installer puts the agent in place, whatever comes before its mark
 TEST_CASE("the program of the NCCL test is put beside the agent and started in the same way") {
   const ScratchDirectory root;
   CHECK(run_in_shell(below(root, RemoteProgram::kNcclRank), "").status == kNoAgentStatus);
-  CHECK(run_in_shell(below(root, RemoteProgram::kInstaller), put(kProgram, sha256(kProgram))).status == 0);
-  CHECK(run_in_shell(below(root, RemoteProgram::kNcclInstaller), put(kProgram, sha256(kProgram))).status == 0);
+  CHECK(run_in_shell(below(root, RemoteProgram::kInstaller), put(kProgram)).status == 0);
+  CHECK(run_in_shell(below(root, RemoteProgram::kNcclInstaller), put(kProgram)).status == 0);
   const auto file = std::to_string(0755) + " " + kProgram;
   CHECK(root.tree() == std::map<std::string, std::string>{{"/libexec/agent", file}, {"/libexec/sparkplan-nccl", file}});
   CHECK(run_in_shell(below(root, RemoteProgram::kNcclRank), "").output == "I am the agent: --stdio\n");
@@ -158,7 +164,7 @@ TEST_CASE("an agent with any bytes arrives as it was sent") {
   const ScratchDirectory root;
   std::string bytes;
   for (int i = 0; i < 50000; ++i) bytes.push_back(static_cast<char>(i * 7 + i / 256));
-  CHECK(run_in_shell(below(root, RemoteProgram::kInstaller), put(bytes, sha256(bytes))).status == 0);
+  CHECK(run_in_shell(below(root, RemoteProgram::kInstaller), put(bytes)).status == 0);
   CHECK(root.read("/libexec/agent") == bytes);
 }
 
@@ -166,9 +172,11 @@ TEST_CASE("an agent that arrives damaged or cut leaves the old one and nothing e
   const ScratchDirectory root;
   root.write("/libexec/agent", "the old one");
   const auto before = root.tree();
-  const auto whole = put(kProgram, sha256(kProgram));
-  for (const auto& input : {put(kProgram, sha256("something else")), whole.substr(0, whole.size() - 1),
-                            whole.substr(0, whole.find('\n') + 1), std::string(kInstallerPut) + " x y\n"}) {
+  const auto whole = put(kProgram);
+  std::string damaged = whole;
+  damaged[whole.size() / 2] = static_cast<char>(damaged[whole.size() / 2] + 1);
+  for (const auto& input : {damaged, whole.substr(0, whole.size() - 1), whole + "more",
+                            whole.substr(0, whole.find('\n') + 1), std::string(kInstallerPut) + "\nno archive"}) {
     INFO(input);
     const auto ended = run_in_shell(below(root, RemoteProgram::kInstaller), input);
     CHECK(ended.status != 0);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/remote/agent_image.h"
 #include "engine/remote/remote_commands.h"
@@ -74,10 +73,17 @@ void install(Peer& peer) {
   if (put == std::string::npos || line_end == std::string::npos || !peer.input_closed || peer.ended) return;
   const auto header = peer.written.substr(put, line_end - put);
   const auto bytes = peer.written.substr(line_end + 1);
-  const auto words = split(header, ' ');
   peer.ended = true;
   peer.status = 65;
-  if (words.size() != 3 || words[1] != std::to_string(bytes.size()) || words[2] != sha256(bytes)) return;
+  if (header != kInstallerPut) return;
+  const auto architectures = agent_architectures();
+  const bool is_ours = std::any_of(architectures.begin(), architectures.end(), [&](const std::string& architecture) {
+    for (const auto& image : {agent_image(architecture), nccl_rank_image(architecture)}) {
+      if (image && image->packed == bytes) return true;
+    }
+    return false;
+  });
+  if (!is_ours) return;
   peer.status = 0;
   peer.output += std::string(kInstallerDone) + "\n";
 }

@@ -74,7 +74,7 @@ TEST_CASE("a node without an agent gets ours under the other policies") {
   }
 }
 
-TEST_CASE("the installer gets size, digest and every byte of the agent for its architecture") {
+TEST_CASE("the installer gets the agent for its architecture, packed") {
   Remote remote;
   remote.add(no_agent());
   remote.add(installer());
@@ -82,8 +82,7 @@ TEST_CASE("the installer gets size, digest and every byte of the agent for its a
   REQUIRE(AgentClient::open(node(), remote.options(), {}));
   const auto image = agent_image(own_hello().architecture);
   REQUIRE(image);
-  const auto expected = std::string(kInstallerPut) + " " + std::to_string(image->bytes.size()) + " " +
-                        sha256(image->bytes) + "\n" + std::string(image->bytes);
+  const auto expected = std::string(kInstallerPut) + "\n" + std::string(image->packed);
   CHECK(remote.peer(1).written == expected);
   CHECK(remote.peer(1).input_closed);
 }
@@ -97,7 +96,7 @@ TEST_CASE("with a password the installer's sudo gets it first") {
   options.become_password = "secret";
   REQUIRE(AgentClient::open(node("anna"), options, {}));
   CHECK(remote.peer(1).elevation == Elevation::kSudoPassword);
-  CHECK(remote.peer(1).written.rfind("secret\n" + std::string(kInstallerPut) + " ", 0) == 0);
+  CHECK(remote.peer(1).written.rfind("secret\n" + std::string(kInstallerPut) + "\n", 0) == 0);
 }
 
 TEST_CASE("another build of our major serves as it is, but for kExactBuild") {

@@ -1,4 +1,6 @@
 // The embedded agent as a child process, on a directory that stands for a machine.
+#include "engine/core/digest.h"
+#include "engine/process/child_process.h"
 #include "engine/remote/agent_image.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent_scratch.h"
@@ -25,6 +27,12 @@ TEST_CASE("every embedded agent is an ELF file with a build id of its own") {
           "\x7f"
           "ELF");
     CHECK(image->build.size() == 40);
+    const test::ScratchDirectory scratch;
+    scratch.write("/packed", std::string(image->packed));
+    const std::string digests = "gzip -dc <" + (scratch / "/packed").string() + " | sha256sum";
+    const auto unpacked = run_and_capture(std::vector<std::string>{"sh", "-c", digests});
+    REQUIRE(unpacked);
+    CHECK(unpacked->standard_output.starts_with(sha256(image->bytes)));
   }
   CHECK_FALSE(agent_image("vax"));
 }

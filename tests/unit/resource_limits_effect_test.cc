@@ -93,6 +93,19 @@ TEST_CASE("limits effect: what a login gets is told in the item's own unit, with
         "a new login of alice gets for nofile hard 4096 instead of 5000");
 }
 
+TEST_CASE("limits effect: the first ordinary user is taken from the node's own file, unless others are asked first") {
+  Machine machine;
+  machine.node.add_file("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nbob:x:1001:1001::/home/bob:/bin/bash\n");
+  machine.node.add_file("/home/bob/.profile", "");
+  machine.node.script("id -Gn -- bob", {0, "bob\n", ""});
+  machine.login("bob", {0, machine.usual, ""});
+  CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"), "a new login of bob gets"));
+  for (const char* others_first : {"passwd: ldap files\n", "group: files\n passwd:ldap files\n"}) {
+    machine.node.add_file("/etc/nsswitch.conf", others_first);
+    CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"), "a new login of alice gets"));
+  }
+}
+
 TEST_CASE("limits effect: where no hard limit can be raised, that is the reason") {
   Machine machine;
   machine.node.add_file("/proc/self/status", kWithoutSysResource);

@@ -181,6 +181,9 @@ TEST_CASE("limits: of repeated lines those can go without which every limit stay
   CHECK(lines({"64", {}}, false, both) == Lines{2, 3});
   CHECK(lines({{}, "64"}, false, both) == Lines{1, 2});
   CHECK(lines({"64", {}}, false, "alice soft memlock 64\nalice hard memlock 64\n").empty());
+  // Each of two lines about one limit decides something: nothing can go, and nothing is found.
+  const std::vector<ConfigFile> later{{"other.conf", parse_file("alice - memlock 64\nalice soft memlock 128\n"), true}};
+  CHECK(repetitions(memlock, {"1024", "4096"}, later).empty());
 }
 
 TEST_CASE("limits: names keep the colons of a range of users") {

@@ -89,4 +89,28 @@ TEST_CASE("netplan: routes that could not be read are told, and are no proof tha
   CHECK(findings[0].node == "spark-01");
 }
 
+TEST_CASE("netplan: a fabric without subnets collides with nothing, whatever is known of the routes") {
+  Facts facts;
+  facts.host.unreadable["routes"] = "list the routes: Out of memory";
+  CHECK(route_collisions("spark-01", {half("enp1s0f1np1", "", 4)}, {}, Value::map({{"link_local", "ipv4", {}}}), facts)
+            .empty());
+}
+
+TEST_CASE("netplan: of routes too many to tell each, a subnet within a stretch of them may collide; others do not") {
+  RouteFacts many = route("bgp0", "192.168.100.0/22");
+  many.stands_for = 300;
+  const auto findings = found({many, route("tun0", "192.168.101.0/24")});
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(findings[0].code == "fabric.routes-unreadable");
+  CHECK(findings[0].message ==
+        "spark-01 has too many routes to tell each, and nobody knows whether the fabric subnet 192.168.100.0/24 "
+        "overlaps one of the 300 through bgp0 to parts of 192.168.100.0/22");
+  CHECK(findings[0].hint.find("`link_local: ipv4` needs none") != std::string::npos);
+  CHECK(findings[0].where.line == 4);
+  CHECK(findings[1].code == "fabric.subnet-has-route");
+  many.destination = "10.0.0.0/8";
+  CHECK(found({many}).empty());
+}
+
 }  // namespace sparkplan::netplan

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
@@ -197,6 +199,25 @@ TEST_CASE("netplan: the trial asks netplan's own generator, wherever this versio
     REQUIRE_FALSE(tried);
     CHECK(tried.error().message.find(" /etc/netplan/50-broken.yaml") != std::string::npos);
   }
+}
+
+TEST_CASE("netplan: what was tried out is installed without asking the generator again; other files are tried anew") {
+  test::FakeNode node;
+  test::install_fake_netplan_generator(node, "/usr/libexec/netplan/generate");
+  const auto runs = [&] {
+    return std::count_if(node.log().begin(), node.log().end(),
+                         [](const auto& one) { return one.subject.starts_with("/usr/libexec/netplan/generate "); });
+  };
+  const std::string text = render_file({{"a", {9000, {}, false}}});
+  REQUIRE(try_netplan_files(as_ours(text), node));
+  CHECK(runs() == 1);
+  node.add_file(std::string(kOwnFile), text);
+  REQUIRE(install_generated_files({"a"}, node));
+  CHECK(runs() == 1);
+  CHECK(node.text_of(generated_for_networkd("a").string()).has_value());
+  node.add_file("/etc/netplan/50-theirs.yaml", "network: {version: 2}\n");
+  REQUIRE(install_generated_files({"a"}, node));
+  CHECK(runs() == 2);
 }
 
 TEST_CASE("netplan: a node without netplan is told apart from a file that netplan does not take") {

@@ -1,4 +1,8 @@
 // What `verify --level storage` says of a mount: held against cluster.yaml, not against what the node took it for.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "engine/load/load.h"
 #include "engine/resource/registry.h"
 #include "engine/verify/storage_judgement.h"
@@ -7,7 +11,25 @@
 namespace sparkplan {
 namespace {
 
-/// A node whose file asks for this entry, and what it shows of it.
+Cluster cluster_of(const std::string& text) {
+  const LoadedCluster loaded = load_cluster(text, "f", builtin_registry());
+  for (const Diagnostic& one : loaded.diagnostics) UNSCOPED_INFO(render(one, loaded.source));
+  REQUIRE(loaded.cluster);
+  return *loaded.cluster;
+}
+
+DeclaredStorage declared_in(const Cluster& cluster, std::size_t node = 0) {
+  const auto exports = exports_without_rivals(cluster, builtin_registry());
+  return declared_storage({cluster, cluster.nodes.at(node), exports}, {}, builtin_registry());
+}
+
+std::string verdict_on(const StorageMount& mount, const DeclaredStorage& declared, const ObservedState& observed) {
+  Check check;
+  judge_mount(mount, declared, observed, check);
+  return check.status == CheckStatus::kPass ? "pass" : check.cause.substr(0, check.cause.find(": "));
+}
+
+/// The first of two nodes, whose entry in the file asks for this, and what it shows of it.
 class Bench {
  public:
   explicit Bench(const std::string& entry) : declared_(declared(entry)), mount_(mounts(entry).front()) {
@@ -27,26 +49,16 @@ class Bench {
     observed.types[id.type].resources.insert_or_assign(id.name, std::move(observation));
   }
   /// "pass", or the cause of the failure.
-  std::string verdict() const {
-    Check check;
-    judge_mount(mount_, declared_, observed, check);
-    return check.status == CheckStatus::kPass ? "pass" : check.cause.substr(0, check.cause.find(": "));
-  }
+  std::string verdict() const { return verdict_on(mount_, declared_, observed); }
 
   ObservedState observed;
 
  private:
   static Cluster cluster(const std::string& entry) {
-    const LoadedCluster loaded = load_cluster(
-        "version: 1\nname: lab\nstorage: [" + entry + "]\nnodes: [{name: a, address: b}]\n", "f", builtin_registry());
-    for (const Diagnostic& one : loaded.diagnostics) UNSCOPED_INFO(render(one, loaded.source));
-    REQUIRE(loaded.cluster);
-    return *loaded.cluster;
+    return cluster_of("version: 1\nname: lab\nnodes:\n  - {name: a, address: a, storage: [" + entry +
+                      "]}\n  - {name: b, address: b}\n");
   }
-  static DeclaredStorage declared(const std::string& entry) {
-    const Cluster one = cluster(entry);
-    return declared_storage(one, one.nodes.front(), {}, builtin_registry());
-  }
+  static DeclaredStorage declared(const std::string& entry) { return declared_in(cluster(entry)); }
   static std::vector<StorageMount> mounts(const std::string& entry) {
     return storage_mounts(cluster(entry).nodes.front().sections.at("storage"));
   }
@@ -77,6 +89,27 @@ TEST_CASE("verify storage: what is as declared passes, and what the node itself 
   CHECK(bench.verdict() == "10.0.0.9 does not answer");
   bench.show_state("nvme_tcp", "not connected");
   CHECK(bench.verdict() == "vol is not connected");
+}
+
+TEST_CASE("verify storage: a volume that one of several nodes writes to passes", "[verify]") {
+  SECTION("by its UUID") { CHECK(Bench(kTarget + "source: {device: UUID=aa}}").verdict() == "pass"); }
+  SECTION("by its subsystem") { CHECK(Bench(volume("10.0.0.9", "noatime")).verdict() == "pass"); }
+}
+
+TEST_CASE("verify storage: the example passes as it is written", "[verify]") {
+  std::ifstream file(std::filesystem::path(SPARKPLAN_SOURCE_DIR) / "examples" / "storage-nvme-tcp.yaml");
+  const Cluster cluster = cluster_of({std::istreambuf_iterator<char>(file), {}});
+  std::size_t mounts = 0;
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    const DeclaredStorage declared = declared_in(cluster, i);
+    ObservedState observed;
+    for (const auto& [id, value] : declared) observed.types[id.type].resources.emplace(id.name, Present{value, {}});
+    for (const StorageMount& mount : storage_mounts(cluster.nodes[i].sections.at("storage"))) {
+      CHECK(verdict_on(mount, declared, observed) == "pass");
+      ++mounts;
+    }
+  }
+  CHECK(mounts == 3);
 }
 
 TEST_CASE("verify storage: a mount as it was declared before is not as declared", "[verify]") {

@@ -1,0 +1,143 @@
+#include "resources/mount/device_names.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/resource/storage.h"
+
+namespace sparkplan::mount {
+namespace {
+
+constexpr const char* kBlockDevices = "/sys/class/block";
+constexpr std::string_view kDev = "/dev/";
+
+/// Nothing where there is no such file.
+Result<std::optional<std::string>> line_of(const std::string& path, const NodeReader& node) {
+  const auto text = node.read_file(path);
+  if (!text && text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
+  if (!text) return failure(text.error());
+  return std::optional(std::string(trim(*text)));
+}
+
+Result<std::optional<std::string>> number_of(const std::string& kernel_name, const NodeReader& node) {
+  return line_of(std::string(kBlockDevices) + "/" + kernel_name + "/dev", node);
+}
+
+/// What the device mapper calls "mapper/NAME" and "VG/LV"; empty for all others.
+std::string mapper_name(std::string_view path) {
+  constexpr std::string_view kMapper = "mapper/";
+  if (path.starts_with(kMapper)) return std::string(path.substr(kMapper.size()));
+  const auto parts = split(path, '/');
+  if (parts.size() != 2) return {};
+  std::string name;
+  for (const std::string_view part : parts) {
+    if (!name.empty()) name += '-';
+    for (const char c : part) name += c == '-' ? std::string("--") : std::string(1, c);
+  }
+  return name;
+}
+
+Result<std::optional<std::string>> number_of_mapped(const std::string& name, const NodeReader& node) {
+  const auto devices = node.list_directory(kBlockDevices);
+  if (!devices && devices.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
+  if (!devices) return failure(devices.error());
+  for (const std::string& device : *devices) {
+    if (!device.starts_with("dm-")) continue;
+    SPARK_TRY(const auto called, line_of(std::string(kBlockDevices) + "/" + device + "/dm/name", node));
+    if (called == name) return number_of(device, node);
+  }
+  return std::optional<std::string>();
+}
+
+/// The link that our rule makes; empty for all that is no namespace.
+Result<std::string> nvme_link(const std::string& device, const NodeReader& node) {
+  SPARK_TRY(const std::string subsystem, subsystem_behind(device, node));
+  if (subsystem.empty()) return std::string();
+  const std::string name = device.substr(device.rfind('/') + 1);
+  SPARK_TRY(const auto number, line_of(std::string(kBlockDevices) + "/" + name + "/nsid", node));
+  return number ? std::string(kNvmeLinkPrefix) + subsystem + "-" + *number : std::string();
+}
+
+/// A file system outlives a device that was pulled out, or whose server was given up; what it writes goes nowhere.
+Result<bool> is_lost(const std::string& number, const NodeReader& node) {
+  const std::string all = "/sys/dev/block";
+  const auto device = node.status(all + "/" + number);
+  if (device) return false;
+  if (device.error().code != ErrorCode::kNotFound) return failure(device.error());
+  const auto devices = node.status(all);
+  if (!devices && devices.error().code != ErrorCode::kNotFound) return failure(devices.error());
+  return devices.has_value();
+}
+
+/// Of a device that has this number, with or without a record.
+Result<std::optional<std::set<std::string>>> links_of(const std::string& number, const std::string& device,
+                                                      const NodeReader& node) {
+  std::set<std::string> links;
+  SPARK_TRY(const auto record, line_of("/run/udev/data/b" + number, node));
+  if (!record) {
+    SPARK_TRY(const bool lost, is_lost(number, node));
+    return lost ? std::optional(links) : std::nullopt;
+  }
+  for (const std::string_view line : split_lines(*record)) {
+    if (line.starts_with("S:")) links.insert(std::string(kDev) + std::string(line.substr(2)));
+  }
+  SPARK_TRY(std::string link, nvme_link(device, node));
+  if (!link.empty()) links.insert(std::move(link));
+  return std::optional(std::move(links));
+}
+
+/// btrfs has numbers of its own.
+Result<std::optional<std::string>> number_behind(const MountedFileSystem& mounted, const NodeReader& node) {
+  if (mounted.device.starts_with("0:")) return device_number(mounted.source, node);
+  return std::optional(mounted.device);
+}
+
+Error nobody_can_tell(const std::string& who, const std::string& device) {
+  return Error{ErrorCode::kFailed,
+               printable(who) + ", and nobody can tell by which names its device " + printable(device) + " is known",
+               {},
+               {},
+               "is udev running there? As long as it is not known, other nodes do not begin to write to volumes"};
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> device_number(const std::string& path, const NodeReader& node) {
+  if (!path.starts_with(kDev)) return std::optional<std::string>();
+  const std::string name = path.substr(kDev.size());
+  // "cciss/c0d0": a file's name has no slash. Source: dev_set_name() in the kernel's drivers/base/core.c.
+  std::string kernel_name = name;
+  std::replace(kernel_name.begin(), kernel_name.end(), '/', '!');
+  SPARK_TRY(auto number, number_of(kernel_name, node));
+  const std::string mapped = number ? std::string() : mapper_name(name);
+  if (mapped.empty()) return number;
+  return number_of_mapped(mapped, node);
+}
+
+Result<std::optional<std::string>> udev_record(const MountedFileSystem& mounted, const NodeReader& node) {
+  SPARK_TRY(const auto number, number_behind(mounted, node));
+  if (!number) return std::optional<std::string>();
+  return line_of("/run/udev/data/b" + *number, node);
+}
+
+Result<std::set<std::string>> links_to_mounted(const MountedFileSystem& mounted, const NodeReader& node) {
+  SPARK_TRY(const auto number, number_behind(mounted, node));
+  std::optional<std::set<std::string>> links;
+  if (number) {
+    SPARK_TRY(links, links_of(*number, mounted.source, node));
+  }
+  if (links) return *std::move(links);
+  return failure(nobody_can_tell(mounted.target + " is mounted writable", mounted.source));
+}
+
+Result<std::set<std::string>> links_to_device(const std::string& path, const NodeReader& node) {
+  SPARK_TRY(const auto number, device_number(path, node));
+  if (!number) return std::set<std::string>();
+  SPARK_TRY(auto links, links_of(*number, path, node));
+  if (links) return *std::move(links);
+  return failure(nobody_can_tell(path + " may be written to", path));
+}
+
+}  // namespace sparkplan::mount
