@@ -92,20 +92,14 @@ Value encode_body(const LockRequest& request) {
                      {"saved_plan", request.purpose.saved_plan, {}},
                      {"undoes", request.purpose.undoes, {}}});
 }
-Value encode_steps(const std::vector<Step>& steps) {
-  Value::List list;
-  for (const auto& step : steps) list.push_back(encode(step));
-  return list;
-}
-Value encode_body(const RehearseRequest& request) {
-  return Value::map({{"request", "rehearse", {}}, {"steps", encode_steps(request.steps), {}}});
-}
 Value encode_body(const ApplyRequest& request) {
+  Value::List steps;
+  for (const auto& step : request.steps) steps.push_back(encode(step));
   return Value::map({{"request", "apply", {}},
                      {"run", request.run, {}},
                      {"node", request.node, {}},
                      {"roster", encode(request.roster), {}},
-                     {"steps", encode_steps(request.steps), {}},
+                     {"steps", Value(std::move(steps)), {}},
                      {"after_steps", encode_values(request.after_steps), {}},
                      {"window_seconds", request.window_seconds, {}}});
 }
@@ -172,31 +166,20 @@ Result<Request> decode_lock_request(const Value& value) {
   return Request(LockRequest{std::move(decoded), {value.text_or("saved_plan", ""), value.text_or("undoes", "")}});
 }
 
-Result<std::vector<Step>> decode_steps(const Value* value) {
-  if (value == nullptr || value->list_items() == nullptr) return malformed("steps");
-  std::vector<Step> steps;
-  for (const auto& item : *value->list_items()) {
-    SPARK_TRY(auto step, decode_step(item));
-    steps.push_back(std::move(step));
-  }
-  return steps;
-}
-
-Result<Request> decode_rehearse_request(const Value& value) {
-  SPARK_TRY(auto steps, decode_steps(value.find("steps")));
-  return Request(RehearseRequest{std::move(steps)});
-}
-
 Result<Request> decode_apply_request(const Value& value) {
+  const auto* steps = value.find("steps");
   const auto* roster = value.find("roster");
-  if (roster == nullptr) return malformed("apply");
+  if (steps == nullptr || steps->list_items() == nullptr || roster == nullptr) return malformed("apply");
   ApplyRequest request{
       value.text_or("run", ""), value.text_or("node", ""), {}, {}, {}, value.integer_or("window_seconds", 0)};
   constexpr std::int64_t kLongestWindow = 3600;
   if (request.window_seconds < 0 || request.window_seconds > kLongestWindow) return malformed("window_seconds");
   SPARK_TRY(request.after_steps, decode_values(value.find("after_steps")));
   SPARK_TRY(request.roster, decode_roster(*roster));
-  SPARK_TRY(request.steps, decode_steps(value.find("steps")));
+  for (const auto& item : *steps->list_items()) {
+    SPARK_TRY(auto step, decode_step(item));
+    request.steps.push_back(std::move(step));
+  }
   return Request(std::move(request));
 }
 
@@ -222,7 +205,6 @@ Result<void> check_fields(const Value& value, std::string_view name) {
       {"effect", {"desired"}},
       {"lock", {"holder", "saved_plan", "undoes"}},
       {"apply", {"run", "node", "roster", "steps", "after_steps", "window_seconds"}},
-      {"rehearse", {"steps"}},
       {"commit", {"run", "node", "roster", "resources", "audit"}},
       {"release", {"audit"}},
       {"rdma_open", {"device", "port", "interface", "address", "queue_pairs", "message_bytes", "depth"}},
@@ -318,7 +300,6 @@ Result<NumberedRequest> decode_request(const Value& value) {
   if (name == "effect") request = decode_effect_request(value);
   if (name == "lock") request = decode_lock_request(value);
   if (name == "apply") request = decode_apply_request(value);
-  if (name == "rehearse") request = decode_rehearse_request(value);
   if (name == "commit") request = decode_commit_request(value);
   if (name == "release") request = Request(ReleaseRequest{value.text_or("audit", "")});
   if (name == "rdma_open") request = as_request(decode_rdma_open_request(value));

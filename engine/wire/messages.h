@@ -101,12 +101,6 @@ struct ApplyRequest {
   std::int64_t window_seconds = 0;
 };
 
-/// What a later request of the run is to carry out: the node's own tools are asked now whether they take it, so that
-/// they have answered by then. Changes nothing. Needs the lock. Reply: nothing; that request has the objections.
-struct RehearseRequest {
-  std::vector<Step> steps;
-};
-
 enum class StepOutcome : std::uint8_t {
   kDone,
   kFailed,   ///< Tried; the artifact is as it was before.
@@ -148,13 +142,12 @@ struct UnlockRequest {};
 struct PingRequest {};
 
 using Request =
-    std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, RehearseRequest,
-                 CommitRequest, ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest,
-                 ConfirmRequest, RollBackRequest, ExtendRequest, ProbeRequest, OpenEarRequest, CloseEarRequest,
-                 SendDatagramsRequest, MeasureTcpRequest, ListenToCablesRequest, CallIntoCablesRequest,
-                 HearCablesRequest, SshLoginRequest, MeasurementsRequest, ReadStorageRequest, RdmaOpenRequest,
-                 RdmaConnectRequest, RdmaWriteRequest, RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest,
-                 UnlockRequest, PingRequest, StopNotice>;
+    std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
+                 ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest, ConfirmRequest,
+                 RollBackRequest, ExtendRequest, ProbeRequest, OpenEarRequest, CloseEarRequest, SendDatagramsRequest,
+                 MeasureTcpRequest, ListenToCablesRequest, CallIntoCablesRequest, HearCablesRequest, SshLoginRequest,
+                 MeasurementsRequest, ReadStorageRequest, RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest,
+                 RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

@@ -3,28 +3,14 @@
 #include <chrono>
 
 #include "engine/agent/input_rules.h"
-#include "engine/agent/survey.h"
 #include "tests/support/catch.h"
-#include "tests/support/fake_node.h"
+#include "tests/unit/agent_input_verdicts.h"
 
 namespace sparkplan {
 namespace {
 
-using test::FakeNode;
-using Verdicts = std::vector<std::string>;
-
-/// "accept enp1s0f1np1 from 192.168.100.0/24"
-Verdicts verdicts_of(const InputChainFacts& chain) {
-  Verdicts verdicts;
-  for (const InputVerdictFacts& one : chain.verdicts) {
-    std::string text = one.verdict;
-    if (!one.interface.empty()) text += " " + one.interface;
-    if (!one.from.empty()) text += " from " + one.from;
-    if (!one.to.empty()) text += " to " + one.to;
-    verdicts.push_back(text);
-  }
-  return verdicts;
-}
+using test::Verdicts;
+using test::verdicts_of;
 
 /// Of one chain at input with those rules and that policy, and of others beside it.
 Verdicts nft(const std::string& rules, const std::string& policy = "accept", const std::string& others = "") {
@@ -378,99 +364,6 @@ TEST_CASE("iptables-save: the same rules") {
                "icmp-port-unreachable\n") == Verdicts{"unclear", "drop to 127.0.0.0/8", "accept"});
   CHECK(iptables(":INPUT ACCEPT [0:0]\n-A INPUT ! -s 10.0.0.0/8 -j DROP\n-A INPUT -p udp -j DROP\n") ==
         Verdicts{"unclear"});
-}
-
-TEST_CASE("where nft is not there or fails, iptables is asked") {
-  FakeNode node;
-  node.add_file("/etc/ufw/ufw.conf", "# comment\nENABLED=yes\nLOGLEVEL=low\n");
-  node.script("iptables-save", {0, "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n", ""});
-  for (const bool broken : {false, true}) {
-    if (broken) node.script("nft list ruleset", {1, "", "Operation not supported\n"});
-    SurveyFacts facts;
-    survey_firewall(node, facts);
-    REQUIRE(facts.firewall);
-    CHECK(facts.firewall->ufw == "active");
-    REQUIRE(facts.firewall->input_chains.size() == 1);
-    CHECK(verdicts_of(facts.firewall->input_chains[0]) == Verdicts{"accept lo", "drop"});
-    CHECK(facts.unreadable.empty());
-  }
-}
-
-TEST_CASE("an nft that has more to say than is read is not stood in for by iptables, which may know of less") {
-  FakeNode node;
-  node.script("iptables-save", {0, "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n", ""});
-  node.add_program("nft", [](const FakeNode::Call&) -> Result<CommandOutput> {
-    return failure(ErrorCode::kFailed, "nft prints more than 4194304 bytes");
-  });
-  SurveyFacts facts;
-  survey_firewall(node, facts);
-  CHECK_FALSE(facts.firewall);
-  CHECK(facts.unreadable.at("firewall") == "nft prints more than 4194304 bytes");
-}
-
-TEST_CASE("tables of iptables-legacy, which nft does not list, are asked for beside it") {
-  FakeNode node;
-  node.script("nft list ruleset", {0, kFirewalldRules, ""});
-  node.add_file("/proc/net/ip_tables_names", "");
-  SurveyFacts facts;
-  survey_firewall(node, facts);
-  REQUIRE(facts.firewall);
-  CHECK(facts.firewall->input_chains.size() == 1);
-  CHECK(facts.unreadable.empty());
-
-  node.add_file("/proc/net/ip_tables_names", "filter\n");
-  survey_firewall(node, facts);
-  CHECK(facts.unreadable.at("firewall") == "there are tables of iptables-legacy, and no iptables-legacy-save");
-
-  facts.unreadable.clear();
-  node.script("iptables-legacy-save", {0, "*filter\n:INPUT DROP [0:0]\nCOMMIT\n", ""});
-  survey_firewall(node, facts);
-  CHECK(facts.unreadable.empty());
-  REQUIRE(facts.firewall->input_chains.size() == 2);
-  CHECK(facts.firewall->input_chains[0].name == "inet firewalld filter_INPUT");
-  CHECK(facts.firewall->input_chains[1].name == "filter INPUT");
-  CHECK(verdicts_of(facts.firewall->input_chains[1]) == Verdicts{"drop"});
-
-  facts.unreadable.clear();
-  node.script("iptables-legacy-save", {1, "", "Permission denied\n"});
-  survey_firewall(node, facts);
-  CHECK(facts.unreadable.at("firewall") == "iptables-legacy-save: exit 1: Permission denied");
-}
-
-TEST_CASE("where iptables-save is that of iptables-legacy, its chains are told once") {
-  FakeNode node;
-  const std::string rules = "*filter\n:INPUT DROP [0:0]\nCOMMIT\n";
-  node.add_file("/proc/net/ip_tables_names", "filter\n");
-  node.script("iptables-save", {0, rules, ""});
-  node.script("iptables-legacy-save", {0, rules, ""});
-  SurveyFacts facts;
-  survey_firewall(node, facts);
-  REQUIRE(facts.firewall);
-  CHECK(facts.firewall->input_chains.size() == 1);
-}
-
-TEST_CASE("ufw that is active and cannot be looked into is no firewall without rules") {
-  FakeNode node;
-  node.add_file("/etc/ufw/ufw.conf", "ENABLED=no\n");
-  SurveyFacts facts;
-  survey_firewall(node, facts);
-  CHECK(facts.unreadable.empty());
-  node.add_file("/etc/ufw/ufw.conf", "ENABLED=yes\n");
-  survey_firewall(node, facts);
-  CHECK(facts.unreadable.at("firewall") == "ufw is active, and neither nft nor iptables-save is there to ask");
-}
-
-TEST_CASE("a node without any firewall has none; one that cannot be asked is told") {
-  SurveyFacts facts;
-  survey_firewall(FakeNode(), facts);
-  CHECK_FALSE(facts.firewall);
-  CHECK(facts.unreadable.empty());
-  FakeNode node;
-  node.script("nft list ruleset", {1, "", "Operation not permitted\n"});
-  node.script("iptables-save", {1, "", "Permission denied\n"});
-  survey_firewall(node, facts);
-  CHECK_FALSE(facts.firewall);
-  CHECK(facts.unreadable.at("firewall") == "nft: exit 1: Operation not permitted");
 }
 
 }  // namespace sparkplan

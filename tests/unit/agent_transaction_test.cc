@@ -216,6 +216,15 @@ TEST_CASE("a file on trial is at its volatile twin, to those who read and to tho
 }
 
 TEST_CASE("a packet filter that could not be read is not taken for one without rules") {
+  CHECK(filter_of(CommandOutput{0, "table inet filter {\n}\n", ""}) == "table inet filter {\n}\n");
+  CHECK(filter_of(CommandOutput{0, "", ""}) == "");
+  CHECK(filter_of(failure(ErrorCode::kNotFound, "there is no nft")) == "");
+  CHECK(filter_of(CommandOutput{1, "", "Operation not permitted\n"}) == std::nullopt);
+  CHECK(filter_of(failure(ErrorCode::kFailed, "nft prints more than 4194304 bytes")) == std::nullopt);
+  CHECK(filter_of(failure(ErrorCode::kUnreachable, "nft did not end within 10 s")) == std::nullopt);
+}
+
+TEST_CASE("what is known of the packet filter outlives the run") {
   Lifeline lifeline;
   lifeline.links.push_back({"enp1s0", 9000, true, {"10.0.0.11/24"}});
   for (const std::optional<std::string>& filter : {std::optional<std::string>(), std::optional<std::string>(""),

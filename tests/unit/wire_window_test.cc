@@ -31,14 +31,6 @@ TEST_CASE("requests about a change on trial arrive as they were sent") {
   const auto arrived = sent(probes);
   CHECK(arrived.targets == probes.targets);
   CHECK(arrived.patience_ms == 500);
-  Step step;
-  step.type = "netplan";
-  step.artifact = {"link", "enp1s0f1np1"};
-  step.before = Absent{};
-  step.after = Present{Value::map({{"mtu", 9000, {}}}), {}};
-  REQUIRE(sent(RehearseRequest{{step}}).steps.size() == 1);
-  CHECK(sent(RehearseRequest{{step}}).steps.front().artifact == step.artifact);
-  CHECK_FALSE(with(RehearseRequest{{step}}, "steps", "all"));
   ApplyRequest apply;
   apply.run = "run-1";
   apply.window_seconds = 90;
