@@ -50,15 +50,13 @@ std::vector<Route> missing_routes(const Lifeline& lifeline, const std::vector<Ro
   return missing;
 }
 
-/// Empty where there is nothing to filter with, nothing where that cannot be read.
 std::optional<std::string> read_filter(LocalNode& node) {
-  const auto shown = node.query(std::vector<std::string>{"nft", "--stateless", "list", "ruleset"}, kToolDeadline);
-  return shown && shown->exit_status == 0 ? shown->standard_output : std::string();
+  return filter_of(node.query(std::vector<std::string>{"nft", "--stateless", "list", "ruleset"}, kToolDeadline));
 }
 
+/// Rules that cannot be read now are replaced as well: with these we were let in.
 Result<void> restore_filter(const std::string& filter, LocalNode& node) {
-  const auto now = read_filter(node);
-  if (now && *now == filter) return {};
+  if (read_filter(node) == filter) return {};
   SPARK_TRY(const auto directory, node.make_scratch_directory());
   const auto file = directory / "ruleset";
   SPARK_CHECK(node.write_file(file, FileContent{"flush ruleset\n" + filter, 0600, 0, 0}));
@@ -131,6 +129,12 @@ Result<Route> decode_route(const Value& value) {
 }
 
 }  // namespace
+
+std::optional<std::string> filter_of(const Result<CommandOutput>& listed) {
+  if (!listed && listed.error().code == ErrorCode::kNotFound) return "";
+  if (!listed || listed->exit_status != 0) return std::nullopt;
+  return listed->standard_output;
+}
 
 Result<Lifeline> read_lifeline(std::span<const Step> steps, LocalNode& node) {
   Lifeline lifeline;

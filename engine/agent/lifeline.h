@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ struct Lifeline {
   /// knows is not put back.
   std::optional<std::string> filter = "";
 };
+
+/// Lifeline::filter, of what listing the rules has come to: a listing that failed is not one of no rules.
+std::optional<std::string> filter_of(const Result<CommandOutput>& listed);
 
 /// As it is now, with the routes through the interfaces that `steps` are about as well: a renderer that configures
 /// one anew drops what somebody has added by hand. Errors: kFailed.
