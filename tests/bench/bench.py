@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 import lab_hosts
-from lab_hosts import ROOT, Failed, Sample, address, boot, environment, lab, start
+from lab_hosts import ROOT, Failed, Sample, address, boot, environment, lab, settle, start
 
 SPARKPLAN = str(ROOT / "build/bin/sparkplan")
 FLOOR = str(ROOT / "build/tests/connect_floor")
@@ -79,6 +79,7 @@ class Bench:
         self.work = work
         self.figures = Figures()
         self.notes = []
+        self.never_idle = 0
         self.env = {}
 
     # The files that the programs read.
@@ -113,6 +114,8 @@ class Bench:
     # The cases. Letters as in docs/performance.md.
 
     def run(self, case, argv, expected=(0,)):
+        if not settle():
+            self.never_idle += 1
         self.figures.add(case, Sample(argv, self.env, self.work, expected))
         return self.figures.samples[case][-1]
 
@@ -270,6 +273,8 @@ class Bench:
                 f"{memory} GB, {system.group(1)}, load average before: {busy:.1f}. Controller and hosts share these CPUs."]
         if not shutil.which("pyinfra"):
             self.notes.append("pyinfra is not installed here.")
+        if self.never_idle:
+            self.notes.append(f"{self.never_idle} runs began while the machine had other work.")
         return "\n".join(head + [""] + self.table() + [""] + self.ratios() + [""] + self.notes) + "\n"
 
     def all(self):

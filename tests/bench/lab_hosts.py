@@ -51,6 +51,25 @@ def start(argv, **options):
     return subprocess.Popen(argv, preexec_fn=_enter_controller, stdin=subprocess.DEVNULL, **options)
 
 
+def _processor_time():
+    """Of all CPUs since boot: idle, all."""
+    fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return fields[3] + fields[4], sum(fields)
+
+
+def settle(patience=10):
+    """Waits until nine tenths of the CPUs are idle: a server goes on ending its sessions after its client is gone, and
+    that is no part of the next case. False: they did not become idle in so many seconds."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        idle_before, all_before = _processor_time()
+        time.sleep(0.1)
+        idle, all_now = _processor_time()
+        if idle - idle_before >= 0.9 * (all_now - all_before):
+            return True
+    return False
+
+
 class Sample:
     """One run of a program: seconds by the clock, seconds of CPU, peak memory in MB, what it printed."""
 
