@@ -72,7 +72,6 @@ Result<Value> AgentSession::answer(const Request& request) {
   if (const auto* effect = std::get_if<EffectRequest>(&request)) return answer_effect(*effect);
   if (const auto* lock = std::get_if<LockRequest>(&request)) return answer_lock(*lock);
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) return answer_apply(*apply);
-  if (const auto* rehearse = std::get_if<RehearseRequest>(&request)) return answer_rehearse(*rehearse);
   if (const auto* commit = std::get_if<CommitRequest>(&request)) return answer_commit(*commit);
   if (const auto* release = std::get_if<ReleaseRequest>(&request)) return answer_release(*release);
   if (std::holds_alternative<TransactionRequest>(request)) return answer_transaction();
@@ -240,17 +239,6 @@ Result<Value> AgentSession::answer_apply(const ApplyRequest& request) {
   StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
   SPARK_TRY(const auto reply, executor.carry_out(request.steps, request.after_steps, manifest));
   return encode(reply);
-}
-
-Result<Value> AgentSession::answer_rehearse(const RehearseRequest& request) {
-  if (!lock_) return needs_lock();
-  std::map<std::string, std::vector<Step>> by_type;
-  for (const Step& step : request.steps) by_type[step.type].push_back(step);
-  for (const auto& [name, steps] : by_type) {
-    // Objections are told where they count: by the request that carries the steps out.
-    if (const ResourceType* type = registry_.find(name)) (void)type->prepare(steps, node_);
-  }
-  return Value::map();
 }
 
 Result<Value> AgentSession::answer_commit(const CommitRequest& request) {

@@ -34,7 +34,6 @@ class AgentSession {
   Result<Value> answer_effect(const EffectRequest& request);
   Result<Value> answer_lock(const LockRequest& request);
   Result<Value> answer_apply(const ApplyRequest& request);
-  Result<Value> answer_rehearse(const RehearseRequest& request);
   Result<Value> answer_commit(const CommitRequest& request);
   Result<Value> answer_release(const ReleaseRequest& request);
   Result<Value> answer_trial(const ApplyRequest& request);

@@ -65,17 +65,14 @@ void ClusterRun::carry_out_trials() {
     });
   });
   std::string went_wrong;
-  // While the canary is on trial the machines of all others have nothing to do.
-  std::set<std::string> rehearsing(names.begin(), names.end());
   for (const auto& wave : waves(names, cluster_.cables, max_parallel_)) {
     const std::set<std::string> members(wave.begin(), wave.end());
-    for (const auto& name : members) rehearsing.erase(name);
     if (!went_wrong.empty()) {
       hold_back(members, went_wrong);
     } else if (options_.stop.stop_requested()) {
       hold_back(members, "the run was stopped");
     } else {
-      carry_out_wave(members, std::exchange(rehearsing, {}));
+      carry_out_wave(members);
     }
     for (const auto& node : nodes_) {
       if (!members.contains(node.spec->name.str()) || !went_wrong.empty()) continue;
@@ -86,30 +83,15 @@ void ClusterRun::carry_out_trials() {
   }
 }
 
-/// Besides the wave itself, `rehearsing` get ready for theirs.
-void ClusterRun::carry_out_wave(const std::set<std::string>& names, const std::set<std::string>& rehearsing) {
+void ClusterRun::carry_out_wave(const std::set<std::string>& names) {
   using State = TrialRun::State;
   on_wave(names, State::kWaiting, [&](NodeRun& node) { choose_probes(node); });
-  on_each([&](NodeRun& node) {
-    const auto& name = node.spec->name.str();
-    if (names.contains(name) && node.trial.state == State::kWaiting) begin_trial(node);
-    if (rehearsing.contains(name)) rehearse(node);
-  });
+  on_wave(names, State::kWaiting, [&](NodeRun& node) { begin_trial(node); });
   on_wave(names, State::kCarriedOut, [&](NodeRun& node) { reach_anew(node); });
   // Both ends of every cable have changed by now.
   on_wave(names, State::kShown, [&](NodeRun& node) { probe_again(node); });
   on_wave(names, State::kShown, [&](NodeRun& node) { ask_a_neighbour(node); });
   decide(names);
-}
-
-/// The canary waits for this: who takes longer than may be would be as good as cut off in a trial of its own.
-void ClusterRun::rehearse(NodeRun& node) {
-  auto asked = node.client->rehearse({node.trial.steps}, longest_silence());
-  if (!asked) give_up(node, std::move(asked).error());
-}
-
-milliseconds ClusterRun::longest_silence() const {
-  return std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(window_ * 0.4));
 }
 
 void ClusterRun::begin_trial(NodeRun& node) {
@@ -120,8 +102,9 @@ void ClusterRun::begin_trial(NodeRun& node) {
   // The plan is made anew before the trial is over.
   trial.after_steps = node.plan.after_steps;
   trial.begun = Clock::now();
+  const auto silence = std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(window_ * 0.4));
   auto reply = node.client->try_out(
-      {run_, node.spec->name.str(), new_roster(), trial.steps, trial.after_steps, window_.count()}, longest_silence());
+      {run_, node.spec->name.str(), new_roster(), trial.steps, trial.after_steps, window_.count()}, silence);
   if (!reply) {
     // An agent that says no is still there to be asked; one that is cut off is not.
     const bool may_be_cut = reply.error().code == ErrorCode::kUnreachable || reply.error().code == ErrorCode::kFailed;

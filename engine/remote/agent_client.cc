@@ -204,10 +204,6 @@ Result<ApplyReply> AgentClient::try_out(const ApplyRequest& request, std::chrono
   return reply;
 }
 
-Result<void> AgentClient::rehearse(const RehearseRequest& request, std::chrono::milliseconds patience) {
-  SPARK_CHECK(call(request, patience));
-  return {};
-}
 Result<TransactionReport> AgentClient::confirm(const ConfirmRequest& request) {
   SPARK_TRY(const auto body, call(request));
   return decode_transaction_report(body);

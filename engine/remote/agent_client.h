@@ -62,8 +62,6 @@ class AgentClient {
   /// As apply(), of steps on trial. After `patience` without a sign of life the connection counts as cut:
   /// kUnreachable.
   Result<ApplyReply> try_out(const ApplyRequest& request, std::chrono::milliseconds patience);
-  /// Lets the node's own tools look at what is to be tried out later; `patience` as with try_out().
-  Result<void> rehearse(const RehearseRequest& request, std::chrono::milliseconds patience);
   /// Confirms, undoes or extends what is on trial. kRolledBack in the reply to a confirmation: too late.
   Result<TransactionReport> confirm(const ConfirmRequest& request);
   Result<TransactionReport> roll_back(const RollBackRequest& request);
