@@ -243,12 +243,14 @@ void ClusterRun::compile() {
     node.desired = std::move(desired.resources);
     node.incomplete_types = std::move(desired.incomplete_types);
     if (desired.refused) give_up(node, *desired.refused);
-    for (auto& diagnostic : desired.diagnostics) {
-      if (diagnostic.node.empty()) diagnostic.node = node.spec->name.str();
-      if (diagnostic.file.empty()) diagnostic.file = cluster_.file;
-      diagnostics_.push_back(std::move(diagnostic));
-    }
+    for (auto& diagnostic : desired.diagnostics) diagnostics_.push_back(finding_on(node, std::move(diagnostic)));
   }
+}
+
+Diagnostic ClusterRun::finding_on(const NodeRun& node, Diagnostic finding) const {
+  if (finding.node.empty()) finding.node = node.spec->name.str();
+  if (finding.file.empty()) finding.file = cluster_.file;
+  return finding;
 }
 
 void ClusterRun::observe() {

@@ -156,6 +156,7 @@ class ClusterRun {
   Machines machines() const;
   void take_out_same_machines();
   void compile();
+  Diagnostic finding_on(const NodeRun& node, Diagnostic finding) const;
   void observe();
   void make_plan(NodeRun& node) const;
   void make_plans();
@@ -181,21 +182,18 @@ class ClusterRun {
   void unlock_all();
   std::map<std::string, NodeExports> told() const;
   std::optional<Error> why_stale(const NodeRun& node, const ResourceType& type,
-                                 const std::map<std::string, NodeExports>& now,
-                                 const std::vector<std::string>& who) const;
+                                 const std::map<std::string, NodeExports>& now, const std::vector<std::string>& who);
   void check_others_unchanged();
   void check_unchanged_since_planning();
   void carry_out_stages();
   bool carry_out_stage();
   void carry_out(NodeRun& node);
   void carry_out_trials();
-  void carry_out_wave(const std::set<std::string>& names, const std::set<std::string>& rehearsing);
+  void carry_out_wave(const std::set<std::string>& names);
   void on_wave(const std::set<std::string>& names, TrialRun::State state, const std::function<void(NodeRun&)>& work);
   void hold_back(const std::set<std::string>& names, const std::string& why);
   void choose_probes(NodeRun& node);
   void begin_trial(NodeRun& node);
-  void rehearse(NodeRun& node);
-  std::chrono::milliseconds longest_silence() const;
   void reach_anew(NodeRun& node);
   static void foresee_confirmation(NodeRun& node);
   void see_what_was_applied(NodeRun& node);
@@ -246,7 +244,7 @@ class ClusterRun {
   std::size_t max_parallel_ = 0;
   LockHolder holder_;  ///< As the nodes' locks know us.
   std::vector<Diagnostic> diagnostics_;
-  std::vector<Diagnostic> remarks_;  ///< Said once, whatever is planned anew.
+  std::vector<Diagnostic> remarks_;            ///< Said once, whatever is planned anew.
   bool locked_ = false;
   bool rolls_back_ = false;  ///< Plans come from the journals, not from the file.
 };

@@ -41,14 +41,17 @@ std::vector<std::string> who_changed(const std::map<std::string, NodeExports>& b
 
 }  // namespace
 
-/// What a node offered before it failed is still true, but for what only one may have at a time: that may be another's
-/// by now, so who takes no further part has said nothing of it.
+/// What a node offered before it failed is still true. Of what only one may have at a time what it has counts, too, but
+/// nothing can be told from what it has not.
 std::map<std::string, NodeExports> ClusterRun::told() const {
   std::map<std::string, NodeExports> all;
   for (const auto& node : nodes_) {
     auto& exports = all[node.spec->name.str()] = node.known.exports;
     if (!node.error && !node.skipped) continue;
-    for (const auto& type : exported_everywhere_) exports.erase(type);
+    for (const auto& type : exported_everywhere_) {
+      const auto found = exports.find(type);
+      if (found != exports.end() && found->second.is_map()) found->second.set(std::string(kOutdatedExport), true);
+    }
   }
   return all;
 }
@@ -56,7 +59,7 @@ std::map<std::string, NodeExports> ClusterRun::told() const {
 /// Not what the others say is compared, but what it means for this node: somebody always mounts something somewhere.
 std::optional<Error> ClusterRun::why_stale(const NodeRun& node, const ResourceType& type,
                                            const std::map<std::string, NodeExports>& now,
-                                           const std::vector<std::string>& who) const {
+                                           const std::vector<std::string>& who) {
   const std::string& name = type.info().name;
   const auto section = node.spec->sections.find(type.info().section);
   const auto& steps = node.plan.steps;
@@ -71,6 +74,10 @@ std::optional<Error> ClusterRun::why_stale(const NodeRun& node, const ResourceTy
   for (const auto& finding : wanted.diagnostics) {
     const auto& known = planned.diagnostics;
     if (std::find(known.begin(), known.end(), finding) != known.end()) continue;
+    if (finding.severity != Severity::kError) {
+      remarks_.push_back(finding_on(node, finding));
+      continue;
+    }
     return stale("what the nodes have of " + name + " has changed since the plan was made: " + finding.message,
                  finding.hint);
   }

@@ -50,6 +50,10 @@ struct TypeInfo {
 /// Exports of one node, by type: what its observe side offers to every node's desired().
 using NodeExports = std::map<std::string, Value>;
 
+/// Field of an export, there and true if its node has taken no further part in the run since: what it has is still
+/// told, and nothing follows from what it has not. Only where TypeInfo::exports_everywhere.
+constexpr std::string_view kOutdatedExport = "outdated";
+
 /// The whole cluster as a type's desired() may see it.
 struct ClusterView {
   const Cluster& cluster;

@@ -153,11 +153,16 @@ Diagnostic other_writer(const std::string& name, bool stays, const std::string& 
       std::move(hint), mount.where);
 }
 
-/// Whoever takes a node out of the file says that it is gone.
-Diagnostic maybe_other_writer(const std::string& name, bool stays, const std::string& self, const StorageMount& mount) {
+/// It told what it writes to, and may write to more by now.
+bool is_outdated(const Value& told) { return told.boolean_or(kOutdatedExport, false); }
+
+/// `told`: null for a node that has not told. Whoever takes a node out of the file says that it is gone.
+Diagnostic maybe_other_writer(const std::string& name, bool stays, const std::string& self, const Value* told,
+                              const StorageMount& mount) {
   return finding(stays ? Severity::kError : Severity::kWarning, "mount.maybe-other-writer",
                  "nobody can tell whether " + name + " still writes to \"" + printable(shared_volume(mount)) +
-                     "\", which " + self + " is to write to: it was not asked, or did not answer",
+                     "\", which " + self + " is to write to: it " +
+                     (told == nullptr ? "was not asked, or has not said" : "takes no further part in this run"),
                  stays ? "apply with that node as well; if it is gone for good, take it out of the file"
                        : "see to it that it does not",
                  mount.where);
@@ -192,8 +197,8 @@ std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const St
   const auto look_at = [&](const std::string& name, bool stays, const Value* told) {
     if (told != nullptr && writes_to(*told, mount.what)) {
       findings.push_back(other_writer(name, stays, self, place_of(*told, mount.what), mount));
-    } else if (told == nullptr && !has_it) {
-      findings.push_back(maybe_other_writer(name, stays, self, mount));
+    } else if ((told == nullptr || is_outdated(*told)) && !has_it) {
+      findings.push_back(maybe_other_writer(name, stays, self, told, mount));
     }
   };
   // All nodes times all nodes come by here, so each is looked up once.

@@ -19,7 +19,13 @@ constexpr const char* kType = "ssh_trust";
 class TrustOfUser {
  public:
   TrustOfUser(const ClusterView& view, const std::vector<Peer>& peers, const Value& user)
-      : view_(view), all_(peers), user_(user), peers_(peers_of_user(peers, *user.string())) {}
+      : view_(view),
+        all_(peers),
+        user_(user),
+        peers_(peers_of_user(peers, *user.string())),
+        homes_(peers_, *user.string()) {}
+  TrustOfUser(const TrustOfUser&) = delete;
+  TrustOfUser& operator=(const TrustOfUser&) = delete;
 
   void add_to(Desired& result) const {
     add_diagnostics(result.diagnostics);
@@ -37,7 +43,7 @@ class TrustOfUser {
   std::string self() const { return view_.self.name.str(); }
 
   Value value() const {
-    if (const auto others = shared_with(self()); !others.empty()) {
+    if (const auto others = sharing_our_home(); !others.empty()) {
       return Value::map({{std::string(kRefusedField),
                           settled_by_what_is_there("the home is shared with " + fold_names(others)),
                           {}}});
@@ -58,7 +64,7 @@ class TrustOfUser {
   }
 
   Value authorized(const Peer& peer) const {
-    if (!shared_with(peer.name()).empty()) return settled_by_what_is_there("the home is shared on " + peer.name());
+    if (homes_.is_shared(peer)) return settled_by_what_is_there("the home is shared on " + peer.name());
     const Value* exported = export_of(peer, name());
     if (exported == nullptr) return settled_by_what_is_there(peer.name() + " has not said what its key is");
     const std::string key = exported->text_or("public_key", "");
@@ -91,9 +97,9 @@ class TrustOfUser {
     return list;
   }
 
-  std::vector<std::string> shared_with(const std::string& node) const {
-    const auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& one) { return one.name() == node; });
-    return peer == peers_.end() ? std::vector<std::string>() : sharing_home(*peer, peers_, name());
+  std::vector<std::string> sharing_our_home() const {
+    const auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& one) { return one.name() == self(); });
+    return peer == peers_.end() ? std::vector<std::string>() : homes_.sharing_with(*peer);
   }
 
   /// The node itself among the others, in the order of the file.
@@ -107,7 +113,7 @@ class TrustOfUser {
   }
 
   void add_diagnostics(std::vector<Diagnostic>& diagnostics) const {
-    if (const auto others = shared_with(self()); !others.empty()) {
+    if (const auto others = sharing_our_home(); !others.empty()) {
       Diagnostic refusal;
       refusal.code = "ssh_trust.shared-home";
       refusal.message = "the home of " + name() + " is one and the same directory on " + fold_names(together(others)) +
@@ -145,6 +151,7 @@ class TrustOfUser {
   const std::vector<Peer>& all_;
   const Value& user_;
   std::vector<Peer> peers_;
+  SharedHomes homes_;
 };
 
 }  // namespace

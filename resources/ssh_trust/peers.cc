@@ -139,18 +139,43 @@ std::vector<Destination> destinations_of(const Peer& peer) {
   return found;
 }
 
-std::vector<std::string> sharing_home(const Peer& peer, const std::vector<Peer>& peers_of_user,
-                                      const std::string& user) {
+SharedHomes::SharedHomes(const std::vector<Peer>& peers_of_user, const std::string& user)
+    : peers_(peers_of_user), user_(user) {
+  for (const Peer& peer : peers_) {
+    const Value* home = home_of(peer);
+    if (home == nullptr) continue;
+    for (const std::string_view text : identities_of(*home)) by_text_.emplace_back(text, home);
+  }
+  std::sort(by_text_.begin(), by_text_.end());
+}
+
+bool SharedHomes::is_shared(const Peer& peer) const {
+  const Value* own = home_of(peer);
+  if (own == nullptr) return false;
+  for (const std::string_view text : identities_of(*own)) {
+    auto entry = std::lower_bound(by_text_.begin(), by_text_.end(), text,
+                                  [](const auto& one, std::string_view wanted) { return one.first < wanted; });
+    for (; entry != by_text_.end() && entry->first == text; ++entry) {
+      if (entry->second != own && is_same_home(*own, *entry->second)) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::string> SharedHomes::sharing_with(const Peer& peer) const {
   std::vector<std::string> names;
-  const Value* own = export_of(peer, user);
-  const Value* home = own == nullptr ? nullptr : own->find("home");
-  if (home == nullptr) return names;
-  for (const Peer& other : peers_of_user) {
-    const Value* of_other = export_of(other, user);
-    const Value* its_home = of_other == nullptr ? nullptr : of_other->find("home");
-    if (other.spec != peer.spec && its_home != nullptr && is_same_home(*home, *its_home)) names.push_back(other.name());
+  const Value* own = home_of(peer);
+  if (own == nullptr) return names;
+  for (const Peer& other : peers_) {
+    const Value* home = home_of(other);
+    if (home != nullptr && home != own && is_same_home(*own, *home)) names.push_back(other.name());
   }
   return names;
+}
+
+const Value* SharedHomes::home_of(const Peer& peer) const {
+  const Value* exported = export_of(peer, user_);
+  return exported == nullptr ? nullptr : exported->find("home");
 }
 
 }  // namespace sparkplan::ssh_trust

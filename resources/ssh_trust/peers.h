@@ -43,8 +43,24 @@ std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const s
 
 std::vector<Destination> destinations_of(const Peer& peer);
 
-/// The nodes with which `peer` shares the user's home.
-std::vector<std::string> sharing_home(const Peer& peer, const std::vector<Peer>& peers_of_user,
-                                      const std::string& user);
+/// Which of a user's homes are one and the same directory.
+class SharedHomes {
+ public:
+  /// Of those who list the user. The peers are used as long as this is.
+  SharedHomes(const std::vector<Peer>& peers_of_user, const std::string& user);
+
+  /// Whether `peer` shares the home with anybody.
+  bool is_shared(const Peer& peer) const;
+  /// The nodes with which `peer` shares it, in the order of the file.
+  std::vector<std::string> sharing_with(const Peer& peer) const;
+
+ private:
+  const Value* home_of(const Peer& peer) const;
+
+  const std::vector<Peer>& peers_;
+  const std::string& user_;
+  /// The homes by each text that two descriptions of one have in common, sorted by it: nobody is compared with all.
+  std::vector<std::pair<std::string_view, const Value*>> by_text_;
+};
 
 }  // namespace sparkplan::ssh_trust

@@ -128,6 +128,15 @@ Result<Value> describe_home(const Account& account, const NodeReader& node) {
   return description.set("local", std::move(local)).set("remote", std::move(remote));
 }
 
+std::vector<std::string_view> identities_of(const Value& home) {
+  std::vector<std::string_view> texts;
+  for (const std::string_view key : {"network", "local", "remote"}) {
+    const Value* value = home.find(key);
+    if (value != nullptr && value->is_string()) texts.push_back(*value->string());
+  }
+  return texts;
+}
+
 bool is_same_home(const Value& a, const Value& b) {
   const auto same = [&](std::string_view key) {
     const Value* one = a.find(key);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/core/value.h"
 #include "engine/node/node.h"
@@ -24,6 +25,9 @@ std::optional<std::string> network_name(std::string_view mounts, const std::file
 /// its kernel, `remote` the part of it that a file server decides.
 /// Errors: as NodeReader::user_status().
 Result<Value> describe_home(const Account& account, const NodeReader& node);
+
+/// Texts of a description, of which two of one directory have at least one in common.
+std::vector<std::string_view> identities_of(const Value& home);
 
 /// True when two nodes' descriptions are of one directory.
 bool is_same_home(const Value& a, const Value& b);

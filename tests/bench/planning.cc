@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/digest.h"
 #include "engine/load/load.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
@@ -75,6 +76,36 @@ ObservedState nothing_of(const std::vector<Resource>& desired) {
   return observed;
 }
 
+/// A public key of that type, of as many bytes as such a key has. Source: RFC 4253, 6.6; RFC 8709, 4.
+std::string public_key(const std::string& type, std::size_t bytes, int number) {
+  const auto framed = [](const std::string& text) {
+    std::string length(4, '\0');
+    for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>(text.size() >> (24 - 8 * i));
+    return length + text;
+  };
+  std::string key = std::to_string(number);
+  key.resize(bytes, 'k');
+  return type + " " + base64_encode(framed(type) + framed(key));
+}
+
+/// What a node tells of itself that the others' plans need: netplan's files, keys, addresses and homes.
+NodeExports exports_of(const NodeSpec& node) {
+  const Value no_files = Value::map({{"definitions", Value::List{}, {}}, {"unreadable", Value::List{}, {}}});
+  const std::string number = std::to_string(node.id);
+  const Value home = Value::map({{"path", "/home/nvidia", {}},
+                                 {"machine", "4c4c4544-0000-" + number, {}},
+                                 {"local", "17600000" + number + " 66306 1179650 1763800000000000000", {}},
+                                 {"remote", "1179650 17638000000000000" + number, {}}});
+  const Value user = Value::map({{"home", home, {}}, {"public_key", public_key("ssh-ed25519", 32, node.id), {}}});
+  const Value host_keys =
+      Value::List{public_key("ecdsa-sha2-nistp256", 81, node.id), public_key("ssh-ed25519", 32, 1000 + node.id),
+                  public_key("ssh-rsa", 391, node.id)};
+  const Value trust = Value::map({{"users", Value::map({{"nvidia", user, {}}}), {}},
+                                  {"host_keys", host_keys, {}},
+                                  {"addresses", Value::List{node.address, "fd00::" + number}, {}}});
+  return {{"netplan", no_files}, {"ssh_trust", trust}};
+}
+
 struct Figures {
   double load_ms = 0;
   double desired_ms = 0;
@@ -96,9 +127,8 @@ Figures measure(const std::string& text) {
   if (!loaded.cluster) std::abort();
   const Cluster& cluster = *loaded.cluster;
   const Facts facts = spark();
-  const Value nothing = Value::map({{"definitions", Value::List{}, {}}, {"unreadable", Value::List{}, {}}});
   std::map<std::string, NodeExports> exports;
-  for (const NodeSpec& node : cluster.nodes) exports[node.name.str()] = {{"netplan", nothing}};
+  for (const NodeSpec& node : cluster.nodes) exports[node.name.str()] = exports_of(node);
 
   begin = now();
   std::vector<DesiredState> desired;

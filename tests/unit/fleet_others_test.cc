@@ -1,5 +1,6 @@
 // What only one node may have at a time: the others are asked when the plan is made, and once more under the locks.
 #include <algorithm>
+#include <utility>
 
 #include "tests/support/catch.h"
 #include "tests/unit/fleet_bench.h"
@@ -35,6 +36,12 @@ class Bench : public FleetBench {
     return report.nodes.front().error ? report.nodes.front().error->message : "";
   }
 };
+
+/// Of the first node.
+bool has_finding(const Report& report, const std::string& code) {
+  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [&](const Diagnostic& finding) { return finding.code == code && finding.node == "n1"; });
+}
 
 constexpr auto kNobodyCanTell =
     "what the nodes have of mount has changed since the plan was made: nobody can tell whether n2 still writes to ";
@@ -77,20 +84,56 @@ TEST_CASE("others: whose own sections are refused says nothing either, and the p
   }
   bench.root(2).write("/etc/netplan/50-theirs.yaml",
                       "network: {version: 2, ethernets: {eth1: {addresses: [10.9.0.2/24]}}}\n");
-  const auto told = [](const Report& report) {
-    return std::any_of(report.diagnostics.begin(), report.diagnostics.end(), [](const Diagnostic& finding) {
-      return finding.code == "mount.maybe-other-writer" && finding.node == "n1";
-    });
-  };
   const Report planned = bench.plan();
   INFO(to_text(planned, {}));
   REQUIRE(planned.nodes[1].error);
   CHECK(planned.nodes[1].error->code == ErrorCode::kRefused);
-  CHECK(told(planned));
+  CHECK(has_finding(planned, "mount.maybe-other-writer"));
   const Report report = bench.apply();
   CHECK(report.nodes.front().status == NodeStatus::kApplied);
   CHECK_FALSE(bench.root(1).exists(kUnit));
   CHECK(bench.root(1).exists(kMemoryUnit));
+}
+
+TEST_CASE("others: who takes no further part still writes to what it said it does") {
+  Bench bench;
+  bench.apply_all();
+  // The unit that n1 has keeps it from being doubted by those who only fell silent.
+  bench.extra[0].replace(bench.extra[0].find("type: ext4"), 10, "type: ext4, options: [noatime]");
+  bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");
+  SECTION("it was refused for another reason when the plan was made") {
+    bench.root(2).write("/etc/netplan/50-theirs.yaml",
+                        "network: {version: 2, ethernets: {eth1: {addresses: [10.9.0.2/24]}}}\n");
+    bench.sections = "fabric: {topology: custom}\n";
+    for (const std::size_t node : {1U, 2U, 3U}) {
+      bench.extra[node - 1] +=
+          ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(node) + "/24}]}";
+    }
+    const Report planned = bench.plan();
+    REQUIRE(planned.nodes[1].error);
+    CHECK(has_finding(planned, "mount.other-writer"));
+  }
+  SECTION("it fell silent since") {
+    bench.meanwhile([&] { bench.root(2).remove("/"); });
+  }
+  CHECK(has_finding(bench.apply(), "mount.other-writer"));
+  CHECK(bench.root(1).read(kUnit).find("noatime") == std::string::npos);
+}
+
+TEST_CASE("others: of who leaves the cluster and fell silent since, a warning tells, and the plan is carried out") {
+  Bench bench;
+  const std::string storage = std::exchange(bench.extra[0], "");
+  bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
+  bench.apply_all();
+  bench.extra[0] = storage;
+  bench.left_out[2] = true;
+  bench.options.allow_prune = true;
+  bench.meanwhile([&] { bench.root(3).remove("/"); });
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(report.nodes.front().status == NodeStatus::kApplied);
+  CHECK(bench.root(1).exists(kUnit));
+  CHECK(has_finding(report, "mount.maybe-other-writer"));
 }
 
 TEST_CASE("others: who would write by now keeps a volume from being mounted elsewhere") {
