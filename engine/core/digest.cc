@@ -12,39 +12,36 @@ namespace {
 
 constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-std::optional<std::uint32_t> sextet(char c) {
-  const auto place = kAlphabet.find(c);
-  if (place == std::string_view::npos) return std::nullopt;
-  return static_cast<std::uint32_t>(place);
-}
+constexpr std::uint8_t kNoSextet = 64;
+
+/// What each character stands for: host keys of all nodes times all nodes come by here.
+constexpr std::array<std::uint8_t, 256> kSextets = [] {
+  std::array<std::uint8_t, 256> sextets{};
+  sextets.fill(kNoSextet);
+  for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
+    sextets[static_cast<std::uint8_t>(kAlphabet[i])] = static_cast<std::uint8_t>(i);
+  }
+  return sextets;
+}();
 
 std::uint32_t byte_at(std::string_view bytes, std::size_t index) {
   return index < bytes.size() ? static_cast<std::uint8_t>(bytes[index]) : 0U;
 }
 
-// A group of four characters, of which the last `padding` are '='. False for what no encoder writes,
-// including bits set below the last byte: else two texts would stand for the same bytes.
-bool decode_group(std::string_view group, std::size_t padding, std::string& out) {
+/// A group of four characters, of which the last `padding` are '=': 3 - `padding` bytes. False for what no encoder
+/// writes, including bits set below the last byte: else two texts would stand for the same bytes.
+bool decode_group(const char* group, std::size_t padding, char* out) {
   std::uint32_t bits = 0;
-  for (std::size_t i = 0; i < 4; ++i) {
-    std::uint32_t value = 0;
-    if (i < 4 - padding) {
-      const auto digit = sextet(group[i]);
-      if (!digit) return false;
-      value = *digit;
-    }
-    bits = (bits << 6U) | value;
+  std::uint8_t all = 0;
+  for (std::size_t i = 0; i < 4 - padding; ++i) {
+    const std::uint8_t value = kSextets[static_cast<std::uint8_t>(group[i])];
+    all |= value;
+    bits |= static_cast<std::uint32_t>(value) << (18U - 6U * i);
   }
+  if ((all & kNoSextet) != 0) return false;
   const std::size_t count = 3 - padding;
-  for (std::size_t i = 0; i < 3; ++i) {
-    const auto byte = static_cast<std::uint8_t>(bits >> (16U - 8U * i));
-    if (i < count) {
-      out += static_cast<char>(byte);
-    } else if (byte != 0) {
-      return false;
-    }
-  }
-  return true;
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<char>(bits >> (16U - 8U * i) & 0xFFU);
+  return padding == 0 || (bits & ((1U << (8U * padding)) - 1U)) == 0;
 }
 
 }  // namespace
@@ -81,19 +78,16 @@ std::string base64_encode(std::string_view bytes) {
 
 std::optional<std::string> base64_decode(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
+  std::string bytes(text.size() / 4 * 3, '\0');
+  std::size_t length = 0;
   for (std::size_t i = 0; i < text.size(); i += 4) {
-    const auto group = text.substr(i, 4);
     const bool last = i + 4 == text.size();
     std::size_t padding = 0;
-    if (last && group.ends_with("==")) {
-      padding = 2;
-    } else if (last && group.ends_with('=')) {
-      padding = 1;
-    }
-    if (!decode_group(group, padding, bytes)) return std::nullopt;
+    if (last && text.ends_with('=')) padding = text.ends_with("==") ? 2 : 1;
+    if (!decode_group(&text[i], padding, &bytes[length])) return std::nullopt;
+    length += 3 - padding;
   }
+  bytes.resize(length);
   return bytes;
 }
 

@@ -128,7 +128,10 @@ Opinion route_linkdown(const ExaminedCluster& /*cluster*/, const ExaminedNode& n
   for (const RouteFacts& route : node.facts->host.routes) {
     // That of a declared interface follows from its carrier, which has a row of its own.
     if (!route.link_down || half_with(node, route.interface) != nullptr) continue;
-    complaints.add(route.destination + " goes through " + route.interface + ", which has no carrier");
+    const std::string who = route.stands_for == 1
+                                ? route.destination + " goes"
+                                : std::to_string(route.stands_for) + " routes to parts of " + route.destination + " go";
+    complaints.add(who + " through " + route.interface + ", which has no carrier");
   }
   return complaints.as(Verdict::kWarn);
 }

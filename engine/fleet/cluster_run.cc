@@ -79,6 +79,14 @@ void ClusterRun::tell(const NodeRun& node, std::string_view doing, Activity acti
   if (options_.progress) options_.progress(node.spec->name.str(), doing, activity);
 }
 
+/// As on_each(), for what asks no node: as many at a time as there are processors.
+void ClusterRun::work_out_each(const std::function<void(NodeRun&)>& work) {
+  const auto active_only = [&](NodeRun& node) {
+    if (active(node)) work(node);
+  };
+  fan_out(nodes_, std::thread::hardware_concurrency(), active_only, [](NodeRun&) {});
+}
+
 void ClusterRun::give_up(NodeRun& node, Error error) const {
   tell(node, error.describe(), Activity::kFailed);
   node.error = std::move(error);
@@ -236,14 +244,18 @@ void ClusterRun::compile() {
       diagnostics_.push_back(std::move(warning));
     }
   }
-  for (auto& node : nodes_) {
-    if (!active(node) || node.leaving) continue;
+  std::vector<std::vector<Diagnostic>> findings(nodes_.size());
+  work_out_each([&](NodeRun& node) {
+    if (node.leaving) return;
     auto desired =
         desired_state(ClusterView{cluster_, *node.spec, told_, allow_management_change_}, node.known.facts, registry_);
     node.desired = std::move(desired.resources);
     node.incomplete_types = std::move(desired.incomplete_types);
+    findings[static_cast<std::size_t>(&node - nodes_.data())] = std::move(desired.diagnostics);
     if (desired.refused) give_up(node, *desired.refused);
-    for (auto& diagnostic : desired.diagnostics) diagnostics_.push_back(finding_on(node, std::move(diagnostic)));
+  });
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    for (auto& finding : findings[i]) diagnostics_.push_back(finding_on(nodes_[i], std::move(finding)));
   }
 }
 
@@ -291,9 +303,7 @@ void ClusterRun::make_plan(NodeRun& node) const {
 
 void ClusterRun::make_plans() {
   if (rolls_back_) return make_plans_of_undoing();
-  for (auto& node : nodes_) {
-    if (active(node)) make_plan(node);
-  }
+  work_out_each([&](NodeRun& node) { make_plan(node); });
 }
 
 void ClusterRun::refuse_what_is_unsafe() {

@@ -155,6 +155,7 @@ class ClusterRun {
   NodeRun& add_leaver(NodeSpec spec);
   Machines machines() const;
   void take_out_same_machines();
+  void work_out_each(const std::function<void(NodeRun&)>& work);
   void compile();
   Diagnostic finding_on(const NodeRun& node, Diagnostic finding) const;
   void observe();
@@ -244,7 +245,7 @@ class ClusterRun {
   std::size_t max_parallel_ = 0;
   LockHolder holder_;  ///< As the nodes' locks know us.
   std::vector<Diagnostic> diagnostics_;
-  std::vector<Diagnostic> remarks_;            ///< Said once, whatever is planned anew.
+  std::vector<Diagnostic> remarks_;  ///< Said once, whatever is planned anew.
   bool locked_ = false;
   bool rolls_back_ = false;  ///< Plans come from the journals, not from the file.
 };

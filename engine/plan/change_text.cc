@@ -22,12 +22,13 @@ std::size_t longest_value(const TextStyle& style) {
 bool starts_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
 
 /// The beginning and the end of a long text: long lists and keys differ at either.
-std::string shortened(const std::string& text, std::size_t limit) {
+std::string shortened(std::string_view text, std::size_t limit) {
   const std::size_t width = text_width(text);
-  if (width <= limit) return text;
+  if (width <= limit) return std::string(text);
   const std::size_t head = (limit - 3) / 2 + (limit - 3) % 2;
   const std::size_t tail_from = width - (limit - 3) / 2;
   std::string result;
+  if (width == text.size()) return result.append(text, 0, head).append("...").append(text, tail_from);
   std::size_t column = 0;
   for (const char byte : text) {
     if (starts_code_point(byte)) ++column;
@@ -39,7 +40,7 @@ std::string shortened(const std::string& text, std::size_t limit) {
 
 std::string value_text(const Value& value, const TextStyle& style) {
   if (value.is_null()) return "(none)";
-  return shortened(printable(display(value)), longest_value(style));
+  return shortened(display(value), longest_value(style));
 }
 
 bool is_plain_list(const Value& value) {

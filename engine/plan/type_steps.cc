@@ -43,7 +43,7 @@ StepsInput steps_input(const std::string& type, const std::vector<ResourceState*
   StepsInput input{{}, observed, {}, {}};
   for (const ResourceState* state : states) {
     if (auto value = target_value(*state)) input.target.push_back(resource_with(*state, *std::move(value)));
-    if (state->carried_out()) input.changes.push_back(*state->change);
+    if (state->carried_out()) input.changes.emplace_back(*state->change);
   }
   if (manifest != nullptr)
     for (const auto& [id, artifact] : manifest->artifacts)

@@ -5,20 +5,22 @@ namespace {
 
 constexpr std::string_view kFolder = "/usr/local/libexec/sparkplan";
 
-/// What is sent packed ends with the stream, and gzip tells by its checksum and its length whether it is whole. That
-/// the new name outlives a crash of the node does not matter: the program is sent again. Its bytes must, as a change on
-/// trial takes a second name for them. Reads until its own marker, because a password that sudo did not ask for may
-/// come first. Single quotes must not appear: the whole is put between them.
+/// What is sent packed ends with the stream, and gzip tells by its checksum and its length whether it is whole. The
+/// program and its name outlive a crash of the node: whoever asks a node that comes back from one how a change on trial
+/// has ended sends nothing. Another machine may be sent to at the same time and have the same directory. Reads until
+/// its own marker, because a password that sudo did not ask for may come first. Single quotes must not appear: the
+/// whole is put between them.
 constexpr std::string_view kInstallerScript =
     "set -eu; umask 022; directory=/usr/local/libexec/sparkplan; "
     "echo \"SPARKPLAN-ARCHITECTURE $(uname -m)\"; "
     "while IFS= read -r word; do [ \"$word\" = SPARKPLAN-PUT ] && break; done; "
     "[ \"${word:-}\" = SPARKPLAN-PUT ] || exit 66; "
-    "[ -d \"$directory\" ] || mkdir -p \"$directory\"; temporary=\"$directory/.$name.$$\"; "
+    "[ -d \"$directory\" ] || mkdir -p \"$directory\"; "
+    "read -r unique </proc/sys/kernel/random/uuid; temporary=\"$directory/.$name.$unique\"; "
     "trap \"rm -f -- $temporary\" EXIT; "
     "gzip -dc >\"$temporary\" || exit 65; "
     "chmod 0755 \"$temporary\"; sync \"$temporary\"; mv -f \"$temporary\" \"$directory/$name\"; "
-    "trap - EXIT; echo SPARKPLAN-INSTALLED";
+    "sync \"$directory\"; trap - EXIT; echo SPARKPLAN-INSTALLED";
 
 /// As ssh-copy-id does it: the last line of somebody else's may lack its newline, and SELinux wants its labels.
 constexpr std::string_view kKeyInstallerScript =

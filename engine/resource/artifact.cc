@@ -111,7 +111,10 @@ Observation file_present(std::string content, std::uint32_t mode) {
 }
 
 Observation block_present(std::string content) {
-  return Present{Value::map({{"content", std::move(content), {}}}), {}};
+  // Value::map() copies, and such a text may be that of all nodes.
+  Value::Map fields;
+  fields.push_back({"content", std::move(content), {}});
+  return Present{std::move(fields), {}};
 }
 
 std::optional<std::string> content_of(const Observation& text_artifact) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -93,8 +94,8 @@ struct StepsInput {
   /// Resources that are to be absent are not in it.
   std::vector<Resource> target;
   const ObservedType& observed;
-  /// The changes to carry out; for which resources steps are wanted.
-  std::vector<Change> changes;
+  /// The changes to carry out; for which resources steps are wanted. They stand in the plan.
+  std::vector<std::reference_wrapper<const Change>> changes;
   /// What artifacts were before sparkplan came; only those it has written.
   std::map<ArtifactId, Observation> originals;
 };

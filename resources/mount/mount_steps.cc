@@ -98,7 +98,7 @@ void add_missing_directories(const Change& change, const StepsInput& input, cons
 
 /// Directories that sparkplan has made and that no mount needs any more, the inner ones first. `going` are changes
 /// whose mounts are still there: what they lie in comes after them.
-void add_needless_directories(const Change& change, std::span<const Change> going, const StepsInput& input,
+void add_needless_directories(const Change& change, std::span<const std::reference_wrapper<const Change>> going, const StepsInput& input,
                               const TypeInfo& info, std::vector<Step>& steps) {
   std::vector<std::string> paths = directories_of(change.id.name);
   std::reverse(paths.begin(), paths.end());
@@ -122,7 +122,7 @@ void add_needless_directories(const Change& change, std::span<const Change> goin
 }
 
 /// Of the first one of `changes`; the others follow it.
-void add_steps(std::span<const Change> changes, const StepsInput& input, const TypeInfo& info,
+void add_steps(std::span<const std::reference_wrapper<const Change>> changes, const StepsInput& input, const TypeInfo& info,
                std::vector<Step>& steps) {
   const Change& change = changes.front();
   const ArtifactId artifact = mount_artifact(change.id.name);
@@ -161,7 +161,7 @@ std::vector<std::string> directories_of(std::string_view target) {
 }
 
 std::vector<Step> mount_steps(const StepsInput& input, const TypeInfo& info) {
-  std::vector<Change> changes = input.changes;
+  auto changes = input.changes;
   // What goes, goes from the innermost outwards; what comes is put in order by Resource::after.
   std::stable_sort(changes.begin(), changes.end(), [&](const Change& a, const Change& b) {
     const bool a_goes = target_of(a.id, input) == nullptr;
@@ -170,7 +170,7 @@ std::vector<Step> mount_steps(const StepsInput& input, const TypeInfo& info) {
     return a_goes ? a.id.name > b.id.name : a.id.name < b.id.name;
   });
   std::vector<Step> steps;
-  const std::span<const Change> all(changes);
+  const std::span<const std::reference_wrapper<const Change>> all(changes);
   for (std::size_t i = 0; i < all.size(); ++i) add_steps(all.subspan(i), input, info, steps);
   std::erase_if(steps, [](const Step& step) {
     return step.artifact.kind == "mount" && std::holds_alternative<Absent>(step.before) &&

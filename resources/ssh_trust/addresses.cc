@@ -52,7 +52,7 @@ std::optional<std::string> canonical_ip(std::string_view address) {
   const std::string text(address);
   if (text.find('\0') != std::string::npos) return std::nullopt;  // It would end the text early.
   in_addr ipv4{};
-  if (inet_pton(AF_INET, text.c_str(), &ipv4) == 1) return text_of(AF_INET, ipv4);
+  if (inet_pton(AF_INET, text.c_str(), &ipv4) == 1) return text;  // It takes one spelling only.
   in6_addr ipv6{};
   if (inet_pton(AF_INET6, text.c_str(), &ipv6) != 1) return std::nullopt;
   if (!IN6_IS_ADDR_V4MAPPED(&ipv6)) return text_of(AF_INET6, ipv6);

@@ -114,10 +114,11 @@ std::set<std::string> source_addresses(const Peer& peer, bool local) {
 
 std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const std::string& cluster) {
   if (peer.exported == nullptr) return std::nullopt;
+  const std::vector<std::string> names = names_of(peer);
+  const std::string mark = mark_of(cluster, peer.name());
   std::vector<std::string> lines;
   for (const std::string& key : texts_in(peer.exported->find("host_keys"))) {
-    if (parse_public_key(key) != key) continue;
-    lines.push_back(known_hosts_line(names_of(peer), peer.spec->ssh.port, key, mark_of(cluster, peer.name())));
+    if (is_public_key(key)) lines.push_back(known_hosts_line(names, peer.spec->ssh.port, key, mark));
   }
   if (lines.empty()) return std::nullopt;
   return lines;

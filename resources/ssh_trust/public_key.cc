@@ -63,6 +63,30 @@ std::optional<std::string> armoured(std::string_view file) {
   return std::nullopt;
 }
 
+/// The words of a line of a .pub file, and what the second one stands for.
+struct KeyWords {
+  std::string_view type;
+  std::string_view base64;
+  std::string blob;
+};
+
+std::optional<KeyWords> words_of_key(std::string_view line) {
+  std::string_view rest = trim(line);
+  KeyWords words{take_word(rest), take_word(rest), {}};
+  if (!is_key_type(words.type)) return std::nullopt;
+  std::optional<std::string> blob = base64_decode(words.base64);
+  if (!blob) return std::nullopt;
+  words.blob = *std::move(blob);
+  std::string_view bytes = words.blob;
+  if (take_string(bytes) != words.type) return std::nullopt;
+  return words;
+}
+
+/// Nothing stands around or between the words but one blank.
+bool is_all_of(const KeyWords& words, std::string_view text) {
+  return text.size() == words.type.size() + 1 + words.base64.size() && text[words.type.size()] == ' ';
+}
+
 tl::unexpected<Error> no_key() {
   return failure(ErrorCode::kRefused, "it holds no private key of OpenSSH", kMoveItAway);
 }
@@ -70,15 +94,14 @@ tl::unexpected<Error> no_key() {
 }  // namespace
 
 std::optional<std::string> parse_public_key(std::string_view line) {
-  std::string_view rest = trim(line);
-  const std::string_view type = take_word(rest);
-  const std::string_view base64 = take_word(rest);
-  if (!is_key_type(type)) return std::nullopt;
-  const std::optional<std::string> blob = base64_decode(base64);
-  if (!blob) return std::nullopt;
-  std::string_view bytes = *blob;
-  if (take_string(bytes) != type) return std::nullopt;
-  return std::string(type) + " " + std::string(base64);
+  const auto words = words_of_key(line);
+  if (!words) return std::nullopt;
+  return std::string(words->type) + " " + std::string(words->base64);
+}
+
+bool is_public_key(std::string_view text) {
+  const auto words = words_of_key(text);
+  return words && is_all_of(*words, text);
 }
 
 std::string comment_of(std::string_view public_key_line) {
@@ -89,11 +112,9 @@ std::string comment_of(std::string_view public_key_line) {
 }
 
 bool is_ed25519_public_key(std::string_view text) {
-  if (parse_public_key(text) != text) return false;
-  std::string_view rest = text;
-  if (take_word(rest) != kEd25519) return false;
-  const std::optional<std::string> blob = base64_decode(take_word(rest));
-  std::string_view bytes = *blob;
+  const auto words = words_of_key(text);
+  if (!words || !is_all_of(*words, text) || words->type != kEd25519) return false;
+  std::string_view bytes = words->blob;
   take_string(bytes);
   const std::optional<std::string_view> key = take_string(bytes);
   return key && key->size() == kEd25519KeyBytes && bytes.empty();

@@ -16,6 +16,9 @@ namespace sparkplan::ssh_trust {
 /// Source: RFC 4253, 6.6; sshd(8), AUTHORIZED_KEYS FILE FORMAT.
 std::optional<std::string> parse_public_key(std::string_view line);
 
+/// True for exactly what parse_public_key() gives of a line.
+bool is_public_key(std::string_view text);
+
 /// The words behind type and key; empty when there are none.
 std::string comment_of(std::string_view public_key_line);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -20,8 +19,8 @@ namespace {
 
 constexpr std::uint32_t kSharedFileMode = 0644;
 
-/// user -> the fields he is to have.
-using Wanted = std::map<std::string, Value>;
+/// user -> the fields he is to have. They stand in the StepsInput.
+using Wanted = std::map<std::string, const Value*>;
 
 const Present* observed_of(const std::string& user, const StepsInput& input) {
   const auto found = input.observed.resources.find(user);
@@ -36,7 +35,7 @@ Wanted wanted_by(const StepsInput& input) {
     if (user == kWholeFileName) continue;
     const bool refused = resource.desired.find(kRefusedField) != nullptr || resource.desired.find(kKeyField) == nullptr;
     const Present* observed = observed_of(user, input);
-    wanted[user] = refused && observed != nullptr ? observed->value : resource.desired;
+    wanted[user] = refused && observed != nullptr ? &observed->value : &resource.desired;
   }
   return wanted;
 }
@@ -54,17 +53,17 @@ class TrustSteps {
       std::optional<Step> step = step_to(key_artifact(change.id.name), wanted_key(change.id.name), change.id);
       if (step && std::holds_alternative<Absent>(step->after) == removal) add(std::move(step));
     };
-    std::vector<Change> of_users;
-    std::copy_if(input_.changes.begin(), input_.changes.end(), std::back_inserter(of_users),
-                 [](const Change& change) { return change.id.name != kWholeFileName; });
-    for (const Change& change : of_users) {
+    for (const Change& change : input_.changes) {
+      if (change.id.name == kWholeFileName) continue;
       add_key(change, false);
       add(step_to(authorized_keys_artifact(change.id.name), wanted_block(change.id.name), change.id));
     }
     add(text_artifact_step(block_artifact(kKnownHostsFile), known_hosts(), kSharedFileMode, input_, info_));
     add(text_artifact_step(file_artifact(kConfigFile), config(), kSharedFileMode, input_, info_));
     // A removed key cannot be put back, only a new one made in its place: nothing may fail behind it.
-    for (const Change& change : of_users) add_key(change, true);
+    for (const Change& change : input_.changes) {
+      if (change.id.name != kWholeFileName) add_key(change, true);
+    }
     return steps;
   }
 
@@ -90,7 +89,7 @@ class TrustSteps {
   /// Nothing: the key stays as it is. One that was there before sparkplan came is not taken away.
   std::optional<Observation> wanted_key(const std::string& user) const {
     if (const auto found = wanted_.find(user); found != wanted_.end()) {
-      const std::string key = found->second.text_or(kKeyField, "");
+      const std::string key = found->second->text_or(kKeyField, "");
       const std::string lead = std::string(kKeyType) + " ";
       if (!key.starts_with(lead)) return std::nullopt;
       return key_in_order(user, key.substr(lead.size()));
@@ -104,11 +103,11 @@ class TrustSteps {
   Observation wanted_block(const std::string& user) const {
     AuthorizedLines lines;
     if (const auto found = wanted_.find(user); found != wanted_.end()) {
-      for (const MapEntry& field : *found->second.entries()) {
+      for (const MapEntry& field : *found->second->entries()) {
         if (!field.key.starts_with(kAuthorizedPrefix) || field.value.string() == nullptr) continue;
         lines.of_node[field.key.substr(kAuthorizedPrefix.size())] = *field.value.string();
       }
-      if (const Value* unexpected = found->second.find(kUnexpectedField)) lines.unexpected = texts_in(unexpected);
+      if (const Value* unexpected = found->second->find(kUnexpectedField)) lines.unexpected = texts_in(unexpected);
     }
     const std::string text = render_authorized(lines);
     if (text.empty()) return Absent{};
@@ -129,14 +128,19 @@ class TrustSteps {
     for (const auto& [user, value] : wanted_) {
       if (const int its_rank = rank(user); its_rank < best) {
         best = its_rank;
-        speaker = &value;
+        speaker = value;
       }
     }
     if (speaker == nullptr || speaker->entries() == nullptr) return std::nullopt;
     KnownHosts hosts;
     for (const MapEntry& field : *speaker->entries()) {
       if (!field.key.starts_with(kKnownHostsPrefix)) continue;
-      hosts[field.key.substr(kKnownHostsPrefix.size())] = texts_in(&field.value);
+      const Value::List* lines = field.value.list_items();
+      if (lines == nullptr) continue;
+      auto& of_node = hosts[std::string_view(field.key).substr(kKnownHostsPrefix.size())];
+      for (const Value& line : *lines) {
+        if (line.string() != nullptr) of_node.push_back(*line.string());
+      }
     }
     const std::string text = render_known_hosts(hosts);
     if (text.empty()) return std::nullopt;
@@ -146,7 +150,7 @@ class TrustSteps {
   std::optional<std::string> config() const {
     SshConfig config;
     for (const auto& [user, value] : wanted_) {
-      const Value* destinations = value.find(kConfigField);
+      const Value* destinations = value->find(kConfigField);
       if (destinations == nullptr) continue;
       for (const std::string& destination : texts_in(destinations)) config[destination].insert(user);
     }

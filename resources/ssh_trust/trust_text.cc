@@ -66,19 +66,19 @@ std::string mark_of(std::string_view cluster, std::string_view node) {
   return std::string(kMark) + std::string(cluster) + ":" + std::string(node);
 }
 
-std::string node_of_mark(std::string_view line) {
+std::string_view node_of_mark(std::string_view line) {
   line = trim(line);
   const std::size_t blank = line.find_last_of(" \t");
   if (blank == std::string_view::npos || !line.substr(blank + 1).starts_with(kMark)) return {};
   const std::string_view rest = line.substr(blank + 1 + kMark.size());
   const std::size_t colon = rest.find(':');
-  return colon == std::string_view::npos ? std::string() : std::string(rest.substr(colon + 1));
+  return colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
 }
 
 AuthorizedLines parse_authorized(std::string_view block) {
   AuthorizedLines lines;
   for (const std::string_view line : split_lines(block)) {
-    const std::string node = node_of_mark(line);
+    const std::string node(node_of_mark(line));
     const bool first = !node.empty() && lines.of_node.emplace(node, line).second;
     if (!first) lines.unexpected.emplace_back(line);
   }
@@ -99,7 +99,7 @@ std::string authorized_line(const std::set<std::string>& addresses, std::string_
 KnownHosts parse_known_hosts(std::string_view block) {
   KnownHosts hosts;
   for (const std::string_view line : split_lines(block)) {
-    if (const std::string node = node_of_mark(line); !node.empty()) hosts[node].emplace_back(line);
+    if (const auto node = node_of_mark(line); !node.empty()) hosts[node].push_back(line);
   }
   return hosts;
 }
@@ -107,7 +107,7 @@ KnownHosts parse_known_hosts(std::string_view block) {
 std::string render_known_hosts(const KnownHosts& hosts) {
   std::string text;
   for (const auto& [node, lines] : hosts) {
-    for (const std::string& line : lines) text += line + "\n";
+    for (const std::string_view line : lines) text.append(line).append("\n");
   }
   return text;
 }

@@ -15,7 +15,7 @@ namespace sparkplan::ssh_trust {
 std::string mark_of(std::string_view cluster, std::string_view node);
 
 /// The node in the mark that the line ends with; empty when it ends with none.
-std::string node_of_mark(std::string_view line);
+std::string_view node_of_mark(std::string_view line);
 
 /// Our block of an authorized_keys file.
 struct AuthorizedLines {
@@ -28,8 +28,9 @@ std::string render_authorized(const AuthorizedLines& lines);
 /// `from="ADDRESSES" KEY MARK`. Source: sshd(8), AUTHORIZED_KEYS FILE FORMAT.
 std::string authorized_line(const std::set<std::string>& addresses, std::string_view key, std::string_view mark);
 
-/// Our block of ssh_known_hosts: the lines of each node, in order. What has no mark is left out.
-using KnownHosts = std::map<std::string, std::vector<std::string>>;
+/// Our block of ssh_known_hosts: the lines of each node, in order. What has no mark is left out. The texts are
+/// somebody else's: those of the block that was parsed.
+using KnownHosts = std::map<std::string_view, std::vector<std::string_view>>;
 KnownHosts parse_known_hosts(std::string_view block);
 std::string render_known_hosts(const KnownHosts& hosts);
 

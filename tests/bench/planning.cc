@@ -1,15 +1,17 @@
 // How long the controller itself takes for clusters of many sizes, without any node: reading the file, and making
 // every node's plan of facts and observations as a run would have read them. Prints a table; judges nothing.
 #include <malloc.h>
-#include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/core/digest.h"
+#include "engine/fleet/fan_out.h"
 #include "engine/load/load.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
@@ -22,12 +24,9 @@ namespace {
 
 constexpr int kRounds = 5;
 
-/// Of the processor's time, in milliseconds: there is one thread and nothing to wait for, and what else the machine
-/// does is no part of the figure.
+/// In milliseconds.
 double now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 /// A cluster of Sparks on a switch. The names and keys of all nodes on all nodes grow with the square of their number
@@ -118,6 +117,21 @@ struct Figures {
 
 double since(double begin) { return now() - begin; }
 
+struct PlannedNode {
+  const NodeSpec* spec = nullptr;
+  DesiredState desired;
+  ObservedState observed;
+  NodePlan plan;
+};
+
+/// How long `work` takes for all of them, on all processors as in a run.
+template <class Work>
+double on_all(std::vector<PlannedNode>& nodes, Work work) {
+  const auto begin = now();
+  fan_out(nodes, std::thread::hardware_concurrency(), work, [](PlannedNode&) {});
+  return since(begin);
+}
+
 Figures measure(const std::string& text) {
   Figures figures;
   const auto held_before = ::mallinfo2();
@@ -130,31 +144,31 @@ Figures measure(const std::string& text) {
   std::map<std::string, NodeExports> exports;
   for (const NodeSpec& node : cluster.nodes) exports[node.name.str()] = exports_of(node);
 
-  begin = now();
-  std::vector<DesiredState> desired;
-  for (const NodeSpec& node : cluster.nodes) {
-    desired.push_back(desired_state(ClusterView{cluster, node, exports}, facts, builtin_registry()));
-  }
-  figures.desired_ms = since(begin);
-
+  std::vector<PlannedNode> nodes;
+  for (const NodeSpec& node : cluster.nodes) nodes.push_back({&node, {}, {}, {}});
+  figures.desired_ms = on_all(nodes, [&](PlannedNode& node) {
+    node.desired = desired_state(ClusterView{cluster, *node.spec, exports}, facts, builtin_registry());
+  });
+  for (PlannedNode& node : nodes) node.observed = nothing_of(node.desired.resources);
+  figures.plan_ms = on_all(nodes, [&](PlannedNode& node) {
+    NodePlanInput input;
+    input.desired = node.desired.resources;
+    input.observed = &node.observed;
+    input.incomplete_types = node.desired.incomplete_types;
+    node.plan = plan_node(input, builtin_registry());
+  });
   Report report;
   report.command = "plan";
   report.cluster = cluster.name;
-  for (std::size_t at = 0; at < desired.size(); ++at) {
-    const ObservedState observed = nothing_of(desired[at].resources);
-    NodePlanInput input;
-    input.desired = desired[at].resources;
-    input.observed = &observed;
-    input.incomplete_types = desired[at].incomplete_types;
-    begin = now();
-    NodeReport node;
-    node.name = cluster.nodes[at].name.str();
-    node.address = cluster.nodes[at].address;
-    node.membership = Membership::kJoining;
-    node.plan = plan_node(input, builtin_registry());
-    node.status = status_of(node.plan);
-    report.nodes.push_back(std::move(node));
-    figures.plan_ms += since(begin);
+  for (PlannedNode& node : nodes) {
+    NodeReport one;
+    one.name = node.spec->name.str();
+    one.address = node.spec->address;
+    one.membership = Membership::kJoining;
+    one.status = status_of(node.plan);
+    one.plan = std::move(node.plan);
+    report.nodes.push_back(std::move(one));
+    node.observed = {};
   }
   begin = now();
   const std::string shown = to_text(report, {});

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <list>
 
 #include "resources/systemd_unit/unit_state.h"
 #include "tests/unit/resource_systemd_unit_bench.h"
@@ -43,7 +44,7 @@ std::vector<Step> steps_of_managed(const FakeNode& node, const Observation& orig
   Change change;
   change.id = {"systemd_unit", kTune};
   change.fields = fields;
-  return type().steps({std::move(target), observed, {std::move(change)}, {{{"unit", kTune}, original}}});
+  return type().steps({std::move(target), observed, {change}, {{{"unit", kTune}, original}}});
 }
 
 bool has_step(const std::vector<Step>& steps, const std::string& kind) {
@@ -161,6 +162,7 @@ TEST_CASE("units: steps come in an order in which what is started finds what it 
   ObservedType observed =
       type().observe({{"a.service", "a.socket", "b.timer", "b.service", "c@.service", "c@1.service"}}, node);
   StepsInput input{{}, observed, {}, {}};
+  std::list<Change> changes;
   const auto ask = [&](const std::string& name, std::initializer_list<MapEntry> fields) {
     Resource resource;
     resource.id = {"systemd_unit", name};
@@ -169,7 +171,7 @@ TEST_CASE("units: steps come in an order in which what is started finds what it 
     change.id = resource.id;
     for (const MapEntry& field : fields) change.fields.push_back({field.key, Value(), field.value});
     input.target.push_back(std::move(resource));
-    input.changes.push_back(std::move(change));
+    input.changes.emplace_back(changes.emplace_back(std::move(change)));
   };
   ask("a.service", {{"content", render("[Unit]\nRequires=b.service\n"), {}}, {"state", "started", {}}});
   ask("a.socket", {{"content", render("[Socket]\nListenStream=1\n"), {}}, {"state", "started", {}}});

@@ -19,7 +19,8 @@ struct Asked {
 
   std::optional<Step> step(const ArtifactId& artifact, const std::optional<std::string>& content,
                            std::uint32_t mode = 0644) const {
-    return text_artifact_step(artifact, content, mode, StepsInput{{}, observed, changes, originals}, kInfo);
+    return text_artifact_step(artifact, content, mode,
+                              StepsInput{{}, observed, {changes.begin(), changes.end()}, originals}, kInfo);
   }
 };
 
