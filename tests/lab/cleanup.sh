@@ -40,8 +40,9 @@ process_kill() {
   die "process $pid does not die"
 }
 
-# host_kill DIRECTORY...: of hosts' records. The supervisors, told not to boot
-# again, collect their dead; one that does not end is killed as well.
+# host_kill DIRECTORY...: of hosts' records. A host is its systemd, which outlives
+# an nspawn that is killed. The supervisors, told not to boot again, collect their
+# dead; one that does not end is killed as well.
 host_kill() {
   local directory pid tries left
   for directory in "$@"; do
@@ -53,7 +54,7 @@ host_kill() {
       ! process_recorded "$directory/supervisor" >/dev/null || left=1
       pid=$(process_recorded "$directory/nspawn") || continue
       left=1
-      kill -KILL "$pid" 2>/dev/null || true
+      kill -KILL "$(host_leader_below "$pid" || printf '%s' "$pid")" 2>/dev/null || true
     done
     ((left)) || return 0
     sleep 0.05

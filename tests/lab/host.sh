@@ -125,9 +125,14 @@ host_boot() {
 # The pid, on this machine, of host I's systemd: the child of nspawn that is
 # number 1 in a namespace of its own.
 host_leader() {
-  local nspawn child
+  local nspawn
   nspawn=$(process_recorded "$state/hosts/$1/nspawn") || return 1
-  for child in $(ps -o pid= --ppid "$nspawn"); do
+  host_leader_below "$nspawn"
+}
+
+host_leader_below() {
+  local child
+  for child in $(ps -o pid= --ppid "$1"); do
     if awk '/^NSpid:/ { exit !(NF > 2 && $NF == 1) }' "/proc/$child/status" 2>/dev/null; then
       printf '%s' "$child"
       return 0
