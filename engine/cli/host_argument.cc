@@ -1,8 +1,5 @@
 #include "engine/cli/host_argument.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -10,6 +7,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/load/address.h"
+#include "engine/process/own_user.h"
 
 namespace sparkplan {
 namespace {
@@ -83,8 +81,8 @@ NodeSpec node_at(const HostArgument& host, const std::string& default_user) {
 }
 
 std::string login_name() {
-  const passwd* entry = getpwuid(getuid());
-  return entry != nullptr && *entry->pw_name != '\0' ? entry->pw_name : "root";
+  const auto user = own_user();
+  return user && !user->name.empty() ? user->name : "root";
 }
 
 }  // namespace sparkplan

@@ -1,6 +1,5 @@
 #include "engine/fleet/run_identity.h"
 
-#include <pwd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -9,6 +8,8 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+
+#include "engine/process/own_user.h"
 
 namespace sparkplan {
 namespace {
@@ -64,9 +65,9 @@ bool is_this_machine(const std::string& machine_id) {
 LockHolder this_controller(const std::string& operation) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
-  const passwd* entry = ::getpwuid(::getuid());
-  const std::string user = entry != nullptr ? entry->pw_name : std::to_string(::getuid());
-  return LockHolder{user + "@" + host.data(), ::getpid(), operation, utc("%Y-%m-%dT%H:%M:%SZ")};
+  const auto user = own_user();
+  return LockHolder{(user ? user->name : std::to_string(::getuid())) + "@" + host.data(), ::getpid(), operation,
+                    utc("%Y-%m-%dT%H:%M:%SZ")};
 }
 
 }  // namespace sparkplan

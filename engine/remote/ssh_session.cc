@@ -1,8 +1,6 @@
 #include "engine/remote/ssh_session.h"
 
 #include <poll.h>
-#include <pwd.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/process/own_user.h"
 
 namespace sparkplan::ssh {
 namespace {
@@ -197,11 +196,9 @@ void ChannelDeleter::operator()(ssh_channel channel) const { ssh_channel_free(ch
 std::string expand_home(const std::string& path) {
   if (path != "~" && path.rfind("~/", 0) != 0) return path;
   const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') {
-    const passwd* entry = getpwuid(getuid());
-    home = entry != nullptr ? entry->pw_dir : "/";
-  }
-  return home + path.substr(1);
+  if (home != nullptr && *home != '\0') return home + path.substr(1);
+  const auto user = own_user();
+  return (user ? user->home : "/") + path.substr(1);
 }
 
 Result<SessionPointer> open_session(const NodeSpec& node, std::chrono::milliseconds timeout,
