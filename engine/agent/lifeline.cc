@@ -154,8 +154,9 @@ Result<Lifeline> read_lifeline(std::span<const Step> steps, LocalNode& node) {
 }
 
 Result<void> restore_lifeline(const Lifeline& lifeline, LocalNode& node) {
-  if (lifeline.filter) SPARK_CHECK(restore_filter(*lifeline.filter, node));
-  return restore_links(lifeline, node);
+  const auto let_in = lifeline.filter ? restore_filter(*lifeline.filter, node) : Result<void>();
+  SPARK_CHECK(restore_links(lifeline, node));
+  return let_in;
 }
 
 Value encode(const Lifeline& lifeline) {

@@ -255,14 +255,12 @@ void ClusterRun::compile() {
     if (desired.refused) give_up(node, *desired.refused);
   });
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    for (auto& finding : findings[i]) diagnostics_.push_back(finding_on(nodes_[i], std::move(finding)));
+    for (auto& finding : findings[i]) {
+      if (finding.node.empty()) finding.node = nodes_[i].spec->name.str();
+      if (finding.file.empty()) finding.file = cluster_.file;
+      diagnostics_.push_back(std::move(finding));
+    }
   }
-}
-
-Diagnostic ClusterRun::finding_on(const NodeRun& node, Diagnostic finding) const {
-  if (finding.node.empty()) finding.node = node.spec->name.str();
-  if (finding.file.empty()) finding.file = cluster_.file;
-  return finding;
 }
 
 void ClusterRun::observe() {
@@ -328,8 +326,8 @@ Report ClusterRun::plan() {
   observe();
   make_plans();
   refuse_what_is_unsafe();
-  // Who has fallen out meanwhile has said nothing of what only one may have: what that means for the others stands in
-  // the plan, not in the way of its apply.
+  // From what somebody who has fallen out meanwhile has not, nothing follows any more where only one may have it. What
+  // that means for the others stands in the plan, not in the way of its apply.
   while (!exported_everywhere_.empty() && fallen_out() != out) {
     out = fallen_out();
     compile();

@@ -157,7 +157,6 @@ class ClusterRun {
   void take_out_same_machines();
   void work_out_each(const std::function<void(NodeRun&)>& work);
   void compile();
-  Diagnostic finding_on(const NodeRun& node, Diagnostic finding) const;
   void observe();
   void make_plan(NodeRun& node) const;
   void make_plans();
@@ -183,7 +182,8 @@ class ClusterRun {
   void unlock_all();
   std::map<std::string, NodeExports> told() const;
   std::optional<Error> why_stale(const NodeRun& node, const ResourceType& type,
-                                 const std::map<std::string, NodeExports>& now, const std::vector<std::string>& who);
+                                 const std::map<std::string, NodeExports>& now,
+                                 const std::vector<std::string>& who) const;
   void check_others_unchanged();
   void check_unchanged_since_planning();
   void carry_out_stages();

@@ -50,7 +50,12 @@ std::map<std::string, NodeExports> ClusterRun::told() const {
     if (!node.error && !node.skipped) continue;
     for (const auto& type : exported_everywhere_) {
       const auto found = exports.find(type);
-      if (found != exports.end() && found->second.is_map()) found->second.set(std::string(kOutdatedExport), true);
+      if (found == exports.end()) continue;
+      if (found->second.is_map()) {
+        found->second.set(std::string(kOutdatedExport), true);
+      } else {
+        exports.erase(found);
+      }
     }
   }
   return all;
@@ -59,7 +64,7 @@ std::map<std::string, NodeExports> ClusterRun::told() const {
 /// Not what the others say is compared, but what it means for this node: somebody always mounts something somewhere.
 std::optional<Error> ClusterRun::why_stale(const NodeRun& node, const ResourceType& type,
                                            const std::map<std::string, NodeExports>& now,
-                                           const std::vector<std::string>& who) {
+                                           const std::vector<std::string>& who) const {
   const std::string& name = type.info().name;
   const auto section = node.spec->sections.find(type.info().section);
   const auto& steps = node.plan.steps;
@@ -74,10 +79,6 @@ std::optional<Error> ClusterRun::why_stale(const NodeRun& node, const ResourceTy
   for (const auto& finding : wanted.diagnostics) {
     const auto& known = planned.diagnostics;
     if (std::find(known.begin(), known.end(), finding) != known.end()) continue;
-    if (finding.severity != Severity::kError) {
-      remarks_.push_back(finding_on(node, finding));
-      continue;
-    }
     return stale("what the nodes have of " + name + " has changed since the plan was made: " + finding.message,
                  finding.hint);
   }

@@ -6,10 +6,10 @@ namespace {
 constexpr std::string_view kFolder = "/usr/local/libexec/sparkplan";
 
 /// What is sent packed ends with the stream, and gzip tells by its checksum and its length whether it is whole. The
-/// program and its name outlive a crash of the node: whoever asks a node that comes back from one how a change on trial
-/// has ended sends nothing. Another machine may be sent to at the same time and have the same directory. Reads until
-/// its own marker, because a password that sudo did not ask for may come first. Single quotes must not appear: the
-/// whole is put between them.
+/// program and its name, in a directory that was there, outlive a crash of the node: whoever asks a node that comes
+/// back from one how a change on trial has ended sends nothing. Another machine may be sent to at the same time and
+/// have the same directory. Reads until its own marker, because a password that sudo did not ask for may come first.
+/// Single quotes must not appear: the whole is put between them.
 constexpr std::string_view kInstallerScript =
     "set -eu; umask 022; directory=/usr/local/libexec/sparkplan; "
     "echo \"SPARKPLAN-ARCHITECTURE $(uname -m)\"; "
