@@ -98,8 +98,8 @@ void add_missing_directories(const Change& change, const StepsInput& input, cons
 
 /// Directories that sparkplan has made and that no mount needs any more, the inner ones first. `going` are changes
 /// whose mounts are still there: what they lie in comes after them.
-void add_needless_directories(const Change& change, std::span<const std::reference_wrapper<const Change>> going, const StepsInput& input,
-                              const TypeInfo& info, std::vector<Step>& steps) {
+void add_needless_directories(const Change& change, std::span<const std::reference_wrapper<const Change>> going,
+                              const StepsInput& input, const TypeInfo& info, std::vector<Step>& steps) {
   std::vector<std::string> paths = directories_of(change.id.name);
   std::reverse(paths.begin(), paths.end());
   for (const std::string& path : paths) {
@@ -122,8 +122,8 @@ void add_needless_directories(const Change& change, std::span<const std::referen
 }
 
 /// Of the first one of `changes`; the others follow it.
-void add_steps(std::span<const std::reference_wrapper<const Change>> changes, const StepsInput& input, const TypeInfo& info,
-               std::vector<Step>& steps) {
+void add_steps(std::span<const std::reference_wrapper<const Change>> changes, const StepsInput& input,
+               const TypeInfo& info, std::vector<Step>& steps) {
   const Change& change = changes.front();
   const ArtifactId artifact = mount_artifact(change.id.name);
   const Observation& now = observed(artifact, input);
