@@ -154,7 +154,7 @@ Result<Lifeline> read_lifeline(std::span<const Step> steps, LocalNode& node) {
 }
 
 Result<void> restore_lifeline(const Lifeline& lifeline, LocalNode& node) {
-  const auto let_in = lifeline.filter ? restore_filter(*lifeline.filter, node) : Result<void>();
+  auto let_in = lifeline.filter ? restore_filter(*lifeline.filter, node) : Result<void>();
   SPARK_CHECK(restore_links(lifeline, node));
   return let_in;
 }

@@ -28,7 +28,7 @@ void write_audit_line(const std::string& line) {
 }  // namespace
 
 AgentSession::AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
-                           std::function<void(std::string_view)> tell)
+                           const std::function<void(std::string_view)>& tell)
     : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)) {
   // Told again while it goes on: a controller that hears nothing for minutes takes the node for dead.
   const auto doing = std::make_shared<std::string>("getting ready");

@@ -23,7 +23,7 @@ class AgentSession {
  public:
   /// `stop_asked` is called between the steps of an apply, `tell` before each of them.
   AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
-               std::function<void(std::string_view)> tell);
+               const std::function<void(std::string_view)>& tell);
 
   Result<Value> answer(const Request& request);
   bool holds_lock() const { return lock_.has_value(); }
