@@ -145,8 +145,11 @@ bool check_bytes(std::string_view text, Findings& findings) {
   for (std::size_t i = 0; i < text.size() && findings.all().size() - already < kMostByteFindings;) {
     const CodePoint point = code_point_at(text, i);
     if (!point.valid) {
+      // All of it is in that other encoding, or is no text at all.
       findings.error(lines.at(i), "yaml.not-utf8", "this is not UTF-8 text", "save the file as UTF-8");
-    } else if (is_control(point.value) && point.value != '\t' && point.value != '\n' && point.value != '\r') {
+      return false;
+    }
+    if (is_control(point.value) && point.value != '\t' && point.value != '\n' && point.value != '\r') {
       findings.error(lines.at(i), "yaml.control-character",
                      "the control character " + code_point_name(point.value) + " has no place in this file",
                      "delete it");

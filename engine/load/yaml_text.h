@@ -38,7 +38,7 @@ class YamlText {
 };
 
 /// True when the bytes can be given to a YAML parser: short enough, UTF-8, no control characters.
-/// Otherwise every reason is in `findings`.
+/// Otherwise the reasons are in `findings`, up to the first byte that is no UTF-8, and twenty at most.
 bool check_bytes(std::string_view text, Findings& findings);
 
 /// The first character that has no place in any setting: a control character other than tab and
