@@ -7,7 +7,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kLongestMessage = 1024 * 1024;
+constexpr std::size_t kLongestMessage = std::size_t{1} << 20;
 constexpr int kDeepest = 16;
 
 /// Little-endian, each value at a multiple of its size.

@@ -135,7 +135,7 @@ bool is_kernels_own(const std::string& address) { return address.rfind("fe80:", 
 Result<void> change_address(nl_sock* socket, int index, const std::string& text, bool add) {
   nl_addr* parsed = nullptr;
   if (const int code = nl_addr_parse(text.c_str(), AF_UNSPEC, &parsed); code < 0) {
-    return netlink_failure(("read the address " + text).c_str(), code);
+    return netlink_failure("read the address " + text, code);
   }
   const NetlinkAddress local(parsed);
   const std::unique_ptr<rtnl_addr, AddressDeleter> address(rtnl_addr_alloc());
@@ -146,7 +146,7 @@ Result<void> change_address(nl_sock* socket, int index, const std::string& text,
   const bool there_already = add && code == -NLE_EXIST;
   const bool gone_already = !add && code == -NLE_NOADDR;
   if (code >= 0 || there_already || gone_already) return {};
-  return netlink_failure(((add ? "add " : "remove ") + text).c_str(), code);
+  return netlink_failure((add ? "add " : "remove ") + text, code);
 }
 
 Result<void> change_link(nl_sock* socket, rtnl_link* link, const LinkState& state) {
@@ -158,7 +158,7 @@ Result<void> change_link(nl_sock* socket, rtnl_link* link, const LinkState& stat
     rtnl_link_unset_flags(wanted.get(), IFF_UP);
   }
   if (const int code = rtnl_link_change(socket, link, wanted.get(), 0); code < 0) {
-    return netlink_failure(("put " + state.name + " back").c_str(), code);
+    return netlink_failure("put " + state.name + " back", code);
   }
   return {};
 }
@@ -201,7 +201,7 @@ Result<void> write_link(const LinkState& state) {
     if (code == -NLE_OBJ_NOTFOUND || code == -NLE_NODEV) {
       return failure(ErrorCode::kNotFound, "there is no interface " + state.name);
     }
-    return netlink_failure(("look at " + state.name).c_str(), code);
+    return netlink_failure("look at " + state.name, code);
   }
   const Link link(raw);
   SPARK_TRY(const auto links, read_links());

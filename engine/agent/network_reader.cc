@@ -40,7 +40,7 @@ int lanes_in(const std::string& text) {
   return lanes == 255 ? 0 : lanes;
 }
 
-std::string speed_in(std::string text) { return text.starts_with("Unknown") ? "" : text; }
+std::string speed_in(const std::string& text) { return text.starts_with("Unknown") ? "" : text; }
 
 std::optional<PcieLink> pcie_link(const NodeReader& node, const std::string& device) {
   const auto width = first_line_of(node, device + "current_link_width");

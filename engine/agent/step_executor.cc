@@ -81,10 +81,12 @@ Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, cons
                                             Manifest& manifest) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (reply.results[i].error) continue;
-    auto& managed = manifest.artifacts.try_emplace(steps[i].artifact, steps[i].type, "", steps[i].before).first->second;
+    const Step& step = steps[i];
+    auto& managed =
+        manifest.artifacts.try_emplace(step.artifact, ManagedArtifact{step.type, "", step.before}).first->second;
     // A run that broke off has brought it this far.
-    if (const auto now = digest(steps[i].before); managed.wrote(now)) managed.written_digest = now;
-    managed.intended_digest = digest(steps[i].after);
+    if (const auto now = digest(step.before); managed.wrote(now)) managed.written_digest = now;
+    managed.intended_digest = digest(step.after);
   }
   SPARK_CHECK(prepare_state_directory(node_));
   return write_manifest(manifest, node_);

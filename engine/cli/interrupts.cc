@@ -38,6 +38,7 @@ Interrupts::Interrupts(const Console& console) {
 Interrupts::~Interrupts() {
   watcher_.request_stop();
   // Wakes it: a command that has ended must not wait for its watcher.
+  // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread): it is blocked in all threads and waited for by this one.
   ::pthread_kill(watcher_.native_handle(), SIGTERM);
   watcher_.join();
   const auto set = watched_signals();

@@ -18,7 +18,7 @@ struct NcclVersion {
   int minor = 0;
   int patch = 0;
 
-  auto operator<=>(const NcclVersion&) const = default;
+  auto operator<=>(const NcclVersion&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
   /// "2.30.7"
   std::string str() const;
 };

@@ -30,7 +30,7 @@ struct CableCall {
   std::string node;       ///< Who called ...
   std::string interface;  ///< ... and through which interface.
 
-  auto operator<=>(const CableCall&) const = default;
+  auto operator<=>(const CableCall&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
 };
 struct HearCablesReply {
   std::vector<CableCall> calls;             ///< Sorted, each once.
