@@ -23,7 +23,9 @@ constexpr std::chrono::milliseconds kSpin{1};
 constexpr std::chrono::microseconds kPause{50};
 
 /// NCCL and the driver take addresses of the GPU for pointers.
-void* pointer(cuda::Address address) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
+void* pointer(cuda::Address address) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));  // NOLINT(performance-no-int-to-ptr)
+}
 
 Error protocol_error(std::string what) {
   return Error{ErrorCode::kInvalidInput, std::move(what), {}, std::nullopt, ""};
@@ -242,7 +244,8 @@ Result<void> Rank::start_sends(Collective collective, const CollectiveShape& sha
         "receive");
   }
   for (int peer = 0; peer < ranks_; ++peer) {
-    const auto offset = static_cast<cuda::Address>(shape.unit * kElementBytes * peer);
+    const std::int64_t bytes = shape.unit * kElementBytes * peer;
+    const auto offset = static_cast<cuda::Address>(bytes);
     SPARK_CHECK(
         checked_nccl(f.ncclSend(pointer(buffers.send + offset), unit, kFloat32, peer, communicator_, stream_), "send"));
     SPARK_CHECK(checked_nccl(

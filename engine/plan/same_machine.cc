@@ -77,9 +77,9 @@ SameMachines same_machines(const Cluster& cluster, const std::map<std::string, M
     finding.notes = {{earlier.name.str() + " is here", earlier.where}};
     finding.node = later.name.str();
     same.findings.push_back(std::move(finding));
-    const auto refuse = [&](const NodeSpec& node, const NodeSpec& other) {
+    const auto refuse = [&same, what = names_of(marks)](const NodeSpec& node, const NodeSpec& other) {
       same.by_node.try_emplace(node.name.str(), Error{ErrorCode::kInvalidInput,
-                                                      "it has the same " + names_of(marks) + " as " + other.name.str(),
+                                                      "it has the same " + what + " as " + other.name.str(),
                                                       {},
                                                       {},
                                                       "nothing is done on either until they can be told apart"});

@@ -59,7 +59,7 @@ std::vector<std::string_view> tokens_of(std::string_view text) {
 }
 
 /// The first word of a list that is none of the alternatives.
-std::optional<std::string> stranger(std::vector<std::string_view> words, std::string_view alternatives) {
+std::optional<std::string> stranger(const std::vector<std::string_view>& words, std::string_view alternatives) {
   for (auto word : words) {
     word = trim(word);
     if (word.starts_with('^')) word.remove_prefix(1);

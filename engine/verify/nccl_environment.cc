@@ -8,9 +8,9 @@ constexpr std::string_view kType = "nccl_env";
 
 /// What login shells and NCCL's own file have in common is one value: `conf` is for NCCL, `profile` for all.
 std::string value_of(const Value& desired) {
-  const auto conf = desired.text_or("conf", "");
+  auto conf = desired.text_or("conf", "");
   if (!conf.empty()) return conf;
-  const auto profile = desired.text_or("profile", "");
+  auto profile = desired.text_or("profile", "");
   return profile.empty() ? desired.text_or("prepended", "") : profile;
 }
 
