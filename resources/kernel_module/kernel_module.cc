@@ -169,7 +169,7 @@ class KernelModuleType final : public ResourceType {
       if (const auto text = resource.desired.text_or(kOptions, ""); !text.empty()) options[resource.id.name] = text;
     }
     std::vector<Step> steps;
-    const auto add_file = [&](std::string_view path, std::optional<std::string> content) {
+    const auto add_file = [&](std::string_view path, const std::optional<std::string>& content) {
       auto step = text_artifact_step(file_artifact(path), content, kFileMode, input, info_);
       if (step) steps.push_back(*std::move(step));
     };

@@ -157,12 +157,13 @@ void add_findings_about_ssh(const Wishes& wishes, const NodeReader& node, std::v
   const std::optional<std::string> reason = why_sshd_sets_no_limits(node);
   if (!reason) return;
   for (const auto& [name, limit] : wishes) {
+    const std::string wish = name.str();
     const bool is_told = std::any_of(findings.begin(), findings.end(), [&](const Ineffective& finding) {
-      return finding.name == name.str() && finding.code == "limits.not_effective";
+      return finding.name == wish && finding.code == "limits.not_effective";
     });
     if (is_told) continue;
     findings.push_back(
-        {name.str(), "limits.not_effective", "a login over ssh does not get " + name.item + ": " + *reason, ""});
+        {wish, "limits.not_effective", "a login over ssh does not get " + name.item + ": " + *reason, ""});
   }
 }
 
