@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,37 +19,61 @@ std::vector<ResourceState*> states_of(const std::string& type, ResourceStates& s
   return found;
 }
 
-/// What the resource is to be after this stage; nothing when it is to be absent, or stays so.
-std::optional<Value> target_value(const ResourceState& state) {
+/// What a type is asked with. What the file asks for as it is is not copied: there may be the keys of all nodes in it.
+struct Question {
+  explicit Question(const ObservedType& observed) : input{{}, observed, {}, {}} {}
+  Question(const Question&) = delete;  // The input refers to what is made here.
+  Question(Question&&) = default;
+  Question& operator=(const Question&) = delete;
+  Question& operator=(Question&&) = delete;
+  ~Question() = default;
+
+  /// That the resource is to have this value after the stage.
+  void add_target(const ResourceState& state, Value value) {
+    if (state.desired == nullptr) {
+      made.push_back({state.id, std::move(value), {}, {}, Impact::kLive, Reversible::kExact});
+    } else {
+      const Resource& desired = *state.desired;
+      made.push_back({state.id, std::move(value), desired.where, desired.after, desired.impact, desired.reversible,
+                      desired.known_part_first});
+    }
+    input.target.emplace_back(made.back());
+  }
+
+  std::deque<Resource> made;  ///< Stay where they are while more come.
+  StepsInput input;
+};
+
+/// What the resource is to be after this stage, if it is not to be absent and does not stay so.
+void add_target(const ResourceState& state, Question& question) {
   const bool as_desired = state.verdict == Verdict::kChange || state.verdict == Verdict::kInSync;
-  if (state.selected && state.desired != nullptr && as_desired)
-    return state.desired->desired.contains_unknown() ? settled_value(state) : state.desired->desired;
-  if (state.carried_out()) return std::nullopt;  // A removal.
-  if (state.present != nullptr) return state.present->value;
-  // Nobody could look. It must not vanish from a file that it shares with others.
-  if (state.could_not_look && state.last_applied != nullptr) return *state.last_applied;
-  return std::nullopt;
+  if (state.selected && state.desired != nullptr && as_desired) {
+    if (state.desired->desired.contains_unknown()) {
+      question.add_target(state, settled_value(state));
+    } else {
+      question.input.target.emplace_back(*state.desired);
+    }
+  } else if (state.carried_out()) {
+    return;  // A removal.
+  } else if (state.present != nullptr) {
+    question.add_target(state, state.present->value);
+  } else if (state.could_not_look && state.last_applied != nullptr) {
+    // Nobody could look. It must not vanish from a file that it shares with others.
+    question.add_target(state, *state.last_applied);
+  }
 }
 
-/// What the resource is, with another value; what may be large is not copied first.
-Resource resource_with(const ResourceState& state, Value value) {
-  if (state.desired == nullptr) return Resource{state.id, std::move(value), {}, {}, Impact::kLive, Reversible::kExact};
-  const Resource& desired = *state.desired;
-  return Resource{state.id,       std::move(value),   desired.where,           desired.after,
-                  desired.impact, desired.reversible, desired.known_part_first};
-}
-
-StepsInput steps_input(const std::string& type, const std::vector<ResourceState*>& states, const ObservedType& observed,
-                       const Manifest* manifest) {
-  StepsInput input{{}, observed, {}, {}};
+Question question_about(const std::string& type, const std::vector<ResourceState*>& states,
+                        const ObservedType& observed, const Manifest* manifest) {
+  Question question(observed);
   for (const ResourceState* state : states) {
-    if (auto value = target_value(*state)) input.target.push_back(resource_with(*state, *std::move(value)));
-    if (state->carried_out()) input.changes.emplace_back(*state->change);
+    add_target(*state, question);
+    if (state->carried_out()) question.input.changes.emplace_back(*state->change);
   }
   if (manifest != nullptr)
     for (const auto& [id, artifact] : manifest->artifacts)
-      if (artifact.type == type) input.originals.emplace(id, artifact.original);
-  return input;
+      if (artifact.type == type) question.input.originals.emplace(id, artifact.original);
+  return question;
 }
 
 /// Types make no step for an artifact that nobody could read. To learn which changes need it, they
@@ -57,12 +82,12 @@ std::vector<Step> steps_with_errors(const ResourceType& type, const std::vector<
                                     const ObservedType& observed, const Manifest* manifest) {
   const auto unreadable = [](const auto& artifact) { return std::holds_alternative<Error>(artifact.second); };
   if (std::none_of(observed.artifacts.begin(), observed.artifacts.end(), unreadable))
-    return type.steps(steps_input(type.info().name, states, observed, manifest));
+    return type.steps(question_about(type.info().name, states, observed, manifest).input);
 
   ObservedType readable = observed;
   for (auto& [id, observation] : readable.artifacts)
     if (std::holds_alternative<Error>(observation)) observation = Absent{};
-  std::vector<Step> steps = type.steps(steps_input(type.info().name, states, readable, manifest));
+  std::vector<Step> steps = type.steps(question_about(type.info().name, states, readable, manifest).input);
   for (Step& step : steps) {
     const auto found = observed.artifacts.find(step.artifact);
     if (found != observed.artifacts.end() && unreadable(*found)) step.before = found->second;
@@ -144,16 +169,15 @@ std::set<ArtifactId> with_additions(const ResourceType& type, const std::vector<
   const bool nothing_there = std::all_of(observed.artifacts.begin(), observed.artifacts.end(),
                                          [](const auto& one) { return std::holds_alternative<Absent>(one.second); });
   if (nothing_there) return {};
-  StepsInput input = steps_input(type.info().name, {}, observed, manifest);
+  Question question = question_about(type.info().name, {}, observed, manifest);
   for (const ResourceState* state : states) {
     // What nobody could look at is no addition: it is in the file as it was last applied.
     const Value* in_file = state->could_not_look ? state->last_applied : nullptr;
     if (state->present != nullptr) in_file = &state->present->value;
-    if (in_file == nullptr) continue;
-    input.target.push_back(resource_with(*state, *in_file));
+    if (in_file != nullptr) question.add_target(*state, *in_file);
   }
   std::set<ArtifactId> found;
-  for (const Step& step : type.steps(input))
+  for (const Step& step : type.steps(question.input))
     if (is_text_artifact(step.artifact) && !std::holds_alternative<Absent>(step.before)) found.insert(step.artifact);
   return found;
 }

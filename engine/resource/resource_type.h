@@ -91,8 +91,8 @@ struct ObserveRequest {
 struct StepsInput {
   /// What every resource of the type is to be after this stage: the desired value where its change
   /// is carried out now, the observed one where it is not (filtered out, blocked, failed before).
-  /// Resources that are to be absent are not in it.
-  std::vector<Resource> target;
+  /// Resources that are to be absent are not in it. They stand with whoever asks for the steps.
+  std::vector<std::reference_wrapper<const Resource>> target;
   const ObservedType& observed;
   /// The changes to carry out; for which resources steps are wanted. They stand in the plan.
   std::vector<std::reference_wrapper<const Change>> changes;

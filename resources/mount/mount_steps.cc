@@ -35,7 +35,7 @@ bool is_live(const std::string& target, const StepsInput& input) {
 const Resource* target_of(const ResourceId& id, const StepsInput& input) {
   const auto found =
       std::find_if(input.target.begin(), input.target.end(), [&](const Resource& one) { return one.id == id; });
-  return found == input.target.end() ? nullptr : &*found;
+  return found == input.target.end() ? nullptr : &found->get();
 }
 
 Step step_for(const ArtifactId& artifact, const Change& change, const TypeInfo& info) {

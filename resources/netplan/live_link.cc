@@ -246,7 +246,7 @@ Result<void> have_networkd_do_it(const std::string& interface, const Stanza& sta
 /// NetworkManager does not look at a profile again that is up already: it is brought up anew each time.
 Result<void> have_network_manager_do_it(const std::string& interface, const Value& wanted, Node& node) {
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
-  const auto up = bring_up_generated(interface, node);
+  auto up = bring_up_generated(interface, node);
   SPARK_TRY(const auto link, find_link(interface, node));
   // Without a peer it may wait for one, to ask whether anybody else has the address.
   if (!up && (!link || link->carrier)) return up;

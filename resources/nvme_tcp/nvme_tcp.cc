@@ -111,12 +111,18 @@ class NvmeTcpType final : public ResourceType {
     std::vector<Step> steps;
     const auto rules = input.target.empty() ? std::nullopt : std::optional(render_rules());
     auto rules_step = text_artifact_step({file_artifact(kRulesFile), rules, 0644, "nvme_tcp/rules", {}}, input, info_);
-    if (rules_step && !input.target.empty()) steps.push_back(*std::move(rules_step));
-    if (!input.target.empty()) add_identity_steps(input, steps);
+    const auto add_rules = [&] {
+      if (rules_step) steps.push_back(std::move(*rules_step));
+    };
+    // What everything stands on comes first and goes last.
+    if (!input.target.empty()) {
+      add_rules();
+      add_identity_steps(input, steps);
+    }
     for (const Change& change : input.changes) add_steps(change, input, steps);
     if (input.target.empty()) {
       add_identity_steps(input, steps);
-      if (rules_step) steps.push_back(*std::move(rules_step));
+      add_rules();
     }
     return steps;
   }
@@ -218,11 +224,12 @@ class NvmeTcpType final : public ResourceType {
     const auto target = std::find_if(input.target.begin(), input.target.end(),
                                      [&](const Resource& one) { return one.id == change.id; });
     if (target != input.target.end()) {
-      step.after = Present{target->desired, {}};
+      const Value& desired = target->get().desired;
+      step.after = Present{desired, {}};
       // Undone after the mounts are that need it.
       step.activates = true;
       if (!is_live(input))
-        step.after = Present{Value::map({{field::kContent, target->desired.text_or(field::kContent, ""), {}}}), {}};
+        step.after = Present{Value::map({{field::kContent, desired.text_or(field::kContent, ""), {}}}), {}};
     } else if (const auto original = input.originals.find(artifact);
                original != input.originals.end() && !state_in(original->second).empty()) {
       // It was connected before sparkplan came, by somebody who still wants it.

@@ -1,6 +1,7 @@
 #include "resources/ssh_trust/desired.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -80,11 +81,9 @@ class TrustOfUser {
   }
 
   Value known_hosts(const Peer& peer) const {
-    const auto lines = known_hosts_of(peer, view_.cluster.name);
+    auto lines = known_hosts_of(peer, view_.cluster.name);
     if (!lines) return settled_by_what_is_there(peer.name() + " has not said what its host keys are");
-    Value list = Value::list();
-    for (const std::string& line : *lines) list.push_back(line);
-    return list;
+    return Value::List(std::make_move_iterator(lines->begin()), std::make_move_iterator(lines->end()));
   }
 
   Value config() const {

@@ -113,12 +113,14 @@ std::set<std::string> source_addresses(const Peer& peer, bool local) {
 }
 
 std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const std::string& cluster) {
-  if (peer.exported == nullptr) return std::nullopt;
-  const std::vector<std::string> names = names_of(peer);
+  const Value* keys = peer.exported == nullptr ? nullptr : peer.exported->find("host_keys");
+  if (keys == nullptr || keys->list_items() == nullptr) return std::nullopt;
+  const std::string names = known_hosts_names(names_of(peer), peer.spec->ssh.port);
   const std::string mark = mark_of(cluster, peer.name());
   std::vector<std::string> lines;
-  for (const std::string& key : texts_in(peer.exported->find("host_keys"))) {
-    if (is_public_key(key)) lines.push_back(known_hosts_line(names, peer.spec->ssh.port, key, mark));
+  for (const Value& key : *keys->list_items()) {
+    const std::string* text = key.string();
+    if (text != nullptr && is_public_key(*text)) lines.push_back(known_hosts_line(names, *text, mark));
   }
   if (lines.empty()) return std::nullopt;
   return lines;

@@ -41,13 +41,13 @@ bool is_key_type(std::string_view type) {
   });
 }
 
-/// The next word, taken off the front.
+/// The next word, taken off the front. Not with find_first_of(), which asks memchr() of every letter of a key.
 std::string_view take_word(std::string_view& text) {
-  constexpr std::string_view kBlank = " \t";
-  text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
-  const std::string_view word = text.substr(0, text.find_first_of(kBlank));
-  text.remove_prefix(word.size());
-  return word;
+  constexpr auto kIsBlank = [](char c) { return c == ' ' || c == '\t'; };
+  const auto* const begin = std::find_if_not(text.begin(), text.end(), kIsBlank);
+  const auto* const end = std::find_if(begin, text.end(), kIsBlank);
+  text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
+  return {begin, end};
 }
 
 /// What stands between the two lines of dashes, without its line breaks.

@@ -87,8 +87,8 @@ AuthorizedLines parse_authorized(std::string_view block) {
 
 std::string render_authorized(const AuthorizedLines& lines) {
   std::string text;
-  for (const auto& [node, line] : lines.of_node) text += line + "\n";
-  for (const std::string& line : lines.unexpected) text += line + "\n";
+  for (const auto& [node, line] : lines.of_node) text.append(line).append("\n");
+  for (const std::string& line : lines.unexpected) text.append(line).append("\n");
   return text;
 }
 
@@ -105,20 +105,30 @@ KnownHosts parse_known_hosts(std::string_view block) {
 }
 
 std::string render_known_hosts(const KnownHosts& hosts) {
+  std::size_t size = 0;
+  for (const auto& [node, lines] : hosts) {
+    for (const std::string_view line : lines) size += line.size() + 1;
+  }
   std::string text;
+  text.reserve(size);  // The keys of all nodes.
   for (const auto& [node, lines] : hosts) {
     for (const std::string_view line : lines) text.append(line).append("\n");
   }
   return text;
 }
 
-std::string known_hosts_line(const std::vector<std::string>& names, int port, std::string_view key,
-                             std::string_view mark) {
-  std::vector<std::string> all = names;
+std::string known_hosts_names(const std::vector<std::string>& names, int port) {
+  std::string text = join(names, ",");
   if (port != kUsualPort) {
-    for (const std::string& name : names) all.push_back("[" + name + "]:" + std::to_string(port));
+    for (const std::string& name : names) text += ",[" + name + "]:" + std::to_string(port);
   }
-  return join(all, ",") + " " + std::string(key) + " " + std::string(mark);
+  return text;
+}
+
+std::string known_hosts_line(std::string_view names, std::string_view key, std::string_view mark) {
+  std::string line;
+  line.reserve(names.size() + key.size() + mark.size() + 2);
+  return line.append(names).append(" ").append(key).append(" ").append(mark);
 }
 
 std::string to_text(const Destination& destination) {

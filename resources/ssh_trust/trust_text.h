@@ -34,10 +34,11 @@ using KnownHosts = std::map<std::string_view, std::vector<std::string_view>>;
 KnownHosts parse_known_hosts(std::string_view block);
 std::string render_known_hosts(const KnownHosts& hosts);
 
-/// `NAMES TYPE BASE64 MARK`; with a port other than 22 each name also as "[NAME]:PORT".
+/// The first word of a known_hosts line; with a port other than 22 each name also as "[NAME]:PORT".
 /// Source: sshd(8), SSH_KNOWN_HOSTS FILE FORMAT.
-std::string known_hosts_line(const std::vector<std::string>& names, int port, std::string_view key,
-                             std::string_view mark);
+std::string known_hosts_names(const std::vector<std::string>& names, int port);
+/// `NAMES TYPE BASE64 MARK`, with the names as known_hosts_names() gives them.
+std::string known_hosts_line(std::string_view names, std::string_view key, std::string_view mark);
 
 /// A place that ssh is to find, by the words that a person may type for it.
 struct Destination {

@@ -54,7 +54,7 @@ class ChangedUnit {
     }
     const auto target = std::find_if(input.target.begin(), input.target.end(),
                                      [&](const Resource& resource) { return resource.id == change.id; });
-    if (target != input.target.end()) wanted_ = &target->desired;
+    if (target != input.target.end()) wanted_ = &target->get().desired;
     if (const auto original = input.originals.find(artifact_); original != input.originals.end()) {
       managed_ = true;
       if (const auto* present = std::get_if<Present>(&original->second)) original_ = present->value;

@@ -24,8 +24,8 @@ class FakeType : public ResourceType {
  protected:
   const Resource* target_of(const StepsInput& input, const ResourceId& id) const {
     const auto found =
-        std::find_if(input.target.begin(), input.target.end(), [&](const auto& r) { return r.id == id; });
-    return found == input.target.end() ? nullptr : &*found;
+        std::find_if(input.target.begin(), input.target.end(), [&](const Resource& one) { return one.id == id; });
+    return found == input.target.end() ? nullptr : &found->get();
   }
 
  private:

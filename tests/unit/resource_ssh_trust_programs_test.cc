@@ -149,9 +149,8 @@ TEST_CASE("ssh_trust: ssh-keygen finds a host in our lines by each of its names"
   const ScratchDirectory scratch;
   make_key(scratch / "host", "ed25519");
   const std::string key = *parse_public_key(text_of(scratch / "host.pub"));
-  std::ofstream(scratch / "known") << known_hosts_line({"spark-02", "10.0.0.12", "fd00::12"}, 2222, key,
-                                                       mark_of("lab", "spark-02"))
-                                   << "\n";
+  const std::string names = known_hosts_names({"spark-02", "10.0.0.12", "fd00::12"}, 2222);
+  std::ofstream(scratch / "known") << known_hosts_line(names, key, mark_of("lab", "spark-02")) << "\n";
   for (const char* name : {"spark-02", "10.0.0.12", "fd00::12", "[spark-02]:2222", "[fd00::12]:2222"}) {
     INFO(name);
     const std::string found = output_of({"ssh-keygen", "-F", name, "-f", (scratch / "known").string()});

@@ -138,8 +138,9 @@ TEST_CASE("ssh_trust: our key is for a user's login as himself, on all hosts whe
 }
 
 TEST_CASE("ssh_trust: with another port than 22 a host is known by both spellings") {
-  CHECK(known_hosts_line({"a", "10.0.0.1"}, 22, "ssh-ed25519 AAAA", kMark) == "a,10.0.0.1 ssh-ed25519 AAAA " + kMark);
-  CHECK(known_hosts_line({"a", "fd00::1"}, 2222, "ssh-ed25519 AAAA", kMark) ==
+  CHECK(known_hosts_line(known_hosts_names({"a", "10.0.0.1"}, 22), "ssh-ed25519 AAAA", kMark) ==
+        "a,10.0.0.1 ssh-ed25519 AAAA " + kMark);
+  CHECK(known_hosts_line(known_hosts_names({"a", "fd00::1"}, 2222), "ssh-ed25519 AAAA", kMark) ==
         "a,fd00::1,[a]:2222,[fd00::1]:2222 ssh-ed25519 AAAA " + kMark);
 }
 

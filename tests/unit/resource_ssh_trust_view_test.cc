@@ -323,11 +323,13 @@ TEST_CASE(
   observed.resources["left-out"] = Present{old_lines, {}};
   observed.resources["changed"] = Present{old_lines, {}};
   StepsInput input{{}, observed, {}, {}};
-  input.target.resize(2);
-  input.target[0].id = {"ssh_trust", "left-out"};
-  input.target[0].desired = old_lines;
-  input.target[1].id = {"ssh_trust", "changed"};
-  input.target[1].desired = new_lines;
+  Resource left_out;
+  left_out.id = {"ssh_trust", "left-out"};
+  left_out.desired = old_lines;
+  Resource changed;
+  changed.id = {"ssh_trust", "changed"};
+  changed.desired = new_lines;
+  input.target = {left_out, changed};
   Change change;
   change.id = {"ssh_trust", "changed"};
   input.changes = {change};

@@ -38,13 +38,13 @@ Value state_when(const std::string& properties) {
 }
 
 /// The steps for tune.service, which is managed and was `original` before.
-std::vector<Step> steps_of_managed(const FakeNode& node, const Observation& original, std::vector<Resource> target,
-                                   std::initializer_list<FieldChange> fields) {
+std::vector<Step> steps_of_managed(const FakeNode& node, const Observation& original,
+                                   const std::vector<Resource>& target, std::initializer_list<FieldChange> fields) {
   const ObservedType observed = type().observe({{kTune}}, node);
   Change change;
   change.id = {"systemd_unit", kTune};
   change.fields = fields;
-  return type().steps({std::move(target), observed, {change}, {{{"unit", kTune}, original}}});
+  return type().steps({{target.begin(), target.end()}, observed, {change}, {{{"unit", kTune}, original}}});
 }
 
 bool has_step(const std::vector<Step>& steps, const std::string& kind) {
@@ -163,6 +163,7 @@ TEST_CASE("units: steps come in an order in which what is started finds what it 
       type().observe({{"a.service", "a.socket", "b.timer", "b.service", "c@.service", "c@1.service"}}, node);
   StepsInput input{{}, observed, {}, {}};
   std::list<Change> changes;
+  std::list<Resource> resources;
   const auto ask = [&](const std::string& name, std::initializer_list<MapEntry> fields) {
     Resource resource;
     resource.id = {"systemd_unit", name};
@@ -170,7 +171,7 @@ TEST_CASE("units: steps come in an order in which what is started finds what it 
     Change change;
     change.id = resource.id;
     for (const MapEntry& field : fields) change.fields.push_back({field.key, Value(), field.value});
-    input.target.push_back(std::move(resource));
+    input.target.emplace_back(resources.emplace_back(std::move(resource)));
     input.changes.emplace_back(changes.emplace_back(std::move(change)));
   };
   ask("a.service", {{"content", render("[Unit]\nRequires=b.service\n"), {}}, {"state", "started", {}}});
