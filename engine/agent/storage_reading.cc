@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,7 @@ void read_outcome(const std::string& text, ReadStorageReply& reply) {
     std::from_chars(words[0].data(), words[0].data() + words[0].size(), reply.bytes);
     for (std::size_t i = 1; i + 2 < words.size(); ++i) {
       if (words[i] != "copied,") continue;
-      double seconds = 0;
-      std::from_chars(words[i + 1].data(), words[i + 1].data() + words[i + 1].size(), seconds);
+      const double seconds = std::strtod(std::string(words[i + 1]).c_str(), nullptr);
       reply.nanoseconds = static_cast<std::int64_t>(seconds * 1e9);
     }
   }

@@ -1,14 +1,13 @@
 #include "engine/core/json.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "engine/core/digest.h"
+#include "engine/core/number_text.h"
 #include "engine/core/text.h"
 #include "engine/core/utf8.h"
 
@@ -132,9 +131,7 @@ class Writer {
     }
     // 0.0 == -0.0, and equal values must have equal digests.
     if (dialect_ == Dialect::kCanonical && number == 0) number = 0;
-    std::array<char, 64> buffer{};
-    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
-    const std::string_view text(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
+    const std::string text = real_text(number);
     out_ += text;
     // Without a point it would come back as an integer.
     if (text.find_first_of(".e") == std::string_view::npos) out_ += ".0";

@@ -1,6 +1,9 @@
 #include "engine/core/number_text.h"
 
+#include <array>
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
 
 namespace sparkplan {
 
@@ -11,6 +14,15 @@ Value number_or_text(std::string_view text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
+}
+
+std::string real_text(double number) {
+  std::array<char, 32> buffer{};  // A sign, 17 digits, a point and "e-324".
+  for (int digits = 15; digits <= 17; ++digits) {
+    std::snprintf(buffer.data(), buffer.size(), "%.*g", digits, number);
+    if (std::strtod(buffer.data(), nullptr) == number) break;
+  }
+  return buffer.data();
 }
 
 }  // namespace sparkplan

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -205,11 +206,8 @@ Result<double> parse_rate(std::string_view text) {
   unit.remove_suffix(3);
   for (const auto& prefix : kRatePrefixes) {
     if (prefix.name != unit) continue;
-    double number = 0;
-    const auto* begin = decimal->text.data();
-    const auto parsed = std::from_chars(begin, begin + decimal->text.size(), number);
-    const double rate = number * prefix.factor * bits;
-    if (parsed.ec != std::errc() || !std::isfinite(rate)) return no_quantity(text, "rate", "too large", kHint);
+    const double rate = std::strtod(std::string(decimal->text).c_str(), nullptr) * prefix.factor * bits;
+    if (!std::isfinite(rate)) return no_quantity(text, "rate", "too large", kHint);
     return rate;
   }
   return no_quantity(text, "rate", "the unit is not known", kHint);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "engine/core/number_text.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -27,12 +27,6 @@ bool same_entries(const Value::Map& a, const Value::Map& b) {
   const auto right = sorted_by_key(b);
   return std::equal(left.begin(), left.end(), right.begin(),
                     [](const MapEntry* x, const MapEntry* y) { return x->key == y->key && x->value == y->value; });
-}
-
-std::string display_real(double number) {
-  std::array<char, 64> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
-  return {buffer.data(), end};
 }
 
 std::string display_list(const Value::List& items) {
@@ -173,7 +167,7 @@ std::string display(const Value& value) {
   }
   if (const auto* boolean = value.boolean()) return *boolean ? "true" : "false";
   if (const auto* number = value.integer()) return std::to_string(*number);
-  if (const auto* number = value.real()) return display_real(*number);
+  if (const auto* number = value.real()) return real_text(*number);
   // An empty text would leave nothing to see.
   if (const auto* text = value.string()) return text->empty() ? "\"\"" : printable(*text);
   if (const auto* items = value.list_items()) return display_list(*items);

@@ -2,6 +2,7 @@
 #include "engine/core/number_text.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/core/utf8.h"
 #include "tests/support/catch.h"
@@ -195,6 +196,16 @@ TEST_CASE("a number is told from text that only looks like one") {
   for (const std::string text : {"", "007", "-1", "1.5", "1e3", " 1", "unlimited", "1234567890123456789"}) {
     CHECK(number_or_text(text) == Value(text));
   }
+}
+
+TEST_CASE("a number is written with as few digits as it takes to read it back") {
+  CHECK(real_text(0.1) == "0.1");
+  CHECK(real_text(0.1 + 0.2) == "0.30000000000000004");
+  CHECK(real_text(-2.5) == "-2.5");
+  CHECK(real_text(1e22) == "1e+22");
+  CHECK(real_text(100000) == "100000");
+  CHECK(real_text(-std::numeric_limits<double>::max()) == "-1.7976931348623157e+308");
+  CHECK(real_text(std::numeric_limits<double>::infinity()) == "inf");
 }
 
 }  // namespace sparkplan
