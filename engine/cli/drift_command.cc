@@ -1,10 +1,8 @@
 #include <syslog.h>
 
-#include <condition_variable>
 #include <ctime>
 #include <fstream>
 #include <iterator>
-#include <mutex>
 #include <random>
 
 #include "engine/cli/commands.h"
@@ -12,6 +10,7 @@
 #include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
 #include "engine/cli/progress_display.h"
+#include "engine/fleet/interruptible_pause.h"
 
 namespace sparkplan {
 namespace {
@@ -26,11 +25,7 @@ bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, co
   std::random_device seed;
   const auto chosen = std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(0, splay.count())(seed));
   console.trace("beginning in " + std::to_string(chosen.count()) + " ms");
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any stopped;
-  stopped.wait_for(lock, stop, chosen, [&] { return stop.stop_requested(); });
-  return !stop.stop_requested();
+  return pause_unless_stopped(chosen, stop);
 }
 
 Result<void> write_textfile(const std::string& path, const Report& report) {

@@ -12,7 +12,8 @@ namespace sparkplan {
 Value number_or_text(std::string_view text);
 
 /// As few of 15 to 17 digits as read back as the same number: "0.1", "1e+22", "inf", "nan".
-/// Not by std::to_chars(), whose tables would be a thirtieth of the agent.
+/// With a point whatever the user's locale, as nobody calls setlocale(). Not by std::to_chars(), whose tables would be
+/// a thirtieth of the agent.
 std::string real_text(double number);
 
 }  // namespace sparkplan

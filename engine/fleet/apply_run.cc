@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/fan_out.h"
+#include "engine/fleet/interruptible_pause.h"
 #include "engine/fleet/plan_lookup.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/fleet/waves.h"
@@ -159,7 +159,7 @@ bool ClusterRun::lock_all(std::chrono::milliseconds timeout) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (misses[i] && told.insert(nodes_[i].spec->name.str()).second) tell(nodes_[i], misses[i]->describe());
     }
-    std::this_thread::sleep_for(pause);
+    pause_unless_stopped(pause, options_.stop);  // The next round sees a stop.
     pause = std::min(pause * 2, std::chrono::milliseconds(2000));
   }
 }

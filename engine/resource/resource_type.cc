@@ -26,6 +26,11 @@ void compare(const std::string& path, const Value& desired, const Value* present
 
 }  // namespace
 
+const Resource* StepsInput::target_of(const ResourceId& id) const {
+  const auto found = std::find_if(target.begin(), target.end(), [&](const Resource& one) { return one.id == id; });
+  return found == target.end() ? nullptr : &found->get();
+}
+
 Value ClusterView::export_or_unknown(const NodeName& node, std::string_view type, std::string_view key) const {
   if (const auto of_node = exports.find(node.str()); of_node != exports.end()) {
     if (const auto of_type = of_node->second.find(std::string(type)); of_type != of_node->second.end()) {

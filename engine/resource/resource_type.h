@@ -98,6 +98,9 @@ struct StepsInput {
   std::vector<std::reference_wrapper<const Change>> changes;
   /// What artifacts were before sparkplan came; only those it has written.
   std::map<ArtifactId, Observation> originals;
+
+  /// What that resource is to be; null where it is to be absent.
+  const Resource* target_of(const ResourceId& id) const;
 };
 
 /// An artifact that a tool of the node's own will not take, and why.

@@ -32,12 +32,6 @@ bool is_live(const std::string& target, const StepsInput& input) {
          (present != nullptr && present->not_applicable.empty());
 }
 
-const Resource* target_of(const ResourceId& id, const StepsInput& input) {
-  const auto found =
-      std::find_if(input.target.begin(), input.target.end(), [&](const Resource& one) { return one.id == id; });
-  return found == input.target.end() ? nullptr : &found->get();
-}
-
 Step step_for(const ArtifactId& artifact, const Change& change, const TypeInfo& info) {
   Step step;
   step.type = info.name;
@@ -109,7 +103,7 @@ void add_needless_directories(const Change& change, std::span<const std::referen
     const bool needed = std::any_of(input.target.begin(), input.target.end(),
                                     [&](const Resource& other) { return is_within(other.id.name, path); });
     const bool in_use = std::any_of(going.begin(), going.end(), [&](const Change& other) {
-      return target_of(other.id, input) == nullptr && is_within(other.id.name, path);
+      return input.target_of(other.id) == nullptr && is_within(other.id.name, path);
     });
     const bool there = std::holds_alternative<Present>(observed(artifact, input));
     const bool done =
@@ -128,7 +122,7 @@ void add_steps(std::span<const std::reference_wrapper<const Change>> changes, co
   const ArtifactId artifact = mount_artifact(change.id.name);
   const Observation& now = observed(artifact, input);
   if (std::holds_alternative<Error>(now)) return;
-  const Resource* target = target_of(change.id, input);
+  const Resource* target = input.target_of(change.id);
   Step step = step_for(artifact, change, info);
   step.before = now;
   if (target != nullptr) {
@@ -164,8 +158,8 @@ std::vector<Step> mount_steps(const StepsInput& input, const TypeInfo& info) {
   auto changes = input.changes;
   // What goes, goes from the innermost outwards; what comes is put in order by Resource::after.
   std::stable_sort(changes.begin(), changes.end(), [&](const Change& a, const Change& b) {
-    const bool a_goes = target_of(a.id, input) == nullptr;
-    const bool b_goes = target_of(b.id, input) == nullptr;
+    const bool a_goes = input.target_of(a.id) == nullptr;
+    const bool b_goes = input.target_of(b.id) == nullptr;
     if (a_goes != b_goes) return a_goes;
     return a_goes ? a.id.name > b.id.name : a.id.name < b.id.name;
   });

@@ -221,10 +221,8 @@ class NvmeTcpType final : public ResourceType {
     if (const auto seen = input.observed.artifacts.find(artifact); seen != input.observed.artifacts.end()) {
       step.before = seen->second;
     }
-    const auto target = std::find_if(input.target.begin(), input.target.end(),
-                                     [&](const Resource& one) { return one.id == change.id; });
-    if (target != input.target.end()) {
-      const Value& desired = target->get().desired;
+    if (const Resource* target = input.target_of(change.id)) {
+      const Value& desired = target->desired;
       step.after = Present{desired, {}};
       // Undone after the mounts are that need it.
       step.activates = true;

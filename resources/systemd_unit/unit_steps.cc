@@ -52,9 +52,7 @@ class ChangedUnit {
     if (const auto seen = input.observed.artifacts.find(artifact_); seen != input.observed.artifacts.end()) {
       before_ = seen->second;
     }
-    const auto target = std::find_if(input.target.begin(), input.target.end(),
-                                     [&](const Resource& resource) { return resource.id == change.id; });
-    if (target != input.target.end()) wanted_ = &target->get().desired;
+    if (const Resource* target = input.target_of(change.id)) wanted_ = &target->desired;
     if (const auto original = input.originals.find(artifact_); original != input.originals.end()) {
       managed_ = true;
       if (const auto* present = std::get_if<Present>(&original->second)) original_ = present->value;

@@ -21,13 +21,6 @@ class FakeType : public ResourceType {
   }
   ObservedType observe(const ObserveRequest& /*request*/, const NodeReader& /*node*/) const override { return {}; }
 
- protected:
-  const Resource* target_of(const StepsInput& input, const ResourceId& id) const {
-    const auto found =
-        std::find_if(input.target.begin(), input.target.end(), [&](const Resource& one) { return one.id == id; });
-    return found == input.target.end() ? nullptr : &found->get();
-  }
-
  private:
   TypeInfo info_;
 };
@@ -63,7 +56,7 @@ class KnobType : public FakeType {
   void add_live_step(const StepsInput& input, const Change& change, std::vector<Step>& steps) const {
     const ArtifactId artifact{"live", change.id.name};
     Observation after;
-    if (const Resource* target = target_of(input, change.id)) {
+    if (const Resource* target = input.target_of(change.id)) {
       const Value* running = target->desired.find("running");
       after = Present{Value::map({{"running", running == nullptr ? Value() : *running, {}}}), {}};
     } else if (const auto original = input.originals.find(artifact); original != input.originals.end()) {
@@ -92,7 +85,7 @@ class SimpleType : public FakeType {
   std::vector<Step> steps(const StepsInput& input) const override {
     std::vector<Step> steps;
     for (const Change& change : input.changes) {
-      const Resource* target = target_of(input, change.id);
+      const Resource* target = input.target_of(change.id);
       const auto seen = input.observed.resources.find(change.id.name);
       Observation before = seen == input.observed.resources.end() ? Observation(Absent{}) : seen->second;
       Observation after = target == nullptr ? Observation(Absent{}) : Observation(Present{target->desired, {}});
