@@ -308,6 +308,18 @@ void declare(CLI::App& app, CommandLine& line) {
   add_inspecting_commands(app, line);
 }
 
+/// What stands where a command belongs and is none; CLI11 only says that one is missing.
+std::optional<std::string> unknown_command(const CLI::App& app) {
+  const auto words = app.remaining();
+  if (!app.get_subcommands().empty() || words.empty() || words.front().starts_with('-')) return std::nullopt;
+  std::vector<std::string> commands;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    commands.push_back(command->get_name());
+  }
+  const auto near = nearest(words.front(), commands);
+  return "there is no command " + printable(words.front()) + (near ? "; did you mean " + *near + "?" : "");
+}
+
 }  // namespace
 
 ProgramUsage program_usage() {
@@ -331,6 +343,11 @@ int run_application(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
+    const auto unknown = unknown_command(app);
+    if (unknown && problem.get_exit_code() != 0) {
+      std::cerr << "sparkplan: error: " << *unknown << "\nRun with --help for more information.\n";
+      return 1;
+    }
     return app.exit(problem) == 0 ? 0 : 1;
   }
   auto console = Console::open(line.global.verbosity, line.global.quiet, line.global.no_color, line.global.log_file);

@@ -89,6 +89,18 @@ TEST_CASE("a flag that no help shows is a usage error, which tells the next test
   CHECK_FALSE(complains_of_usage(sparkplan({"plan", "/nonexistent/cluster.yaml"})));
 }
 
+TEST_CASE("a command that there is not is named, with the one that it may have been meant for") {
+  const auto mistyped = sparkplan({"aply", "cluster.yaml"});
+  CHECK(mistyped.exit_status == 1);
+  CHECK(contains(mistyped.standard_error, "there is no command aply; did you mean apply?"));
+  const auto strange = sparkplan({"-v", "x\x1by"});
+  CHECK(strange.exit_status == 1);
+  CHECK(contains(strange.standard_error, "there is no command "));
+  CHECK_FALSE(contains(strange.standard_error, "\x1b"));
+  CHECK(contains(sparkplan({}).standard_error, "subcommand is required"));
+  CHECK(sparkplan({"--help", "aply"}).exit_status == 0);
+}
+
 TEST_CASE("every flag that a command's help shows is accepted, and so is every general one") {
   const test::ScratchDirectory folder;
   const auto general = options_in(sparkplan({"--help"}).standard_output);
