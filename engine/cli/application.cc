@@ -118,6 +118,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_file(*plan, line.plan.file);
   plan->add_option("-o,--output", line.plan.output, "save the plan as PATH, for apply")->type_name("PATH");
   plan->add_flag("--json", line.plan.json, "the plan as JSON");
+  plan->add_flag("--yes-prune", line.plan.yes_prune, "contact nodes that left the file, and show what they get back");
   plan->add_flag("--detailed-exitcode", line.plan.detailed_exit_code, "exit 2 if there are changes");
   add_selection(*plan, line.plan.selection);
   plan->footer(

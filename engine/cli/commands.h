@@ -41,6 +41,7 @@ struct PlanOptions {
   std::string output;  ///< Where to save it; empty: nowhere.
   bool json = false;
   bool detailed_exit_code = false;
+  bool yes_prune = false;
   SelectionOptions selection;
 };
 

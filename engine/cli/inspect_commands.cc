@@ -21,6 +21,7 @@ std::string status_line(const NodeReport& report, const NodeRun& node) {
       fmt::format("{:<16} {:<12} {:<8}", report.name, to_string(report.status), to_string(report.membership));
   if (report.error) return text + " " + printable(report.error->describe());
   if (node.skipped) return text + (node.spec->maintenance ? " maintenance" : "");
+  if (node.not_contacted) return text + " not contacted";
   const auto& facts = node.known.facts;
   text += fmt::format(" {:<28}", printable(facts.os_name));
   if (node.known.manifest) {

@@ -44,6 +44,7 @@ int run_plan(const PlanOptions& options, const GlobalOptions& global, Console& c
     console.error(fits.error());
     return 1;
   }
+  run->contact_departing = options.yes_prune;
   ProgressDisplay progress(console, cluster);
   run->progress = progress.listener();
   ClusterRun planning(cluster, builtin_registry(), std::move(*run));

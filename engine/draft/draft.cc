@@ -139,8 +139,8 @@ class FileText {
       if (!about.empty()) writer_.comment(about, 2);
       writer_.item(record_of(member, (*frame.list_items())[i]), 2);
     }
-    for (const DraftMachine* machine : members_.left_out) {
-      writer_.comment("Could not be read: " + (machine->error ? machine->error->describe() : ""), 2);
+    for (const auto& [machine, why] : members_.left_out) {
+      writer_.comment(why, 2);
       writer_.comment("- {name: NAME, address: " + yaml_scalar(Value(machine->address)) + "}", 2);
     }
   }

@@ -202,22 +202,38 @@ void add_unread(const Roster& roster, const Naming& naming, Members& members) {
                                     "name all its machines to have them read"));
 }
 
+/// What half of the manifests or fewer say is no reason to write anything into the file.
+void add_remarks(const AgreedRoster& agreed, Members& members) {
+  for (const auto& [given, error] : agreed.refused) {
+    members.remarks.push_back(finding(Severity::kWarning, "init.other-cluster",
+                                      given + ": " + error.message + "; it is left out", error.hint));
+  }
+  for (auto& warning : warnings_of(agreed.unsupported, "name all machines of the cluster")) {
+    members.remarks.push_back(std::move(warning));
+  }
+}
+
 }  // namespace
 
 Result<Members> members_of(const std::vector<DraftMachine>& machines) {
   SPARK_CHECK(check_that_they_are_many(machines));
-  std::vector<const Manifest*> manifests;
+  std::map<std::string, const Manifest*> manifests;
   for (const DraftMachine& machine : machines) {
-    if (machine.manifest) manifests.push_back(&*machine.manifest);
+    if (machine.manifest) manifests.emplace(machine.given, &*machine.manifest);
   }
-  SPARK_TRY(const Roster roster, newest_roster(manifests));
+  const AgreedRoster agreed = agree_on_roster(manifests);
+  const Roster& roster = agreed.roster;
+  if (!agreed.refused.empty() && roster.uuid.empty()) return failure(agreed.refused.begin()->second);
   Members members;
+  add_remarks(agreed, members);
   Naming naming(machines, roster);
   for (const DraftMachine& machine : machines) {
-    if (machine.facts) {
+    if (agreed.refused.contains(machine.given)) {
+      members.left_out.push_back({&machine, "Belongs to another cluster"});
+    } else if (machine.facts) {
       members.nodes.push_back(naming.member(machine));
     } else if (naming.entry(machine) == nullptr) {
-      members.left_out.push_back(&machine);
+      members.left_out.push_back({&machine, "Could not be read: " + (machine.error ? machine.error->describe() : "")});
     }
   }
   if (members.nodes.empty()) return failure(ErrorCode::kUnreachable, "none of the machines could be read");

@@ -26,11 +26,16 @@ struct Members {
   std::string cluster;         ///< The cluster's name.
   bool cluster_known = false;  ///< The nodes' own manifests name it.
   std::vector<Member> nodes;
-  std::vector<const DraftMachine*> left_out;  ///< Could not be read, and nobody knows them.
+  /// Could not be read and is in no manifest, or belongs to another cluster than most.
+  struct LeftOut {
+    const DraftMachine* machine = nullptr;
+    std::string why;
+  };
+  std::vector<LeftOut> left_out;
   std::vector<Diagnostic> remarks;
 };
 
-/// Pure. Names and ids as the newest roster has them, else by host names. Errors: see draft_cluster().
+/// Pure. Names and ids as most of the manifests have them, else by host names. Errors: see draft_cluster().
 Result<Members> members_of(const std::vector<DraftMachine>& machines);
 
 }  // namespace sparkplan

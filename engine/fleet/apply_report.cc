@@ -24,7 +24,7 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
   report.plan.after_steps = node.shown.after_steps;
   report.plan.waiting = node.plan.waiting;
   report.plan.blocked = node.plan.blocked;
-  if (node.skipped) return report;
+  if (node.skipped || node.not_contacted) return report;
   const bool nobody_stopped_it = !node.stopped && !options_.stop.stop_requested();
   bool all_done = true;
   for (const auto& change : node.shown.changes) {

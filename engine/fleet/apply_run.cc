@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/fan_out.h"
 #include "engine/fleet/interruptible_pause.h"
@@ -49,12 +50,13 @@ void add_what_was_learned(NodePlan& shown, const NodePlan& later) {
 
 Report ClusterRun::apply(const ApplyOptions& options) {
   only_release_ = options.release;
+  options_.contact_departing = options.allow_prune;
   writes_ = true;
   allow_management_change_ = options.allow_management_change;
   window_ = options.window;
   max_parallel_ = options.max_parallel;
   holder_ = this_controller(options_.command);
-  if (options.released_entry) add_leaver(*options.released_entry);
+  if (options.released_entry) add_leaving(*options.released_entry);
   saved_plan_ = options.saved_plan == nullptr ? "" : options.saved_plan->id;
   Report planned = options.rollback ? plan_rollback(*options.rollback) : plan();
   for (auto& node : nodes_) {
@@ -80,7 +82,7 @@ Report ClusterRun::apply(const ApplyOptions& options) {
   if (!options.all_or_nothing || !somebody_fell_out) {
     carry_out_stages();
     // Before the manifests: only then is it known who still is a member.
-    release_leavers();
+    release_departing();
     commit_all();
     check_effects();
   }
@@ -88,15 +90,21 @@ Report ClusterRun::apply(const ApplyOptions& options) {
   return apply_report();
 }
 
-/// A member is given back only when somebody says so; who has said so once need not say it again.
-bool ClusterRun::refuse_unasked_releases(const ApplyOptions& options) {
+/// A member is contacted and given back only in a run with consent. Where there was consent before and the member did
+/// not answer, the others go on without it.
+bool ClusterRun::refuse_unasked_releases() {
   bool refused = false;
   for (auto& node : nodes_) {
     const auto& name = node.spec->name.str();
-    if (!node.leaving || node.skipped || node.released || options.allow_prune || options.release == name) continue;
-    const auto entry = std::find_if(roster_.members.begin(), roster_.members.end(),
-                                    [&](const RosterEntry& member) { return member.name == name; });
-    if (entry != roster_.members.end() && entry->leaving) continue;
+    if (!node.not_contacted || node.skipped) continue;
+    if (node.departed->leaving) {
+      auto reminder = finding(Severity::kWarning, "release.pending",
+                              name + " has left the file and is still to be given back: not contacted",
+                              "`sparkplan apply --yes-prune` tries again");
+      reminder.node = name;
+      remarks_.push_back(std::move(reminder));
+      continue;
+    }
     node.error = Error{ErrorCode::kRefused,
                        "it is no longer in " + cluster_.file + ": it would be given back as it was before sparkplan",
                        {},
@@ -123,7 +131,7 @@ bool ClusterRun::refuse_unasked_prunes(const ApplyOptions& options) {
 }
 
 bool ClusterRun::guards_refuse(const ApplyOptions& options) {
-  const bool releases = refuse_unasked_releases(options);
+  const bool releases = refuse_unasked_releases();
   const bool prunes = refuse_unasked_prunes(options);
   if (releases || prunes) return true;
   if (!options.all_or_nothing) return false;

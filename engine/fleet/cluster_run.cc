@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/fleet/fan_out.h"
-#include "engine/fleet/leaver.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
@@ -132,47 +131,32 @@ bool ClusterRun::is_member(const NodeRun& node) const {
   return client->facts().manifest.has_value();
 }
 
+void ClusterRun::open_node(NodeRun& node) {
+  auto options = options_.agent;
+  // Not the node of this run: departing nodes are added later, and all of them may move.
+  options.progress = [this, name = node.spec->name.str()](std::string_view doing) {
+    if (options_.progress) options_.progress(name, "applying " + std::string(doing), Activity::kWorking);
+  };
+  auto request = facts_request(node);
+  request.observe_managed = plans_ && !rolls_back_;
+  auto client = AgentClient::open(*node.spec, options, request);
+  if (!client) return give_up(node, std::move(client).error());
+  node.known = client->facts();
+  node.client.emplace(std::move(*client));
+  tell(node, "facts read", Activity::kWaiting);
+}
+
 void ClusterRun::open() {
   on_each([&](NodeRun& node) {
     if (node.client) return;
     tell(node, "connecting");
+    if (node.departed) return open_departing(node);
     if ((!only_release_.empty() || rolls_back_) && !node.leaving && !is_member(node)) {
       node.skipped = true;
       return;
     }
-    auto options = options_.agent;
-    // Not the node of this run: those of leavers are added later, and all of them may move.
-    options.progress = [this, name = node.spec->name.str()](std::string_view doing) {
-      if (options_.progress) options_.progress(name, "applying " + std::string(doing), Activity::kWorking);
-    };
-    auto request = facts_request(node);
-    request.observe_managed = plans_ && !rolls_back_;
-    auto client = AgentClient::open(*node.spec, options, request);
-    if (!client) return give_up(node, std::move(client).error());
-    node.known = client->facts();
-    node.client.emplace(std::move(*client));
-    tell(node, "facts read", Activity::kWaiting);
+    open_node(node);
   });
-}
-
-void ClusterRun::find_roster() {
-  std::vector<const Manifest*> manifests;
-  for (auto& node : nodes_) {
-    if (!active(node) || !node.known.manifest) continue;
-    if (auto ours = check_membership(*node.known.manifest, cluster_); !ours) {
-      give_up(node, std::move(ours).error());
-      continue;
-    }
-    manifests.push_back(&*node.known.manifest);
-  }
-  auto newest = newest_roster(manifests);
-  if (!newest) {
-    for (auto& node : nodes_) {
-      if (active(node)) give_up(node, newest.error());
-    }
-    return;
-  }
-  roster_ = std::move(*newest);
 }
 
 Machines ClusterRun::machines() const {
@@ -185,42 +169,24 @@ Machines ClusterRun::machines() const {
   return machines;
 }
 
-NodeRun& ClusterRun::add_leaver(NodeSpec spec) {
-  NodeRun node;
-  node.spec = &leavers_.emplace_back(std::move(spec));
-  node.leaving = true;
-  nodes_.push_back(std::move(node));
-  return nodes_.back();
-}
-
-void ClusterRun::admit_leavers() {
-  for (const auto& entry : leavers(roster_, cluster_, machines())) {
-    const bool admitted = std::any_of(leavers_.begin(), leavers_.end(),
-                                      [&](const NodeSpec& spec) { return spec.name.str() == entry.name; });
-    auto spec = spec_of_leaver(entry, cluster_);
-    // A roster with a name that is none: whoever wrote it, it is nobody we could reach.
-    if (admitted || !spec) continue;
-    // --only and --exclude never release anybody, and `release` nobody else.
-    add_leaver(std::move(*spec)).skipped =
-        !options_.selection.everything() || (!only_release_.empty() && only_release_ != entry.name);
-  }
-  open();
-  for (auto& node : nodes_) {
-    if (!node.leaving || !active(node)) continue;
-    // Another cluster's by now: it has left for good.
-    const auto& manifest = node.known.manifest;
-    node.released = manifest && !roster_.uuid.empty() && manifest->roster.uuid != roster_.uuid;
-    if (node.released) node.client.reset();
-  }
-}
-
 /// What is done to one of them would be done to the other, or be taken for it.
 void ClusterRun::take_out_same_machines() {
   std::map<std::string, MachineIdentity> identities;
   for (const auto& node : nodes_) {
     if (node.leaving || !active(node) || !node.client) continue;
-    identities[node.spec->name.str()] = {node.known.facts.machine_id, node.client->host_key(),
-                                         node.known.facts.host.nvme_host_nqn};
+    MachineIdentity identity{node.known.facts.machine_id, node.client->host_key(), node.known.facts.host.nvme_host_nqn,
+                             "", false};
+    const auto recorded = std::find_if(roster_.members.begin(), roster_.members.end(),
+                                       [&](const RosterEntry& entry) { return entry.name == node.spec->name.str(); });
+    // The record is about the machine with that host key.
+    if (recorded != roster_.members.end() && recorded->host_key == identity.host_key) {
+      identity.recorded_machine_id = recorded->machine_id;
+    }
+    const auto& manifest = node.known.manifest;
+    identity.is_nvme_host =
+        manifest && std::any_of(manifest->resources.begin(), manifest->resources.end(),
+                                [](const auto& managed) { return managed.first.type == "nvme_tcp"; });
+    identities[node.spec->name.str()] = std::move(identity);
   }
   SameMachines same = same_machines(cluster_, identities);
   for (auto& node : nodes_) {
@@ -316,7 +282,7 @@ Report ClusterRun::plan() {
   plans_ = true;
   open();
   find_roster();
-  admit_leavers();
+  admit_departed_members();
   take_out_same_machines();
   const auto fallen_out = [&] {
     return std::count_if(nodes_.begin(), nodes_.end(), [](const NodeRun& node) { return node.error.has_value(); });
@@ -345,6 +311,7 @@ NodeReport ClusterRun::report_on(const NodeRun& node) const {
                                      [&](const RosterEntry& entry) { return entry.name == report.name; });
   report.membership = node.known.manifest || in_roster ? Membership::kMember : Membership::kJoining;
   if (node.leaving) report.membership = Membership::kLeaving;
+  report.not_contacted = node.not_contacted;
   report.plan = node.error ? NodePlan{} : node.plan;
   if (node.known.lock_holder) report.lock_holder = node.known.lock_holder->describe();
   if (node.released) {

@@ -40,6 +40,8 @@ struct RunOptions {
   /// Called from several threads: what a node is at. Never empty text.
   std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
   bool survey = false;  ///< Facts::survey is wanted as well.
+  /// --yes-prune: members that the file no longer names are contacted, and given back by an apply.
+  bool contact_departing = false;
 };
 
 struct ApplyOptions {
@@ -88,7 +90,10 @@ struct NodeRun {
   std::optional<Error> error;  ///< The node takes no further part in the run.
   bool skipped = false;        ///< maintenance, or not selected.
   bool leaving = false;        ///< No longer in the file: given back as it was before.
-  bool released = false;       ///< Nothing of sparkplan's is left there.
+  bool not_contacted = false;  ///< Leaving, and without consent to contact it in this run.
+  /// Of a leaving node that only the roster names: what its machine has to prove.
+  std::optional<RosterEntry> departed;
+  bool released = false;  ///< Nothing of sparkplan's is left there.
   FactsReply known;
   std::vector<Resource> desired;
   std::set<std::string> incomplete_types;
@@ -139,7 +144,9 @@ class ClusterRun {
  private:
   /// Every node that still takes part, many at a time.
   void on_each(const std::function<void(NodeRun&)>& work);
-  bool active(const NodeRun& node) const { return !node.skipped && !node.error && !node.released; }
+  bool active(const NodeRun& node) const {
+    return !node.skipped && !node.not_contacted && !node.error && !node.released;
+  }
   void tell(const NodeRun& node, std::string_view doing, Activity activity = Activity::kWorking) const;
   void give_up(NodeRun& node, Error error) const;
 
@@ -149,10 +156,16 @@ class ClusterRun {
   FactsRequest second_request(const NodeRun& node) const;
   void learn_again(NodeRun& node, FactsReply known) const;
   void find_roster();
-  /// Nodes that the roster names and the file does not: from here on they take part, to be given back.
-  void admit_leavers();
+  void warn_of(std::vector<UnsupportedMember> unsupported);
+  /// Members that the roster names and the file does not. With consent they are contacted from here on, to be given
+  /// back.
+  void admit_departed_members();
+  bool consents_to_release(const std::string& name) const;
+  void open_departing(NodeRun& node);
+  Result<void> prove_identity(NodeRun& node);
   bool is_member(const NodeRun& node) const;
-  NodeRun& add_leaver(NodeSpec spec);
+  NodeRun& add_leaving(NodeSpec spec);
+  void open_node(NodeRun& node);
   Machines machines() const;
   void take_out_same_machines();
   void work_out_each(const std::function<void(NodeRun&)>& work);
@@ -176,7 +189,7 @@ class ClusterRun {
   static std::map<ResourceId, ManagedResource> managed_after_undoing(const NodeRun& node);
 
   bool guards_refuse(const ApplyOptions& options);
-  bool refuse_unasked_releases(const ApplyOptions& options);
+  bool refuse_unasked_releases();
   bool refuse_unasked_prunes(const ApplyOptions& options);
   bool lock_all(std::chrono::milliseconds timeout);
   void unlock_all();
@@ -219,7 +232,7 @@ class ClusterRun {
   void check_effects();
   void commit_all();
   void commit(NodeRun& node, const Roster& roster);
-  void release_leavers();
+  void release_departing();
   std::string audit_line(const NodeRun& node, const std::string& what) const;
   Report apply_report() const;
   NodeReport apply_report_on(const NodeRun& node) const;
@@ -232,14 +245,14 @@ class ClusterRun {
   std::string uuid_;
   std::chrono::steady_clock::time_point started_;
   std::set<std::string> exported_everywhere_;  ///< Types of which every node is asked, whatever its own sections are.
-  std::deque<NodeSpec> leavers_;               ///< Specs of those nodes that the file does not name any more.
+  std::deque<NodeSpec> leaving_;               ///< Specs of nodes that the file does not name any more.
   std::vector<NodeRun> nodes_;
   std::map<std::string, NodeExports> told_;  ///< What the nodes' desired values were made from.
-  Roster roster_;
-  std::string saved_plan_;    ///< The id of ApplyOptions::saved_plan.
-  std::string only_release_;  ///< ApplyOptions::release
-  bool plans_ = false;        ///< plan() or apply(), and not open() alone.
-  bool writes_ = false;       ///< apply() and not plan().
+  Roster roster_;                            ///< As most of the manifests have it.
+  std::string saved_plan_;                   ///< The id of ApplyOptions::saved_plan.
+  std::string only_release_;                 ///< ApplyOptions::release
+  bool plans_ = false;                       ///< plan() or apply(), and not open() alone.
+  bool writes_ = false;                      ///< apply() and not plan().
   bool allow_management_change_ = false;
   std::chrono::seconds window_{0};
   std::size_t max_parallel_ = 0;

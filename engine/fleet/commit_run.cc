@@ -1,4 +1,4 @@
-// The end of an apply: leavers are released, and the manifests say what is.
+// The end of an apply: departing nodes are released, and the manifests say what is.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -45,15 +45,17 @@ std::string ClusterRun::audit_line(const NodeRun& node, const std::string& what)
 
 Roster ClusterRun::new_roster() const {
   std::set<std::string> released;
+  std::set<std::string> consented;
   for (const auto& node : nodes_) {
     if (node.released) released.insert(node.spec->name.str());
+    if (node.leaving && !node.not_contacted && !node.skipped) consented.insert(node.spec->name.str());
   }
   if (rolls_back_) return roster_;  // Who belongs to the cluster is the file's business.
-  return next_roster(roster_, cluster_, machines(), released, uuid_);
+  return next_roster(roster_, cluster_, machines(), released, consented, uuid_);
 }
 
 /// A node on which something could not be undone keeps its manifest and its agent, to try again.
-void ClusterRun::release_leavers() {
+void ClusterRun::release_departing() {
   on_each([&](NodeRun& node) {
     const bool all_undone = node.plan.steps.empty() && node.plan.blocked.empty() && node.failures.empty();
     if (!node.leaving || !all_undone || node.stopped) return;

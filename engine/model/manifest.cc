@@ -1,9 +1,22 @@
 #include "engine/model/manifest.h"
 
+#include "engine/core/ids.h"
+#include "engine/core/text.h"
 #include "engine/model/field_reader.h"
 
 namespace sparkplan {
 namespace {
+
+/// A text that may be printed and compared, and no longer than a name, an address or a path can be.
+std::string bounded_text(FieldReader& fields, std::string_view key, std::size_t longest = kLongestRosterText) {
+  std::string text = fields.text(key);
+  if (text.size() > longest) {
+    fields.reject(key, "longer than " + std::to_string(longest) + " bytes");
+  } else if (printable(text) != text) {
+    fields.reject(key, "it has characters that are not printable");
+  }
+  return text;
+}
 
 Value encode_member(const RosterEntry& member) {
   return Value::map({{"name", member.name, {}},
@@ -30,16 +43,17 @@ Value encode_artifact(const ManagedArtifact& artifact) {
 Result<RosterEntry> decode_member(const Value& value) {
   FieldReader fields(value);
   RosterEntry member;
-  member.name = fields.require("name").text("name");
+  member.name = bounded_text(fields.require("name"), "name");
+  if (!NodeName::parse(member.name)) fields.reject("name", "it is no name of a node");
   member.id = fields.require("id").integer("id", member.id);
-  member.address = fields.text("address");
-  member.user = fields.text("user");
+  member.address = bounded_text(fields, "address");
+  member.user = bounded_text(fields, "user");
   member.port = fields.integer("port", member.port);
-  member.host_key = fields.text("host_key");
-  member.machine_id = fields.text("machine_id");
-  member.jump = fields.text("jump");
-  member.become = fields.text("become");
-  member.root = fields.text("root");
+  member.host_key = bounded_text(fields, "host_key");
+  member.machine_id = bounded_text(fields, "machine_id");
+  member.jump = bounded_text(fields, "jump");
+  member.become = bounded_text(fields, "become");
+  member.root = bounded_text(fields, "root", kLongestRosterPath);
   member.leaving = fields.boolean("leaving", member.leaving);
   SPARK_CHECK(std::move(fields).check());
   return member;
@@ -94,7 +108,7 @@ Result<void> check_format(const Value& value) {
 Result<Manifest> decode_fields(const Value& value) {
   FieldReader fields(value);
   Manifest manifest;
-  manifest.node = fields.text("node");
+  manifest.node = bounded_text(fields, "node");
   manifest.roster = fields.object("roster", Roster{}, decode_roster);
   manifest.resources = fields.map<ResourceId, ManagedResource>("resources", ResourceId::parse, decode_managed_resource);
   manifest.artifacts = fields.map<ArtifactId, ManagedArtifact>("artifacts", ArtifactId::parse, decode_artifact);
@@ -162,10 +176,17 @@ Result<Manifest> decode_manifest(const Value& value) {
 Result<Roster> decode_roster(const Value& value) {
   FieldReader fields(value);
   Roster roster;
-  roster.cluster = fields.text("cluster");
-  roster.uuid = fields.text("uuid");
+  roster.cluster = bounded_text(fields, "cluster");
+  roster.uuid = bounded_text(fields, "uuid");
   roster.generation = fields.integer("generation", roster.generation);
-  roster.members = fields.list<RosterEntry>("members", decode_member);
+  if (roster.generation < 0 || roster.generation > kLargestGeneration) fields.reject("generation", "out of range");
+  const Value* members = value.find("members");
+  const auto* items = members == nullptr ? nullptr : members->list_items();
+  if (items != nullptr && items->size() > kMostMembers) {
+    fields.reject("members", "more than " + std::to_string(kMostMembers));
+  } else {
+    roster.members = fields.list<RosterEntry>("members", decode_member);
+  }
   SPARK_CHECK(std::move(fields).check());
   return roster;
 }

@@ -12,6 +12,12 @@
 
 namespace sparkplan {
 
+/// What a roster may hold at most: it comes from a node.
+inline constexpr std::size_t kMostMembers = 2048;
+inline constexpr std::int64_t kLargestGeneration = std::int64_t{1} << 53;
+inline constexpr std::size_t kLongestRosterText = 255;
+inline constexpr std::size_t kLongestRosterPath = 4096;
+
 /// One member of the cluster as it was at the last successful apply.
 struct RosterEntry {
   std::string name;
@@ -24,7 +30,7 @@ struct RosterEntry {
   std::string jump;        ///< As SshSettings::jump.
   std::string become;      ///< "sudo" or "none".
   std::string root;        ///< For a local node: its directory; empty for SSH.
-  bool leaving = false;    ///< No longer in the file, not yet released.
+  bool leaving = false;    ///< No longer in the file, to be released with consent, not yet released.
 
   bool operator==(const RosterEntry&) const = default;
 };
@@ -90,7 +96,8 @@ inline constexpr std::int64_t kManifestFormatVersion = 1;
 Value encode(const Manifest& manifest);
 Value encode(const Roster& roster);
 Value encode(const ManagedResource& resource);
-/// Errors: kUnsupported for a newer format_version; kInvalidInput.
+/// Errors: kUnsupported for a newer format_version; kInvalidInput, also for a roster over the limits above, for names
+/// that are no node's and for texts with control characters.
 Result<Manifest> decode_manifest(const Value& value);
 Result<Roster> decode_roster(const Value& value);
 Result<ManagedResource> decode_managed_resource(const Value& value);

@@ -50,6 +50,7 @@ struct NodeReport {
   std::string address;
   NodeStatus status = NodeStatus::kInSync;
   Membership membership = Membership::kMember;
+  bool not_contacted = false;              ///< Leaving, and without --yes-prune: nothing is known of it.
   std::optional<Error> error;              ///< The first thing that went wrong for the node as a whole.
   NodePlan plan;                           ///< For apply: the first stage's plan, with later stages' changes appended.
   std::map<ResourceId, Outcome> outcomes;  ///< Only after an apply.

@@ -24,7 +24,8 @@ struct Count {
 struct Counts {
   std::size_t create = 0, update = 0, remove = 0;  ///< What apply will do, or has done.
   Count work, drift, pending, foreign, blocked, waiting, failed, not_done, not_known;
-  std::size_t nodes = 0, looked_at = 0, unreachable = 0, broken = 0, refused = 0, rolled_back = 0, skipped = 0;
+  std::size_t nodes = 0, looked_at = 0, unreachable = 0, broken = 0, refused = 0, rolled_back = 0, skipped = 0,
+              not_contacted = 0;
   std::size_t leaving = 0, released = 0;
 };
 
@@ -48,7 +49,9 @@ void count_status(const NodeReport& node, Counts& counts) {
   if (node.status == NodeStatus::kSkipped) ++counts.skipped;
   if (node.status == NodeStatus::kReleased) ++counts.released;
   if (node.membership == Membership::kLeaving && node.status != NodeStatus::kReleased) ++counts.leaving;
-  counts.looked_at = counts.nodes - counts.unreachable - counts.broken - counts.refused - counts.skipped;
+  if (node.not_contacted && !node.error && node.status != NodeStatus::kSkipped) ++counts.not_contacted;
+  counts.looked_at =
+      counts.nodes - counts.unreachable - counts.broken - counts.refused - counts.skipped - counts.not_contacted;
 }
 
 Counts count(const Report& report) {

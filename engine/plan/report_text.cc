@@ -84,6 +84,7 @@ std::string title_of(const NodeReport& node) {
   const auto add = [&](std::string_view words) { title += (title.empty() ? "" : ", ") + std::string(words); };
   if (node.membership == Membership::kJoining && node.status != NodeStatus::kApplied) add("joining the cluster");
   if (node.membership == Membership::kLeaving && node.status != NodeStatus::kReleased) add("leaving the cluster");
+  if (node.not_contacted && !node.error) add("not contacted: `apply --yes-prune` gives it back");
   if (node.error) title += (title.empty() ? "" : ": ") + error_text(node);
   return title;
 }

@@ -1,15 +1,157 @@
 #include "engine/plan/roster.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
 
+/// A node of the file and the roster in its manifest.
+struct Vote {
+  std::string node;
+  const Roster* roster;
+};
+
+bool is_majority(std::size_t votes, std::size_t of) { return votes * 2 > of; }
+
+/// The value that more than half of `of` voters gave; nothing when there is none.
+template <class T>
+std::optional<T> majority_of(const std::vector<T>& given, std::size_t of) {
+  std::map<T, std::size_t> counts;
+  for (const T& value : given) {
+    if (is_majority(++counts[value], of)) return value;
+  }
+  return std::nullopt;
+}
+
+/// The field's value in more than half of all manifests, else its default.
+template <class T>
+void agree_on_field(RosterEntry& agreed, const std::vector<const RosterEntry*>& entries, std::size_t of,
+                    T RosterEntry::*field) {
+  std::vector<T> given;
+  for (const RosterEntry* entry : entries) given.push_back(entry->*field);
+  if (auto value = majority_of(given, of)) agreed.*field = std::move(*value);
+}
+
+RosterEntry agree_on_member(const std::string& name, const std::vector<const RosterEntry*>& entries, std::size_t of) {
+  RosterEntry agreed;
+  agreed.name = name;
+  agreed.port = 0;
+  agree_on_field(agreed, entries, of, &RosterEntry::id);
+  agree_on_field(agreed, entries, of, &RosterEntry::address);
+  agree_on_field(agreed, entries, of, &RosterEntry::user);
+  agree_on_field(agreed, entries, of, &RosterEntry::port);
+  agree_on_field(agreed, entries, of, &RosterEntry::host_key);
+  agree_on_field(agreed, entries, of, &RosterEntry::machine_id);
+  agree_on_field(agreed, entries, of, &RosterEntry::jump);
+  agree_on_field(agreed, entries, of, &RosterEntry::become);
+  agree_on_field(agreed, entries, of, &RosterEntry::root);
+  agree_on_field(agreed, entries, of, &RosterEntry::leaving);
+  return agreed;
+}
+
+std::string named(const Vote& vote) {
+  return vote.node + " (" + printable(vote.roster->cluster) + ", " + printable(vote.roster->uuid) + ")";
+}
+
+/// Takes the votes for another cluster than the majority's out of `votes`.
+void refuse_other_clusters(std::vector<Vote>& votes, AgreedRoster& agreed) {
+  std::vector<std::string> uuids;
+  for (const Vote& vote : votes) uuids.push_back(vote.roster->uuid);
+  const auto ours = majority_of(uuids, uuids.size());
+  const auto is_ours = [&](const Vote& vote) { return ours && vote.roster->uuid == *ours; };
+  if (std::all_of(votes.begin(), votes.end(), is_ours)) return;
+  constexpr auto kHint = "release the node that is to change sides with the cluster.yaml of its own cluster";
+  const auto refuse = [&](const Vote& vote, std::string why) {
+    agreed.refused.emplace(vote.node, Error{ErrorCode::kRefused, std::move(why), {}, std::nullopt, kHint});
+  };
+  if (!ours) {
+    std::vector<std::string> names;
+    for (const Vote& vote : votes) names.push_back(named(vote));
+    for (const Vote& vote : votes) refuse(vote, "no majority for one cluster among " + join(names, ", "));
+    votes.clear();
+    return;
+  }
+  for (const Vote& vote : votes) {
+    if (!is_ours(vote)) refuse(vote, "its manifest belongs to another cluster than most of the nodes: " + named(vote));
+  }
+  std::erase_if(votes, [&](const Vote& vote) { return !is_ours(vote); });
+}
+
+/// The highest generation that more than half of the manifests have reached.
+std::int64_t agree_on_generation(const std::vector<Vote>& votes) {
+  std::vector<std::int64_t> generations;
+  for (const Vote& vote : votes) generations.push_back(vote.roster->generation);
+  std::sort(generations.begin(), generations.end(), std::greater<>());
+  return generations[generations.size() / 2];
+}
+
+/// The list of members that more than half of the manifests hold word for word; null when there is none. Where there is
+/// one, agreeing member by member gives the same, and takes a thousand times as long for a thousand nodes.
+const std::vector<RosterEntry>* members_of_most(const std::vector<Vote>& votes) {
+  const std::vector<RosterEntry>* candidate = nullptr;
+  std::size_t lead = 0;  // Boyer and Moore: a majority outlasts all others.
+  for (const Vote& vote : votes) {
+    if (lead == 0) candidate = &vote.roster->members;
+    lead = vote.roster->members == *candidate ? lead + 1 : lead - 1;
+  }
+  const auto agree = static_cast<std::size_t>(
+      std::count_if(votes.begin(), votes.end(), [&](const Vote& vote) { return vote.roster->members == *candidate; }));
+  return is_majority(agree, votes.size()) ? candidate : nullptr;
+}
+
+void agree_on_members(const std::vector<Vote>& votes, Roster& agreed) {
+  std::map<std::string, std::map<std::string, const RosterEntry*>> listed;  // Member -> who lists it, each once.
+  for (const Vote& vote : votes) {
+    for (const RosterEntry& member : vote.roster->members) listed[member.name].emplace(vote.node, &member);
+  }
+  for (const auto& [name, by_node] : listed) {
+    if (!is_majority(by_node.size(), votes.size())) continue;
+    std::vector<const RosterEntry*> entries;
+    for (const auto& [node, entry] : by_node) entries.push_back(entry);
+    agreed.members.push_back(agree_on_member(name, entries, votes.size()));
+  }
+}
+
+std::vector<UnsupportedMember> unsupported_members(const std::vector<Vote>& votes, const Roster& agreed) {
+  std::set<std::string_view> supported;
+  for (const RosterEntry& member : agreed.members) supported.insert(member.name);
+  std::map<std::string, std::set<std::string>> listed_by;
+  for (const Vote& vote : votes) {
+    // An older roster lists members that have left since: that is no claim.
+    if (vote.roster->generation < agreed.generation) continue;
+    for (const RosterEntry& member : vote.roster->members) {
+      if (!supported.contains(member.name)) listed_by[member.name].insert(vote.node);
+    }
+  }
+  std::vector<UnsupportedMember> unsupported;
+  for (const auto& [name, nodes] : listed_by) unsupported.push_back({name, {nodes.begin(), nodes.end()}});
+  return unsupported;
+}
+
+void sort_members(Roster& roster) {
+  std::sort(roster.members.begin(), roster.members.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.id, a.name) < std::tie(b.id, b.name); });
+}
+
 bool is_at_the_same_place(const RosterEntry& member, const NodeSpec& node) {
+  if (member.address.empty() && member.root.empty()) return false;  // The manifests do not agree on a place.
   return member.address == node.address && member.port == node.ssh.port && member.jump == node.ssh.jump &&
          member.root == node.root.string();
+}
+
+bool is_the_same_machine(const RosterEntry& member, const Machine& machine) {
+  if (!member.host_key.empty() || !machine.host_key.empty()) return member.host_key == machine.host_key;
+  return !member.root.empty() && !member.machine_id.empty() && member.machine_id == machine.machine_id &&
+         member.name == machine.known_as;
 }
 
 /// The member that the node was, under this name or another.
@@ -45,59 +187,83 @@ RosterEntry entry_of(const NodeSpec& node, const Roster& previous, const Machine
 
 }  // namespace
 
-Result<Roster> newest_roster(const std::vector<const Manifest*>& manifests) {
-  const Manifest* newest = nullptr;
-  for (const Manifest* manifest : manifests) {
-    if (manifest == nullptr || manifest->roster.uuid.empty()) continue;
-    if (newest != nullptr && manifest->roster.uuid != newest->roster.uuid) {
-      return failure(ErrorCode::kRefused,
-                     newest->node + " and " + manifest->node + " belong to two clusters: " + newest->roster.cluster +
-                         " (" + newest->roster.uuid + ") and " + manifest->roster.cluster + " (" +
-                         manifest->roster.uuid + ")",
-                     "release the node that is to change sides with the cluster.yaml of its own cluster");
-    }
-    if (newest == nullptr || manifest->roster.generation > newest->roster.generation) newest = manifest;
+AgreedRoster agree_on_roster(const std::map<std::string, const Manifest*>& manifests) {
+  AgreedRoster agreed;
+  std::vector<Vote> votes;
+  for (const auto& [node, manifest] : manifests) {
+    if (manifest != nullptr && !manifest->roster.uuid.empty()) votes.push_back({node, &manifest->roster});
   }
-  return newest == nullptr ? Roster{} : newest->roster;
+  refuse_other_clusters(votes, agreed);
+  if (votes.empty()) return agreed;
+  agreed.roster.cluster = votes.front().roster->cluster;
+  agreed.roster.uuid = votes.front().roster->uuid;
+  agreed.roster.generation = agree_on_generation(votes);
+  if (const auto* members = members_of_most(votes)) {
+    agreed.roster.members = *members;
+  } else {
+    agree_on_members(votes, agreed.roster);
+  }
+  sort_members(agreed.roster);
+  agreed.unsupported = unsupported_members(votes, agreed.roster);
+  return agreed;
 }
 
-std::vector<RosterEntry> leavers(const Roster& roster, const Cluster& cluster, const Machines& machines) {
-  std::vector<RosterEntry> left;
+std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupported, const std::string& hint) {
+  std::map<std::vector<std::string>, std::vector<std::string>> members_by_nodes;
+  for (const UnsupportedMember& member : unsupported) members_by_nodes[member.listed_by].push_back(member.name);
+  std::vector<Diagnostic> warnings;
+  for (auto& [nodes, members] : members_by_nodes) {
+    constexpr std::size_t kNamed = 5;
+    const std::size_t more = members.size() > kNamed ? members.size() - kNamed : 0;
+    members.resize(members.size() - more);
+    auto warning = finding(Severity::kWarning, "roster.unsupported-member",
+                           "the manifest of " + fold_names(nodes) + " lists " + join(members, ", ") +
+                               (more > 0 ? " and " + std::to_string(more) + " more" : "") +
+                               " as a member of the cluster; most manifests do not, so it is ignored",
+                           hint);
+    warning.node = nodes.front();
+    warnings.push_back(std::move(warning));
+  }
+  return warnings;
+}
+
+std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& cluster, const Machines& machines) {
+  std::vector<RosterEntry> departed;
   for (const RosterEntry& member : roster.members) {
     const bool still_there = std::any_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const NodeSpec& node) {
       return node.name.str() == member.name || is_at_the_same_place(member, node);
     });
-    const bool under_another_name = std::any_of(
-        machines.begin(), machines.end(), [&](const auto& machine) { return machine.second.known_as == member.name; });
-    if (!still_there && !under_another_name) left.push_back(member);
+    const bool under_another_name = std::any_of(machines.begin(), machines.end(), [&](const auto& machine) {
+      return is_the_same_machine(member, machine.second);
+    });
+    if (!still_there && !under_another_name) departed.push_back(member);
   }
-  return left;
+  return departed;
 }
 
 Roster next_roster(const Roster& previous, const Cluster& cluster, const Machines& machines,
-                   const std::set<std::string>& released, const std::string& new_uuid) {
+                   const std::set<std::string>& released, const std::set<std::string>& consented,
+                   const std::string& new_uuid) {
   Roster next;
   next.cluster = cluster.name;
   next.uuid = previous.uuid.empty() ? new_uuid : previous.uuid;
   next.generation = previous.generation;
   for (const NodeSpec& node : cluster.nodes) next.members.push_back(entry_of(node, previous, machines));
-  for (RosterEntry& leaver : leavers(previous, cluster, machines)) {
-    if (released.contains(leaver.name)) continue;
-    leaver.leaving = true;
-    next.members.push_back(std::move(leaver));
+  for (RosterEntry& member : departed_members(previous, cluster, machines)) {
+    if (released.contains(member.name)) continue;
+    member.leaving = member.leaving || consented.contains(member.name);
+    next.members.push_back(std::move(member));
   }
-  // The order of the file says nothing about membership.
-  std::sort(next.members.begin(), next.members.end(),
-            [](const auto& a, const auto& b) { return std::tie(a.id, a.name) < std::tie(b.id, b.name); });
-  if (next != previous) ++next.generation;
+  sort_members(next);  // The order of the file says nothing about membership.
+  if (next != previous && next.generation < kLargestGeneration) ++next.generation;
   return next;
 }
 
 Result<void> check_membership(const Manifest& manifest, const Cluster& cluster) {
   const std::string& other = manifest.roster.cluster;
   if (other.empty() || other == cluster.name) return {};
-  return failure(ErrorCode::kRefused, "the node belongs to cluster " + other + ", not to " + cluster.name,
-                 "release it with the cluster.yaml of " + other + " first");
+  return failure(ErrorCode::kRefused, "the node belongs to cluster " + printable(other) + ", not to " + cluster.name,
+                 "release it with the cluster.yaml of " + printable(other) + " first");
 }
 
 }  // namespace sparkplan

@@ -1,38 +1,63 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "engine/core/diagnostic.h"
 #include "engine/core/result.h"
 #include "engine/model/cluster.h"
 #include "engine/model/manifest.h"
 
 namespace sparkplan {
 
-/// The roster of the highest generation among the manifests; an empty one when there is none.
-/// Errors: kRefused when two manifests name clusters of different uuid.
-Result<Roster> newest_roster(const std::vector<const Manifest*>& manifests);
+/// A member that half or fewer of the manifests list. Nothing follows from it but a warning.
+struct UnsupportedMember {
+  std::string name;
+  std::vector<std::string> listed_by;  ///< Nodes whose manifest lists it, by their names in the file.
+};
 
-/// What is known of the machines behind the file's nodes, by the node's name in the file.
+/// What the manifests of one cluster say together. One node decides nothing here as soon as there are three.
+struct AgreedRoster {
+  /// The uuid and the members that more than half of the manifests name; each field of a member is the value that more
+  /// than half of all manifests give it, and empty where they do not agree. The generation is the highest that more
+  /// than half have reached.
+  Roster roster;
+  /// Nodes whose manifest belongs to another cluster than the majority's, by name. kRefused. All nodes with a manifest
+  /// in a tie.
+  std::map<std::string, Error> refused;
+  /// Listed by manifests that are not older than `roster`, and by half of all or fewer.
+  std::vector<UnsupportedMember> unsupported;
+};
+
+/// Pure. `manifests` by the node's name in the file; null where the node has none. Manifests without a roster are left
+/// out of the count.
+AgreedRoster agree_on_roster(const std::map<std::string, const Manifest*>& manifests);
+
+/// A warning "roster.unsupported-member" for each set of nodes that list the same members; the first five are named.
+std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupported, const std::string& hint);
+
+/// What this run has seen of the machines behind the file's nodes, by the node's name in the file.
 struct Machine {
-  std::string host_key;    ///< Empty: not seen in this run.
-  std::string machine_id;  ///< Likewise.
+  std::string host_key;    ///< Empty: not seen in this run, or a local node.
+  std::string machine_id;  ///< As the node reports it.
   std::string known_as;    ///< The name in the machine's own manifest; empty without one.
 };
 using Machines = std::map<std::string, Machine>;
 
-/// Members of `roster` that have left the file, marked leaving or not. A member has not left when its
-/// name stands in the file, or its machine under another name: at the same address, or because that
-/// machine's manifest knows it by the old one.
-std::vector<RosterEntry> leavers(const Roster& roster, const Cluster& cluster, const Machines& machines);
+/// Members of `roster` that the file no longer names. A member is still in the file under its name, at its address, or
+/// as a machine that has shown its host key in this run. A local node has no host key: its machine-id and the name in
+/// its manifest stand in.
+std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& cluster, const Machines& machines);
 
-/// The roster after a successful apply: the file's nodes, plus the leavers marked `leaving` but for those in
-/// `released`. The generation grows only when something differs. What is not seen of a machine stays
-/// as `previous` knew it. `new_uuid` is used when `previous` has none.
+/// The roster after a successful apply: the file's nodes, plus departed members but for those in `released`. Those in
+/// `consented` are marked `leaving`. The generation grows only when something differs. What is not seen of a machine
+/// stays as `previous` knew it. `new_uuid` is used when `previous` has none.
 Roster next_roster(const Roster& previous, const Cluster& cluster, const Machines& machines,
-                   const std::set<std::string>& released, const std::string& new_uuid);
+                   const std::set<std::string>& released, const std::set<std::string>& consented,
+                   const std::string& new_uuid);
 
 /// Errors: kRefused when the manifest belongs to another cluster than `cluster`.
 Result<void> check_membership(const Manifest& manifest, const Cluster& cluster);

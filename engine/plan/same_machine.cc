@@ -61,6 +61,44 @@ std::string hint_for(const std::vector<const Mark*>& marks) {
          join(commands, "; ");
 }
 
+/// The node had this mark before this run.
+bool had_before(const Mark& mark, const MachineIdentity& identity) {
+  if (mark.value == &MachineIdentity::machine_id) return identity.recorded_machine_id == identity.machine_id;
+  return mark.value == &MachineIdentity::nvme_host && identity.is_nvme_host;
+}
+
+/// The node reports another mark than it had before.
+bool contradicts_record(const Mark& mark, const MachineIdentity& identity) {
+  return mark.value == &MachineIdentity::machine_id && tells_apart(identity.recorded_machine_id) &&
+         identity.recorded_machine_id != identity.machine_id;
+}
+
+/// Which of two nodes with marks in common are refused.
+struct Refusal {
+  bool earlier = false;
+  bool later = false;
+};
+
+Refusal refusal_for(const std::vector<const Mark*>& marks, const MachineIdentity& earlier,
+                    const MachineIdentity& later) {
+  Refusal refusal;
+  const bool proved = !earlier.host_key.empty() && earlier.host_key == later.host_key;
+  for (const Mark* mark : marks) {
+    const bool earlier_had = had_before(*mark, earlier);
+    const bool later_had = had_before(*mark, later);
+    if (proved) {
+      refusal = {true, true};
+    } else if (earlier_had != later_had) {
+      (earlier_had ? refusal.later : refusal.earlier) = true;
+    } else if (contradicts_record(*mark, earlier) != contradicts_record(*mark, later)) {
+      (contradicts_record(*mark, earlier) ? refusal.earlier : refusal.later) = true;
+    } else if (!(earlier_had && mark->value == &MachineIdentity::nvme_host)) {
+      refusal = {true, true};
+    }
+  }
+  return refusal;
+}
+
 }  // namespace
 
 SameMachines same_machines(const Cluster& cluster, const std::map<std::string, MachineIdentity>& identities) {
@@ -68,7 +106,9 @@ SameMachines same_machines(const Cluster& cluster, const std::map<std::string, M
   for (const auto& [pair, marks] : pairs_in(cluster, identities)) {
     const NodeSpec& earlier = cluster.nodes[pair.first];
     const NodeSpec& later = cluster.nodes[pair.second];
+    const Refusal refusal = refusal_for(marks, identities.at(earlier.name.str()), identities.at(later.name.str()));
     Diagnostic finding;
+    finding.severity = refusal.earlier && refusal.later ? Severity::kError : Severity::kWarning;
     finding.code = "nodes.same-machine";
     finding.message = earlier.name.str() + " and " + later.name.str() + " have the same " + names_of(marks);
     finding.hint = hint_for(marks);
@@ -77,15 +117,18 @@ SameMachines same_machines(const Cluster& cluster, const std::map<std::string, M
     finding.notes = {{earlier.name.str() + " is here", earlier.where}};
     finding.node = later.name.str();
     same.findings.push_back(std::move(finding));
-    const auto refuse = [&same, what = names_of(marks)](const NodeSpec& node, const NodeSpec& other) {
-      same.by_node.try_emplace(node.name.str(), Error{ErrorCode::kInvalidInput,
-                                                      "it has the same " + what + " as " + other.name.str(),
-                                                      {},
-                                                      {},
-                                                      "nothing is done on either until they can be told apart"});
+    const auto refuse = [&, what = names_of(marks)](const NodeSpec& node, const NodeSpec& other) {
+      const bool alone = !(refusal.earlier && refusal.later);
+      same.by_node.try_emplace(node.name.str(),
+                               Error{ErrorCode::kInvalidInput,
+                                     "it has the same " + what + " as " + other.name.str(),
+                                     {},
+                                     {},
+                                     alone ? "nothing is done on it until they can be told apart"
+                                           : "nothing is done on either until they can be told apart"});
     };
-    refuse(earlier, later);
-    refuse(later, earlier);
+    if (refusal.earlier) refuse(earlier, later);
+    if (refusal.later) refuse(later, earlier);
   }
   return same;
 }

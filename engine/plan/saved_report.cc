@@ -141,6 +141,7 @@ Value encode_node(const NodeReport& node) {
                             {"membership", to_string(node.membership), {}},
                             {"plan", encode_plan(node.plan), {}},
                             {"lock_holder", node.lock_holder, {}}});
+  if (node.not_contacted) value.set("not_contacted", true);
   if (node.error) value.set("error", sparkplan::encode(*node.error));
   return value;
 }
@@ -152,6 +153,7 @@ Result<NodeReport> decode_node(const Value& value) {
   node.address = fields.text("address");
   node.status = fields.require("status").object("status", node.status, decode_name<NodeStatus, NodeStatus::kReleased>);
   node.membership = fields.object("membership", node.membership, decode_name<Membership, Membership::kLeaving>);
+  node.not_contacted = fields.boolean("not_contacted", false);
   node.plan = fields.require("plan").object("plan", NodePlan{}, decode_plan);
   node.lock_holder = fields.text("lock_holder");
   if (value.find("error") != nullptr) node.error = fields.object("error", Error{}, decode_error);

@@ -100,7 +100,7 @@ TEST_CASE("saved plan: who leaves by it is released by it") {
   controller.cluster(kSections + nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
   controller.cluster(kSections + nodes_of_lab(1));
-  require_exit(controller.run({"plan", "-o", "leave.plan"}), 0);
+  require_exit(controller.run({"plan", "--yes-prune", "-o", "leave.plan"}), 0);
   CHECK(contains(controller.run({"show", "leave.plan"}).out, "spark-02"));
   require_exit(controller.run({"apply", "leave.plan", "--yes"}), 9);
   CHECK(second.has(kSysctlFile));

@@ -27,11 +27,17 @@ FleetBench two_of_which_one_leaves() {
 
 }  // namespace
 
-TEST_CASE("release: a plan shows what will be undone on a node that has left") {
-  const FleetBench bench = two_of_which_one_leaves();
+TEST_CASE("release: a plan names a node that has left, and with consent shows what it gets back") {
+  FleetBench bench = two_of_which_one_leaves();
+  const auto unasked = bench.plan();
+  CHECK(standing(unasked) == "n1 in_sync, n2 pending");
+  CHECK(unasked.nodes[1].membership == Membership::kLeaving);
+  CHECK(unasked.nodes[1].not_contacted);
+  CHECK(changes(unasked).empty());
+  bench.run.contact_departing = true;
   const auto plan = bench.plan();
   CHECK(standing(plan) == "n1 in_sync, n2 pending");
-  CHECK(plan.nodes[1].membership == Membership::kLeaving);
+  CHECK_FALSE(plan.nodes[1].not_contacted);
   CHECK(changes(plan) ==
         std::vector<std::string>{"n2 remove profile_env/A config", "n2 remove sysctl/vm.swappiness config"});
 }
@@ -49,7 +55,7 @@ TEST_CASE("release: with consent a leaver gets back what it had, and the others 
   CHECK(standing(bench.plan()) == "n1 in_sync");
 }
 
-TEST_CASE("release: a leaver that cannot be reached holds up nobody, and consent given once holds") {
+TEST_CASE("release: a departing node that cannot be reached stops no other, and each run needs consent anew") {
   FleetBench bench = two_of_which_one_leaves();
   const auto away = bench.root(2).path().string() + ".away";
   std::filesystem::rename(bench.root(2).path(), away);
@@ -60,6 +66,14 @@ TEST_CASE("release: a leaver that cannot be reached holds up nobody, and consent
   CHECK(standing(report) == "n1 applied, n2 unreachable");
   bench.options.allow_prune = false;
   std::filesystem::rename(away, bench.root(2).path());
+  const auto before = bench.root(2).tree();
+  const auto without = bench.apply();
+  CHECK(exit_of(without) == 0);
+  CHECK(standing(without) == "n1 in_sync, n2 pending");
+  REQUIRE(without.diagnostics.size() == 1);
+  CHECK(without.diagnostics[0].code == "release.pending");
+  CHECK(bench.root(2).tree() == before);
+  bench.options.allow_prune = true;
   CHECK(standing(bench.apply()) == "n1 in_sync, n2 released");
 }
 

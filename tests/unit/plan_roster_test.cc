@@ -32,32 +32,134 @@ Manifest manifest_of(const std::string& name, const std::string& uuid, std::int6
   return manifest;
 }
 
-TEST_CASE("without a manifest the roster is empty") {
-  const Result<Roster> roster = newest_roster({});
-  REQUIRE(roster);
-  CHECK(*roster == Roster{});
+using Manifests = std::map<std::string, const Manifest*>;
+
+RosterEntry member(const std::string& name, int id, const std::string& address) {
+  return {name, id, address, "nvidia", 22, "SHA256:" + name, "id-" + name, "", "sudo", "", false};
 }
 
-TEST_CASE("the newest roster is the one of the highest generation") {
+Manifest with_members(Manifest manifest, std::vector<RosterEntry> members) {
+  manifest.roster.members = std::move(members);
+  return manifest;
+}
+
+TEST_CASE("roster: without a manifest it is empty") {
+  CHECK(agree_on_roster({}).roster == Roster{});
+  CHECK(agree_on_roster({{"spark-01", nullptr}}).roster == Roster{});
+}
+
+TEST_CASE("roster: the generation is the highest that more than half of the manifests have reached") {
   const Manifest old = manifest_of("spark-01", "u", 3);
   const Manifest recent = manifest_of("spark-02", "u", 5);
-  const Manifest empty = manifest_of("spark-03", "", 0);
-  CHECK(newest_roster({&old, &recent, &empty, nullptr})->generation == 5);
-  CHECK(newest_roster({&recent, &old})->generation == 5);
+  const Manifest liar = manifest_of("spark-03", "u", kLargestGeneration);
+  const Manifest empty = manifest_of("spark-04", "", 0);
+  CHECK(agree_on_roster({{"spark-01", &old}, {"spark-02", &recent}, {"spark-03", &liar}, {"spark-04", &empty}})
+            .roster.generation == 5);
+  CHECK(agree_on_roster({{"spark-03", &liar}, {"spark-01", &old}}).roster.generation == 3);
+  CHECK(agree_on_roster({{"spark-02", &recent}}).roster.generation == 5);
 }
 
-TEST_CASE("nodes of two clusters in one file are refused, both named") {
+TEST_CASE("roster: a node of another cluster than most is refused alone") {
+  const Manifest first = manifest_of("spark-01", "u", 3);
+  const Manifest second = manifest_of("spark-02", "u", 3);
+  const Manifest stranger = manifest_of("spark-03", "v", 9);
+  const AgreedRoster agreed = agree_on_roster({{"spark-01", &first}, {"spark-02", &second}, {"spark-03", &stranger}});
+  CHECK(agreed.roster.uuid == "u");
+  REQUIRE(agreed.refused.size() == 1);
+  CHECK(agreed.refused.at("spark-03").code == ErrorCode::kRefused);
+}
+
+TEST_CASE("roster: where no cluster has the majority all its nodes are refused, and all are named") {
   const Manifest ours = manifest_of("spark-01", "u", 3);
   const Manifest theirs = manifest_of("spark-02", "v", 9);
-  const Result<Roster> roster = newest_roster({&ours, &theirs});
-  REQUIRE_FALSE(roster);
-  CHECK(roster.error().code == ErrorCode::kRefused);
-  CHECK(roster.error().message.find("spark-01 and spark-02") != std::string::npos);
+  const AgreedRoster agreed = agree_on_roster({{"spark-01", &ours}, {"spark-02", &theirs}});
+  CHECK(agreed.roster.uuid.empty());
+  REQUIRE(agreed.refused.size() == 2);
+  for (const auto& [name, error] : agreed.refused) {
+    CHECK(error.code == ErrorCode::kRefused);
+    CHECK(error.message.find("spark-01 (lab, u)") != std::string::npos);
+    CHECK(error.message.find("spark-02 (lab, v)") != std::string::npos);
+  }
+}
+
+TEST_CASE("roster: a member counts when more than half of the manifests list it, and is a claim otherwise") {
+  const auto honest = {member("spark-01", 1, "10.0.0.11"), member("spark-02", 2, "10.0.0.12")};
+  const Manifest first = with_members(manifest_of("spark-01", "u", 3), honest);
+  const Manifest second = with_members(manifest_of("spark-02", "u", 3), honest);
+  Manifest liar = with_members(manifest_of("spark-03", "u", 99), honest);
+  liar.roster.members.push_back(member("ghost", 66, "10.0.0.66"));
+  const AgreedRoster agreed = agree_on_roster({{"spark-01", &first}, {"spark-02", &second}, {"spark-03", &liar}});
+  CHECK(agreed.roster.members == std::vector<RosterEntry>(honest));
+  REQUIRE(agreed.unsupported.size() == 1);
+  CHECK(agreed.unsupported[0].name == "ghost");
+  CHECK(agreed.unsupported[0].listed_by == std::vector<std::string>{"spark-03"});
+  // Half is not more than half.
+  const AgreedRoster two = agree_on_roster({{"spark-01", &first}, {"spark-03", &liar}});
+  CHECK(two.roster.members.size() == 2);
+  CHECK(two.unsupported.size() == 1);
+  // The only manifest that could be read is all of them.
+  CHECK(agree_on_roster({{"spark-03", &liar}}).roster.members.size() == 3);
+}
+
+TEST_CASE("roster: a manifest that lists one member twice has one vote") {
+  Manifest liar = manifest_of("spark-01", "u", 3);
+  liar.roster.members = {member("ghost", 66, "10.0.0.66"), member("ghost", 66, "10.0.0.66")};
+  const Manifest honest = manifest_of("spark-02", "u", 3);
+  const Manifest other = manifest_of("spark-03", "u", 4);
+  CHECK(agree_on_roster({{"spark-01", &liar}, {"spark-02", &honest}, {"spark-03", &other}}).roster.members.empty());
+}
+
+TEST_CASE("roster: a manifest of before lists who has left since; that is no claim") {
+  const Manifest first = manifest_of("spark-01", "u", 5);
+  const Manifest second = manifest_of("spark-02", "u", 5);
+  const Manifest behind = with_members(manifest_of("spark-03", "u", 4), {member("spark-04", 4, "10.0.0.14")});
+  const AgreedRoster agreed = agree_on_roster({{"spark-01", &first}, {"spark-02", &second}, {"spark-03", &behind}});
+  CHECK(agreed.roster.members.empty());
+  CHECK(agreed.unsupported.empty());
+}
+
+TEST_CASE("roster: each field of a member is what more than half of the manifests say") {
+  const RosterEntry honest = member("spark-04", 4, "10.0.0.14");
+  RosterEntry lie = honest;
+  lie.address = "10.6.6.6";
+  lie.user = "root";
+  lie.jump = "evil";
+  lie.root = "/";
+  lie.host_key = "SHA256:evil";
+  lie.machine_id = "evil";
+  lie.port = 666;
+  lie.leaving = true;
+  Manifests manifests;
+  // Different generations of a third member keep the lists from being the same word for word.
+  const Manifest first = with_members(manifest_of("spark-01", "u", 5), {honest, member("a", 1, "10.0.0.1")});
+  const Manifest second = with_members(manifest_of("spark-02", "u", 5), {honest, member("a", 2, "10.0.0.1")});
+  const Manifest liar = with_members(manifest_of("spark-03", "u", 5), {lie, member("a", 3, "10.0.0.1")});
+  const AgreedRoster agreed = agree_on_roster({{"spark-01", &first}, {"spark-02", &second}, {"spark-03", &liar}});
+  REQUIRE(agreed.roster.members.size() == 2);
+  CHECK(agreed.roster.members[1] == honest);
+  CHECK(agreed.roster.members[0].id == 0);  // None of the three ids has a majority.
+  // Where two disagree the fields are empty: nothing is contacted there.
+  const AgreedRoster two = agree_on_roster({{"spark-01", &first}, {"spark-03", &liar}});
+  REQUIRE(two.roster.members.size() == 2);
+  CHECK(two.roster.members[1].address.empty());
+  CHECK(two.roster.members[1].host_key.empty());
+  CHECK(two.roster.members[1].port == 0);
+  CHECK_FALSE(two.roster.members[1].leaving);
+}
+
+TEST_CASE("roster: agreeing word for word and agreeing member by member give the same") {
+  const auto honest = std::vector<RosterEntry>{member("spark-01", 1, "10.0.0.11"), member("spark-02", 2, "10.0.0.12")};
+  auto turned = honest;
+  std::swap(turned[0], turned[1]);
+  const Manifest first = with_members(manifest_of("spark-01", "u", 3), honest);
+  const Manifest second = with_members(manifest_of("spark-02", "u", 3), turned);
+  CHECK(agree_on_roster({{"spark-01", &first}, {"spark-02", &second}}).roster.members == honest);
+  CHECK(agree_on_roster({{"spark-01", &first}}).roster.members == honest);
 }
 
 TEST_CASE("the first apply makes a roster of generation 1 with a new uuid") {
   const Roster roster =
-      next_roster({}, two_sparks(), keys({{"spark-01", "SHA256:a"}, {"spark-02", "SHA256:b"}}), {}, "uuid-1");
+      next_roster({}, two_sparks(), keys({{"spark-01", "SHA256:a"}, {"spark-02", "SHA256:b"}}), {}, {}, "uuid-1");
   CHECK(roster.cluster == "lab");
   CHECK(roster.uuid == "uuid-1");
   CHECK(roster.generation == 1);
@@ -67,15 +169,15 @@ TEST_CASE("the first apply makes a roster of generation 1 with a new uuid") {
 }
 
 TEST_CASE("a further apply of the same file leaves the generation, whatever the order of the list") {
-  const Roster first = next_roster({}, two_sparks(), keys({{"spark-01", "SHA256:a"}}), {}, "uuid-1");
-  CHECK(next_roster(first, two_sparks(), {}, {}, "uuid-2") == first);
+  const Roster first = next_roster({}, two_sparks(), keys({{"spark-01", "SHA256:a"}}), {}, {}, "uuid-1");
+  CHECK(next_roster(first, two_sparks(), {}, {}, {}, "uuid-2") == first);
   const Cluster turned = lab({node("spark-02", 2, "10.0.0.12"), node("spark-01", 1, "10.0.0.11")});
-  CHECK(next_roster(first, turned, {}, {}, "uuid-2") == first);
+  CHECK(next_roster(first, turned, {}, {}, {}, "uuid-2") == first);
 }
 
 TEST_CASE("a missing host key keeps what the roster knew, a new one replaces it") {
-  const Roster first = next_roster({}, two_sparks(), keys({{"spark-01", "SHA256:a"}}), {}, "uuid-1");
-  const Roster second = next_roster(first, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, "");
+  const Roster first = next_roster({}, two_sparks(), keys({{"spark-01", "SHA256:a"}}), {}, {}, "uuid-1");
+  const Roster second = next_roster(first, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, {}, "");
   CHECK(second.generation == 2);
   CHECK(second.members[0].host_key == "SHA256:a");
   CHECK(second.members[1].host_key == "SHA256:b");
@@ -88,64 +190,67 @@ TEST_CASE("how a node is reached, and which machine it is, is in the roster") {
   cluster.nodes[0].ssh.become = Become::kNone;
   Roster previous;
   previous.members.push_back({"spark-01", 1, "", "", 22, "", "f00d", "", "", "", false});
-  const Roster roster = next_roster(previous, cluster, {}, {}, "uuid-1");
+  const Roster roster = next_roster(previous, cluster, {}, {}, {}, "uuid-1");
   CHECK(roster.members[0].root == "/srv/image");
   CHECK(roster.members[0].jump == "bastion");
   CHECK(roster.members[0].become == "none");
   CHECK(roster.members[0].machine_id == "f00d");
 }
 
-TEST_CASE("a node that left the file stays in the roster, marked leaving") {
-  const Roster first = next_roster({}, two_sparks(), {}, {}, "uuid-1");
+TEST_CASE("a node that left the file stays in the roster, marked leaving once there was consent") {
+  const Roster first = next_roster({}, two_sparks(), {}, {}, {}, "uuid-1");
   const Cluster smaller = lab({node("spark-01", 1, "10.0.0.11")});
-  REQUIRE(leavers(first, smaller, {}).size() == 1);
-  CHECK(leavers(first, smaller, {})[0].name == "spark-02");
-  const Roster second = next_roster(first, smaller, {}, {}, "");
+  REQUIRE(departed_members(first, smaller, {}).size() == 1);
+  CHECK(departed_members(first, smaller, {})[0].name == "spark-02");
+  CHECK(next_roster(first, smaller, {}, {}, {}, "") == first);
+  const Roster second = next_roster(first, smaller, {}, {}, {"spark-02"}, "");
   CHECK(second.generation == 2);
   REQUIRE(second.members.size() == 2);
   CHECK(second.members[1].leaving);
-  CHECK(leavers(second, smaller, {}).size() == 1);
-  CHECK(next_roster(second, smaller, {}, {}, "") == second);
+  CHECK(departed_members(second, smaller, {}).size() == 1);
+  CHECK(next_roster(second, smaller, {}, {}, {}, "") == second);
 }
 
 TEST_CASE("a leaver that comes back is a member again") {
-  const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, "uuid-1");
-  const Roster second = next_roster(first, lab({node("spark-01", 1, "10.0.0.11")}), {}, {}, "");
-  const Roster third = next_roster(second, two_sparks(), {}, {}, "");
+  const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, {}, "uuid-1");
+  const Roster second = next_roster(first, lab({node("spark-01", 1, "10.0.0.11")}), {}, {}, {"spark-02"}, "");
+  const Roster third = next_roster(second, two_sparks(), {}, {}, {}, "");
   CHECK_FALSE(third.members[1].leaving);
   CHECK(third.members[1].host_key == "SHA256:b");
   CHECK(third.generation == 3);
 }
 
-TEST_CASE("a machine that the file calls something else has not left, whether it answers or not") {
-  const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, "uuid-1");
+TEST_CASE("a machine that the file calls something else has not left when it shows the host key that it had") {
+  const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, {}, "uuid-1");
   const Cluster moved = lab({node("spark-01", 1, "10.0.0.11"), node("head", 9, "10.9.0.2")});
-  CHECK(leavers(first, moved, {{"head", {"", "", "spark-02"}}}).empty());
+  CHECK(departed_members(first, moved, {{"head", {"SHA256:b", "", ""}}}).empty());
+  // Its word alone does not make it that machine, nor does its silence about the name.
+  CHECK(departed_members(first, moved, {{"head", {"SHA256:c", "", "spark-02"}}}).size() == 1);
   // Another machine took its id.
-  CHECK(leavers(first, lab({node("spark-01", 1, "10.0.0.11"), node("head", 2, "10.9.0.2")}), {}).size() == 1);
+  CHECK(departed_members(first, lab({node("spark-01", 1, "10.0.0.11"), node("head", 2, "10.9.0.2")}), {}).size() == 1);
 }
 
 TEST_CASE("a leaver that was released is forgotten, and the generation grows") {
-  const Roster first = next_roster({}, two_sparks(), {}, {}, "uuid-1");
+  const Roster first = next_roster({}, two_sparks(), {}, {}, {}, "uuid-1");
   const Cluster smaller = lab({node("spark-01", 1, "10.0.0.11")});
-  const Roster second = next_roster(first, smaller, {}, {"spark-02"}, "");
+  const Roster second = next_roster(first, smaller, {}, {"spark-02"}, {}, "");
   CHECK(second.members.size() == 1);
   CHECK(second.generation == 2);
 }
 
 TEST_CASE("which machine a node is, is remembered when it was seen") {
   const Machines seen{{"spark-01", {"SHA256:a", "f00d", ""}}};
-  const Roster first = next_roster({}, two_sparks(), seen, {}, "uuid-1");
+  const Roster first = next_roster({}, two_sparks(), seen, {}, {}, "uuid-1");
   CHECK(first.members[0].machine_id == "f00d");
-  CHECK(next_roster(first, two_sparks(), {}, {}, "").members[0].machine_id == "f00d");
+  CHECK(next_roster(first, two_sparks(), {}, {}, {}, "").members[0].machine_id == "f00d");
 }
 
 TEST_CASE("a node renamed under its id, or given another id under its name, has not left") {
-  const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, "uuid-1");
+  const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, {}, "uuid-1");
   const Cluster renamed = lab({node("spark-01", 1, "10.0.0.11"), node("head", 2, "10.0.0.12")});
-  CHECK(leavers(first, renamed, {}).empty());
-  CHECK(next_roster(first, renamed, {}, {}, "").members[1].host_key == "SHA256:b");
-  CHECK(leavers(first, lab({node("spark-01", 7, "10.0.0.11"), node("spark-02", 8, "10.0.0.12")}), {}).empty());
+  CHECK(departed_members(first, renamed, {}).empty());
+  CHECK(next_roster(first, renamed, {}, {}, {}, "").members[1].host_key == "SHA256:b");
+  CHECK(departed_members(first, lab({node("spark-01", 7, "10.0.0.11"), node("spark-02", 8, "10.0.0.12")}), {}).empty());
 }
 
 TEST_CASE("a node of another cluster is refused, one of ours or of none is not") {

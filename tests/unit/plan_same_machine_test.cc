@@ -66,6 +66,38 @@ TEST_CASE("what is the same is said once for each pair") {
   CHECK(same.by_node.size() == 3);
 }
 
+TEST_CASE("a node that claims the machine-id which the cluster knows another node by is refused alone") {
+  Identities claimed{{"n1", {"aa", "SHA256:a", ""}}, {"n2", {"aa", "SHA256:b", ""}}};
+  claimed["n1"].recorded_machine_id = "aa";
+  claimed["n2"].recorded_machine_id = "bb";
+  const auto same = same_machines(lab(2), claimed);
+  REQUIRE(same.findings.size() == 1);
+  CHECK(same.findings[0].severity == Severity::kWarning);
+  CHECK(same.by_node.size() == 1);
+  CHECK(same.by_node.count("n2") == 1);
+  // Also where the other one has no record yet.
+  claimed["n1"].recorded_machine_id.clear();
+  CHECK(same_machines(lab(2), claimed).by_node.count("n1") == 0);
+}
+
+TEST_CASE("a node that has shown the same host key is the same machine, whatever the records say") {
+  Identities claimed{{"n1", {"aa", "SHA256:a", ""}}, {"n2", {"aa", "SHA256:a", ""}}};
+  claimed["n1"].recorded_machine_id = "aa";
+  CHECK(same_machines(lab(2), claimed).by_node.size() == 2);
+}
+
+TEST_CASE(
+    "a claim to the NVMe host name of a node with connections stops the claimer alone, and none of two with some") {
+  Identities claimed{{"n1", {"aa", "SHA256:a", "nqn.x"}}, {"n2", {"bb", "SHA256:b", "nqn.x"}}};
+  claimed["n1"].is_nvme_host = true;
+  CHECK(same_machines(lab(2), claimed).by_node.count("n1") == 0);
+  CHECK(same_machines(lab(2), claimed).by_node.count("n2") == 1);
+  claimed["n2"].is_nvme_host = true;
+  const auto same = same_machines(lab(2), claimed);
+  CHECK(same.by_node.empty());
+  CHECK(same.findings.size() == 1);
+}
+
 TEST_CASE("what was not seen, and an image that was never booted, are no machine's mark") {
   const auto same =
       same_machines(lab(3), Identities{{"n1", {"uninitialized", "", ""}}, {"n2", {"uninitialized", "", ""}}});
