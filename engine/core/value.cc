@@ -108,22 +108,28 @@ bool Value::boolean_or(std::string_view key, bool fallback) const {
 }
 
 Value& Value::set(std::string_view key, Value value) {
-  if (is_null()) data_ = Map{};
-  // std::get throws on a broken contract: a lost entry would be found much later.
-  auto& map = std::get<Map>(data_);
-  for (auto& entry : map) {
+  Map* map = entries();
+  if (map == nullptr) {
+    // Made before what was held goes: `key` may lie in it.
+    Map fresh;
+    fresh.push_back(MapEntry{std::string(key), std::move(value), {}});
+    data_ = std::move(fresh);
+    return *this;
+  }
+  for (auto& entry : *map) {
     if (entry.key == key) {
       entry.value = std::move(value);
       return *this;
     }
   }
-  map.push_back(MapEntry{std::string(key), std::move(value), {}});
+  map->push_back(MapEntry{std::string(key), std::move(value), {}});
   return *this;
 }
 
 void Value::push_back(Value value) {
-  if (is_null()) data_ = List{};
-  std::get<List>(data_).push_back(std::move(value));
+  List* items = list_items();
+  if (items == nullptr) items = &data_.emplace<List>();
+  items->push_back(std::move(value));
 }
 
 bool Value::erase(std::string_view key) {

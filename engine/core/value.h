@@ -76,10 +76,10 @@ class Value {
   std::int64_t integer_or(std::string_view key, std::int64_t fallback) const;
   bool boolean_or(std::string_view key, bool fallback) const;
 
-  /// Adds or replaces an entry; turns a null into a map. Must not be called on any other kind (throws
-  /// std::bad_variant_access). Returns this value, for chaining.
+  /// Adds or replaces an entry. A value of any other kind becomes an empty map first; what it held is gone. So no
+  /// kind that a node sent can end the program. Returns this value, for chaining.
   Value& set(std::string_view key, Value value);
-  /// Appends to a list; turns a null into a list. Must not be called on any other kind.
+  /// Appends to a list. A value of any other kind becomes an empty list first; what it held is gone.
   void push_back(Value value);
   /// True if there was such a key.
   bool erase(std::string_view key);

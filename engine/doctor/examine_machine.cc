@@ -15,6 +15,9 @@ constexpr std::array<int, 3> kDriverWithGoodStart{580, 159, 3};
 /// What NCCL's tests of 1 GiB take: send, receive and expected, and NCCL's own.
 constexpr std::int64_t kEnoughForTests = std::int64_t{4} << 30;
 
+constexpr int kLargestNumber = 1'000'000;
+
+/// A number of a version that is larger than any counts as kLargestNumber.
 std::array<int, 3> numbers_in(std::string_view version) {
   std::array<int, 3> numbers{};
   std::size_t place = 0;
@@ -22,7 +25,7 @@ std::array<int, 3> numbers_in(std::string_view version) {
     if (c == '.') {
       if (++place == numbers.size()) break;
     } else if (c >= '0' && c <= '9') {
-      numbers.at(place) = numbers.at(place) * 10 + (c - '0');
+      numbers.at(place) = std::min(numbers.at(place) * 10 + (c - '0'), kLargestNumber);
     }
   }
   return numbers;

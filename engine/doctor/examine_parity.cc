@@ -134,7 +134,7 @@ Opinion memories(const ExaminedCluster& cluster) {
     constexpr std::int64_t kClass = std::int64_t{32} << 30;
     const auto bytes = node.facts->memory_total_bytes;
     if (bytes <= 0 || !is_dgx_spark(*node.facts)) return std::string();
-    return std::to_string((bytes + kClass - 1) / kClass * 32) + " GiB";
+    return std::to_string((bytes / kClass + (bytes % kClass > 0 ? 1 : 0)) * 32) + " GiB";
   });
 }
 

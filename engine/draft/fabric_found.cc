@@ -64,7 +64,8 @@ FoundFabric from_section(const Value& section) {
     interface.name = record.text_or("name", "");
     interface.address = record.text_or("address", "");
     interface.link_local = record.text_or("link_local", "") == "ipv4";
-    if (const auto mtu = record.integer_or("mtu", 0); mtu > 0) interface.mtu = static_cast<int>(mtu);
+    if (const auto mtu = record.integer_or("mtu", 0); mtu > 0 && std::in_range<int>(mtu))
+      interface.mtu = static_cast<int>(mtu);
     fabric.interfaces.push_back(std::move(interface));
   }
   return fabric;

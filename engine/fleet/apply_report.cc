@@ -1,7 +1,9 @@
 // ClusterRun: what an apply has to say at its end.
 #include <algorithm>
+#include <utility>
 
 #include "engine/fleet/cluster_run.h"
+#include "engine/fleet/last_line.h"
 #include "engine/fleet/plan_lookup.h"
 
 namespace sparkplan {
@@ -66,7 +68,10 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
 
 Report ClusterRun::apply_report() const {
   Report result = report();
-  for (std::size_t i = 0; i < nodes_.size(); ++i) result.nodes[i] = apply_report_on(nodes_[i]);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    last_line([&] { result.nodes[i] = apply_report_on(nodes_[i]); },
+              [&](Error error) { result.nodes[i] = report_on_error(nodes_[i], std::move(error)); });
+  }
   return result;
 }
 

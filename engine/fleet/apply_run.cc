@@ -8,6 +8,7 @@
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/fan_out.h"
 #include "engine/fleet/interruptible_pause.h"
+#include "engine/fleet/node_reply.h"
 #include "engine/fleet/plan_lookup.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/fleet/waves.h"
@@ -237,6 +238,7 @@ void ClusterRun::observe_again() {
     auto request = facts_request(node);
     request.observe_managed = !rolls_back_;
     auto known = node.client->refresh_facts(request);
+    if (known) known = checked(std::move(*known), request, registry_);
     if (!known) return give_up(node, std::move(known).error());
     node.known = std::move(*known);
   });
@@ -305,6 +307,7 @@ void ClusterRun::check_effects() {
     if (request.desired.empty()) return;
     tell(node, "looking at the effect");
     auto reply = node.client->check_effect(request);
+    if (reply) reply = checked(std::move(*reply), request);
     tell(node, "done", Activity::kWaiting);
     auto& warnings = found[static_cast<std::size_t>(&node - nodes_.data())];
     if (!reply) {

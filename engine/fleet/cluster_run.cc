@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "engine/fleet/fan_out.h"
+#include "engine/fleet/last_line.h"
+#include "engine/fleet/node_reply.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
@@ -53,13 +55,19 @@ ClusterRun::ClusterRun(const Cluster& cluster, const Registry& registry, RunOpti
   }
 }
 
+void ClusterRun::work_on(NodeRun& node, const std::function<void(NodeRun&)>& work) const {
+  last_line([&] { work(node); }, [&](Error error) { give_up(node, std::move(error)); });
+}
+
 void ClusterRun::on_each(const std::function<void(NodeRun&)>& work) {
   const auto active_only = [&](NodeRun& node) {
-    if (active(node)) work(node);
+    if (active(node)) work_on(node, work);
   };
   const auto keep_alive = [&](NodeRun& node) {
     if (!active(node) || !node.client) return;
-    if (auto answered = node.client->ping(); !answered) give_up(node, std::move(answered).error());
+    work_on(node, [&](NodeRun& silent) {
+      if (auto answered = silent.client->ping(); !answered) give_up(silent, std::move(answered).error());
+    });
   };
   if (!locked_) return fan_out(nodes_, options_.workers, active_only, keep_alive);
   // A locked node's agent must not think us gone while its turn has not come, so each node has a
@@ -81,7 +89,7 @@ void ClusterRun::tell(const NodeRun& node, std::string_view doing, Activity acti
 /// As on_each(), for what asks no node: as many at a time as there are processors.
 void ClusterRun::work_out_each(const std::function<void(NodeRun&)>& work) {
   const auto active_only = [&](NodeRun& node) {
-    if (active(node)) work(node);
+    if (active(node)) work_on(node, work);
   };
   fan_out(nodes_, std::thread::hardware_concurrency(), active_only, [](NodeRun&) {});
 }
@@ -110,7 +118,8 @@ FactsRequest ClusterRun::second_request(const NodeRun& node) const {
   return request;
 }
 
-void ClusterRun::learn_again(NodeRun& node, FactsReply known) const {
+Result<void> ClusterRun::learn_again(NodeRun& node, FactsReply reply) const {
+  SPARK_TRY(auto known, checked(std::move(reply), second_request(node), registry_));
   const auto is_left_out = [&](const std::string& type) { return !exported_everywhere_.contains(type); };
   for (auto& [type, value] : node.known.exports) {
     if (is_left_out(type)) known.exports.try_emplace(type, std::move(value));
@@ -119,6 +128,7 @@ void ClusterRun::learn_again(NodeRun& node, FactsReply known) const {
     if (is_left_out(type)) known.export_errors.try_emplace(type, std::move(error));
   }
   node.known = std::move(known);
+  return {};
 }
 
 /// A release is no reason to make a machine a member, nor to push an agent to one that is none. What
@@ -141,7 +151,9 @@ void ClusterRun::open_node(NodeRun& node) {
   request.observe_managed = plans_ && !rolls_back_;
   auto client = AgentClient::open(*node.spec, options, request);
   if (!client) return give_up(node, std::move(client).error());
-  node.known = client->facts();
+  auto known = checked(client->facts(), request, registry_);
+  if (!known) return give_up(node, std::move(known).error());
+  node.known = std::move(*known);
   node.client.emplace(std::move(*client));
   tell(node, "facts read", Activity::kWaiting);
 }
@@ -244,7 +256,7 @@ void ClusterRun::observe() {
     }
     if (!names.empty()) {
       tell(node, "observing");
-      auto observed = node.client->observe({std::move(names)});
+      auto observed = observe_node(*node.client, {std::move(names)}, registry_);
       if (!observed) return give_up(node, std::move(observed).error());
       for (auto& [type, found] : observed->types) node.observed.types.insert_or_assign(type, std::move(found));
     }
@@ -274,7 +286,9 @@ void ClusterRun::refuse_what_is_unsafe() {
   if (allow_management_change_) return;
   for (auto& node : nodes_) {
     if (!active(node)) continue;
-    if (auto refused = refusal(node.plan, node.known.facts, registry_)) give_up(node, std::move(*refused));
+    work_on(node, [&](NodeRun& planned) {
+      if (auto refused = refusal(planned.plan, planned.known.facts, registry_)) give_up(planned, std::move(*refused));
+    });
   }
 }
 
@@ -301,6 +315,15 @@ Report ClusterRun::plan() {
     refuse_what_is_unsafe();
   }
   return report();
+}
+
+NodeReport ClusterRun::report_on_error(const NodeRun& node, Error error) {
+  NodeReport report;
+  report.name = node.spec->name.str();
+  report.address = shown_address(*node.spec);
+  report.status = NodeStatus::kFailed;
+  report.error = std::move(error);
+  return report;
 }
 
 NodeReport ClusterRun::report_on(const NodeRun& node) const {
@@ -367,7 +390,10 @@ Report ClusterRun::report() const {
   report.cluster = cluster_.name;
   report.file = cluster_.file;
   report.config_digest = cluster_.config_digest;
-  for (const auto& node : nodes_) report.nodes.push_back(report_on(node));
+  for (const auto& node : nodes_) {
+    last_line([&] { report.nodes.push_back(report_on(node)); },
+              [&](Error error) { report.nodes.push_back(report_on_error(node, std::move(error))); });
+  }
   report.diagnostics = diagnostics_;
   for (const auto& node : nodes_) {
     if (auto told = told_by(node)) report.diagnostics.push_back(std::move(*told));

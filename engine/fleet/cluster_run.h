@@ -144,6 +144,8 @@ class ClusterRun {
  private:
   /// Every node that still takes part, many at a time.
   void on_each(const std::function<void(NodeRun&)>& work);
+  /// What escapes from `work` takes this node out, and no other.
+  void work_on(NodeRun& node, const std::function<void(NodeRun&)>& work) const;
   bool active(const NodeRun& node) const {
     return !node.skipped && !node.not_contacted && !node.error && !node.released;
   }
@@ -154,7 +156,7 @@ class ClusterRun {
   /// What a run asks again of a node that it knows, until it plans anew: of exports only those of which only one node
   /// may have a thing. The answer is for learn_again(), which keeps the others.
   FactsRequest second_request(const NodeRun& node) const;
-  void learn_again(NodeRun& node, FactsReply known) const;
+  Result<void> learn_again(NodeRun& node, FactsReply reply) const;
   void find_roster();
   void warn_of(std::vector<UnsupportedMember> unsupported);
   /// Members that the roster names and the file does not. With consent they are contacted from here on, to be given
@@ -175,6 +177,8 @@ class ClusterRun {
   void make_plans();
   void refuse_what_is_unsafe();
   NodeReport report_on(const NodeRun& node) const;
+  /// Of a node of which nothing else can be reported.
+  static NodeReport report_on_error(const NodeRun& node, Error error);
   std::optional<Diagnostic> told_by(const NodeRun& node) const;
 
   void keep_to_saved_plan(const SavedPlan& saved);

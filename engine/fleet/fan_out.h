@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -18,7 +19,8 @@ inline constexpr std::chrono::seconds kHeartbeat{10};
 /// Calls `work(item)` for every item on at most `workers` threads and returns when all are done. An
 /// item is touched by one thread at a time, and by no other before the return. A thread that has
 /// nothing left to do calls `keep_alive(item)` for its own items every `heartbeat`.
-/// Neither function may throw.
+/// Neither function may throw: who works with what a node sent has last_line() inside. If one throws all the same, the
+/// other items are worked on to the end, and the first exception goes on from here.
 template <class Item, class Work, class KeepAlive>
 void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive keep_alive,
              std::chrono::milliseconds heartbeat = kHeartbeat) {
@@ -26,10 +28,19 @@ void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive
   std::size_t unfinished = items.size();
   std::mutex mutex;
   std::condition_variable finished;
+  std::exception_ptr escaped;
+  const auto note_escaped = [&] {
+    const std::lock_guard lock(mutex);
+    if (!escaped) escaped = std::current_exception();
+  };
   const auto loop = [&] {
     std::vector<Item*> mine;
     for (std::size_t i = next++; i < items.size(); i = next++) {
-      work(items[i]);
+      try {
+        work(items[i]);
+      } catch (...) {
+        note_escaped();
+      }
       mine.push_back(&items[i]);
       const std::lock_guard lock(mutex);
       if (--unfinished == 0) finished.notify_all();
@@ -37,13 +48,20 @@ void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive
     std::unique_lock lock(mutex);
     while (!finished.wait_for(lock, heartbeat, [&] { return unfinished == 0; })) {
       lock.unlock();
-      for (Item* item : mine) keep_alive(*item);
+      try {
+        for (Item* item : mine) keep_alive(*item);
+      } catch (...) {
+        note_escaped();
+      }
       lock.lock();
     }
   };
-  std::vector<std::jthread> threads;
-  const auto count = std::min(std::max<std::size_t>(workers, 1), items.size());
-  for (std::size_t i = 0; i < count; ++i) threads.emplace_back(loop);
+  {
+    std::vector<std::jthread> threads;
+    const auto count = std::min(std::max<std::size_t>(workers, 1), items.size());
+    for (std::size_t i = 0; i < count; ++i) threads.emplace_back(loop);
+  }
+  if (escaped) std::rethrow_exception(escaped);
 }
 
 }  // namespace sparkplan

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/fleet/fan_out.h"
+#include "engine/fleet/last_line.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/remote/agent_image.h"
 
@@ -78,7 +79,11 @@ std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions
     questions.push_back(std::move(question));
   }
   fan_out(
-      questions, options.workers, [&](Question& question) { ask(question, options, with_artifacts); },
+      questions, options.workers,
+      [&](Question& question) {
+        last_line([&] { ask(question, options, with_artifacts); },
+                  [&](Error error) { question.answer.error = std::move(error); });
+      },
       [](Question&) {});
   std::vector<NodeHistory> histories;
   for (auto& question : questions) histories.push_back(std::move(question.answer));

@@ -6,6 +6,7 @@
 #include "engine/core/text.h"
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/departing_node.h"
+#include "engine/fleet/node_reply.h"
 #include "engine/plan/roster.h"
 #include "engine/remote/agent_image.h"
 
@@ -133,7 +134,9 @@ void ClusterRun::open_departing(NodeRun& node) {
   request.observe_managed = plans_;
   auto client = AgentClient::open(*node.spec, options, request);
   if (!client) return give_up(node, cannot_check(client.error(), node.spec->name.str()));
-  node.known = client->facts();
+  auto known = checked(client->facts(), request, registry_);
+  if (!known) return give_up(node, std::move(known).error());
+  node.known = std::move(*known);
   node.client.emplace(std::move(*client));
   // Without a manifest, or with that of another cluster, it is left alone.
   if (!node.known.manifest || node.known.manifest->roster.uuid != roster_.uuid) return;

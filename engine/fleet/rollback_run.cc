@@ -7,6 +7,7 @@
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/fleet/cluster_run.h"
+#include "engine/fleet/node_reply.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 
@@ -111,7 +112,7 @@ Diagnostic remark(Severity severity, std::string code, std::string message, std:
 void ClusterRun::ask_what_undoes() {
   on_each([&](NodeRun& node) {
     tell(node, "reading its journals");
-    auto reply = node.client->what_undoes({node.undo ? node.undo->run : ""});
+    auto reply = what_undoes(*node.client, {node.undo ? node.undo->run : ""}, registry_);
     if (!reply) return give_up(node, std::move(reply).error());
     // The answers after a stage are about what is left of the first.
     if (!node.undo) node.undo = *reply;
@@ -123,7 +124,7 @@ void ClusterRun::ask_what_undoes() {
 void ClusterRun::make_plans_of_undoing() {
   for (auto& node : nodes_) {
     if (!active(node) || !node.known.manifest) continue;
-    node.plan = plan_of(node.undo_left, *node.known.manifest);
+    work_on(node, [](NodeRun& undone) { undone.plan = plan_of(undone.undo_left, *undone.known.manifest); });
     for (const auto& [id, error] : node.failures) node.plan.blocked.push_back({id, error, {}});
     // What has failed once is not tried again in the same run.
     std::erase_if(node.plan.steps, [&](const Step& step) {

@@ -64,7 +64,10 @@ void ClusterRun::confirm(NodeRun& node) {
       trial.state = TrialRun::State::kLost;
       return give_up(node, std::move(client).error().within("confirm the change"));
     }
-    learn_again(node, client->facts());
+    if (auto learned = learn_again(node, client->facts()); !learned) {
+      trial.state = TrialRun::State::kLost;
+      return give_up(node, std::move(learned).error().within("confirm the change"));
+    }
     node.client.emplace(std::move(*client));
     const auto& transaction = node.known.transaction;
     const bool kept = !transaction || transaction->run != run_ || transaction->state == TransactionState::kCommitted;

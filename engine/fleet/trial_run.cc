@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/fleet/cluster_run.h"
+#include "engine/fleet/node_reply.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/fleet/waves.h"
 #include "engine/plan/planner.h"
@@ -187,7 +188,10 @@ void ClusterRun::reach_anew(NodeRun& node) {
     trial.why_not = "it could not be reached any more at " + node.spec->address + ": " + client.error().describe();
     return;
   }
-  learn_again(node, client->facts());
+  if (auto learned = learn_again(node, client->facts()); !learned) {
+    trial.why_not = learned.error().describe();
+    return;
+  }
   node.client.emplace(std::move(*client));
   const auto& transaction = node.known.transaction;
   if (!transaction || transaction->run != run_ || transaction->state != TransactionState::kArmed) {
@@ -233,7 +237,7 @@ void ClusterRun::see_what_was_applied(NodeRun& node) {
   const auto end = std::min(Clock::now() + kPatienceToShow, deadline_to_connect(node));
   if (rolls_back_) return see_what_was_undone(node);
   while (true) {
-    auto observed = node.client->observe({names});
+    auto observed = observe_node(*node.client, {names}, registry_);
     if (!observed) {
       trial.why_not = "it could not be looked at: " + observed.error().describe();
       return;
@@ -262,7 +266,7 @@ void ClusterRun::see_what_was_applied(NodeRun& node) {
 /// What is left of the run that is rolled back is what its steps have not brought back.
 void ClusterRun::see_what_was_undone(NodeRun& node) {
   TrialRun& trial = node.trial;
-  auto left = node.client->what_undoes({node.undo->run});
+  auto left = what_undoes(*node.client, {node.undo->run}, registry_);
   if (!left) {
     trial.why_not = "it could not be looked at: " + left.error().describe();
     return;

@@ -109,7 +109,7 @@ void ClusterRun::check_unchanged_since_planning() {
     auto known = node.client->refresh_facts(second_request(node));
     if (!known) return give_up(node, std::move(known).error());
     const bool changed = (known->manifest ? known->manifest->last_run : "") != last_run;
-    learn_again(node, *std::move(known));
+    if (auto learned = learn_again(node, *std::move(known)); !learned) return give_up(node, std::move(learned).error());
     if (!changed) return;
     node.stale = true;
     give_up(node, stale("another run has changed it since the plan was made"));

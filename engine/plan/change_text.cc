@@ -186,6 +186,7 @@ class NodeLines {
       return value_text(field.before, style_) + " wins over " + value_text(field.after, style_) +
              (field.path.empty() ? "" : "  [" + printable(field.path) + "]");
     }
+    if (fields.empty()) return "";
     const auto whole = plan_.after_steps.find(change.id);
     const bool known = whole != plan_.after_steps.end() && whole->second.is_map();
     if (known && only_value(whole->second) == nullptr) return std::nullopt;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/core/shape.h"
 #include "engine/model/cluster.h"
 #include "engine/model/facts.h"
 #include "engine/model/plan.h"
@@ -32,6 +33,24 @@ struct FileBeside {
   std::string text_field;  ///< "content": where the type finds the text; the name is gone then.
 };
 
+/// Artifacts of a type's own kind.
+struct OwnArtifacts {
+  std::string kind;  ///< ArtifactId::kind
+  Shape value;       ///< Present::value of each.
+};
+
+/// What a node may report of a type. The controller holds every reply to it (engine/resource/reported.h) before
+/// anything of the type's sees it.
+struct ReportedShapes {
+  /// Present::value of a resource, and what was last applied of one. Fields that desired() may leave out are optional.
+  Shape resource = Shape::anything();
+  std::vector<OwnArtifacts> artifacts = {};      ///< None for a type of files and blocks only.
+  std::optional<Shape> exported = std::nullopt;  ///< Nothing: the type exports nothing.
+  /// So many resources of the type on one node, artifacts of it, and claims on them. Less where the type's functions
+  /// compare each with each.
+  std::size_t most = 10'000;
+};
+
 /// What the engine must know of a type without asking it anything.
 struct TypeInfo {
   std::string name;     ///< "sysctl": first part of ids, folder name.
@@ -46,6 +65,7 @@ struct TypeInfo {
   bool exports_everywhere = false;               ///< exports() is asked where the section is not, too: it is void then.
   std::optional<StagingDirectory> staging = {};  ///< Where its files wait until a cutting step is confirmed.
   std::optional<FileBeside> file_beside = {};    ///< The section is a list whose records may name files.
+  ReportedShapes reported = {};
 };
 
 /// Exports of one node, by type: what its observe side offers to every node's desired().

@@ -120,7 +120,7 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
   check.unit = "GB/s";
   check.threshold = seen.threshold;
   check.text = size_text(measured.bytes);
-  if (measured.bytes < measured.asked_bytes && measured.asked_bytes / measured.bytes > 1) {
+  if (measured.bytes > 0 && measured.bytes < measured.asked_bytes && measured.asked_bytes / measured.bytes > 1) {
     check.text += " (no more for want of free memory)";
   }
   check.text += ", " + way_text(outcome.transports.at(0)) + ", busbw";

@@ -161,7 +161,8 @@ class RankGroup {
     const double longest = std::chrono::duration<double>(options_.longest_measurement).count();
     if (failed() || seconds * (run.warm_up + run.iterations) <= longest) return;
     run.warm_up = 0;
-    run.iterations = std::clamp(static_cast<int>(longest / seconds), 1, run.iterations);
+    // Between two doubles before it becomes an int, which has no room for what a rank may report.
+    run.iterations = static_cast<int>(std::clamp(longest / seconds, 1.0, static_cast<double>(run.iterations)));
   }
 
   void run_once(const RunCollective& run, std::int64_t asked) {

@@ -19,7 +19,8 @@ constexpr std::int64_t kIterations = 1000;
 
 double gigabits(const RdmaWritten& written) {
   if (written.nanoseconds <= 0) return 0;
-  return static_cast<double>(written.messages * kMessageBytes) * 8 / static_cast<double>(written.nanoseconds);
+  return static_cast<double>(written.messages) * static_cast<double>(kMessageBytes) * 8 /
+         static_cast<double>(written.nanoseconds);
 }
 
 /// One way with what is open on it.

@@ -7,6 +7,8 @@
 
 #include "engine/core/text.h"
 #include "engine/fleet/fan_out.h"
+#include "engine/fleet/last_line.h"
+#include "engine/fleet/node_reply.h"
 #include "engine/resource/storage.h"
 #include "engine/verify/storage_judgement.h"
 
@@ -100,7 +102,7 @@ void verify_node(Scene& scene, const std::map<std::string, NodeExports>& exports
   }
   if (!node.can_be_asked()) return skip_all(storage, "the node cannot be asked");
   if (node.facts == nullptr || !node.facts->live) return skip_all(storage, "nothing is running there");
-  const auto observed = node.client->observe(question_about(storage.mounts));
+  const auto observed = observe_node(*node.client, question_about(storage.mounts), *scene.registry);
   if (!observed) {
     if (note_if_lost(node, observed.error())) return skip_all(storage, observed.error().describe());
     return fail_all(storage, observed.error().describe());
@@ -131,7 +133,11 @@ std::vector<Check> verify_storage(Scene& scene) {
   }
   const auto exports = exports_without_rivals(scene.cluster, *scene.registry);
   fan_out(
-      all, scene.options.workers, [&](NodeStorage& storage) { verify_node(scene, exports, storage); },
+      all, scene.options.workers,
+      [&](NodeStorage& storage) {
+        last_line([&] { verify_node(scene, exports, storage); },
+                  [&](const Error& error) { fail_all(storage, error.describe()); });
+      },
       [](const NodeStorage&) {});
   std::vector<Check> checks;
   for (NodeStorage& storage : all) {

@@ -25,6 +25,9 @@ constexpr const char* kWithoutDirectory = "without_directory";
 constexpr std::string_view kRoot = "root";
 constexpr std::string_view kDefaultMode = "0644";
 constexpr std::uint32_t kOthersWrite = 0002;
+/// Of uid_t and gid_t.
+constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
+constexpr std::size_t kMostModeBytes = 8;
 
 const Value::List& records_of(const Value& section) {
   static const Value::List none;
@@ -118,7 +121,7 @@ class Compilation {
     if (own_ == nullptr) return view_.export_or_unknown(view_.self.name, info_.name, database);
     const Value* numbers = own_->find(database);
     const Value* found = numbers == nullptr ? nullptr : numbers->find(name);
-    if (found != nullptr) return *found;
+    if (found != nullptr && found->integer() != nullptr) return *found;
     if (packages_to_come_) return known_after_packages();
     const bool user = database == kUsers;
     refuse(finding(user ? "file.no-user" : "file.no-group",
@@ -150,6 +153,13 @@ class FileType final : public ResourceType {
     info_.schema_json = std::move(schema_json);
     info_.files = {"the paths that the section names"};
     info_.file_beside = {"source", "content"};
+    const Shape number = Shape::integer(0, kLargestOwner);
+    info_.reported.resource = Shape::map(
+        {{"content", Shape::text()}, {"gid", number}, {"mode", Shape::line(kMostModeBytes)}, {"uid", number}});
+    info_.reported.exported = Shape::map({{kAbsent, Shape::texts()},
+                                          {kGroups, Shape::map_of(number)},
+                                          {kUsers, Shape::map_of(number)},
+                                          {kWithoutDirectory, Shape::texts()}});
   }
 
   const TypeInfo& info() const override { return info_; }

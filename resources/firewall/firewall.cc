@@ -120,6 +120,8 @@ class FirewallType final : public ResourceType {
     // A rule that is put back goes behind those that came in between.
     info_.reversible_of_removal = Reversible::kBestEffort;
     info_.checks_effect = true;
+    info_.reported.resource = Shape::map({{kOthers, Shape::texts()}, {kRules, Shape::texts()}});
+    info_.reported.artifacts = {{std::string(kRuleKind), Shape::map({{"there", Shape::boolean(), true}})}};
   }
 
   const TypeInfo& info() const override { return info_; }

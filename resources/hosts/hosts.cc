@@ -36,6 +36,7 @@ class HostsType final : public ResourceType {
     info_.summary = "names of the fabric addresses of all nodes";
     info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kHostsFile) + " (marked block)"};
+    info_.reported.resource = Shape::map({{kField, Shape::text(Shape::kMostLineBytes)}});
   }
 
   const TypeInfo& info() const override { return info_; }

@@ -93,6 +93,9 @@ class KernelModuleType final : public ResourceType {
     info_.files = {std::string(kLoadFile), std::string(kOptionsFile)};
     info_.reversible_of_removal = Reversible::kBestEffort;
     info_.checks_effect = true;
+    info_.reported.resource =
+        Shape::map({{kOptions, Shape::text()}, {kPersistent, Shape::boolean()}, {kRunning, Shape::boolean()}});
+    info_.reported.artifacts = {{std::string(kModuleKind), Shape::map({{"loaded", Shape::boolean(), true}})}};
   }
 
   const TypeInfo& info() const override { return info_; }

@@ -30,6 +30,8 @@ class LimitsType final : public ResourceType {
     info_.files = {std::string(kOwnFile)};
     info_.impact_of_removal = Impact::kNeedsRelogin;
     info_.checks_effect = true;
+    info_.reported.resource =
+        Shape::map({{kHard, Shape::text(Shape::kMostLineBytes)}, {kSoft, Shape::text(Shape::kMostLineBytes)}});
   }
 
   const TypeInfo& info() const override { return info_; }

@@ -182,9 +182,14 @@ Result<Value> written_volumes(const NodeReader& node) {
   for (const auto& [name, place] : volumes.by_file) {
     if (links.insert(name).second) places.set(name, place);
   }
-  Value list = Value::list();
-  for (const std::string& link : links) list.list_items()->push_back(Value(link));
+  Value::List list;
+  for (const std::string& link : links) list.emplace_back(link);
   return Value::map({{kWrites, std::move(list), {}}, {kPlaces, std::move(places), {}}});
+}
+
+Shape exported_volumes() {
+  return Shape::map(
+      {{kWrites, Shape::texts(), true}, {kPlaces, Shape::map_of(Shape::text(2 * Shape::kMostLineBytes))}});
 }
 
 std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const StorageMount& mount) {

@@ -17,6 +17,9 @@ namespace sparkplan::mount {
 /// Errors: what could not be looked at, and a device that is written to and has no name that anybody could tell.
 Result<Value> written_volumes(const NodeReader& node);
 
+/// Pure. The shape of it.
+Shape exported_volumes();
+
 /// Pure. An error where another node still writes to what `mount` is to write to. Also where nobody can tell, as a node
 /// was not asked, has not answered or takes no further part, while this one neither has it mounted writable nor has its
 /// unit for that mount; a warning then for a node that has left the file.

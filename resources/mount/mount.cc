@@ -22,6 +22,9 @@
 namespace sparkplan::mount {
 namespace {
 
+/// Each is compared with each, directory by directory.
+constexpr std::size_t kMostMounts = 1000;
+
 /// Lines of fstab for the targets. An Error where it cannot be read; without one there are no lines.
 Result<std::map<std::string, std::vector<FstabLine>>> fstab_lines(const NodeReader& node) {
   std::map<std::string, std::vector<FstabLine>> by_target;
@@ -74,6 +77,13 @@ class MountType final : public ResourceType {
     info_.files = {"/etc/systemd/system/TARGET.mount"};
     info_.reversible_of_removal = Reversible::kBestEffort;
     info_.exports_everywhere = true;  // A node that is to give a volume up may have no section any more.
+    info_.reported.resource = Shape::map({{field::kContent, Shape::text()},
+                                          {field::kEnabled, Shape::boolean()},
+                                          {field::kState, Shape::text(2 * Shape::kMostLineBytes)}});
+    info_.reported.artifacts = {{mount_artifact({}).kind, info_.reported.resource},
+                                {directory_artifact({}).kind, Shape::map({{"directory", Shape::boolean(), true}})}};
+    info_.reported.exported = exported_volumes();
+    info_.reported.most = kMostMounts;
   }
 
   const TypeInfo& info() const override { return info_; }

@@ -54,6 +54,8 @@ class NcclEnvType final : public ResourceType {
     info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kProfileFile), std::string(kConfFile) + " (marked block)"};
     info_.impact_of_removal = Impact::kNeedsRelogin;
+    info_.reported.resource =
+        Shape::map({{kConf, Shape::text()}, {kPrepended, Shape::text()}, {kProfile, Shape::text()}});
   }
 
   const TypeInfo& info() const override { return info_; }

@@ -20,6 +20,9 @@ namespace {
 /// Of a file that is not there yet; one that is keeps its own.
 constexpr std::uint32_t kFileMode = 0600;
 
+/// For each key the text is read again, several times. An interface has one definition in a file.
+constexpr std::size_t kMostKeys = 8;
+
 /// The keys of the definitions in this text that `resource` was seen to have besides ours.
 std::vector<std::string> keys_to_empty(const std::string& path, const std::string& text, const Resource& resource,
                                        const StepsInput& input) {
@@ -33,6 +36,7 @@ std::vector<std::string> keys_to_empty(const std::string& path, const std::strin
   const auto tree = parse_yaml(text);
   if (!tree) return keys;
   for (const Definition& one : definitions_in(path, *tree)) {
+    if (keys.size() == kMostKeys) break;
     if (std::find(sources.begin(), sources.end(), one.source) != sources.end()) keys.push_back(one.id);
   }
   return keys;
@@ -77,8 +81,9 @@ std::optional<Error> why_not_ours(const std::string& interface, const std::vecto
 
 std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& stanzas, const StepsInput& input,
                                      const TypeInfo& info) {
-  const Observation& now = input.observed.artifacts.at(artifact);
-  const auto text = content_of(now);
+  const auto seen = input.observed.artifacts.find(artifact);
+  const Present* now = seen == input.observed.artifacts.end() ? nullptr : std::get_if<Present>(&seen->second);
+  const auto text = now == nullptr ? std::nullopt : content_of(seen->second);
   if (!text) return std::nullopt;
   const auto found = input.originals.find(artifact);
   const auto original = found == input.originals.end() ? std::nullopt : content_of(found->second);
@@ -100,7 +105,7 @@ std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& 
   TextArtifact file{artifact, wanted, kFileMode, "",
                     [touched](const Change& change) { return touched.contains(change.id.name); }};
   if (original && wanted == *original) file.content.reset();
-  if (const auto file_now = decode_file_content(std::get<Present>(now).value)) file.mode = file_now->mode;
+  if (const auto file_now = decode_file_content(now->value)) file.mode = file_now->mode;
   return text_artifact_step(file, input, info);
 }
 

@@ -299,6 +299,13 @@ Value encode(const ForeignFiles& files) {
                      {"renderer", std::string(to_string(files.renderer)), {}}});
 }
 
+namespace {
+
+/// 0 for a number that no int holds.
+int in_int(std::int64_t number) { return std::in_range<int>(number) ? static_cast<int>(number) : 0; }
+
+}  // namespace
+
 ForeignFiles decode_foreign_files(const Value& value) {
   ForeignFiles files;
   const Value* definitions = value.find("definitions");
@@ -310,7 +317,7 @@ ForeignFiles decode_foreign_files(const Value& value) {
                                    texts_in(one.find("members")), one.text_or("set_name", ""),
                                    one.text_or("parent", ""), one.boolean_or("has_virtual_functions", false),
                                    one.boolean_or("is_profile", false), one.boolean_or("starts_by_itself", true),
-                                   static_cast<int>(one.integer_or("priority", 0)), one.boolean_or("generated", false),
+                                   in_int(one.integer_or("priority", 0)), one.boolean_or("generated", false),
                                    one.text_or("why_not_taken_over", "")});
     }
   }

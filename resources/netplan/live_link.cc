@@ -101,10 +101,11 @@ bool is_all_without_carrier(const LinkFacts& link, const Value& wanted) {
 
 /// What is not in `wanted` is nobody's wish.
 bool has_all_of(const Value& state, const Value& wanted) {
-  return std::all_of(wanted.entries()->begin(), wanted.entries()->end(), [&](const MapEntry& field) {
-    const Value* shown = state.find(field.key);
-    return shown != nullptr && *shown == field.value;
-  });
+  const Value::Map* fields = wanted.entries();
+  return fields != nullptr && std::all_of(fields->begin(), fields->end(), [&](const MapEntry& field) {
+           const Value* shown = state.find(field.key);
+           return shown != nullptr && *shown == field.value;
+         });
 }
 
 /// Has networkd said since it was given these files that it is done with the interface? What it says there is for

@@ -15,6 +15,7 @@
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
+#include "resources/netplan/reported.h"
 #include "resources/netplan/route_collisions.h"
 #include "resources/netplan/trial.h"
 
@@ -76,6 +77,7 @@ class NetplanType final : public ResourceType {
     info_.impact_of_removal = Impact::kInterruptsNetwork;
     // Source: netplan(5), "the files are merged by name, /run over /etc".
     info_.staging = {"/etc/netplan", "/run/netplan", "network:\n  version: 2\n"};
+    info_.reported = reported_interfaces();
   }
 
   const TypeInfo& info() const override { return info_; }
@@ -286,10 +288,12 @@ class NetplanType final : public ResourceType {
       for (const char* field : {"mtu", "up", "addresses", "link_local"}) present.not_applicable[field] = reason->reason;
       return present;
     }
-    const auto& shown = std::get<Present>(link);
-    present.not_applicable = shown.not_applicable;
-    for (const MapEntry& field : *shown.value.entries()) {
-      if (field.key == kProfileBefore || shown.not_applicable.contains(field.key)) continue;
+    const auto* shown = std::get_if<Present>(&link);
+    const Value::Map* fields = shown == nullptr ? nullptr : shown->value.entries();
+    if (fields == nullptr) return present;
+    present.not_applicable = shown->not_applicable;
+    for (const MapEntry& field : *fields) {
+      if (field.key == kProfileBefore || shown->not_applicable.contains(field.key)) continue;
       present.value.set(field.key, field.value);
     }
     return present;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
@@ -98,7 +99,8 @@ Value encode(const Stanza& stanza) {
 
 Stanza decode_stanza(const Value& value) {
   Stanza stanza;
-  if (const auto mtu = value.integer_or("mtu", 0); mtu > 0) stanza.mtu = static_cast<int>(mtu);
+  if (const auto mtu = value.integer_or("mtu", 0); mtu > 0 && std::in_range<int>(mtu))
+    stanza.mtu = static_cast<int>(mtu);
   stanza.addresses = texts_in(value.find("addresses"));
   stanza.link_local = value.boolean_or("link_local", false);
   stanza.renderer = renderer_from(value.text_or("renderer", "")).value_or(Renderer::kNetworkd);

@@ -34,6 +34,12 @@ class NvmeTcpType final : public ResourceType {
                    kHostIdFile};
     info_.reversible_of_removal = Reversible::kBestEffort;
     info_.checks_effect = true;
+    info_.reported.resource = Shape::map({{field::kContent, Shape::text()},
+                                          {field::kEnabled, Shape::boolean()},
+                                          {field::kState, Shape::text(2 * Shape::kMostLineBytes)}});
+    info_.reported.artifacts = {{connection_artifact("").kind, info_.reported.resource},
+                                {identity_artifact("").kind, Shape::map({{"there", Shape::boolean(), true}})}};
+    info_.reported.exported = Shape::map({{"hostid", Shape::text()}, {"hostnqn", Shape::text()}});
   }
 
   const TypeInfo& info() const override { return info_; }

@@ -1,7 +1,6 @@
 #include "resources/package/dpkg_status.h"
 
 #include <cstddef>
-#include <functional>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -127,19 +126,34 @@ const KnownPackage* DpkgStatus::find(std::string_view name) const {
 
 std::vector<std::string> dependents_first(const std::vector<std::string>& names,
                                           const std::map<std::string, std::set<std::string>>& needs) {
+  const auto plain = [](const std::string& name) { return name.substr(0, name.find(':')); };
+  std::map<std::string, std::vector<std::string>> dependents;
+  for (const std::string& name : names) {
+    const auto its_needs = needs.find(name);
+    if (its_needs == needs.end()) continue;
+    for (const std::string& needed : its_needs->second) dependents[needed].push_back(name);
+  }
+  struct Visit {
+    std::string name;
+    std::size_t next = 0;  ///< Of its dependents.
+  };
   std::vector<std::string> ordered;
   std::set<std::string> visited;
-  const auto plain = [](const std::string& name) { return name.substr(0, name.find(':')); };
-  // Depth first: what needs a package is settled before the package itself.
-  const std::function<void(const std::string&)> visit = [&](const std::string& name) {
-    if (!visited.insert(name).second) return;
-    for (const std::string& other : names) {
-      const auto its_needs = needs.find(other);
-      if (its_needs != needs.end() && its_needs->second.contains(plain(name))) visit(other);
+  // Depth first: what needs a package is settled before the package itself. No recursion: how long a chain is, the node
+  // has said.
+  for (const std::string& name : names) {
+    std::vector<Visit> path;
+    if (visited.insert(name).second) path.push_back({name});
+    while (!path.empty()) {
+      const auto found = dependents.find(plain(path.back().name));
+      if (found == dependents.end() || path.back().next == found->second.size()) {
+        ordered.push_back(std::move(path.back().name));
+        path.pop_back();
+      } else if (const std::string& other = found->second[path.back().next++]; visited.insert(other).second) {
+        path.push_back({other});
+      }
     }
-    ordered.push_back(name);
-  };
-  for (const std::string& name : names) visit(name);
+  }
   return ordered;
 }
 

@@ -173,6 +173,12 @@ class PackageType final : public ResourceType {
     info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kStatusFile) + " (through apt-get)"};
     info_.reversible_of_removal = Reversible::kBestEffort;
+    const Shape word = Shape::text(Shape::kMostLineBytes);
+    info_.reported.resource = Shape::map({{kNeeds, Shape::texts()}, {kState, word}, {kVersion, word}});
+    info_.reported.artifacts = {
+        {std::string(kPackageKind), Shape::map({{kInstalled, Shape::boolean()}, {kAutomatic, Shape::boolean()}})},
+        {std::string(kVersionKind), Shape::map({{kVersion, word}, {kAutomatic, Shape::boolean()}})}};
+    info_.reported.exported = Shape::map({{kMissing, Shape::texts()}});
   }
 
   const TypeInfo& info() const override { return info_; }
@@ -347,7 +353,9 @@ class PackageType final : public ResourceType {
       const auto* present = std::get_if<Present>(&resource);
       const Value* list = present == nullptr ? nullptr : present->value.find(kNeeds);
       if (list == nullptr || list->list_items() == nullptr) continue;
-      for (const Value& one : *list->list_items()) needs[name].insert(*one.string());
+      for (const Value& one : *list->list_items()) {
+        if (one.string() != nullptr) needs[name].insert(*one.string());
+      }
     }
     return needs;
   }

@@ -22,6 +22,7 @@ class ProfileEnvType final : public ResourceType {
     info_.schema_json = std::move(schema_json);
     info_.impact_of_removal = Impact::kNeedsRelogin;
     info_.files = {std::string(kOwnFile)};
+    info_.reported.resource = Shape::map({{kField, Shape::text()}});
   }
 
   const TypeInfo& info() const override { return info_; }

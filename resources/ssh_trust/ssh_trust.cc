@@ -12,6 +12,7 @@
 #include "resources/ssh_trust/effect.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
+#include "resources/ssh_trust/reported.h"
 #include "resources/ssh_trust/trust_steps.h"
 #include "resources/ssh_trust/trust_text.h"
 
@@ -57,6 +58,7 @@ class SshTrustType final : public ResourceType {
                    std::string(kKnownHostsFile) + " (marked block)", std::string(kConfigFile)};
     info_.checks_effect = true;
     info_.reversible_of_removal = Reversible::kBestEffort;  // Nobody brings a removed key back.
+    info_.reported = reported_trust();
   }
 
   const TypeInfo& info() const override { return info_; }

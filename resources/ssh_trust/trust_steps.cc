@@ -102,7 +102,7 @@ class TrustSteps {
   /// The block is ours whoever wrote it: access that nobody asks for any more goes.
   Observation wanted_block(const std::string& user) const {
     AuthorizedLines lines;
-    if (const auto found = wanted_.find(user); found != wanted_.end()) {
+    if (const auto found = wanted_.find(user); found != wanted_.end() && found->second->is_map()) {
       for (const MapEntry& field : *found->second->entries()) {
         if (!field.key.starts_with(kAuthorizedPrefix) || field.value.string() == nullptr) continue;
         lines.of_node[field.key.substr(kAuthorizedPrefix.size())] = *field.value.string();

@@ -169,6 +169,7 @@ std::string render_config(const SshConfig& config) {
   std::map<std::string_view, std::vector<std::string_view>> names_of_user;
   for (const auto& [destination, users] : config) {
     const auto [names, port] = words_of_destination(destination);
+    if (names.empty()) continue;
     for (const std::string& user : users) {
       auto& of_user = names_of_user[user];
       of_user.insert(of_user.end(), names.begin(), names.end());

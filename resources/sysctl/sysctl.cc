@@ -83,6 +83,8 @@ class SysctlType final : public ResourceType {
     info_.summary = "kernel parameters, running and at boot";
     info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kOwnFile)};
+    info_.reported.resource = Shape::map({{"persistent", Shape::text()}, {"running", Shape::text()}});
+    info_.reported.artifacts = {{std::string(kParameterKind), Shape::map({{"value", Shape::text(), true}})}};
   }
 
   const TypeInfo& info() const override { return info_; }

@@ -99,6 +99,7 @@ class SystemdUnitType final : public ResourceType {
     info_.files = {unit_path("NAME"), drop_in_path("NAME")};
     info_.impact_of_removal = Impact::kRestartsService;
     info_.checks_effect = true;
+    info_.reported = reported_units();
   }
 
   const TypeInfo& info() const override { return info_; }

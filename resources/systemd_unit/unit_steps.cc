@@ -9,6 +9,9 @@
 namespace sparkplan::systemd_unit {
 namespace {
 
+/// Each is compared with each, to find which depends on which. With its obstacles a unit has five artifacts.
+constexpr std::size_t kMostUnits = 2'000;
+
 /// A oneshot that is over was started, and is stopped; a unit that has failed does not run.
 bool amounts_to(const FieldChange& change) {
   const std::string before = change.before.string() == nullptr ? "" : *change.before.string();
@@ -244,6 +247,27 @@ Step blocking_step(const Change& change, std::string_view kind, const TypeInfo& 
 }  // namespace
 
 ArtifactId unit_artifact(std::string_view name) { return {"unit", std::string(name)}; }
+
+ReportedShapes reported_units() {
+  const Shape word = Shape::text(Shape::kMostLineBytes);
+  const Shape unit = Shape::map({{field::kContent, Shape::text()},
+                                 {field::kDropIn, Shape::text()},
+                                 {field::kEnabled, Shape::boolean()},
+                                 {field::kState, word},
+                                 {field::kAttributes, word},
+                                 {field::kContentAttributes, word},
+                                 {field::kReload, word},
+                                 {field::kRestart, word}});
+  ReportedShapes reported;
+  reported.resource = unit;
+  reported.most = kMostUnits;
+  reported.artifacts = {{unit_artifact({}).kind, unit}};
+  for (const std::string_view kind :
+       {obstacle::kForeignFile, obstacle::kHiddenFile, obstacle::kNoUnit, obstacle::kStatic}) {
+    reported.artifacts.push_back({std::string(kind), Shape::map({})});
+  }
+  return reported;
+}
 
 std::vector<FieldChange> complete_diff(const Resource& resource, const Present& present,
                                        std::vector<FieldChange> compared) {

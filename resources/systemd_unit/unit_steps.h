@@ -24,6 +24,9 @@ inline constexpr std::string_view kNoUnit = "missing_unit";            ///< For 
 inline constexpr std::string_view kStatic = "static_unit";             ///< For enabled: true without content.
 }  // namespace obstacle
 
+/// What a node may say of units, of artifacts of the kind "unit" and of obstacles, which are errors and nothing else.
+ReportedShapes reported_units();
+
 /// As ResourceType::diff(): finer states that amount to the wanted one are no difference, and what is
 /// left to do, or left over from what the file no longer asks for, is.
 std::vector<FieldChange> complete_diff(const Resource& resource, const Present& present,

@@ -1,3 +1,4 @@
+#include <stdexcept>
 #include <string>
 
 #include "engine/fleet/fan_out.h"
@@ -104,6 +105,18 @@ TEST_CASE("nobody is kept alive when nobody waits") {
   fan_out(
       all, 1, [](Item&) {}, [](Item& item) { ++item.kept_alive; }, std::chrono::milliseconds(0));
   for (const auto& item : all) CHECK(item.kept_alive == 0);
+}
+
+TEST_CASE("an exception of one item keeps no other from being worked on, and goes on from there") {
+  for (const std::size_t workers : {1U, 3U}) {
+    auto all = items(10);
+    const auto work = [](Item& item) {
+      item.worked = 1;
+      if (item.number == 2) throw std::runtime_error("escaped");
+    };
+    CHECK_THROWS_WITH(fan_out(all, workers, work, leave_alone), "escaped");
+    for (const auto& item : all) CHECK(item.worked == 1);
+  }
 }
 
 }  // namespace sparkplan

@@ -44,6 +44,12 @@ std::string row_of(const Check& check) {
 
 }  // namespace
 
+TEST_CASE("ranks that report to have measured no bytes at all are no division by zero") {
+  NcclOutcome run = outcome(23.7);
+  for (auto& measured : run.measured) measured.bytes = 0;
+  CHECK(first_of(run).text.starts_with("0 "));
+}
+
 TEST_CASE("the bands of two Sparks") {
   const auto row = [](double bus) {
     const Check check = first_of(outcome(bus));

@@ -82,10 +82,30 @@ TEST_CASE("set() makes a map of a null, adds and replaces") {
   CHECK(value == Value::map({{"a", 3, {}}, {"b", 2, {}}}));
 }
 
-TEST_CASE("set() refuses a value that is no map") {
-  Value value = 1;
-  CHECK_THROWS(value.set("a", 1));
-  CHECK_THROWS(value.push_back(1));
+TEST_CASE("A setter makes a value of any other kind a map or a list, and what it held is gone") {
+  const std::vector<Value> kinds{Value(),
+                                 true,
+                                 7,
+                                 2.5,
+                                 "text",
+                                 Value::list({1}),
+                                 Value::map({{"old", 1, {}}}),
+                                 Value::Unknown{"later", "spark-02/x/y"}};
+  for (const Value& kind : kinds) {
+    CAPTURE(kind.kind_name());
+    Value map = kind;
+    map.set("a", 1);
+    CHECK(map == (kind.is_map() ? Value::map({{"old", 1, {}}, {"a", 1, {}}}) : Value::map({{"a", 1, {}}})));
+    Value list = kind;
+    list.push_back(2);
+    CHECK(list == (kind.is_list() ? Value::list({1, 2}) : Value::list({2})));
+  }
+}
+
+TEST_CASE("A text may be replaced by a map with itself as the key") {
+  Value value = "a text that is longer than what a std::string holds in place";
+  value.set(*value.string(), 1);
+  CHECK(value == Value::map({{"a text that is longer than what a std::string holds in place", 1, {}}}));
 }
 
 TEST_CASE("push_back() makes a list of a null and appends") {

@@ -1,0 +1,85 @@
+#include "engine/fleet/node_reply.h"
+
+#include <set>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/resource/reported.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kLongestCode = 80;
+
+Error no_observation(const Error& why) {
+  std::string reason = why.describe();
+  if (reason.size() > kLongestReason) reason = reason.substr(0, kLongestReason) + "...";
+  return Error{ErrorCode::kFailed,
+               "the node's agent reported something that is no observation: " + printable(reason),
+               {},
+               std::nullopt,
+               "no agent of sparkplan's says that: find out what runs on that node before anything else"};
+}
+
+Result<void> check(FactsReply& reply, const FactsRequest& request, const Registry& registry) {
+  std::set<std::string> exporting;
+  for (const auto& [type, section] : request.exports) exporting.insert(type);
+  SPARK_CHECK(check_exports(exporting, registry, reply.exports));
+  std::erase_if(reply.export_errors, [&](const auto& one) { return !exporting.contains(one.first); });
+  if (reply.manifest) SPARK_CHECK(check_manifest(*reply.manifest, registry));
+  const bool observes = request.observe_managed && reply.manifest;
+  if (!observes) reply.observed = {};
+  return observes ? check_observed(names_managed(*reply.manifest), registry, reply.observed) : Result<void>();
+}
+
+Result<void> check(const UndoReply& reply, const Registry& registry) {
+  SPARK_CHECK(check_steps(reply.steps, registry));
+  for (const auto& [id, before] : reply.managed_before) {
+    if (before) SPARK_CHECK(check_managed(id, before->last_applied, registry));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<FactsReply> checked(FactsReply reply, const FactsRequest& request, const Registry& registry) {
+  if (auto fits = check(reply, request, registry); !fits) return failure(no_observation(fits.error()));
+  return reply;
+}
+
+Result<ObservedState> checked(ObservedState observed, const std::map<std::string, std::vector<std::string>>& asked,
+                              const Registry& registry) {
+  if (auto fits = check_observed(asked, registry, observed); !fits) return failure(no_observation(fits.error()));
+  return observed;
+}
+
+Result<UndoReply> checked(UndoReply reply, const Registry& registry) {
+  if (auto fits = check(reply, registry); !fits) return failure(no_observation(fits.error()));
+  return reply;
+}
+
+Result<EffectReply> checked(EffectReply reply, const EffectRequest& request) {
+  std::erase_if(reply.ineffective, [&](const auto& one) { return !request.desired.contains(one.first); });
+  for (auto& [type, findings] : reply.ineffective) {
+    const auto& asked = request.desired.at(type);
+    std::erase_if(findings, [&](const Ineffective& one) { return !asked.contains(one.name); });
+    for (const Ineffective& one : findings) {
+      const bool of_type = one.code.starts_with(type + ".") && check_shape(one.code, Shape::line(kLongestCode));
+      const Error why{ErrorCode::kInvalidInput, "a finding whose code is none of " + type, {}, std::nullopt, {}};
+      if (!of_type) return failure(no_observation(why));
+    }
+  }
+  return reply;
+}
+
+Result<ObservedState> observe_node(AgentClient& client, const ObserveNodeRequest& request, const Registry& registry) {
+  SPARK_TRY(auto observed, client.observe(request));
+  return checked(std::move(observed), request.names, registry);
+}
+
+Result<UndoReply> what_undoes(AgentClient& client, const UndoRequest& request, const Registry& registry) {
+  SPARK_TRY(auto reply, client.what_undoes(request));
+  return checked(std::move(reply), registry);
+}
+
+}  // namespace sparkplan
