@@ -21,6 +21,13 @@ class FileDescriptor {
     if (number_ >= 0) ::close(number_);
   }
   int get() const { return number_; }
+  /// Closes the one there was.
+  void replace(int number) {
+    if (number_ >= 0) ::close(number_);
+    number_ = number;
+  }
+  /// The caller closes it.
+  int release() { return std::exchange(number_, -1); }
 
  private:
   int number_;

@@ -19,6 +19,7 @@
 #include "engine/agent/file_descriptor.h"
 #include "engine/agent/netlink.h"
 #include "engine/agent/systemd_bus.h"
+#include "engine/agent/whole_file.h"
 #include "engine/process/child_process.h"
 
 namespace sparkplan {
@@ -28,30 +29,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kScratchParent = "/run/sparkplan";
 constexpr std::string_view kScratchPrefix = "try-";
-
-/// Content of a regular file that is open.
-Result<std::string> read_whole(int file, const fs::path& path, std::size_t max_bytes) {
-  struct stat status {};
-  if (::fstat(file, &status) != 0) return failure(file_error("look at", path));
-  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
-  std::string text;
-  std::array<char, 16384> buffer{};
-  while (true) {
-    const auto count = ::read(file, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(file_error("read", path));
-    if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > max_bytes) {
-      return failure(ErrorCode::kUnsupported, path.string() + " has more than " + std::to_string(max_bytes) + " bytes");
-    }
-  }
-}
-
-tl::unexpected<Error> link_in_the_way(const fs::path& path) {
-  return failure(ErrorCode::kRefused, "a symbolic link, or no directory, is on the way to " + path.string(),
-                 "files in a home are reached without links only: a user could point one anywhere");
-}
 
 CommandOutput as_command_output(CapturedOutput output) {
   return CommandOutput{output.exit_status, std::move(output.standard_output), std::move(output.standard_error)};
@@ -145,45 +122,6 @@ Result<std::vector<std::string>> LocalNode::list_directory(const fs::path& path)
   std::sort(names.begin(), names.end());
   if (!staged_.empty()) show_as_staged(path, names);
   return names;
-}
-
-/// From the home on, no link is followed and nothing above it is reached; the directory that the
-/// home is in belongs to root.
-Result<int> LocalNode::open_in_home(const UserPath& path, int flags) const {
-  const auto whole = path.path();
-  if (!path.home.is_absolute() || path.home == "/" || path.home.filename().empty()) {
-    return failure(ErrorCode::kInvalidInput, "\"" + path.home.string() + "\" is no home directory");
-  }
-  // Beneath the home's parent is not beneath the home.
-  if (path.below.is_absolute() || std::find(path.below.begin(), path.below.end(), "..") != path.below.end()) {
-    return failure(ErrorCode::kInvalidInput, whole.string() + " is not in " + path.home.string());
-  }
-  SPARK_TRY(const int number, open_descriptor(path.home.parent_path(), O_PATH | O_DIRECTORY));
-  const FileDescriptor above(number);
-  open_how how{};
-  how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_CLOEXEC | O_NOFOLLOW));
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  const auto below = path.home.filename() / path.below;
-  const auto relative = path.below.empty() ? path.home.filename() : below;
-  const auto descriptor = static_cast<int>(::syscall(SYS_openat2, above.get(), relative.c_str(), &how, sizeof how));
-  if (descriptor >= 0) return descriptor;
-  // A link in place of a directory is ENOTDIR, like anything else that is none.
-  if (errno != ELOOP && errno != ENOTDIR) return failure(file_error("open", whole));
-  return link_in_the_way(whole);
-}
-
-Result<std::string> LocalNode::read_user_file(const UserPath& path, std::size_t max_bytes) const {
-  SPARK_TRY(const int number, open_in_home(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  const FileDescriptor file(number);
-  return read_whole(file.get(), path.path(), max_bytes);
-}
-
-Result<FileStatus> LocalNode::user_status(const UserPath& path) const {
-  SPARK_TRY(const int number, open_in_home(path, O_PATH));
-  const FileDescriptor file(number);
-  SPARK_TRY(const FileStatus status, status_of(file.get(), path.path()));
-  if (status.kind == FileStatus::Kind::kSymlink) return link_in_the_way(path.path());
-  return status;
 }
 
 std::string LocalNode::connection_address() const { return live_ ? ssh_server_address() : ""; }
@@ -296,44 +234,6 @@ Result<void> LocalNode::remove_directory(const fs::path& path) {
   const FileDescriptor parent(*number);
   if (::unlinkat(parent.get(), path.filename().c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
   return failure(file_error("remove", path));
-}
-
-Result<int> LocalNode::open_or_make_directory_in_home(const UserPath& directory, const FileContent& owner) {
-  UserPath so_far{directory.home, {}};
-  for (const auto& part : directory.below) {
-    SPARK_TRY(const int number, open_in_home(so_far, O_RDONLY | O_DIRECTORY));
-    const FileDescriptor parent(number);
-    so_far.below /= part;
-    if (::mkdirat(parent.get(), part.c_str(), 0700) != 0) {
-      if (errno == EEXIST) continue;
-      return failure(file_error("make", so_far.path()));
-    }
-    // Through a descriptor of its own: whoever owns the home could have put something else there by now.
-    SPARK_TRY(const int made_number, open_in_home(so_far, O_RDONLY | O_DIRECTORY));
-    const FileDescriptor made(made_number);
-    if (::fchmod(made.get(), 0700) != 0) return failure(file_error("make", so_far.path()));
-    if (::geteuid() == 0 && ::fchown(made.get(), owner.uid, owner.gid) != 0) {
-      return failure(file_error("chown", so_far.path()));
-    }
-    if (::fsync(parent.get()) != 0) return failure(file_error("sync", so_far.path()));
-  }
-  return open_in_home(directory, O_RDONLY | O_DIRECTORY);
-}
-
-Result<void> LocalNode::write_user_file(const UserPath& path, const FileContent& content) {
-  SPARK_TRY(const int number, open_or_make_directory_in_home({path.home, path.below.parent_path()}, content));
-  const FileDescriptor directory(number);
-  return replace_file_in(directory.get(), path.path(), content);
-}
-
-Result<void> LocalNode::remove_user_file(const UserPath& path) {
-  auto number = open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY);
-  if (!number) {
-    if (number.error().code == ErrorCode::kNotFound) return {};
-    return failure(std::move(number).error());
-  }
-  const FileDescriptor directory(*number);
-  return remove_file_in(directory.get(), path.path());
 }
 
 Result<void> LocalNode::restore_link(const LinkState& state) {

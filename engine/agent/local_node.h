@@ -96,7 +96,10 @@ class LocalNode final : public Node {
   Result<FileStatus> status_of(int descriptor, const std::filesystem::path& path) const;
   Result<int> open_directory_of(const std::filesystem::path& file) const;
   Result<int> open_in_home(const UserPath& path, int flags) const;
-  Result<int> open_or_make_directory_in_home(const UserPath& directory, const FileContent& owner);
+  Result<void> check_is_the_same(int directory, const UserPath& file) const;
+  Result<int> open_checked_directory_of(const UserPath& file, int flags) const;
+  Result<int> open_user_file(const UserPath& path, int flags) const;
+  Result<int> open_or_make_directory_of(const UserPath& file, const FileContent& owner);
 
   const StagedFile* staged(const std::filesystem::path& path) const;
   bool twin_exists(const StagedFile& file) const;

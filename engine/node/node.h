@@ -35,11 +35,19 @@ struct FileStatus {
   std::int64_t changed_at_nanos = 0;  ///< st_ctim, nanoseconds since the epoch.
 };
 
+/// A directory as an earlier check has found it.
+struct CheckedDirectory {
+  std::optional<FileStatus> status;  ///< Nothing: it was not there.
+};
+
 /// A file in the home of a user, who can put a symbolic link wherever he likes: from `home` on,
 /// `home` itself included, none is followed. What is above `home` belongs to root and is trusted.
 struct UserPath {
   std::filesystem::path home;   ///< "/home/nvidia"
   std::filesystem::path below;  ///< ".ssh/authorized_keys"; empty for the home itself.
+  /// The directory that the file is in, as it was checked. Where another one is there by now, or the same with
+  /// another owner or mode, nothing is read or written: kStalePlan. Without it any directory will do.
+  std::optional<CheckedDirectory> checked = {};
 
   std::filesystem::path path() const { return below.empty() ? home : home / below; }
 };

@@ -95,11 +95,12 @@ std::vector<Step> steps_with_errors(const ResourceType& type, const std::vector<
   return steps;
 }
 
-/// What could not be read cannot be compared before it is written: whatever needs it is blocked.
-/// True if that took a change out of the plan, so that steps have to be asked for again.
+/// What could not be read cannot be compared before it is written, and what could not be read again is not written:
+/// whatever needs it is blocked. True if that took a change out of the plan, so that steps have to be asked for again.
 bool block_unreadable(const Step& step, const std::vector<ResourceState*>& states) {
-  const Error* error = std::get_if<Error>(&step.before);
-  if (error == nullptr) return false;
+  const Error* unread = std::get_if<Error>(&step.before);
+  const std::optional<Error> error = unread != nullptr ? *unread : too_large_to_read(step.artifact, step.after);
+  if (!error) return false;
   bool blocked = false;
   for (ResourceState* state : states) {
     const auto& ids = step.resources;
@@ -222,6 +223,8 @@ class StepsOfType {
       if (unexplained && !selected_) continue;
       if (const Error* unreadable = std::get_if<Error>(&step.before)) {
         block(*unreadable);
+      } else if (const auto too_large = too_large_to_read(step.artifact, step.after)) {
+        block(*too_large);
       } else if (unexplained && failed_ != nullptr) {
         block(*failed_);
       } else if (Change change = file_change(file_, step, states_, edited ? Origin::kDrift : Origin::kConfig);

@@ -36,7 +36,8 @@ Result<std::uint32_t> decode_owner(const Value& value, std::string_view key) {
 
 /// The regular file at `path` or that there is none; links are refused, not followed, because they
 /// could not be replaced without changing what they point at.
-Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path& path, const NodeReader& node) {
+Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path& path, std::size_t max_bytes,
+                                                     const NodeReader& node) {
   const Result<FileStatus> status = node.status(path);
   if (!status) {
     if (status.error().code == ErrorCode::kNotFound) return std::optional<FileContent>();
@@ -47,7 +48,7 @@ Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path
     return failure(ErrorCode::kRefused, path.string() + (link ? " is a symbolic link" : " is no regular file"),
                    "sparkplan replaces regular files only: move it away or make it one");
   }
-  Result<std::string> bytes = node.read_file(path);
+  Result<std::string> bytes = node.read_file(path, max_bytes);
   if (!bytes) {
     if (bytes.error().code == ErrorCode::kNotFound) return std::optional<FileContent>();  // Gone in between.
     return failure(std::move(bytes).error());
@@ -55,24 +56,40 @@ Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path
   return FileContent{*std::move(bytes), status->mode, status->uid, status->gid};
 }
 
+std::optional<Error> too_large(const std::string& what, std::size_t size, std::size_t largest) {
+  if (size <= largest) return std::nullopt;
+  return Error{ErrorCode::kRefused,
+               what + " has " + std::to_string(size) + " bytes, and no more than " + std::to_string(largest) +
+                   " can be read again",
+               {},
+               {},
+               {}};
+}
+
 Observation read_block(const std::filesystem::path& path, const NodeReader& node) {
-  const Result<std::optional<FileContent>> file = read_regular_file(path, node);
+  const Result<std::optional<FileContent>> file = read_regular_file(path, kLargestFileWithBlock, node);
   if (!file) return file.error();
   if (!*file) return Absent{};
   Result<std::optional<std::string>> block = find_block((*file)->bytes);
   if (!block) return std::move(block).error().within(path.string());
   if (!*block) return Absent{};
+  if (auto error =
+          too_large("the text between sparkplan's markers in " + path.string(), (*block)->size(), kLargestBlock)) {
+    error->hint = "it is not sparkplan's any more: take it out, with its markers";
+    return *std::move(error);
+  }
   return block_present(**std::move(block));
 }
 
 Result<void> apply_block(const std::filesystem::path& path, const std::optional<std::string>& body, Node& node) {
-  SPARK_TRY(std::optional<FileContent> file, read_regular_file(path, node));
+  SPARK_TRY(std::optional<FileContent> file, read_regular_file(path, kLargestFileWithBlock, node));
   if (!file && !body) return {};
   FileContent content = file.value_or(FileContent{"", kDefaultMode, 0, 0});
   Result<std::string> text = replace_block(content.bytes, body);
   if (!text) return failure(std::move(text).error().within(path.string()));
   if (!body && text->empty()) return node.remove_file(path);
   if (file && content.bytes == *text) return {};
+  SPARK_CHECK(check_file_with_block(path, file ? std::optional(content.bytes.size()) : std::nullopt, text->size()));
   content.bytes = *std::move(text);
   return node.write_file(path, content);
 }
@@ -124,10 +141,27 @@ std::optional<std::string> content_of(const Observation& text_artifact) {
   return *content->string();
 }
 
+std::optional<Error> too_large_to_read(const ArtifactId& artifact, const Observation& after) {
+  const auto* present = std::get_if<Present>(&after);
+  const Value* content = present == nullptr ? nullptr : present->value.find("content");
+  if (content == nullptr || content->string() == nullptr) return std::nullopt;
+  return too_large("what is to be written to " + artifact.name, content->string()->size(),
+                   artifact.kind == kFileKind ? kLargestTextFile : kLargestBlock);
+}
+
+Result<void> check_file_with_block(const std::filesystem::path& path, const std::optional<std::size_t>& before,
+                                   std::size_t after) {
+  if (before && after <= *before) return {};
+  auto error = too_large(path.string() + " with what is to be added to it", after, kLargestFileWithBlock);
+  if (!error) return {};
+  error->hint = "make it smaller: what is in it besides sparkplan's lines is not sparkplan's";
+  return failure(*std::move(error));
+}
+
 Observation read_artifact(const ArtifactId& artifact, const ResourceType& type, const NodeReader& node) {
   if (artifact.kind == kBlockKind) return read_block(artifact.name, node);
   if (artifact.kind != kFileKind) return type.read_artifact(artifact, node);
-  const Result<std::optional<FileContent>> file = read_regular_file(artifact.name, node);
+  const Result<std::optional<FileContent>> file = read_regular_file(artifact.name, kLargestTextFile, node);
   if (!file) return file.error();
   if (!*file) return Absent{};
   return Present{encode(**file), {}};
@@ -142,6 +176,7 @@ Result<void> apply_artifact(const ArtifactId& artifact, const Observation& after
   if (present != nullptr && present->value.contains_unknown()) {
     return failure(ErrorCode::kBug, artifact.str() + " depends on a value that is not known yet");
   }
+  if (auto error = too_large_to_read(artifact, after)) return failure(*std::move(error));
   if (artifact.kind == kBlockKind) {
     const std::optional<std::string> body = content_of(after);
     if (present != nullptr && !body) return failure(ErrorCode::kInvalidInput, artifact.str() + " needs a content");

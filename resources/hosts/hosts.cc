@@ -127,7 +127,7 @@ class HostsType final : public ResourceType {
 
  private:
   static Result<std::string> whole_file(const NodeReader& node) {
-    Result<std::string> text = node.read_file(kHostsFile);
+    Result<std::string> text = node.read_file(kHostsFile, kLargestFileWithBlock);
     if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
     return text;
   }

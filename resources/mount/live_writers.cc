@@ -20,6 +20,9 @@ namespace {
 constexpr const char* kType = "mount";
 constexpr const char* kWrites = "writes";
 constexpr const char* kPlaces = "places";
+/// Volumes that a node may tell of: each of the others looks through them for each of its mounts.
+constexpr std::size_t kMostVolumes = 4096;
+constexpr std::size_t kLongestPlace = 4096;  ///< In a message.
 
 /// The volumes of a node, by all their names.
 struct WrittenVolumes {
@@ -129,7 +132,16 @@ bool writes_to(const Value& told, const std::string& link) {
 /// What would have the volume mounted there; empty where it is mounted.
 std::string place_of(const Value& told, const std::string& link) {
   const Value* places = told.find(kPlaces);
-  return places == nullptr ? "" : places->text_or(link, "");
+  return places == nullptr ? "" : places->text_or(link, "").substr(0, kLongestPlace);
+}
+
+/// What says more is as good as not said.
+bool says_too_much(const Value& told) {
+  const Value* links = told.find(kWrites);
+  const Value* places = told.find(kPlaces);
+  const bool many_links =
+      links != nullptr && links->list_items() != nullptr && links->list_items()->size() > kMostVolumes;
+  return many_links || (places != nullptr && places->entries() != nullptr && places->entries()->size() > kMostVolumes);
 }
 
 /// The node has it mounted writable, or its unit for this very mount would have, once its server is back: as that unit
@@ -182,6 +194,10 @@ Result<Value> written_volumes(const NodeReader& node) {
   for (const auto& [name, place] : volumes.by_file) {
     if (links.insert(name).second) places.set(name, place);
   }
+  if (links.size() > kMostVolumes) {
+    return failure(ErrorCode::kUnsupported,
+                   "there are more than " + std::to_string(kMostVolumes) + " names of volumes");
+  }
   Value::List list;
   for (const std::string& link : links) list.emplace_back(link);
   return Value::map({{kWrites, std::move(list), {}}, {kPlaces, std::move(places), {}}});
@@ -200,6 +216,7 @@ std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const St
   const Value* own = of_self == view.exports.end() ? nullptr : of_type(of_self->second);
   const bool has_it = own != nullptr && has_already(*own, mount);
   const auto look_at = [&](const std::string& name, bool stays, const Value* told) {
+    if (told != nullptr && says_too_much(*told)) told = nullptr;
     if (told != nullptr && writes_to(*told, mount.what)) {
       findings.push_back(other_writer(name, stays, self, place_of(*told, mount.what), mount));
     } else if ((told == nullptr || is_outdated(*told)) && !has_it) {

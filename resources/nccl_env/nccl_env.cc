@@ -124,7 +124,7 @@ class NcclEnvType final : public ResourceType {
 
  private:
   static Result<std::string> whole_conf(const NodeReader& node) {
-    Result<std::string> text = node.read_file(kConfFile);
+    Result<std::string> text = node.read_file(kConfFile, kLargestFileWithBlock);
     if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
     return text;
   }

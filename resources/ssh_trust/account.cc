@@ -78,10 +78,11 @@ Result<bool> is_own_group(const Account& account, std::uint32_t gid, const NodeR
   return fields[3].empty() || fields[3] == account.name;
 }
 
-Result<void> check_place(const Account& account, const UserPath& place, const NodeReader& node) {
+/// Nothing for a place that is not there.
+Result<std::optional<FileStatus>> check_place(const Account& account, const UserPath& place, const NodeReader& node) {
   Result<FileStatus> status = node.user_status(place);
   if (!status) {
-    if (status.error().code == ErrorCode::kNotFound) return {};
+    if (status.error().code == ErrorCode::kNotFound) return std::optional<FileStatus>();
     return failure(std::move(status).error());
   }
   const std::filesystem::path path = place.path();
@@ -98,9 +99,9 @@ Result<void> check_place(const Account& account, const UserPath& place, const No
     return not_accepted(path, "belongs to user number " + std::to_string(status->uid), "chown it to " + account.name);
   }
   if ((status->mode & kOthersWrite) != 0) return not_accepted(path, "can be written by everybody", "chmod o-w it");
-  if ((status->mode & kGroupWrites) == 0) return {};
+  if ((status->mode & kGroupWrites) == 0) return std::optional(*status);
   SPARK_TRY(const bool own_group, is_own_group(account, status->gid, node));
-  if (own_group) return {};
+  if (own_group) return std::optional(*status);
   return not_accepted(path, "can be written by its group", "chmod g-w it");
 }
 
@@ -125,10 +126,17 @@ bool cannot_hold_keys(const Error& error) {
   return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kUnsupported;
 }
 
+Result<UserPath> checked_path(const Account& account, std::string_view below, const NodeReader& node) {
+  SPARK_CHECK(check_place(account, account.in_home(""), node));
+  SPARK_TRY(const auto directory, check_place(account, account.in_home(kSshDirectory), node));
+  UserPath keys = account.in_home(kAuthorizedKeys);
+  keys.checked = CheckedDirectory{directory};
+  if (directory) SPARK_CHECK(check_place(account, keys, node));
+  return UserPath{account.home, std::filesystem::path(below), keys.checked};
+}
+
 Result<void> check_home(const Account& account, const NodeReader& node) {
-  for (const std::string_view below : {std::string_view(), kSshDirectory, kAuthorizedKeys}) {
-    SPARK_CHECK(check_place(account, account.in_home(below), node));
-  }
+  SPARK_CHECK(checked_path(account, kAuthorizedKeys, node));
   return {};
 }
 

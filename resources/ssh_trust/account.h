@@ -39,4 +39,8 @@ bool cannot_hold_keys(const Error& error);
 /// group write.
 Result<void> check_home(const Account& account, const NodeReader& node);
 
+/// A file in `.ssh` that is to be read or written after check_home(): in the very directory that was checked, and in no
+/// other that the user puts in its place. For one write: it may make the directory. Errors: as check_home().
+Result<UserPath> checked_path(const Account& account, std::string_view below, const NodeReader& node);
+
 }  // namespace sparkplan::ssh_trust

@@ -98,4 +98,18 @@ std::set<std::string> own_addresses(const NodeReader& node) {
   return {};
 }
 
+std::set<std::string> most_useful_addresses(const NodeReader& node, std::size_t most) {
+  const std::set<std::string> all = own_addresses(node);
+  if (all.size() <= most) return all;
+  const std::string connection = node.connection_address();
+  const auto its_end = canonical_ip(std::string_view(connection).substr(0, connection.find('%')));
+  std::set<std::string> found;
+  if (its_end && all.contains(*its_end) && most > 0) found.insert(*its_end);
+  for (const std::string& address : all) {
+    if (found.size() == most) break;
+    found.insert(address);
+  }
+  return found;
+}
+
 }  // namespace sparkplan::ssh_trust

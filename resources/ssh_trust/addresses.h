@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,5 +26,8 @@ bool is_global_unicast(const std::string& canonical);
 /// in on. Bridges and pairs for containers are thereby left out: they have the same addresses on every
 /// machine. Of IPv6 only those that the kernel does not call temporary. Empty where it cannot be told.
 std::set<std::string> own_addresses(const NodeReader& node);
+
+/// As many of own_addresses(), sorted; where there are more, that of the connection is among them.
+std::set<std::string> most_useful_addresses(const NodeReader& node, std::size_t most);
 
 }  // namespace sparkplan::ssh_trust

@@ -1,55 +1,70 @@
 #include "resources/ssh_trust/authorized_keys.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "engine/core/digest.h"
+#include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/managed_block.h"
+#include "resources/ssh_trust/user_file.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
 
 constexpr std::uint32_t kModeOfNewFile = 0600;
-
-Result<std::optional<std::string>> read_whole_file(const Account& account, const NodeReader& node) {
-  Result<std::string> text = node.read_user_file(account.in_home(kAuthorizedKeys));
-  if (text) return std::optional<std::string>(*std::move(text));
-  if (text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
-  return failure(std::move(text).error());
-}
+/// The lines of 1000 nodes that say as much as they may.
+constexpr std::size_t kLargestListed = std::size_t{1} << 20;
+constexpr std::ptrdiff_t kMostLinesListed = 4096;
 
 Error in_file(Error error, const Account& account) {
   return std::move(error).within(account.in_home(kAuthorizedKeys).path().string());
 }
 
+/// The user may have put anything between our markers: what would not travel, or swell on the way, is told in a line.
+bool can_be_listed(std::string_view block) {
+  const bool plain = std::none_of(block.begin(), block.end(),
+                                  [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F; });
+  return block.size() <= kLargestListed && std::count(block.begin(), block.end(), '\n') <= kMostLinesListed && plain &&
+         is_valid_utf8(block);
+}
+
+Observation observed(std::string block) {
+  if (can_be_listed(block)) return block_present(std::move(block));
+  const std::string what = std::to_string(block.size()) + " bytes that are not sparkplan's, SHA-256 " + sha256(block);
+  return Present{Value::map({{std::string(kNotListed), what, {}}}), {}};
+}
+
 }  // namespace
 
 Observation read_authorized_keys(const Account& account, const NodeReader& node) {
-  const Result<std::optional<std::string>> text = read_whole_file(account, node);
-  if (!text) return text.error();
-  if (!*text) return Absent{};
-  Result<std::optional<std::string>> block = find_block(**text);
+  const UserPath path = account.in_home(kAuthorizedKeys);
+  const Result<std::optional<UserFile>> file = read_with_status(path, kLargestFileWithBlock, node);
+  if (!file) return file.error();
+  if (!*file) return Absent{};
+  Result<std::optional<std::string>> block = find_block((*file)->bytes);
   if (!block) return in_file(std::move(block).error(), account);
   if (!*block) return Absent{};
-  return block_present(**std::move(block));
+  return observed(**std::move(block));
 }
 
 Result<void> apply_authorized_keys(const Account& account, const Observation& after, Node& node) {
-  const UserPath path = account.in_home(kAuthorizedKeys);
+  SPARK_TRY(const UserPath path, checked_path(account, kAuthorizedKeys, node));
   const std::optional<std::string> body = content_of(after);
-  SPARK_TRY(const std::optional<std::string> now, read_whole_file(account, node));
+  SPARK_TRY(const std::optional<UserFile> now, read_with_status(path, kLargestFileWithBlock, node));
   if (!now && !body) return {};
-  Result<std::string> text = replace_block(now.value_or(""), body);
+  Result<std::string> text = replace_block(now ? std::string_view(now->bytes) : std::string_view(), body);
   if (!text) return failure(in_file(std::move(text).error(), account));
   if (text->empty()) return node.remove_user_file(path);
-  if (now == *text) return {};
+  if (now && now->bytes == *text) return {};
+  SPARK_CHECK(check_file_with_block(path.path(), now ? std::optional(now->bytes.size()) : std::nullopt, text->size()));
   FileContent content{*std::move(text), kModeOfNewFile, account.uid, account.gid};
   if (now) {
-    SPARK_TRY(const FileStatus status, node.user_status(path));
-    content.mode = status.mode;
-    content.uid = status.uid;
-    content.gid = status.gid;
+    content.mode = now->status.mode;
+    content.uid = now->status.uid;
+    content.gid = now->status.gid;
   }
   return node.write_user_file(path, content);
 }

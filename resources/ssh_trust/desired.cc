@@ -4,17 +4,37 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/peers.h"
 #include "resources/ssh_trust/public_key.h"
+#include "resources/ssh_trust/same_keys.h"
 #include "resources/ssh_trust/ssh_trust.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
 
 constexpr const char* kType = "ssh_trust";
+
+/// What concerns all nodes is said once, by the first of them that has answered.
+bool speaks_for_all(const std::vector<Peer>& peers, const std::string& self) {
+  const auto first = std::find_if(peers.begin(), peers.end(), [](const Peer& peer) {
+    return !peer.spec->maintenance && (peer.exported != nullptr || !peer.excess.empty());
+  });
+  return first != peers.end() && first->name() == self;
+}
+
+void add_refused_exports(const std::vector<Peer>& peers, SourceRange where, std::vector<Diagnostic>& diagnostics) {
+  for (const Peer& peer : peers) {
+    if (peer.excess.empty()) continue;
+    diagnostics.push_back(
+        finding(Severity::kWarning, "ssh_trust.export-refused",
+                "what " + peer.name() + " says of its keys and addresses is not taken: " + peer.excess,
+                "its lines stay as they are everywhere, until it says less: find out why it does not", where));
+  }
+}
 
 /// What one node is to have for one user.
 class TrustOfUser {
@@ -45,9 +65,7 @@ class TrustOfUser {
 
   Value value() const {
     if (const auto others = sharing_our_home(); !others.empty()) {
-      return Value::map({{std::string(kRefusedField),
-                          settled_by_what_is_there("the home is shared with " + fold_names(others)),
-                          {}}});
+      return refused("the home is shared with " + fold_names(others));
     }
     // No two of these keys are the same, so none is looked for: there are as many as nodes, on every node.
     Value::Map fields;
@@ -55,7 +73,8 @@ class TrustOfUser {
     fields.push_back({std::string(kKeyField), std::string(kKeyType) + " " + mark_of(view_.cluster.name, self()), {}});
     fields.push_back({std::string(kUnexpectedField), Value::list(), {}});
     for (const Peer& peer : peers_) {
-      fields.push_back({std::string(kAuthorizedPrefix) + peer.name(), authorized(peer), {}});
+      if (!has_lost_its_key(peer))
+        fields.push_back({std::string(kAuthorizedPrefix) + peer.name(), authorized(peer), {}});
     }
     for (const Peer& peer : all_) {
       fields.push_back({std::string(kKnownHostsPrefix) + peer.name(), known_hosts(peer), {}});
@@ -64,11 +83,32 @@ class TrustOfUser {
     return fields;
   }
 
+  /// Nothing is done, but what nodes that have left the file had goes: no claim may keep that.
+  Value refused(const std::string& why) const {
+    Value::Map fields;
+    fields.push_back({std::string(kRefusedField), settled_by_what_is_there(why), {}});
+    for (const Peer& peer : peers_) {
+      if (has_lost_its_key(peer)) continue;
+      fields.push_back({std::string(kAuthorizedPrefix) + peer.name(), settled_by_what_is_there(why), {}});
+    }
+    for (const Peer& peer : all_) {
+      fields.push_back({std::string(kKnownHostsPrefix) + peer.name(), settled_by_what_is_there(why), {}});
+    }
+    return fields;
+  }
+
+  /// The home is shared, so no key is made there; the one that was there may have been taken away for a reason.
+  bool has_lost_its_key(const Peer& peer) const {
+    const Value* exported = export_of(peer, name());
+    return exported != nullptr && exported->boolean_or("makes_key", false) && homes_.is_shared(peer);
+  }
+
   Value authorized(const Peer& peer) const {
     if (homes_.is_shared(peer)) return settled_by_what_is_there("the home is shared on " + peer.name());
     const Value* exported = export_of(peer, name());
     if (exported == nullptr) return settled_by_what_is_there(peer.name() + " has not said what its key is");
-    const std::string key = exported->text_or("public_key", "");
+    const Value* told = exported->find("public_key");
+    const std::string key = told == nullptr || told->string() == nullptr ? std::string() : *told->string();
     if (key.empty() && exported->boolean_or("makes_key", false)) {
       return Value::Unknown{"known after " + peer.name() + " has made its key",
                             peer.name() + "/" + kType + "/" + name()};
@@ -121,6 +161,12 @@ class TrustOfUser {
       refusal.where = user_.where;
       diagnostics.push_back(std::move(refusal));
     }
+    if (speaks_for_all(peers_, self())) {
+      std::vector<Peer> apart;  // One home has one key, which is told otherwise.
+      std::copy_if(peers_.begin(), peers_.end(), std::back_inserter(apart),
+                   [&](const Peer& peer) { return !homes_.is_shared(peer); });
+      for (Diagnostic& warning : same_user_keys(apart, user_)) diagnostics.push_back(std::move(warning));
+    }
     if (auto note = root_on_all()) diagnostics.push_back(*std::move(note));
   }
 
@@ -159,6 +205,12 @@ Desired desired_trust(const ClusterView& view, const Value& section) {
   Desired result;
   const std::vector<Peer> peers = peers_of(view);
   const std::vector<Value> users = users_of(section);
+  if (!users.empty() && speaks_for_all(peers, view.self.name.str())) {
+    add_refused_exports(peers, users.front().where, result.diagnostics);
+    for (Diagnostic& warning : same_host_keys(peers, users.front().where)) {
+      result.diagnostics.push_back(std::move(warning));
+    }
+  }
   for (const Value& user : users) TrustOfUser(view, peers, user).add_to(result);
   return result;
 }

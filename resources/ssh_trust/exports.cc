@@ -9,6 +9,7 @@
 #include "engine/core/text.h"
 #include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/addresses.h"
+#include "resources/ssh_trust/export_limits.h"
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/shared_home.h"
@@ -64,14 +65,21 @@ Result<Value> host_keys(const NodeReader& node) {
     SPARK_TRY(const std::string text, node.read_file(std::string(kHostKeyDirectory) + "/" + name));
     if (const auto key = parse_public_key(text)) keys.insert(*key);
   }
+  // What all others would refuse is not told: ed25519 and ECDSA keys are short, and sort before RSA.
   Value list = Value::list();
-  for (const std::string& key : keys) list.push_back(key);
+  std::size_t bytes = 0;
+  for (const std::string& key : keys) {
+    if (list.list_items()->size() == kMostHostKeys) break;
+    if (key.size() > kLongestText || bytes + key.size() > kMostHostKeyBytes) continue;
+    bytes += key.size();
+    list.push_back(key);
+  }
   return list;
 }
 
 Value addresses(const NodeReader& node) {
   Value list = Value::list();
-  for (const std::string& address : own_addresses(node)) list.push_back(address);
+  for (const std::string& address : most_useful_addresses(node, kMostAddresses)) list.push_back(address);
   return list;
 }
 
@@ -90,7 +98,11 @@ Result<Value> export_trust(const Value& section, const NodeReader& node) {
   const std::vector<Value> names = users_of(section);
   if (names.empty() || !node.live()) return Value();
   Value users = Value::map();
-  for (const Value& name : names) users.set(*name.string(), export_of_user(*name.string(), node));
+  // More than the schema allows come from no file that was checked.
+  for (const Value& name : names) {
+    if (users.entries()->size() == kMostUsers) break;
+    users.set(*name.string(), export_of_user(*name.string(), node));
+  }
   SPARK_TRY(Value keys, host_keys(node));
   return Value::map(
       {{"users", std::move(users), {}}, {"host_keys", std::move(keys), {}}, {"addresses", addresses(node), {}}});

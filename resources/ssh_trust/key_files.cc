@@ -9,12 +9,12 @@
 #include "engine/core/file_mode.h"
 #include "engine/core/text.h"
 #include "resources/ssh_trust/public_key.h"
+#include "resources/ssh_trust/user_file.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
 
 constexpr std::chrono::seconds kMakingDeadline{30};
-constexpr std::size_t kLargestKeyFile = 16384;
 constexpr const char* kPrivateMode = "0600";
 constexpr std::uint32_t kPublicMode = 0644;
 constexpr std::string_view kOtherOwner = "user number ";
@@ -35,21 +35,16 @@ struct PrivateKey {
   FileStatus status;
 };
 
-Result<std::optional<PrivateKey>> read_private_key(const Account& account, const NodeReader& node) {
-  const UserPath path = account.in_home(kPrivateKey);
-  Result<std::string> bytes = node.read_user_file(path, kLargestKeyFile);
-  if (!bytes) {
-    if (bytes.error().code == ErrorCode::kNotFound) return std::optional<PrivateKey>();
-    return failure(std::move(bytes).error());
-  }
-  Result<std::string> part = public_part(*bytes);
+Result<std::optional<PrivateKey>> read_private_key(const UserPath& path, const NodeReader& node) {
+  SPARK_TRY(std::optional<UserFile> file, read_with_status(path, kLargestKeyFile, node));
+  if (!file) return std::optional<PrivateKey>();
+  Result<std::string> part = public_part(file->bytes);
   if (!part) return failure(std::move(part).error().within(path.path().string()));
-  SPARK_TRY(const FileStatus status, node.user_status(path));
-  return PrivateKey{*std::move(bytes), *std::move(part), status};
+  return PrivateKey{std::move(file->bytes), *std::move(part), file->status};
 }
 
-Result<std::optional<std::string>> read_public_file(const Account& account, const NodeReader& node) {
-  Result<std::string> text = node.read_user_file(account.in_home(kPublicKey), kLargestKeyFile);
+Result<std::optional<std::string>> read_public_file(const UserPath& path, const NodeReader& node) {
+  Result<std::string> text = node.read_user_file(path, kLargestKeyFile);
   if (text) return std::optional<std::string>(*std::move(text));
   if (text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
   return failure(std::move(text).error());
@@ -99,17 +94,19 @@ Result<void> write_public_file(const Account& account, const Value& value, const
   } else if (value.find(kPublicFile) != nullptr) {
     wanted = value.text_or(kPublicFile, "");
   }
-  SPARK_TRY(const std::optional<std::string> now, read_public_file(account, node));
+  // Checked again: the directory may have been made for the private key only now.
+  SPARK_TRY(const UserPath path, checked_path(account, kPublicKey, node));
+  SPARK_TRY(const std::optional<std::string> now, read_public_file(path, node));
   if (now == wanted) return {};
   // What was there is not known: as long as nobody has replaced it, it stays.
   if (now && value.find(kNoPublicKey) != nullptr && !is_one_public_key(*now)) return {};
-  const UserPath path = account.in_home(kPublicKey);
   if (!wanted) return node.remove_user_file(path);
   return node.write_user_file(path, {*wanted, kPublicMode, account.uid, account.gid});
 }
 
 Result<void> write_key(const Account& account, const Value& value, Node& node) {
-  SPARK_TRY(std::optional<PrivateKey> key, read_private_key(account, node));
+  SPARK_TRY(const UserPath path, checked_path(account, kPrivateKey, node));
+  SPARK_TRY(std::optional<PrivateKey> key, read_private_key(path, node));
   const Owner owner = owner_of(value, account, key);
   const std::uint32_t mode = number_of(value.text_or("mode", kPrivateMode), 8);
   const bool in_place = key && key->status.mode == mode && key->status.uid == owner.uid;
@@ -119,7 +116,7 @@ Result<void> write_key(const Account& account, const Value& value, Node& node) {
     key = PrivateKey{std::move(bytes), std::move(part), {}};
   }
   if (!in_place) {
-    SPARK_CHECK(node.write_user_file(account.in_home(kPrivateKey), {key->bytes, mode, owner.uid, owner.gid}));
+    SPARK_CHECK(node.write_user_file(path, {key->bytes, mode, owner.uid, owner.gid}));
   }
   return write_public_file(account, value, key->public_part, node);
 }
@@ -133,10 +130,10 @@ Observation key_in_order(const std::string& user, std::string_view comment) {
 }
 
 Observation read_key(const Account& account, const NodeReader& node) {
-  const Result<std::optional<PrivateKey>> key = read_private_key(account, node);
+  const Result<std::optional<PrivateKey>> key = read_private_key(account.in_home(kPrivateKey), node);
   if (!key) return key.error();
   if (!*key) return Absent{};
-  const Result<std::optional<std::string>> file = read_public_file(account, node);
+  const Result<std::optional<std::string>> file = read_public_file(account.in_home(kPublicKey), node);
   if (!file) return file.error();
   const FileStatus& status = (*key)->status;
   const bool own = status.uid == account.uid;
@@ -156,13 +153,15 @@ Observation read_key(const Account& account, const NodeReader& node) {
 Result<void> apply_key(const Account& account, const Observation& after, Node& node) {
   if (const auto* present = std::get_if<Present>(&after)) return write_key(account, present->value, node);
   // The private key last: while it is there, the other file can be made again.
-  SPARK_CHECK(node.remove_user_file(account.in_home(kPublicKey)));
-  return node.remove_user_file(account.in_home(kPrivateKey));
+  SPARK_TRY(const UserPath public_file, checked_path(account, kPublicKey, node));
+  SPARK_CHECK(node.remove_user_file(public_file));
+  SPARK_TRY(const UserPath private_file, checked_path(account, kPrivateKey, node));
+  return node.remove_user_file(private_file);
 }
 
 Observation restorable_key(const Observation& key) {
   const auto* present = std::get_if<Present>(&key);
-  if (present == nullptr || present->value.find(kNoPublicKey) == nullptr) return key;
+  if (present == nullptr || present->value.find(kNoPublicKey) == nullptr) return key;  // It is a map, then.
   Value rest = Value::map();
   for (const MapEntry& field : *present->value.entries()) {
     if (field.key != kNoPublicKey) rest.set(field.key, field.value);
@@ -190,7 +189,7 @@ std::string describe_key(const std::string& user, const Observation& key) {
 }
 
 Result<std::optional<std::string>> public_key_of(const Account& account, const NodeReader& node) {
-  SPARK_TRY(std::optional<PrivateKey> key, read_private_key(account, node));
+  SPARK_TRY(std::optional<PrivateKey> key, read_private_key(account.in_home(kPrivateKey), node));
   if (!key) return std::optional<std::string>();
   return std::optional<std::string>(std::move(key->public_part));
 }

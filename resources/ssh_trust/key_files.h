@@ -16,6 +16,7 @@
 namespace sparkplan::ssh_trust {
 
 inline constexpr std::string_view kKeyType = "ed25519";
+inline constexpr std::size_t kLargestKeyFile = 16384;
 
 /// As it is to be: ours alone, and its public file marked with `comment`.
 Observation key_in_order(const std::string& user, std::string_view comment);

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
+#include "engine/core/text_list.h"
 #include "resources/ssh_trust/addresses.h"
+#include "resources/ssh_trust/export_limits.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/shared_home.h"
-
-#include "engine/core/text_list.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
@@ -67,16 +68,95 @@ std::vector<std::string> names_of(const Peer& peer) {
   return once;
 }
 
+/// The addresses that cluster.yaml gives to nodes, canonical, each with its node.
+using AddressOwners = std::multimap<std::string, const NodeSpec*>;
+
+AddressOwners owners_in(const Cluster& cluster) {
+  AddressOwners owners;
+  for (const NodeSpec& node : cluster.nodes) {
+    if (const auto address = canonical_ip(node.address)) owners.emplace(*address, &node);
+    for (const FabricAddress& fabric : node.fabric) {
+      if (const auto address = canonical_ip(fabric.address)) owners.emplace(*address, &node);
+    }
+  }
+  return owners;
+}
+
+std::set<std::string> exported_addresses(const Value* exported) {
+  std::set<std::string> own;
+  if (exported == nullptr) return own;
+  for (const std::string& text : texts_in(exported->find("addresses"))) {
+    if (const auto one = canonical_ip(text); one && is_global_unicast(*one)) own.insert(*one);
+  }
+  return own;
+}
+
+/// An address that it exports serves where the one in the file is a name, has a zone, or is none of those it has.
+bool needs_exported_addresses(const Peer& peer) {
+  const std::optional<std::string> address = canonical_ip(peer.spec->address);
+  return !address || !peer.own.contains(*address);
+}
+
+/// What the file gives to one node, another cannot have: it could let in from there whom it likes.
+void drop_addresses_of_others(std::vector<Peer>& peers, const Cluster& cluster) {
+  std::optional<AddressOwners> owners;  // Hardly ever needed, and made on every node.
+  for (Peer& peer : peers) {
+    if (peer.own.empty() || !needs_exported_addresses(peer)) continue;
+    if (!owners) owners = owners_in(cluster);
+    std::erase_if(peer.own, [&](const std::string& address) {
+      const auto [begin, end] = owners->equal_range(address);
+      return begin != end && std::none_of(begin, end, [&](const auto& one) { return one.second == peer.spec; });
+    });
+  }
+}
+
+/// A name that the file gives to one node is not made for another's fabric.
+void drop_names_of_others(std::vector<Peer>& peers, const Cluster& cluster) {
+  std::set<std::string_view> names;
+  for (const NodeSpec& node : cluster.nodes) names.insert(node.name.str());
+  for (Peer& peer : peers) {
+    if (!names.contains(peer.fabric_name)) continue;
+    peer.fabric_name.clear();
+    peer.fabric_name_address.clear();
+  }
+}
+
+/// Behind an address translation many nodes have one address, and each a port of its own.
+void mark_shared_names(std::vector<Peer>& peers) {
+  constexpr int kUsualPort = 22;
+  const bool usual =
+      std::all_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.spec->ssh.port == kUsualPort; });
+  if (usual) return;
+  std::map<std::string, int> counts;
+  for (const Peer& peer : peers) {
+    for (std::string& name : names_of(peer)) ++counts[std::move(name)];
+  }
+  for (Peer& peer : peers) {
+    if (peer.spec->ssh.port == kUsualPort) continue;
+    for (std::string& name : names_of(peer)) {
+      if (counts[name] > 1) peer.shared_names.insert(std::move(name));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Peer> peers_of(const ClusterView& view) {
   std::vector<Peer> peers;
   for (const NodeSpec& node : view.cluster.nodes) {
     if (!takes_part(node)) continue;
-    Peer peer{&node, exported_by(node, view), {}, {}};
+    Peer peer;
+    peer.spec = &node;
+    peer.exported = exported_by(node, view);
+    if (peer.exported != nullptr) peer.excess = excess_of(*peer.exported);
+    if (!peer.excess.empty()) peer.exported = nullptr;
+    peer.own = exported_addresses(peer.exported);
     name_fabric(peer, view);
     peers.push_back(std::move(peer));
   }
+  drop_addresses_of_others(peers, view.cluster);
+  drop_names_of_others(peers, view.cluster);
+  mark_shared_names(peers);
   return peers;
 }
 
@@ -96,18 +176,11 @@ const Value* export_of(const Peer& peer, const std::string& user) {
 
 std::set<std::string> source_addresses(const Peer& peer, bool local) {
   std::set<std::string> addresses;
-  const std::optional<std::string> address = canonical_ip(peer.spec->address);
-  if (address) addresses.insert(*address);
+  if (const auto address = canonical_ip(peer.spec->address)) addresses.insert(*address);
   for (const FabricAddress& fabric : peer.spec->fabric) {
     if (const auto one = canonical_ip(fabric.address)) addresses.insert(*one);
   }
-  if (peer.exported != nullptr) {
-    std::set<std::string> own;
-    for (const std::string& text : texts_in(peer.exported->find("addresses"))) {
-      if (const auto one = canonical_ip(text); one && is_global_unicast(*one)) own.insert(*one);
-    }
-    if (!address || !own.contains(*address)) addresses.merge(own);
-  }
+  if (needs_exported_addresses(peer)) addresses.insert(peer.own.begin(), peer.own.end());
   if (local) addresses.insert({"127.0.0.1", "::1"});
   return addresses;
 }
@@ -115,7 +188,7 @@ std::set<std::string> source_addresses(const Peer& peer, bool local) {
 std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const std::string& cluster) {
   const Value* keys = peer.exported == nullptr ? nullptr : peer.exported->find("host_keys");
   if (keys == nullptr || keys->list_items() == nullptr) return std::nullopt;
-  const std::string names = known_hosts_names(names_of(peer), peer.spec->ssh.port);
+  const std::string names = known_hosts_names(names_of(peer), peer.spec->ssh.port, peer.shared_names);
   const std::string mark = mark_of(cluster, peer.name());
   std::vector<std::string> lines;
   for (const Value& key : *keys->list_items()) {

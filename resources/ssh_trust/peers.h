@@ -16,15 +16,19 @@ namespace sparkplan::ssh_trust {
 /// One node as another one sees it.
 struct Peer {
   const NodeSpec* spec = nullptr;
-  const Value* exported = nullptr;  ///< Null when it was not asked, or could not answer.
-  std::string fabric_name;          ///< "spark-02-fabric"; empty when no address goes with it.
-  std::string fabric_name_address;  ///< What the fabric name stands for.
+  const Value* exported = nullptr;     ///< Null when it was not asked, could not answer, or says too much.
+  std::string fabric_name;             ///< "spark-02-fabric"; empty when no address goes with it.
+  std::string fabric_name_address;     ///< What the fabric name stands for.
+  std::string excess;                  ///< Why its export is refused; empty when it is not, or there is none.
+  std::set<std::string> own;           ///< The addresses that it exports, canonical, without those of other nodes.
+  std::set<std::string> shared_names;  ///< Those that other nodes have as well; only the port tells them apart.
 
   const std::string& name() const { return spec->name.str(); }
 };
 
 /// All nodes with this section that can be logged in to, the node itself among them, as the file has
-/// them. The suffix of fabric names is the node's own, as in its /etc/hosts.
+/// them. The suffix of fabric names is the node's own, as in its /etc/hosts. What a node exports is taken within
+/// the limits of export_limits.h, and an address of another node in the file is not taken for its own.
 std::vector<Peer> peers_of(const ClusterView& view);
 
 /// Those of them that list the user.
@@ -43,7 +47,9 @@ std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const s
 
 std::vector<Destination> destinations_of(const Peer& peer);
 
-/// Which of a user's homes are one and the same directory.
+/// Which of a user's homes are one and the same directory. Both nodes have to describe it as the same, and show that
+/// they see the same private key in it: a node that only knows of another's home cannot claim it. While neither
+/// has a key there, a description is enough.
 class SharedHomes {
  public:
   /// Of those who list the user. The peers are used as long as this is.

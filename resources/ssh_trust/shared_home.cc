@@ -4,7 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/digest.h"
 #include "engine/core/text.h"
+#include "resources/ssh_trust/export_limits.h"
+#include "resources/ssh_trust/key_files.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
@@ -86,6 +89,15 @@ std::string machine_identity(const NodeReader& node) {
   return text ? std::string(trim(*text)) : std::string();
 }
 
+std::string bounded(std::string text) { return text.size() <= kLongestHomeText ? std::move(text) : sha256(text); }
+
+/// Only a file that is read: without it two nodes are compared by what else there is.
+std::optional<std::string> key_digest(const Account& account, const NodeReader& node) {
+  const Result<std::string> bytes = node.read_user_file(account.in_home(kPrivateKey), kLargestKeyFile);
+  if (!bytes) return std::nullopt;
+  return sha256("sparkplan: the private key in a home\n" + *bytes);
+}
+
 std::string inode_text(const FileStatus& status) {
   return std::to_string(status.inode) + " " + std::to_string(status.changed_at_nanos);
 }
@@ -119,13 +131,16 @@ Result<Value> describe_home(const Account& account, const NodeReader& node) {
     local += " " + inode_text(*keys);
     remote += " " + inode_text(*keys);
   }
-  Value description = Value::map({{"path", account.home.string(), {}}});
+  Value description = Value::map({{"path", bounded(account.home.string()), {}}});
   // Without a mount table there is still the identity.
   const Result<std::string> mounts = node.read_file("/proc/self/mountinfo", kLargestProcFile);
   const std::optional<std::string> network = mounts ? network_name(*mounts, account.home) : std::nullopt;
-  if (network) description.set("network", *network);
-  if (std::string machine = machine_identity(node); !machine.empty()) description.set("machine", std::move(machine));
-  return description.set("local", std::move(local)).set("remote", std::move(remote));
+  if (network) description.set("network", bounded(*network));
+  if (std::string machine = machine_identity(node); !machine.empty()) {
+    description.set("machine", bounded(std::move(machine)));
+  }
+  if (auto key = key_digest(account, node)) description.set("key", *std::move(key));
+  return description.set("local", bounded(std::move(local))).set("remote", bounded(std::move(remote)));
 }
 
 std::vector<std::string_view> identities_of(const Value& home) {
@@ -143,6 +158,10 @@ bool is_same_home(const Value& a, const Value& b) {
     const Value* other = b.find(key);
     return one != nullptr && other != nullptr && one->is_string() && *one == *other;
   };
+  const Value* key = a.find("key");
+  const Value* other_key = b.find("key");
+  const bool same_key = key == nullptr ? other_key == nullptr : same("key");
+  if (!same_key) return false;
   const bool both_remote = a.find("network") != nullptr && b.find("network") != nullptr;
   const bool other_machine = a.find("machine") != nullptr && b.find("machine") != nullptr && !same("machine");
   return same("network") || (same("local") && !other_machine) || (both_remote && same("remote"));

@@ -13,6 +13,7 @@
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/reported.h"
+#include "resources/ssh_trust/same_keys.h"
 #include "resources/ssh_trust/trust_steps.h"
 #include "resources/ssh_trust/trust_text.h"
 
@@ -43,6 +44,12 @@ void add_shared_fields(const std::string& user, const SharedFiles& files, Value&
     if (users.contains(user)) destinations.push_back(destination);
   }
   if (!destinations.empty()) value.set(kConfigField, list_of_texts(destinations));
+}
+
+/// What stands in our block in place of lines; empty where there are only lines.
+std::string not_listed_in(const Observation& block) {
+  const auto* present = std::get_if<Present>(&block);
+  return present == nullptr ? std::string() : present->value.text_or(kNotListed, "");
 }
 
 class SshTrustType final : public ResourceType {
@@ -105,9 +112,7 @@ class SshTrustType final : public ResourceType {
     const Value::Map* wanted = resource.desired.entries();
     const Value::Map* there = present.value.entries();
     const bool only_remembered = !resource.known_part_first;
-    const Value* refused = resource.desired.find(kRefusedField);
     if (wanted == nullptr || there == nullptr) return {};
-    if (refused != nullptr && is_settled_by_what_is_there(*refused)) return {};
     if (only_remembered && !there->empty()) return {};
     std::vector<FieldChange> changes;
     for (const MapEntry& field : *wanted) {
@@ -117,8 +122,8 @@ class SshTrustType final : public ResourceType {
       changes.push_back({field.key, now == nullptr ? Value() : *now, field.value});
     }
     for (const MapEntry& field : *there) {
-      const bool of_a_node = field.key.starts_with(kAuthorizedPrefix) || field.key.starts_with(kKnownHostsPrefix);
-      if (of_a_node && resource.desired.find(field.key) == nullptr) changes.push_back({field.key, field.value, {}});
+      if (is_of_a_node(field.key) && resource.desired.find(field.key) == nullptr)
+        changes.push_back({field.key, field.value, {}});
     }
     std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
     return changes;
@@ -179,7 +184,10 @@ class SshTrustType final : public ResourceType {
       if (std::holds_alternative<Present>(key)) value.set(kKeyField, describe_key(user, key));
       const AuthorizedLines lines = parse_authorized(content_of(block).value_or(""));
       for (const auto& [peer, line] : lines.of_node) value.set(std::string(kAuthorizedPrefix) + peer, line);
-      value.set(kUnexpectedField, list_of_texts(lines.unexpected));
+      std::vector<std::string> unexpected = lines.unexpected;
+      if (std::string what = not_listed_in(block); !what.empty()) unexpected.push_back(std::move(what));
+      value.set(kUnexpectedField, list_of_texts(unexpected));
+      for (ForeignClaim& remark : same_key_remarks(user, lines)) observed.foreign.push_back(std::move(remark));
     }
     add_shared_fields(user, files, value);
     return Present{std::move(value), {}};
@@ -189,6 +197,10 @@ class SshTrustType final : public ResourceType {
 };
 
 }  // namespace
+
+bool is_of_a_node(std::string_view field) {
+  return field.starts_with(kAuthorizedPrefix) || field.starts_with(kKnownHostsPrefix);
+}
 
 Value settled_by_what_is_there(std::string reason) { return Value::Unknown{std::move(reason), {}}; }
 

@@ -22,6 +22,9 @@ inline constexpr std::string_view kConfigField = "config";             ///< Wher
 /// Instead of all others: why nothing is done about this user, whatever is there.
 inline constexpr std::string_view kRefusedField = "refused";
 
+/// True for the fields that are about one node.
+bool is_of_a_node(std::string_view field);
+
 /// An Unknown that nobody is going to make known in this run: whatever is there settles it.
 Value settled_by_what_is_there(std::string reason);
 bool is_settled_by_what_is_there(const Value& value);

@@ -1,7 +1,7 @@
 #include "resources/ssh_trust/trust_steps.h"
 
 #include <algorithm>
-#include <array>
+#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
@@ -19,12 +19,26 @@ namespace {
 
 constexpr std::uint32_t kSharedFileMode = 0644;
 
-/// user -> the fields he is to have. They stand in the StepsInput.
-using Wanted = std::map<std::string, const Value*>;
+/// user -> the fields he is to have. They stand in the StepsInput, but for those of refused users.
+struct Wanted {
+  std::map<std::string, const Value*> of_user;
+  std::deque<Value> made;
+};
 
 const Present* observed_of(const std::string& user, const StepsInput& input) {
   const auto found = input.observed.resources.find(user);
   return found == input.observed.resources.end() ? nullptr : std::get_if<Present>(&found->second);
+}
+
+/// As observed, without the lines of nodes that are no longer wanted.
+Value without_nodes_that_left(const Value& observed, const Value& desired) {
+  Value kept = Value::map();
+  const Value::Map* fields = observed.entries();
+  if (fields == nullptr) return kept;
+  for (const MapEntry& field : *fields) {
+    if (!is_of_a_node(field.key) || desired.find(field.key) != nullptr) kept.entries()->push_back(field);
+  }
+  return kept;
 }
 
 /// A refused user is wanted as he is.
@@ -35,7 +49,10 @@ Wanted wanted_by(const StepsInput& input) {
     if (user == kWholeFileName) continue;
     const bool refused = resource.desired.find(kRefusedField) != nullptr || resource.desired.find(kKeyField) == nullptr;
     const Present* observed = observed_of(user, input);
-    wanted[user] = refused && observed != nullptr ? &observed->value : &resource.desired;
+    wanted.of_user[user] = &resource.desired;
+    if (!refused || observed == nullptr) continue;
+    wanted.made.push_back(without_nodes_that_left(observed->value, resource.desired));
+    wanted.of_user[user] = &wanted.made.back();
   }
   return wanted;
 }
@@ -88,7 +105,7 @@ class TrustSteps {
 
   /// Nothing: the key stays as it is. One that was there before sparkplan came is not taken away.
   std::optional<Observation> wanted_key(const std::string& user) const {
-    if (const auto found = wanted_.find(user); found != wanted_.end()) {
+    if (const auto found = wanted_.of_user.find(user); found != wanted_.of_user.end()) {
       const std::string key = found->second->text_or(kKeyField, "");
       const std::string lead = std::string(kKeyType) + " ";
       if (!key.starts_with(lead)) return std::nullopt;
@@ -102,8 +119,10 @@ class TrustSteps {
   /// The block is ours whoever wrote it: access that nobody asks for any more goes.
   Observation wanted_block(const std::string& user) const {
     AuthorizedLines lines;
-    if (const auto found = wanted_.find(user); found != wanted_.end() && found->second->is_map()) {
-      for (const MapEntry& field : *found->second->entries()) {
+    if (const auto found = wanted_.of_user.find(user); found != wanted_.of_user.end()) {
+      static const Value::Map kNothing;
+      const Value::Map* fields = found->second->entries();
+      for (const MapEntry& field : fields == nullptr ? kNothing : *fields) {
         if (!field.key.starts_with(kAuthorizedPrefix) || field.value.string() == nullptr) continue;
         lines.of_node[field.key.substr(kAuthorizedPrefix.size())] = *field.value.string();
       }
@@ -125,7 +144,7 @@ class TrustSteps {
     };
     const Value* speaker = nullptr;
     int best = 3;
-    for (const auto& [user, value] : wanted_) {
+    for (const auto& [user, value] : wanted_.of_user) {
       if (const int its_rank = rank(user); its_rank < best) {
         best = its_rank;
         speaker = value;
@@ -149,7 +168,7 @@ class TrustSteps {
 
   std::optional<std::string> config() const {
     SshConfig config;
-    for (const auto& [user, value] : wanted_) {
+    for (const auto& [user, value] : wanted_.of_user) {
       const Value* destinations = value->find(kConfigField);
       if (destinations == nullptr) continue;
       for (const std::string& destination : texts_in(destinations)) config[destination].insert(user);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/resource/text_artifact_step.h"
 
@@ -36,20 +38,33 @@ std::string join_set(const std::set<std::string>& words) {
   return join(std::vector<std::string>(words.begin(), words.end()), ",");
 }
 
-/// The words of a destination without its port, and the port.
+/// The words of a destination without its port, and the port. Of one that is none of ours there are no names.
 struct DestinationWords {
   std::vector<std::string_view> names;
   std::string_view port;
 };
 
+/// No blank, comma, pattern, option or line break.
+bool is_word(std::string_view text) {
+  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_alphanumeric(c) || std::string_view("._:%@+-").find(c) != std::string_view::npos;
+  });
+}
+
+bool is_port(std::string_view text) {
+  return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit);
+}
+
 DestinationWords words_of_destination(std::string_view destination) {
   DestinationWords words{split(destination, ' '), {}};
   std::erase_if(words.names, [](std::string_view word) { return word.empty(); });
-  if (words.names.size() >= 3) {
+  if (const std::size_t count = words.names.size(); count >= 3 && words.names[count - 2] == kPortWord) {
     words.port = words.names.back();
-    words.names.resize(words.names.size() - 2);
+    words.names.resize(count - 2);
+    if (!is_port(words.port)) return {};
   }
-  return words;
+  const bool ours = words.names.size() <= 2 && std::all_of(words.names.begin(), words.names.end(), is_word);
+  return ours ? words : DestinationWords{};
 }
 
 void append_joined(std::string& text, const std::vector<std::string_view>& words) {
@@ -117,12 +132,13 @@ std::string render_known_hosts(const KnownHosts& hosts) {
   return text;
 }
 
-std::string known_hosts_names(const std::vector<std::string>& names, int port) {
-  std::string text = join(names, ",");
-  if (port != kUsualPort) {
-    for (const std::string& name : names) text += ",[" + name + "]:" + std::to_string(port);
-  }
-  return text;
+std::string known_hosts_names(const std::vector<std::string>& names, int port, const std::set<std::string>& shared) {
+  if (port == kUsualPort) return join(names, ",");
+  std::vector<std::string> words;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(words),
+               [&](const std::string& name) { return !shared.contains(name); });
+  for (const std::string& name : names) words.push_back("[" + name + "]:" + std::to_string(port));
+  return join(words, ",");
 }
 
 std::string known_hosts_line(std::string_view names, std::string_view key, std::string_view mark) {
@@ -142,25 +158,30 @@ std::string to_text(const Destination& destination) {
 
 SshConfig parse_config(std::string_view file) {
   SshConfig config;
-  std::set<std::string>* users = nullptr;
   std::string destination;
+  std::set<std::string> users;
+  const auto end_block = [&] {
+    if (!users.empty() && !words_of_destination(destination).names.empty()) config[destination].merge(users);
+    destination.clear();
+    users.clear();
+  };
   for (const std::string_view line : split_lines(file)) {
+    if (!line.starts_with(kMatch)) {
+      const bool first_port = !users.empty() && words_of_destination(destination).port.empty();
+      if (line.starts_with(kPort) && first_port) destination.append(" port ").append(line.substr(kPort.size()));
+      continue;
+    }
+    end_block();
     const std::size_t local_user = line.find(kLocalUser);
-    if (line.starts_with(kMatch) && line.find(kUser) != std::string_view::npos) {
-      users = nullptr;  // The keys of one user, who is in the other list as well.
-    } else if (line.starts_with(kMatch) && local_user != std::string_view::npos) {
-      const std::string_view names = line.substr(kMatch.size(), local_user - kMatch.size());
-      destination = join(words_of(names, ','), " ");
-      users = &config[destination];
-      for (std::string& user : words_of(line.substr(local_user + kLocalUser.size()), ','))
-        users->insert(std::move(user));
-    } else if (users != nullptr && line.starts_with(kPort)) {
-      auto entry = config.extract(destination);
-      destination += " " + std::string(kPortWord) + " " + std::string(line.substr(kPort.size()));
-      entry.key() = destination;
-      users = &config.insert(std::move(entry)).position->second;
+    // Those with another user are about the keys of one, who is in the other list as well.
+    if (local_user == std::string_view::npos || line.find(kUser) != std::string_view::npos) continue;
+    if (local_user < kMatch.size()) continue;  // There is nothing between the two.
+    destination = join(words_of(line.substr(kMatch.size(), local_user - kMatch.size()), ','), " ");
+    for (std::string& user : words_of(line.substr(local_user + kLocalUser.size()), ',')) {
+      if (is_word(user)) users.insert(std::move(user));
     }
   }
+  end_block();
   return config;
 }
 
@@ -169,14 +190,18 @@ std::string render_config(const SshConfig& config) {
   std::map<std::string_view, std::vector<std::string_view>> names_of_user;
   for (const auto& [destination, users] : config) {
     const auto [names, port] = words_of_destination(destination);
+    std::set<std::string> known;
     if (names.empty()) continue;
     for (const std::string& user : users) {
+      if (!is_word(user)) continue;
+      known.insert(user);
       auto& of_user = names_of_user[user];
       of_user.insert(of_user.end(), names.begin(), names.end());
     }
+    if (known.empty()) continue;
     text.append("\n").append(kMatch);
     append_joined(text, names);
-    text.append(kLocalUser).append(join_set(users)).append("\n  HostName ").append(names.back()).append("\n");
+    text.append(kLocalUser).append(join_set(known)).append("\n  HostName ").append(names.back()).append("\n");
     if (!port.empty()) text.append(kPort).append(port).append("\n");
     text += "  StrictHostKeyChecking yes\n";
   }

@@ -34,9 +34,11 @@ using KnownHosts = std::map<std::string_view, std::vector<std::string_view>>;
 KnownHosts parse_known_hosts(std::string_view block);
 std::string render_known_hosts(const KnownHosts& hosts);
 
-/// The first word of a known_hosts line; with a port other than 22 each name also as "[NAME]:PORT".
-/// Source: sshd(8), SSH_KNOWN_HOSTS FILE FORMAT.
-std::string known_hosts_names(const std::vector<std::string>& names, int port);
+/// The first word of a known_hosts line; with a port other than 22 each name also as "[NAME]:PORT", and those that are
+/// `shared` with other nodes only so: ssh takes a name without a port for every port.
+/// Source: sshd(8), SSH_KNOWN_HOSTS FILE FORMAT; check_host_key() in sshconnect.c.
+std::string known_hosts_names(const std::vector<std::string>& names, int port,
+                              const std::set<std::string>& shared = {});
 /// `NAMES TYPE BASE64 MARK`, with the names as known_hosts_names() gives them.
 std::string known_hosts_line(std::string_view names, std::string_view key, std::string_view mark);
 
@@ -52,6 +54,7 @@ struct Destination {
 std::string to_text(const Destination& destination);
 
 /// Our whole file below ssh_config.d: for each destination, in that text form, its users.
+/// Both functions take any bytes: what is no destination of ours, or no user, is left out.
 using SshConfig = std::map<std::string, std::set<std::string>>;
 SshConfig parse_config(std::string_view file);
 /// Only connections of these users to these destinations are touched, and our key is tried only where

@@ -126,8 +126,8 @@ class FakeNode final : public Node {
   /// The same for after; also the plain result of a write that nothing struck.
   Result<void> after_write() const;
   Result<CommandOutput> command(std::span<const std::string> argv, FakeNode* writable) const;
-  /// kRefused when a link is on the way from the home on.
-  Result<void> check_no_links(const UserPath& path) const;
+  /// kRefused when a link is on the way from the home on; kStalePlan for another directory than was checked.
+  Result<void> check_way(const UserPath& path) const;
 
   bool live_ = true;
   std::map<std::string, Entry> entries_;

@@ -130,7 +130,7 @@ TEST_CASE("an exception of the work on one node is that node's error") {
   CHECK_FALSE(error);
   last_line([] { throw std::length_error("too long"); }, note);
   REQUIRE(error);
-  CHECK(error->code == ErrorCode::kBug);
+  CHECK(error->code == ErrorCode::kFailed);
   CHECK(error->message == "working with what the node sent ended in an exception: too long");
   last_line([] { throw 7; }, note);
   CHECK(error->message == "working with what the node sent ended in an exception: of an unknown kind");

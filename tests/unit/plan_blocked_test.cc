@@ -59,6 +59,17 @@ TEST_CASE("a file that cannot be read blocks every change that has to be written
   CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
 }
 
+TEST_CASE("a file that would be larger than is read again is not written, and the plan says so") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("a", 1), knob("b", 2), knob(std::string(kLargestTextFile, 'x'), 3), link("eth1", 9000)};
+  const NodePlan plan = bench.plan();
+  CHECK(ids_of(plan) == "link/eth1");
+  CHECK(artifacts_of(plan) == "link:eth1");
+  REQUIRE(plan.blocked.size() == 1);
+  CHECK(plan.blocked[0].error.code == ErrorCode::kRefused);
+  CHECK(plan.blocked[0].error.message.find(kKnobFile.name) != std::string::npos);
+}
+
 TEST_CASE("what needs a resource whose file cannot be read is blocked too, whatever its phase") {
   Bench bench = applied_bench();
   Resource early = key("anna");

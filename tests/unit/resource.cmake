@@ -11,6 +11,6 @@ spark_unit_test(resource_systemd_unit_test SOURCES resource_systemd_unit_text_te
 spark_unit_test(resource_contract_test SOURCES resource_contract_test.cc resource_cases_test.cc resource_way_back_test.cc
   resource_reported_test.cc)
 spark_unit_test(resource_ssh_trust_test SOURCES resource_ssh_trust_test.cc resource_ssh_trust_text_test.cc
-  resource_ssh_trust_view_test.cc resource_ssh_trust_programs_test.cc LIBRARIES spark_process)
+  resource_ssh_trust_view_test.cc resource_ssh_trust_hostile_test.cc resource_ssh_trust_programs_test.cc LIBRARIES spark_process)
 spark_unit_test(resource_storage_test SOURCES resource_storage_test.cc resource_storage_node_test.cc resource_storage_writers_test.cc
   resource_storage_section_test.cc resource_storage_removal_test.cc LIBRARIES spark_process)

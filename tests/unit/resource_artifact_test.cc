@@ -196,4 +196,51 @@ TEST_CASE("digests tell absent, null and empty apart and ignore the order of key
   CHECK(digest(Observation(Present{one, {}})) == digest(Observation(Present{two, {}})));
 }
 
+TEST_CASE("nothing is written that could not be read again, whoever asks") {
+  FakeNode node;
+  const auto code_of = [&](const ArtifactId& artifact, const Observation& after) {
+    const Result<void> applied = apply_artifact(artifact, after, kType, node);
+    return applied ? std::string() : std::string(to_string(applied.error().code));
+  };
+  CHECK(code_of(kFile, file_present(std::string(kLargestTextFile + 1, 'x'), 0644)) == "refused");
+  CHECK(code_of(kBlock, block_present(std::string(kLargestBlock + 1, 'x'))) == "refused");
+  CHECK(node.log().empty());
+  CHECK(code_of(kFile, file_present(std::string(kLargestTextFile, 'x'), 0644)).empty());
+  CHECK(code_of(kBlock, block_present(std::string(kLargestBlock - 1, 'x') + "\n")).empty());
+  CHECK(error_of(read_artifact(kFile, kType, node)) == nullptr);
+  CHECK(error_of(read_artifact(kBlock, kType, node)) == nullptr);
+}
+
+TEST_CASE(
+    "a block is changed in a file that others have made large, and taken out of one that nothing can be added to") {
+  FakeNode node;
+  const std::string large(std::size_t{64} << 20, '#');
+  node.add_file(kBlock.name, large + "\n");
+  REQUIRE(apply_artifact(kBlock, block_present("a\nb\n"), kType, node));
+  CHECK(content_of(read_artifact(kBlock, kType, node)) == "a\nb\n");
+  REQUIRE(apply_artifact(kBlock, Absent{}, kType, node));
+  CHECK(*node.text_of(kBlock.name) == large + "\n");
+
+  const std::string full(kLargestFileWithBlock - 150, '#');
+  node.add_file(kBlock.name, full + "\n");
+  REQUIRE(apply_artifact(kBlock, block_present("a\nb\n"), kType, node));
+  const Result<void> grown = apply_artifact(kBlock, block_present(std::string(300, 'x')), kType, node);
+  REQUIRE_FALSE(grown);
+  CHECK(grown.error().code == ErrorCode::kRefused);
+  CHECK(content_of(read_artifact(kBlock, kType, node)) == "a\nb\n");
+  REQUIRE(apply_artifact(kBlock, block_present("b\n"), kType, node));
+  REQUIRE(apply_artifact(kBlock, Absent{}, kType, node));
+  CHECK(node.text_of(kBlock.name)->size() == full.size() + 1);
+}
+
+TEST_CASE("a block that is larger than any of ours is an error, and goes if it is to go") {
+  FakeNode node;
+  node.add_file(kBlock.name, "# BEGIN sparkplan\n" + std::string(kLargestBlock + 1, 'x') + "\n# END sparkplan\n");
+  const Observation seen = read_artifact(kBlock, kType, node);
+  REQUIRE(error_of(seen) != nullptr);
+  CHECK(error_of(seen)->code == ErrorCode::kRefused);
+  REQUIRE(apply_artifact(kBlock, Absent{}, kType, node));
+  CHECK_FALSE(node.text_of(kBlock.name));
+}
+
 }  // namespace sparkplan

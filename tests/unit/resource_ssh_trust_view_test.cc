@@ -95,6 +95,36 @@ TEST_CASE("ssh_trust: one address in two spellings is one address") {
   CHECK(source_addresses(peers_in(cluster, lies)[0], false) == Set{"fd00::12", "fd00::13"});
 }
 
+TEST_CASE("ssh_trust: an address that the file gives to another node is not taken from a node that exports it") {
+  const Cluster cluster = cluster_of(
+      "ssh_trust: {users: [nvidia]}\nfabric: {topology: direct}\nnodes:\n"
+      "  - {name: a1, address: a.example.net}\n  - {name: a2, address: 10.0.0.2}\n");
+  const Exports exports{{"a1", {{"ssh_trust", exported({"10.0.0.1", "10.0.0.2", "192.168.100.12"})}}}};
+  CHECK(source_addresses(peers_in(cluster, exports)[0], false) == Set{"10.0.0.1", "192.168.100.11", "192.168.101.11"});
+}
+
+TEST_CASE("ssh_trust: nodes behind one address are known there by their ports only") {
+  const Cluster cluster = cluster_of(
+      "ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: gate.example.net, ssh: {port: 2201}}\n"
+      "  - {name: b, address: gate.example.net, ssh: {port: 2202}}\n");
+  const Exports exports{{"b", {{"ssh_trust", exported({})}}}};
+  const auto lines = known_hosts_of(peers_in(cluster, exports)[1], "lab");
+  REQUIRE(lines);
+  CHECK(*lines == List{"b,[b]:2202,[gate.example.net]:2202 " + test::fake_public_key("h") + " sparkplan:lab:b"});
+}
+
+TEST_CASE("ssh_trust: the name of a node is nobody else's fabric name") {
+  const Cluster cluster = cluster_of(
+      "ssh_trust: {users: [nvidia]}\nfabric: {topology: direct}\nnodes:\n"
+      "  - {name: a1, address: 10.0.0.1}\n  - {name: a1-fabric, id: 2, address: 10.0.0.2}\n");
+  const Exports exports{{"a1", {{"ssh_trust", exported({})}}}};
+  const std::vector<Peer> peers = peers_in(cluster, exports);
+  CHECK(texts(destinations_of(peers[0])) == List{"a1 10.0.0.1", "192.168.100.11", "192.168.101.11"});
+  const auto lines = known_hosts_of(peers[0], "lab");
+  REQUIRE(lines);
+  CHECK(lines->front().starts_with("a1,10.0.0.1,192.168.100.11,192.168.101.11 "));
+}
+
 TEST_CASE("ssh_trust: an address with a zone means nothing to the others, and is in none of their files") {
   const Cluster cluster = cluster_of(
       "ssh_trust: {users: [nvidia]}\nhosts: {suffix: -x}\nnodes:\n  - {name: a, address: \"fe80::1%eth0\"}\n");
@@ -144,7 +174,8 @@ TEST_CASE("ssh_trust: a shared home is refused on the nodes that share it, by na
       cluster_of("ssh_trust: {users: [nvidia]}\n" + kTwoNodes + "  - {name: spark-03, address: 10.0.0.13}\n");
   const auto with_home = [](const char* local) {
     return exported({}, Value::map({{"public_key", test::fake_public_key(local), {}},
-                                    {"home", Value::map({{"local", local, {}}, {"remote", local, {}}}), {}}}));
+                                    {"home", Value::map({{"local", local, {}}, {"remote", local, {}}}), {}}}))
+        .set("host_keys", Value::list());
   };
   const Exports exports{{"spark-01", {{"ssh_trust", with_home("1")}}},
                         {"spark-02", {{"ssh_trust", with_home("1")}}},
@@ -162,7 +193,7 @@ TEST_CASE("ssh_trust: a shared home is refused on the nodes that share it, by na
 TEST_CASE("ssh_trust: what passwordless sudo makes of trust is said once, while keys are still to be made") {
   const Cluster cluster = cluster_of("ssh_trust: {users: [nvidia]}\n" + kTwoNodes);
   const auto user = [](bool makes_key) {
-    return exported({}, Value::map({{"makes_key", makes_key, {}}, {"root", true, {}}}));
+    return exported({}, Value::map({{"makes_key", makes_key, {}}, {"root", true, {}}})).set("host_keys", Value::list());
   };
   const Exports fresh{{"spark-01", {{"ssh_trust", user(true)}}}, {"spark-02", {{"ssh_trust", user(true)}}}};
   const std::vector<Diagnostic> notes = findings(cluster, fresh, 0);

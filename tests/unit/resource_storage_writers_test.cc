@@ -128,6 +128,14 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     REQUIRE(desired().diagnostics.size() == 1);
     CHECK(desired().diagnostics.front().code == "mount.maybe-other-writer");
   }
+  SECTION("it says more than anybody reads through") {
+    tell("s2", idle);
+    Value links = Value::list();
+    for (int i = 0; i < 5000; ++i) links.push_back("/dev/x" + std::to_string(i));
+    exports["s1"]["mount"] = Value::map({{"writes", links, {}}, {"places", Value::map(), {}}});
+    REQUIRE(desired().diagnostics.size() == 1);
+    CHECK(desired().diagnostics.front().code == "mount.maybe-other-writer");
+  }
   SECTION("it does not any more") {
     tell("s1", idle);
     tell("s2", idle);
