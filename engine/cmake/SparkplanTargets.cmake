@@ -1,3 +1,5 @@
+include(Hardening)
+
 # Warnings, sanitizers and hardening, carried by every target of ours and by nobody else's headers.
 add_library(sparkplan_options INTERFACE)
 target_include_directories(sparkplan_options INTERFACE ${CMAKE_SOURCE_DIR})
@@ -13,9 +15,7 @@ if(SPARKPLAN_SANITIZE)
     -fno-sanitize-recover=all -Wno-maybe-uninitialized)
   target_link_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE})
 else()
-  target_compile_options(sparkplan_options INTERFACE -fstack-protector-strong
-    $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
-  target_link_options(sparkplan_options INTERFACE -Wl,-z,relro,-z,now)
+  spark_harden(sparkplan_options)
 endif()
 
 # spark_library(NAME [FOR_SPEED] [SOURCES file...] [DEPENDS target...] [LIBRARIES target...])
