@@ -25,7 +25,7 @@ constexpr std::array kWide{Span{0x1100, 0x115F},   Span{0x2E80, 0x303E},   Span{
                            Span{0xAC00, 0xD7A3},   Span{0xF900, 0xFAFF},   Span{0xFE30, 0xFE6F},
                            Span{0xFF00, 0xFF60},   Span{0xFFE0, 0xFFE6},   Span{0x1F300, 0x1F64F},
                            Span{0x1F680, 0x1F6FF}, Span{0x1F900, 0x1F9FF}, Span{0x20000, 0x3FFFD}};
-constexpr std::array kCombining{Span{0x0300, 0x036F}, Span{0x200B, 0x200D}, Span{0x20D0, 0x20FF}, Span{0xFE00, 0xFE0F}};
+constexpr std::array kCombining{Span{0x0300, 0x036F}, Span{0x20D0, 0x20FF}};
 
 template <std::size_t kCount>
 bool is_in(const std::array<Span, kCount>& spans, char32_t c) {
@@ -50,10 +50,13 @@ std::vector<Cell> cells_of(std::string_view line) {
       cell.text.assign(cell.width, ' ');
     } else {
       cell.text = printable(bytes);
-      // Stand-ins such as "<U+202E>" are ASCII, as wide as they are long.
-      if (cell.text.starts_with("<U+")) cell.width = cell.text.size();
-      if (is_in(kWide, point.value)) cell.width = 2;
-      if (is_in(kCombining, point.value)) cell.width = 0;
+      if (is_treacherous(point.value)) {
+        cell.width = cell.text.size();  // Stand-ins such as "<U+202E>" are ASCII, as wide as they are long.
+      } else if (is_in(kWide, point.value)) {
+        cell.width = 2;
+      } else if (is_in(kCombining, point.value)) {
+        cell.width = 0;
+      }
     }
     place += cell.width;
     cells.push_back(std::move(cell));
@@ -75,22 +78,57 @@ std::string_view line_of(std::string_view source, int number) {
 
 std::size_t from_one(int column) { return column > 0 ? static_cast<std::size_t>(column - 1) : 0; }
 
+// As columns are counted: every byte that continues no character.
+std::size_t characters_in(std::string_view line) {
+  return static_cast<std::size_t>(
+      std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+// The bytes of `count` characters at the beginning of `line`, all of it if it has no more.
+std::size_t bytes_of(std::string_view line, std::size_t count) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if ((static_cast<unsigned char>(line[i]) & 0xC0) != 0x80 && count-- == 0) return i;
+  }
+  return line.size();
+}
+
+// As much of a line as is shown, and which of its cells are marked.
+struct Excerpt {
+  std::vector<Cell> cells;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool cut_before = false;
+  bool cut_behind = false;
+};
+
+// Cells are made of what is shown only: a file may have a thousand findings in one line of a megabyte.
+Excerpt excerpt_of(std::string_view line, SourceRange where) {
+  const std::size_t length = characters_in(line);
+  const std::size_t begin = std::min(from_one(where.column), length);
+  const std::size_t end = std::clamp(from_one(where.end_column), begin, length);
+  const std::size_t from = length > kLongestLine && begin > kLongestLine / 2 ? begin - kLongestLine / 2 : 0;
+  line.remove_prefix(bytes_of(line, from));
+  Excerpt excerpt;
+  excerpt.cells = cells_of(line.substr(0, bytes_of(line, kLongestLine)));
+  excerpt.begin = begin - from;
+  excerpt.end = std::min(end - from, excerpt.cells.size());
+  excerpt.cut_before = from > 0;
+  excerpt.cut_behind = length > from + kLongestLine;
+  return excerpt;
+}
+
 // The source line with its number, and the caret range below. Empty when the source is not at hand.
 std::string snippet(SourceRange where, std::string_view source) {
   if (!where.known() || source.empty()) return {};
-  auto cells = cells_of(line_of(source, where.line));
-  const std::size_t begin = std::min(from_one(where.column), cells.size());
-  const std::size_t end = std::clamp(from_one(where.end_column), begin, cells.size());
-  const std::size_t shown_from = cells.size() > kLongestLine && begin > kLongestLine / 2 ? begin - kLongestLine / 2 : 0;
-  const std::size_t shown_to = std::min(cells.size(), shown_from + kLongestLine);
-  std::string text = shown_from > 0 ? "..." : "";
+  const Excerpt excerpt = excerpt_of(line_of(source, where.line), where);
+  std::string text = excerpt.cut_before ? "..." : "";
   std::string marks(text.size(), ' ');
-  for (std::size_t i = shown_from; i < shown_to; ++i) {
-    text += cells[i].text;
-    if (i < begin) marks.append(cells[i].width, ' ');
-    if (i >= begin && i < end) marks.append(cells[i].width, '~');
+  for (std::size_t i = 0; i < excerpt.cells.size(); ++i) {
+    text += excerpt.cells[i].text;
+    if (i < excerpt.begin) marks.append(excerpt.cells[i].width, ' ');
+    if (i >= excerpt.begin && i < excerpt.end) marks.append(excerpt.cells[i].width, '~');
   }
-  if (shown_to < cells.size()) text += "...";
+  if (excerpt.cut_behind) text += "...";
   const std::size_t caret = marks.find('~');
   if (caret == std::string::npos) {
     marks += '^';

@@ -171,7 +171,6 @@ class Writer {
   }
 
   void write_character(const CodePoint& point, std::string_view bytes) {
-    static constexpr std::string_view kHex = "0123456789abcdef";
     if (!point.valid) {
       append_utf8(out_, U'\uFFFD');
     } else if (point.value == U'"' || point.value == U'\\') {
@@ -181,13 +180,27 @@ class Writer {
       out_ += "\\n";
     } else if (point.value == U'\t') {
       out_ += "\\t";
-    } else if (point.value < 0x20 || point.value == 0x7f) {
-      out_ += "\\u00";
-      out_ += kHex[point.value >> 4U];
-      out_ += kHex[point.value & 15U];
+    } else if (point.value < 0x20 || point.value == 0x7f || is_escaped(point.value)) {
+      write_escape(point.value);
     } else {
       out_ += bytes;
     }
+  }
+
+  /// Both spellings say the same; but digests are taken over the bytes of the canonical one, and nodes keep them.
+  bool is_escaped(char32_t value) const { return dialect_ != Dialect::kCanonical && is_treacherous(value); }
+
+  void write_escape(char32_t value) {
+    if (value <= 0xFFFF) return write_unit(value);
+    value -= 0x10000;
+    write_unit(0xD800 + (value >> 10U));
+    write_unit(0xDC00 + (value & 0x3FFU));
+  }
+
+  void write_unit(char32_t unit) {
+    static constexpr std::string_view kHex = "0123456789abcdef";
+    out_ += "\\u";
+    for (const unsigned shift : {12U, 8U, 4U, 0U}) out_ += kHex[unit >> shift & 15U];
   }
 
   void open(char bracket) {

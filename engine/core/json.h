@@ -10,7 +10,8 @@ namespace sparkplan {
 
 /// Value -> JSON text of the wire, the journal and the manifest: lossless. A string that is no
 /// UTF-8 becomes {"$base64": "..."} (as a key "$base64:..."), an Unknown {"$unknown": {...}}, an
-/// infinity or NaN {"$real": "inf"}, and a key that begins with "$" gets one more. `indent` < 0
+/// infinity or NaN {"$real": "inf"}, and a key that begins with "$" gets one more. What a terminal
+/// obeys or hides (control characters and is_treacherous()) is escaped: people read these files. `indent` < 0
 /// means one line.
 std::string encode_json(const Value& value, int indent = -1);
 
@@ -21,14 +22,16 @@ std::string encode_json(const Value& value, int indent = -1);
 Result<Value> decode_json(std::string_view text);
 
 /// Value -> JSON text for other programs, as cli-and-yaml promises it: Unknown becomes
-/// {"unknown": reason}; bytes that are no UTF-8 are replaced by U+FFFD, infinities and NaN by null.
+/// {"unknown": reason}; bytes that are no UTF-8 are replaced by U+FFFD, infinities and NaN by null. What a
+/// terminal obeys or hides is escaped, as encode_json() does.
 std::string public_json(const Value& value, int indent = 2);
 
 /// Plain JSON text (no escapes of ours undone), for schema files and other programs' output.
 /// Errors: as decode_json().
 Result<Value> parse_plain_json(std::string_view text);
 
-/// The encoding digests are taken over: encode_json() with sorted keys and no blanks.
+/// The encoding digests are taken over: encode_json() with sorted keys and no blanks, and of all characters
+/// only those of ASCII escaped. Its bytes must never change: digests on nodes are taken over them.
 std::string canonical_json(const Value& value);
 
 }  // namespace sparkplan

@@ -31,12 +31,6 @@ Lead lead_of(std::uint8_t byte) {
   return {};
 }
 
-// Characters that a terminal obeys or hides instead of showing.
-bool is_treacherous(char32_t c) {
-  return (c >= 0x80 && c <= 0x9F) || c == 0x061C || c == 0x200E || c == 0x200F || c == 0x2028 || c == 0x2029 ||
-         (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
-}
-
 std::string code_point_name(char32_t c) {
   std::array<char, 16> buffer{};
   std::snprintf(buffer.data(), buffer.size(), "<U+%04X>", static_cast<unsigned>(c));
@@ -217,7 +211,10 @@ bool is_valid_utf8(std::string_view text) {
 
 std::string printable(std::string_view text, bool keep_newlines) {
   // Nearly every text is; a report of many nodes has tens of thousands.
-  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) return std::string(text);
+  const auto may_stay_as_it_is = [keep_newlines](char c) {
+    return (c >= ' ' && c <= '~') || (keep_newlines && (c == '\n' || c == '\t'));
+  };
+  if (std::all_of(text.begin(), text.end(), may_stay_as_it_is)) return std::string(text);
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
@@ -243,6 +240,8 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   std::size_t best_distance = 0;
   for (const auto& candidate : candidates) {
     const std::size_t limit = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
+    const auto [shorter, longer] = std::minmax(word.size(), candidate.size());
+    if (longer - shorter > limit) continue;  // So many letters have to be added at least.
     const std::size_t distance = edit_distance(word, candidate);
     if (distance <= limit && (!best || distance < best_distance)) {
       best = candidate;

@@ -17,9 +17,9 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 
 bool is_valid_utf8(std::string_view text);
 
-/// Makes text from a node or from the YAML safe for a terminal: control characters, bidirectional
-/// overrides and broken UTF-8 become visible stand-ins ("\x1b" -> U+241B). '\n' and '\t' stay only
-/// with `keep_newlines`.
+/// Makes text from a node or from the YAML safe for a terminal: control characters become pictures
+/// ("\x1b" -> U+241B), what is_treacherous() its number ("<U+202E>"), broken UTF-8 U+FFFD. '\n' and '\t'
+/// stay only with `keep_newlines`.
 std::string printable(std::string_view text, bool keep_newlines = false);
 
 /// The candidate with the smallest edit distance, if it is near enough to be a slip of the

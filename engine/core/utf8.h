@@ -19,4 +19,13 @@ CodePoint code_point_at(std::string_view text, std::size_t position);
 
 void append_utf8(std::string& out, char32_t value);
 
+/// Characters beyond ASCII that a terminal obeys or that nobody can see: C1 controls, line and paragraph separators,
+/// what turns the direction of text, everything invisible, and noncharacters. The one definition for text, JSON and
+/// XML.
+///
+/// No exception is made for the invisible ones that scripts and emoji use (U+200C, U+200D, U+FE0F): two names that
+/// differ in one of them look alike. A reader sees a stand-in, a program gets an escape and loses nothing.
+/// Source: Unicode 15, Default_Ignorable_Code_Point, Bidi_Control, Noncharacter_Code_Point; U+FFF9 to U+FFFB.
+bool is_treacherous(char32_t value);
+
 }  // namespace sparkplan

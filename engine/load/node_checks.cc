@@ -110,6 +110,10 @@ void check_ssh(const Value* ssh, Findings& findings) {
   if (const std::string& path = text_of(identity); path.starts_with('-')) {
     findings.error(place_of(identity), "ssh.identity", in_quotes(path) + " looks like an option",
                    "write the path of a private key file; ./ before it if need be");
+  } else if (std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < ' '; })) {
+    // Exports write it into files of lines, where what follows a line break would be a setting of its own.
+    findings.error(place_of(identity), "ssh.identity",
+                   in_quotes(path) + " is no path: it has a control character in it", "write the path in one line");
   }
 }
 

@@ -122,9 +122,10 @@ bool accepts(const nlohmann::json& schema_text, const Value& root) {
 }  // namespace
 
 bool SchemaOutcome::is_broken(std::string_view pointer) const {
-  return std::any_of(broken.begin(), broken.end(), [&](std::string_view place) {
-    return place.starts_with(pointer) && (place.size() == pointer.size() || place[pointer.size()] == '/');
-  });
+  if (std::binary_search(broken.begin(), broken.end(), pointer)) return true;
+  const std::string below = std::string(pointer) + "/";
+  const auto found = std::lower_bound(broken.begin(), broken.end(), below);
+  return found != broken.end() && found->starts_with(below);
 }
 
 SchemaOutcome check_schema(const Value& root, const Registry& registry, Findings& findings) {
@@ -140,6 +141,7 @@ SchemaOutcome check_schema(const Value& root, const Registry& registry, Findings
                      "compare it with the output of sparkplan schema in an editor");
       outcome.broken = {""};
     }
+    std::sort(outcome.broken.begin(), outcome.broken.end());
   } catch (const std::exception& failure) {
     findings.error({1, 1, 2}, "schema.broken", "the built-in schema cannot be used: " + printable(failure.what()),
                    "this is a fault of sparkplan: please report it");

@@ -12,7 +12,7 @@ namespace sparkplan {
 /// What the schema said of a document.
 struct SchemaOutcome {
   bool valid = false;
-  /// JSON pointers of the values that broke a rule: "/nodes/3/sysctl/vm.swappiness". Empty when valid.
+  /// JSON pointers of the values that broke a rule, sorted: "/nodes/3/sysctl/vm.swappiness". Empty when valid.
   std::vector<std::string> broken;
 
   /// True when the value at `pointer`, or anything in it, broke a rule.

@@ -349,9 +349,11 @@ class Walker {
 
   // Known keys in the wrong place are as common as misspelt ones.
   std::string home_of(const std::string& key) const {
-    const json& top = root_.contains("properties") ? root_.at("properties") : json::object();
+    // No copy in place of what is not there: it would be one of the whole schema, for every unknown key.
+    static const json nothing = json::object();
+    const json& top = root_.contains("properties") ? root_.at("properties") : nothing;
     if (top.contains(key)) return "\"" + key + "\" belongs at the top level of the file";
-    const json& definitions = root_.contains("definitions") ? root_.at("definitions") : json::object();
+    const json& definitions = root_.contains("definitions") ? root_.at("definitions") : nothing;
     static const std::array<std::pair<const char*, const char*>, 5> places = {
         std::pair{"node", "a node"}, std::pair{"ssh", "\"ssh\""}, std::pair{"section_fabric", "\"fabric\""},
         std::pair{"node_fabric", "\"fabric\" of a node"}, std::pair{"section_nccl", "\"nccl\""}};

@@ -53,6 +53,7 @@ class TreeBuilder final : public YAML::EventHandler {
     // The mark of a value left empty is that of whatever comes next.
     const bool written = type_plain_scalar(plain_word(offset)).is_null() && !plain_word(offset).empty();
     node.value.where = written ? text_.scalar(offset, plain_word(offset)) : place_of_empty(offset);
+    spend(node.weight, node.value.where, false);
     finish(std::move(node), anchor);
   }
 

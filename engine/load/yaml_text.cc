@@ -12,6 +12,9 @@ namespace {
 
 constexpr auto kNowhere = std::string_view::npos;
 constexpr std::size_t kMostByteFindings = 20;
+constexpr std::size_t kStride = 128;
+
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
 bool all_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
@@ -67,9 +70,20 @@ std::string code_point_name(char32_t c) {
 }  // namespace
 
 YamlText::YamlText(std::string_view text) : text_(text), line_starts_{0} {
+  characters_.reserve(text.size() / kStride + 1);
+  std::uint32_t characters = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i % kStride == 0) characters_.push_back(characters);
     if (text[i] == '\n') line_starts_.push_back(i + 1);
+    if (begins_character(text[i])) ++characters;
   }
+  if (text.size() % kStride == 0) characters_.push_back(characters);
+}
+
+std::size_t YamlText::characters_before(std::size_t offset) const {
+  const std::size_t sample = offset / kStride;
+  const std::string_view rest = text_.substr(sample * kStride, offset % kStride);
+  return characters_[sample] + static_cast<std::size_t>(std::count_if(rest.begin(), rest.end(), begins_character));
 }
 
 std::size_t YamlText::line_index(std::size_t offset) const {
@@ -97,9 +111,7 @@ SourceRange YamlText::range(std::size_t begin, std::size_t end) const {
   begin = std::min(begin, line_end);
   end = std::clamp(end, begin, line_end);
   const auto columns = [&](std::size_t from, std::size_t to) {
-    return static_cast<int>(std::count_if(text_.begin() + static_cast<std::ptrdiff_t>(from),
-                                          text_.begin() + static_cast<std::ptrdiff_t>(to),
-                                          [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    return static_cast<int>(characters_before(to) - characters_before(from));
   };
   const int column = 1 + columns(line_begin, begin);
   return {static_cast<int>(index) + 1, column, column + std::max(1, columns(begin, end))};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -32,9 +33,12 @@ class YamlText {
 
  private:
   std::size_t line_index(std::size_t offset) const;
+  std::size_t characters_before(std::size_t offset) const;
 
   std::string_view text_;
   std::vector<std::size_t> line_starts_;
+  // Characters before every kStride-th byte: a file of a megabyte may have all of its values in one line.
+  std::vector<std::uint32_t> characters_;
 };
 
 /// True when the bytes can be given to a YAML parser: short enough, UTF-8, no control characters.

@@ -1,5 +1,8 @@
 #include "engine/core/diagnostic.h"
 
+#include <ctime>
+
+#include "engine/core/text.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -72,6 +75,13 @@ TEST_CASE("A caret stands right after a stand-in for a treacherous character") {
         "      |         ^\n");
 }
 
+TEST_CASE("A stand-in for an invisible character is as wide as it is long") {
+  CHECK(render(finding({1, 2, 3}), "\u200dx\u3164") ==
+        "cluster.yaml:1:2: error: unknown key \"mtuu\"\n"
+        "    1 | <U+200D>x<U+3164>\n"
+        "      |         ^\n");
+}
+
 TEST_CASE("A position at or behind the end of the line gets a caret behind it") {
   CHECK(render(finding({1, 4, 4}), "abc\n") ==
         "cluster.yaml:1:4: error: unknown key \"mtuu\"\n"
@@ -102,6 +112,39 @@ TEST_CASE("A very long line is cut around the caret") {
   const auto line = text.find(" | ...") + 3;
   const auto marks = text.find(" | ", line) + 3;
   CHECK(text.find("xy", line) - line == text.find("^~", marks) - marks);
+}
+
+TEST_CASE("The cut of a long line counts characters, and ends between them") {
+  std::string line;
+  for (int i = 0; i < 300; ++i) line += "ö";
+  const std::string text = render(finding({1, 301, 302}), line + "xy" + line);
+  CHECK(is_valid_utf8(text));
+  CHECK(text.find("...öö") != std::string::npos);
+  CHECK(text.find("öxy") != std::string::npos);
+  CHECK(text.ends_with("| " + std::string(103, ' ') + "^\n"));
+}
+
+TEST_CASE("A position behind a long line gets a caret behind its end") {
+  const std::string text = render(finding({1, 9000, 9001}), std::string(5000, 'a'));
+  CHECK(text.find("...aaa") != std::string::npos);
+  CHECK(text.ends_with("| " + std::string(103, ' ') + "^\n"));
+}
+
+TEST_CASE("A finding in a line of a megabyte costs little more than reading that line") {
+  const std::string line(1 << 20, 'a');
+  constexpr int kTurns = 20;
+  const auto cpu_time_of = [](const auto& work) {
+    const std::clock_t began = std::clock();
+    for (int i = 0; i < kTurns; ++i) work();
+    return std::clock() - began;
+  };
+  std::size_t seen = 0;
+  const auto reading = cpu_time_of([&] {
+    for (const char c : line) seen += c == 'a' ? 1 : 0;
+  });
+  const auto rendering = cpu_time_of([&] { seen += render(finding({1, 1 << 19, 0}), line).size(); });
+  REQUIRE(seen > kTurns * line.size());
+  CHECK(rendering < 4 * reading);  // It was twenty times of it, when every character of the line became a cell.
 }
 
 TEST_CASE("Neither message, hint, file, node nor source can steer the terminal") {

@@ -6,6 +6,8 @@
 #include <random>
 
 #include "engine/core/digest.h"
+#include "engine/core/text.h"
+#include "engine/core/utf8.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -242,6 +244,32 @@ TEST_CASE("Public JSON of any tree is JSON") {
 TEST_CASE("Control characters in strings are escaped") {
   CHECK(encode_json("\x01\x1f\x7f\n\t\"\\") == R"("\u0001\u001f\u007f\n\t\"\\")");
   CHECK(encode_json(std::string(1, '\0')) == R"("\u0000")");
+}
+
+TEST_CASE("Characters that a terminal obeys or hides are escaped in public JSON and on the wire") {
+  const Value value("a\u0085\u009b\u202e\u200d\ufeffz");
+  CHECK(public_json(value, -1) == R"("a\u0085\u009b\u202e\u200d\ufeffz")");
+  CHECK(encode_json(value) == R"("a\u0085\u009b\u202e\u200d\ufeffz")");
+  CHECK(public_json(Value::map({{"k\u2066", 1, {}}}), -1) == R"({"k\u2066":1})");
+}
+
+TEST_CASE("Beyond the sixteenth bit an escape is a surrogate pair") {
+  CHECK(public_json(Value("\U000e0041\U0010ffff\U0001f600"), -1) == "\"\\udb40\\udc41\\udbff\\udfff\U0001f600\"");
+}
+
+TEST_CASE("Whatever is escaped is read back as it was") {
+  std::string every;
+  for (char32_t c = 1; c <= 0x10FFFF; ++c) {
+    if (c < 0x300 || is_treacherous(c)) append_utf8(every, c);
+  }
+  CHECK(decode_json(encode_json(Value(every))) == Value(every));
+  CHECK(parse_plain_json(public_json(Value(every))) == Value(every));
+  CHECK(printable(public_json(Value(every))) == public_json(Value(every)));
+}
+
+TEST_CASE("Canonical JSON escapes what it always did: digests on nodes are taken over its bytes") {
+  CHECK(canonical_json(Value("a\u0085\u202e\u200d\U000e0041\x1b\x7f")) ==
+        "\"a\u0085\u202e\u200d\U000e0041\\u001b\\u007f\"");
 }
 
 TEST_CASE("Canonical JSON is the same whatever the order of keys, at any depth") {

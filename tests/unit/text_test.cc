@@ -89,11 +89,47 @@ TEST_CASE("printable() shows what turns or hides text") {
   CHECK(printable("\ufeff\u2028\u2029") == "<U+FEFF><U+2028><U+2029>");
 }
 
+TEST_CASE("printable() shows what nobody could see, also what scripts and emoji use") {
+  CHECK(printable("a\u00adb\u034f") == "a<U+00AD>b<U+034F>");
+  CHECK(printable("\u200b\u200c\u200d\u2060\u2064\u206f") == "<U+200B><U+200C><U+200D><U+2060><U+2064><U+206F>");
+  CHECK(printable("\u115f\u3164\uffa0\u180e\ufe0f") == "<U+115F><U+3164><U+FFA0><U+180E><U+FE0F>");
+  CHECK(printable("\ufff9\ufffb\ufffe\uffff\ufdd0") == "<U+FFF9><U+FFFB><U+FFFE><U+FFFF><U+FDD0>");
+  CHECK(printable("\U000e0041\U000e007f\U000e0100\U0010ffff") == "<U+E0041><U+E007F><U+E0100><U+10FFFF>");
+}
+
+TEST_CASE("Treacherous are the ranges that Unicode gives, and no neighbour of theirs") {
+  for (const unsigned c :
+       {0x7fU,   0xa0U,   0xaeU,   0x61bU,  0x61dU,  0x200aU, 0x2010U, 0x2027U,  0x202fU,  0x205fU,  0x2070U,
+        0xfdcfU, 0xfdf0U, 0xfe10U, 0xfefeU, 0xff00U, 0xfffcU, 0xfffdU, 0x1f600U, 0xdfffdU, 0xe1000U, 0x10fffdU}) {
+    INFO(std::hex << c);
+    CHECK_FALSE(is_treacherous(c));
+  }
+  for (const unsigned c : {0x80U, 0x9fU, 0xadU, 0x61cU, 0x200bU, 0x200fU, 0x2028U, 0x202eU, 0x2060U, 0x206fU, 0xfeffU,
+                           0xfff9U, 0xfffbU, 0xe0000U, 0xe007fU, 0x1fffeU}) {
+    INFO(std::hex << c);
+    CHECK(is_treacherous(c));
+  }
+}
+
 TEST_CASE("printable() replaces each broken sequence once") {
   CHECK(printable("a\xff\xfez") == "a\uFFFD\uFFFDz");
   CHECK(printable("a\xe2\x82z") == "a\uFFFDz");
   CHECK(printable("\xc2") == "\uFFFD");
   CHECK(printable("\xc2\x1b") == "\uFFFD\u241b");
+}
+
+TEST_CASE("Of every character printable() makes something that holds no treacherous one") {
+  for (char32_t c = 0; c <= 0x10FFFF; ++c) {
+    if (c >= 0xD800 && c <= 0xDFFF) continue;
+    std::string text;
+    append_utf8(text, c);
+    const std::string shown = printable(text);
+    for (std::size_t i = 0; i < shown.size();) {
+      const CodePoint point = code_point_at(shown, i);
+      if (is_treacherous(point.value) || point.value < 0x20) FAIL("U+" << std::hex << unsigned{c});
+      i += point.length;
+    }
+  }
 }
 
 TEST_CASE("Whatever goes in, printable() gives UTF-8 without control characters") {

@@ -1,0 +1,29 @@
+#include "engine/core/utf8.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sparkplan {
+namespace {
+
+struct Span {
+  char32_t first;
+  char32_t last;
+};
+
+constexpr std::array kTreacherous{
+    Span{0x80, 0x9F},     Span{0xAD, 0xAD},       Span{0x34F, 0x34F},     Span{0x61C, 0x61C},    Span{0x115F, 0x1160},
+    Span{0x17B4, 0x17B5}, Span{0x180B, 0x180F},   Span{0x200B, 0x200F},   Span{0x2028, 0x202E},  Span{0x2060, 0x206F},
+    Span{0x3164, 0x3164}, Span{0xFDD0, 0xFDEF},   Span{0xFE00, 0xFE0F},   Span{0xFEFF, 0xFEFF},  Span{0xFFA0, 0xFFA0},
+    Span{0xFFF0, 0xFFFB}, Span{0x1BCA0, 0x1BCA3}, Span{0x1D173, 0x1D17A}, Span{0xE0000, 0xE0FFF}};
+
+}  // namespace
+
+bool is_treacherous(char32_t value) {
+  // The last two characters of each of the seventeen planes are none.
+  if ((value & 0xFFFEU) == 0xFFFEU) return true;
+  return std::any_of(kTreacherous.begin(), kTreacherous.end(),
+                     [value](const Span& span) { return value >= span.first && value <= span.last; });
+}
+
+}  // namespace sparkplan

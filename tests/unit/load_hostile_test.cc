@@ -1,0 +1,187 @@
+// Files that were made to be slow: each is read or refused in a time that grows with its length, not with its square.
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <iostream>
+
+#include "engine/load/load.h"
+#include "engine/resource/registry.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kLargest = 1 << 20;
+
+/// As many pieces as fit: `head`, piece(0), piece(1), ..., `tail`.
+std::string filled(std::size_t size, const std::string& head, const std::function<std::string(std::size_t)>& piece,
+                   const std::string& tail = "") {
+  std::string text = head;
+  for (std::size_t i = 0; true; ++i) {
+    const std::string next = piece(i);
+    if (text.size() + next.size() + tail.size() > size) break;
+    text += next;
+  }
+  return text + tail;
+}
+
+std::function<std::string(std::size_t)> repeated(const std::string& piece) {
+  return [piece](std::size_t) { return piece; };
+}
+
+struct Shape {
+  const char* name;
+  std::function<std::string(std::size_t size)> text;
+};
+
+std::string number(std::size_t i) { return std::to_string(i); }
+
+const std::string kHead = "version: 1\nname: lab\nnodes:\n";
+
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all{
+      {"everything in one line",
+       [](std::size_t size) {
+         return filled(
+             size, "{version: 1, name: lab, nodes: [",
+             [](std::size_t i) { return "{name: n" + number(i) + ", address: h" + number(i) + ".lan}, "; }, "]}");
+       }},
+      {"unknown keys in one line",
+       [](std::size_t size) {
+         return filled(
+             size, "{version: 1, ", [](std::size_t i) { return "k" + number(i) + ": 1, "; }, "}");
+       }},
+      {"quoted words in one line",
+       [](std::size_t size) { return filled(size, "{version: 1, nodes: [", repeated("\"a\", "), "]}"); }},
+      {"a list of single letters", [](std::size_t size) { return filled(size, kHead, repeated("- a\n")); }},
+      {"a list of nothing", [](std::size_t size) { return filled(size, kHead, repeated("-\n")); }},
+      {"a flow list of nothing", [](std::size_t size) { return filled(size, "nodes: [", repeated(","), "]"); }},
+      {"open brackets", [](std::size_t size) { return filled(size, "nodes: ", repeated("[")); }},
+      {"open braces", [](std::size_t size) { return filled(size, "nodes: ", repeated("{")); }},
+      {"nested entries", [](std::size_t size) { return filled(size, "nodes:\n", repeated("- ")); }},
+      {"nested question marks", [](std::size_t size) { return filled(size, "", repeated("? ")); }},
+      {"closing brackets", [](std::size_t size) { return filled(size, "nodes: ", repeated("]")); }},
+      {"one key of everything", [](std::size_t size) { return filled(size, "", repeated("k"), ": 1\n"); }},
+      {"one word of everything", [](std::size_t size) { return filled(size, "name: ", repeated("w")); }},
+      {"an open quote", [](std::size_t size) { return filled(size, "name: \"", repeated("w")); }},
+      {"a block of short lines", [](std::size_t size) { return filled(size, "name: |\n", repeated(" x\n")); }},
+      {"a folded block of blank lines", [](std::size_t size) { return filled(size, "name: >\n", repeated("\n")); }},
+      {"a plain scalar of many lines", [](std::size_t size) { return filled(size, "name:\n", repeated(" x\n")); }},
+      {"anchors",
+       [](std::size_t size) { return filled(size, kHead, [](std::size_t i) { return "- &a" + number(i) + " x\n"; }); }},
+      {"aliases", [](std::size_t size) { return filled(size, "x: &a {b: 1}\nnodes:\n", repeated("- *a\n")); }},
+      {"tags", [](std::size_t size) { return filled(size, kHead, repeated("- !t x\n")); }},
+      {"the same key again and again", [](std::size_t size) { return filled(size, "", repeated("a: 1\n")); }},
+      {"unknown keys",
+       [](std::size_t size) { return filled(size, "", [](std::size_t i) { return "key" + number(i) + ": 1\n"; }); }},
+      {"unknown keys of 400 letters",
+       [](std::size_t size) {
+         return filled(size, "", [](std::size_t i) { return std::string(400, 'k') + number(i) + ": 1\n"; });
+       }},
+      {"nodes with an unknown key each",
+       [](std::size_t size) {
+         return filled(size, kHead, [](std::size_t i) {
+           return "- {name: n" + number(i) + ", address: h" + number(i) + ", mtuu: 1}\n";
+         });
+       }},
+      {"nodes with the same name and address",
+       [](std::size_t size) { return filled(size, kHead, repeated("- {name: n1, address: h1.lan}\n")); }},
+      {"nodes with a section each that is wrong",
+       [](std::size_t size) {
+         return filled(size, kHead, [](std::size_t i) {
+           return "- {name: n" + number(i) + ", address: h" + number(i) + ", sysctl: {a: []}}\n";
+         });
+       }},
+      {"nodes that are right",
+       [](std::size_t size) {
+         return filled(size, kHead,
+                       [](std::size_t i) { return "- {name: n" + number(i) + ", address: h" + number(i) + ".lan}\n"; });
+       }},
+      {"nodes behind a switch",
+       [](std::size_t size) {
+         return filled(size, "fabric: {topology: switch}\nprofile: dgx-spark\n" + kHead,
+                       [](std::size_t i) { return "- {name: n" + number(i) + ", address: h" + number(i) + ".lan}\n"; });
+       }},
+      {"nodes in a ring",
+       [](std::size_t size) {
+         return filled(size, "fabric: {topology: ring}\nprofile: dgx-spark\n" + kHead,
+                       [](std::size_t i) { return "- {name: n" + number(i) + ", address: h" + number(i) + ".lan}\n"; });
+       }},
+      {"kernel parameters",
+       [](std::size_t size) {
+         return filled(size, kHead + "- {name: n1, address: h1.lan}\nsysctl:\n",
+                       [](std::size_t i) { return "  net.a" + number(i) + ": 1\n"; });
+       }},
+      {"packages",
+       [](std::size_t size) {
+         return filled(size, kHead + "- {name: n1, address: h1.lan}\npackages:\n",
+                       [](std::size_t i) { return "  - p" + number(i) + "\n"; });
+       }},
+      {"the same package",
+       [](std::size_t size) {
+         return filled(size, kHead + "- {name: n1, address: h1.lan}\npackages:\n", repeated("  - vim\n"));
+       }},
+      {"files",
+       [](std::size_t size) {
+         return filled(size, kHead + "- {name: n1, address: h1.lan}\nfiles:\n",
+                       [](std::size_t i) { return "  - {path: /etc/f" + number(i) + ", content: x}\n"; });
+       }},
+      {"comments", [](std::size_t size) { return filled(size, "", repeated("# c\n")); }},
+      {"carriage returns", [](std::size_t size) { return filled(size, "", repeated("\r")); }},
+      {"documents", [](std::size_t size) { return filled(size, "", repeated("---\n")); }},
+      {"directives",
+       [](std::size_t size) {
+         return filled(
+             size, "", [](std::size_t i) { return "%TAG !" + number(i) + "! x\n"; }, "---\na\n");
+       }},
+  };
+  return all;
+}
+
+double seconds_to_load(const std::string& text) {
+  const std::clock_t began = std::clock();
+  const auto loaded = load_cluster(text, "cluster.yaml", builtin_registry());
+  if (loaded.cluster) CHECK(loaded.diagnostics.size() < text.size());
+  return static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+}
+
+/// Where the clock is coarse or the machine busy, the shortest of several turns says most.
+double least_seconds_to_load(const std::string& text, int turns) {
+  double least = seconds_to_load(text);
+  for (int i = 1; i < turns; ++i) least = std::min(least, seconds_to_load(text));
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("sixteen times the text takes about sixteen times as long, whatever its shape") {
+  constexpr double kShortest = 0.004;  // Below that it is the schema that is measured.
+  for (const Shape& shape : shapes()) {
+    INFO(shape.name);
+    const double small = std::max(kShortest, least_seconds_to_load(shape.text(kLargest / 64), 3));
+    const std::string text = shape.text(kLargest / 4);
+    // What is quadratic takes 256 times as long.
+    CHECK((seconds_to_load(text) < 48 * small || least_seconds_to_load(text, 3) < 48 * small));
+  }
+}
+
+TEST_CASE("a file of 1 MiB holds at most 100000 values, also where they are left empty") {
+  for (const std::string piece : {"-\n", "- ~\n", "- a\n", "- []\n"}) {
+    const auto loaded = load_cluster(filled(kLargest, "nodes:\n", repeated(piece)), "f", builtin_registry());
+    REQUIRE(loaded.diagnostics.size() == 1);
+    CHECK(loaded.diagnostics.front().code == "yaml.too-large");
+  }
+}
+
+// Figures, not a check: load_test "[.measure]".
+TEST_CASE("how long files that were made to be slow take to load", "[.measure]") {
+  for (const Shape& shape : shapes()) {
+    std::cout << shape.name << ":";
+    for (const std::size_t size : {kLargest / 16, kLargest / 4, kLargest}) {
+      std::cout << " " << seconds_to_load(shape.text(size)) << std::flush;
+    }
+    std::cout << " s\n";
+  }
+}
+
+}  // namespace sparkplan
