@@ -59,6 +59,7 @@ Report ClusterRun::apply(const ApplyOptions& options) {
   holder_ = this_controller(options_.command);
   if (options.released_entry) add_leaving(*options.released_entry);
   saved_plan_ = options.saved_plan == nullptr ? "" : options.saved_plan->id;
+  held_plan_ = options.saved_plan;
   Report planned = options.rollback ? plan_rollback(*options.rollback) : plan();
   for (auto& node : nodes_) {
     node.shown = node.plan;
@@ -277,6 +278,7 @@ bool ClusterRun::carry_out_stage() {
     }
     progress = progress || node.done.size() != before[i].done || node.failures.size() != before[i].failures;
   }
+  refuse_what_was_not_shown();
   make_plans();
   for (auto& node : nodes_) keep_to_approved(node);
   return progress;

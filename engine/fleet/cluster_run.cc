@@ -10,6 +10,7 @@
 #include "engine/fleet/run_identity.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
+#include "engine/plan/reach.h"
 #include "engine/plan/roster.h"
 #include "engine/plan/same_machine.h"
 
@@ -25,10 +26,6 @@ NodeStatus status_of(const Error& error) {
     default:
       return NodeStatus::kFailed;
   }
-}
-
-std::string shown_address(const NodeSpec& spec) {
-  return spec.transport == TransportKind::kLocal ? spec.root.string() : spec.address;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/plan/held_plan.h"
+#include "engine/plan/reach.h"
 
 namespace sparkplan {
 namespace {
@@ -39,6 +40,18 @@ std::optional<Error> why_another_machine(const PlannedMachine& planned, const st
   return std::nullopt;
 }
 
+Error stale(std::string why) { return Error{ErrorCode::kStalePlan, std::move(why), {}, std::nullopt, kPlanAgain}; }
+
+const NodeReport* find_node(const SavedPlan& saved, const std::string& name) {
+  const auto& nodes = saved.report.nodes;
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const NodeReport& one) { return one.name == name; });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+bool contains(const std::vector<Diagnostic>& findings, const Diagnostic& wanted) {
+  return std::find(findings.begin(), findings.end(), wanted) != findings.end();
+}
+
 Diagnostic remark(const std::string& node, std::string code, std::string message) {
   Diagnostic remark = finding(Severity::kWarning, std::move(code), node + ": " + std::move(message), kPlanAgain);
   remark.node = node;
@@ -64,10 +77,9 @@ void ClusterRun::leave_alone_what_is_not_held(const SavedPlan& saved) {
   for (auto& node : nodes_) {
     if (!active(node)) continue;
     const auto& name = node.spec->name.str();
-    const auto held = std::find_if(saved.report.nodes.begin(), saved.report.nodes.end(),
-                                   [&](const NodeReport& report) { return report.name == name; });
+    const auto* held = find_node(saved, name);
     const auto machine = saved.machines.find(name);
-    const bool known = held != saved.report.nodes.end() && !held->error && machine != saved.machines.end();
+    const bool known = held != nullptr && !held->error && machine != saved.machines.end();
     if (!known || (held->membership == Membership::kLeaving) != node.leaving) {
       node.skipped = true;
       node.client.reset();
@@ -76,8 +88,35 @@ void ClusterRun::leave_alone_what_is_not_held(const SavedPlan& saved) {
                                       : "it could not be planned when the plan was made: left alone"));
       continue;
     }
-    if (auto error = why_another_machine(machine->second, node.known.facts.machine_id, node.client->host_key()))
+    const auto now = report_on(node);
+    if (auto error = why_another_machine(machine->second, node.known.facts.machine_id, node.client->host_key())) {
       give_up(node, std::move(*error));
+    } else if (held->address != now.address) {
+      give_up(node, stale("the plan shows it at " + held->address + ", it is at " + now.address));
+    } else if (held->membership == Membership::kMember && now.membership == Membership::kJoining) {
+      give_up(node, stale("the plan shows it as a member of the cluster, and it is none"));
+    } else if (held->membership != now.membership) {
+      remarks_.push_back(remark(name, "plan.joined", "it has joined the cluster since the plan was made"));
+    }
+  }
+}
+
+/// What was found out about a node belongs to what was read: a warning that the plan does not show was agreed to by
+/// no reader of it.
+void ClusterRun::compare_findings(const SavedPlan& saved) {
+  const auto now = report().diagnostics;
+  for (auto& node : nodes_) {
+    if (!active(node)) continue;
+    const auto& name = node.spec->name.str();
+    for (const Diagnostic& finding : saved.report.diagnostics) {
+      if (finding.node == name && !contains(now, finding))
+        remarks_.push_back(
+            remark(name, "plan.finding_gone", "the plan shows what is no longer so: " + finding.message));
+    }
+    const auto unseen = std::find_if(diagnostics_.begin(), diagnostics_.end(), [&](const Diagnostic& finding) {
+      return finding.node == name && !contains(saved.report.diagnostics, finding);
+    });
+    if (unseen != diagnostics_.end()) give_up(node, stale("the plan does not show this: " + unseen->message));
   }
 }
 
@@ -94,10 +133,13 @@ bool ClusterRun::find_stale(NodeRun& node, const NodePlan& saved) {
 
 void ClusterRun::drop_what_is_not_held(NodeRun& node, const NodePlan& saved) {
   const auto& name = node.spec->name.str();
-  const auto not_held = hold_to(saved, node.plan).not_held;
-  for (const auto& id : not_held) {
+  const auto held = hold_to(saved, node.plan);
+  for (const auto& id : held.not_held) {
     remarks_.push_back(remark(name, "plan.change_not_held",
                               id.str() + " differs as well, and the plan does not hold it: not carried out"));
+  }
+  for (const auto& id : held.not_so_now) {
+    remarks_.push_back(remark(name, "plan.not_so_now", "what the plan shows of " + id.str() + " is no longer so"));
   }
   for (const auto& [id, error] : node.failures) {
     const bool told = std::any_of(node.plan.blocked.begin(), node.plan.blocked.end(),
@@ -110,8 +152,8 @@ void ClusterRun::drop_what_is_not_held(NodeRun& node, const NodePlan& saved) {
                 [&](const Change& change) { return change.origin != Origin::kForeign && not_approved(change.id); });
   std::erase_if(node.plan.waiting, not_approved);
   // Without its whole plan a node that leaves would be released with something left on it.
-  if (node.leaving && (node.stale || !not_held.empty()))
-    give_up(node, Error{ErrorCode::kStalePlan, "it is not as it was when the plan was made", {}, {}, kPlanAgain});
+  if (node.leaving && (node.stale || !held.not_held.empty()))
+    give_up(node, stale("it is not as it was when the plan was made"));
 }
 
 void ClusterRun::keep_to_saved_plan(const SavedPlan& saved) {
@@ -121,15 +163,14 @@ void ClusterRun::keep_to_saved_plan(const SavedPlan& saved) {
     if (before != nullptr && !applied) applied = applied_before(*before, node.spec->name.str());
   }
   leave_alone_what_is_not_held(saved);
+  compare_findings(saved);
   for (auto& node : nodes_) {
     if (!applied || !active(node)) continue;
     node.plan = {};
     give_up(node, *applied);
   }
   const auto plan_of = [&](const NodeRun& node) -> const NodePlan& {
-    return std::find_if(saved.report.nodes.begin(), saved.report.nodes.end(),
-                        [&](const NodeReport& report) { return report.name == node.spec->name.str(); })
-        ->plan;
+    return find_node(saved, node.spec->name.str())->plan;  // All others are left alone by now.
   };
   bool found = true;
   while (found) {
@@ -139,6 +180,21 @@ void ClusterRun::keep_to_saved_plan(const SavedPlan& saved) {
   }
   for (auto& node : nodes_) {
     if (active(node)) drop_what_is_not_held(node, plan_of(node));
+  }
+}
+
+/// A later stage makes known what the plan shows as unknown, and changes nothing else that it shows: whatever a
+/// node says by then.
+void ClusterRun::refuse_what_was_not_shown() {
+  if (held_plan_ == nullptr) return;
+  for (auto& node : nodes_) {
+    const auto* held = active(node) ? find_node(*held_plan_, node.spec->name.str()) : nullptr;
+    if (held == nullptr) continue;
+    for (auto& [id, error] : beyond_what_was_shown(held->plan, node.plan)) {
+      if (node.approved.count(id) == 0) continue;
+      node.failures.emplace(id, std::move(error));
+      node.stale = true;
+    }
   }
 }
 

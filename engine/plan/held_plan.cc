@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/plan/change_comparison.h"
 #include "engine/resource/artifact.h"
 
 namespace sparkplan {
@@ -17,11 +18,13 @@ bool contains(const std::vector<ResourceId>& ids, const ResourceId& id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-const Change* find_change(const NodePlan& plan, const ResourceId& id) {
-  const auto found = std::find_if(plan.changes.begin(), plan.changes.end(), [&](const Change& change) {
-    return change.id == id && change.origin != Origin::kForeign;
-  });
-  return found == plan.changes.end() ? nullptr : &*found;
+/// The change that is carried out for each resource; of a TYPE/@file one for each file.
+std::vector<const Change*> changes_of(const NodePlan& plan, const ResourceId& id) {
+  std::vector<const Change*> changes;
+  for (const Change& change : plan.changes) {
+    if (change.id == id && change.origin != Origin::kForeign) changes.push_back(&change);
+  }
+  return changes;
 }
 
 std::set<ResourceId> planned(const NodePlan& plan) {
@@ -32,11 +35,12 @@ std::set<ResourceId> planned(const NodePlan& plan) {
   return ids;
 }
 
-std::map<ArtifactId, const Step*> steps_of(const NodePlan& plan, const ResourceId& id) {
-  std::map<ArtifactId, const Step*> steps;
+std::vector<const Step*> steps_of(const NodePlan& plan, const ResourceId& id) {
+  std::vector<const Step*> steps;
   for (const Step& step : plan.steps) {
-    if (contains(step.resources, id)) steps.emplace(step.artifact, &step);
+    if (contains(step.resources, id)) steps.push_back(&step);
   }
+  std::stable_sort(steps.begin(), steps.end(), [](const Step* a, const Step* b) { return a->artifact < b->artifact; });
   return steps;
 }
 
@@ -44,37 +48,129 @@ Error stale(std::string why) {
   return Error{ErrorCode::kStalePlan, std::move(why), {}, std::nullopt, "make another plan: sparkplan plan -o PLAN"};
 }
 
-/// Fields that both tell of were the same before.
-bool same_beginning(const Change* then, const Change* now) {
-  if (then == nullptr || now == nullptr) return true;
-  return std::all_of(then->fields.begin(), then->fields.end(), [&](const FieldChange& field) {
-    return std::all_of(now->fields.begin(), now->fields.end(), [&](const FieldChange& other) {
-      return field.path != other.path || field.before == other.before;
-    });
+/// What files of others say of the resource, and whatever else is displayed of it without a change.
+std::vector<const Change*> foreign_of(const NodePlan& plan, const ResourceId& id) {
+  std::vector<const Change*> changes;
+  for (const Change& change : plan.changes) {
+    if (change.id == id && change.origin == Origin::kForeign) changes.push_back(&change);
+  }
+  return changes;
+}
+
+bool same_foreign(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
+  const auto then = foreign_of(saved, id);
+  const auto found = foreign_of(now, id);
+  return std::equal(then.begin(), then.end(), found.begin(), found.end(),
+                    [](const Change* a, const Change* b) { return !why_shown_otherwise(*a, *b, false); });
+}
+
+/// Has anything that was displayed as Unknown become known, or needs it no longer wait for another?
+bool has_learned(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
+  if (!contains(saved.waiting, id)) return false;
+  if (!contains(now.waiting, id)) return true;
+  const auto then = changes_of(saved, id);
+  const auto found = changes_of(now, id);
+  return !std::equal(then.begin(), then.end(), found.begin(), found.end(),
+                     [](const Change* a, const Change* b) { return !why_shown_otherwise(*a, *b, false); });
+}
+
+/// An Unknown, or a remark that it waits for another.
+bool has_reason_to_wait(const std::vector<const Change*>& changes) {
+  return any_of(changes, [](const Change* change) {
+    return !change->note.empty() ||
+           any_of(change->fields, [](const FieldChange& field) { return field.after.contains_unknown(); });
   });
+}
+
+std::optional<std::string> why_changes_differ(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
+  const bool waited = contains(saved.waiting, id);
+  const auto then = changes_of(saved, id);
+  const auto found = changes_of(now, id);
+  if (found.empty()) return "it was as planned already, without this plan";
+  if (then.size() < found.size()) return "more of it would be changed than the plan shows";
+  if (then.size() > found.size()) return "the plan shows a change of it that is none any more";
+  for (std::size_t i = 0; i < then.size(); ++i) {
+    if (auto why = why_shown_otherwise(*then[i], *found[i], waited)) return why;
+  }
+  if (waited && !contains(now.waiting, id) && !has_reason_to_wait(then))
+    return "the plan shows it as waiting, and it does not wait";
+  if (!waited && contains(now.waiting, id)) return "it would have to wait for something, which the plan does not show";
+  if (!same_foreign(saved, now, id)) return "what other files say of it is not what the plan shows";
+  return std::nullopt;
+}
+
+/// What is written into the manifest, which also decides how a change is displayed.
+bool same_outcome(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
+  const auto then = saved.after_steps.find(id);
+  const auto found = now.after_steps.find(id);
+  if (then == saved.after_steps.end() || found == now.after_steps.end())
+    return then == saved.after_steps.end() && found == now.after_steps.end();
+  return same_shown(then->second, found->second);
+}
+
+std::optional<std::string> why_steps_differ(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
+  const auto then = steps_of(saved, id);
+  const auto found = steps_of(now, id);
+  const auto same_artifact = [](const Step* step) {
+    return [step](const Step* other) { return other->artifact == step->artifact; };
+  };
+  for (const Step* step : then) {
+    const auto twin = std::find_if(found.begin(), found.end(), same_artifact(step));
+    if (twin == found.end()) return step->artifact.name + " no longer has to be changed for it";
+    if (!same_state(step->before, (*twin)->before)) return step->artifact.name + " was changed since the plan was made";
+  }
+  // Of what could not be planned then, the file and the fields that were displayed are all that is known.
+  if (has_learned(saved, now, id)) return std::nullopt;
+  for (const Step* step : found) {
+    if (!any_of(then, same_artifact(step))) return step->artifact.name + " would have to be changed as well";
+  }
+  if (then.size() != found.size()) return "it would be changed in another way than was planned";
+  for (std::size_t i = 0; i < then.size(); ++i) {
+    if (auto why = why_another_step(*then[i], *found[i])) return why;
+  }
+  if (!same_outcome(saved, now, id)) return "it would become something else than was planned";
+  return std::nullopt;
 }
 
 /// Why the change is not what was planned; nothing when it is.
 std::optional<Error> why_stale(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
-  const bool waited = contains(saved.waiting, id);
-  if (find_change(now, id) == nullptr && !contains(now.waiting, id))
-    return stale("it was as planned already, without this plan");
-  if (!same_beginning(find_change(saved, id), find_change(now, id)))
-    return stale("it was changed on the node since the plan was made");
-  const auto then_steps = steps_of(saved, id);
-  const auto now_steps = steps_of(now, id);
-  for (const auto& [artifact, step] : then_steps) {
-    const auto found = now_steps.find(artifact);
-    if (found == now_steps.end()) return stale(artifact.name + " no longer has to be changed for it");
-    if (!same_state(step->before, found->second->before))
-      return stale(artifact.name + " was changed since the plan was made");
-    if (!waited && !same_state(step->after, found->second->after))
-      return stale(artifact.name + " would have to become something else than was planned");
-  }
-  for (const auto& [artifact, step] : now_steps) {
-    if (!waited && then_steps.count(artifact) == 0) return stale(artifact.name + " would have to be changed as well");
-  }
+  if (auto why = why_changes_differ(saved, now, id)) return stale(std::move(*why));
+  if (auto why = why_steps_differ(saved, now, id)) return stale(std::move(*why));
   return std::nullopt;
+}
+
+/// Blocked, not applicable, left alone: the same then and now?
+bool same_remarks(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
+  const auto of = [&](const NodePlan& plan) {
+    std::vector<std::string> said;
+    for (const BlockedResource& one : plan.blocked) {
+      if (one.id == id) said.push_back("blocked: " + one.error.describe() + "\n" + one.error.hint);
+    }
+    for (const SkippedResource& one : plan.not_applicable) {
+      if (one.id == id) said.push_back("not applicable: " + one.field + "\n" + one.reason);
+    }
+    if (contains(plan.kept_orphans, id)) said.emplace_back("left alone");
+    std::sort(said.begin(), said.end());
+    return said;
+  };
+  return of(saved) == of(now);
+}
+
+/// Resources of which the plan says something besides their change, which is not so now.
+std::vector<ResourceId> not_so_now(const NodePlan& saved, const NodePlan& now, const std::set<ResourceId>& then_ids,
+                                   const std::set<ResourceId>& now_ids) {
+  std::set<ResourceId> ids(saved.kept_orphans.begin(), saved.kept_orphans.end());
+  for (const BlockedResource& one : saved.blocked) ids.insert(one.id);
+  for (const SkippedResource& one : saved.not_applicable) ids.insert(one.id);
+  for (const Change& change : saved.changes) ids.insert(change.id);
+  std::vector<ResourceId> found;
+  for (const ResourceId& id : ids) {
+    const bool shown = then_ids.count(id) > 0;
+    // Reported as blocked, as stale, or as something that the plan does not hold.
+    if (shown != (now_ids.count(id) > 0)) continue;
+    if (!same_remarks(saved, now, id) || (!shown && !same_foreign(saved, now, id))) found.push_back(id);
+  }
+  return found;
 }
 
 /// What is done, or undone, together with something that is not approved cannot be done without it.
@@ -116,11 +212,28 @@ HeldPlan hold_to(const NodePlan& saved, const NodePlan& now) {
       held.approved.insert(id);
     }
   }
-  for (const ResourceId& id : planned(now)) {
+  const auto now_ids = planned(now);
+  for (const ResourceId& id : now_ids) {
     if (then_ids.count(id) == 0) held.not_held.push_back(id);
   }
+  held.not_so_now = not_so_now(saved, now, then_ids, now_ids);
   withdraw_companions(now, held);
   return held;
+}
+
+std::map<ResourceId, Error> beyond_what_was_shown(const NodePlan& saved, const NodePlan& now) {
+  std::map<ResourceId, Error> beyond;
+  const auto then_ids = planned(saved);
+  for (const Change& change : now.changes) {
+    if (change.origin == Origin::kForeign || then_ids.count(change.id) == 0) continue;
+    const auto shown = changes_of(saved, change.id);
+    std::optional<std::string> why = "the plan does not show it";
+    for (const Change* one : shown) {
+      if (why) why = why_beyond(*one, change);
+    }
+    if (why) beyond.emplace(change.id, stale(std::move(*why)));
+  }
+  return beyond;
 }
 
 }  // namespace sparkplan

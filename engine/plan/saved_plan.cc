@@ -6,6 +6,7 @@
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/model/field_reader.h"
+#include "engine/plan/saved_plan_check.h"
 
 namespace sparkplan {
 namespace {
@@ -15,6 +16,24 @@ constexpr std::string_view kMakeAnother = "make another one: sparkplan plan -o P
 
 tl::unexpected<Error> damaged(std::string why) {
   return failure(ErrorCode::kInvalidInput, "the saved plan is damaged: " + std::move(why), std::string(kMakeAnother));
+}
+
+/// Values that the text can hold at most, counted before any is made: each is the first of something or comes behind
+/// a comma.
+std::size_t most_values_in(std::string_view text) {
+  std::size_t values = 1;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char byte = text[i];
+    if (in_string) {
+      if (byte == '\\') ++i;
+      in_string = byte != '"';
+    } else {
+      in_string = byte == '"';
+      if (byte == ',' || byte == '[' || byte == '{') ++values;
+    }
+  }
+  return values;
 }
 
 Value encode_texts(const std::vector<std::string>& texts) {
@@ -59,6 +78,10 @@ Result<void> check_format(const Value& body) {
 
 }  // namespace
 
+bool is_too_large(std::string_view text) {
+  return text.size() > kMostPlanBytes || most_values_in(text) > kMostPlanValues;
+}
+
 bool is_saved_plan(std::string_view text) {
   text = trim(text);
   if (!text.starts_with('{')) return false;
@@ -94,10 +117,15 @@ std::string encode_saved_plan(const SavedPlan& plan) {
 }
 
 Result<SavedPlan> decode_saved_plan(std::string_view text) {
+  if (is_too_large(text)) {
+    return failure(ErrorCode::kInvalidInput, "the saved plan is larger than any that sparkplan makes",
+                   std::string(kMakeAnother));
+  }
   const auto value = decode_json(text);
   if (!value) return damaged("it is cut off or no JSON any more (" + value.error().describe() + ")");
   const auto* found = value->find(kKey);
   if (found == nullptr || !found->is_map()) return damaged("what it is to hold is missing");
+  if (value->entries()->size() != 1) return damaged("it holds something besides the plan");
   Value body = *found;
   SPARK_CHECK(check_format(body));
   const auto seal = body.text_or("digest", "");
@@ -108,6 +136,7 @@ Result<SavedPlan> decode_saved_plan(std::string_view text) {
   }
   auto plan = decode_body(body);
   if (!plan) return damaged(plan.error().describe());
+  SPARK_CHECK(check_consistency(*plan));
   return plan;
 }
 

@@ -34,6 +34,12 @@ struct SavedPlan {
 /// The format that this build writes; a newer minor version only adds.
 inline constexpr std::string_view kSavedPlanFormat = "1.0";
 
+/// A plan that is longer, or that holds more values, is refused and never written.
+inline constexpr std::size_t kMostPlanBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMostPlanValues = std::size_t{4} << 20;
+
+bool is_too_large(std::string_view text);
+
 /// True for a text that is, or was meant to be, a saved plan, and no cluster.yaml.
 bool is_saved_plan(std::string_view text);
 
@@ -41,7 +47,10 @@ bool is_saved_plan(std::string_view text);
 /// schemas/plan.schema.json.
 std::string encode_saved_plan(const SavedPlan& plan);
 
-/// Errors: kInvalidInput for a file that is damaged or was edited; kUnsupported for another major version.
+/// The digest finds damage and no malice: who edits a plan can make a new one. What a plan displays is compared with
+/// its cluster.yaml by check_belongs(), and with the nodes by hold_to().
+/// Errors: kInvalidInput for a file that is damaged, was edited, contradicts itself or is too large; kUnsupported for
+/// another major version.
 Result<SavedPlan> decode_saved_plan(std::string_view text);
 
 /// The report of a plan or a run, without loss, and back. Errors: kInvalidInput.

@@ -178,6 +178,36 @@ struct Stream {
   bool* cut_off;
 };
 
+/// While it lives, writing to a program that has ended is an error of write() and no signal to this thread.
+class NoSigpipe {
+ public:
+  NoSigpipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  NoSigpipe(const NoSigpipe&) = delete;
+  NoSigpipe& operator=(const NoSigpipe&) = delete;
+  ~NoSigpipe() {
+    const timespec now{};
+    if (sigismember(&before_, SIGPIPE) == 0) ::sigtimedwait(&pipe_, nullptr, &now);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+};
+
+/// Writes what the pipe takes at once; false when all is written or nobody reads any more.
+bool feed(int descriptor, std::string_view& text) {
+  const NoSigpipe no_signal;
+  const auto count = ::write(descriptor, text.data(), text.size());
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  text.remove_prefix(static_cast<std::size_t>(count));
+  return !text.empty();
+}
+
 /// Reads what is there; false at the end of the stream.
 bool drain(const Stream& stream, std::size_t max_bytes) {
   std::array<char, 16384> buffer{};
@@ -198,7 +228,10 @@ Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const 
   const auto program = find_program(argv[0]);
   if (!program) return failure(ErrorCode::kNotFound, "there is no program " + argv[0]);
   SPARK_TRY(auto child, ChildProcess::start(*program, {argv.begin() + 1, argv.end()}));
-  child.close_standard_input();
+  std::string_view input = limits.standard_input;
+  if (input.empty()) child.close_standard_input();
+  // A program that prints before it reads must not wait for us while we wait for it.
+  if (!input.empty()) ::fcntl(child.standard_input(), F_SETFL, O_WRONLY | O_NONBLOCK);
   const auto end = Clock::now() + limits.deadline;
   CapturedOutput result;
   bool errors_cut_off = false;  // Nobody reads that much of them.
@@ -208,18 +241,22 @@ Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const 
   while (!open.empty()) {
     std::vector<pollfd> waiting;
     for (const auto& stream : open) waiting.push_back({stream.descriptor, POLLIN, 0});
+    if (child.standard_input() >= 0) waiting.push_back({child.standard_input(), POLLOUT, 0});
     ::poll(waiting.data(), waiting.size(), milliseconds_left(limits.sign_of_life ? std::min(end, next_sign) : end));
     if (limits.sign_of_life && Clock::now() >= next_sign) {
       limits.sign_of_life();
       next_sign = Clock::now() + limits.sign_of_life_interval;
     }
-    for (std::size_t i = waiting.size(); i-- > 0;) {
+    if (child.standard_input() >= 0 && waiting.back().revents != 0 && !feed(child.standard_input(), input))
+      child.close_standard_input();
+    for (std::size_t i = open.size(); i-- > 0;) {
       if (waiting[i].revents != 0 && !drain(open[i], limits.max_bytes)) {
         open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
       }
     }
     if (Clock::now() >= end) break;
   }
+  child.close_standard_input();
   const auto status = child.wait(std::chrono::milliseconds(milliseconds_left(end)));
   if (!status) {
     child.kill();

@@ -28,11 +28,13 @@ struct CaptureLimits {
   /// Called every `sign_of_life_interval` while the program runs.
   std::function<void()> sign_of_life = {};
   std::chrono::milliseconds sign_of_life_interval{20'000};
+  /// What the program is given to read, as long as it reads; must outlive the call.
+  std::string_view standard_input = {};
 };
 
 /// Runs a program to its end without a shell. argv[0] is an absolute path or is looked up in
 /// /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin, never in $PATH. Standard input is
-/// empty. A non-zero exit is a value, not an Error.
+/// empty but for what `limits` has for it. A non-zero exit is a value, not an Error.
 /// Errors: kNotFound (no such program), kUnreachable (deadline passed; its whole process group is
 /// killed), kFailed.
 Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const CaptureLimits& limits = {});

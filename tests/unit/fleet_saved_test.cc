@@ -1,5 +1,6 @@
 // Plans as files: what is carried out of one, and what is refused.
 #include <algorithm>
+#include <functional>
 
 #include "engine/load/load.h"
 #include "tests/support/catch.h"
@@ -198,6 +199,130 @@ TEST_CASE("two that apply one plan at the same time: one does, the other is refu
   const auto report = bench.apply();
   CHECK(code == 0);
   CHECK(exit_of(report) == 5);
+}
+
+namespace {
+
+/// An edit of what a plan displays of one node, with a digest that fits: whoever edits a plan makes one.
+SavedPlan edited(SavedPlan plan, const std::function<void(NodePlan&)>& edit) {
+  edit(plan.report.nodes[0].plan);
+  auto decoded = decode_saved_plan(encode_saved_plan(plan));
+  REQUIRE(decoded);
+  return *std::move(decoded);
+}
+
+Change& change_named(NodePlan& plan, const std::string& id) {
+  const auto found = std::find_if(plan.changes.begin(), plan.changes.end(),
+                                  [&](const Change& change) { return change.id.str() == id; });
+  REQUIRE(found != plan.changes.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("a plan that displays another change than is made of its cluster.yaml carries out neither") {
+  const std::vector<std::function<void(NodePlan&)>> edits{
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").fields[0].after = "/home/victim"; },
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").fields[0].before = "/somewhere"; },
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").action = Action::kUpdate; },
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").impact = Impact::kLive; },
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").note = "reviewed"; },
+  };
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    INFO(i);
+    FleetBench bench(1);
+    bench.sections = kTwoSections;
+    const auto plan = edited(saved(bench), edits[i]);
+    bench.options.saved_plan = &plan;
+    const auto report = bench.apply();
+    INFO(to_text(report, {}));
+    CHECK(exit_of(report) == 5);
+    CHECK_FALSE(bench.root(1).exists(kProfileFile));
+    // What is displayed as it is made is carried out.
+    CHECK(bench.root(1).exists(kSysctlFile));
+  }
+}
+
+TEST_CASE("a change that a plan does not display is not carried out, whatever its cluster.yaml asks for") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  const auto plan = edited(saved(bench), [](NodePlan& one) {
+    std::erase_if(one.changes, [](const Change& change) { return change.id.type == "profile_env"; });
+    std::erase_if(one.steps, [](const Step& step) { return step.type == "profile_env"; });
+    std::erase_if(one.after_steps, [](const auto& value) { return value.first.type == "profile_env"; });
+  });
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  CHECK(says(report, "profile_env/HF_HOME differs as well"));
+  CHECK_FALSE(bench.root(1).exists(kProfileFile));
+  CHECK(bench.root(1).exists(kSysctlFile));
+}
+
+TEST_CASE("a plan that displays a change as waiting does not get it carried out as something else") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  const auto plan = edited(saved(bench), [](NodePlan& one) {
+    Change& change = change_named(one, "profile_env/HF_HOME");
+    change.fields[0].after = Value::Unknown{"known after n2 has made its key", "n2/ssh_trust/nvidia"};
+    one.waiting.push_back(change.id);
+    std::erase_if(one.steps, [](const Step& step) { return step.type == "profile_env"; });
+    std::erase_if(one.after_steps, [](const auto& value) { return value.first.type == "profile_env"; });
+  });
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 5);
+  CHECK_FALSE(bench.root(1).exists(kProfileFile));
+}
+
+TEST_CASE("what a plan displays and is not to be done is reported") {
+  FleetBench bench(1);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  const auto plan = edited(saved(bench), [](NodePlan& one) {
+    one.kept_orphans.push_back({"sysctl", "kernel.panic"});
+    one.changes.push_back(one.changes[0]);
+    one.changes.back().id.name = "vm.overcommit_memory";
+  });
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 5);
+  CHECK(says(report, "what the plan shows of sysctl/kernel.panic is no longer so"));
+  CHECK(says(report, "vm.overcommit_memory"));
+}
+
+TEST_CASE("a plan that displays another address, or another membership, of a node does nothing there") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  auto elsewhere = saved(bench);
+  elsewhere.report.nodes[0].address = "/somewhere/else";
+  bench.options.saved_plan = &elsewhere;
+  auto report = bench.apply();
+  CHECK(exit_of(report) == 5);
+  CHECK(says(report, "the plan shows it at /somewhere/else"));
+  auto as_member = saved(bench);
+  as_member.report.nodes[0].membership = Membership::kMember;
+  bench.options.saved_plan = &as_member;
+  report = bench.apply();
+  CHECK(exit_of(report) == 5);
+  CHECK(says(report, "the plan shows it as a member of the cluster"));
+  CHECK_FALSE(bench.root(1).exists(kSysctlFile));
+  CHECK_FALSE(bench.root(1).exists(kProfileFile));
+}
+
+TEST_CASE("a node for which the plan does not display a finding gets nothing of it") {
+  FleetBench bench(1);
+  // Only the node shows that this directory is not there.
+  bench.sections = "files: [{path: /nowhere/a.conf, content: a}]\n" + std::string(kTwoSections);
+  const auto whole = saved(bench);
+  REQUIRE_FALSE(whole.report.diagnostics.empty());
+  auto plan = whole;
+  plan.report.diagnostics.clear();
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  CHECK(standing(report) == "n1 failed");
+  CHECK(says(report, "the plan does not show this"));
+  CHECK_FALSE(bench.root(1).exists(kSysctlFile));
 }
 
 }  // namespace sparkplan

@@ -1,5 +1,6 @@
-// A plan as a text, and what of it may still be carried out.
+// A plan as a text.
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
@@ -8,28 +9,16 @@
 #include <valijson/validator.hpp>
 
 #include "engine/core/json.h"
-#include "engine/plan/held_plan.h"
 #include "engine/plan/saved_plan.h"
-#include "engine/resource/artifact.h"
 #include "tests/support/catch.h"
+#include "tests/unit/plan_saved_samples.h"
 #include "tests/unit/report_samples.h"
 
 namespace sparkplan {
 namespace {
 
-SavedPlan some_plan(Report report = testing::sample_reports().begin()->second) {
-  SavedPlan plan;
-  plan.id = "0b5e0c3e-7d2a-4c57-8a43-1f3b6c9d2e10";
-  plan.created = "2026-03-01T12:00:00Z";
-  plan.sparkplan_version = "0.1.0";
-  plan.source = "version: 1\nname: lab # \xc3\xa4\n";
-  plan.only = {"spark-0*"};
-  plan.machines["spark-01"] = {"0123", "SHA256:abc"};
-  plan.report = std::move(report);
-  plan.report.command = "plan";
-  plan.report.config_digest = std::string(64, 'a');
-  return plan;
-}
+using testing::some_plan;
+using testing::two_changes;
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const auto at = text.find(from);
@@ -47,45 +36,19 @@ bool fits_schema(const std::string& text) {
       .validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
 }
 
-const ResourceId kA{"fake", "a"};
-const ResourceId kB{"fake", "b"};
-
-Change change_of(const ResourceId& id, Value before, Value after) {
-  Change change;
-  change.id = id;
-  change.fields.push_back({"value", std::move(before), std::move(after)});
-  return change;
-}
-
-Step step_of(const std::string& path, const std::string& before, const std::string& after,
-             std::vector<ResourceId> resources) {
-  Step step;
-  step.type = "fake";
-  step.group = path;
-  step.artifact = file_artifact(path);
-  step.before = file_present(before, 0644);
-  step.after = file_present(after, 0644);
-  step.resources = std::move(resources);
-  return step;
-}
-
-NodePlan two_changes() {
-  NodePlan plan;
-  plan.changes = {change_of(kA, 1, 2), change_of(kB, 1, 2)};
-  plan.steps = {step_of("/a", "old", "new", {kA}), step_of("/b", "old", "new", {kB})};
-  return plan;
-}
-
 }  // namespace
 
 TEST_CASE("a saved plan says the same as before, in text and in JSON, and fits its schema") {
   for (const auto& [name, report] : testing::sample_reports()) {
     INFO(name);
-    const auto plan = some_plan(report);
+    if (name.starts_with("apply")) continue;  // No plan.
+    auto plan = some_plan(report);
+    if (name == "plan-hostile") plan.report.nodes[0].name = "spark-01";  // Its name is none, and refused.
     const auto text = encode_saved_plan(plan);
     CHECK(is_saved_plan(text));
     CHECK(fits_schema(text));
     const auto decoded = decode_saved_plan(text);
+    if (!decoded) UNSCOPED_INFO(decoded.error().describe());
     REQUIRE(decoded);
     CHECK(decoded->id == plan.id);
     CHECK(decoded->source == plan.source);
@@ -146,60 +109,88 @@ TEST_CASE("a plan of a newer major format is refused with its version, one of a 
   CHECK(newer.error().hint.find("0.1.0") != std::string::npos);
 }
 
-TEST_CASE("a plan that is still the same is approved whole") {
-  const auto held = hold_to(two_changes(), two_changes());
-  CHECK(held.approved == std::set<ResourceId>{kA, kB});
-  CHECK(held.stale.empty());
-  CHECK(held.not_held.empty());
+namespace {
+
+/// The node of a plan with one change that its step carries out.
+SavedPlan plan_of_one_node() {
+  NodeReport node = testing::sample_node(1, NodeStatus::kPending);
+  node.plan = two_changes();
+  return some_plan(testing::sample_report("plan", {node}));
 }
 
-TEST_CASE("what begins or ends elsewhere is stale, and the other change is not") {
-  for (const auto& now_step : {step_of("/a", "touched", "new", {kA}), step_of("/a", "old", "other", {kA}),
-                               step_of("/elsewhere", "old", "new", {kA})}) {
-    auto now = two_changes();
-    now.steps[0] = now_step;
-    const auto held = hold_to(two_changes(), now);
-    CHECK(held.approved == std::set<ResourceId>{kB});
-    REQUIRE(held.stale.count(kA) == 1);
-    CHECK(held.stale.at(kA).code == ErrorCode::kStalePlan);
+bool is_refused(const SavedPlan& plan, const std::string& words) {
+  const auto decoded = decode_saved_plan(encode_saved_plan(plan));
+  if (decoded) return false;
+  INFO(decoded.error().describe());
+  CHECK(decoded.error().code == ErrorCode::kInvalidInput);
+  CHECK(decoded.error().describe().find(words) != std::string::npos);
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a plan whose parts do not belong together is refused, though its digest fits") {
+  REQUIRE(decode_saved_plan(encode_saved_plan(plan_of_one_node())));
+  const std::vector<std::pair<std::string, std::function<void(SavedPlan&)>>> edits{
+      {"waits on",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].plan.waiting.push_back({"fake", "hidden"});
+       }},
+      {"belongs to fake/hidden",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].plan.steps[0].resources.push_back({"fake", "hidden"});
+       }},
+      {"belongs to no change", [](SavedPlan& plan) { plan.report.nodes[0].plan.steps[0].resources.clear(); }},
+      {"belongs to no change",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].plan.after_steps[{"fake", "hidden"}] = 1;
+       }},
+      {"nothing is shown that it waits for",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].plan.waiting.push_back({"fake", "a"});
+       }},
+      {"shows nothing", [](SavedPlan& plan) { plan.report.nodes[0].plan.changes[0].fields.clear(); }},
+      {"twice", [](SavedPlan& plan) { plan.report.nodes.push_back(plan.report.nodes[0]); }},
+      {"no such node",
+       [](SavedPlan& plan) {
+         plan.machines["spark-77"] = {"1", "2"};
+       }},
+      {"is shown as in_sync", [](SavedPlan& plan) { plan.report.nodes[0].status = NodeStatus::kInSync; }},
+      {"left alone", [](SavedPlan& plan) { plan.report.nodes[0].status = NodeStatus::kSkipped; }},
+      {"left alone",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].error = Error{ErrorCode::kUnreachable, "gone", {}, {}, ""};
+       }},
+      {"its id", [](SavedPlan& plan) { plan.id = "../../etc"; }},
+      {"its id", [](SavedPlan& plan) { plan.id = ""; }},
+      {"the time", [](SavedPlan& plan) { plan.created = "\x1b[2J"; }},
+      {"sparkplan_version", [](SavedPlan& plan) { plan.sparkplan_version = "\x1b[2J"; }},
+  };
+  for (const auto& [words, edit] : edits) {
+    INFO(words);
+    auto plan = plan_of_one_node();
+    edit(plan);
+    CHECK(is_refused(plan, words));
   }
 }
 
-TEST_CASE("what is undone together with something stale, or needs it, is stale as well") {
-  auto saved = two_changes();
-  saved.steps[1].group = saved.steps[0].group;
-  auto now = saved;
-  now.steps[0].before = file_present("touched", 0644);
-  CHECK(hold_to(saved, now).approved.empty());
-  saved = two_changes();
-  saved.steps[1].needs = {kA};
-  now = saved;
-  now.steps[0].before = file_present("touched", 0644);
-  CHECK(hold_to(saved, now).approved.empty());
+TEST_CASE("a plan file holds a plan and nothing else") {
+  auto text = encode_saved_plan(some_plan());
+  text.insert(text.rfind('}'), ", \"more\": 1");
+  const auto decoded = decode_saved_plan(text);
+  REQUIRE_FALSE(decoded);
+  CHECK(decoded.error().message.find("besides the plan") != std::string::npos);
 }
 
-TEST_CASE("what is in sync by now is stale, what is new is named, what is blocked is neither") {
-  auto now = two_changes();
-  now.changes.erase(now.changes.begin());
-  now.steps.erase(now.steps.begin());
-  CHECK(hold_to(two_changes(), now).stale.count(kA) == 1);
-  const auto held = hold_to(now, two_changes());
-  CHECK(held.not_held == std::vector<ResourceId>{kA});
-  CHECK(held.approved == std::set<ResourceId>{kB});
-  now.blocked.push_back({kA, Error{ErrorCode::kFailed, "no look", {}, {}, ""}, {}});
-  CHECK(hold_to(two_changes(), now).stale.empty());
-}
-
-TEST_CASE("a change that waited is approved with what became known, but not from another beginning") {
-  NodePlan saved;
-  saved.changes = {change_of(kA, 1, Value(Value::Unknown{"a key", "n2/fake/key"}))};
-  saved.waiting = {kA};
-  NodePlan now;
-  now.changes = {change_of(kA, 1, 7)};
-  now.steps = {step_of("/a", "old", "with the key", {kA})};
-  CHECK(hold_to(saved, now).approved == std::set<ResourceId>{kA});
-  now.changes = {change_of(kA, 5, 7)};
-  CHECK(hold_to(saved, now).stale.count(kA) == 1);
+TEST_CASE("a plan of more values than any is refused before one of them is made") {
+  std::string text = "{\"sparkplan_plan\": [";
+  text.append(2 * kMostPlanValues, ',');
+  CHECK(is_too_large(text));
+  const auto decoded = decode_saved_plan(text);
+  REQUIRE_FALSE(decoded);
+  CHECK(decoded.error().message.find("larger than any") != std::string::npos);
+  // In a text a comma is none.
+  CHECK_FALSE(is_too_large("{\"sparkplan_plan\": \"\\\"" + std::string(2 * kMostPlanValues, ',') + "\"}"));
 }
 
 }  // namespace sparkplan

@@ -261,4 +261,32 @@ TEST_CASE("a program that cannot be started is an error") {
   CHECK(ChildProcess::start("/", {}).error().code == ErrorCode::kPermissionDenied);
 }
 
+TEST_CASE("a program reads what it is given, however long, while it prints") {
+  const std::string text(std::size_t{3} << 20, 'x');
+  CaptureLimits limits;
+  limits.standard_input = text;
+  const auto output = capture({"cat"}, limits);
+  REQUIRE(output);
+  CHECK(output->exit_status == 0);
+  CHECK(output->standard_output == text);
+}
+
+TEST_CASE("a program that ends before it has read what it is given ends nothing but itself") {
+  const std::string text(std::size_t{3} << 20, 'x');
+  CaptureLimits limits;
+  limits.standard_input = text;
+  const auto output = capture({"sh", "-c", "exec <&-; exit 3"}, limits);
+  REQUIRE(output);
+  CHECK(output->exit_status == 3);
+}
+
+TEST_CASE("a program that neither reads nor ends is killed at its deadline") {
+  const std::string text(std::size_t{3} << 20, 'x');
+  CaptureLimits limits{milliseconds(300)};
+  limits.standard_input = text;
+  const auto output = capture({"sleep", "60"}, limits);
+  REQUIRE_FALSE(output);
+  CHECK(output.error().code == ErrorCode::kUnreachable);
+}
+
 }  // namespace sparkplan

@@ -1,0 +1,129 @@
+#include "engine/plan/change_comparison.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+template <class Compare>
+bool equal_within(const Value& a, const Value& b, Compare compare) {
+  if (const Value::List* items = a.list_items()) {
+    const Value::List* others = b.list_items();
+    return others != nullptr && std::equal(items->begin(), items->end(), others->begin(), others->end(), compare);
+  }
+  if (const Value::Map* entries = a.entries()) {
+    const Value::Map* others = b.entries();
+    if (others == nullptr || entries->size() != others->size()) return false;
+    return std::all_of(entries->begin(), entries->end(), [&](const MapEntry& entry) {
+      const Value* other = b.find(entry.key);
+      return other != nullptr && compare(entry.value, *other);
+    });
+  }
+  return a == b;
+}
+
+const FieldChange* find_field(const Change& change, const std::string& path) {
+  const auto found = std::find_if(change.fields.begin(), change.fields.end(),
+                                  [&](const FieldChange& field) { return field.path == path; });
+  return found == change.fields.end() ? nullptr : &*found;
+}
+
+/// The field of that path or, where that was displayed as Unknown, the one that it lies in.
+const FieldChange* field_that_showed(const Change& shown, const std::string& path) {
+  if (const FieldChange* same = find_field(shown, path)) return same;
+  const auto around = std::find_if(shown.fields.begin(), shown.fields.end(), [&](const FieldChange& field) {
+    return field.after.is_unknown() && path.starts_with(field.path + ".");
+  });
+  return around == shown.fields.end() ? nullptr : &*around;
+}
+
+std::string in_field(const std::string& path) { return path.empty() ? std::string() : " in " + path; }
+
+std::optional<std::string> why_fields_differ(const Change& then, const Change& now, bool learning) {
+  for (const FieldChange& field : then.fields) {
+    const FieldChange* found = find_field(now, field.path);
+    if (found != nullptr && !same_shown(field.before, found->before))
+      return "it was changed on the node since the plan was made" + in_field(field.path);
+    if (found == nullptr && !(learning && field.after.contains_unknown()))
+      return "the plan shows a change of it that is none any more" + in_field(field.path);
+    const bool same = found == nullptr || same_shown(field.after, found->after) ||
+                      (learning && may_become(field.after, found->after));
+    if (!same) return "it would become something else than the plan shows" + in_field(field.path);
+  }
+  for (const FieldChange& field : now.fields) {
+    const FieldChange* shown = find_field(then, field.path);
+    if (shown == nullptr && learning) shown = field_that_showed(then, field.path);
+    if (shown == nullptr) return "more of it would be changed than the plan shows" + in_field(field.path);
+  }
+  return std::nullopt;
+}
+
+std::string another(std::string_view what, std::string_view then, std::string_view now) {
+  return "the plan shows another " + std::string(what) + " of it (" + std::string(then) + ") than it has now (" +
+         std::string(now) + ")";
+}
+
+bool same_ids(std::vector<ResourceId> a, std::vector<ResourceId> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
+}  // namespace
+
+bool same_shown(const Value& a, const Value& b) {
+  const Value::Unknown* one = a.unknown();
+  const Value::Unknown* other = b.unknown();
+  if (one != nullptr && other != nullptr) return one->reason == other->reason && one->producer == other->producer;
+  return equal_within(a, b, same_shown);
+}
+
+bool may_become(const Value& then, const Value& now) {
+  return then.is_unknown() || equal_within(then, now, may_become);
+}
+
+std::optional<std::string> why_shown_otherwise(const Change& then, const Change& now, bool learning) {
+  if (auto why = why_fields_differ(then, now, learning)) return why;
+  if (then.action != now.action) return another("action", to_string(then.action), to_string(now.action));
+  if (then.origin != now.origin) return another("origin", to_string(then.origin), to_string(now.origin));
+  if (then.impact != now.impact) return another("impact", to_string(then.impact), to_string(now.impact));
+  if (then.reversible != now.reversible)
+    return another("reversibility", to_string(then.reversible), to_string(now.reversible));
+  // What it waited for may be there by now.
+  if (then.note != now.note && !(learning && now.note.empty())) return another("remark", then.note, now.note);
+  if (then.where != now.where) return "the plan shows another place of it in the cluster's description";
+  return std::nullopt;
+}
+
+std::optional<std::string> why_another_step(const Step& then, const Step& now) {
+  const std::string& artifact = now.artifact.name;
+  if (!same_state(then.before, now.before)) return artifact + " was changed since the plan was made";
+  if (!same_state(then.after, now.after)) return artifact + " would have to become something else than was planned";
+  const bool same = then.type == now.type && then.artifact == now.artifact && then.phase == now.phase &&
+                    same_ids(then.resources, now.resources) && same_ids(then.needs, now.needs) &&
+                    then.group == now.group && then.activates == now.activates && then.cutting == now.cutting &&
+                    then.reversible == now.reversible;
+  if (!same) return artifact + " would be changed in another way than was planned";
+  return std::nullopt;
+}
+
+std::optional<std::string> why_beyond(const Change& shown, const Change& now) {
+  for (const FieldChange& field : now.fields) {
+    const FieldChange* then = field_that_showed(shown, field.path);
+    if (then == nullptr) return "more of it would be changed than the plan shows" + in_field(field.path);
+    if (then->path == field.path && !may_become(then->after, field.after))
+      return "it would become something else than the plan shows" + in_field(field.path);
+  }
+  if (shown.action != now.action && now.action == Action::kRemove)
+    return another("action", to_string(shown.action), to_string(now.action));
+  if (now.impact > shown.impact) return another("impact", to_string(shown.impact), to_string(now.impact));
+  if (now.reversible > shown.reversible)
+    return another("reversibility", to_string(shown.reversible), to_string(now.reversible));
+  return std::nullopt;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,27 @@
+#include "engine/plan/reach.h"
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+
+std::string shown_address(const NodeSpec& node) {
+  return node.transport == TransportKind::kLocal ? node.root.string() : node.address;
+}
+
+std::vector<std::string> ways_to(const NodeSpec& node) {
+  if (node.transport == TransportKind::kLocal) return {"the directory " + printable(node.root.string()) + ", here"};
+  const bool is_ipv6 = node.address.find(':') != std::string::npos;
+  const std::string host = printable(is_ipv6 ? "[" + node.address + "]" : node.address);
+  std::vector<std::string> ways{printable(node.ssh.user) + "@" + host + ":" + std::to_string(node.ssh.port)};
+  if (!node.ssh.jump.empty()) ways.push_back("through " + printable(node.ssh.jump));
+  if (!node.ssh.identity.empty()) ways.push_back("with the key " + printable(node.ssh.identity));
+  if (node.ssh.become == Become::kNone) ways.emplace_back("without sudo");
+  if (!node.ssh.host_key.empty()) {
+    ways.push_back("host key pinned by the plan");
+  } else if (node.ssh.host_keys == HostKeyPolicy::kAcceptNew) {
+    ways.emplace_back("accepts an unknown host key");
+  }
+  return ways;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,181 @@
+#include "engine/plan/saved_plan_check.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/plan/reach.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr auto kMakeAnother = "make another one: sparkplan plan -o PLAN";
+
+tl::unexpected<Error> contradicts(std::string why) {
+  return failure(ErrorCode::kInvalidInput, "the saved plan contradicts itself: " + printable(std::move(why)),
+                 kMakeAnother);
+}
+
+bool consists_of(std::string_view text, std::string_view characters, std::size_t longest) {
+  return !text.empty() && text.size() <= longest && text.find_first_not_of(characters) == std::string_view::npos;
+}
+
+std::set<ResourceId> displayed(const NodePlan& plan) {
+  std::set<ResourceId> ids;
+  for (const Change& change : plan.changes) {
+    if (change.origin != Origin::kForeign) ids.insert(change.id);
+  }
+  return ids;
+}
+
+/// The first Unknown is reason enough; else it says for which other one it waits, which then waits as well.
+bool has_reason_to_wait(const Change& change, const std::vector<ResourceId>& waiting) {
+  const auto& fields = change.fields;
+  if (std::any_of(fields.begin(), fields.end(), [](const auto& one) { return one.after.contains_unknown(); }))
+    return true;
+  return std::any_of(waiting.begin(), waiting.end(), [&](const ResourceId& other) {
+    return other != change.id && change.note == "waits for " + other.str();
+  });
+}
+
+/// How a plan without its node, or with one that is left alone, is displayed.
+bool is_left_alone(const NodeReport& node) {
+  return node.error || node.status == NodeStatus::kSkipped || node.status == NodeStatus::kReleased;
+}
+
+/// As ClusterRun reports a node that was planned.
+NodeStatus expected_status(const NodeReport& node) {
+  const NodeStatus status = status_of(node.plan);
+  const bool never_applied = node.membership == Membership::kJoining;
+  return never_applied && status == NodeStatus::kDrifted ? NodeStatus::kPending : status;
+}
+
+Result<void> check_status(const NodeReport& node, bool is_held) {
+  const NodePlan& plan = node.plan;
+  if (is_left_alone(node)) {
+    const bool nothing = plan.changes.empty() && plan.steps.empty() && plan.waiting.empty();
+    if (is_held || !nothing) return contradicts(node.name + " is shown as left alone, and there is a plan for it");
+  } else if (node.membership != Membership::kLeaving && node.status != expected_status(node)) {
+    return contradicts(node.name + " is shown as " + std::string(to_string(node.status)) + ", and its plan says " +
+                       std::string(to_string(expected_status(node))));
+  }
+  return {};
+}
+
+Result<void> check_node(const NodeReport& node) {
+  const auto ids = displayed(node.plan);
+  for (const ResourceId& id : node.plan.waiting) {
+    if (ids.count(id) == 0) return contradicts(id.str() + " waits on " + node.name + ", and no change of it is shown");
+  }
+  for (const Step& step : node.plan.steps) {
+    if (step.resources.empty())
+      return contradicts("a step for " + step.artifact.name + " on " + node.name + " belongs to no change");
+    for (const ResourceId& id : step.resources) {
+      if (ids.count(id) == 0)
+        return contradicts("a step for " + step.artifact.name + " on " + node.name + " belongs to " + id.str() +
+                           ", and no change of it is shown");
+    }
+  }
+  for (const auto& [id, value] : node.plan.after_steps) {
+    if (ids.count(id) == 0)
+      return contradicts("a value of " + id.str() + " on " + node.name + " belongs to no change that is shown");
+  }
+  for (const Change& change : node.plan.changes) {
+    const auto& waiting = node.plan.waiting;
+    const bool waits =
+        change.origin != Origin::kForeign && std::find(waiting.begin(), waiting.end(), change.id) != waiting.end();
+    if (waits && !has_reason_to_wait(change, waiting))
+      return contradicts(change.id.str() + " waits on " + node.name + ", and nothing is shown that it waits for");
+    const bool empty = change.fields.empty() && change.origin != Origin::kForeign;
+    if (empty) return contradicts("the change of " + change.id.str() + " on " + node.name + " shows nothing");
+  }
+  return {};
+}
+
+/// A member of the file: shown at the address where it will be reached.
+Result<void> check_member(const NodeReport& node, const NodeSpec& spec, const Registry& registry) {
+  if (node.membership == Membership::kLeaving)
+    return contradicts(node.name + " is shown as leaving, and the cluster.yaml in the plan names it");
+  if (node.address != shown_address(spec))
+    return contradicts(node.name + " is shown at " + node.address + ", and the cluster.yaml in the plan has it at " +
+                       shown_address(spec));
+  for (const Change& change : node.plan.changes) {
+    const auto* type = registry.find(change.id.type);
+    if (type == nullptr) {
+      return failure(ErrorCode::kUnsupported,
+                     "the saved plan changes a " + printable(change.id.type) + ", which this sparkplan does not know",
+                     "use the sparkplan that made it");
+    }
+    const bool asked_for = change.action != Action::kRemove && change.id.name != kWholeFileName;
+    if (asked_for && spec.sections.count(type->info().section) == 0)
+      return contradicts(change.id.str() + " is shown for " + node.name + ", and the cluster.yaml in the plan has no " +
+                         type->info().section + " for it");
+  }
+  return {};
+}
+
+/// A node that the file no longer names: the plan can only give it back.
+Result<void> check_leaver(const NodeReport& node) {
+  if (node.membership != Membership::kLeaving)
+    return contradicts("the cluster.yaml in the plan does not name " + node.name);
+  const auto& changes = node.plan.changes;
+  const bool gives_back = std::all_of(changes.begin(), changes.end(), [](const Change& change) {
+    return change.action == Action::kRemove || change.id.name == kWholeFileName || change.origin == Origin::kForeign;
+  });
+  if (!gives_back || !node.plan.waiting.empty())
+    return contradicts(node.name + " is shown as leaving, and something is to be made there");
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_consistency(const SavedPlan& plan) {
+  if (!consists_of(plan.id, "0123456789abcdef-", 36)) return contradicts("its id is none");
+  if (!consists_of(plan.created, "0123456789TZ:.+-", 40)) return contradicts("the time at which it was made is none");
+  if (printable(plan.sparkplan_version) != plan.sparkplan_version || plan.sparkplan_version.size() > 80)
+    return contradicts("its sparkplan_version is none");
+  std::set<std::string_view> names;
+  for (const NodeReport& node : plan.report.nodes) {
+    if (!NodeName::parse(node.name)) return contradicts(node.name + " is no name of a node");
+    if (!names.insert(node.name).second) return contradicts("it names " + node.name + " twice");
+    SPARK_CHECK(check_status(node, plan.machines.count(node.name) > 0));
+    SPARK_CHECK(check_node(node));
+  }
+  for (const auto& [name, machine] : plan.machines) {
+    if (names.count(name) == 0) return contradicts("it says which machine " + name + " is, and has no such node");
+  }
+  return {};
+}
+
+Result<void> check_belongs(const SavedPlan& plan, const Cluster& cluster, const std::vector<Diagnostic>& findings,
+                           const Registry& registry) {
+  const Report& report = plan.report;
+  if (report.cluster != cluster.name)
+    return contradicts("it is shown for the cluster " + report.cluster + ", and its cluster.yaml is of " +
+                       cluster.name);
+  if (report.config_digest != cluster.config_digest)
+    return contradicts("it was not made from the cluster.yaml in it, or not from the files beside it");
+  if (report.partial == (plan.only.empty() && plan.exclude.empty()))
+    return contradicts("it is shown as made with another selection than --only and --exclude in it");
+  std::set<std::string_view> shown;
+  for (const NodeReport& node : report.nodes) {
+    const auto spec = std::find_if(cluster.nodes.begin(), cluster.nodes.end(),
+                                   [&](const NodeSpec& one) { return one.name.str() == node.name; });
+    shown.insert(node.name);
+    SPARK_CHECK(spec == cluster.nodes.end() ? check_leaver(node) : check_member(node, *spec, registry));
+  }
+  for (const NodeSpec& spec : cluster.nodes) {
+    if (shown.count(spec.name.str()) == 0) return contradicts("it does not show " + spec.name.str());
+  }
+  for (const Diagnostic& finding : findings) {
+    if (std::find(report.diagnostics.begin(), report.diagnostics.end(), finding) == report.diagnostics.end())
+      return contradicts("its cluster.yaml comes with a finding that it does not show: " + finding.message);
+  }
+  return {};
+}
+
+}  // namespace sparkplan

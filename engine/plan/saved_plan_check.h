@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/core/result.h"
+#include "engine/model/cluster.h"
+#include "engine/plan/saved_plan.h"
+#include "engine/resource/registry.h"
+
+namespace sparkplan {
+
+/// Whether a saved plan agrees with itself: each node is named once, each step and each waiting resource belongs to a
+/// displayed change, ids and times have their form. Pure. Errors: kInvalidInput.
+Result<void> check_consistency(const SavedPlan& plan);
+
+/// Whether what a saved plan displays belongs to the cluster.yaml in it: `cluster`, loaded from it with the texts
+/// beside it, and `findings`, what loading it reported. Names, addresses, members, sections, digest and findings are
+/// compared. Pure. Errors: kInvalidInput; kUnsupported for a resource type that this build does not have.
+Result<void> check_belongs(const SavedPlan& plan, const Cluster& cluster, const std::vector<Diagnostic>& findings,
+                           const Registry& registry);
+
+}  // namespace sparkplan
