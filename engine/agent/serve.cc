@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLockedPatience = std::chrono::minutes(2);
 constexpr std::chrono::milliseconds kPatience = std::chrono::hours(1);
+/// A controller waits for each answer, and asks to stop meanwhile.
+constexpr std::size_t kMostPending = 16;
 constexpr std::size_t kNotesWithin = std::size_t{64} << 10;
 
 std::string own_build() {
@@ -80,6 +82,9 @@ class RequestStream {
       SPARK_TRY(const auto message, reader_.next());
       if (!message) return true;
       SPARK_TRY(auto request, decode_request(*message));
+      if (pending_.size() == kMostPending) {
+        return failure(ErrorCode::kInvalidInput, "the controller asks faster than it takes the answers");
+      }
       pending_.push_back(std::move(request));
     }
   }

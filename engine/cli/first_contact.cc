@@ -70,7 +70,7 @@ bool FirstContact::settle_host_keys(const std::vector<NodeSpec>& nodes) {
   return true;
 }
 
-void FirstContact::open(const std::vector<NodeSpec>& nodes, const std::string& password) {
+void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& password) {
   Cluster cluster;
   cluster.nodes = nodes;
   RunOptions options;
@@ -122,7 +122,7 @@ void FirstContact::open_by_password(const std::vector<NodeSpec>& nodes) {
   if (!entered.empty()) offer_our_key(entered, *password);
 }
 
-void FirstContact::offer_our_key(const std::vector<NodeSpec>& nodes, const std::string& password) {
+void FirstContact::offer_our_key(const std::vector<NodeSpec>& nodes, const Secret& password) {
   const auto key = own_public_key();
   if (!key) {
     console_.error(Error(key.error()).within("without a key, plan and apply cannot log in"));
@@ -163,7 +163,7 @@ std::optional<std::vector<DraftMachine>> FirstContact::read(const std::vector<No
     }
     become_password_ = *std::move(password);
   }
-  open(nodes, "");
+  open(nodes, {});
   open_by_password(nodes);
   return std::move(machines_);
 }

@@ -9,6 +9,7 @@
 #include "engine/cli/interrupts.h"
 #include "engine/draft/draft.h"
 #include "engine/model/cluster.h"
+#include "engine/remote/secret.h"
 
 namespace sparkplan {
 
@@ -28,14 +29,14 @@ class FirstContact {
 
  private:
   bool settle_host_keys(const std::vector<NodeSpec>& nodes);
-  void open(const std::vector<NodeSpec>& nodes, const std::string& password);
+  void open(const std::vector<NodeSpec>& nodes, const Secret& password);
   void open_by_password(const std::vector<NodeSpec>& nodes);
-  void offer_our_key(const std::vector<NodeSpec>& nodes, const std::string& password);
+  void offer_our_key(const std::vector<NodeSpec>& nodes, const Secret& password);
 
   const GlobalOptions& global_;
   const Interrupts& interrupts_;
   Console& console_;
-  std::string become_password_;
+  Secret become_password_;
   std::vector<DraftMachine> machines_;
   bool key_is_missing_ = false;
 };

@@ -8,7 +8,7 @@
 
 namespace sparkplan {
 
-Result<std::string> ask_password(const std::string& prompt) {
+Result<Secret> ask_password(const std::string& prompt) {
   const int terminal = ::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (terminal < 0) return failure(system_error("there is no terminal to ask for a password on", errno));
   termios before{};
@@ -17,9 +17,7 @@ Result<std::string> ask_password(const std::string& prompt) {
   silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
   ::tcsetattr(terminal, TCSAFLUSH, &silent);
   (void)!::write(terminal, prompt.data(), prompt.size());
-  std::string password;
-  char c = 0;
-  while (::read(terminal, &c, 1) == 1 && c != '\n' && c != '\r') password.push_back(c);
+  auto password = Secret::read_line(terminal);
   (void)!::write(terminal, "\n", 1);
   ::tcsetattr(terminal, TCSAFLUSH, &before);
   ::close(terminal);

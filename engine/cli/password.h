@@ -3,10 +3,12 @@
 #include <string>
 
 #include "engine/core/result.h"
+#include "engine/remote/secret.h"
 
 namespace sparkplan {
 
-/// Asks on the controlling terminal without echo. Errors: kFailed when there is no terminal.
-Result<std::string> ask_password(const std::string& prompt);
+/// Asks on the controlling terminal without echo. Errors: kFailed when there is no terminal; those of
+/// Secret::read_line().
+Result<Secret> ask_password(const std::string& prompt);
 
 }  // namespace sparkplan

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -15,11 +16,23 @@ namespace sparkplan {
 /// means one line.
 std::string encode_json(const Value& value, int indent = -1);
 
-/// The inverse of encode_json().
+/// What one value counts for in JsonLimits: a map entry takes that much, a list item two thirds of it.
+inline constexpr std::size_t kJsonValueWeight = 136;
+
+/// What reading a text may cost. `[[],[],...]` takes thirty times its own size.
+struct JsonLimits {
+  std::size_t memory = std::size_t{32} << 20;  ///< Bytes: the text and kJsonValueWeight for each value in it.
+};
+
+/// The inverse of encode_json(). What is over the limits is refused before anything is built of it; the time is that
+/// of sorting the keys of the largest map.
 /// Errors: kInvalidInput for text that is no JSON, nests deeper than 64 levels, repeats a key, holds
-/// an integer outside int64 (never rounded to a double), a number outside double, or a key or map
-/// beginning with "$" that encode_json() does not write.
-Result<Value> decode_json(std::string_view text);
+/// an integer outside int64 (never rounded to a double), a number outside double or longer than 1000 characters, a key
+/// or map beginning with "$" that encode_json() does not write, or more values than `limits` allow.
+Result<Value> decode_json(std::string_view text, const JsonLimits& limits = {});
+
+/// What the values of its encoding count for in JsonLimits, without their text.
+std::size_t json_weight(const Value& value);
 
 /// Value -> JSON text for other programs, as cli-and-yaml promises it: Unknown becomes
 /// {"unknown": reason}; bytes that are no UTF-8 are replaced by U+FFFD, infinities and NaN by null. What a

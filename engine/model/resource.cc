@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "engine/core/bounded_text.h"
 #include "engine/model/field_reader.h"
 
 namespace sparkplan {
@@ -49,10 +50,10 @@ Result<ForeignClaim> decode_claim(const Value& value) {
   FieldReader fields(value);
   ForeignClaim claim;
   claim.id = fields.require("id").object("id", ResourceId{}, decode_id<ResourceId>);
-  claim.field = fields.text("field");
+  claim.field = cut_text(fields.text("field"), kLongestShortText);
   claim.value = fields.any("value");
-  claim.source = fields.text("source");
-  claim.message = fields.text("message");
+  claim.source = cut_text(fields.text("source"), kLongestErrorMessage);
+  claim.message = cut_text(fields.text("message"), kLongestErrorMessage);
   claim.harmless = fields.boolean("harmless", false);
   SPARK_CHECK(std::move(fields).check());
   return claim;
@@ -98,7 +99,8 @@ Value encode(const ObservedState& observed) {
   return Value::map({{"types", std::move(types), {}}});
 }
 
-Value encode(const Error& error) {
+Value encode(const Error& whole) {
+  const Error error = bounded(whole);
   Value value = Value::map({{"code", to_string(error.code), {}}, {"message", error.message, {}}});
   if (!error.context.empty()) {
     value.set("context", encode_list(error.context, [](const std::string& level) { return Value(level); }));
@@ -118,11 +120,11 @@ Result<Observation> decode_observation(const Value& value) {
     present.not_applicable = fields.map<std::string, std::string>("not_applicable", same_key, decode_text);
     observation = std::move(present);
   } else if (state == "not_applicable") {
-    observation = NotApplicable{fields.text("reason")};
+    observation = NotApplicable{cut_text(fields.text("reason"), kLongestErrorMessage)};
   } else if (state == "error") {
     observation = fields.require("error").object("error", Error{}, decode_error);
   } else if (state != "absent") {
-    fields.reject("state", "no such state: \"" + state + "\"");
+    fields.reject("state", "no such state: \"" + shown_text(state) + "\"");
   }
   SPARK_CHECK(std::move(fields).check());
   return observation;
@@ -147,7 +149,7 @@ Result<Error> decode_error(const Value& value) {
   if (value.find("sys_errno") != nullptr) error.sys_errno = fields.integer("sys_errno", 0);
   error.hint = fields.text("hint");
   SPARK_CHECK(std::move(fields).check());
-  return error;
+  return bounded(std::move(error));
 }
 
 }  // namespace sparkplan

@@ -99,6 +99,7 @@ struct ObservedState {
 Value encode(const Observation& observation);
 Value encode(const ObservedState& observed);
 Value encode(const Error& error);
+/// What another machine says in words is cut to the lengths of engine/core/bounded_text.h, on both ways.
 /// Errors: kInvalidInput.
 Result<Observation> decode_observation(const Value& value);
 Result<ObservedState> decode_observed_state(const Value& value);

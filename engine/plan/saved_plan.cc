@@ -121,7 +121,8 @@ Result<SavedPlan> decode_saved_plan(std::string_view text) {
     return failure(ErrorCode::kInvalidInput, "the saved plan is larger than any that sparkplan makes",
                    std::string(kMakeAnother));
   }
-  const auto value = decode_json(text);
+  // The plans of all nodes: larger than any message.
+  const auto value = decode_json(text, JsonLimits{kMostPlanBytes + kMostPlanValues * kJsonValueWeight});
   if (!value) return damaged("it is cut off or no JSON any more (" + value.error().describe() + ")");
   const auto* found = value->find(kKey);
   if (found == nullptr || !found->is_map()) return damaged("what it is to hold is missing");

@@ -3,20 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/core/text.h"
 #include "engine/remote/agent_image.h"
-#include "engine/remote/installation.h"
-#include "engine/remote/remote_commands.h"
 
 namespace sparkplan {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::chrono::milliseconds until(Clock::time_point end) {
-  return std::max(std::chrono::milliseconds(0),
-                  std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
-}
 
 }  // namespace
 
@@ -26,58 +18,81 @@ AgentClient::AgentClient(std::unique_ptr<Connection> connection, AgentOptions op
 Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& options, const FactsRequest& request) {
   SPARK_TRY(auto connection, options.connector(node, options.connect));
   AgentClient client(std::move(connection), options);
-  client.elevation_ = elevation_for(node, options.become_password);
-  auto shaken = client.handshake(request);
-  if (!shaken && shaken.error().code == ErrorCode::kNotFound && options.install != InstallPolicy::kNever) {
-    SPARK_CHECK(client.install(node));
-    shaken = client.handshake(request);
+  client.elevation_ = elevation_for(node, *client.connection_, options.become_password);
+  auto met = client.meet(node, request);
+  if (met) return client;
+  Error error = std::move(met).error();
+  const bool held_back = client.connection_->host_key_is_new() && !options.become_password.empty();
+  if (held_back && error.code == ErrorCode::kPermissionDenied) {
+    error.hint = "the host key was recorded only now, so the password was not sent: run the command again";
+  }
+  return failure(std::move(error));
+}
+
+Result<void> AgentClient::meet(const NodeSpec& node, const FactsRequest& request) {
+  auto shaken = handshake(request);
+  if (!shaken && shaken.error().code == ErrorCode::kNotFound && options_.install != InstallPolicy::kNever) {
+    SPARK_CHECK(install(node));
+    SPARK_CHECK(reconnect_after_password(node));
+    shaken = handshake(request);
   }
   // An agent of before ends at a field that it does not know.
-  const auto minor = client.hello_.protocol_minor;
+  const auto minor = hello_.protocol_minor;
   const bool knows_all = (!request.observe_managed || minor >= kMinorOfObserveManaged) &&
                          (!request.everything || minor >= kMinorOfEverything);
   if (!shaken && !knows_all) {
     FactsRequest of_before = request;
     of_before.observe_managed = request.observe_managed && minor >= kMinorOfObserveManaged;
     of_before.everything = false;
-    shaken = client.handshake(of_before);
+    SPARK_CHECK(reconnect_after_password(node));
+    shaken = handshake(of_before);
   }
   if (!shaken) return failure(std::move(shaken).error());
-  const bool other_major = client.hello_.protocol_major != kProtocolMajor;
-  const auto image = agent_image(client.hello_.architecture);
-  const bool other_build = !image || image->build != client.hello_.build;
+  const bool other_major = hello_.protocol_major != kProtocolMajor;
+  const auto image = agent_image(hello_.architecture);
+  const bool other_build = !image || image->build != hello_.build;
   const bool lacks_types = std::any_of(request.exports.begin(), request.exports.end(), [&](const auto& wanted) {
-    const auto& known = client.hello_.types;
+    const auto& known = hello_.types;
     return std::find(known.begin(), known.end(), wanted.first) == known.end();
   });
-  if (other_major && options.install == InstallPolicy::kNever) {
+  if (other_major && options_.install == InstallPolicy::kNever) {
     return failure(ErrorCode::kUnsupported,
-                   "the agent speaks protocol " + std::to_string(client.hello_.protocol_major) + ", this program " +
+                   "the agent speaks protocol " + std::to_string(hello_.protocol_major) + ", this program " +
                        std::to_string(kProtocolMajor),
                    "run `sparkplan plan`, which brings the agent up to date");
   }
-  const bool unfit = other_major || (lacks_types && options.install == InstallPolicy::kIfNeeded) ||
-                     (other_build && options.install == InstallPolicy::kExactBuild);
+  const bool unfit = other_major || (lacks_types && options_.install == InstallPolicy::kIfNeeded) ||
+                     (other_build && options_.install == InstallPolicy::kExactBuild);
   if (unfit && node.transport == TransportKind::kSsh) {
-    SPARK_CHECK(client.install(node));
-    SPARK_CHECK(client.handshake(request));
+    SPARK_CHECK(reconnect_after_password(node));
+    SPARK_CHECK(install(node));
+    SPARK_CHECK(reconnect_after_password(node));
+    SPARK_CHECK(handshake(request));
   }
-  if (client.hello_.protocol_major != kProtocolMajor) {
-    return failure(
-        ErrorCode::kUnsupported,
-        "the agent still speaks protocol " + std::to_string(client.hello_.protocol_major) + " after its installation");
+  if (hello_.protocol_major != kProtocolMajor) {
+    return failure(ErrorCode::kUnsupported, "the agent still speaks protocol " + std::to_string(hello_.protocol_major) +
+                                                " after its installation");
   }
-  return client;
+  return {};
+}
+
+/// A password is sent once over a connection: what needs it again gets another one, to the same machine.
+Result<void> AgentClient::reconnect_after_password(const NodeSpec& node) {
+  if (!sudo_.password_sent()) return {};
+  const auto host_key = connection_->host_key();
+  channel_.reset();
+  connection_.reset();
+  SPARK_TRY(connection_, options_.connector(node, options_.connect));
+  if (connection_->host_key() == host_key) return {};
+  return failure(ErrorCode::kUntrusted, "another machine answers: its host key is " + connection_->host_key());
 }
 
 Result<void> AgentClient::start_agent() {
   channel_.reset();
   reader_ = FrameReader();
+  sudo_ = SudoConversation();
   SPARK_TRY(channel_, connection_->start(RemoteProgram::kAgent, elevation_));
-  if (elevation_ == Elevation::kSudoPassword) {
-    // A program that has ended by now, because there is no agent, says so at the first read.
-    (void)channel_->write_all(options_.become_password + "\n", options_.reply_timeout);
-  }
+  if (elevation_ == Elevation::kSudoPassword) sudo_ = SudoConversation(options_.become_password);
   return {};
 }
 
@@ -86,21 +101,24 @@ Result<void> AgentClient::handshake(const FactsRequest& request) {
   const auto id = next_id_++;
   SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{id, request})));
   const auto opening = std::string(kPreamble) + frame;
-  // With a password on its way, sudo could take our first frame for a second guess.
+  RequestClock greeting({options_.reply_timeout, options_.reply_timeout, 0}, Clock::now());
+  // Where sudo may ask, it could take our first frame for a password.
   const bool wait_for_hello = elevation_ == Elevation::kSudoPassword;
   if (!wait_for_hello) {
     // A peer that is gone already says why at the read below.
     (void)channel_->write_all(opening, options_.reply_timeout);
   }
-  SPARK_TRY(const auto hello, receive(options_.reply_timeout, false));
-  SPARK_TRY(hello_, decode_hello(hello));
+  SPARK_TRY(const auto hello, receive(greeting, {kSmallMessage, 0, false}));
+  SPARK_TRY(hello_, decoded(hello, decode_hello));
   if (hello_.protocol_major != kProtocolMajor) return {};
-  if (wait_for_hello) SPARK_CHECK(channel_->write_all(opening, options_.reply_timeout));
-  SPARK_TRY(const auto message, receive(options_.reply_timeout, false));
-  SPARK_TRY(auto reply, decode_reply(message));
-  if (reply.id != id) return failure(ErrorCode::kFailed, "the agent answered another request");
-  if (!reply.body) return failure(std::move(reply.body).error());
-  SPARK_TRY(facts_, decode_facts_reply(*reply.body));
+  RequestClock clock(deadline_of(request, options_.reply_timeout), Clock::now());
+  if (wait_for_hello) SPARK_CHECK(channel_->write_all(opening, clock.left(Clock::now())));
+  SPARK_TRY(auto message, receive(clock, {reply_limits(request), id, false}));
+  auto reply = decode_reply(std::move(message));
+  if (!reply) return failure(bounded(std::move(reply).error()));
+  if (reply->id != id) return failure(ErrorCode::kFailed, "the agent answered another request");
+  if (!reply->body) return failure(std::move(reply->body).error());
+  SPARK_TRY(facts_, decoded(*reply->body, decode_facts_reply));
   return {};
 }
 
@@ -110,78 +128,97 @@ Result<void> AgentClient::install(const NodeSpec& node) {
   }
   channel_.reset();
   SPARK_TRY(channel_, connection_->start(RemoteProgram::kInstaller, elevation_));
-  return install_program(*channel_, {"the agent", agent_image, elevation_ == Elevation::kSudoPassword,
-                                     options_.become_password, options_.reply_timeout, options_.connect.stop});
+  sudo_ = elevation_ == Elevation::kSudoPassword ? SudoConversation(options_.become_password) : SudoConversation();
+  return install_program(*channel_, {"the agent", agent_image, sudo_, options_.reply_timeout, options_.connect.stop});
 }
 
 Error AgentClient::why_silent(const Error& error) const {
   return sparkplan::why_silent(*channel_, error, reader_.noise());
 }
 
-Result<Value> AgentClient::receive(std::chrono::milliseconds timeout, bool pass_stop_on) {
-  auto end = Clock::now() + timeout;
-  bool stop_passed = false;
+Error AgentClient::too_late(const RequestClock& clock) const {
+  Error error = clock.too_late(Clock::now());
+  if (!reader_.noise().empty()) error.message += "; it printed: " + end_of_output(reader_.noise());
+  return error;
+}
+
+Result<void> AgentClient::take_progress(const Value& message, std::string_view doing, RequestClock& clock,
+                                        const Awaited& awaited) {
+  if (awaited.id == 0 || message.integer_or("id", 0) != awaited.id) {
+    return failure(ErrorCode::kFailed, "the node reports progress of another request");
+  }
+  SPARK_TRY(const bool show, clock.note_progress(Clock::now()));
+  if (show && options_.progress) options_.progress(shown_text(doing));
+  return {};
+}
+
+/// Passed on once where the reply says what was done; elsewhere it interrupts, unless the node is locked.
+Result<void> AgentClient::heed_stop(RequestClock& clock, const Awaited& awaited, bool& passed_on) {
+  if (!options_.connect.stop.stop_requested()) return {};
+  if (!awaited.pass_stop_on) {
+    if (locked_) return {};
+    return failure(ErrorCode::kInterrupted, "stopped");
+  }
+  if (passed_on) return {};
+  passed_on = true;
+  SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{0, StopNotice{}})));
+  return channel_->write_all(frame, std::min(options_.reply_timeout, clock.left(Clock::now())));
+}
+
+Result<Value> AgentClient::receive(RequestClock& clock, const Awaited& awaited) {
+  bool stop_passed_on = false;
   while (true) {
-    auto message = reader_.next();
-    if (!message)
-      return failure(ErrorCode::kFailed, "the node does not speak our protocol: " + message.error().describe());
-    if (*message) {
-      const auto doing = progress_in(**message);
-      if (!doing) return std::move(**message);
-      if (options_.progress) options_.progress(*doing);
-      end = Clock::now() + timeout;  // It is alive.
+    auto message = reader_.next(awaited.limits);
+    if (!message) {
+      return failure(bounded(Error{ErrorCode::kFailed,
+                                   "the node does not speak our protocol: " + message.error().describe(),
+                                   {},
+                                   std::nullopt,
+                                   ""}));
+    }
+    const auto doing = *message ? progress_in(**message) : std::nullopt;
+    if (*message && !doing) return std::move(**message);
+    if (clock.over(Clock::now())) return failure(too_late(clock));
+    if (doing) {
+      SPARK_CHECK(take_progress(**message, *doing, clock, awaited));
+      SPARK_CHECK(heed_stop(clock, awaited, stop_passed_on));
       continue;
     }
     std::string bytes;
-    const auto count = channel_->read_some(bytes, std::min(kStopPatience, until(end)));
+    const auto count = channel_->read_some(bytes, std::min(kStopPatience, clock.left(Clock::now())));
     if (!count) return failure(why_silent(count.error()));
     reader_.feed(bytes);
-    if (options_.connect.stop.stop_requested()) {
-      if (!pass_stop_on && !locked_) return failure(ErrorCode::kInterrupted, "stopped");
-      if (pass_stop_on && !stop_passed) {
-        SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{0, StopNotice{}})));
-        SPARK_CHECK(channel_->write_all(frame, options_.reply_timeout));
-        stop_passed = true;
-      }
-    }
-    if (!reader_.preamble_seen() && password_was_refused(*channel_)) {
-      return failure(wrong_password());
-    }
-    if (Clock::now() >= end) {
-      std::string message_text = "the node did not answer within " + std::to_string(timeout.count() / 1000) + " s";
-      if (!reader_.noise().empty()) message_text += "; it printed: " + end_of_output(reader_.noise());
-      return failure(ErrorCode::kUnreachable, std::move(message_text));
-    }
+    SPARK_CHECK(heed_stop(clock, awaited, stop_passed_on));
+    if (!reader_.preamble_seen()) SPARK_CHECK(sudo_.go_on(*channel_, clock.left(Clock::now())));
   }
 }
 
-Result<Value> AgentClient::call(Request request, std::optional<std::chrono::milliseconds> patience) {
-  const bool is_apply = std::holds_alternative<ApplyRequest>(request);
-  const auto id = next_id_++;
-  SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{id, std::move(request)})));
-  SPARK_CHECK(channel_->write_all(frame, options_.reply_timeout));
-  // A single step may wait for a service; each one begins with a sign of life.
-  const auto timeout = patience.value_or(is_apply ? options_.reply_timeout * 5 : options_.reply_timeout);
-  SPARK_TRY(const auto message, receive(timeout, is_apply));
-  SPARK_TRY(auto reply, decode_reply(message));
-  if (reply.id != id) return failure(ErrorCode::kFailed, "the agent answered another request");
-  return std::move(reply.body);
+Result<Value> AgentClient::call(Request request, std::optional<std::chrono::milliseconds> silence) {
+  auto deadline = deadline_of(request, options_.reply_timeout);
+  if (silence) deadline.silence = *silence;
+  const Awaited awaited{reply_limits(request), next_id_++, std::holds_alternative<ApplyRequest>(request)};
+  SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{awaited.id, std::move(request)})));
+  RequestClock clock(deadline, Clock::now());
+  SPARK_CHECK(channel_->write_all(frame, std::min(options_.reply_timeout, clock.left(Clock::now()))));
+  clock.note_sent(Clock::now());
+  SPARK_TRY(auto message, receive(clock, awaited));
+  auto reply = decode_reply(std::move(message));
+  if (!reply) return failure(bounded(std::move(reply).error()));
+  if (reply->id != awaited.id) return failure(ErrorCode::kFailed, "the agent answered another request");
+  return std::move(reply->body);
 }
 
 Result<FactsReply> AgentClient::refresh_facts(const FactsRequest& request) {
-  SPARK_TRY(const auto body, call(request));
-  SPARK_TRY(facts_, decode_facts_reply(body));
+  SPARK_TRY(facts_, ask(request, decode_facts_reply));
   return facts_;
 }
 
 Result<ObservedState> AgentClient::observe(const ObserveNodeRequest& request) {
-  SPARK_TRY(const auto body, call(request));
-  return decode_observed_state(body);
+  return ask(request, decode_observed_state);
 }
 
 Result<EffectReply> AgentClient::check_effect(const EffectRequest& request) {
-  SPARK_TRY(const auto body, call(request));
-  return decode_effect_reply(body);
+  return ask(request, decode_effect_reply);
 }
 
 Result<void> AgentClient::lock(const LockHolder& holder, const RunPurpose& purpose) {
@@ -191,12 +228,12 @@ Result<void> AgentClient::lock(const LockHolder& holder, const RunPurpose& purpo
 }
 
 Result<ApplyReply> AgentClient::apply(const ApplyRequest& request) {
-  return try_out(request, options_.reply_timeout * 5);
+  return try_out(request, deadline_of(request, options_.reply_timeout).silence);
 }
 
 Result<ApplyReply> AgentClient::try_out(const ApplyRequest& request, std::chrono::milliseconds patience) {
   SPARK_TRY(const auto body, call(request, patience));
-  SPARK_TRY(auto reply, decode_apply_reply(body));
+  SPARK_TRY(auto reply, decoded(body, decode_apply_reply));
   if (reply.results.size() != request.steps.size()) {
     return failure(ErrorCode::kFailed, "the agent reported on " + std::to_string(reply.results.size()) + " of " +
                                            std::to_string(request.steps.size()) + " steps");
@@ -205,21 +242,16 @@ Result<ApplyReply> AgentClient::try_out(const ApplyRequest& request, std::chrono
 }
 
 Result<TransactionReport> AgentClient::confirm(const ConfirmRequest& request) {
-  SPARK_TRY(const auto body, call(request));
-  return decode_transaction_report(body);
+  return ask(request, decode_transaction_report);
 }
 Result<TransactionReport> AgentClient::roll_back(const RollBackRequest& request) {
-  // What is put back may have to be waited for, link by link.
-  SPARK_TRY(const auto body, call(request, options_.reply_timeout * 2));
-  return decode_transaction_report(body);
+  return ask(request, decode_transaction_report);
 }
 Result<TransactionReport> AgentClient::extend(const ExtendRequest& request) {
-  SPARK_TRY(const auto body, call(request));
-  return decode_transaction_report(body);
+  return ask(request, decode_transaction_report);
 }
 Result<ProbeReply> AgentClient::probe(const ProbeRequest& request) {
-  SPARK_TRY(const auto body, call(request));
-  SPARK_TRY(auto reply, decode_probe_reply(body));
+  SPARK_TRY(auto reply, ask(request, decode_probe_reply));
   if (reply.answered.size() == request.targets.size()) return reply;
   return failure(ErrorCode::kFailed, "the agent reported on " + std::to_string(reply.answered.size()) + " of " +
                                          std::to_string(request.targets.size()) + " targets");
@@ -236,14 +268,8 @@ Result<void> AgentClient::unlock() {
   locked_ = false;
   return {};
 }
-Result<HistoryReply> AgentClient::history(const HistoryRequest& request) {
-  SPARK_TRY(const auto body, call(request));
-  return decode_history_reply(body);
-}
-Result<UndoReply> AgentClient::what_undoes(const UndoRequest& request) {
-  SPARK_TRY(const auto body, call(request));
-  return decode_undo_reply(body);
-}
+Result<HistoryReply> AgentClient::history(const HistoryRequest& request) { return ask(request, decode_history_reply); }
+Result<UndoReply> AgentClient::what_undoes(const UndoRequest& request) { return ask(request, decode_undo_reply); }
 Result<void> AgentClient::break_lock(const BreakLockRequest& request) {
   return call(request).map([](const Value&) {});
 }

@@ -8,8 +8,12 @@
 #include <stop_token>
 #include <string>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/result.h"
 #include "engine/model/cluster.h"
+#include "engine/remote/installation.h"
+#include "engine/remote/request_deadline.h"
+#include "engine/remote/secret.h"
 #include "engine/remote/transport.h"
 #include "engine/wire/frame.h"
 #include "engine/wire/messages.h"
@@ -30,7 +34,8 @@ struct AgentOptions {
   Connector connector = sparkplan::connect;
   ConnectOptions connect;
   InstallPolicy install = InstallPolicy::kIfNeeded;
-  std::string become_password;  ///< Empty: sudo must not ask.
+  /// For sudo on nodes whose host key was known before, if it asks. Empty: sudo must not ask.
+  Secret become_password = {};
   std::chrono::milliseconds reply_timeout{60'000};
   std::function<void(std::string_view)> progress;  ///< What the agent is at during an apply.
 };
@@ -50,6 +55,7 @@ class AgentClient {
   const Hello& hello() const { return hello_; }
   std::string host_key() const { return connection_->host_key(); }
 
+  /// Every call ends within deadline_of() its request, whatever the node sends, and its errors are bounded().
   /// Errors of all calls: what the agent answered, or kUnreachable, kFailed (it speaks
   /// rubbish), kInterrupted. After one of the latter three the client is of no more use.
   Result<FactsReply> refresh_facts(const FactsRequest& request);
@@ -93,17 +99,41 @@ class AgentClient {
 
  private:
   AgentClient(std::unique_ptr<Connection> connection, AgentOptions options);
+  /// Of the message that is waited for.
+  struct Awaited {
+    FrameLimits limits;
+    std::int64_t id = 0;  ///< Of the request; 0: the greeting.
+    bool pass_stop_on = false;
+  };
+  Result<void> meet(const NodeSpec& node, const FactsRequest& request);
   Result<void> start_agent();
   Result<void> install(const NodeSpec& node);
   Result<void> handshake(const FactsRequest& request);
-  Result<Value> call(Request request, std::optional<std::chrono::milliseconds> patience = {});
-  Result<Value> receive(std::chrono::milliseconds timeout, bool pass_stop_on);
+  Result<void> reconnect_after_password(const NodeSpec& node);
+  Result<Value> call(Request request, std::optional<std::chrono::milliseconds> silence = {});
+  Result<Value> receive(RequestClock& clock, const Awaited& awaited);
+  Result<void> take_progress(const Value& message, std::string_view doing, RequestClock& clock, const Awaited& awaited);
+  Result<void> heed_stop(RequestClock& clock, const Awaited& awaited, bool& passed_on);
   Error why_silent(const Error& error) const;
+  Error too_late(const RequestClock& clock) const;
+
+  template <class T>
+  Result<T> ask(Request request, Result<T> (*decode)(const Value&)) {
+    SPARK_TRY(const auto body, call(std::move(request)));
+    return decoded(body, decode);
+  }
+  template <class T>
+  static Result<T> decoded(const Value& body, Result<T> (*decode)(const Value&)) {
+    auto reply = decode(body);
+    if (!reply) return failure(bounded(std::move(reply).error()));
+    return reply;
+  }
 
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Channel> channel_;
   AgentOptions options_;
   Elevation elevation_ = Elevation::kNone;
+  SudoConversation sudo_;
   FrameReader reader_;
   Hello hello_;
   FactsReply facts_;

@@ -38,11 +38,11 @@ Result<std::string> own_public_key() {
 
 Result<void> authorize_key(Connection& connection, const std::string& public_key) {
   SPARK_TRY(const auto channel, connection.start(RemoteProgram::kKeyInstaller, Elevation::kNone));
+  const auto end = std::chrono::steady_clock::now() + kPatience;
   SPARK_CHECK(channel->write_all(public_key + "\n", kPatience));
   channel->close_input();
-  std::string output;
-  const auto end = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < end) {
+    std::string output;  // It has nothing to say there.
     auto read = channel->read_some(output, kStopPatience);
     if (read) continue;
     if (read.error().code != ErrorCode::kNotFound) return failure(std::move(read).error());

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/remote/remote_commands.h"
+#include "engine/remote/request_deadline.h"
 #include "engine/wire/frame.h"
 
 namespace sparkplan {
@@ -21,7 +23,7 @@ std::string last_line(const std::string& text) {
   for (const auto line : split_lines(text)) {
     if (!trim(line).empty()) last = std::string(trim(line));
   }
-  return printable(last.substr(0, 300));
+  return shown_text(last);
 }
 
 std::size_t occurrences(std::string_view text, std::string_view word) {
@@ -38,56 +40,65 @@ std::optional<std::string> greeted_with(const std::string& output) {
   return output.substr(begin, output.find('\n', greeting) - begin);
 }
 
-Result<void> send_image(Channel& channel, const Installation& installation, const std::string& architecture) {
+Result<void> send_image(Channel& channel, const Installation& installation, const std::string& architecture,
+                        const RequestClock& clock) {
   const auto image = installation.image(architecture);
   if (!image) {
     return failure(ErrorCode::kUnsupported,
                    "this build does not carry " + std::string(installation.what) + " for the architecture " +
-                       printable(architecture.substr(0, 40)),
+                       shown_text(architecture, 40),
                    "it carries: " + join(agent_architectures(), ", "));
   }
-  SPARK_CHECK(channel.write_all(std::string(kInstallerPut) + "\n", installation.timeout));
+  SPARK_CHECK(channel.write_all(std::string(kInstallerPut) + "\n", clock.left(Clock::now())));
   // A node whose disk is full closes the stream; its own words say so.
-  (void)channel.write_all(image->packed, installation.timeout);
+  (void)channel.write_all(image->packed, clock.left(Clock::now()));
   channel.close_input();
   return {};
 }
 
 }  // namespace
 
+Result<void> SudoConversation::go_on(Channel& channel, std::chrono::milliseconds left) {
+  if (password_.empty()) return {};
+  const auto asked = occurrences(channel.standard_error(), kSudoPrompt);
+  if (asked > 1) return failure(ErrorCode::kPermissionDenied, "sudo did not accept the password");
+  if (asked == 0 || std::exchange(sent_, true)) return {};
+  // A program that has ended by now says so at the next read.
+  (void)channel.write_all(password_.line(), left);
+  return {};
+}
+
 Result<void> install_program(Channel& channel, const Installation& installation) {
   const auto what = std::string(installation.what);
-  if (installation.sends_password) {
-    (void)channel.write_all(installation.become_password + "\n", installation.timeout);
-  }
   std::string output;
   bool sent = false;
-  const auto end = Clock::now() + installation.timeout;
+  const auto whole = installation.timeout * kInstallationTimeouts;
+  const RequestClock clock({whole, whole, 0}, Clock::now());
   while (output.find(kInstallerDone) == std::string::npos) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-    const auto count = channel.read_some(output, std::clamp(left, std::chrono::milliseconds(0), kStopPatience));
+    const auto count = channel.read_some(output, std::min(clock.left(Clock::now()), kStopPatience));
     if (installation.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     if (!count) return failure(why_silent(channel, count.error(), "").within("install " + what));
-    if (Clock::now() >= end) {
+    if (clock.over(Clock::now())) {
       return failure(ErrorCode::kUnreachable, "the installation of " + what + " did not end in time");
     }
-    if (password_was_refused(channel)) return failure(wrong_password());
     if (output.size() > kMaxNoiseBytes) {
       return failure(ErrorCode::kUnreachable, "the node printed more than 64 KiB instead of taking " + what);
     }
     const auto architecture = greeted_with(output);
+    if (!architecture) SPARK_CHECK(installation.sudo.go_on(channel, clock.left(Clock::now())));
     if (sent || !architecture) continue;
-    SPARK_CHECK(send_image(channel, installation, *architecture));
+    SPARK_CHECK(send_image(channel, installation, *architecture, clock));
     sent = true;
   }
   return {};
 }
 
-Elevation elevation_for(const NodeSpec& node, const std::string& become_password) {
+Elevation elevation_for(const NodeSpec& node, const Connection& connection, const Secret& become_password) {
   if (node.transport == TransportKind::kLocal || node.ssh.become == Become::kNone || node.ssh.user == "root") {
     return Elevation::kNone;
   }
-  return become_password.empty() ? Elevation::kSudo : Elevation::kSudoPassword;
+  const bool has_password = !become_password.empty() && !connection.host_key_is_new();
+  return has_password ? Elevation::kSudoPassword : Elevation::kSudo;
 }
 
 Error why_silent(Channel& channel, const Error& error, const std::string& noise) {
@@ -118,12 +129,6 @@ Error why_silent(Channel& channel, const Error& error, const std::string& noise)
   return Error{status ? ErrorCode::kFailed : ErrorCode::kUnreachable, message, {}, std::nullopt, ""};
 }
 
-bool password_was_refused(const Channel& channel) { return occurrences(channel.standard_error(), kSudoPrompt) > 1; }
-
-Error wrong_password() {
-  return Error{ErrorCode::kPermissionDenied, "sudo did not accept the password", {}, std::nullopt, ""};
-}
-
 std::string end_of_output(const std::string& text) {
   std::string joined;
   for (const auto line : split_lines(text)) {
@@ -131,7 +136,7 @@ std::string end_of_output(const std::string& text) {
     joined += (joined.empty() ? "" : " | ") + std::string(trim(line));
   }
   constexpr std::size_t kShown = 200;
-  return printable(joined.size() > kShown ? joined.substr(joined.size() - kShown) : joined);
+  return shown_text(joined.size() > kShown ? std::string_view(joined).substr(joined.size() - kShown) : joined);
 }
 
 }  // namespace sparkplan

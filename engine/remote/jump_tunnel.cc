@@ -4,46 +4,72 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <utility>
-
-#include "engine/core/text.h"
 
 namespace sparkplan::ssh {
 namespace {
 
 constexpr int kPumpPatience = 200;  // Milliseconds until a stop is noticed.
 
-bool send_all(int socket, const char* bytes, std::size_t size) {
-  while (size > 0) {
-    const auto sent = ::send(socket, bytes, size, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    bytes += sent;
-    size -= static_cast<std::size_t>(sent);
+constexpr std::size_t kPiece = 32768;
+/// What the jump host may send that the node's session has not taken yet.
+constexpr int kMostUnread = 4 << 20;
+
+/// Bytes on their way from one side to the other; the source is not read while there are any.
+class Ferry {
+ public:
+  bool empty() const { return size_ == 0; }
+  std::string_view load() const { return {buffer_.data() + begin_, size_}; }
+  /// Room for the next load, once the last is gone.
+  std::array<char, kPiece>& room() { return buffer_; }
+  void take(std::size_t size) {
+    begin_ = 0;
+    size_ = size;
   }
+  void drop(std::size_t size) {
+    begin_ += size;
+    size_ -= size;
+  }
+
+ private:
+  std::array<char, kPiece> buffer_{};
+  std::size_t begin_ = 0;
+  std::size_t size_ = 0;
+};
+
+/// What has arrived from the node, as far as the other side takes it; false at its end.
+bool pass_inwards(ssh_channel channel, int socket, Ferry& ferry, SessionWatch& watch) {
+  if (ssh_channel_poll(channel, 0) > kMostUnread || ssh_channel_poll(channel, 1) > kMostUnread) return false;
+  if (ferry.empty()) {
+    const int count = ssh_channel_read_nonblocking(channel, ferry.room().data(), kPiece, 0);
+    if (count < 0 && count != SSH_AGAIN) return false;
+    if (count <= 0) return ssh_channel_is_eof(channel) == 0 && ssh_channel_is_closed(channel) == 0;
+    watch.payload += static_cast<std::uint64_t>(count);
+    ferry.take(static_cast<std::size_t>(count));
+  }
+  const auto sent = ::send(socket, ferry.load().data(), ferry.load().size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0) return errno == EAGAIN || errno == EINTR;
+  ferry.drop(static_cast<std::size_t>(sent));
   return true;
 }
 
-/// Everything that has arrived from the node; false at its end.
-bool pass_inwards(ssh_channel channel, int socket) {
-  std::array<char, 32768> buffer{};
-  while (true) {
-    const int count = ssh_channel_read_nonblocking(channel, buffer.data(), buffer.size(), 0);
-    if (count < 0) return false;
-    if (count == 0) return ssh_channel_is_eof(channel) == 0 && ssh_channel_is_closed(channel) == 0;
-    if (!send_all(socket, buffer.data(), static_cast<std::size_t>(count))) return false;
+bool pass_outwards(ssh_channel channel, int socket, Ferry& ferry) {
+  if (ferry.empty()) {
+    const auto count = ::recv(socket, ferry.room().data(), kPiece, MSG_DONTWAIT);
+    if (count < 0) return errno == EAGAIN || errno == EINTR;
+    if (count == 0) return false;
+    ferry.take(static_cast<std::size_t>(count));
   }
-}
-
-bool pass_outwards(ssh_channel channel, int socket) {
-  std::array<char, 32768> buffer{};
-  const auto count = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
-  if (count < 0) return errno == EAGAIN || errno == EINTR;
-  if (count == 0) return false;
-  return ssh_channel_write(channel, buffer.data(), static_cast<std::uint32_t>(count)) == count;
+  const auto size = std::min<std::size_t>(ssh_channel_window_size(channel), ferry.load().size());
+  if (size == 0) return true;
+  const int written = ssh_channel_write(channel, ferry.load().data(), static_cast<std::uint32_t>(size));
+  if (written < 0) return written == SSH_AGAIN;
+  ferry.drop(static_cast<std::size_t>(written));
+  return true;
 }
 
 }  // namespace
@@ -95,15 +121,18 @@ Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(const NodeSpec& node, const
     }
     return failure(std::move(error));
   }
-  if (auto logged_in = authenticate(session->get(), host, {options.timeout, options.stop}); !logged_in) {
+  if (auto logged_in = authenticate(*session, host, {options.timeout, options.stop}); !logged_in) {
     return failure(std::move(logged_in).error().within(through));
   }
   ChannelPointer channel(ssh_channel_new(session->get()));
-  if (!channel ||
-      ssh_channel_open_forward(channel.get(), node.address.c_str(), node.ssh.port, "localhost", 0) != SSH_OK) {
+  const auto forward = [&] {
+    return ssh_channel_open_forward(channel.get(), node.address.c_str(), node.ssh.port, "localhost", 0);
+  };
+  const auto end = std::chrono::steady_clock::now() + options.timeout;
+  if (!channel || await_answer(*session, end, options.stop, forward) != SSH_OK) {
+    if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     return failure(ErrorCode::kUnreachable, through + " cannot reach " + node.address + " port " +
-                                                std::to_string(node.ssh.port) + ": " +
-                                                printable(ssh_get_error(session->get())));
+                                                std::to_string(node.ssh.port) + ": " + ssh_words(session->get()));
   }
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -119,6 +148,7 @@ JumpTunnel::JumpTunnel(SessionPointer session, ChannelPointer channel, int ours,
 
 JumpTunnel::~JumpTunnel() {
   pump_.request_stop();
+  ::shutdown(pumped_, SHUT_RDWR);
   pump_.join();
   if (ours_ >= 0) ::close(ours_);
   ::close(pumped_);
@@ -127,11 +157,24 @@ JumpTunnel::~JumpTunnel() {
 int JumpTunnel::take_socket() { return std::exchange(ours_, -1); }
 
 void JumpTunnel::pump(const std::stop_token& stop) {
+  const auto inwards = std::make_unique<Ferry>();
+  const auto outwards = std::make_unique<Ferry>();
   const int wire = ssh_get_fd(session_.get());
+  SessionWatch& watch = *session_.get_deleter().watch;
   while (!stop.stop_requested()) {
-    std::array<pollfd, 2> waiting{{{pumped_, POLLIN, 0}, {wire, POLLIN, 0}}};
+    const bool unsent = (ssh_get_poll_flags(session_.get()) & SSH_WRITE_PENDING) != 0;
+    const short from_session = outwards->empty() ? POLLIN : 0;
+    const short to_session = inwards->empty() ? 0 : POLLOUT;
+    const short events = unsent ? POLLIN | POLLOUT : POLLIN;
+    std::array<pollfd, 2> waiting{{{pumped_, static_cast<short>(from_session | to_session), 0}, {wire, events, 0}}};
     ::poll(waiting.data(), waiting.size(), kPumpPatience);
-    const bool more = pass_inwards(channel_.get(), pumped_) && pass_outwards(channel_.get(), pumped_);
+    bool more = !watch.floods();
+    // Also where nothing is passed on: the answer to the last window may be on the wire.
+    more = more && pass_inwards(channel_.get(), pumped_, *inwards, watch) &&
+           pass_outwards(channel_.get(), pumped_, *outwards);
+    while (more && inwards->empty() && ssh_channel_poll(channel_.get(), 0) > 0) {
+      more = pass_inwards(channel_.get(), pumped_, *inwards, watch);
+    }
     if (more) continue;
     // The other side sees the end of the stream and says so in its own words.
     ::shutdown(pumped_, SHUT_RDWR);

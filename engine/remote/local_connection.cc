@@ -17,7 +17,6 @@ namespace sparkplan {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kMaxStandardError = std::size_t{64} << 10;
 
 class LocalChannel final : public Channel {
  public:
@@ -28,6 +27,10 @@ class LocalChannel final : public Channel {
     if (standard_error_ended_) streams[1].fd = -1;
     if (::poll(streams.data(), streams.size(), static_cast<int>(patience.count())) <= 0) return std::size_t{0};
     if (streams[1].revents != 0) collect_standard_error();
+    if (error_bytes_ > kStandardErrorFlood) {
+      return failure(ErrorCode::kFailed, "the agent printed more than " + std::to_string(kStandardErrorFlood >> 20U) +
+                                             " MiB on standard error");
+    }
     if (streams[0].revents == 0) return std::size_t{0};
     std::array<char, 32768> buffer{};
     const auto count = ::read(child_.standard_output(), buffer.data(), buffer.size());
@@ -44,10 +47,9 @@ class LocalChannel final : public Channel {
     const auto end = Clock::now() + deadline;
     while (!bytes.empty()) {
       pollfd writable{child_.standard_input(), POLLOUT, 0};
-      if (::poll(&writable, 1, 50) == 0) {
-        if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the agent takes no more input");
-        continue;
-      }
+      const bool takes = ::poll(&writable, 1, 50) > 0;
+      if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the agent takes no more input");
+      if (!takes) continue;
       const auto written = ::write(child_.standard_input(), bytes.data(), std::min<std::size_t>(bytes.size(), 4096));
       if (written < 0) return failure(ErrorCode::kUnreachable, "the agent ended");
       bytes.remove_prefix(static_cast<std::size_t>(written));
@@ -69,12 +71,14 @@ class LocalChannel final : public Channel {
       standard_error_ended_ = true;
       return;
     }
+    error_bytes_ += static_cast<std::size_t>(count);
     const auto room = kMaxStandardError - standard_error_.size();
     standard_error_.append(buffer.data(), std::min(room, static_cast<std::size_t>(count)));
   }
 
   ChildProcess child_;
   std::string standard_error_;
+  std::size_t error_bytes_ = 0;
   bool standard_error_ended_ = false;
 };
 

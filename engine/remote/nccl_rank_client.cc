@@ -25,12 +25,13 @@ Result<NcclRankClient> NcclRankClient::open(const NodeSpec& node, const AgentOpt
   const bool missing = !hello && hello.error().code == ErrorCode::kNotFound;
   const bool other = hello && !is_ours(*hello);
   if ((missing || other) && node.transport == TransportKind::kSsh) {
-    const auto elevation = elevation_for(node, options.become_password);
+    const auto elevation = elevation_for(node, *client.connection_, options.become_password);
+    SudoConversation sudo;
+    if (elevation == Elevation::kSudoPassword) sudo = SudoConversation(options.become_password);
     client.channel_.reset();
     SPARK_TRY(client.channel_, client.connection_->start(RemoteProgram::kNcclInstaller, elevation));
-    auto installed =
-        install_program(*client.channel_, {"sparkplan-nccl", nccl_rank_image, elevation == Elevation::kSudoPassword,
-                                           options.become_password, options.reply_timeout, options.connect.stop});
+    auto installed = install_program(
+        *client.channel_, {"sparkplan-nccl", nccl_rank_image, sudo, options.reply_timeout, options.connect.stop});
     if (!installed) {
       Error error = std::move(installed).error();
       // What lets the agent run without a password does not let a program be put beside it.
@@ -48,8 +49,8 @@ Result<RankHello> NcclRankClient::start(const AgentOptions& options) {
   channel_.reset();
   reader_ = FrameReader();
   SPARK_TRY(channel_, connection_->start(RemoteProgram::kNcclRank, Elevation::kNone));
-  (void)channel_->write_all(kPreamble, timeout_);  // One that is not there says so at the first read.
   const auto end = Clock::now() + timeout_;
+  (void)channel_->write_all(kPreamble, timeout_);  // One that is not there says so at the first read.
   while (Clock::now() < end) {
     if (options.connect.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     SPARK_TRY(const auto answer, receive(kStopPatience));
@@ -66,7 +67,7 @@ Result<void> NcclRankClient::send(const RankCommand& command) {
 }
 
 Result<std::optional<RankAnswer>> NcclRankClient::receive(std::chrono::milliseconds patience) {
-  auto message = reader_.next();
+  auto message = reader_.next(kSmallMessage);
   if (message && !*message) {
     std::string bytes;
     const auto count = channel_->read_some(bytes, patience);
@@ -79,14 +80,16 @@ Result<std::optional<RankAnswer>> NcclRankClient::receive(std::chrono::milliseco
       return failure(std::move(error));
     }
     reader_.feed(bytes);
-    message = reader_.next();
+    message = reader_.next(kSmallMessage);
   }
   if (!message) {
-    return failure(ErrorCode::kFailed, "the node does not speak our protocol: " + message.error().describe());
+    return failure(ErrorCode::kFailed,
+                   "the node does not speak our protocol: " + shown_text(message.error().describe()));
   }
   if (!*message) return std::optional<RankAnswer>();
-  SPARK_TRY(auto answer, decode_rank_answer(**message));
-  return std::optional<RankAnswer>(std::move(answer));
+  auto answer = decode_rank_answer(**message);
+  if (!answer) return failure(bounded(std::move(answer).error()));
+  return std::optional<RankAnswer>(*std::move(answer));
 }
 
 bool NcclRankClient::end(std::chrono::milliseconds patience) {

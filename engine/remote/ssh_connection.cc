@@ -1,3 +1,4 @@
+#include <libssh/callbacks.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -18,8 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMaxStandardError = std::size_t{64} << 10;
-constexpr int kPause = 100;  // Milliseconds.
+/// What a program may have printed that was not read yet. libssh promises a peer 1.3 MB and takes whatever comes.
+constexpr std::size_t kMostUnread = std::size_t{4} << 20;
+constexpr std::size_t kPiece = 32768;
 
 // A node that loses power says nothing, and a step may take minutes: only the connection itself can
 // tell in time. Half a minute outlasts a network that is configured anew.
@@ -30,14 +32,74 @@ constexpr unsigned int kLostData = 30'000;  // Milliseconds without an acknowled
 
 class SshChannel final : public Channel {
  public:
-  SshChannel(ssh_session session, ssh::ChannelPointer channel) : session_(session), channel_(std::move(channel)) {}
+  SshChannel(const ssh::SessionPointer& session, ssh::ChannelPointer channel)
+      : session_(session.get()), watch_(*session.get_deleter().watch), channel_(std::move(channel)) {
+    callbacks_.userdata = this;
+    callbacks_.channel_data_function = take_data;
+    ssh_callbacks_init(&callbacks_);
+    ssh_set_channel_callbacks(channel_.get(), &callbacks_);
+  }
+  SshChannel(const SshChannel&) = delete;
+  SshChannel& operator=(const SshChannel&) = delete;
+  ~SshChannel() override { ssh_remove_channel_callbacks(channel_.get(), &callbacks_); }
 
   Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) override {
-    std::array<char, 32768> buffer{};
-    const int count =
-        ssh_channel_read_timeout(channel_.get(), buffer.data(), buffer.size(), 0, static_cast<int>(patience.count()));
-    collect_standard_error();
+    const auto end = Clock::now() + patience;
+    const auto said_before = error_bytes_;
+    while (true) {
+      SPARK_TRY(const auto count, read_now(into));
+      // Who waits for words on standard error hears of them at once.
+      if (count > 0 || error_bytes_ != said_before || Clock::now() >= end) return count;
+      wait_until(end);
+    }
+  }
+
+  Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) override {
+    const auto end = Clock::now() + deadline;
+    while (true) {
+      if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0)
+        return failure(broken("write"));
+      // What libssh has taken, and the kernel has not, is not written yet.
+      const bool unsent = (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+      if (bytes.empty() && !unsent) return {};
+      std::size_t written = 0;
+      if (!unsent) {
+        SPARK_TRY(written, write_now(bytes));
+        bytes.remove_prefix(written);
+      }
+      if (written > 0) continue;
+      if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the node takes no more input");
+      wait_until(end);
+      if (ssh_channel_poll_timeout(channel_.get(), 0, 0) == SSH_ERROR) return failure(broken("write"));
+      SPARK_CHECK(check_flood());
+    }
+  }
+
+  void close_input() override { ssh_channel_send_eof(channel_.get()); }
+
+  std::optional<int> exit_status() override {
+    // The status is a packet of its own and may come after the end of the stream.
+    const auto end = Clock::now() + std::chrono::seconds(2);
+    while (ssh_channel_get_exit_status(channel_.get()) == -1 && ssh_channel_is_closed(channel_.get()) == 0 &&
+           Clock::now() < end) {
+      std::string rest;
+      if (const auto read = read_now(rest); !read && read.error().code != ErrorCode::kNotFound) break;
+      wait_until(end);
+    }
+    const int status = ssh_channel_get_exit_status(channel_.get());
+    return status == -1 ? std::nullopt : std::optional<int>(status);
+  }
+
+  const std::string& standard_error() const override { return standard_error_; }
+
+ private:
+  /// What libssh has, or takes from the socket in one go. 0: nothing.
+  Result<std::size_t> read_now(std::string& into) {
+    std::array<char, kPiece> buffer{};
+    const int count = ssh_channel_read_timeout(channel_.get(), buffer.data(), buffer.size(), 0, 0);
+    SPARK_CHECK(check_flood());
     if (count > 0) {
+      watch_.payload += static_cast<std::size_t>(count);
       into.append(buffer.data(), static_cast<std::size_t>(count));
       return static_cast<std::size_t>(count);
     }
@@ -49,58 +111,53 @@ class SshChannel final : public Channel {
     return std::size_t{0};
   }
 
-  Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) override {
-    const auto end = Clock::now() + deadline;
-    while (!bytes.empty()) {
-      if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0)
-        return failure(broken("write"));
-      // libssh would wait for the window without a limit.
-      const std::size_t window = ssh_channel_window_size(channel_.get());
-      if (window == 0) {
-        if (ssh_channel_poll_timeout(channel_.get(), 50, 0) == SSH_ERROR) return failure(broken("write"));
-        if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the node takes no more input");
-        continue;
-      }
-      const auto size = std::min({bytes.size(), window, std::size_t{32768}});
-      const int written = ssh_channel_write(channel_.get(), bytes.data(), static_cast<std::uint32_t>(size));
-      if (written < 0) return failure(broken("write"));
-      bytes.remove_prefix(static_cast<std::size_t>(written));
+  Result<std::size_t> write_now(std::string_view bytes) {
+    // libssh would wait for the window without a limit.
+    const std::size_t window = ssh_channel_window_size(channel_.get());
+    const auto size = std::min({bytes.size(), window, kPiece});
+    if (size == 0) return std::size_t{0};
+    const int written = ssh_channel_write(channel_.get(), bytes.data(), static_cast<std::uint32_t>(size));
+    if (written < 0 && written != SSH_AGAIN) return failure(broken("write"));
+    return static_cast<std::size_t>(std::max(written, 0));
+  }
+
+  void wait_until(Clock::time_point end) const {
+    const bool unsent = (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+    const short events = unsent ? POLLIN | POLLOUT : POLLIN;
+    pollfd waiting{ssh_get_fd(session_), events, 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+  }
+
+  /// Called by libssh for each packet with all that has not been read. How much of it was taken: of standard output
+  /// nothing, which read_some() does; of standard error everything, also when nobody wants it.
+  static int take_data(ssh_session /*session*/, ssh_channel /*channel*/, void* data, std::uint32_t size, int is_error,
+                       void* self) {
+    auto& channel = *static_cast<SshChannel*>(self);
+    if (is_error != 0) {
+      channel.error_bytes_ += size;
+      channel.watch_.payload += size;
+      const auto room = kMaxStandardError - channel.standard_error_.size();
+      channel.standard_error_.append(static_cast<const char*>(data), std::min<std::size_t>(room, size));
+      return static_cast<int>(size);
     }
+    if (size <= kMostUnread) return 0;
+    channel.too_much_ = true;
+    return static_cast<int>(size);
+  }
+
+  Result<void> check_flood() const {
+    if (too_much_) return failure(ErrorCode::kFailed, "the node sends more than the connection allows");
+    if (error_bytes_ > kStandardErrorFlood) {
+      return failure(ErrorCode::kFailed, "the node printed more than " + std::to_string(kStandardErrorFlood >> 20U) +
+                                             " MiB on standard error");
+    }
+    if (watch_.floods()) return failure(ErrorCode::kFailed, "the node sends packets that nobody asked for");
     return {};
   }
 
-  void close_input() override { ssh_channel_send_eof(channel_.get()); }
-
-  std::optional<int> exit_status() override {
-    // The status is a packet of its own and may come after the end of the stream.
-    const auto end = Clock::now() + std::chrono::seconds(2);
-    while (ssh_channel_get_exit_status(channel_.get()) == -1 && ssh_channel_is_closed(channel_.get()) == 0 &&
-           Clock::now() < end) {
-      std::array<char, 256> rest{};
-      if (ssh_channel_read_timeout(channel_.get(), rest.data(), rest.size(), 0, 50) == SSH_ERROR) break;
-      collect_standard_error();
-    }
-    const int status = ssh_channel_get_exit_status(channel_.get());
-    return status == -1 ? std::nullopt : std::optional<int>(status);
-  }
-
-  const std::string& standard_error() const override { return standard_error_; }
-
- private:
-  /// Also when nobody wants it: it shares the flow-control window with standard output.
-  void collect_standard_error() {
-    std::array<char, 4096> buffer{};
-    while (true) {
-      const int count = ssh_channel_read_nonblocking(channel_.get(), buffer.data(), buffer.size(), 1);
-      if (count <= 0) return;
-      const auto room = kMaxStandardError - standard_error_.size();
-      standard_error_.append(buffer.data(), std::min(room, static_cast<std::size_t>(count)));
-      if (room == 0) return;
-    }
-  }
-
   Error broken(const std::string& what) const {
-    const std::string reason = printable(ssh_get_error(session_));
+    const std::string reason = ssh::ssh_words(session_);
     return Error{ErrorCode::kUnreachable,
                  "the connection broke (" + what + (reason.empty() ? "" : ": " + reason) + ")",
                  {},
@@ -109,57 +166,47 @@ class SshChannel final : public Channel {
   }
 
   ssh_session session_;
+  ssh::SessionWatch& watch_;
   ssh::ChannelPointer channel_;
+  ssh_channel_callbacks_struct callbacks_{};
   std::string standard_error_;
+  std::uint64_t error_bytes_ = 0;
+  bool too_much_ = false;
 };
 
 class SshConnection final : public Connection {
  public:
-  SshConnection(ssh::SessionPointer session, std::string host_key, std::unique_ptr<ssh::JumpTunnel> tunnel,
+  SshConnection(ssh::SessionPointer session, OfferedHostKey host_key, std::unique_ptr<ssh::JumpTunnel> tunnel,
                 std::chrono::milliseconds timeout)
       : tunnel_(std::move(tunnel)), session_(std::move(session)), host_key_(std::move(host_key)), timeout_(timeout) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
+    const auto end = Clock::now() + timeout_;
     ssh::ChannelPointer channel(ssh_channel_new(session_.get()));
-    if (!channel || !open_session_channel(channel.get())) return failure(refused("open a channel"));
-    if (ssh_channel_request_exec(channel.get(), remote_command(program, elevation).c_str()) != SSH_OK) {
-      return failure(refused("start a program"));
+    if (!channel ||
+        ssh::await_answer(session_, end, {}, [&] { return ssh_channel_open_session(channel.get()); }) != SSH_OK) {
+      return failure(refused("open a channel"));
     }
-    return std::make_unique<SshChannel>(session_.get(), std::move(channel));
+    const auto command = remote_command(program, elevation);
+    const auto begin = [&] { return ssh_channel_request_exec(channel.get(), command.c_str()); };
+    if (ssh::await_answer(session_, end, {}, begin) != SSH_OK) return failure(refused("start a program"));
+    return std::make_unique<SshChannel>(session_, std::move(channel));
   }
 
-  std::string host_key() const override { return host_key_; }
+  std::string host_key() const override { return host_key_.fingerprint; }
+  bool host_key_is_new() const override { return host_key_.standing == OfferedHostKey::Standing::kUnknown; }
 
  private:
-  /// Until the first exec sshd runs without TCP_NODELAY: its answer waits until we have acknowledged the
-  /// host keys that it sends before, which a kernel likes to put off for 40 ms. So each look at the
-  /// connection acknowledges at once; the kernel forgets the wish at the next packet we send.
-  bool open_session_channel(ssh_channel channel) {
-    const auto end = Clock::now() + timeout_;
-    ssh_set_blocking(session_.get(), 0);
-    int answer = SSH_AGAIN;
-    while ((answer = ssh_channel_open_session(channel)) == SSH_AGAIN && Clock::now() < end) {
-      const int descriptor = ssh_get_fd(session_.get());
-      const int on = 1;
-      // Through a jump host the socket is a local one, and this does nothing.
-      ::setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
-      pollfd readable{descriptor, POLLIN, 0};
-      ::poll(&readable, 1, kPause);
-    }
-    ssh_set_blocking(session_.get(), 1);
-    return answer == SSH_OK;
-  }
-
   Error refused(const std::string& what) const {
     // libssh has no words for a time that is over.
-    const std::string reason = printable(ssh_get_error(session_.get()));
+    const std::string reason = ssh::ssh_words(session_.get());
     return Error{
         ErrorCode::kUnreachable, what + ": " + (reason.empty() ? "no answer in time" : reason), {}, std::nullopt, ""};
   }
 
   std::unique_ptr<ssh::JumpTunnel> tunnel_;  // Outlives the session that runs through it.
   ssh::SessionPointer session_;
-  std::string host_key_;
+  OfferedHostKey host_key_;
   std::chrono::milliseconds timeout_;
 };
 
@@ -175,7 +222,8 @@ void notice_loss(ssh_session session) {
 
 /// A pin names one key, and the node may have several: look for the pinned one among its types.
 Result<ssh::SessionPointer> session_with_trusted_key(const NodeSpec& node, const ConnectOptions& options,
-                                                     std::string& host_key, std::unique_ptr<ssh::JumpTunnel>& tunnel) {
+                                                     OfferedHostKey& host_key,
+                                                     std::unique_ptr<ssh::JumpTunnel>& tunnel) {
   std::vector<std::string> types{""};
   if (!node.ssh.host_key.empty()) {
     types = {"ssh-ed25519", "ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521", "rsa-sha2-512,rsa-sha2-256"};
@@ -198,7 +246,7 @@ Result<ssh::SessionPointer> session_with_trusted_key(const NodeSpec& node, const
     SPARK_TRY(const auto key, ssh::examine_host_key(session->get(), node));
     auto trusted = ssh::require_trusted(key, node);
     if (trusted) {
-      host_key = key.fingerprint;
+      host_key = key;
       return session;
     }
     outcome = failure(std::move(trusted).error());
@@ -210,10 +258,13 @@ Result<ssh::SessionPointer> session_with_trusted_key(const NodeSpec& node, const
 }  // namespace
 
 Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const ConnectOptions& options) {
-  std::string host_key;
+  OfferedHostKey host_key{};
   std::unique_ptr<ssh::JumpTunnel> tunnel;
   SPARK_TRY(auto session, session_with_trusted_key(node, options, host_key, tunnel));
-  SPARK_CHECK(ssh::authenticate(session.get(), node, options));
+  ConnectOptions login = options;
+  // A key that was recorded a moment ago vouches for nobody.
+  if (host_key.standing == OfferedHostKey::Standing::kUnknown) login.password = {};
+  SPARK_CHECK(ssh::authenticate(session, node, login));
   if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
   notice_loss(session.get());
   return std::make_unique<SshConnection>(std::move(session), std::move(host_key), std::move(tunnel), options.timeout);

@@ -1,6 +1,10 @@
 #include "engine/remote/ssh_session.h"
 
+#include <libssh/server.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <chrono>
@@ -8,7 +12,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "engine/core/text.h"
+#include "engine/core/bounded_text.h"
 #include "engine/process/own_user.h"
 
 namespace sparkplan::ssh {
@@ -20,45 +24,7 @@ struct KeyDeleter {
 using KeyPointer = std::unique_ptr<ssh_key_struct, KeyDeleter>;
 
 Error ssh_failure(ErrorCode code, const std::string& what, ssh_session session) {
-  return Error{code, what + ": " + printable(ssh_get_error(session)), {}, std::nullopt, ""};
-}
-
-/// Many nodes sit behind one fabric; each attempt costs the peer a fork. So the right key first, and
-/// no "none" probe.
-Result<bool> try_key_file(ssh_session session, const std::string& path, bool required) {
-  if (!std::filesystem::exists(path)) {
-    if (required) return failure(ErrorCode::kInvalidInput, "there is no identity file " + path);
-    return false;
-  }
-  ssh_key raw = nullptr;
-  // An empty passphrase instead of a prompt: an encrypted key is left to ssh-agent.
-  const int imported = ssh_pki_import_privkey_file(path.c_str(), "", nullptr, nullptr, &raw);
-  const KeyPointer key(raw);
-  if (imported != SSH_OK) {
-    if (required) {
-      return failure(ErrorCode::kInvalidInput, "the identity file " + path + " cannot be used",
-                     "a key with a passphrase has to be loaded into ssh-agent, without `ssh.identity`");
-    }
-    return false;
-  }
-  const int answer = ssh_userauth_publickey(session, nullptr, key.get());
-  if (answer == SSH_AUTH_ERROR) return failure(ssh_failure(ErrorCode::kUnreachable, "log in", session));
-  return answer == SSH_AUTH_SUCCESS;
-}
-
-Result<void> try_usual_keys(ssh_session session, const NodeSpec& node) {
-  if (std::getenv("SSH_AUTH_SOCK") != nullptr) {
-    const int answer = ssh_userauth_agent(session, nullptr);
-    if (answer == SSH_AUTH_SUCCESS) return {};
-  }
-  for (const char* name : {"id_ed25519", "id_ecdsa", "id_rsa"}) {
-    SPARK_TRY(const bool accepted, try_key_file(session, expand_home(std::string("~/.ssh/") + name), false));
-    if (accepted) return {};
-  }
-  return failure(
-      ErrorCode::kPermissionDenied,
-      node.ssh.user + "@" + node.address + " " + std::string(kNoKeyAccepted) + " (ssh-agent and ~/.ssh/id_*)",
-      "install one with `ssh-copy-id " + node.ssh.user + "@" + node.address + "`, or name it in `ssh.identity`");
+  return Error{code, what + ": " + ssh_words(session), {}, std::nullopt, ""};
 }
 
 /// PAM asks a few times at most; who goes on, with no question at all even, would keep us for ever.
@@ -66,83 +32,124 @@ constexpr int kMostRounds = 10;
 /// How long a wish to stop may wait.
 constexpr int kPause = 50;
 
-/// A login by password, which the peer may draw out: each answer of its is waited for, and no longer than all of them
+/// One way of logging in, which the peer may draw out: each answer of its is waited for, and no longer than all of them
 /// may take.
-class PasswordLogin {
+class Login {
  public:
-  PasswordLogin(ssh_session session, const ConnectOptions& options)
-      : session_(session), options_(options), end_(Clock::now() + options.timeout) {
-    ssh_set_blocking(session_, 0);
-  }
-  PasswordLogin(const PasswordLogin&) = delete;
-  PasswordLogin& operator=(const PasswordLogin&) = delete;
-  ~PasswordLogin() { ssh_set_blocking(session_, 1); }
+  Login(const SessionPointer& session, const NodeSpec& node, const ConnectOptions& options)
+      : session_(session), node_(node), options_(options), end_(std::chrono::steady_clock::now() + options.timeout) {}
 
-  /// As sshd asks for it: by itself, or as a conversation of PAM's that wants an answer nobody should see. An answer of
-  /// libssh's; SSH_AUTH_AGAIN: the time was over.
-  int run() {
-    const int plain = await([this] { return ssh_userauth_password(session_, nullptr, options_.password.c_str()); });
-    return plain == SSH_AUTH_DENIED ? converse() : plain;
+  /// Many nodes sit behind one fabric; each attempt costs the peer a fork. So the right key first, and
+  /// no "none" probe.
+  Result<void> by_keys() {
+    if (node_.ssh.identity.empty()) return by_usual_keys();
+    SPARK_TRY(const bool accepted, by_key_file(expand_home(node_.ssh.identity), true));
+    if (accepted) return {};
+    return failure(
+        ErrorCode::kPermissionDenied,
+        node_.ssh.user + "@" + node_.address + " does not accept the key " + node_.ssh.identity,
+        "install it with `ssh-copy-id -i " + node_.ssh.identity + " " + node_.ssh.user + "@" + node_.address + "`");
+  }
+
+  /// As sshd asks for it: by itself, or as a conversation of PAM's that wants an answer nobody should see.
+  Result<void> by_password() {
+    tried_ = "password";
+    const int plain = await([this] { return ssh_userauth_password(session_.get(), nullptr, password()); });
+    SPARK_TRY(const bool accepted, judge(plain == SSH_AUTH_DENIED ? converse() : plain));
+    if (accepted) return {};
+    return failure(ErrorCode::kPermissionDenied,
+                   node_.ssh.user + "@" + node_.address + " accepts neither our keys nor the password");
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  Result<bool> by_key_file(const std::string& path, bool required) {
+    if (!std::filesystem::exists(path)) {
+      if (required) return failure(ErrorCode::kInvalidInput, "there is no identity file " + path);
+      return false;
+    }
+    ssh_key raw = nullptr;
+    // An empty passphrase instead of a prompt: an encrypted key is left to ssh-agent.
+    const int imported = ssh_pki_import_privkey_file(path.c_str(), "", nullptr, nullptr, &raw);
+    const KeyPointer key(raw);
+    if (imported != SSH_OK) {
+      if (required) {
+        return failure(ErrorCode::kInvalidInput, "the identity file " + path + " cannot be used",
+                       "a key with a passphrase has to be loaded into ssh-agent, without `ssh.identity`");
+      }
+      return false;
+    }
+    return judge(await([&] { return ssh_userauth_publickey(session_.get(), nullptr, key.get()); }));
+  }
+
+  Result<void> by_usual_keys() {
+    if (std::getenv("SSH_AUTH_SOCK") != nullptr) {
+      const int answer = await([this] { return ssh_userauth_agent(session_.get(), nullptr); });
+      if (answer == SSH_AUTH_SUCCESS) return {};
+      // An ssh-agent that is gone is no error of the node's.
+      if (answer == SSH_AUTH_AGAIN) SPARK_CHECK(judge(answer));
+    }
+    for (const char* name : {"id_ed25519", "id_ecdsa", "id_rsa"}) {
+      SPARK_TRY(const bool accepted, by_key_file(expand_home(std::string("~/.ssh/") + name), false));
+      if (accepted) return {};
+    }
+    return failure(
+        ErrorCode::kPermissionDenied,
+        node_.ssh.user + "@" + node_.address + " " + std::string(kNoKeyAccepted) + " (ssh-agent and ~/.ssh/id_*)",
+        "install one with `ssh-copy-id " + node_.ssh.user + "@" + node_.address + "`, or name it in `ssh.identity`");
+  }
 
   int converse() {
-    const auto next = [this] { return ssh_userauth_kbdint(session_, nullptr, nullptr); };
+    const auto next = [this] { return ssh_userauth_kbdint(session_.get(), nullptr, nullptr); };
     int answer = await(next);
     bool answered = false;
     for (int round = 0; answer == SSH_AUTH_INFO; ++round) {
       if (round == kMostRounds) return SSH_AUTH_DENIED;
-      const int prompts = ssh_userauth_kbdint_getnprompts(session_);
+      const int prompts = ssh_userauth_kbdint_getnprompts(session_.get());
       if (prompts > 0 && std::exchange(answered, true)) return SSH_AUTH_DENIED;  // Asked again: it was wrong.
       for (int i = 0; i < prompts; ++i) {
         char echo = 0;
-        ssh_userauth_kbdint_getprompt(session_, static_cast<unsigned int>(i), &echo);
-        ssh_userauth_kbdint_setanswer(session_, static_cast<unsigned int>(i),
-                                      echo == 0 ? options_.password.c_str() : "");
+        ssh_userauth_kbdint_getprompt(session_.get(), static_cast<unsigned int>(i), &echo);
+        ssh_userauth_kbdint_setanswer(session_.get(), static_cast<unsigned int>(i), echo == 0 ? password() : "");
       }
       answer = await(next);
     }
     return answer;
   }
 
-  template <class Attempt>
-  int await(Attempt attempt) {
-    int answer = SSH_AUTH_AGAIN;
-    while (!options_.stop.stop_requested() && Clock::now() < end_ && (answer = attempt()) == SSH_AUTH_AGAIN) {
-      pollfd readable{ssh_get_fd(session_), POLLIN, 0};
-      ::poll(&readable, 1, kPause);
+  /// True when it lets us in.
+  Result<bool> judge(int answer) const {
+    if (answer == SSH_AUTH_SUCCESS) return true;
+    if (options_.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+    if (answer == SSH_AUTH_AGAIN) {
+      return failure(ErrorCode::kUnreachable, "log in: " + node_.ssh.user + "@" + node_.address +
+                                                  " has not decided over the " + tried_ + " in time");
     }
-    return answer;
+    if (answer == SSH_AUTH_ERROR) return failure(ssh_failure(ErrorCode::kUnreachable, "log in", session_.get()));
+    return false;
   }
 
-  ssh_session session_;
+  /// Libssh wipes what it makes of it. Ends with a NUL.
+  const char* password() const { return options_.password.text().data(); }
+
+  int await(const std::function<int()>& attempt) const {
+    const int answer = await_answer(session_, end_, options_.stop, [&] {
+      const int outcome = attempt();
+      return outcome == SSH_AUTH_AGAIN ? SSH_AGAIN : outcome == SSH_AUTH_ERROR ? SSH_ERROR : outcome;
+    });
+    return answer == SSH_AGAIN ? SSH_AUTH_AGAIN : answer == SSH_ERROR ? SSH_AUTH_ERROR : answer;
+  }
+
+  const SessionPointer& session_;
+  const NodeSpec& node_;
   const ConnectOptions& options_;
-  Clock::time_point end_;
+  std::chrono::steady_clock::time_point end_;
+  std::string tried_ = "keys";
 };
 
-Result<void> try_password(ssh_session session, const NodeSpec& node, const ConnectOptions& options) {
-  const int answer = PasswordLogin(session, options).run();
-  if (answer == SSH_AUTH_SUCCESS) return {};
-  if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-  if (answer == SSH_AUTH_AGAIN) {
-    return failure(ErrorCode::kUnreachable,
-                   "log in: " + node.ssh.user + "@" + node.address + " has not decided over the password in time");
-  }
-  if (answer == SSH_AUTH_ERROR) return failure(ssh_failure(ErrorCode::kUnreachable, "log in", session));
-  return failure(ErrorCode::kPermissionDenied,
-                 node.ssh.user + "@" + node.address + " accepts neither our keys nor the password");
-}
-
-Result<void> try_keys(ssh_session session, const NodeSpec& node) {
-  if (node.ssh.identity.empty()) return try_usual_keys(session, node);
-  SPARK_TRY(const bool accepted, try_key_file(session, expand_home(node.ssh.identity), true));
-  if (accepted) return {};
-  return failure(
-      ErrorCode::kPermissionDenied,
-      node.ssh.user + "@" + node.address + " does not accept the key " + node.ssh.identity,
-      "install it with `ssh-copy-id -i " + node.ssh.identity + " " + node.ssh.user + "@" + node.address + "`");
+/// Without it libssh would keep each of them for whoever asks.
+int refuse_request(ssh_session /*session*/, ssh_message /*request*/, void* watch) {
+  ++static_cast<SessionWatch*>(watch)->requests;
+  return 1;
 }
 
 std::string strip_padding(std::string text) {
@@ -186,6 +193,33 @@ OfferedHostKey::Standing standing_of(ssh_session session, const NodeSpec& node, 
 
 }  // namespace
 
+bool SessionWatch::floods() const {
+  constexpr std::uint64_t kMostRequests = 1000;
+  // Packets have headers, and a server says things of its own.
+  constexpr std::uint64_t kSpare = std::uint64_t{16} << 20;
+  return requests > kMostRequests || packets.in_bytes > payload + payload / 2 + kSpare;
+}
+
+int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_point end, const std::stop_token& stop,
+                 const std::function<int()>& attempt) {
+  int answer = SSH_AGAIN;
+  while (!stop.stop_requested() && std::chrono::steady_clock::now() < end && (answer = attempt()) == SSH_AGAIN) {
+    if (session.get_deleter().watch->floods()) return SSH_ERROR;
+    const bool unsent = (ssh_get_poll_flags(session.get()) & SSH_WRITE_PENDING) != 0;
+    const short events = unsent ? POLLIN | POLLOUT : POLLIN;
+    const int descriptor = ssh_get_fd(session.get());
+    // sshd's next packet may wait for our acknowledgement, which a kernel likes to put off for 40 ms: until its first
+    // exec sshd runs without TCP_NODELAY. Through a jump host the socket is a local one, and this does nothing.
+    const int on = 1;
+    ::setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+    pollfd waiting{descriptor, events, 0};
+    ::poll(&waiting, 1, kPause);
+  }
+  return answer;
+}
+
+std::string ssh_words(ssh_session session) { return shown_text(ssh_get_error(session)); }
+
 void SessionDeleter::operator()(ssh_session session) const {
   ssh_disconnect(session);
   ssh_free(session);
@@ -203,7 +237,8 @@ std::string expand_home(const std::string& path) {
 
 Result<SessionPointer> open_session(const NodeSpec& node, std::chrono::milliseconds timeout,
                                     const std::string& host_key_type, int socket) {
-  SessionPointer session(ssh_new());
+  const auto watch = std::make_shared<SessionWatch>();
+  SessionPointer session(ssh_new(), SessionDeleter{watch});
   if (!session) return failure(ErrorCode::kBug, "libssh gave no session");
   const unsigned int port = node.ssh.port;
   const long microseconds = static_cast<long>(timeout.count()) * 1000;
@@ -212,6 +247,7 @@ Result<SessionPointer> open_session(const NodeSpec& node, std::chrono::milliseco
   const int yes = 1;
   ssh_options_set(session.get(), SSH_OPTIONS_PROCESS_CONFIG, &no);
   ssh_options_set(session.get(), SSH_OPTIONS_NODELAY, &yes);
+  ssh_options_set(session.get(), SSH_OPTIONS_COMPRESSION, "no");  // A peer's few bytes stay few.
   ssh_options_set(session.get(), SSH_OPTIONS_TIMEOUT, &seconds);
   ssh_options_set(session.get(), SSH_OPTIONS_TIMEOUT_USEC, &microseconds);
   if (ssh_options_set(session.get(), SSH_OPTIONS_HOST, node.address.c_str()) != SSH_OK ||
@@ -226,10 +262,13 @@ Result<SessionPointer> open_session(const NodeSpec& node, std::chrono::milliseco
   if (!host_key_type.empty()) {
     ssh_options_set(session.get(), SSH_OPTIONS_HOSTKEYS, host_key_type.c_str());
   }
+  ssh_set_counters(session.get(), nullptr, &watch->packets);
+  ssh_set_message_callback(session.get(), refuse_request, watch.get());
   if (ssh_connect(session.get()) != SSH_OK) {
     return failure(ssh_failure(ErrorCode::kUnreachable, "connect to " + node.address + " port " + std::to_string(port),
                                session.get()));
   }
+  ssh_set_blocking(session.get(), 0);
   return session;
 }
 
@@ -288,10 +327,10 @@ Result<void> require_trusted(const OfferedHostKey& key, const NodeSpec& node) {
   return failure(ErrorCode::kUntrusted, "the host key is marked @revoked in known_hosts; " + shown);
 }
 
-Result<void> authenticate(ssh_session session, const NodeSpec& node, const ConnectOptions& options) {
-  auto by_key = try_keys(session, node);
-  if (by_key || options.password.empty() || by_key.error().code != ErrorCode::kPermissionDenied) return by_key;
-  return try_password(session, node, options);
+Result<void> authenticate(const SessionPointer& session, const NodeSpec& node, const ConnectOptions& options) {
+  auto by_keys = Login(session, node, options).by_keys();
+  if (by_keys || options.password.empty() || by_keys.error().code != ErrorCode::kPermissionDenied) return by_keys;
+  return Login(session, node, options).by_password();
 }
 
 }  // namespace sparkplan::ssh

@@ -12,6 +12,7 @@
 
 #include "engine/core/result.h"
 #include "engine/model/cluster.h"
+#include "engine/remote/secret.h"
 
 namespace sparkplan {
 
@@ -38,20 +39,24 @@ inline constexpr std::string_view kSudoPrompt = "SPARKPLAN-PASSWORD:";
 /// The exit status of kAgent and kNcclRank when there is no such program on the node.
 inline constexpr int kNoAgentStatus = 127;
 
+/// What is kept of a program's standard error, and how much of it makes the program one that floods us.
+inline constexpr std::size_t kMaxStandardError = std::size_t{64} << 10;
+inline constexpr std::size_t kStandardErrorFlood = std::size_t{4} << 20;
+
 /// The standard streams of one running remote program. Used from one thread at a time.
 class Channel {
  public:
   virtual ~Channel() = default;
 
-  /// Appends to `into` what arrives within `patience`; 0 when nothing did. Standard error is
-  /// collected meanwhile. Errors: kNotFound at the end of the stream, kUnreachable.
+  /// Appends to `into` what arrives within `patience`; 0 when nothing did, or only standard error, which is
+  /// collected meanwhile. Errors: kNotFound at the end of the stream, kUnreachable, kFailed when the program floods us.
   virtual Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) = 0;
   /// Errors: kUnreachable, also when the peer takes nothing until `deadline`.
   virtual Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) = 0;
   virtual void close_input() = 0;
   /// After the end of the stream: how the program ended. Nothing when the peer never said.
   virtual std::optional<int> exit_status() = 0;
-  /// At most 64 KiB of what came on standard error so far.
+  /// The first kMaxStandardError bytes of what came on standard error so far.
   virtual const std::string& standard_error() const = 0;
 };
 
@@ -63,12 +68,14 @@ class Connection {
   virtual Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) = 0;
   /// "SHA256:..." of the node's host key; empty for a local node.
   virtual std::string host_key() const = 0;
+  /// The key was unknown until this connection recorded it (`host_keys: accept-new`): no password goes over it.
+  virtual bool host_key_is_new() const { return false; }
 };
 
 struct ConnectOptions {
   std::chrono::milliseconds timeout{10'000};
   std::stop_token stop;
-  std::string password = {};  ///< Tried where no key is accepted; empty: it is not.
+  Secret password = {};  ///< Tried where no key is accepted and the host key was known; empty: it is not.
 };
 
 /// Part of the error of a machine that lets nobody in by the keys we have: a password may do.

@@ -1,21 +1,40 @@
 #include "engine/wire/frame.h"
 
+#include <array>
 #include <cstdint>
+#include <utility>
 
 #include "engine/core/json.h"
 
 namespace sparkplan {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 4;
+/// What is kept for the next frames; the room that a larger one took is given back.
+constexpr std::size_t kUsualBuffer = std::size_t{64} << 10;
+
+tl::unexpected<Error> too_large(std::size_t size, const FrameLimits& limits) {
+  return failure(ErrorCode::kInvalidInput, "it announced a message of " + std::to_string(size) + " bytes, where " +
+                                               std::to_string(limits.bytes) + " is the most");
+}
+
+}  // namespace
 
 Result<std::string> encode_frame(const Value& message) {
-  std::string body = encode_json(message);
-  if (body.size() > kMaxFrameBytes) {
-    return failure(ErrorCode::kUnsupported, "a message of " + std::to_string(body.size()) + " bytes is over the limit");
+  std::string frame = encode_json(message);
+  const auto size = frame.size();
+  if (size > kMaxFrameBytes) {
+    return failure(ErrorCode::kUnsupported, "a message of " + std::to_string(size) + " bytes is over the limit of " +
+                                                std::to_string(kMaxFrameBytes) + " bytes");
   }
-  const auto size = static_cast<std::uint32_t>(body.size());
-  std::string frame;
-  frame.reserve(body.size() + 4);
-  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>((size >> shift) & 0xffU));
-  frame += body;
+  if (const auto memory = size + json_weight(message); memory > kMaxMessageMemory) {
+    return failure(ErrorCode::kUnsupported, "a message that takes " + std::to_string(memory) +
+                                                " bytes of memory is over the limit of " +
+                                                std::to_string(kMaxMessageMemory) + " bytes");
+  }
+  std::array<char, kHeaderBytes> header{};
+  for (std::size_t i = 0; i < kHeaderBytes; ++i) header[i] = static_cast<char>((size >> (24 - 8 * i)) & 0xffU);
+  frame.insert(0, header.data(), header.size());
   return frame;
 }
 
@@ -24,13 +43,13 @@ void FrameReader::feed(std::string_view bytes) { buffer_ += bytes; }
 Result<void> FrameReader::skip_noise() {
   const auto found = buffer_.find(kPreamble);
   if (found != std::string::npos) {
-    noise_ += buffer_.substr(0, found);
+    noise_.append(buffer_, 0, found);
     buffer_.erase(0, found + kPreamble.size());
     preamble_seen_ = true;
   } else if (buffer_.size() >= kPreamble.size()) {
     // The end of the buffer may hold the beginning of the preamble.
     const auto certain = buffer_.size() - (kPreamble.size() - 1);
-    noise_ += buffer_.substr(0, certain);
+    noise_.append(buffer_, 0, certain);
     buffer_.erase(0, certain);
   }
   if (noise_.size() > kMaxNoiseBytes) {
@@ -40,24 +59,33 @@ Result<void> FrameReader::skip_noise() {
   return {};
 }
 
-Result<std::optional<Value>> FrameReader::next() {
+Result<std::optional<Value>> FrameReader::next(const FrameLimits& limits) {
   if (broken_) return failure(*broken_);
-  auto message = take();
-  if (!message) broken_ = message.error();
+  auto message = take(limits);
+  if (!message) {
+    broken_ = message.error();
+    buffer_ = std::string();
+  }
   return message;
 }
 
-Result<std::optional<Value>> FrameReader::take() {
+Result<std::optional<Value>> FrameReader::take(const FrameLimits& limits) {
   if (!preamble_seen_) SPARK_CHECK(skip_noise());
-  if (!preamble_seen_ || buffer_.size() < 4) return std::optional<Value>();
+  if (!preamble_seen_ || buffer_.size() < kHeaderBytes) return std::optional<Value>();
   std::size_t size = 0;
-  for (std::size_t i = 0; i < 4; ++i) size = (size << 8) | static_cast<unsigned char>(buffer_[i]);
-  if (size > kMaxFrameBytes) {
-    return failure(ErrorCode::kInvalidInput, "it announced a message of " + std::to_string(size) + " bytes");
+  for (std::size_t i = 0; i < kHeaderBytes; ++i) size = (size << 8) | static_cast<unsigned char>(buffer_[i]);
+  if (size > limits.bytes) return too_large(size, limits);
+  if (buffer_.size() < size + kHeaderBytes) {
+    // At once: memory that is not written to costs nothing, and growing by doubling would cost twice the frame.
+    buffer_.reserve(size + kHeaderBytes + kUsualBuffer);
+    return std::optional<Value>();
   }
-  if (buffer_.size() < size + 4) return std::optional<Value>();
-  auto message = decode_json(std::string_view(buffer_).substr(4, size));
-  buffer_.erase(0, size + 4);
+  auto message = decode_json(std::string_view(buffer_).substr(kHeaderBytes, size), JsonLimits{limits.memory});
+  if (buffer_.capacity() > 2 * kUsualBuffer) {
+    buffer_ = buffer_.substr(size + kHeaderBytes);
+  } else {
+    buffer_.erase(0, size + kHeaderBytes);
+  }
   if (!message) return failure(std::move(message).error().within("protocol"));
   return std::optional<Value>(std::move(*message));
 }

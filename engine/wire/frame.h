@@ -17,24 +17,35 @@ inline constexpr std::string_view kPreamble{"\0\1SPARKPLAN-FRAMES\n", 19};
 inline constexpr std::size_t kMaxFrameBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxNoiseBytes = std::size_t{64} << 10;
 
+/// What a message may take once it is decoded, counted as JsonLimits does.
+inline constexpr std::size_t kMaxMessageMemory = std::size_t{32} << 20;
+
+/// What the next message may be. A peer that announces more is refused before the bytes have come.
+struct FrameLimits {
+  std::size_t bytes = kMaxFrameBytes;
+  std::size_t memory = kMaxMessageMemory;
+};
+/// Of messages that hold a few fields: greetings, locks, probes, measurements.
+inline constexpr FrameLimits kSmallMessage{std::size_t{256} << 10, std::size_t{2} << 20};
+
 /// A frame: 4 bytes of big-endian length, then that many bytes of JSON.
-/// Errors: kUnsupported when the message is over kMaxFrameBytes.
+/// Errors: kUnsupported, with the limit, when the message is over kMaxFrameBytes or kMaxMessageMemory.
 Result<std::string> encode_frame(const Value& message);
 
-/// Turns a byte stream into messages. Never holds more than one frame and the noise limit.
+/// Turns a byte stream into messages. Never holds more than one frame, the noise limit and what was fed last.
 class FrameReader {
  public:
   void feed(std::string_view bytes);
   /// The next whole message; nothing when more bytes are needed.
-  /// Errors: kInvalidInput, for good: too much noise, a frame over the cap, no JSON.
-  Result<std::optional<Value>> next();
+  /// Errors: kInvalidInput, for good: too much noise, a frame over `limits`, no JSON.
+  Result<std::optional<Value>> next(const FrameLimits& limits = {});
   /// What came before the preamble (at most kMaxNoiseBytes): tells why a peer does not speak.
   std::string noise() const { return preamble_seen_ ? noise_ : noise_ + buffer_; }
   bool preamble_seen() const { return preamble_seen_; }
 
  private:
   Result<void> skip_noise();
-  Result<std::optional<Value>> take();
+  Result<std::optional<Value>> take(const FrameLimits& limits);
 
   std::string buffer_;
   std::string noise_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/model/field_reader.h"
 
 namespace sparkplan {
@@ -16,7 +17,8 @@ constexpr std::array<std::string_view, 4> kRunOutcomes{"applied", "failed", "rol
 Result<RunOutcome> decode_run_outcome(const Value& value) {
   SPARK_TRY(const auto text, decode_text(value));
   const auto* const found = std::find(kRunOutcomes.begin(), kRunOutcomes.end(), text);
-  if (found == kRunOutcomes.end()) return failure(FieldReader::invalid("no such outcome of a run: \"" + text + "\""));
+  if (found == kRunOutcomes.end())
+    return failure(FieldReader::invalid("no such outcome of a run: \"" + shown_text(text) + "\""));
   return static_cast<RunOutcome>(found - kRunOutcomes.begin());
 }
 
@@ -30,10 +32,10 @@ Value encode_artifact(const JournaledArtifact& artifact) {
 Result<JournaledArtifact> decode_artifact(const Value& value) {
   FieldReader fields(value);
   JournaledArtifact artifact;
-  artifact.type = fields.text("type");
+  artifact.type = cut_text(fields.text("type"), kLongestShortText);
   artifact.artifact = fields.require("artifact").object("artifact", ArtifactId{}, decode_id<ArtifactId>);
-  artifact.outcome = fields.text("outcome");
-  artifact.error = fields.text("error");
+  artifact.outcome = cut_text(fields.text("outcome"), kLongestShortText);
+  artifact.error = cut_text(fields.text("error"), kLongestErrorMessage);
   SPARK_CHECK(std::move(fields).check());
   return artifact;
 }
@@ -55,15 +57,17 @@ Value encode_run(const JournaledRun& run) {
 Result<JournaledRun> decode_run(const Value& value) {
   FieldReader fields(value);
   JournaledRun run;
-  run.run = fields.require("run").text("run");
-  run.time = fields.text("time");
-  run.who = fields.text("who");
-  run.operation = fields.text("operation");
-  run.purpose = {fields.text("saved_plan"), fields.text("undoes")};
+  run.run = cut_text(fields.require("run").text("run"), kLongestShortText);
+  run.time = cut_text(fields.text("time"), kLongestShortText);
+  run.who = cut_text(fields.text("who"), kLongestShortText);
+  run.operation = cut_text(fields.text("operation"), kLongestShortText);
+  run.purpose = {cut_text(fields.text("saved_plan"), kLongestShortText),
+                 cut_text(fields.text("undoes"), kLongestShortText)};
   run.outcome = fields.require("outcome").object("outcome", run.outcome, decode_run_outcome);
-  run.undone_by = fields.text("undone_by");
+  run.undone_by = cut_text(fields.text("undone_by"), kLongestShortText);
   run.changes = fields.integer("changes", run.changes);
   run.artifacts = fields.list<JournaledArtifact>("artifacts", decode_artifact);
+  if (run.artifacts.size() > kMostJournaledArtifacts) fields.reject("artifacts", "too many");
   run.more_artifacts = fields.boolean("more_artifacts", run.more_artifacts);
   SPARK_CHECK(std::move(fields).check());
   return run;
@@ -72,7 +76,7 @@ Result<JournaledRun> decode_run(const Value& value) {
 Result<DamagedJournal> decode_damaged(const Value& value) {
   FieldReader fields(value);
   DamagedJournal damaged;
-  damaged.file = fields.require("file").text("file");
+  damaged.file = cut_text(fields.require("file").text("file"), kLongestErrorMessage);
   damaged.error = fields.require("error").object("error", Error{}, decode_error);
   SPARK_CHECK(std::move(fields).check());
   return damaged;
@@ -81,10 +85,10 @@ Result<DamagedJournal> decode_damaged(const Value& value) {
 Result<KeptArtifact> decode_kept(const Value& value) {
   FieldReader fields(value);
   KeptArtifact kept;
-  kept.type = fields.text("type");
+  kept.type = cut_text(fields.text("type"), kLongestShortText);
   kept.artifact = fields.require("artifact").object("artifact", ArtifactId{}, decode_id<ArtifactId>);
   kept.resources = fields.list<ResourceId>("resources", decode_id<ResourceId>);
-  kept.reason = fields.text("reason");
+  kept.reason = cut_text(fields.text("reason"), kLongestErrorMessage);
   SPARK_CHECK(std::move(fields).check());
   return kept;
 }
@@ -147,10 +151,10 @@ Value encode(const UndoReply& reply) {
 Result<UndoReply> decode_undo_reply(const Value& value) {
   FieldReader fields(value);
   UndoReply reply;
-  reply.run = fields.require("run").text("run");
-  reply.time = fields.text("time");
-  reply.who = fields.text("who");
-  reply.operation = fields.text("operation");
+  reply.run = cut_text(fields.require("run").text("run"), kLongestShortText);
+  reply.time = cut_text(fields.text("time"), kLongestShortText);
+  reply.who = cut_text(fields.text("who"), kLongestShortText);
+  reply.operation = cut_text(fields.text("operation"), kLongestShortText);
   reply.steps = fields.require("steps").list<Step>("steps", decode_step);
   reply.kept = fields.list<KeptArtifact>("kept", decode_kept);
   reply.managed_before = fields.map<ResourceId, std::optional<ManagedResource>>("managed_before", ResourceId::parse,

@@ -3,6 +3,8 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
+
 namespace sparkplan {
 namespace {
 
@@ -236,7 +238,8 @@ Result<void> check_fields(const Value& value, std::string_view name) {
   for (const auto& entry : *value.entries()) {
     const bool common = entry.key == "request" || entry.key == "id";
     if (common || (known != kFields.end() && known->second.count(entry.key) > 0)) continue;
-    return failure(ErrorCode::kInvalidInput, "a request of kind " + std::string(name) + " has no field " + entry.key);
+    return failure(ErrorCode::kInvalidInput,
+                   "a request of kind " + shown_text(name) + " has no field " + shown_text(entry.key));
   }
   return {};
 }
@@ -262,8 +265,8 @@ Result<Hello> decode_hello(const Value& value) {
   if (body == nullptr || !body->is_map()) return malformed("hello");
   Hello hello{body->integer_or("protocol_major", 0),
               body->integer_or("protocol_minor", 0),
-              body->text_or("build", ""),
-              body->text_or("architecture", ""),
+              cut_text(body->text_or("build", ""), kLongestShortText),
+              cut_text(body->text_or("architecture", ""), kLongestShortText),
               {}};
   // An agent of another major is told apart by its number alone.
   if (body->find("types") != nullptr) {
@@ -281,8 +284,8 @@ Value encode(const LockHolder& holder) {
 
 Result<LockHolder> decode_lock_holder(const Value& value) {
   if (!value.is_map()) return malformed("lock holder");
-  return LockHolder{value.text_or("who", ""), value.integer_or("pid", 0), value.text_or("operation", ""),
-                    value.text_or("since", "")};
+  const auto text = [&](std::string_view key) { return cut_text(value.text_or(key, ""), kLongestShortText); };
+  return LockHolder{text("who"), value.integer_or("pid", 0), text("operation"), text("since")};
 }
 
 Value encode(const NumberedRequest& numbered) {
@@ -294,7 +297,7 @@ Value encode(const NumberedRequest& numbered) {
 Result<NumberedRequest> decode_request(const Value& value) {
   const auto name = value.text_or("request", "");
   const auto id = value.integer_or("id", 0);
-  Result<Request> request = malformed("there is no request \"" + name + "\"");
+  Result<Request> request = malformed("there is no request \"" + shown_text(name) + "\"");
   if (name == "facts") request = decode_facts_request(value);
   if (name == "observe") request = decode_observe_request(value);
   if (name == "effect") request = decode_effect_request(value);
@@ -354,16 +357,16 @@ Value encode(const NumberedReply& reply) {
   return value;
 }
 
-Result<NumberedReply> decode_reply(const Value& value) {
+Result<NumberedReply> decode_reply(Value value) {
   const auto id = value.integer_or("id", -1);
   if (id < 0) return malformed("a reply without a number");
   if (const auto* error = value.find("error")) {
     SPARK_TRY(auto decoded, decode_error(*error));
     return NumberedReply{id, tl::unexpected<Error>(std::move(decoded))};
   }
-  const auto* body = value.find("reply");
+  auto* body = value.find("reply");
   if (body == nullptr) return malformed("a reply without a body");
-  return NumberedReply{id, *body};
+  return NumberedReply{id, std::move(*body)};
 }
 
 }  // namespace sparkplan

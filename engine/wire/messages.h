@@ -178,7 +178,7 @@ Value encode(const LockHolder& holder);
 /// Errors of all decoders: kInvalidInput; decode_request() also for a request it does not know.
 Result<Hello> decode_hello(const Value& value);
 Result<NumberedRequest> decode_request(const Value& value);
-Result<NumberedReply> decode_reply(const Value& value);
+Result<NumberedReply> decode_reply(Value value);  ///< Moves the body out of it.
 Result<FactsReply> decode_facts_reply(const Value& value);
 Result<ApplyReply> decode_apply_reply(const Value& value);
 Result<EffectReply> decode_effect_reply(const Value& value);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
 #include "engine/model/field_reader.h"
 #include "engine/model/resource.h"
@@ -41,7 +42,7 @@ Value encode_transport(const NcclTransport& transport) {
 Result<NcclTransport> decode_transport(const Value& value) {
   FieldReader fields(value);
   NcclTransport transport;
-  transport.network = fields.text("network");
+  transport.network = cut_text(fields.text("network"), kLongestShortText);
   transport.devices = fields.list<std::string>("devices", decode_text);
   transport.channels_ib = fields.integer("channels_ib", 0);
   transport.channels_socket = fields.integer("channels_socket", 0);
@@ -170,7 +171,7 @@ Result<RankAnswer> decode_prepared(FieldReader fields) {
   answer.nccl_version = fields.integer("nccl_version", 0);
   answer.library = fields.text("library");
   answer.driver_version = fields.integer("driver_version", 0);
-  answer.gpu = fields.text("gpu");
+  answer.gpu = cut_text(fields.text("gpu"), kLongestShortText);
   answer.memory_free_bytes = fields.integer<std::int64_t>("memory_free_bytes", 0);
   answer.unified_memory = fields.boolean("unified_memory", false);
   answer.id = fields.object<std::string>("id", "", decode_bytes);
@@ -184,7 +185,7 @@ Result<RankAnswer> decode_result(FieldReader fields) {
   answer.bytes = fields.require("bytes").integer<std::int64_t>("bytes", 0);
   answer.seconds = fields.require("seconds").object<double>("seconds", 0, decode_seconds);
   answer.wrong = fields.integer<std::int64_t>("wrong", 0);
-  answer.first_wrong = fields.text("first_wrong");
+  answer.first_wrong = cut_text(fields.text("first_wrong"), kLongestErrorMessage);
   answer.transport = fields.object<NcclTransport>("transport", {}, decode_transport);
   SPARK_CHECK(std::move(fields).check());
   if (answer.bytes <= 0 || answer.wrong < 0 || !std::isfinite(answer.seconds) || answer.seconds < 0) {
@@ -244,7 +245,9 @@ Result<RankCommand> decode_rank_command(const Value& value) {
 
 Result<RankAnswer> decode_rank_answer(const Value& value) {
   const auto name = value.text_or("answer", "");
-  if (name == "hello") return RankHello{value.text_or("build", ""), value.text_or("architecture", "")};
+  if (name == "hello")
+    return RankHello{cut_text(value.text_or("build", ""), kLongestShortText),
+                     cut_text(value.text_or("architecture", ""), kLongestShortText)};
   if (name == "prepared") return decode_prepared(FieldReader(value));
   if (name == "result") return decode_result(FieldReader(value));
   if (name == "failure") return decode_failure(FieldReader(value));

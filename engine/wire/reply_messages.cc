@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/wire/messages.h"
 
 namespace sparkplan {
@@ -133,8 +134,10 @@ Result<EffectReply> decode_effect_reply(const Value& value) {
   for (const auto& [type, list, where] : *by_type->entries()) {
     if (list.list_items() == nullptr) return malformed("ineffective");
     for (const auto& one : *list.list_items()) {
-      reply.ineffective[type].push_back(
-          {one.text_or("name", ""), one.text_or("code", ""), one.text_or("message", ""), one.text_or("hint", "")});
+      reply.ineffective[type].push_back({cut_text(one.text_or("name", ""), kLongestErrorMessage),
+                                         cut_text(one.text_or("code", ""), kLongestShortText),
+                                         cut_text(one.text_or("message", ""), kLongestErrorMessage),
+                                         cut_text(one.text_or("hint", ""), kLongestErrorHint)});
     }
   }
   return reply;

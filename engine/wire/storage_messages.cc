@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/model/field_reader.h"
 
 namespace sparkplan {
@@ -27,8 +28,8 @@ Value encode(const ReadStorageReply& reply) {
 Result<ReadStorageReply> decode_read_storage_reply(const Value& value) {
   FieldReader reader(value);
   ReadStorageReply reply;
-  reply.complaint = reader.text("complaint");
-  reply.what = reader.text("what");
+  reply.complaint = cut_text(reader.text("complaint"), kLongestErrorMessage);
+  reply.what = cut_text(reader.text("what"), kLongestErrorMessage);
   reply.bytes = reader.integer<std::int64_t>("bytes", 0);
   reply.nanoseconds = reader.integer<std::int64_t>("nanoseconds", 0);
   reply.direct = reader.boolean("direct", false);

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
+
 namespace sparkplan {
 namespace {
 
@@ -167,8 +169,8 @@ Result<MeasureTcpReply> decode_measure_tcp_reply(const Value& value) {
   const auto* known =
       std::find_if(kOutcomeNames.begin(), kOutcomeNames.end(), [&](const auto& entry) { return entry.second == name; });
   if (known == kOutcomeNames.end()) return malformed("outcome");
-  return MeasureTcpReply{known->first, value.text_or("reason", ""), value.integer_or("bytes", 0),
-                         value.integer_or("nanoseconds", 0)};
+  return MeasureTcpReply{known->first, cut_text(value.text_or("reason", ""), kLongestErrorMessage),
+                         value.integer_or("bytes", 0), value.integer_or("nanoseconds", 0)};
 }
 
 Value encode_body(const SshLoginRequest& request) {
@@ -204,7 +206,8 @@ Result<SshLoginReply> decode_ssh_login_reply(const Value& value) {
   if (logins == nullptr || logins->list_items() == nullptr) return malformed("logins");
   SshLoginReply reply;
   for (const auto& one : *logins->list_items()) {
-    reply.logins.push_back({one.boolean_or("succeeded", false), one.text_or("complaint", "")});
+    reply.logins.push_back(
+        {one.boolean_or("succeeded", false), cut_text(one.text_or("complaint", ""), kLongestErrorMessage)});
   }
   return reply;
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
+
 namespace sparkplan {
 namespace {
 
@@ -45,21 +47,24 @@ Value encode(const TransactionReport& report) {
 Result<TransactionReport> decode_transaction_report(const Value& value) {
   if (!value.is_map()) return malformed("transaction");
   TransactionReport report;
-  report.run = value.text_or("run", "");
+  report.run = cut_text(value.text_or("run", ""), kLongestShortText);
   const auto name = value.text_or("state", "");
   const auto* known =
       std::find_if(kStateNames.begin(), kStateNames.end(), [&](const auto& entry) { return entry.second == name; });
   if (known == kStateNames.end()) return malformed("state of a transaction");
   report.state = known->first;
-  report.who = value.text_or("who", "");
+  report.who = cut_text(value.text_or("who", ""), kLongestShortText);
   report.seconds_left = value.integer_or("seconds_left", 0);
   report.carried_out = value.boolean_or("carried_out", false);
   report.at_work = value.boolean_or("at_work", false);
   report.undone = value.boolean_or("undone", false);
-  report.reason = value.text_or("reason", "");
+  report.reason = cut_text(value.text_or("reason", ""), kLongestErrorMessage);
   if (const auto* commands = value.find("manual_commands"); commands != nullptr && commands->list_items() != nullptr) {
     for (const auto& command : *commands->list_items()) {
       if (command.string() == nullptr) return malformed("a command is no text");
+      // Half a command would be worse than none.
+      if (command.string()->size() > kLongestErrorMessage) return malformed("a command is too long");
+      if (report.manual_commands.size() == kMostManualCommands) return malformed("too many commands");
       report.manual_commands.push_back(*command.string());
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ struct TransactionReport {
   /// Of kRollbackFailed: what a person would have to type, one command each.
   std::vector<std::string> manual_commands;
 };
+inline constexpr std::size_t kMostManualCommands = 1000;
 
 Value encode(const TransactionReport& report);
 Result<TransactionReport> decode_transaction_report(const Value& value);

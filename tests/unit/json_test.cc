@@ -284,5 +284,57 @@ TEST_CASE("Equal zeros have equal canonical forms") {
   CHECK(canonical_json(0.0) == canonical_json(-0.0));
 }
 
+TEST_CASE("Escapes of every kind are read, and halves of them refused") {
+  CHECK(*decode_json(R"("\"\\\/\b\f\n\r\t\u0041\u00e9\u20ac\ud83d\ude00")") ==
+        Value("\"\\/\b\f\n\r\tA\u00e9\u20ac\U0001F600"));
+  CHECK(*decode_json(R"("a\u0000b")") == Value(std::string("a\0b", 3)));
+  for (const std::string text : {R"("\x")", R"("\u12")", R"("\u12g4")", R"("\ud83d")", R"("\ud83dx")",
+                                 R"("\ud83d\u0041")", R"("\ude00")", "\"\\", "\"\\\"", R"("\u)"}) {
+    INFO(text);
+    CHECK(code_of(decode_json(text)) == ErrorCode::kInvalidInput);
+  }
+}
+
+TEST_CASE("Numbers are as JSON writes them and nothing else") {
+  CHECK(*decode_json("-0") == Value(0));
+  CHECK(*decode_json(" [ -1 , 2.5e-1,1E2 ] ") == Value::list({-1, 0.25, 100.0}));
+  CHECK(*decode_json("1e-400")->real() == 0.0);
+  for (const std::string text : {"-", "+1", ".5", "1.", "1e", "1e+", "0x1", "1_0", "--1", "Infinity"}) {
+    INFO(text);
+    CHECK(code_of(decode_json(text)) == ErrorCode::kInvalidInput);
+  }
+  CHECK(decode_json("0." + std::string(900, '3')));
+  CHECK(code_of(decode_json("0." + std::string(1000, '3'))) == ErrorCode::kInvalidInput);
+}
+
+TEST_CASE("A text with a NUL, a stray comma or a missing bracket is refused where it is") {
+  for (const std::string& text :
+       {std::string("1\0", 2), std::string("\0", 1), std::string("[1,,2]"), std::string("[1 2]"),
+        std::string("{\"a\" 1}"), std::string("{\"a\":1,}"), std::string("[1}"), std::string("{]"), std::string("]"),
+        std::string("[1"), std::string("{\"a\":"), std::string("tru")}) {
+    INFO(text);
+    const auto result = decode_json(text);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().code == ErrorCode::kInvalidInput);
+    CHECK(result.error().message.size() < 300);
+  }
+  CHECK(decode_json("[1,x]").error().message == "no JSON: byte 4 is \"x\"");
+}
+
+TEST_CASE("A budget of values is kept to the value") {
+  // The text, and a weight for each of the list and its three items.
+  const std::string text = "[1,2,3]";
+  CHECK(decode_json(text, JsonLimits{text.size() + 4 * kJsonValueWeight}));
+  CHECK(code_of(decode_json(text, JsonLimits{text.size() + 4 * kJsonValueWeight - 1})) == ErrorCode::kInvalidInput);
+  CHECK(json_weight(*decode_json(text)) == 4 * kJsonValueWeight);
+}
+
+TEST_CASE("A name in an error is cut") {
+  const std::string key(1 << 20, 'k');
+  const auto twice = decode_json("{\"" + key + "\":1,\"" + key + "\":2}");
+  REQUIRE_FALSE(twice);
+  CHECK(twice.error().message.size() < 200);
+}
+
 }  // namespace
 }  // namespace sparkplan

@@ -143,31 +143,6 @@ TEST_CASE("an agent that reports on fewer steps than it was given is not believe
   CHECK(applied.error().code == ErrorCode::kFailed);
 }
 
-TEST_CASE("what the agent is at is passed on, and shows that it is alive") {
-  Remote remote;
-  remote.add(agent());
-  std::vector<std::string> told;
-  auto options = remote.options();
-  options.reply_timeout = std::chrono::seconds(1);
-  options.progress = [&](std::string_view doing) { told.emplace_back(doing); };
-  auto client = AgentClient::open(node(), options, {});
-  REQUIRE(client);
-  auto& peer = remote.peer(0);
-  peer.on_write = [](Peer&) {};
-  int steps = 0;
-  peer.on_read = [&](Peer& self) {
-    if (!self.output.empty()) return;
-    // Each step within the deadline, all of them far beyond it.
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
-    ++steps;
-    self.output = steps <= 4 ? test::framed(encode_progress(2, "step " + std::to_string(steps)))
-                             : test::framed(encode(NumberedReply{2, Value::map()}));
-  };
-  CHECK(client->ping());
-  REQUIRE(told.size() == 4);
-  CHECK(told.front() == "step 1");
-}
-
 TEST_CASE("a stop interrupts a call before the lock") {
   Remote remote;
   remote.add(agent());

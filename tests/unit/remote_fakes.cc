@@ -51,20 +51,23 @@ class FakeChannel final : public Channel {
 
 class FakeConnection final : public Connection {
  public:
-  explicit FakeConnection(std::vector<std::shared_ptr<Peer>> peers) : peers_(std::move(peers)) {}
+  FakeConnection(std::vector<std::shared_ptr<Peer>> peers, std::shared_ptr<RemoteHost> host)
+      : peers_(std::move(peers)), host_(std::move(host)) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
-    if (next_ == peers_.size()) return failure(ErrorCode::kBug, "the test has no further program");
-    const auto& peer = peers_[next_++];
+    if (host_->next == peers_.size()) return failure(ErrorCode::kBug, "the test has no further program");
+    const auto& peer = peers_[host_->next++];
+    peer->connection = host_->connections;
     peer->program = program;
     peer->elevation = elevation;
     return std::make_unique<FakeChannel>(peer);
   }
-  std::string host_key() const override { return "SHA256:fake"; }
+  std::string host_key() const override { return host_->key; }
+  bool host_key_is_new() const override { return host_->key_is_new; }
 
  private:
   std::vector<std::shared_ptr<Peer>> peers_;
-  std::size_t next_ = 0;
+  std::shared_ptr<RemoteHost> host_;
 };
 
 void install(Peer& peer) {
@@ -97,8 +100,10 @@ Peer& Remote::add(Peer peer) {
 
 AgentOptions Remote::options(InstallPolicy install) const {
   AgentOptions options;
-  options.connector = [peers = peers_](const NodeSpec&, const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
-    return std::make_unique<FakeConnection>(*peers);
+  options.connector = [peers = peers_, host = host_](const NodeSpec&,
+                                                     const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
+    ++host->connections;
+    return std::make_unique<FakeConnection>(*peers, host);
   };
   options.install = install;
   options.reply_timeout = std::chrono::seconds(20);  // Nothing that goes well waits.
@@ -157,6 +162,28 @@ Peer installer(const std::string& architecture) {
   peer.output = "Last login: yesterday\n" + std::string(kInstallerGreeting) + " " + architecture + "\n";
   peer.on_write = install;
   return peer;
+}
+
+Peer behind_sudo(Peer peer, const std::string& password) {
+  const auto output = std::exchange(peer.output, "");
+  const auto react = std::exchange(peer.on_write, [](Peer&) {});
+  peer.standard_error = std::string(kSudoPrompt);
+  peer.on_write = [=](Peer& self) {
+    if (self.written != password + "\n") {
+      self.standard_error += "Sorry, try again.\n" + std::string(kSudoPrompt);
+      return;
+    }
+    self.written.clear();
+    self.output = output;
+    self.on_write = react;
+  };
+  return peer;
+}
+
+Secret secret(std::string_view text) {
+  auto kept = Secret::copy_of(text);
+  REQUIRE(kept);
+  return *kept;
 }
 
 std::string framed(const Value& message) {

@@ -22,9 +22,18 @@ struct Peer {
   std::function<void(Peer&)> on_read = [](Peer&) {};   ///< Before each read.
   // What happened.
   std::optional<RemoteProgram> program;
+  int connection = 0;  ///< Over which it was started; the first is 1.
   Elevation elevation = Elevation::kNone;
   std::string written;
   bool input_closed = false;
+};
+
+/// What all connections to one node have in common.
+struct RemoteHost {
+  std::string key = "SHA256:fake";
+  bool key_is_new = false;
+  int connections = 0;
+  std::size_t next = 0;  ///< The next program.
 };
 
 /// The programs of one node, in the order in which they may be started.
@@ -36,9 +45,11 @@ class Remote {
 
   Peer& peer(std::size_t index) { return *peers_->at(index); }
   std::size_t started() const;
+  RemoteHost& host() { return *host_; }
 
  private:
   std::shared_ptr<std::vector<std::shared_ptr<Peer>>> peers_ = std::make_shared<std::vector<std::shared_ptr<Peer>>>();
+  std::shared_ptr<RemoteHost> host_ = std::make_shared<RemoteHost>();
 };
 
 using Handler = std::function<Result<Value>(const Request&)>;
@@ -53,6 +64,10 @@ Peer agent(const Hello& hello = own_hello(), Handler handler = answer_usually);
 Peer no_agent();
 /// The installer, which takes the agent for `architecture` and says so.
 Peer installer(const std::string& architecture = own_hello().architecture);
+
+/// The same program started by a sudo that wants the password first: it prompts, and says no to any other.
+Peer behind_sudo(Peer peer, const std::string& password = "secret");
+Secret secret(std::string_view text);
 
 std::string framed(const Value& message);
 NodeSpec node(const std::string& user = "root");

@@ -1,0 +1,33 @@
+#include "engine/core/bounded_text.h"
+
+#include <utility>
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+
+std::string cut_text(std::string text, std::size_t most) {
+  constexpr std::string_view kMark = " ...";
+  if (text.size() <= most) return text;
+  std::size_t end = most > kMark.size() ? most - kMark.size() : 0;
+  // Bytes that go on with a character.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  text.resize(end);
+  text.shrink_to_fit();
+  return text += kMark;
+}
+
+std::string shown_text(std::string_view text, std::size_t most) {
+  // What is made visible takes more room, never less.
+  return cut_text(printable(text.substr(0, most + 1)), most);
+}
+
+Error bounded(Error error) {
+  error.message = cut_text(std::move(error.message), kLongestErrorMessage);
+  error.hint = cut_text(std::move(error.hint), kLongestErrorHint);
+  if (error.context.size() > kMostErrorContext) error.context.resize(kMostErrorContext);
+  for (auto& level : error.context) level = cut_text(std::move(level), kLongestErrorContext);
+  return error;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+
+/// What some work took.
+struct Cost {
+  int exit_status = -1;
+  long megabytes = 0;  ///< More than before.
+  double seconds = 0;
+};
+
+inline long peak_kilobytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+/// In a child process, so that one measurement does not hide behind the peak of another. 0: `work` was true.
+inline Cost cost_of(const std::function<bool()>& work) {
+  int ends[2] = {};
+  REQUIRE(::pipe(ends) == 0);
+  const auto child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const auto before = peak_kilobytes();
+    const auto begun = std::chrono::steady_clock::now();
+    const bool done = work();
+    Cost cost;
+    cost.megabytes = (peak_kilobytes() - before) / 1024;
+    cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    (void)!::write(ends[1], &cost, sizeof cost);
+    ::_exit(done ? 0 : 1);
+  }
+  ::close(ends[1]);
+  Cost cost;
+  const auto size = ::read(ends[0], &cost, sizeof cost);
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  cost.exit_status = size == sizeof cost && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return cost;
+}
+
+}  // namespace sparkplan::test
