@@ -5,4 +5,5 @@ spark_unit_test(fleet_test SOURCES fleet_selection_test.cc fleet_fan_out_test.cc
 # Rules about the source tree itself.
 spark_unit_test(layering_test SOURCES layering_test.cc layering_rules.cc LIBRARIES spark_core)
 spark_unit_test(examples_test SOURCES examples_test.cc)
+spark_unit_test(security_page_test SOURCES security_page_test.cc LIBRARIES spark_core)
 spark_unit_test(property_test SOURCES property_test.cc fleet_bench.cc LIBRARIES spark_fleet spark_resources)
