@@ -110,10 +110,10 @@ TEST_CASE("a node whose manifest has another shape fails alone, and the others a
   bench.sections = "sysctl: {vm.swappiness: 10}\n";
   bench.apply_all();
   auto manifest = bench.root(2).read(kManifestFile);
-  const std::string applied = R"("persistent":"10")";
+  const std::string applied = R"("persistent": "10")";
   const auto at = manifest.find(applied);
   REQUIRE(at != std::string::npos);
-  bench.root(2).write(kManifestFile, manifest.replace(at, applied.size(), R"("persistent":["10"])"));
+  bench.root(2).write(kManifestFile, manifest.replace(at, applied.size(), R"("persistent": ["10"])"));
   const auto report = bench.plan();
   CHECK(standing(report) == "n1 in_sync, n2 failed, n3 in_sync");
   CHECK(exit_of(report) == 4);
