@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs, on Debian 12 and Ubuntu 24.04.
 # Does nothing, quickly, where nothing is missing.
-#   install-dependencies.sh [build] [cross] [cross-controller] [lab] [arm] [vm] [lint] [bench] [reference]
-# [package] (default: build lab)
+#   install-dependencies.sh [build] [cross] [cross-controller] [lab] [arm] [vm] [hostile] [lint] [bench]
+# [reference] [package] (default: build lab)
 #   cross             the agent for the other architecture: compiler and libraries; without a
 #                     distribution that offers those, one line says so and nothing fails
 #   cross-controller  besides, what sparkplan itself needs to be built for it
 #   arm               lab hosts of the other architecture
+#   hostile           an sshd for tests/hostile, unpacked below build/ where none is installed: an installed one
+#                     would be started and listen
 set -euo pipefail
 export LC_ALL=C
 
@@ -39,6 +41,7 @@ readonly arm=("${lab[@]}" qemu-user-static)
 readonly vm=(
   qemu-system-x86 qemu-utils mmdebstrap e2fsprogs iproute2 openssh-client procps util-linux
 )
+readonly hostile=(python3 python3-jsonschema iproute2 openssh-client)
 readonly bench=(python3 ansible)
 readonly lint=(clang-format clang-tidy shellcheck)
 # Who judges completions and manual pages, and who judges the package.
@@ -46,7 +49,7 @@ readonly reference=(bash zsh fish man-db mandoc)
 readonly packaging=(dpkg-dev lintian file)
 
 (($# > 0)) || set -- build lab
-wanted=() wanted_other=() to_unpack=()
+wanted=() wanted_other=() to_unpack=() wants_sshd=
 for group in "$@"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
@@ -55,12 +58,13 @@ for group in "$@"; do
     lab) wanted+=("${lab[@]}") ;;
     arm) wanted+=("${arm[@]}") ;;
     vm) wanted+=("${vm[@]}") ;;
+    hostile) wanted+=("${hostile[@]}") wants_sshd=1 ;;
     bench) wanted+=("${bench[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
     reference) wanted+=("${reference[@]}") ;;
     package) wanted+=("${packaging[@]}") ;;
     *)
-      echo "usage: ${0##*/} [build] [cross] [cross-controller] [lab] [arm] [vm] [lint] [bench] [reference] [package]" >&2
+      echo "usage: ${0##*/} [build] [cross] [cross-controller] [lab] [arm] [vm] [hostile] [lint] [bench] [reference] [package]" >&2
       exit 1
       ;;
   esac
@@ -104,6 +108,24 @@ if ((${#missing[@]} > 0)); then
   apt_update
   apt -y install --no-install-recommends "${missing[@]}"
 fi
+
+# The program alone: no service, no account and no keys come with it. What it is linked with is installed.
+unpack_sshd() {
+  local place download libraries
+  place=$(dirname "$(realpath "$0")")/../build/packages-openssh-server
+  [[ -x /usr/sbin/sshd || -x $place/usr/sbin/sshd ]] && return
+  echo "unpacking: openssh-server" >&2
+  apt_update
+  mapfile -t libraries < <(apt-cache depends openssh-server | sed -nE 's/^ *(Pre)?Depends: (lib[^ <>]+)$/\2/p')
+  find_missing "${libraries[@]}"
+  ((${#missing[@]} == 0)) || apt -y install --no-install-recommends "${missing[@]}"
+  download=$(mktemp -d)
+  (cd "$download" && apt-get -q download openssh-server) >&2
+  mkdir -p "$place"
+  dpkg-deb --extract "$download"/*.deb "$place"
+  rm -rf "$download"
+}
+[[ -z $wants_sshd ]] || unpack_sshd
 
 # Where the package sources lack the other architecture (Ubuntu keeps some of them on servers of their
 # own), every apt-get update would complain once dpkg knows of it. So this is found out with package

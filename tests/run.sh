@@ -3,8 +3,8 @@
 # "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
 #
 #   tests/run.sh              everything
-#   tests/run.sh unit         one or more of: unit sanitizers lint integration reliability package vm vm-storage demo tidy
-#   tests/run.sh --full ...   reliability with all its points (an hour and more) instead of a few
+#   tests/run.sh unit         one or more of: unit sanitizers lint integration reliability hostile package vm vm-storage demo tidy
+#   tests/run.sh --full ...   reliability and hostile with all they have (hours) instead of a few
 # (vm-storage is NVMe over TCP on two virtual machines. Only done when asked for, as each takes long: tidy is clang-tidy
 # over everything, sanitizers the unit tests built with AddressSanitizer and UBSan)
 set -uo pipefail
@@ -16,7 +16,7 @@ if [ "${1:-}" = --full ]; then
   shift
 fi
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit lint integration reliability package vm vm-storage demo)
+[ ${#parts[@]} -gt 0 ] || parts=(unit lint integration reliability hostile package vm vm-storage demo)
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
@@ -152,6 +152,7 @@ say "dependencies"
 groups=(build cross lab)
 wanted integration && groups+=(arm)
 { wanted vm || wanted vm-storage; } && groups+=(vm)
+wanted hostile && groups+=(hostile)
 wanted package && groups+=(package)
 { wanted unit || wanted sanitizers; } && groups+=(reference)
 { wanted lint || wanted tidy; } && groups+=(lint)
@@ -182,6 +183,10 @@ fi
 if wanted reliability; then
   say "what is left when a run is killed, cut or obstructed"
   run_script "$results/reliability.log" tests/reliability/reliability.py "${full[@]}"
+fi
+if wanted hostile; then
+  say "a node that lies, floods, stalls and breaks off"
+  run_script "$results/hostile.log" tests/hostile/hostile.py "${full[@]}"
 fi
 if wanted package; then
   say "the Debian package"

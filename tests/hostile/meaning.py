@@ -1,0 +1,204 @@
+"""Lies that are well-formed and mean something: about who belongs to the cluster, who is who, and who has what."""
+import copy
+
+import lies
+import values
+from world import ADDRESSES, TREES
+
+DECOY = str(TREES / "decoy")
+GHOSTS = 20_000
+# What an honest reply on a tree leaves out, as another state of the node would have it.
+OPTIONAL = {
+    "lock_holder": {"who": "anna@laptop", "pid": 4711, "operation": "apply", "since": "2026-01-01T00:00:00Z"},
+    "transaction": {"run": "20260101T000000Z-00012345", "state": "failed", "who": "anna@laptop (process 1, apply)",
+                    "seconds_left": 30, "carried_out": True, "at_work": False, "undone": False, "reason": "no answer",
+                    "manual_commands": ["netplan apply", "ip link set eth0 up"]},
+    "export_errors": {"ssh_trust": {"code": "failed", "message": "cannot read", "context": ["exports"], "hint": "look"}},
+    "exports": {"file": {"absent": ["/etc/motd"], "without_directory": [], "users": {"root": 0}, "groups": {"root": 0}},
+                "mount": {"volumes": [{"address": "10.0.0.1", "port": 4420, "subsystem": "models", "writes": True}]},
+                "ssh_trust": {"users": {"root": {"public_key": "ssh-ed25519 AAAA", "root": True}},
+                              "host_keys": ["ssh-ed25519 AAAA"], "addresses": ["10.0.0.1"]}},
+}
+TRANSACTION_STATES = ("begun", "armed", "committed", "rolledback", "failed", "no such state")
+
+
+def ghost(name="ghost", **other):
+    entry = {"name": name, "id": 66, "address": ADDRESSES["trap"], "user": "root", "port": 22, "host_key": "",
+             "machine_id": "66" * 16, "jump": "", "become": "none", "root": "", "leaving": True}
+    return {**entry, **other}
+
+
+def roster_variants(roster, trap_key):
+    """[(label, roster, codes)]: what the liar's manifest says of the cluster."""
+    def changed(add=(), remove=(), **fields):
+        one = copy.deepcopy(roster)
+        one["generation"] = roster["generation"] + 1000
+        one["members"] = [member for member in one["members"] if member["name"] not in remove] + list(add)
+        one.update(fields)
+        return one
+
+    def of_member(name, **fields):
+        one = changed()
+        for member in one["members"]:
+            if member["name"] == name:
+                member.update(fields)
+        return one
+
+    variants = [
+        ("ghost-leaving", changed([ghost(host_key=trap_key)])),
+        ("ghost-staying", changed([ghost(host_key=trap_key, leaving=False)])),
+        ("ghost-without-key", changed([ghost()])),
+        ("ghost-with-sudo", changed([ghost(host_key=trap_key, user="operator", become="sudo")])),
+        ("ghost-same-generation", changed([ghost(host_key=trap_key)], generation=roster["generation"])),
+        ("ghost-generation-max", changed([ghost(host_key=trap_key)], generation=values.INT_MAX)),
+        ("generation-max", changed(generation=values.INT_MAX)),
+        ("generation-min", changed(generation=values.INT_MIN)),
+        ("generation-next", changed(generation=roster["generation"] + 1)),
+        ("ghost-in-a-directory", changed([ghost(root=DECOY, address="", host_key="")])),
+        ("ghost-in-root", changed([ghost(root="/", address="", host_key="")])),
+        ("ghost-in-a-relative-directory", changed([ghost(root="trees/decoy", address="")])),
+        ("ghost-in-a-member's-directory", changed([ghost(root=str(TREES / "h1"), address="")])),
+        ("ghost-through-a-jump", changed([ghost(address="10.66.0.1", jump="root@" + ADDRESSES["trap"])])),
+        ("ghost-at-a-name", changed([ghost(address="ghost.example")])),
+        ("ghost-at-the-controller", changed([ghost(address="127.0.0.1")])),
+        ("ghost-at-ipv6", changed([ghost(address="::1")])),
+        ("ghost-at-port-1", changed([ghost(port=1)])),
+        ("ghost-at-an-option", changed([ghost(address="-oProxyCommand=touch /run/hostile/owned")])),
+        ("ghost-with-controls", changed([ghost(address=values.CONTROLS, user=values.CONTROLS, jump=values.CONTROLS)])),
+        ("ghost-named-in-controls", changed([ghost(name=values.CONTROLS)])),
+        ("ghost-named-long", changed([ghost(name="g" * 10_000)])),
+        ("ghost-without-a-name", changed([ghost(name="")])),
+        ("ghost-named-as-a-member", changed([ghost(name="h1", host_key=trap_key)])),
+        ("ghost-named-as-a-member-in-capitals", changed([ghost(name="H1", host_key=trap_key)])),
+        ("ghosts-of-one-name", changed([ghost(host_key=trap_key)] * 50)),
+        ("ghosts-many", changed([ghost(name=f"ghost-{i}", id=i, address=f"10.66.{i >> 8}.{i & 255}")
+                                 for i in range(GHOSTS)])),
+        ("ghosts-many-staying", changed([ghost(name=f"ghost-{i}", id=i, leaving=False,
+                                               address=f"10.66.{i >> 8}.{i & 255}") for i in range(GHOSTS)])),
+        ("ghosts-many-with-one-id", changed([ghost(name=f"ghost-{i}", id=3) for i in range(2000)])),
+        ("nobody", changed(members=[])),
+        ("only-the-liar", changed(remove=("actor", "h1", "h2"))),
+        ("without-a-member", changed(remove=("h1",))),
+        ("a-member-leaves", of_member("h1", leaving=True)),
+        ("a-member-elsewhere", of_member("actor", address=ADDRESSES["trap"], host_key=trap_key)),
+        ("a-member-of-another-key", of_member("actor", host_key=trap_key)),
+        ("a-member-of-another-machine", of_member("h1", machine_id="66" * 16)),
+        ("a-member-of-another-id", of_member("h1", id=99)),
+        ("a-member-of-the-liar's-machine", of_member("h1", machine_id=f"{1:032x}")),
+        ("a-member-in-the-decoy", of_member("h1", root=DECOY)),
+        ("a-member-through-a-jump", of_member("actor", jump="root@" + ADDRESSES["trap"])),
+        ("the-liar-elsewhere", of_member("liar", address=ADDRESSES["trap"], host_key=trap_key)),
+        ("the-liar-leaves", of_member("liar", leaving=True)),
+        ("the-liar-twice", changed([ghost(name="liar", id=1)])),
+    ]
+    return variants
+
+
+def refusals(roster):
+    """What refuses the liar, and no one else."""
+    for label, fields in (("foreign-uuid", {"uuid": "66666666-6666-4666-8666-666666666666"}),
+                          ("foreign-uuid-of-generation-max", {"uuid": "66666666-6666-4666-8666-666666666666",
+                                                              "generation": values.INT_MAX}),
+                          ("uuid-of-controls", {"uuid": values.CONTROLS}),
+                          ("foreign-cluster", {"cluster": "elsewhere"}),
+                          ("cluster-of-controls", {"cluster": values.CONTROLS}),
+                          ("cluster-and-uuid", {"cluster": "elsewhere", "uuid": "66666666-6666-4666-8666-666666666666"})):
+        yield label, {**copy.deepcopy(roster), **fields}
+
+
+def case(command, label, edits, wanted="as-honest", **other):
+    return {"name": f"{command}/meaning/{label}", "distinct": f"meaning/{label}", "command": command, "limit": 60,
+            "wanted": wanted, "codes": [], **other,
+            "lie": {"how": "field", "message": "facts", "edits": edits}}
+
+
+def roster_cases(roster, trap_key, full):
+    at = ["reply", "manifest", "roster"]
+    cases = []
+    for label, changed in roster_variants(roster, trap_key):
+        for command in ("plan", "drift", "status", "apply", "apply-prune", "release", "release-other", "release-ghost"):
+            wanted = "any" if command == "release-ghost" else "as-honest"
+            if command == "release-ghost" and not label.startswith("ghost"):
+                continue
+            if command in ("drift", "status", "release-other") and not full and lies.number_of(label) % 3 == 0:
+                continue
+            cases.append(case(command, f"roster/{label}", [[at, changed]], wanted, heavy="many" in label))
+    for label, changed in refusals(roster):
+        for command in ("plan", "drift", "status", "apply", "release-other"):
+            cases.append(case(command, f"roster/{label}", [[at, changed]], "alone"))
+    return cases
+
+
+def identity_cases(full):
+    """What a node says of itself that is another's. It may cost the liar its part in the run, and no one else."""
+    facts = ["reply", "facts"]
+    claims = {
+        "machine-id-of-a-member": [[[*facts, "machine_id"], f"{3:032x}"]],
+        "machine-id-of-the-ssh-member": [[[*facts, "machine_id"], f"{2:032x}"]],
+        "machine-id-of-no-one": [[[*facts, "machine_id"], ""]],
+        "machine-id-and-boot-id": [[[*facts, "machine_id"], f"{4:032x}"], [[*facts, "boot_id"], "1"]],
+        "host-name-of-a-member": [[[*facts, "hostname"], "h1"]],
+        "address-of-a-member": [[[*facts, "ssh_server_address"], ADDRESSES["actor"]]],
+        "nqn-of-a-member": [[[*facts, "host", "nvme_host_nqn"], "nqn.2014-08.org.nvmexpress:uuid:3"]],
+        "links-of-a-member": [[[*facts, "live"], True],
+                              [[*facts, "links"], [{"name": "eth0", "mac": "52:54:00:00:00:02", "mtu": 1500, "up": True,
+                                                    "carrier": True, "addresses": [ADDRESSES["actor"] + "/8"]}]]],
+        "node-of-a-member": [[["reply", "manifest", "node"], "h1"]],
+        "node-of-no-one": [[["reply", "manifest", "node"], "stranger"]],
+        "node-of-controls": [[["reply", "manifest", "node"], values.CONTROLS]],
+        "node-and-machine-of-a-member": [[["reply", "manifest", "node"], "h1"], [[*facts, "machine_id"], f"{3:032x}"]],
+        "saved-plans-many": [[["reply", "manifest", "applied_plans"],
+                              [{"plan": "p" * 64, "run": "r", "time": "t", "finished": True}] * 20_000]],
+        "live-and-empty": [[[*facts, "live"], True]],
+        "controllers-machine-id": [[[*facts, "machine_id"], "@controller@"]],
+    }
+    commands = ("plan", "drift", "status", "apply", "release-other", "doctor", "init")
+    return [case(command, f"identity/{label}", edits, "any") for label, edits in claims.items()
+            for command in commands if full or command in ("plan", "apply") or lies.number_of(command + label) % 2 == 0]
+
+
+def optional_cases(full):
+    """Fields that are there in another state of the node, each lied about as those are that are always there."""
+    cases = []
+    for key, honest in OPTIONAL.items():
+        edits = [[["reply", key], honest]]
+        for path, value in lies.paths_in({key: honest}):
+            names = lies.lies_about(value)
+            if not full:
+                begin = lies.number_of(lies.shown(path)) % len(names)
+                names = (names * 2)[begin:begin + 9]
+            for number, name in enumerate(names):
+                command = ("plan", "drift", "status", "plan-text", "apply", "plan")[number % 6]
+                one = case(command, f"{lies.shown(path)}/{name}", edits, "any", codes=[6])
+                one["name"] = f"{command}/facts+{key}/{lies.shown(path)}/{name}"
+                one["distinct"] = f"facts+{key}/{lies.shown(path)}/{name}"
+                one["lie"].update(path=["reply", *path], value=name)
+                cases.append(one)
+    for state in TRANSACTION_STATES:
+        for command in ("plan", "drift", "status", "apply"):
+            claim = {**OPTIONAL["transaction"], "state": state, "reason": values.CONTROLS, "who": values.CONTROLS,
+                     "manual_commands": [values.CONTROLS] * 3}
+            cases.append(case(command, f"transaction/{state}", [[["reply", "transaction"], claim]], "any", codes=[6, 7]))
+    return cases
+
+
+def export_cases(full):
+    """What a node exports is handed to the types for every other node."""
+    addresses = [f"10.{i >> 16}.{(i >> 8) & 255}.{i & 255}" for i in range(120_000)]
+    claims = {
+        "addresses-120000": {"ssh_trust": {"users": {}, "host_keys": [], "addresses": addresses}},
+        "addresses-of-members": {"ssh_trust": {"users": {}, "host_keys": [], "addresses": [ADDRESSES["actor"], "*"]}},
+        "host-keys-100000": {"ssh_trust": {"users": {}, "host_keys": ["ssh-ed25519 AAAA"] * 100_000, "addresses": []}},
+        "users-many": {"ssh_trust": {"users": {f"u{i}": {"public_key": "ssh-ed25519 AAAA"} for i in range(20_000)}}},
+        "key-of-two-lines": {"ssh_trust": {"users": {"root": {"public_key": "ssh-ed25519 AAAA\nssh-ed25519 BBBB"}}}},
+        "types-many": {f"type-{i}": {} for i in range(20_000)},
+        "type-of-controls": {values.CONTROLS: {values.CONTROLS: 1}},
+    }
+    return [case(command, f"exports/{label}", [[["reply", "exports"], claim]], "any")
+            for label, claim in claims.items() for command in ("plan", "apply")]
+
+
+def meaning_cases(baselines, trap_key, full):
+    said = next(entry for entry in baselines["plan"]["honest"]["said"] if entry["kind"] == "facts")
+    roster = said["message"]["reply"]["manifest"]["roster"]
+    return [*roster_cases(roster, trap_key, full), *identity_cases(full), *optional_cases(full), *export_cases(full)]

@@ -1,0 +1,94 @@
+"""What the controller is run with: cluster files, commands, and what of their output is looked at."""
+import dataclasses
+
+from world import ADDRESSES, TREES, WORLD
+
+NODES = f"""version: 1
+name: lab
+ssh: {{user: root}}
+nodes:
+  - {{name: liar, id: 1, address: {ADDRESSES["liar"]}}}
+  - {{name: actor, id: 2, address: {ADDRESSES["actor"]}}}
+  - {{name: h1, id: 3, transport: local, root: {TREES}/h1}}
+  - {{name: h2, id: 4, transport: local, root: {TREES}/h2}}
+"""
+BEFORE = NODES + """
+sysctl: {net.core.somaxconn: 8192, vm.swappiness: 10}
+profile_env: {HF_HOME: /mnt/models}
+hosts: {suffix: -x}
+limits: [{domain: "*", item: memlock, value: unlimited}]
+kernel_modules: [nvme-tcp]
+files: [{path: /etc/motd, content: "one\\n"}]
+"""
+AFTER = NODES + """
+sysctl: {net.core.somaxconn: 16384, vm.dirty_ratio: 5}
+profile_env: {HF_HOME: /srv/models}
+hosts: {suffix: -y}
+limits: [{domain: "*", item: nofile, value: 65536}]
+kernel_modules: [nvme-tcp]
+files: [{path: /etc/motd, content: "two\\n"}]
+"""
+# Nodes that run, with a fabric between them; the trees have none of it.
+LIVE = NODES.replace("/h1}", "/h1, fabric: null, ssh_trust: null, storage: null, nccl: null}").replace(
+    "/h2}", "/h2, fabric: null, ssh_trust: null, storage: null, nccl: null}") + """
+sysctl: {net.core.somaxconn: 8192}
+fabric: {topology: switch, port: 1}
+ssh_trust: {users: [root]}
+nccl: {mode: safe}
+storage:
+  - {target: /mnt/models, source: {nvme_tcp: {address: 192.168.0.100, port: 4420, subsystem: models}}, type: ext4,
+     options: [ro]}
+"""
+FILES = {"before.yaml": BEFORE, "after.yaml": AFTER, "live.yaml": LIVE}
+HONEST = ("actor", "h1", "h2")
+MEMBERS = ("liar", *HONEST)
+# A directory that no cluster.yaml names.
+DECOY = "decoy"
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    name: str
+    arguments: tuple
+    scene: str = "tree"
+    schema: str = ""        # Of its standard output.
+    changes: bool = False   # Nodes: their trees are put back after it.
+
+
+COMMANDS = {command.name: command for command in (
+    Command("plan", ("plan", "after.yaml", "--json", "--detailed-exitcode"), schema="report"),
+    Command("plan-text", ("plan", "after.yaml")),
+    Command("drift", ("drift", "before.yaml", "--json", "--pending"), schema="report"),
+    Command("drift-text", ("drift", "before.yaml")),
+    Command("status", ("status", "after.yaml")),
+    Command("apply", ("apply", "after.yaml", "--yes", "--json"), schema="report", changes=True),
+    Command("apply-text", ("apply", "after.yaml", "--yes"), changes=True),
+    Command("apply-prune", ("apply", "after.yaml", "--yes", "--yes-prune", "--json"), schema="report", changes=True),
+    Command("release-ghost", ("release", "ghost", "--file", "before.yaml", "--yes"), changes=True),
+    Command("release", ("release", "liar", "--file", "before.yaml", "--yes"), changes=True),
+    Command("release-other", ("release", "h2", "--file", "before.yaml", "--yes"), changes=True),
+    Command("history", ("history", "--file", "before.yaml", "--json"), schema="history"),
+    Command("rollback", ("rollback", "--file", "before.yaml", "--yes"), changes=True),
+    Command("unlock", ("unlock", "liar", "--file", "before.yaml", "--yes"), changes=True),
+    Command("facts", ("facts", "--file", "before.yaml", "--json"), schema="facts"),
+    Command("facts-text", ("facts", "--file", "before.yaml")),
+    Command("doctor", ("doctor", "before.yaml", "--json"), schema="doctor"),
+    Command("verify", ("verify", "before.yaml", "--json"), schema="verify"),
+    Command("facts-live", ("facts", "--file", "live.yaml", "--json"), "live", schema="facts"),
+    Command("facts-live-text", ("facts", "--file", "live.yaml"), "live"),
+    Command("doctor-live", ("doctor", "live.yaml", "--json"), "live", schema="doctor"),
+    Command("doctor-live-text", ("doctor", "live.yaml"), "live"),
+    Command("plan-live", ("plan", "live.yaml", "--json"), "live", schema="report"),
+    Command("verify-live", ("verify", "live.yaml", "--json"), "live", schema="verify"),
+    Command("verify-live-text", ("verify", "live.yaml"), "live"),
+    Command("init-live", ("init", f"root@{ADDRESSES['liar']}", f"root@{ADDRESSES['actor']}", "-o", "-"), "live"),
+    Command("init", ("init", f"root@{ADDRESSES['liar']}", f"root@{ADDRESSES['actor']}", "-o", "-")),
+)}
+
+
+def write_files(write):
+    for name, text in FILES.items():
+        write(name, text)
+
+
+__all__ = ["COMMANDS", "FILES", "HONEST", "MEMBERS", "WORLD", "write_files"]

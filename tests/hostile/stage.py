@@ -1,0 +1,162 @@
+"""What an honest node says in a scene: the agent's own words, or in the scene `live` those of a machine that runs.
+
+An agent on a directory tree reads neither links nor RDMA devices and measures nothing. In the scene `live` its facts
+are those of spark.json with the node's own numbers, and its measurements are made up as good ones.
+"""
+import base64
+import json
+import os
+import struct
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NUMBERS = {"liar": 1, "actor": 2}
+NAMES = {number: name for name, number in NUMBERS.items()}
+HALVES = ("enp1s0f1np1", "enP2p1s0f1np1")
+SECOND = 1_000_000_000
+PT_NOTE, NT_GNU_BUILD_ID = 4, 3
+
+
+def build_id(path):
+    """As engine/wire/build_id.h has it."""
+    with open(path, "rb") as file:
+        elf = file.read()
+    (headers,) = struct.unpack_from("<Q", elf, 32)
+    size, count = struct.unpack_from("<HH", elf, 54)
+    for i in range(count):
+        kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", elf, headers + i * size)
+        end = offset + length
+        while kind == PT_NOTE and offset + 12 <= end:
+            name, content, note = struct.unpack_from("<III", elf, offset)
+            begin = offset + 12 + (name + 3 & ~3)
+            if note == NT_GNU_BUILD_ID:
+                return elf[begin:begin + content].hex()
+            offset = begin + (content + 3 & ~3)
+    return ""
+
+
+class Stage:
+    def __init__(self, scene, name):
+        self.live, self.name = scene == "live", name
+        self.number = NUMBERS.get(name, 9)
+        self.other = 3 - self.number
+        self.opened = 0
+        if self.live:
+            with open(f"{HERE}/spark.json", encoding="utf-8") as file:
+                self.facts = json.loads(file.read().replace("@N@", str(self.number)))
+
+    def answer(self, kind, request, message):
+        """The agent's message, with what only a running machine can say in it."""
+        if self.live and kind == "facts" and "reply" in message:
+            facts = dict(self.facts)
+            if not request.get("everything"):
+                facts.pop("survey", None)
+            message["reply"]["facts"] = facts
+            exports = message["reply"].setdefault("exports", {})
+            exports.update({kind: made for kind, made in self.exports().items() if kind in request["exports"]})
+        return message
+
+    def exports(self):
+        key = f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE{self.number}"
+        home = {"path": "/root", "machine": f"machine-{self.number}", "local": f"17 {self.number}", "remote": "18"}
+        return {"ssh_trust": {"users": {"root": {"home": home, "public_key": key, "root": True}}, "host_keys": [key],
+                              "addresses": [f"192.168.100.1{self.number}"]}}
+
+    def reply(self, request):
+        """The whole reply to what an agent on a tree would not do; None: ask the agent."""
+        made = getattr(self, "reply_" + request.get("request", "x"), None) if self.live else None
+        return None if made is None else {"id": request["id"], "reply": made(request)}
+
+    def reply_probe(self, request):
+        return {"answered": [True] * len(request["targets"])}
+
+    def reply_open_ear(self, request):
+        return {"port": 40_000, "datagram_port": 40_001}
+
+    def reply_close_ear(self, request):
+        return {"heard": request["awaited"]}
+
+    def reply_send_datagrams(self, request):
+        return {}
+
+    def reply_measure_tcp(self, request):
+        return {"outcome": "done", "reason": "", "bytes": 5 * SECOND, "nanoseconds": SECOND // 2}
+
+    def reply_listen_to_cables(self, request):
+        return {}
+
+    def reply_call_into_cables(self, request):
+        return {}
+
+    def reply_hear_cables(self, request):
+        return {"calls": [{"at": half, "node": NAMES[self.other], "interface": half} for half in HALVES],
+                "mute": {"enP7s7": "it is down"}}
+
+    def reply_ssh_login(self, request):
+        logins = [{"succeeded": True, "complaint": ""} for _ in request["targets"]]
+        logins[-1] = {"succeeded": False, "complaint": "ssh: connect to host: Connection refused"}
+        return {"logins": logins}
+
+    def reply_measurements(self, request):
+        return {"earlier": {name: [0.5, 0.5, 0.5] for name in request["values"]}, "set_aside": "/var/lib/sparkplan/x"}
+
+    def reply_read_storage(self, request):
+        return {"complaint": "", "what": "/mnt/models/x", "bytes": SECOND, "nanoseconds": SECOND, "direct": True}
+
+    def reply_rdma_open(self, request):
+        self.opened += 1
+        return {"session": self.opened, "gid": f"::ffff:{request['address']}", "gid_index": 3, "lid": 0, "mtu": 4096,
+                "memory": 4096, "key": 17, "queue_pairs": [*range(100, 100 + request["queue_pairs"])], "first_packet": 7}
+
+    def reply_rdma_connect(self, request):
+        return {}
+
+    def reply_rdma_write(self, request):
+        return {"results": [{"messages": 190_000, "nanoseconds": SECOND} for _ in request["sessions"]]}
+
+    def reply_rdma_latency(self, request):
+        return {"minimum_ns": 1500, "typical_ns": 1700, "p99_ns": 2100}
+
+    def reply_rdma_counters(self, request):
+        self.opened += 1
+        return {"sent_bytes": self.opened * 13 * SECOND, "received_bytes": self.opened * 13 * SECOND,
+                "hardware": {"packet_seq_err": 0}, "interface_sent_bytes": 0, "interface_received_bytes": 0}
+
+    def reply_rdma_close(self, request):
+        return {}
+
+
+def transport():
+    return {"network": "IB", "devices": ["rocep1s0f1", "roceP2p1s0f1"], "channels_ib": 8, "channels_socket": 0,
+            "channels_local": 0, "gpu_direct": False, "warnings": ["a warning of NCCL's"]}
+
+
+def rank_answer(command):
+    """What sparkplan-nccl would say on a machine with a GPU."""
+    kind = command["command"]
+    if kind == "prepare":
+        made = base64.b64encode(bytes(128)).decode() if command["make_id"] else ""
+        return {"answer": "prepared", "nccl_version": 22809, "library": "/usr/lib/libnccl.so.2", "driver_version": 13_000,
+                "gpu": "NVIDIA GB10", "memory_free_bytes": 100 << 30, "unified_memory": True, "id": made,
+                "other_conf_lines": ["NCCL_DEBUG=INFO"]}
+    if kind == "join":
+        return {"answer": "joined", "transport": transport()}
+    if kind == "run":
+        return {"answer": "result", "bytes": command["bytes"], "seconds": command["bytes"] / 20e9 + 1e-5, "wrong": 0,
+                "first_wrong": "", "transport": transport()}
+    return None
+
+
+def be_rank(speaker, frames):
+    """The life of a rank of the NCCL test."""
+    status = speaker.may_speak()
+    if status is not True:
+        return status
+    speaker.greet()
+    speaker.say("rank-hello", {"answer": "hello", "build": build_id(f"{HERE}/sparkplan-nccl"),
+                               "architecture": os.uname().machine})
+    while (command := frames.next()) is not None:
+        answer = rank_answer(command)
+        if answer is None:
+            return 0
+        speaker.say("rank-" + command["command"], answer)
+    return 0
