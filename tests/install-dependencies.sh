@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs, on Debian 12 and Ubuntu 24.04.
 # Does nothing, quickly, where nothing is missing.
-#   install-dependencies.sh [build] [cross] [cross-controller] [lab] [arm] [vm] [hostile] [lint] [bench]
+#   install-dependencies.sh [build] [cross] [cross-controller] [lab] [arm] [vm] [hostile] [lint] [fuzz] [bench]
 # [reference] [package] (default: build lab)
 #   cross             the agent for the other architecture: compiler and libraries; without a
 #                     distribution that offers those, one line says so and nothing fails
@@ -44,6 +44,8 @@ readonly vm=(
 readonly hostile=(python3 python3-jsonschema iproute2 openssh-client)
 readonly bench=(python3 ansible)
 readonly lint=(clang-format clang-tidy shellcheck)
+# The last for names in the stacks of what was found.
+readonly fuzz=(clang libclang-rt-dev llvm)
 # Who judges completions and manual pages, and who judges the package.
 readonly reference=(bash zsh fish man-db mandoc)
 readonly packaging=(dpkg-dev lintian file)
@@ -61,10 +63,11 @@ for group in "$@"; do
     hostile) wanted+=("${hostile[@]}") wants_sshd=1 ;;
     bench) wanted+=("${bench[@]}") ;;
     lint) wanted+=("${lint[@]}") ;;
+    fuzz) wanted+=("${fuzz[@]}") ;;
     reference) wanted+=("${reference[@]}") ;;
     package) wanted+=("${packaging[@]}") ;;
     *)
-      echo "usage: ${0##*/} [build] [cross] [cross-controller] [lab] [arm] [vm] [hostile] [lint] [bench] [reference] [package]" >&2
+      echo "usage: ${0##*/} [build] [cross] [cross-controller] [lab] [arm] [vm] [hostile] [lint] [fuzz] [bench] [reference] [package]" >&2
       exit 1
       ;;
   esac

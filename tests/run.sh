@@ -3,8 +3,9 @@
 # "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
 #
 #   tests/run.sh              everything
-#   tests/run.sh unit         one or more of: unit sanitizers lint integration reliability hostile package vm vm-storage demo tidy
-#   tests/run.sh --full ...   reliability and hostile with all they have (hours) instead of a few
+#   tests/run.sh unit         one or more of: unit sanitizers fuzz lint integration reliability hostile package vm vm-storage demo tidy
+#   tests/run.sh --full ...   reliability and hostile with all they have (hours) instead of a few; fuzz for ten minutes
+#                             a target instead of some seconds
 # (vm-storage is NVMe over TCP on two virtual machines. Only done when asked for, as each takes long: tidy is clang-tidy
 # over everything, sanitizers the unit tests built with AddressSanitizer and UBSan)
 set -uo pipefail
@@ -16,7 +17,7 @@ if [ "${1:-}" = --full ]; then
   shift
 fi
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit lint integration reliability hostile package vm vm-storage demo)
+[ ${#parts[@]} -gt 0 ] || parts=(unit fuzz lint integration reliability hostile package vm vm-storage demo)
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
@@ -156,6 +157,7 @@ wanted hostile && groups+=(hostile)
 wanted package && groups+=(package)
 { wanted unit || wanted sanitizers; } && groups+=(reference)
 { wanted lint || wanted tidy; } && groups+=(lint)
+wanted fuzz && groups+=(fuzz)
 tests/install-dependencies.sh "${groups[@]}" || {
   fail "dependencies are missing"
   finish
@@ -170,6 +172,12 @@ if wanted sanitizers; then
   say "unit tests with AddressSanitizer and UndefinedBehaviorSanitizer"
   build asan
   run_unit_tests asan
+fi
+if wanted fuzz; then
+  say "fuzz targets"
+  fuzz_for=()
+  [ ${#full[@]} -eq 0 ] || fuzz_for=(--seconds 600)
+  run_script "$results/fuzz.log" tests/fuzz/fuzz.sh "${fuzz_for[@]}"
 fi
 if wanted lint; then run_lint; fi
 if wanted tidy; then

@@ -12,7 +12,7 @@ target_link_options(sparkplan_options INTERFACE -Wl,--gc-sections)
 if(SPARKPLAN_SANITIZE)
   # g++ 12 sees uninitialised variants wherever a sanitizer has been at work; the sanitizer knows better.
   target_compile_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE} -fno-omit-frame-pointer
-    -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+    -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE})
 else()
   spark_harden(sparkplan_options)

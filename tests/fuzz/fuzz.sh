@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets and runs each on its corpus and on inputs made from it. The last line is
+# "N passed, N failed, N skipped", counted in targets; the exit status is 0 only if nothing failed.
+#
+#   fuzz.sh                       a short run, the same each time: about a minute
+#   fuzz.sh --seconds N           each target for N seconds, with another seed each time
+#   fuzz.sh --runs N              each target N times, likewise
+#   fuzz.sh ... TARGET...         only these: wire text node file plan run agent
+#   fuzz.sh --merge TARGET...     adds to the corpus, from build/fuzz/found, what reaches code that it did not reach
+# What makes a target fail is kept in build/fuzz/failures, and goes into the corpus with its mending.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+
+readonly built=build/fuzz
+# Executions of a short run, by target: those that start threads or write files take longer.
+declare -rA short=([wire]=20000 [text]=20000 [node]=2500 [file]=1500 [plan]=2000 [run]=800 [agent]=800)
+# Bytes of an input at most.
+declare -rA longest=([wire]=8192 [text]=8192 [node]=512 [file]=8192 [plan]=512 [run]=1024 [agent]=1024)
+readonly bound=60 # seconds for a target of a short run
+
+seconds='' runs='' merge=no
+targets=()
+while (($# > 0)); do
+  case $1 in
+    --seconds) seconds=${2:?} && shift ;;
+    --runs) runs=${2:?} && shift ;;
+    --merge) merge=yes ;;
+    wire | text | node | file | plan | run | agent) targets+=("$1") ;;
+    *)
+      echo "usage: ${0##*/} [--seconds N | --runs N | --merge] [wire text node file plan run agent]" >&2
+      exit 1
+      ;;
+  esac
+  shift
+done
+((${#targets[@]} > 0)) || targets=(wire text node file plan run agent)
+
+passed=0 failed=0 skipped=0 total=0
+finish() {
+  printf '%d executions\n%d passed, %d failed, %d skipped\n' "$total" "$passed" "$failed" "$skipped"
+  [ "$failed" -eq 0 ]
+  exit
+}
+skip_all() {
+  skipped=${#targets[@]}
+  printf 'SKIPPED: %d (%s)\n' "$skipped" "$1"
+  finish
+}
+
+build() {
+  cmake --preset fuzz >"$built-configure.log" 2>&1 && cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}" >"$built-build.log" 2>&1 && return
+  tail -n 40 "$built-configure.log" "$built-build.log"
+  failed=${#targets[@]}
+  finish
+}
+
+# The first lines that inputs of a target may begin with, where those are not in its corpus.
+seeds() { # TARGET DIRECTORY
+  local folder name
+  mkdir -p "$2"
+  case $1 in
+    node | plan | run | agent)
+      for folder in resources/*/cases/*/; do
+        name=${folder#resources/} name=${name/cases\//} name=${name%/}
+        printf '%s\n' "$name" >"$2/${name//\//-}"
+      done
+      ;;
+    file)
+      for folder in examples/*.yaml resources/*/cases/*/cluster.yaml; do
+        { echo cluster && cat "$folder"; } >"$2/${folder//\//-}"
+      done
+      ;;
+  esac
+}
+
+run_target() { # TARGET
+  local target=$1 status=0 log=$built/$1.log new=$built/found/$1
+  local corpus=("tests/fuzz/corpus/$target" "$built/seeds/$target") options
+  mkdir -p "$new" "$built/failures" "${corpus[@]}"
+  seeds "$target" "$built/seeds/$target"
+  if [ "$merge" = yes ]; then
+    "$built/tests/fuzz_$target" -merge=1 -timeout=10 -rss_limit_mb=1024 "${corpus[0]}" "${corpus[1]}" "$new" >"$log" 2>&1
+    return
+  fi
+  options=(-timeout=10 -rss_limit_mb=512 -max_len="${longest[$target]}" -artifact_prefix="$built/failures/$target-" -print_final_stats=1)
+  [ ! -f "tests/fuzz/$target.dict" ] || options+=(-dict="tests/fuzz/$target.dict")
+  if [ -n "$seconds" ]; then
+    options+=(-max_total_time="$seconds")
+    corpus=("$new" "${corpus[@]}")
+  elif [ -n "$runs" ]; then
+    options+=(-runs="$runs")
+    corpus=("$new" "${corpus[@]}")
+  else
+    options+=(-runs="${short[$target]}" -max_total_time="$bound" -seed=1)
+  fi
+  # Leaks are looked for where they can be traced.
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 "$built/tests/fuzz_$target" "${options[@]}" "${corpus[@]}" >"$log" 2>&1 || status=$?
+  local executions
+  executions=$(sed -nE 's/^stat::number_of_executed_units: *([0-9]+)$/\1/p' "$log" | tail -n 1)
+  total=$((total + ${executions:-0}))
+  if [ "$status" -eq 0 ]; then
+    passed=$((passed + 1))
+    printf '%-6s %9s executions\n' "$target" "${executions:-0}"
+  else
+    failed=$((failed + 1))
+    grep -E 'ERROR|SUMMARY|PROPERTY|runtime error|Test unit written|#[0-9]+ .* in sparkplan' "$log" | head -n 40
+    printf 'FAILED: %s (%s)\n' "$target" "$log"
+  fi
+}
+
+command -v clang++ >/dev/null || skip_all "there is no clang++"
+echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
+  clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null || skip_all "clang++ has no libFuzzer"
+mkdir -p build
+build
+for target in "${targets[@]}"; do run_target "$target"; done
+finish

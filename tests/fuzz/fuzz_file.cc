@@ -1,0 +1,107 @@
+// Files that a person hands over: cluster.yaml, which may come from somebody else, and saved plans. An input is
+// "cluster", "plan" or "raw", a newline, and the file. "plan" is given the digest that fits it: whoever writes a plan
+// by hand can work that out as well.
+#include <string>
+
+#include "engine/core/digest.h"
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+#include "engine/export/export.h"
+#include "engine/load/load.h"
+#include "engine/plan/desired_state.h"
+#include "engine/plan/held_plan.h"
+#include "engine/plan/saved_plan.h"
+#include "tests/fuzz/choices.h"
+#include "tests/fuzz/named_input.h"
+#include "tests/fuzz/property.h"
+
+namespace sparkplan::fuzz {
+namespace {
+
+void use_cluster(const Cluster& cluster) {
+  const Registry& registry = builtin_registry();
+  (void)unsupported_sections(cluster, registry);
+  Facts facts;
+  facts.live = true;
+  facts.hostname = "spark-01";
+  const std::map<std::string, NodeExports> nothing;
+  for (const NodeSpec& node : cluster.nodes) {
+    const DesiredState desired = desired_state(ClusterView{cluster, node, nothing}, facts, registry);
+    for (const Resource& one : desired.resources) require(!one.id.name.empty(), "a resource without a name");
+    if (node.id > 2) break;
+  }
+  for (const auto& format : export_formats()) {
+    const auto text = export_cluster(cluster, format, registry);
+    if (text) require(printable(*text, true) == *text, "an export as " + format + " is not safe to print", *text);
+  }
+}
+
+void load(std::string_view text) {
+  const ReadBeside beside = [](const std::string& name) -> Result<std::string> {
+    if (name.size() % 2 == 1) return failure(ErrorCode::kNotFound, "no such file");
+    return "text of " + name;
+  };
+  const LoadedCluster loaded = load_cluster(text, "cluster.yaml", builtin_registry(), beside);
+  require(loaded.cluster.has_value() != has_errors(loaded.diagnostics), "a cluster with errors, or none without");
+  for (const Diagnostic& one : loaded.diagnostics) require_printable(render(one, loaded.source), "a finding");
+  if (loaded.cluster) use_cluster(*loaded.cluster);
+}
+
+void use_plan(const SavedPlan& plan) {
+  const std::string again = encode_saved_plan(plan);
+  const auto same = decode_saved_plan(again);
+  require(same.has_value() && is_saved_plan(again), "a plan that was saved is none", again);
+  require(encode_saved_plan(*same) == again, "saving a plan changes it", again);
+  require_printable(to_text(plan.report, {}), "a report");
+  TextStyle quiet;
+  quiet.quiet = true;
+  quiet.show_in_sync = false;
+  require_printable(to_text(plan.report, quiet), "a report");
+  require(decode_json(public_json(to_json_value(plan.report))).has_value(), "a report is no JSON");
+  (void)exit_code(plan.report, ExitRules{true, true, true});
+  for (const NodeReport& node : plan.report.nodes) {
+    (void)hold_to(node.plan, node.plan);
+    (void)status_of(node.plan);
+  }
+}
+
+void read_plan(std::string_view text) {
+  const auto plan = decode_saved_plan(text);
+  if (!plan) {
+    if (plan.error().code == ErrorCode::kUnsupported) require_printable(plan.error().describe(), "an error");
+    return;
+  }
+  use_plan(*plan);
+}
+
+void read_sealed_plan(std::string_view text) {
+  auto tree = decode_json(text);
+  if (!tree) return;
+  Value* body = tree->find("sparkplan_plan");
+  if (body == nullptr || !body->is_map()) return;
+  body->erase("digest");
+  const std::string seal = digest(*body);
+  body->set("digest", seal);
+  read_plan(encode_json(*tree));
+}
+
+void read(Choices choices) {
+  const auto kind = choices.line();
+  if (kind == "cluster") return load(choices.rest());
+  if (kind == "plan") return read_sealed_plan(choices.rest());
+  if (is_saved_plan(choices.rest())) read_plan(choices.rest());
+}
+
+}  // namespace
+}  // namespace sparkplan::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sparkplan::fuzz::read({data, size});
+  return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  const bool is_plan = size > 0 && data[0] == 'p';
+  return sparkplan::fuzz::mutate_named_input(data, size, max_size, seed, is_plan);
+}

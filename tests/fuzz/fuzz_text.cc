@@ -1,0 +1,348 @@
+// Every text that somebody else has written or printed, by the function that reads it: files of a node, output of
+// its programs, messages on a bus and in a network. An input is the reader's name, a newline, and the text.
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "engine/agent/bus_message.h"
+#include "engine/agent/input_rules.h"
+#include "engine/agent/journal_reader.h"
+#include "engine/agent/machine_reader.h"
+#include "engine/agent/network_reader.h"
+#include "engine/agent/nft_listing.h"
+#include "engine/agent/node_text.h"
+#include "engine/agent/survey.h"
+#include "engine/core/digest.h"
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+#include "engine/core/units.h"
+#include "engine/model/ipv4.h"
+#include "engine/nccl/environment.h"
+#include "engine/nccl/nccl_log.h"
+#include "engine/remote/host_keys.h"
+#include "engine/remote/mdns_message.h"
+#include "engine/resource/managed_block.h"
+#include "engine/resource/mount_table.h"
+#include "engine/resource/nccl_variables.h"
+#include "engine/resource/shell_environment.h"
+#include "engine/resource/systemd_units.h"
+#include "engine/verify/ssh_complaint.h"
+#include "resources/firewall/ufw.h"
+#include "resources/hosts/hosts.h"
+#include "resources/kernel_module/module_files.h"
+#include "resources/limits/limits.h"
+#include "resources/limits/login.h"
+#include "resources/mount/mount_unit.h"
+#include "resources/nccl_env/nccl_env.h"
+#include "resources/netplan/foreign_files.h"
+#include "resources/netplan/netplan_file.h"
+#include "resources/netplan/network_manager.h"
+#include "resources/netplan/profiles.h"
+#include "resources/netplan/take_over.h"
+#include "resources/netplan/yaml_tree.h"
+#include "resources/nvme_tcp/connection_unit.h"
+#include "resources/package/apt.h"
+#include "resources/package/dpkg_status.h"
+#include "resources/ssh_trust/addresses.h"
+#include "resources/ssh_trust/effect.h"
+#include "resources/ssh_trust/public_key.h"
+#include "resources/ssh_trust/shared_home.h"
+#include "resources/ssh_trust/trust_text.h"
+#include "resources/sysctl/sysctl.h"
+#include "resources/systemd_unit/unit_text.h"
+#include "resources/systemd_unit/verification.h"
+#include "tests/fuzz/choices.h"
+#include "tests/fuzz/named_input.h"
+#include "tests/fuzz/property.h"
+
+namespace sparkplan::fuzz {
+namespace {
+
+bool has_line_break(std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; }
+
+void read_public_key(std::string_view text) {
+  if (const auto key = ssh_trust::parse_public_key(text)) {
+    require(ssh_trust::is_public_key(*key), "a key that was parsed is none", *key);
+    require(!has_line_break(*key), "a key has lines", *key);
+    const auto line = ssh_trust::authorized_line({"10.0.0.1"}, *key, ssh_trust::mark_of("lab", "spark-01"));
+    require(!has_line_break(line), "a line has lines", line);
+    require(ssh_trust::parse_authorized(line).of_node.count("spark-01") == 1, "a line of ours is not known", line);
+  }
+  if (ssh_trust::is_ed25519_public_key(text)) require(ssh_trust::is_public_key(text), "a key is none", text);
+  (void)ssh_trust::comment_of(text);
+  if (const auto key = ssh_trust::public_part(text)) {
+    require(ssh_trust::is_ed25519_public_key(*key), "the public part is no key", *key);
+  }
+  (void)host_key_in(text);
+}
+
+void read_trust(std::string_view text) {
+  const auto lines = ssh_trust::parse_authorized(text);
+  const auto rendered = ssh_trust::render_authorized(lines);
+  require(ssh_trust::render_authorized(ssh_trust::parse_authorized(rendered)) == rendered, "authorized keys change",
+          rendered);
+  const auto hosts = ssh_trust::render_known_hosts(ssh_trust::parse_known_hosts(text));
+  require(ssh_trust::render_known_hosts(ssh_trust::parse_known_hosts(hosts)) == hosts, "known hosts change", hosts);
+  (void)ssh_trust::node_of_mark(text);
+  const auto config = ssh_trust::render_config(ssh_trust::parse_config(text));
+  require(ssh_trust::render_config(ssh_trust::parse_config(config)) == config, "the configuration changes", config);
+  const auto settings = ssh_trust::parse_server_settings(text);
+  (void)ssh_trust::why_refused(settings, "nvidia", {"nvidia", "sudo"});
+  (void)ssh_trust::includes_our_file(text);
+  (void)is_revoked(text, "AAAAC3NzaC1lZDI1NTE5AAAAIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB");
+}
+
+void read_address(std::string_view text) {
+  if (const auto address = ssh_trust::canonical_ip(text)) {
+    require(ssh_trust::canonical_ip(*address) == address, "an address is not canonical", *address);
+    (void)ssh_trust::is_global_unicast(*address);
+  }
+  (void)ssh_trust::has_zone(text);
+  if (const auto address = parse_ipv4(text)) require(address->str() == text, "an address changes", text);
+  if (const auto address = parse_ipv4_interface(text)) (void)address->network().str();
+  if (const auto network = parse_ipv4_network(text)) (void)network->broadcast();
+  (void)hosts::is_ipv4(text);
+  (void)hosts::is_ipv6(text);
+  (void)parse_bytes(text);
+  (void)parse_rate(text);
+  if (const auto duration = parse_duration(text)) {
+    require(parse_duration(format_duration(*duration)) == *duration, "a duration changes", text);
+  }
+  if (const auto bytes = base64_decode(text)) require(base64_encode(*bytes) == text, "base64 changes", text);
+  (void)parse_nccl_version(text);
+  (void)number_in_text(text);
+  (void)iso_date(std::string(text));
+}
+
+void read_rules(std::string_view text) {
+  std::size_t words = 0;
+  for (const NftTable& table : nft_tables(text)) {
+    for (const auto& [name, chain] : table.chains) {
+      require(chain.rules.size() == chain.texts.size(), "rules without a text", name);
+      for (const auto& rule : chain.rules) words += rule.size();
+    }
+  }
+  require(words <= text.size() + 1, "there are more words than text");
+  (void)nft_input_chains(text);
+  (void)iptables_input_chains(text);
+  (void)shown_rule(text);
+  (void)firewall::is_enabled(text);
+  const auto rules = firewall::parse_rules(text);
+  if (!rules.empty()) (void)firewall::obstacle_to(rules.back(), rules);
+  (void)firewall::rule_of(text);
+}
+
+void read_bus(std::string_view text) {
+  static const std::vector<std::string> wanted{"ActiveState", "Id", "DropInPaths", "MainPID"};
+  std::string bytes(text);
+  while (!bytes.empty()) {
+    const std::size_t before = bytes.size();
+    const auto reply = take_reply(bytes, wanted);
+    if (!reply || !*reply) break;
+    require(bytes.size() < before, "a message takes no bytes");
+    require((*reply)->values.size() <= wanted.size(), "there are values that nobody wanted");
+  }
+  const std::string call = properties_call(1, text);
+  require(call.size() <= 4 * text.size() + 512, "a call is too long");
+  (void)hexadecimal(text);
+}
+
+void read_mdns(std::string_view text) {
+  const auto hosts = decode_mdns_answer(text, "_ssh._tcp.local");
+  auto all = hosts_in_avahi_output(text);
+  if (hosts) all.insert(all.end(), hosts->begin(), hosts->end());
+  for (const AnnouncedHost& host : hosts.value_or(std::vector<AnnouncedHost>())) {
+    require_printable(host.name, "the name of an announced host", 255);
+    for (const auto& address : host.addresses) require(parse_ipv4(address).has_value(), "no address", address);
+  }
+  require(merged(all).size() <= all.size(), "there are more hosts than were announced");
+}
+
+void read_mounts(std::string_view text) {
+  const auto mounts = parse_mountinfo(text);
+  for (const auto& mount : mounts) {
+    (void)mount.read_only();
+    (void)mounted_at(mounts, mount.target);
+  }
+  (void)parse_fstab(text);
+  (void)ssh_trust::network_name(text, "/home/nvidia");
+}
+
+void read_settings(std::string_view text) {
+  (void)sysctl::parse_file(text);
+  if (const auto key = sysctl::parse_key(text)) {
+    require(sysctl::parse_key(sysctl::dotted(*key)) == *key, "a key changes", text);
+    require(key->path.find("..") == std::string::npos && !key->path.starts_with('/'), "a key leads elsewhere", text);
+  }
+  const auto value = sysctl::canonical_value(text);
+  require(sysctl::canonical_value(value) == value, "a value is not canonical", value);
+  const auto limits = limits::limits_of(text);
+  require(limits::limits_of(limits::render_file(limits)) == limits, "limits change", limits::render_file(limits));
+  (void)limits::parse_proc_limits(text);
+  const auto modules = kernel_module::parse_load_file(text);
+  (void)kernel_module::render_load_file(modules);
+  (void)kernel_module::parse_options_file(text);
+  (void)kernel_module::obstacles_in("/etc/modprobe.d/x.conf", text);
+  (void)hosts::parse_hosts(text);
+  (void)hosts::claimed_above(text, "spark-01-fabric", false);
+  (void)key_file(text);
+}
+
+void read_shell(std::string_view text) {
+  for (const auto& assignment : parse_shell_assignments(text)) {
+    require(is_variable_name(assignment.name), "no variable name", assignment.name);
+  }
+  const std::vector<ProfileFile> files{{"/etc/profile.d/z.sh", std::string(text)}};
+  (void)last_assignment("PATH", files);
+  const auto quoted = "export A=" + shell_quote(text);
+  if (text.find('\n') == std::string_view::npos && text.find('\0') == std::string_view::npos) {
+    const auto again = parse_shell_assignments(quoted);
+    require(again.size() == 1 && again[0].value == text, "a quoted text is another one", quoted);
+  }
+  (void)nccl_env::parse_profile(text);
+  (void)nccl_env::parse_conf(text);
+  (void)nccl_env::set_above(text, "NCCL_DEBUG");
+  (void)nccl_file_variables(text);
+  (void)nccl::other_variables(text, {{"NCCL_DEBUG", "INFO"}});
+  (void)nccl::available_memory(text);
+  (void)assignment_in(text);
+}
+
+void read_block(std::string_view text) {
+  const auto block = find_block(text);
+  const auto above = text_above_block(text);
+  require(text.substr(0, above.size()) == above, "what is above the block is not");
+  const auto replaced = replace_block(text, "one line\n");
+  require(replaced.has_value() == block.has_value(), "a block is found and not replaced, or the other way round");
+  if (!replaced) return;
+  const auto found = find_block(*replaced);
+  require(found.has_value() && found->has_value() && **found == "one line\n", "the block is another one", *replaced);
+  const auto restored = replace_block(*replaced, block->has_value() ? *block : std::nullopt);
+  require(restored.has_value(), "what was replaced cannot be replaced");
+  if (block->has_value()) require(*restored == text, "the text around the block changes", *restored);
+}
+
+void read_units(std::string_view text) {
+  for (const auto& assignment : systemd_unit::parse_unit(text)) require(assignment.line > 0, "no line");
+  (void)systemd_unit::depends_on(text, "network.target");
+  (void)systemd_unit::can_be_enabled(text);
+  (void)systemd_unit::defeating(text, text);
+  (void)systemd_unit::is_unit_name(text);
+  (void)systemd_unit::may_cut_off("x.service", text);
+  (void)systemd_unit::findings_about({"x.service", std::string(text), false}, text, "/run/sparkplan/try-1");
+  const auto rendered = systemd_unit::render(text);
+  require(systemd_unit::is_ours(rendered), "a unit of ours is not ours", rendered);
+  const auto unit = mount::parse_unit(text);
+  (void)mount::fstab_line(unit, "/mnt/models");
+  (void)unit.read_only();
+  (void)nvme_tcp::server_in(text);
+  (void)unit_setting(text, "Unit", "After");
+  (void)unit_command_word(text);
+  require(with_specifiers(without_specifiers(text)) == text, "specifiers change", text);
+  const auto path = escaped_unit_path("/" + std::string(text));
+  require(path.find('/') == std::string::npos && !has_line_break(path), "the name of a unit is none", path);
+}
+
+void read_netplan(std::string_view text) {
+  const auto tree = netplan::parse_yaml(text);
+  if (!tree) return require_printable(printable(tree.error().describe()), "an error about YAML");
+  const std::string file = "/etc/netplan/50-theirs.yaml";
+  netplan::ForeignFiles files;
+  files.definitions = netplan::definitions_in(file, *tree);
+  const auto again = netplan::decode_foreign_files(netplan::encode(files));
+  require(again.definitions == files.definitions, "definitions change on their way");
+  (void)netplan::definitions_of("enp1s0f1np1", {}, files);
+  (void)netplan::holds_secrets(*tree);
+  (void)netplan::why_not_taken_over(file, text, *tree, "enp1s0f1np1");
+  for (const auto& [key, interface] : netplan::emptied_in(text)) (void)netplan::with_restored(text, key);
+  if (const auto emptied = netplan::with_emptied(text, "enp1s0f1np1", "enp1s0f1np1")) {
+    require(netplan::parse_yaml(*emptied).has_value(), "an emptied file is no YAML any more", *emptied);
+    if (netplan::emptied_in(text).empty()) {
+      require(netplan::with_restored(*emptied, "enp1s0f1np1") == text, "what was emptied does not come back", *emptied);
+    }
+  }
+  if (const auto stanzas = netplan::parse_file(text)) {
+    for (const auto& [name, stanza] : *stanzas) {
+      require(netplan::decode_stanza(netplan::encode(stanza)) == stanza, "a stanza changes on its way", name);
+    }
+  }
+}
+
+void read_network(std::string_view text) {
+  (void)network_profile_in("x.nmconnection", text);
+  (void)netplan::profile_in("/etc/NetworkManager/system-connections/x.nmconnection", text);
+  (void)netplan::terse_words(text);
+}
+
+void read_packages(std::string_view text) {
+  const auto half = text.size() / 2;
+  const auto status = package::DpkgStatus::parse(text.substr(0, half), text.substr(half));
+  (void)status.find("curl");
+  (void)status.name_to_apt("curl:amd64");
+  (void)package::parse_simulation({0, std::string(text), ""});
+  (void)package::reason_of_failure({100, std::string(text), std::string(text)});
+}
+
+void read_logs(std::string_view text) {
+  const auto transport = nccl::transport_in(text);
+  require(transport.warnings.size() <= 20, "there are too many warnings");
+  for (const auto& warning : transport.warnings) (void)warning.size();
+  const auto complaint = read_complaint(text);
+  require_printable(complaint.words, "the words of a complaint", 4096);
+  require(!complaint.row.empty(), "a complaint without a row");
+}
+
+void read_journal(std::string_view text) {
+  const auto journal = parse_journal("run-1", text);
+  if (!journal) return require_printable(printable(journal.error().describe()), "an error about a journal");
+  (void)journal->changed_something();
+  Journals journals;
+  journals.runs.push_back(*journal);
+  journals.runs.push_back(*journal);
+  (void)undone_runs(journals);
+  const Value reply = encode(history_of(journals, true));
+  require(decode_history_reply(reply).has_value(), "a history cannot be read", encode_json(reply));
+}
+
+void read_any(std::string_view text) {
+  const std::string shown = printable(text);
+  require(printable(shown) == shown && !has_line_break(shown), "printable text is not", shown);
+  require(is_valid_utf8(shown), "printable text is no UTF-8");
+  const auto half = text.size() / 2;
+  (void)unified_diff("x", text.substr(0, half), text.substr(half));
+  (void)glob_match(text.substr(0, half), text.substr(half));
+  std::vector<std::string> words;
+  for (const auto word : split(text, '\n')) words.emplace_back(word);
+  (void)fold_names(words);
+  if (words.size() < 64) (void)nearest(words.front(), words);
+}
+
+using Reader = void (*)(std::string_view);
+const std::map<std::string, Reader, std::less<>>& readers() {
+  static const std::map<std::string, Reader, std::less<>> all{
+      {"public_key", read_public_key}, {"trust", read_trust},       {"address", read_address},
+      {"rules", read_rules},           {"bus", read_bus},           {"mdns", read_mdns},
+      {"mounts", read_mounts},         {"settings", read_settings}, {"shell", read_shell},
+      {"block", read_block},           {"units", read_units},       {"netplan", read_netplan},
+      {"network", read_network},       {"packages", read_packages}, {"logs", read_logs},
+      {"journal", read_journal},       {"any", read_any},
+  };
+  return all;
+}
+
+}  // namespace
+}  // namespace sparkplan::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sparkplan::fuzz::Choices choices(data, size);
+  const auto& readers = sparkplan::fuzz::readers();
+  const auto reader = readers.find(choices.line());
+  if (reader != readers.end()) reader->second(choices.rest());
+  return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  return sparkplan::fuzz::mutate_named_input(data, size, max_size, seed, false);
+}

@@ -1,0 +1,169 @@
+// Everything that is decoded from the other end of a connection: frames, JSON, and each message and record by
+// its own decoder. An input is the decoder's name, a newline, and what is decoded.
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+#include "engine/model/host_facts.h"
+#include "engine/model/rdma_facts.h"
+#include "engine/model/survey_facts.h"
+#include "engine/wire/build_id.h"
+#include "engine/wire/frame.h"
+#include "engine/wire/messages.h"
+#include "engine/wire/nccl_messages.h"
+#include "tests/fuzz/choices.h"
+#include "tests/fuzz/named_input.h"
+#include "tests/fuzz/property.h"
+
+namespace sparkplan::fuzz {
+namespace {
+
+/// What a decoder takes, its encoder writes so that the decoder takes it for the same.
+template <class Decode>
+void round_trip(const Value& value, Decode decode) {
+  const auto first = decode(value);
+  if (!first) return;
+  const Value written = encode(*first);
+  require_lossless_json(written);
+  const auto second = decode(written);
+  require(second.has_value(), "what was decoded and encoded is refused: " + (second ? "" : second.error().describe()),
+          encode_json(written));
+  require(encode_json(encode(*second)) == encode_json(written), "decoding loses something", encode_json(written));
+}
+
+/// For requests that travel inside a NumberedRequest.
+template <class Decode>
+void round_trip_body(const Value& value, Decode decode) {
+  const auto first = decode(value);
+  if (!first) return;
+  const Value written = encode_body(*first);
+  const auto second = decode(written);
+  require(second.has_value(), "a request that was decoded and encoded is refused", encode_json(written));
+  require(encode_json(encode_body(*second)) == encode_json(written), "decoding loses something", encode_json(written));
+}
+
+/// A stream in pieces says what it says in one.
+void read_frames(std::string_view stream) {
+  Choices choices(stream);
+  const std::size_t piece = choices.below(64) + 1;
+  FrameReader whole;
+  FrameReader pieces;
+  std::string bytes(kPreamble);
+  bytes += choices.rest();
+  if (piece % 4 == 0) bytes.erase(0, kPreamble.size());
+  whole.feed(bytes);
+  std::string of_whole;
+  std::string of_pieces;
+  const auto take_all = [](FrameReader& reader, std::string& into) {
+    while (true) {
+      const auto message = reader.next();
+      if (!message) {
+        into += "!" + message.error().message;
+        return false;
+      }
+      if (!*message) return true;
+      into += encode_json(**message) + "\n";
+      if (const auto framed = encode_frame(**message)) require(framed->size() >= 6, "a frame is too short");
+      (void)progress_in(**message);
+    }
+  };
+  take_all(whole, of_whole);
+  for (std::size_t at = 0; at < bytes.size(); at += piece) {
+    pieces.feed(std::string_view(bytes).substr(at, piece));
+    if (!take_all(pieces, of_pieces)) break;
+  }
+  require(of_whole == of_pieces, "a stream in pieces is another one", of_whole + "\n--\n" + of_pieces);
+  require(whole.noise().size() <= kMaxNoiseBytes + kPreamble.size() + bytes.size(), "there is too much noise");
+}
+
+void read_values(std::string_view text) {
+  const auto value = decode_json(text);
+  if (!value) return require_printable(value.error().describe(), "an error about JSON");
+  require_lossless_json(*value);
+  (void)canonical_json(*value);
+  require(
+      parse_plain_json(public_json(*value)).has_value() || public_json(*value).find("\"unknown\"") != std::string::npos,
+      "JSON for others is none", public_json(*value));
+  require_printable(printable(display(*value)), "a displayed value");
+}
+
+using Reader = std::function<void(const Value&)>;
+
+template <class Decode>
+Reader by(Decode decode) {
+  return [decode](const Value& value) { round_trip(value, decode); };
+}
+template <class Decode>
+Reader by_body(Decode decode) {
+  return [decode](const Value& value) { round_trip_body(value, decode); };
+}
+
+const std::map<std::string, Reader, std::less<>>& readers() {
+  static const std::map<std::string, Reader, std::less<>> all{
+      {"facts", by(decode_facts)},
+      {"host_facts", by(decode_host_facts)},
+      {"survey_facts", by(decode_survey_facts)},
+      {"rdma_device", by(decode_rdma_device_facts)},
+      {"pcie_link", [](const Value& value) { (void)decode_pcie_link(value); }},
+      {"manifest", by(decode_manifest)},
+      {"roster", by(decode_roster)},
+      {"managed_resource", by(decode_managed_resource)},
+      {"step", by(decode_step)},
+      {"observation", by(decode_observation)},
+      {"observed", by(decode_observed_state)},
+      {"error", by(decode_error)},
+      {"hello", by(decode_hello)},
+      {"request", by(decode_request)},
+      {"reply", by(decode_reply)},
+      {"facts_reply", by(decode_facts_reply)},
+      {"apply_reply", by(decode_apply_reply)},
+      {"effect_reply", by(decode_effect_reply)},
+      {"cables_reply", by(decode_hear_cables_reply)},
+      {"history_reply", by(decode_history_reply)},
+      {"undo_reply", by(decode_undo_reply)},
+      {"transaction", by(decode_transaction_report)},
+      {"probe_reply", by(decode_probe_reply)},
+      {"storage_reply", by(decode_read_storage_reply)},
+      {"open_ear_reply", by(decode_open_ear_reply)},
+      {"close_ear_reply", by(decode_close_ear_reply)},
+      {"tcp_reply", by(decode_measure_tcp_reply)},
+      {"login_reply", by(decode_ssh_login_reply)},
+      {"measurements_reply", by(decode_measurements_reply)},
+      {"rdma_endpoint", by(decode_rdma_endpoint)},
+      {"rdma_write_reply", by(decode_rdma_write_reply)},
+      {"rdma_latency_reply", by(decode_rdma_latency_reply)},
+      {"rdma_counters_reply", by(decode_rdma_counters_reply)},
+      {"rank_command", by(decode_rank_command)},
+      {"rank_answer", by(decode_rank_answer)},
+      {"probe_request", by_body(decode_probe_request)},
+      {"tcp_request", by_body(decode_measure_tcp_request)},
+      {"rdma_connect_request", by_body(decode_rdma_connect_request)},
+  };
+  return all;
+}
+
+void read_one(Choices choices) {
+  const auto name = choices.line();
+  if (name == "frames") return read_frames(choices.rest());
+  if (name == "build_id") return (void)elf_build_id(choices.rest());
+  if (name == "json") return read_values(choices.rest());
+  const auto reader = readers().find(name);
+  if (reader == readers().end()) return;
+  if (const auto value = decode_json(choices.rest())) reader->second(*value);
+}
+
+}  // namespace
+}  // namespace sparkplan::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sparkplan::fuzz::read_one({data, size});
+  return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  return sparkplan::fuzz::mutate_named_input(data, size, max_size, seed, true);
+}
