@@ -129,7 +129,7 @@ void ClusterRun::admit_departed_members() {
 void ClusterRun::open_departing(NodeRun& node) {
   auto options = options_.agent;
   options.install = InstallPolicy::kNever;
-  options.become_password.clear();
+  options.become_password = Secret();
   auto request = facts_request(node);
   request.observe_managed = plans_;
   auto client = AgentClient::open(*node.spec, options, request);
