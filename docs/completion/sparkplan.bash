@@ -33,8 +33,8 @@ _sparkplan() {
     esac
   done
   case "$command $before" in
-    *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | drift\ --textfile | verify\ --junit | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
-    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | verify\ --level | verify\ --only | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | export\ --format) return ;;
+    *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | show\ --allowed-signers | apply\ --allowed-signers | drift\ --textfile | verify\ --junit | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
+    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | verify\ --level | verify\ --only | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | export\ --format) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
@@ -55,8 +55,8 @@ _sparkplan() {
     init) own='--discover -o --output' ;;
     validate) own='--json' ;;
     plan) own='-o --output --json --detailed-exitcode --only --exclude' ;;
-    show) own='--json' ;;
-    apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --verify --json --only --exclude' ;;
+    show) own='--json --signed-by --allowed-signers' ;;
+    apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --signed-by --allowed-signers --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
     verify) own='--level --json --junit --only' ;;
     doctor) own='--json' ;;

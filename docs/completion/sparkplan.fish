@@ -63,6 +63,8 @@ complete -c sparkplan -n '__sparkplan_command_is plan' -l only -x -d 'only what 
 complete -c sparkplan -n '__sparkplan_command_is plan' -l exclude -x -d 'all but what fits GLOB'
 complete -c sparkplan -n '__sparkplan_command_is plan' -F
 complete -c sparkplan -n '__sparkplan_command_is show' -l json -d 'the plan as JSON'
+complete -c sparkplan -n '__sparkplan_command_is show' -l signed-by -x -d 'refuse a plan that IDENTITY has not signed with ssh-keygen -Y sign'
+complete -c sparkplan -n '__sparkplan_command_is show' -l allowed-signers -rF -d 'whose keys count as whose [~/.ssh/allowed_signers]'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l yes -d 'do not ask'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l yes-prune -d 'give back nodes that left the file; remove most of what is managed on a node'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l all-or-nothing -d 'change nothing anywhere if one node cannot be reached or planned'
@@ -71,6 +73,8 @@ complete -c sparkplan -n '__sparkplan_command_is apply' -l allow-mgmt-change -d 
 complete -c sparkplan -n '__sparkplan_command_is apply' -l no-safety-net -d 'undo nothing by itself on a node that is cut off'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l max-parallel -x -d 'after the first, change the network of at most N nodes at once [all]'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l lock-timeout -x -d 'how long to wait for another run\'s locks [0s]'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l signed-by -x -d 'refuse a plan that IDENTITY has not signed with ssh-keygen -Y sign'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l allowed-signers -rF -d 'whose keys count as whose [~/.ssh/allowed_signers]'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l verify -d 'if it succeeds, measure what `verify` measures'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l json -d 'the outcome as JSON'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l only -x -d 'only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'

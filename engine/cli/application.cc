@@ -64,6 +64,18 @@ void add_safety(CLI::App& app, SafetyOptions& safety) {
       ->type_name("N");
 }
 
+void add_signer(CLI::App& app, SignerOptions& into) {
+  // An empty variable of a script must not turn the question off.
+  const CLI::Validator not_empty(
+      [](std::string& text) { return text.empty() ? std::string("it must not be empty") : std::string(); }, "");
+  app.add_option("--signed-by", into.identity, "refuse a plan that IDENTITY has not signed with ssh-keygen -Y sign")
+      ->check(not_empty)
+      ->type_name("IDENTITY");
+  app.add_option("--allowed-signers", into.allowed_signers, "whose keys count as whose [~/.ssh/allowed_signers]")
+      ->check(not_empty)
+      ->type_name("FILE");
+}
+
 constexpr auto kFileHelp = "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]";
 
 constexpr auto kFileOrPlanHelp = "cluster description, or a saved plan [$SPARKPLAN_CLUSTER or ./cluster.yaml]";
@@ -129,6 +141,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   auto* show = app.add_subcommand("show", "show a saved plan again; contacts nobody");
   show->add_option("PLAN", line.show.file, "what plan -o has saved")->required()->type_name("");
   show->add_flag("--json", line.show.json, "the plan as JSON");
+  add_signer(*show, line.show.signer);
   show->callback([&] { line.command = [&](Console& c) { return run_show(line.show, c); }; });
 
   auto* apply = app.add_subcommand("apply", "make the nodes match cluster.yaml, or carry out a saved plan");
@@ -140,6 +153,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
                   "change nothing anywhere if one node cannot be reached or planned");
   add_safety(*apply, line.apply.safety);
   add_duration(*apply, "--lock-timeout", line.apply.lock_timeout, "how long to wait for another run's locks [0s]");
+  add_signer(*apply, line.apply.signer);
   apply->add_flag("--verify", line.apply.verify, "if it succeeds, measure what `verify` measures");
   apply->add_flag("--json", line.apply.json, "the outcome as JSON");
   add_selection(*apply, line.apply.selection);

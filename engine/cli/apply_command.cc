@@ -5,6 +5,7 @@
 #include "engine/cli/load_command.h"
 #include "engine/cli/saved_plan_file.h"
 #include "engine/cli/verify_command.h"
+#include "engine/plan/saved_plan_text.h"
 
 namespace sparkplan {
 namespace {
@@ -25,10 +26,10 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
   ChangingRun run{"apply", "Apply these changes?", options.yes, options.json, options.selection, {}};
   if (!can_ask(run, console)) return 1;
   const Interrupts interrupts(console);
-  const auto saved = read_saved_plan(cluster_file(options.file));
+  auto saved = open_saved_plan(cluster_file(options.file), options.signer);
   if (!saved) {
     console.error(saved.error());
-    return 1;
+    return exit_code_of_plan(saved.error());
   }
   const bool selects = !options.selection.only.empty() || !options.selection.exclude.empty();
   if (*saved && selects) {
@@ -39,14 +40,18 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
                         ""});
     return 1;
   }
-  const auto input = *saved ? load_from_plan("apply", **saved, options.json, console)
+  if (*saved && !(*saved)->signature.empty()) console.remark((*saved)->signature);
+  const auto input = *saved ? take_from_plan("apply", std::move((*saved)->loaded), options.json, console)
                             : load_to_run("apply", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   ApplyOptions apply;
   if (*saved) {
-    run.selection = {(*saved)->only, (*saved)->exclude};
-    run.question = "Apply these changes of plan " + (*saved)->id + ", made at " + (*saved)->created + "?";
-    apply.saved_plan = &**saved;
+    const SavedPlan& plan = (*saved)->plan;
+    run.selection = {plan.only, plan.exclude};
+    run.question = "Apply these changes of plan " + plan.id + ", made at " + plan.created + "?";
+    apply.saved_plan = &plan;
+    if (!options.yes)
+      console.question(introduction(plan, *input.loaded->cluster, builtin_registry(), console.question_style()));
   }
   if (!take_safety(options.safety, apply, console)) return 1;
   apply.allow_prune = options.yes_prune;

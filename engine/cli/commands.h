@@ -45,9 +45,18 @@ struct PlanOptions {
   SelectionOptions selection;
 };
 
+/// Whose signature a saved plan must have.
+struct SignerOptions {
+  std::string identity;         ///< As the file of allowed signers has it; empty: no signature is asked for.
+  std::string allowed_signers;  ///< Empty: ~/.ssh/allowed_signers.
+
+  bool wanted() const { return !identity.empty() || !allowed_signers.empty(); }
+};
+
 struct ShowOptions {
   std::string file;
   bool json = false;
+  SignerOptions signer;
 };
 
 /// How changes that may cut a node off are tried.
@@ -60,6 +69,7 @@ struct SafetyOptions {
 
 struct ApplyCommandOptions {
   std::string file;  ///< A cluster.yaml or a saved plan.
+  SignerOptions signer;
   bool json = false;
   bool yes = false;
   bool yes_prune = false;

@@ -67,15 +67,8 @@ CommandInput load_to_run(const std::string& command, const std::string& given_fi
   return refuse_unsupported(command, load_for(command, given_file, json, console), json, console);
 }
 
-CommandInput load_from_plan(const std::string& command, const SavedPlan& plan, bool json, Console& console) {
-  const auto& file = plan.report.file;
-  // As it was planned, whatever the files say by now.
-  const auto as_saved = [&](const std::string& name) -> Result<std::string> {
-    const auto found = plan.beside.find(name);
-    if (found != plan.beside.end()) return found->second;
-    return failure(ErrorCode::kNotFound, "the saved plan does not hold it");
-  };
-  auto loaded = load_cluster(plan.source, file, builtin_registry(), as_saved);
+CommandInput take_from_plan(const std::string& command, LoadedCluster loaded, bool json, Console& console) {
+  const std::string file = loaded.cluster->file;
   return refuse_unsupported(command, accept(command, file, std::move(loaded), json, console), json, console);
 }
 

@@ -27,8 +27,8 @@ CommandInput load_for(const std::string& command, const std::string& given_file,
 /// The same for commands that talk to nodes: sections without a resource type are refused as well.
 CommandInput load_to_run(const std::string& command, const std::string& given_file, bool json, Console& console);
 
-/// The same from the text that a saved plan holds; positions are those of the file it was made from.
-CommandInput load_from_plan(const std::string& command, const SavedPlan& plan, bool json, Console& console);
+/// The same for what a saved plan holds; positions are those of the file it was made from.
+CommandInput take_from_plan(const std::string& command, LoadedCluster loaded, bool json, Console& console);
 
 /// Run options from the command line; asks for the sudo password where that was asked for.
 /// Errors: kInvalidInput (a pattern that fits no node or no type), kFailed (no terminal to ask on).

@@ -5,9 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
+
+#include "engine/cli/plan_signature.h"
+#include "engine/plan/saved_plan_check.h"
+#include "engine/resource/registry.h"
 
 namespace sparkplan {
 namespace {
@@ -16,7 +21,6 @@ namespace fs = std::filesystem;
 
 /// As much as tells whether it is a plan.
 constexpr std::size_t kBeginning = 4096;
-constexpr std::size_t kMaxPlanBytes = std::size_t{256} << 20;
 
 struct OpenFile {
   int descriptor;
@@ -60,17 +64,63 @@ std::optional<std::string> beginning_of(const OpenFile& file) {
 // O_NONBLOCK: opening a FIFO must not wait for a writer.
 OpenFile open_to_read(const std::string& path) { return {::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; }
 
+/// The cluster as it was planned, whatever the files of this machine say: none of them is read.
+Result<LoadedCluster> load_embedded(const SavedPlan& plan) {
+  const auto& file = plan.report.file;
+  const auto as_saved = [&](const std::string& name) -> Result<std::string> {
+    const auto found = plan.beside.find(name);
+    if (found != plan.beside.end()) return found->second;
+    return failure(ErrorCode::kNotFound, "the saved plan does not hold it");
+  };
+  auto loaded = load_cluster(plan.source, file, builtin_registry(), as_saved);
+  if (!loaded.cluster) {
+    const auto found = std::find_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
+                                    [](const Diagnostic& one) { return one.severity == Severity::kError; });
+    const std::string why = found == loaded.diagnostics.end() ? "it is of no use" : found->message;
+    return failure(ErrorCode::kInvalidInput, "the cluster.yaml in the saved plan cannot be loaded: " + why,
+                   "make another one: sparkplan plan -o PLAN");
+  }
+  if (loaded.beside != plan.beside) {
+    return failure(ErrorCode::kInvalidInput, "the saved plan holds files that its cluster.yaml does not name",
+                   "make another one: sparkplan plan -o PLAN");
+  }
+  SPARK_CHECK(check_belongs(plan, *loaded.cluster, loaded.diagnostics, builtin_registry()));
+  return loaded;
+}
+
 }  // namespace
 
-Result<std::optional<SavedPlan>> read_saved_plan(const std::string& path) {
+Result<std::optional<std::string>> read_plan_text(const std::string& path) {
   const auto file = open_to_read(path);
   auto text = beginning_of(file);
-  if (!text || !is_saved_plan(*text)) return std::optional<SavedPlan>();
-  SPARK_TRY(const auto rest, read_up_to(file.descriptor, kMaxPlanBytes));
-  auto plan = decode_saved_plan(*text + rest);
-  if (!plan) return failure(std::move(plan).error().within(path));
-  return std::optional<SavedPlan>(std::move(*plan));
+  if (!text || !is_saved_plan(*text)) return std::optional<std::string>();
+  SPARK_TRY(const auto rest, read_up_to(file.descriptor, kMostPlanBytes));
+  if (rest.size() == kMostPlanBytes)
+    return failure(ErrorCode::kInvalidInput, path + " is larger than any plan that sparkplan makes");
+  return std::optional(*text + rest);
 }
+
+Result<std::optional<OpenedPlan>> open_saved_plan(const std::string& path, const SignerOptions& signer) {
+  SPARK_TRY(const auto text, read_plan_text(path));
+  if (!text && !signer.wanted()) return std::optional<OpenedPlan>();
+  if (!text) {
+    return failure(ErrorCode::kInvalidInput, path + " is no saved plan, or cannot be read: no signature is asked of it",
+                   "--signed-by and --allowed-signers go with what `sparkplan plan -o PLAN` has saved");
+  }
+  OpenedPlan opened;
+  if (signer.wanted()) {
+    SPARK_TRY(opened.signature, verify_plan_signature(*text, path, signer));
+  }
+  auto plan = decode_saved_plan(*text);
+  if (!plan) return failure(std::move(plan).error().within(path));
+  opened.plan = std::move(*plan);
+  auto loaded = load_embedded(opened.plan);
+  if (!loaded) return failure(std::move(loaded).error().within(path));
+  opened.loaded = std::move(*loaded);
+  return std::optional(std::move(opened));
+}
+
+int exit_code_of_plan(const Error& error) { return error.code == ErrorCode::kRefused ? 9 : 1; }
 
 Result<void> check_plan_destination(const std::string& path) {
   struct stat status {};
@@ -87,6 +137,10 @@ Result<void> check_plan_destination(const std::string& path) {
 
 Result<void> write_saved_plan(const std::string& path, const SavedPlan& plan) {
   const auto text = encode_saved_plan(plan);
+  if (is_too_large(text)) {
+    return failure(ErrorCode::kInvalidInput, "the plan is too large to be saved",
+                   "save it in parts: --only NODE or --only NODE/TYPE");
+  }
   const auto directory = fs::path(path).parent_path();
   std::string draft = (directory / ("." + fs::path(path).filename().string() + ".XXXXXX")).string();
   // mkstemp() makes it 0600.

@@ -1,17 +1,17 @@
 #include "engine/cli/commands.h"
-#include "engine/cli/load_command.h"
 #include "engine/cli/saved_plan_file.h"
 #include "engine/core/json.h"
+#include "engine/plan/saved_plan_text.h"
 
 namespace sparkplan {
 
 int run_show(const ShowOptions& options, Console& console) {
-  const auto plan = read_saved_plan(options.file);
-  if (!plan) {
-    console.error(plan.error());
-    return 1;
+  const auto opened = open_saved_plan(options.file, options.signer);
+  if (!opened) {
+    console.error(opened.error());
+    return exit_code_of_plan(opened.error());
   }
-  if (!*plan) {
+  if (!*opened) {
     console.error(Error{ErrorCode::kInvalidInput,
                         options.file + " is no saved plan, or cannot be read",
                         {},
@@ -19,18 +19,14 @@ int run_show(const ShowOptions& options, Console& console) {
                         "sparkplan plan -o PLAN saves one"});
     return 1;
   }
-  const auto& saved = **plan;
+  const auto& [saved, loaded, signature] = **opened;
+  if (!signature.empty()) console.remark(signature);
   if (options.json) {
-    auto report = to_json_value(saved.report);
-    report.set("saved_plan", Value::map({{"id", saved.id, {}},
-                                         {"created", saved.created, {}},
-                                         {"sparkplan_version", saved.sparkplan_version, {}}}));
-    console.result(public_json(report) + "\n");
+    console.result(public_json(to_json_value(saved, *loaded.cluster)) + "\n");
     return 0;
   }
-  console.remark("Plan " + saved.id + ", made at " + saved.created + " by sparkplan " + saved.sparkplan_version +
-                 " from " + saved.report.file);
-  print(saved.report, LoadedCluster{std::nullopt, {}, saved.source, {}}, false, console);
+  console.diagnostics(saved.report.diagnostics, saved.source);
+  console.result(to_text(saved, *loaded.cluster, builtin_registry(), console.style()));
   return 0;
 }
 
