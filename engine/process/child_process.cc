@@ -21,10 +21,10 @@
 #pragma GCC diagnostic ignored "-Wshadow"
 #pragma GCC diagnostic ignored "-Wold-style-cast"
 #pragma GCC diagnostic ignored "-Wnull-dereference"
-#include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
 #include <boost/process/error.hpp>
 #include <boost/process/exe.hpp>
+#include <boost/process/extend.hpp>
 #include <boost/process/group.hpp>
 #include <boost/process/posix.hpp>
 #pragma GCC diagnostic pop
@@ -89,6 +89,14 @@ int exit_status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+/// As execve() takes it: the program's name, the arguments, a null. Points into both.
+std::vector<char*> argument_vector(const std::string& program, const std::vector<std::string>& arguments) {
+  std::vector<char*> words{const_cast<char*>(program.c_str())};  // execve() changes none of them.
+  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  words.push_back(nullptr);
+  return words;
+}
+
 }  // namespace
 
 struct ChildProcess::Impl {
@@ -125,9 +133,12 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
   // would wait for it to end.
   static std::mutex one_at_a_time;
   const std::unique_lock starting(one_at_a_time);
-  impl->child = bp::child(bp::exe = program, bp::args = arguments, bp::posix::fd.bind(0, input.read_end.get()),
-                          bp::posix::fd.bind(1, output.write_end.get()), bp::posix::fd.bind(2, error.write_end.get()),
-                          impl->group, code);
+  // Boost's own bp::args takes the first character of an empty argument, which there is none of.
+  auto words = argument_vector(program, arguments);
+  const auto with_arguments = [&words](auto& executor) { executor.cmd_line = words.data(); };
+  impl->child = bp::child(bp::exe = program, bp::extend::on_setup(with_arguments),
+                          bp::posix::fd.bind(0, input.read_end.get()), bp::posix::fd.bind(1, output.write_end.get()),
+                          bp::posix::fd.bind(2, error.write_end.get()), impl->group, code);
   if (code) {
     auto reason = system_error("start " + program, code.value());
     if (code.value() == ENOENT) reason.code = ErrorCode::kNotFound;
