@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <iostream>
+#include <sstream>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/completion.h"
@@ -363,11 +365,16 @@ int run_application(int argc, char** argv) {
       std::cerr << "sparkplan: error: " << *unknown << "\nRun with --help for more information.\n";
       return 1;
     }
-    return app.exit(problem) == 0 ? 0 : 1;
+    std::ostringstream out;
+    std::ostringstream complaint;
+    const int status = app.exit(problem, out, complaint);
+    std::cout << out.str();
+    std::cerr << printable(complaint.str(), true);
+    return status == 0 ? 0 : 1;
   }
   auto console = Console::open(line.global.verbosity, line.global.quiet, line.global.no_color, line.global.log_file);
   if (!console) {
-    std::cerr << "sparkplan: error: " << console.error().describe() << "\n";
+    std::cerr << "sparkplan: error: " << printable(console.error().describe()) << "\n";
     return 1;
   }
   return line.command(*console);

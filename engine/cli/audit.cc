@@ -2,6 +2,7 @@
 
 #include <syslog.h>
 
+#include "engine/core/text.h"
 #include "engine/fleet/run_identity.h"
 
 namespace sparkplan {
@@ -11,10 +12,11 @@ void write_audit_line(const Report& report) {
   for (const auto& node : report.nodes) {
     for (const auto& [id, outcome] : node.outcomes) done += outcome == Outcome::kDone ? 1 : 0;
   }
-  const auto by = this_controller(report.command).who;
+  const auto by = printable(this_controller(report.command).who);
+  const auto cluster = printable(report.cluster);
   ::openlog("sparkplan", LOG_PID, LOG_USER);
-  ::syslog(LOG_NOTICE, "%s cluster=%s by=%s nodes=%zu changes_done=%d exit=%d", report.command.c_str(),
-           report.cluster.c_str(), by.c_str(), report.nodes.size(), done, exit_code(report, {}));
+  ::syslog(LOG_NOTICE, "%s cluster=%s by=%s nodes=%zu changes_done=%d exit=%d", report.command.c_str(), cluster.c_str(),
+           by.c_str(), report.nodes.size(), done, exit_code(report, {}));
   ::closelog();
 }
 

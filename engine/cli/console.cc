@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "engine/cli/diagnostics_text.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -66,7 +67,7 @@ Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const st
 Console::Console(Console&&) noexcept = default;
 Console::~Console() = default;
 
-void Console::result(std::string_view text) const { write_to(stdout, text); }
+void Console::result(std::string_view text) const { write_to(stdout, without_commands(text)); }
 
 void Console::question(std::string_view text) const { screen_->print(text); }
 
@@ -83,12 +84,7 @@ void Console::error(const Error& error) const {
 }
 
 void Console::diagnostics(const std::vector<Diagnostic>& diagnostics, std::string_view source) const {
-  for (const auto& diagnostic : diagnostics) {
-    if (quiet_ && diagnostic.severity != Severity::kError) continue;
-    auto text = render(diagnostic, source);
-    if (text.empty() || text.back() != '\n') text += '\n';
-    screen_->print(text);
-  }
+  if (const auto text = diagnostics_text(diagnostics, source, quiet_); !text.empty()) screen_->print(text);
 }
 
 void Console::trace(std::string_view text) const { log_->info("{}", printable(text)); }

@@ -28,9 +28,10 @@ class Console {
   Console& operator=(Console&&) = delete;
   ~Console();
 
-  /// To standard output, as it is.
+  /// To standard output. What a terminal would obey or hide is made visible in all that is written, here and
+  /// below, but for colours (see without_commands()).
   void result(std::string_view text) const;
-  /// To standard error, as it is, also with --quiet: what a question is about.
+  /// To standard error, also with --quiet: what a question is about.
   void question(std::string_view text) const;
   /// The same for what comes unasked, at any moment and from any thread.
   void interject(std::string_view text) const;

@@ -67,7 +67,7 @@ std::optional<std::vector<HostArgument>> agreed(const std::vector<Found>& found,
   std::string words;
   std::vector<HostArgument> hosts;
   for (const Found& one : found) {
-    shown += "  " + one.host.given + "  " + printable(one.about) + "\n";
+    shown += "  " + printable(one.host.given) + "  " + printable(one.about) + "\n";
     words += " " + one.host.given;
     hosts.push_back(one.host);
   }

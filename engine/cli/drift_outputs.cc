@@ -32,12 +32,13 @@ bool was_asked(const NodeReport& node) {
 
 bool was_read(const NodeReport& node) { return was_asked(node) && !node.error; }
 
-/// A label value: backslash, quote and newline escaped.
+/// A label value: backslash and quote escaped. A collector drops the whole file for one byte that is no UTF-8, and
+/// what a node says of itself must not take the others' metrics away.
 std::string label(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
-    if (c == '\\' || c == '"' || c == '\n') escaped += '\\';
-    escaped += c == '\n' ? 'n' : c;
+  for (const char c : printable(text)) {
+    if (c == '\\' || c == '"') escaped += '\\';
+    escaped += c;
   }
   return escaped;
 }

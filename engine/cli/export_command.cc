@@ -18,7 +18,7 @@ int run_export(const ExportOptions& options, Console& console) {
     console.error(text.error());
     return 1;
   }
-  console.result(printable(*text, true));
+  console.result(*text);
   return 0;
 }
 

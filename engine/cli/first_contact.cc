@@ -109,7 +109,8 @@ void FirstContact::open_by_password(const std::vector<NodeSpec>& nodes) {
     if (no_key) locked.push_back(nodes[i]);
   }
   if (locked.empty() || !console_.interactive() || interrupts_.token().stop_requested()) return;
-  const auto password = ask_password("None of our keys is accepted. Password for " + joined_logins(locked) + ": ");
+  const auto password =
+      ask_password("None of our keys is accepted. Password for " + printable(joined_logins(locked)) + ": ");
   if (!password || password->empty()) return;
   open(locked, *password);
   std::vector<NodeSpec> entered;

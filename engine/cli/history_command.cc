@@ -42,7 +42,8 @@ std::string run_line(const ClusterHistoryEntry& entry) {
 std::string artifact_lines(const JournaledRun& run) {
   std::string text;
   for (const auto& one : run.artifacts) {
-    text += fmt::format("  {:<8}  {:<14}  {}", one.outcome, printable(one.type), printable(one.artifact.name));
+    text +=
+        fmt::format("  {:<8}  {:<14}  {}", printable(one.outcome), printable(one.type), printable(one.artifact.name));
     if (!one.error.empty()) text += ": " + printable(one.error);
     text += "\n";
   }

@@ -102,7 +102,7 @@ void tell_of_the_file(const std::string& file, const LoadedCluster& loaded, cons
   const Cluster& cluster = *loaded.cluster;
   const std::string nodes = std::to_string(cluster.nodes.size()) + (cluster.nodes.size() == 1 ? " node" : " nodes");
   if (file == kStandardOutput) return;
-  console.result("Wrote " + file + ": cluster " + cluster.name + ", " + nodes + ".\n");
+  console.result("Wrote " + printable(file) + ": cluster " + printable(cluster.name) + ", " + nodes + ".\n");
   console.remark("Next: `sparkplan plan" + (file == cluster_file("") ? std::string() : " " + file) +
                  "` shows what it would change.");
 }

@@ -66,8 +66,8 @@ int run_validate(const ValidateOptions& options, const GlobalOptions&, Console& 
     report.diagnostics = input.loaded->diagnostics;
     console.result(public_json(to_json_value(report)) + "\n");
   } else if (!console.quiet()) {
-    console.result(cluster.file + " is valid: cluster " + cluster.name + ", " + counted(cluster.nodes.size(), "node") +
-                   "\n");
+    console.result(printable(cluster.file) + " is valid: cluster " + printable(cluster.name) + ", " +
+                   counted(cluster.nodes.size(), "node") + "\n");
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 #include "engine/cli/load_command.h"
 #include "engine/cli/progress_display.h"
 #include "engine/cli/saved_plan_file.h"
+#include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
@@ -24,7 +25,8 @@ bool save(SavedPlan plan, const PlanOptions& options, const LoadedCluster& loade
     console.error(written.error());
     return false;
   }
-  console.remark("Saved as " + options.output + ". To carry out exactly this: sparkplan apply " + options.output);
+  const auto shown = printable(options.output);
+  console.remark("Saved as " + shown + ". To carry out exactly this: sparkplan apply " + shown);
   return true;
 }
 

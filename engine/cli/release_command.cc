@@ -4,6 +4,7 @@
 #include "engine/cli/changing_run.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/load_command.h"
+#include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
@@ -44,7 +45,7 @@ int conclude(const Report& report, const std::string& name, bool in_file, const 
     return 4;
   }
   if (in_file && node->status == NodeStatus::kReleased) {
-    console.remark(cluster.file + " still names it: the next apply would make it a member again.");
+    console.remark(printable(cluster.file) + " still names it: the next apply would make it a member again.");
   }
   return exit_code(report, ExitRules{});
 }

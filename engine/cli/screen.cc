@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <utility>
 
+#include "engine/core/text.h"
 #include "engine/core/utf8.h"
 
 namespace sparkplan {
@@ -15,6 +17,17 @@ namespace {
 // From here on, some characters take two columns: Hangul, CJK, symbols, emoji.
 constexpr char32_t kFirstWide = 0x1100;
 
+// All that this program ever sends: paint() and the lines of progress.
+constexpr std::array<std::string_view, 7> kOwnCommands{"\033[0m",  "\033[1m",  "\033[2m", "\033[31m",
+                                                       "\033[32m", "\033[33m", "\033[35m"};
+
+std::size_t own_command_at(std::string_view text, std::size_t position) {
+  for (const std::string_view command : kOwnCommands) {
+    if (text.substr(position).starts_with(command)) return command.size();
+  }
+  return 0;
+}
+
 void write_out(std::string_view text) {
   // One write each: half a redraw is not to be seen.
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -22,6 +35,22 @@ void write_out(std::string_view text) {
 }
 
 }  // namespace
+
+std::string without_commands(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t escape = std::min(text.find('\033'), text.size());
+    const std::size_t command = own_command_at(text, escape);
+    // An escape that begins no command of ours is made visible with the text that follows.
+    const std::size_t next = command > 0 ? escape : text.find('\033', escape + 1);
+    const std::size_t end = std::min(next, text.size());
+    out += printable(text.substr(0, end), true);
+    out += text.substr(end, command);
+    text.remove_prefix(end + command);
+  }
+  return out;
+}
 
 std::size_t visible_width(std::string_view line) {
   std::size_t width = 0;
@@ -59,12 +88,13 @@ ScreenSize Screen::size() {
 
 void Screen::print(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  write_out(erasure().append(text).append(drawing()));
+  write_out(erasure().append(without_commands(text)).append(drawing()));
 }
 
 void Screen::interject(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  write_out(lines_.empty() ? std::string("\n").append(text) : erasure().append(text).append(drawing()));
+  const auto safe = without_commands(text);
+  write_out(lines_.empty() ? "\n" + safe : erasure().append(safe).append(drawing()));
 }
 
 void Screen::draw(std::vector<std::string> lines) {
@@ -90,7 +120,7 @@ Screen::Hold::~Hold() {
 
 std::string Screen::drawing() const {
   std::string text;
-  for (const auto& line : lines_) text += line + "\n";
+  for (const auto& line : lines_) text += without_commands(line) + "\n";
   return text;
 }
 

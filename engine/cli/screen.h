@@ -20,6 +20,11 @@ struct ScreenSize {
 /// be wide counts as wide.
 std::size_t visible_width(std::string_view line);
 
+/// Pure. `text` as it may be written to a terminal: line breaks, tabs and the colours that paint() gives stay, of
+/// everything else that a terminal obeys or hides printable() makes stand-ins. Whoever composes a text uses
+/// printable() on what came from elsewhere; this is the last door, behind all of them.
+std::string without_commands(std::string_view text);
+
 /// Pure. What takes `lines` off a terminal on which the cursor stands below the last of them. One that has
 /// become narrower since they were drawn has broken those that no longer fit.
 /// Source: ECMA-48, CUU, CUD and EL.

@@ -1,5 +1,6 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/load_command.h"
+#include "engine/core/text.h"
 #include "engine/remote/host_keys.h"
 
 namespace sparkplan {
@@ -23,14 +24,15 @@ int run_trust(const TrustOptions& options, const GlobalOptions& global, Console&
     console.error(Error(key.error()).within(options.node));
     return 4;
   }
-  console.result(options.node + " (" + node->address + ") shows the " + key->type + " host key " + key->fingerprint +
-                 "\n");
+  console.result(
+      printable(options.node + " (" + node->address + ") shows the " + key->type + " host key " + key->fingerprint) +
+      "\n");
   switch (key->standing) {
     case OfferedHostKey::Standing::kKnown:
       console.result("It is in known_hosts already.\n");
       return 0;
     case OfferedHostKey::Standing::kPinned:
-      console.result("It is the one pinned in " + input.loaded->cluster->file + ".\n");
+      console.result("It is the one pinned in " + printable(input.loaded->cluster->file) + ".\n");
       return 0;
     case OfferedHostKey::Standing::kUnknown:
       break;

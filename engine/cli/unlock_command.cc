@@ -1,6 +1,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
+#include "engine/core/text.h"
 #include "engine/fleet/history.h"
 
 namespace sparkplan {
@@ -53,7 +54,7 @@ int run_unlock(const UnlockOptions& options, const GlobalOptions& global, Consol
     console.result("Nobody holds the lock of " + options.node + ".\n");
     return 0;
   }
-  const auto description = (*holder)->describe();
+  const auto description = printable((*holder)->describe());
   console.question(options.node + " is locked by " + description + ".\n");
   if (!options.yes && !console.confirm("End that run there? What it has done so far stays.", interrupts.token())) {
     console.remark("Nothing was changed.");

@@ -7,6 +7,7 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
+#include "engine/core/utf8.h"
 
 namespace sparkplan {
 namespace {
@@ -38,22 +39,48 @@ bool is_plain(std::string_view text) {
   return safe_start && !reads_as_other_kind(text);
 }
 
+bool needs_escape(char32_t c) { return c < 0x20 || c == 0x7F || is_treacherous(c); }
+
+/// Source: yaml.org/spec/1.2.2, section 5.7: \xHH, \uHHHH, \UHHHHHHHH.
+std::string numbered_escape(char32_t c) {
+  const char* const form = c <= 0xFF ? "\\x%02X" : c <= 0xFFFF ? "\\u%04X" : "\\U%08X";
+  std::array<char, 16> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), form, static_cast<unsigned>(c));
+  return buffer.data();
+}
+
+/// The text is what a machine has said: nothing in it may steer the terminal that the file is shown on.
 std::string quoted(std::string_view text) {
   std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += std::string("\\") + c;
-    } else if (c == '\n') {
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint point = code_point_at(text, i);
+    if (point.value == U'"' || point.value == U'\\') {
+      result += '\\';
+      result += text[i];
+    } else if (point.value == U'\n') {
       result += "\\n";
-    } else if (c == '\t') {
+    } else if (point.value == U'\t') {
       result += "\\t";
-    } else if (c == '\r') {
+    } else if (point.value == U'\r') {
       result += "\\r";
+    } else if (needs_escape(point.value)) {
+      result += numbered_escape(point.value);
     } else {
-      result += c;
+      append_utf8(result, point.value);
     }
+    i += point.length;
   }
   return result + "\"";
+}
+
+/// Whether every character may stand as it is in a block of lines.
+bool is_unescaped(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint point = code_point_at(text, i);
+    if (!point.valid || (point.value != U'\n' && needs_escape(point.value))) return false;
+    i += point.length;
+  }
+  return true;
 }
 
 std::string real_text(double number) {
@@ -65,9 +92,7 @@ std::string real_text(double number) {
 bool is_literal(const Value& value) {
   const std::string* text = value.string();
   // Whoever reads a block takes CR and LF for the end of a line, and gives back LF.
-  if (text == nullptr || text->find('\n') == std::string::npos || text->find_first_of("\t\r") != std::string::npos) {
-    return false;
-  }
+  if (text == nullptr || text->find('\n') == std::string::npos || !is_unescaped(*text)) return false;
   if (text->front() == ' ' || text->front() == '\n' || text->back() != '\n') return false;
   if (text->ends_with("\n\n")) return false;
   return text->find(" \n") == std::string::npos;

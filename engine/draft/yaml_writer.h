@@ -7,8 +7,8 @@
 
 namespace sparkplan {
 
-/// A scalar as YAML 1.2 reads it back, on one line: plain where that is safe, else in double quotes. Text must be
-/// without control characters other than tab and newline, which cluster.yaml does not take either.
+/// A scalar as YAML 1.2 reads it back, on one line: plain where that is safe, else in double quotes, with what a
+/// terminal obeys or hides escaped. Bytes that are no UTF-8 become U+FFFD.
 std::string yaml_scalar(const Value& value);
 
 /// On one line: "{name: spark-01, id: 3}", "[a, b]".

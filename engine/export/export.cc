@@ -1,5 +1,6 @@
 #include "engine/export/export.h"
 
+#include "engine/core/text.h"
 #include "engine/export/formats.h"
 
 namespace sparkplan {
@@ -17,7 +18,9 @@ std::vector<std::string> export_formats() {
   return {"ssh-config", "hostfile", "torchrun", "env", "docker", "ansible", "slurm", "prometheus", "topology"};
 }
 
-Result<std::string> export_cluster(const Cluster& cluster, std::string_view format, const Registry& registry) {
+namespace {
+
+Result<std::string> text_in_format(const Cluster& cluster, std::string_view format, const Registry& registry) {
   if (format == "topology") return formats::topology(cluster);
   formats::Hosts hosts;
   for (const NodeSpec& node : cluster.nodes) {
@@ -35,6 +38,15 @@ Result<std::string> export_cluster(const Cluster& cluster, std::string_view form
   if (format == "slurm") return formats::slurm(cluster, hosts);
   if (format == "prometheus") return formats::prometheus(cluster, hosts);
   return failure(ErrorCode::kInvalidInput, "there is no format " + std::string(format), joined(export_formats()));
+}
+
+}  // namespace
+
+Result<std::string> export_cluster(const Cluster& cluster, std::string_view format, const Registry& registry) {
+  SPARK_TRY(auto text, text_in_format(cluster, format, registry));
+  if (printable(text, true) == text) return text;
+  return failure(ErrorCode::kInvalidInput, "a setting has characters in it that no format can show",
+                 "take control characters and invisible ones out of identity and env");
 }
 
 }  // namespace sparkplan

@@ -240,9 +240,10 @@ class NodeLines {
   }
 
   static std::string label_of(const Change& change, const FieldChange& field) {
-    if (field.path.starts_with("/")) return field.path;  // One of the files that it lives in.
+    // A line break in a name would begin a line of the diff.
+    if (field.path.starts_with("/")) return printable(field.path);  // One of the files that it lives in.
     const bool is_the_file = change.id.name.starts_with("/") && field.path == "content";
-    return is_the_file || field.path.empty() ? change.id.name : change.id.name + " " + field.path;
+    return printable(is_the_file || field.path.empty() ? change.id.name : change.id.name + " " + field.path);
   }
 
   /// Which file a TYPE/@file change is about: the step that carries it out knows.

@@ -30,10 +30,19 @@ constexpr int kProbeInterval = 5;     // Seconds.
 constexpr int kLostProbes = 3;
 constexpr unsigned int kLostData = 30'000;  // Milliseconds without an acknowledgement.
 
+/// A session, and what it runs through.
+struct SshWay {
+  std::unique_ptr<ssh::JumpTunnel> tunnel;  // Outlives the session that runs through it.
+  ssh::SessionPointer session;
+};
+
 class SshChannel final : public Channel {
  public:
-  SshChannel(const ssh::SessionPointer& session, ssh::ChannelPointer channel)
-      : session_(session.get()), watch_(*session.get_deleter().watch), channel_(std::move(channel)) {
+  SshChannel(std::shared_ptr<const SshWay> way, ssh::ChannelPointer channel)
+      : way_(std::move(way)),
+        session_(way_->session.get()),
+        watch_(*way_->session.get_deleter().watch),
+        channel_(std::move(channel)) {
     callbacks_.userdata = this;
     callbacks_.channel_data_function = take_data;
     ssh_callbacks_init(&callbacks_);
@@ -165,6 +174,7 @@ class SshChannel final : public Channel {
                  ""};
   }
 
+  std::shared_ptr<const SshWay> way_;  // Outlives the channel, also where the connection does not.
   ssh_session session_;
   ssh::SessionWatch& watch_;
   ssh::ChannelPointer channel_;
@@ -176,21 +186,19 @@ class SshChannel final : public Channel {
 
 class SshConnection final : public Connection {
  public:
-  SshConnection(ssh::SessionPointer session, OfferedHostKey host_key, std::unique_ptr<ssh::JumpTunnel> tunnel,
-                std::chrono::milliseconds timeout)
-      : tunnel_(std::move(tunnel)), session_(std::move(session)), host_key_(std::move(host_key)), timeout_(timeout) {}
+  SshConnection(std::shared_ptr<const SshWay> way, OfferedHostKey host_key, std::chrono::milliseconds timeout)
+      : way_(std::move(way)), host_key_(std::move(host_key)), timeout_(timeout) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
     const auto end = Clock::now() + timeout_;
-    ssh::ChannelPointer channel(ssh_channel_new(session_.get()));
-    if (!channel ||
-        ssh::await_answer(session_, end, {}, [&] { return ssh_channel_open_session(channel.get()); }) != SSH_OK) {
-      return failure(refused("open a channel"));
-    }
+    const auto& session = way_->session;
+    ssh::ChannelPointer channel(ssh_channel_new(session.get()));
+    const auto open = [&] { return ssh_channel_open_session(channel.get()); };
+    if (!channel || ssh::await_answer(session, end, {}, open) != SSH_OK) return failure(refused("open a channel"));
     const auto command = remote_command(program, elevation);
     const auto begin = [&] { return ssh_channel_request_exec(channel.get(), command.c_str()); };
-    if (ssh::await_answer(session_, end, {}, begin) != SSH_OK) return failure(refused("start a program"));
-    return std::make_unique<SshChannel>(session_, std::move(channel));
+    if (ssh::await_answer(session, end, {}, begin) != SSH_OK) return failure(refused("start a program"));
+    return std::make_unique<SshChannel>(way_, std::move(channel));
   }
 
   std::string host_key() const override { return host_key_.fingerprint; }
@@ -199,13 +207,12 @@ class SshConnection final : public Connection {
  private:
   Error refused(const std::string& what) const {
     // libssh has no words for a time that is over.
-    const std::string reason = ssh::ssh_words(session_.get());
+    const std::string reason = ssh::ssh_words(way_->session.get());
     return Error{
         ErrorCode::kUnreachable, what + ": " + (reason.empty() ? "no answer in time" : reason), {}, std::nullopt, ""};
   }
 
-  std::unique_ptr<ssh::JumpTunnel> tunnel_;  // Outlives the session that runs through it.
-  ssh::SessionPointer session_;
+  std::shared_ptr<const SshWay> way_;
   OfferedHostKey host_key_;
   std::chrono::milliseconds timeout_;
 };
@@ -267,7 +274,8 @@ Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const Conn
   SPARK_CHECK(ssh::authenticate(session, node, login));
   if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
   notice_loss(session.get());
-  return std::make_unique<SshConnection>(std::move(session), std::move(host_key), std::move(tunnel), options.timeout);
+  auto way = std::make_shared<const SshWay>(SshWay{std::move(tunnel), std::move(session)});
+  return std::make_unique<SshConnection>(std::move(way), std::move(host_key), options.timeout);
 }
 
 }  // namespace sparkplan

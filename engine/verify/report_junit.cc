@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-/// printable() leaves no character that XML 1.0 does not have.
+/// printable() leaves no character that XML 1.0 does not have: neither controls nor U+FFFE and U+FFFF.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : printable(text)) {

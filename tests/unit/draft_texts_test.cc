@@ -1,4 +1,6 @@
 // What `init` writes for files whose texts came from beside the cluster.yaml that is lost.
+#include "engine/core/text.h"
+#include "engine/draft/yaml_writer.h"
 #include "tests/support/catch.h"
 #include "tests/unit/draft_machines.h"
 
@@ -26,7 +28,8 @@ Cluster with_texts(const std::vector<std::string>& texts) {
 }  // namespace
 
 TEST_CASE("the text of a file comes back byte by byte") {
-  for (const std::string text : {"a\nb\n", "a\n\n", "\na\n", " a\nb\n", "a\tb\nc\n", "a \nb\n", "äb\n", "\n", "a"}) {
+  for (const std::string text : {"a\nb\n", "a\n\n", "\na\n", " a\nb\n", "a\tb\nc\n", "a \nb\n", "äb\n", "\n", "a",
+                                 "a\u200db\nc\n", "\ufeffa\nb\n"}) {
     INFO(text);
     const auto draft = attempt(applied(with_texts({text})));
     REQUIRE(draft);
@@ -44,6 +47,17 @@ TEST_CASE("a text that cluster.yaml cannot hold, or would change, is left out an
     CHECK(has_remark(*draft, "init.not-written"));
     CHECK_FALSE(contains(draft->text, "/etc/motd"));
   }
+}
+
+TEST_CASE("what a machine has said is written so that no terminal obeys it") {
+  const std::string evil = "a\x1b[2J\x7f\u009b\u202e\u200b\U000e0041\xffz\n";
+  const std::string one_line = yaml_scalar(Value(evil));
+  CHECK(one_line == "\"a\\x1B[2J\\x7F\\x9B\\u202E\\u200B\\U000E0041\uFFFDz\\n\"");
+  YamlWriter writer;
+  writer.entry("key\x1b", Value::map({{"text", evil, {}}}), 0);
+  writer.comment("said: " + evil, 0);
+  const std::string text = writer.take();
+  CHECK(printable(text, true) == text);
 }
 
 TEST_CASE("texts that are too long together, where they are indented, are left out and told of") {

@@ -72,6 +72,26 @@ bool has_line(const std::string& text, const std::string& line) {
 
 }  // namespace
 
+TEST_CASE("export: no line of another's file can be a setting of its own") {
+  const std::string file =
+      "version: 1\nname: lab\nssh: {identity: \"/k\\nProxyCommand=/tmp/x\"}\nnodes: [{name: n1, address: h}]\n";
+  const auto loaded = load_cluster(file, "cluster.yaml", builtin_registry());
+  CHECK_FALSE(loaded.cluster);
+  CHECK(loaded.diagnostics.size() == 1);
+}
+
+TEST_CASE("export: a setting that no reader could see is refused, and JSON has it escaped") {
+  const std::string file = "version: 1\nname: lab\nssh: {identity: \"/k\\u200b\"}\nnodes: [{name: n1, address: h}]\n";
+  const auto loaded = load_cluster(file, "cluster.yaml", builtin_registry());
+  REQUIRE(loaded.cluster);
+  const auto config = export_cluster(*loaded.cluster, "ssh-config", builtin_registry());
+  REQUIRE_FALSE(config);
+  CHECK(config.error().code == ErrorCode::kInvalidInput);
+  const auto inventory = export_cluster(*loaded.cluster, "ansible", builtin_registry());
+  REQUIRE(inventory);
+  CHECK(inventory->find("\"/k\\u200b\"") != std::string::npos);
+}
+
 TEST_CASE("export ssh-config: ssh finds address, user, port, key and jump host") {
   const File file(exported(kPair, "ssh-config"));
   if (const auto first = said_by({"ssh", "-F", file.path(), "-G", "spark-01"})) {

@@ -40,7 +40,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kLibraries{
     {"linux/rtnetlink", {"agent"}},
     {"infiniband/", {"agent"}},
     {"rdma/", {"agent"}},
-    {"nlohmann/", {"core", "load"}},
+    {"nlohmann/", {"load"}},
     {"boost/", {"process"}},
     {"CLI/", {"cli"}},
     {"spdlog/", {"cli"}},

@@ -88,7 +88,7 @@ TEST_CASE("each library is used inside its own folder only") {
       {"libssh/libssh.h", {"remote"}},
       {"netlink/netlink.h", {"agent"}},
       {"infiniband/verbs.h", {"agent"}},
-      {"nlohmann/json.hpp", {"core", "load"}},
+      {"nlohmann/json.hpp", {"load"}},
       {"boost/process/child.hpp", {"process"}},
       {"CLI/CLI.hpp", {"cli"}},
       {"spdlog/spdlog.h", {"cli"}},

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <functional>
 
 #include "tests/support/catch.h"
@@ -31,6 +33,12 @@ inline Cost cost_of(const std::function<bool()>& work) {
   const auto child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
+    // What the tests before have left free would be taken for nothing.
+    ::malloc_trim(0);
+    if (FILE* reset = std::fopen("/proc/self/clear_refs", "we")) {
+      std::fputs("5", reset);
+      std::fclose(reset);
+    }
     const auto before = peak_kilobytes();
     const auto begun = std::chrono::steady_clock::now();
     const bool done = work();

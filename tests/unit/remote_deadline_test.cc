@@ -215,7 +215,7 @@ TEST_CASE("the text of a sign of life is one short line") {
 TEST_CASE("a peer that dribbles is given up at the deadline, in a frame and before it") {
   const auto byte_by_byte = [](Peer& self) {
     std::this_thread::sleep_for(milliseconds(5));
-    self.output = "x";
+    self.output += "x";
   };
   SECTION("noise before the preamble") {
     Remote remote;

@@ -52,7 +52,7 @@ class FakeChannel final : public Channel {
 class FakeConnection final : public Connection {
  public:
   FakeConnection(std::vector<std::shared_ptr<Peer>> peers, std::shared_ptr<RemoteHost> host)
-      : peers_(std::move(peers)), host_(std::move(host)) {}
+      : peers_(std::move(peers)), host_(std::move(host)), key_(host_->key) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
     if (host_->next == peers_.size()) return failure(ErrorCode::kBug, "the test has no further program");
@@ -62,12 +62,13 @@ class FakeConnection final : public Connection {
     peer->elevation = elevation;
     return std::make_unique<FakeChannel>(peer);
   }
-  std::string host_key() const override { return host_->key; }
+  std::string host_key() const override { return key_; }
   bool host_key_is_new() const override { return host_->key_is_new; }
 
  private:
   std::vector<std::shared_ptr<Peer>> peers_;
   std::shared_ptr<RemoteHost> host_;
+  std::string key_;
 };
 
 void install(Peer& peer) {

@@ -23,6 +23,7 @@ using test::Sshd;
 /// Enough to agree on keys with a busy machine.
 constexpr seconds kTimeout{3};
 constexpr seconds kFarTooLong{30};
+constexpr std::uint32_t kRubbish = 32000;
 
 std::chrono::steady_clock::time_point now() { return std::chrono::steady_clock::now(); }
 
@@ -116,8 +117,8 @@ TEST_CASE("ssh: standard error without an end is dropped, and ends the node") {
   const HomeWithoutKeys home;
   const auto cost = test::cost_of([] {
     const Sshd flooding(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
-                          const std::string rubbish(32000, '#');
-                          while (ssh_channel_write_stderr(channel, rubbish.data(), rubbish.size()) > 0) continue;
+                          const std::string rubbish(kRubbish, '#');
+                          while (ssh_channel_write_stderr(channel, rubbish.data(), kRubbish) > 0) continue;
                         }));
     auto connection = flooding.log_in(test::kSshdPassword, kTimeout);
     auto channel = started(connection);
@@ -138,10 +139,10 @@ TEST_CASE("ssh: what nobody reads stays with the sender") {
   const HomeWithoutKeys home;
   std::atomic<std::size_t> sent = 0;
   const Sshd flooding(test::ask_as_pam_does, on_program([&](ssh_session session, ssh_channel channel) {
-                        const std::string rubbish(32000, '#');
+                        const std::string rubbish(kRubbish, '#');
                         ssh_set_blocking(session, 0);
                         for (int i = 0; i < 200; ++i) {
-                          const int count = ssh_channel_write(channel, rubbish.data(), rubbish.size());
+                          const int count = ssh_channel_write(channel, rubbish.data(), kRubbish);
                           sent += count > 0 ? static_cast<std::size_t>(count) : 0;
                         }
                         ssh_set_blocking(session, 1);
@@ -218,8 +219,9 @@ TEST_CASE("ssh: what a program takes and prints arrives whole") {
                          taken.append(buffer, static_cast<std::size_t>(count));
                        }
                        for (std::size_t at = 0; at < taken.size();) {
-                         const int count = ssh_channel_write(channel, taken.data() + at,
-                                                             std::min<std::size_t>(16384, taken.size() - at));
+                         const int count = ssh_channel_write(
+                             channel, taken.data() + at,
+                             static_cast<std::uint32_t>(std::min<std::size_t>(16384, taken.size() - at)));
                          if (count <= 0) return;
                          at += static_cast<std::size_t>(count);
                        }

@@ -96,7 +96,10 @@ void Sshd::serve() {
   if (connection < 0) return;
   const ssh_session session = ssh_new();
   if (ssh_bind_accept_fd(bind_, session, connection) == SSH_OK && ssh_handle_key_exchange(session) == SSH_OK) {
-    while (const ssh_message message = ssh_message_get(session)) {
+    // One that has said goodbye itself would wait for ever.
+    while (ssh_is_connected(session) != 0) {
+      const ssh_message message = ssh_message_get(session);
+      if (message == nullptr) break;
       answer(session, message);
       ssh_message_free(message);
     }
@@ -119,8 +122,8 @@ void Sshd::answer(ssh_session session, ssh_message message) {
   }
 }
 
-RawServer::RawServer(std::function<void(int socket, const std::stop_token& stop)> serve)
-    : listener_(listen_somewhere(port_)) {
+RawServer::RawServer(std::function<void(int socket, const std::stop_token& stop)> serve) {
+  listener_ = listen_somewhere(port_);
   thread_ = std::jthread([this, serve = std::move(serve)](const std::stop_token& stop) {
     const int connection = ::accept(listener_, nullptr, nullptr);
     if (connection < 0) return;

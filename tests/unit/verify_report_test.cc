@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/json.h"
+#include "engine/core/utf8.h"
 #include "engine/verify/report_matrix.h"
 #include "engine/verify/verify_run.h"
 #include "engine/verify/what.h"
@@ -136,6 +137,25 @@ TEST_CASE("the JUnit report counts what it holds, and no character breaks it") {
   CHECK(xml.find("tests=\"7\" failures=\"1\" errors=\"0\" skipped=\"2\"") != std::string::npos);
   CHECK(xml.find("something &lt;on&gt; the way &amp; ") != std::string::npos);
   CHECK(xml.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("the JUnit report has only characters that XML 1.0 has") {
+  auto report = sample();
+  std::string every;
+  for (char32_t c = 0; c <= 0xFFFF; ++c) {
+    if (c < 0xD800 || c > 0xDFFF) append_utf8(every, c);
+  }
+  report.checks.front().status = CheckStatus::kFail;
+  report.checks.front().cause = report.checks.front().text = report.checks.front().fix = every + "\xff";
+  const auto xml = to_junit(report);
+  for (std::size_t i = 0; i < xml.size();) {
+    const CodePoint point = code_point_at(xml, i);
+    const char32_t c = point.value;
+    // Source: XML 1.0, 2.2, production Char; of its line breaks this report writes one.
+    const bool is_char = c == U'\n' || (c >= 0x20 && c <= 0xD7FF) || (c >= 0xE000 && c <= 0xFFFD) || c >= 0x10000;
+    if (!point.valid || !is_char || is_treacherous(c)) FAIL("U+" << std::hex << unsigned{c});
+    i += point.length;
+  }
 }
 
 TEST_CASE("a matrix marks what is no good, and shows what has no direction in both places") {

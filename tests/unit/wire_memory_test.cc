@@ -46,18 +46,21 @@ bool read_shape(const Shape& shape) {
   reader.feed(std::string(kPreamble) + header(size) + shape.begin);
   std::string chunk;
   bool ended = false;
+  bool as_expected = false;
   const auto feed = [&] {
     reader.feed(chunk);
     chunk.clear();
     auto message = reader.next();
     if (!message) {
       ended = true;
+      as_expected = !shape.is_read;
     } else if (*message) {
       // As AgentClient goes on with it.
       auto reply = decode_reply(std::move(**message));
       if (reply && reply->body) (void)decode_facts_reply(*reply->body);
       if (reply && reply->body) (void)decode_observed_state(*reply->body);
-      ended = shape.is_read == reply.has_value();
+      ended = true;
+      as_expected = shape.is_read == reply.has_value();
     }
   };
   for (std::size_t i = 0; i < count && !ended; ++i) {
@@ -66,7 +69,7 @@ bool read_shape(const Shape& shape) {
   }
   chunk += shape.end;
   if (!ended) feed();
-  return ended;
+  return as_expected;
 }
 
 Shape repeated(const std::string& name, const std::string& begin, const std::string& item, const std::string& end) {
@@ -112,7 +115,7 @@ std::vector<Shape> worst_shapes() {
   shapes.push_back({"observations to the limit", reply + R"({"types":{"file":{"resources":{"a":{"state":"absent"})",
                     observations, "}}}}}", 40'000, true});
   const auto keys = [](std::size_t i) { return ",\"" + padded(i, 7) + "\":0"; };
-  shapes.push_back({"map keys to the limit", reply + R"({"types":{},"x":{"k":0)", keys, "}}}", 230'000, true});
+  shapes.push_back({"map keys to the limit", reply + R"({"types":{},"x":{"k":0)", keys, "}}}", 205'000, true});
   return shapes;
 }
 
