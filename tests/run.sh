@@ -197,6 +197,8 @@ if wanted hostile; then
   run_script "$results/hostile.log" tests/hostile/hostile.py "${full[@]}"
 fi
 if wanted package; then
+  say "the hardening of what was built"
+  run_script "$results/hardening.log" tests/package/hardening_test.sh
   say "the Debian package"
   run_script "$results/package.log" tests/package/package_test.sh
 fi

@@ -26,4 +26,9 @@ bool is_treacherous(char32_t value) {
                      [value](const Span& span) { return value >= span.first && value <= span.last; });
 }
 
+bool is_reordering(char32_t value) {
+  return value == 0x061C || value == 0x200E || value == 0x200F || (value >= 0x202A && value <= 0x202E) ||
+         (value >= 0x2066 && value <= 0x2069);
+}
+
 }  // namespace sparkplan

@@ -28,4 +28,8 @@ void append_utf8(std::string& out, char32_t value);
 /// Source: Unicode 15, Default_Ignorable_Code_Point, Bidi_Control, Noncharacter_Code_Point; U+FFF9 to U+FFFB.
 bool is_treacherous(char32_t value);
 
+/// Those of them that show text in another order than it has. cluster.yaml takes the others, but not these.
+/// Source: Unicode 15, Bidi_Control.
+bool is_reordering(char32_t value);
+
 }  // namespace sparkplan

@@ -23,10 +23,6 @@ std::string_view without_sign(std::string_view text) {
   return text;
 }
 
-bool is_reordering(char32_t c) {
-  return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-}
-
 bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
 
 // [0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)? or \.[0-9]+(...)?: from_chars alone would take "inf" and "nan".

@@ -74,14 +74,6 @@ bool has_learned(const NodePlan& saved, const NodePlan& now, const ResourceId& i
                      [](const Change* a, const Change* b) { return !why_shown_otherwise(*a, *b, false); });
 }
 
-/// An Unknown, or a remark that it waits for another.
-bool has_reason_to_wait(const std::vector<const Change*>& changes) {
-  return any_of(changes, [](const Change* change) {
-    return !change->note.empty() ||
-           any_of(change->fields, [](const FieldChange& field) { return field.after.contains_unknown(); });
-  });
-}
-
 std::optional<std::string> why_changes_differ(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
   const bool waited = contains(saved.waiting, id);
   const auto then = changes_of(saved, id);
@@ -92,8 +84,7 @@ std::optional<std::string> why_changes_differ(const NodePlan& saved, const NodeP
   for (std::size_t i = 0; i < then.size(); ++i) {
     if (auto why = why_shown_otherwise(*then[i], *found[i], waited)) return why;
   }
-  if (waited && !contains(now.waiting, id) && !has_reason_to_wait(then))
-    return "the plan shows it as waiting, and it does not wait";
+  if (waited && !contains(now.waiting, id)) return "the plan shows it as waiting, and it does not wait";
   if (!waited && contains(now.waiting, id)) return "it would have to wait for something, which the plan does not show";
   if (!same_foreign(saved, now, id)) return "what other files say of it is not what the plan shows";
   return std::nullopt;

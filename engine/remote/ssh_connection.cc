@@ -55,6 +55,11 @@ class SshChannel final : public Channel {
   Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) override {
     const auto end = Clock::now() + patience;
     const auto said_before = error_bytes_;
+    if (!arrived_.empty()) {
+      const auto count = arrived_.size();
+      into.append(std::exchange(arrived_, {}));
+      return count;
+    }
     while (true) {
       SPARK_TRY(const auto count, read_now(into));
       // Who waits for words on standard error hears of them at once.
@@ -78,9 +83,8 @@ class SshChannel final : public Channel {
       }
       if (written > 0) continue;
       if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the node takes no more input");
+      SPARK_CHECK(make_way());
       wait_until(end);
-      if (ssh_channel_poll_timeout(channel_.get(), 0, 0) == SSH_ERROR) return failure(broken("write"));
-      SPARK_CHECK(check_flood());
     }
   }
 
@@ -89,11 +93,14 @@ class SshChannel final : public Channel {
   std::optional<int> exit_status() override {
     // The status is a packet of its own and may come after the end of the stream.
     const auto end = Clock::now() + std::chrono::seconds(2);
-    while (ssh_channel_get_exit_status(channel_.get()) == -1 && ssh_channel_is_closed(channel_.get()) == 0 &&
-           Clock::now() < end) {
+    const auto settled = [this] {
+      return ssh_channel_get_exit_status(channel_.get()) != -1 || ssh_channel_is_closed(channel_.get()) != 0;
+    };
+    while (!settled() && Clock::now() < end) {
       std::string rest;
       if (const auto read = read_now(rest); !read && read.error().code != ErrorCode::kNotFound) break;
-      wait_until(end);
+      // What was read may have been it.
+      if (!settled()) wait_until(end);
     }
     const int status = ssh_channel_get_exit_status(channel_.get());
     return status == -1 ? std::nullopt : std::optional<int>(status);
@@ -118,6 +125,17 @@ class SshChannel final : public Channel {
     }
     if (ssh_is_connected(session_) == 0) return failure(broken("read"));
     return std::size_t{0};
+  }
+
+  /// Lets libssh handle packets in both directions: it sends what it holds and learns of a larger window. It does not
+  /// while it holds standard output that was not read, so that is taken out for the next read_some().
+  Result<void> make_way() {
+    if (arrived_.size() > kMostUnread) return failure(ErrorCode::kFailed, "the node answers before it was asked");
+    const auto read = read_now(arrived_);
+    // The end of the stream is the reader's business.
+    if (!read && read.error().code != ErrorCode::kNotFound) return failure(read.error());
+    if (ssh_channel_poll_timeout(channel_.get(), 0, 0) == SSH_ERROR) return failure(broken("write"));
+    return check_flood();
   }
 
   Result<std::size_t> write_now(std::string_view bytes) {
@@ -179,6 +197,7 @@ class SshChannel final : public Channel {
   ssh::SessionWatch& watch_;
   ssh::ChannelPointer channel_;
   ssh_channel_callbacks_struct callbacks_{};
+  std::string arrived_;  ///< Came while something was written.
   std::string standard_error_;
   std::uint64_t error_bytes_ = 0;
   bool too_much_ = false;

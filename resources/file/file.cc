@@ -9,7 +9,7 @@
 
 #include "engine/core/file_mode.h"
 #include "engine/core/finding.h"
-#include "engine/core/text.h"
+#include "engine/core/utf8.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/file/accounts.h"
@@ -59,8 +59,14 @@ Result<Value> numbers_of(const Value& section, std::string_view key, Database da
 
 /// Whether cluster.yaml itself may hold the text. A file beside it may hold more: CR before LF, ESC.
 bool can_stand_in_file(const std::string& text) {
-  const bool keep_newlines = true;
-  return printable(text, keep_newlines) == text;
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint point = code_point_at(text, i);
+    const bool is_blank = point.value == U'\n' || point.value == U'\t';
+    const bool is_control = point.value < 0x20 || (point.value >= 0x7F && point.value < 0xA0);
+    if (!point.valid || (is_control && !is_blank) || is_reordering(point.value)) return false;
+    i += point.length;
+  }
+  return true;
 }
 
 /// Compiles the section of one node, in the light of what the node says of itself.

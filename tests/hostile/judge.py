@@ -6,6 +6,8 @@ import scenes
 import world
 
 MOST_KIB = 100 * 1024
+# An apply adds one; a claim that leaves no room for the next one is no number of applies.
+MOST_GENERATIONS = 2**53
 DOCUMENTED = range(10)
 # What a node alone can bring about. 1 is usage and internal errors.
 OF_A_NODE = (0, 2, 3, 4, 5, 6, 7, 8, 9)
@@ -26,7 +28,9 @@ def without_volatile(value):
 
 
 def is_of_honest(entry):
-    """A finding that names nodes, and none but honest ones."""
+    """A finding that names nodes, and none but honest ones. A cable has two ends, one of them the liar's."""
+    if str(entry.get("id", "")).endswith("/cable"):
+        return False
     names = entry.get("nodes") or [entry.get("node")]
     return all(name in scenes.HONEST for name in names)
 
@@ -34,6 +38,9 @@ def is_of_honest(entry):
 def honest_part(command, out):
     """What of standard output is about the honest nodes: comparable between runs."""
     if not command.schema:
+        # Lines that belong to one node each; what measured checks print is about pairs.
+        if not command.lines:
+            return ""
         lines = [line for line in out.splitlines() if re.match(rf"[\s~+!-]*({'|'.join(scenes.HONEST)})\b", line)]
         return re.sub(r"generation \d+|last run \S+|[\d.]+ s\b", "", "\n".join(lines))
     document = json.loads(out)
@@ -41,7 +48,7 @@ def honest_part(command, out):
     for key, value in document.items():
         if key in ("nodes",):
             part[key] = [one for one in value if isinstance(one, dict) and one.get("name") in scenes.HONEST]
-        elif isinstance(value, list):
+        elif isinstance(value, list) and (key, command.schema) != ("diagnostics", "verify"):
             part[key] = [one for one in value if isinstance(one, dict) and is_of_honest(one)]
     return without_volatile(part)
 
@@ -117,7 +124,7 @@ def manifest_problems(manifests, fingerprints):
             key = members.get(other, {}).get("host_key", "")
             if key and key != fingerprints.get(other):
                 problems.append(f"the roster on {name} has another host key for {other}")
-        if roster.get("generation", 0) > 1000:
+        if not 0 <= roster.get("generation", 0) < MOST_GENERATIONS:
             problems.append(f"the roster on {name} is of generation {roster['generation']}")
         if roster.get("cluster", "lab") != "lab":
             problems.append(f"the roster on {name} is of cluster {ascii(roster['cluster'])}")
@@ -175,6 +182,8 @@ def judge(case, run, material):
         problems.append("a text of the node was run as a program")
     if run["code"] >= 0:
         problems += exit_problems(case, command, run, baselines)
+    if run.get("validation"):
+        problems.append(f"the drafted file is not valid: {ascii(run['complaint'].decode('utf-8', 'replace'))[:300]}")
     problems += tree_problems(command, run["trees"], material["before"], [baselines["honest"], baselines["absent"]])
     problems += manifest_problems(run["manifests"], material["fingerprints"])
     if command.schema and run["code"] >= 0:

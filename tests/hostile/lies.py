@@ -1,16 +1,17 @@
 """Every field of everything that an honest node says in a command, each with every value of values.py in its place."""
 import hashlib
 import itertools
+import math
 
 import values
 
 # A map with so many entries, or with ids as keys, is a list of its kind: the first and the last stand for all.
 MOST_KEYS = 40
 # How many of a command's lies are told without --full.
-QUOTAS = {"plan": 250, "plan-text": 80, "drift": 80, "drift-text": 40, "status": 100, "apply": 250, "apply-text": 40,
-          "release": 80, "release-other": 60, "history": 80, "rollback": 60, "unlock": 20, "facts": 40, "facts-text": 30,
-          "doctor": 60, "verify": 30, "init": 80, "facts-live": 150, "facts-live-text": 60, "doctor-live": 220,
-          "doctor-live-text": 60, "plan-live": 160, "verify-live": 160, "verify-live-text": 60, "init-live": 160}
+QUOTAS = {"plan": 150, "plan-text": 50, "drift": 50, "drift-text": 30, "status": 60, "apply": 180, "apply-text": 30,
+          "release": 50, "release-other": 30, "history": 50, "rollback": 50, "unlock": 15, "facts": 20, "facts-text": 20,
+          "doctor": 20, "verify": 15, "init": 50, "facts-live": 80, "facts-live-text": 40, "doctor-live": 120,
+          "doctor-live-text": 30, "plan-live": 100, "verify-live": 180, "verify-live-text": 50, "init-live": 100}
 
 
 def is_table(value):
@@ -72,28 +73,34 @@ def case_of(command, field, lie):
             "lie": {"how": "field", "message": kind, "nth": nth, "path": list(path), "value": lie}}
 
 
+def told_of(fields, command, ordinal):
+    """The lies about one message's fields, without end: each round takes another lie of every field."""
+    for turn in itertools.count():
+        for field in sorted(fields, key=lambda one: number_of(f"{turn}{command.name}{one[0]}{one[3]}")):
+            # The ordinal keeps commands with the same messages apart.
+            lies = field[4]
+            yield case_of(command.name, field, lies[(number_of(shown(field[3])) + turn * 7 + ordinal * 3) % len(lies)])
+
+
 def cases_for(command, baseline, ordinal, full):
-    """All of them, or a choice that touches every field and every lie, always the same one."""
+    """All of them, or a choice that touches every message and every kind of lie, always the same one."""
     fields = fields_of(baseline["said"])
     if full:
         return [case_of(command.name, field, lie) for field in fields for lie in field[4]]
-    wanted = QUOTAS.get(command.name, 0)
-    chosen = []
-    if wanted == 0:
-        return chosen
-    # Each round takes another lie of every field; the ordinal keeps commands with the same messages apart.
-    rounds = max((len(field[4]) for field in fields), default=0)
-    for turn in range(rounds):
-        for field in sorted(fields, key=lambda one: number_of(f"{turn}{command.name}{one[0]}{one[3]}")):
-            lies = field[4]
-            if turn < len(lies):
-                lie = lies[(number_of(shown(field[3])) + turn * 7 + ordinal * 3) % len(lies)]
-                case = case_of(command.name, field, lie)
-                if all(case["name"] != other["name"] for other in chosen[-len(fields):]):
-                    chosen.append(case)
-            if len(chosen) == wanted:
-                return chosen
-    return chosen
+    messages = {}
+    for field in fields:
+        messages.setdefault(field[0], []).append(field)
+    # A large message gets more of them, but not all.
+    shares = [(math.sqrt(len(group)), told_of(group, command, ordinal)) for group in messages.values()]
+    turns = [0] * len(shares)
+    chosen = {}
+    most = sum(len(field[4]) for field in fields) // 2
+    while len(chosen) < min(QUOTAS.get(command.name, 0), most):
+        at = min(range(len(shares)), key=lambda i: (turns[i] + 1) / shares[i][0])
+        turns[at] += 1
+        case = next(shares[at][1])
+        chosen.setdefault(case["name"], case)
+    return list(chosen.values())
 
 
 def field_cases(baselines, commands, full):

@@ -52,17 +52,18 @@ class Command:
     arguments: tuple
     scene: str = "tree"
     schema: str = ""        # Of its standard output.
+    lines: bool = False     # Each line of text is about one node.
     changes: bool = False   # Nodes: their trees are put back after it.
 
 
 COMMANDS = {command.name: command for command in (
     Command("plan", ("plan", "after.yaml", "--json", "--detailed-exitcode"), schema="report"),
-    Command("plan-text", ("plan", "after.yaml")),
+    Command("plan-text", ("plan", "after.yaml"), lines=True),
     Command("drift", ("drift", "before.yaml", "--json", "--pending"), schema="report"),
-    Command("drift-text", ("drift", "before.yaml")),
-    Command("status", ("status", "after.yaml")),
+    Command("drift-text", ("drift", "before.yaml"), lines=True),
+    Command("status", ("status", "after.yaml"), lines=True),
     Command("apply", ("apply", "after.yaml", "--yes", "--json"), schema="report", changes=True),
-    Command("apply-text", ("apply", "after.yaml", "--yes"), changes=True),
+    Command("apply-text", ("apply", "after.yaml", "--yes"), lines=True, changes=True),
     Command("apply-prune", ("apply", "after.yaml", "--yes", "--yes-prune", "--json"), schema="report", changes=True),
     Command("release-ghost", ("release", "ghost", "--file", "before.yaml", "--yes"), changes=True),
     Command("release", ("release", "liar", "--file", "before.yaml", "--yes"), changes=True),

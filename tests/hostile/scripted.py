@@ -21,7 +21,7 @@ class Cases:
         lie["with"] = how
         self.cases.append({"name": name, "distinct": name.split("/", 1)[1], "command": command, "lie": lie,
                            "wanted": wanted, "codes": list(codes), "waits": waits, "heavy": heavy,
-                           "limit": limit or (DEADLINE + MARGIN if waits else QUICK)})
+                           "limit": limit or (DEADLINE + MARGIN if waits or heavy else QUICK)})
 
 
 def about_noise(cases, command):
@@ -39,12 +39,14 @@ def about_noise(cases, command):
     add(command, "preamble", "bytes", "ssh-banner", text="SSH-2.0-OpenSSH_9.9\r\n", then="close")
     add(command, "preamble", "bytes", "controls", text="\x1b[2J\x1b]0;x\x07\x9b31m", then="close")
     for at in ("start", "preamble", "hello", "facts"):
-        add(command, at, "complain", "endless", wanted="any", waits=True)
-        add(command, at, "complain", "controls", text=values.CONTROLS * 20, then="leave")
+        # In small writes and in large ones: a packet each, or what a window holds.
+        add(command, at, "complain", "endless", wanted="any", waits=True, times=None)
+        add(command, at, "complain", "endless-in-large-pieces", wanted="any", waits=True, times=None, size=60_000)
+        add(command, at, "complain", "controls", text=values.CONTROLS, times=20, then="leave")
         add(command, at, "complain", "sudo", text="sudo: " + values.CONTROLS + "\n", then="leave")
         add(command, at, "complain", "long-line", text="A" * 1_000_000, then="leave")
         add(command, at, "complain", "not-utf8", text="\udcff\udc9b\udc80" * 50, then="leave")
-    add(command, "facts", "complain", "and-goes-on", wanted="as-honest", text=values.CONTROLS * 20)
+    add(command, "facts", "complain", "and-goes-on", wanted="as-honest", text=values.CONTROLS, times=20)
     for times in (1, 2, 1000):
         add(command, "start", "complain", f"prompt-{times}", text="SPARKPLAN-PASSWORD:" * times, then="leave")
 
@@ -53,7 +55,9 @@ def about_ends(cases, command, messages):
     add = cases.add
     for at in ("start", "preamble", *messages):
         for status in (0, 1, 2, 126, 127, 255):
-            add(command, at, "close", f"with-{status}", status=status)
+            # 127: there is no agent. Of such a node there is no history, and nothing to be released.
+            wanted = "any" if status == 127 and command in ("history", "release") else "alone"
+            add(command, at, "close", f"with-{status}", wanted=wanted, status=status)
         add(command, at, "stall", waits=True)
         if at == "start":
             continue
@@ -88,7 +92,7 @@ def about_protocol(cases, command, messages):
             add(command, at, "number", how, how=how)
         for code in streams.ERROR_CODES:
             label = code if code.isascii() and code.isprintable() else "controls"
-            add(command, at, "error", label, codes=(6,), code=code)
+            add(command, at, "error", label, codes=(5, 6, 8), code=code)
         add(command, at, "error", "controls-in-words", words=values.CONTROLS)
         add(command, at, "error", "long", long=LONG)
         add(command, at, "error-and-reply", wanted="any")

@@ -119,6 +119,10 @@ class Slot:
             run["trap"] = [json.loads(line) for line in (WORLD / "trap").read_text().splitlines()]
         run["trees"] = {name: world.snapshot(TREES / name) for name in (*scenes.HONEST, scenes.DECOY)}
         run["manifests"] = self.manifests()
+        if case["command"].startswith("init") and run["code"] in (0, 4) and run["out"]:
+            (WORLD / "drafted.yaml").write_bytes(run["out"])
+            run["validation"] = self.world.run(["validate", "drafted.yaml"], case["limit"])["code"]
+            run["complaint"] = world.read_output("err")
         if self.must_be_put_back(case, run):
             self.put_back()
         return run

@@ -162,10 +162,10 @@ class StreamLiar(Honest):
     def do_slow_noise(self, data, message, pause=0.5):
         endlessly(b".", 1, pause)
 
-    def do_complain(self, data, message, size=None, text=None, then="say", status=1):
-        text = text.encode("utf-8", "surrogateescape") if text else NOISE
-        if size is None:
-            endlessly(text, 2)
+    def do_complain(self, data, message, size=None, text=None, times=1, then="say", status=1):
+        text = text.encode("utf-8", "surrogateescape") * (times or 1) if text else NOISE
+        if times is None:
+            endlessly(text * max(1, (size or 1) // len(text)), 2)
         write_all((text * (size // len(text) + 1))[:size] if size else text, 2)
         if then == "say":
             write_all(data)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import pathlib
+import pickle
 import select
 import shutil
 import signal
@@ -235,6 +236,45 @@ ForceCommand exec {sys.executable} -S -E {WORLD}/bin/node.py {name}
             time.sleep(0.02)
 
 
+def launch(arguments, limit):
+    environment = {"HOME": str(WORLD / "home"), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8",
+                   "TERM": "dumb"}
+    begun = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.chdir(WORLD)
+            os.setsid()
+            for number, name in ((1, "out"), (2, "err")):
+                os.dup2(os.open(WORLD / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
+            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+            os.closerange(3, 1024)
+            os.execve(WORLD / "bin/sparkplan", ["sparkplan", *arguments], environment)
+        finally:
+            os._exit(126)
+    handle = os.pidfd_open(pid)
+    late = not select.select([handle], [], [], limit)[0]
+    os.close(handle)
+    if late:
+        os.kill(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    return {"code": os.waitstatus_to_exitcode(status), "late": late, "seconds": time.monotonic() - begun,
+            "peak": usage.ru_maxrss, "cpu": usage.ru_utime + usage.ru_stime}
+
+
+def start_launcher():
+    """A process that stays small: what its parent takes when it forks counts for a program's peak."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        while request := theirs.recv(65536):
+            theirs.sendall(pickle.dumps(launch(*pickle.loads(request))))
+        os._exit(0)
+    theirs.close()
+    return pid, ours
+
+
 class World:
     """What a slot's first process has."""
 
@@ -246,37 +286,17 @@ class World:
         copy_programs()
         make_home()
         pathlib.Path("/run/sshd").mkdir(mode=0o755)
+        self.kept, self.launcher = start_launcher()
         self.servers = [start_sshd(name) for name in ADDRESSES]
         self.watch = Watch()
         self.watch.attempts()
 
     def run(self, arguments, limit):
-        """Runs the controller: exit code (negative: the signal), out, err, seconds, peak in KiB, attempts."""
-        environment = {"HOME": str(WORLD / "home"), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8",
-                       "TERM": "dumb"}
-        begun = time.monotonic()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.chdir(WORLD)
-                os.setsid()
-                for number, name in ((1, "out"), (2, "err")):
-                    os.dup2(os.open(WORLD / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
-                os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-                os.closerange(3, 1024)
-                os.execve(WORLD / "bin/sparkplan", ["sparkplan", *arguments], environment)
-            finally:
-                os._exit(126)
-        handle = os.pidfd_open(pid)
-        late = not select.select([handle], [], [], limit)[0]
-        os.close(handle)
-        if late:
-            os.kill(pid, signal.SIGKILL)
-        _, status, usage = os.wait4(pid, 0)
-        seconds = time.monotonic() - begun
+        """Runs the controller: exit code (negative: the signal), whether it was too late, seconds, KiB at its peak."""
+        self.launcher.sendall(pickle.dumps((arguments, limit)))
+        outcome = pickle.loads(self.launcher.recv(65536))
         self.reap()
-        return {"code": os.waitstatus_to_exitcode(status), "late": late, "seconds": seconds, "peak": usage.ru_maxrss,
-                "attempts": self.watch.attempts(), "cpu": usage.ru_utime + usage.ru_stime}
+        return {**outcome, "attempts": self.watch.attempts()}
 
     def reap(self):
         """Sessions of sshd and agents that outlive their controller end before the next run."""
@@ -293,7 +313,7 @@ class World:
                 return
 
     def others(self):
-        mine = {os.getpid(), *(server.pid for server in self.servers)}
+        mine = {os.getpid(), self.kept, *(server.pid for server in self.servers)}
         return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in mine]
 
 

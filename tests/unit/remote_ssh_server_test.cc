@@ -190,6 +190,23 @@ TEST_CASE("ssh: a program that ends without a status keeps nobody waiting") {
   CHECK(now() - begun < seconds(10));
 }
 
+TEST_CASE("ssh: a status that comes behind the end of the stream is taken at once") {
+  const HomeWithoutKeys home;
+  const Sshd ending(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
+                      ssh_channel_send_eof(channel);
+                      ::poll(nullptr, 0, 100);
+                      ssh_channel_request_send_exit_status(channel, 5);
+                    }));
+  auto connection = ending.log_in(test::kSshdPassword, kTimeout);
+  auto channel = started(connection);
+  REQUIRE(channel);
+  std::size_t read = 0;
+  CHECK(read_to_the_end(**channel, read).code == ErrorCode::kNotFound);
+  const auto begun = now();
+  CHECK((*channel)->exit_status() == 5);
+  CHECK(now() - begun < milliseconds(1500));
+}
+
 TEST_CASE("ssh: a server that takes no input is left at the deadline") {
   const HomeWithoutKeys home;
   std::atomic<bool> done = false;

@@ -111,6 +111,14 @@ TEST_CASE("Treacherous are the ranges that Unicode gives, and no neighbour of th
   }
 }
 
+TEST_CASE("What reorders text is treacherous, and not all that is treacherous reorders text") {
+  for (char32_t c = 0; c <= 0xFFFF; ++c) {
+    if (is_reordering(c) && !is_treacherous(c)) FAIL("U+" << std::hex << unsigned{c});
+  }
+  for (const unsigned c : {0x61cU, 0x200eU, 0x202aU, 0x202eU, 0x2066U, 0x2069U}) CHECK(is_reordering(c));
+  for (const unsigned c : {0x200bU, 0x200dU, 0x2028U, 0x206aU, 0xfeffU}) CHECK_FALSE(is_reordering(c));
+}
+
 TEST_CASE("printable() replaces each broken sequence once") {
   CHECK(printable("a\xff\xfez") == "a\uFFFD\uFFFDz");
   CHECK(printable("a\xe2\x82z") == "a\uFFFDz");
