@@ -13,6 +13,8 @@ if(SPARKPLAN_SANITIZE)
   # g++ 12 sees uninitialised variants wherever a sanitizer has been at work; the sanitizer knows better.
   target_compile_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  # An index out of a container's bounds may well be within its memory.
+  target_compile_definitions(sparkplan_options INTERFACE _GLIBCXX_ASSERTIONS)
   target_link_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE})
 else()
   spark_harden(sparkplan_options)

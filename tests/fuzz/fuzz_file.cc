@@ -11,6 +11,8 @@
 #include "engine/plan/desired_state.h"
 #include "engine/plan/held_plan.h"
 #include "engine/plan/saved_plan.h"
+#include "engine/plan/saved_plan_check.h"
+#include "engine/plan/saved_plan_text.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/named_input.h"
 #include "tests/fuzz/property.h"
@@ -61,8 +63,21 @@ void use_plan(const SavedPlan& plan) {
   (void)exit_code(plan.report, ExitRules{true, true, true});
   for (const NodeReport& node : plan.report.nodes) {
     (void)hold_to(node.plan, node.plan);
+    (void)beyond_what_was_shown(node.plan, node.plan);
     (void)status_of(node.plan);
   }
+  const ReadBeside beside = [&](const std::string& name) -> Result<std::string> {
+    const auto text = plan.beside.find(name);
+    if (text == plan.beside.end()) return failure(ErrorCode::kNotFound, "no such file");
+    return text->second;
+  };
+  const Registry& registry = builtin_registry();
+  const LoadedCluster loaded = load_cluster(plan.source, plan.report.file, registry, beside);
+  if (!loaded.cluster) return;
+  const auto belongs = check_belongs(plan, *loaded.cluster, loaded.diagnostics, registry);
+  if (!belongs) return require_printable(belongs.error().describe(), "why a plan is refused");
+  require_printable(to_text(plan, *loaded.cluster, registry, {}), "a saved plan");
+  require(is_valid_utf8(public_json(to_json_value(plan, *loaded.cluster))), "a saved plan is no UTF-8");
 }
 
 void read_plan(std::string_view text) {

@@ -5,6 +5,7 @@
 #include "engine/core/text.h"
 #include "engine/doctor/examination.h"
 #include "engine/draft/draft.h"
+#include "engine/fleet/node_reply.h"
 #include "engine/load/load.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/held_plan.h"
@@ -47,10 +48,26 @@ std::optional<Answers> spoiled_answers(const CaseMachines& machines, Choices& ch
   const auto facts_sent = arrived(facts);
   const auto observed_sent = arrived(observed);
   if (!facts_sent || !observed_sent) return std::nullopt;
-  auto known = decode_facts_reply(*facts_sent);
+  const auto known = decode_facts_reply(*facts_sent);
   auto seen = decode_observed_state(*observed_sent);
   if (!known || !seen) return std::nullopt;
-  return Answers{std::move(*known), std::move(*seen)};
+  FactsRequest request;
+  for (const auto& type : builtin_registry().types()) request.exports[type->info().name];
+  auto taken = checked(*known, request, builtin_registry());
+  if (!taken) {
+    require_printable(taken.error().describe(), "why an answer is refused", 4096);
+    return std::nullopt;
+  }
+  return Answers{std::move(*taken), std::move(*seen)};
+}
+
+/// As much of what was observed as was asked for, if the types take it.
+std::optional<ObservedState> seen_of(const Answers& answers, const std::vector<Resource>& desired) {
+  const auto* manifest = answers.known.manifest ? &*answers.known.manifest : nullptr;
+  auto taken = checked(answers.observed, names_to_observe(desired, manifest), builtin_registry());
+  if (taken) return std::move(*taken);
+  require_printable(taken.error().describe(), "why an answer is refused", 4096);
+  return std::nullopt;
 }
 
 void show(const Report& report) {
@@ -67,7 +84,8 @@ void show(const Report& report) {
 
 void save(const Report& report, const CaseMachines& machines) {
   SavedPlan plan;
-  plan.id = "plan-1";
+  plan.id = "0b5e0c3e-7d2a-4c57-8a43-1f3b6c9d2e10";
+  plan.created = "2026-03-01T12:00:00Z";
   plan.machines[machines.world.self] = {"", ""};
   plan.report = report;
   const std::string text = encode_saved_plan(plan);
@@ -95,9 +113,11 @@ void plan(const CaseMachines& machines, const Answers& answers) {
     if (&node != machines.self && world.cluster.nodes.size() > 4) continue;
     const auto* manifest = answers.known.manifest ? &*answers.known.manifest : nullptr;
     for (const auto& [type, names] : names_to_observe(desired.resources, manifest)) require(!names.empty(), type);
+    const auto observed = seen_of(answers, desired.resources);
+    if (!observed) continue;
     NodePlanInput input;
     input.desired = desired.resources;
-    input.observed = &answers.observed;
+    input.observed = &*observed;
     input.manifest = manifest;
     input.incomplete_types = desired.incomplete_types;
     NodeReport one;
@@ -117,7 +137,7 @@ void plan(const CaseMachines& machines, const Answers& answers) {
     report.nodes.push_back(std::move(one));
   }
   show(report);
-  save(report, machines);
+  if (!report.nodes.empty()) save(report, machines);
 }
 
 void diagnose(const CaseMachines& machines, const Answers& answers) {
@@ -180,13 +200,16 @@ void judge(const CaseMachines& machines, const Answers& answers, Choices& choice
   const auto exports = exports_without_rivals(cluster, registry);
   const ClusterView view{cluster, *machines.self, exports};
   const DeclaredStorage declared = declared_storage(view, answers.known.facts, registry);
+  const DesiredState desired = desired_state(view, answers.known.facts, registry);
+  const auto observed = seen_of(answers, desired.resources);
+  if (!observed) return;
   if (const auto section = machines.self->sections.find("storage"); section != machines.self->sections.end()) {
     for (const StorageMount& mount : storage_mounts(section->second)) {
       Check check;
       check.id = "storage/" + mount.target;
       check.level = Level::kStorage;
       check.nodes = {machines.world.self};
-      judge_mount(mount, declared, answers.observed, check);
+      judge_mount(mount, declared, *observed, check);
       report.checks.push_back(std::move(check));
     }
   }

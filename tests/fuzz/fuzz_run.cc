@@ -51,7 +51,9 @@ void apply(const CaseMachines& machines, const HostileAgents& agents, std::size_
   };
   const bool undoes = (how & 8U) != 0;
   if (undoes) options.rollback.emplace();
-  ClusterRun run(machines.world.cluster, builtin_registry(), run_options(agents, undoes ? "rollback" : "apply"));
+  RunOptions how_to_run = run_options(agents, undoes ? "rollback" : "apply");
+  how_to_run.contact_departing = (how & 1U) != 0;
+  ClusterRun run(machines.world.cluster, builtin_registry(), std::move(how_to_run));
   show(run.apply(options));
 }
 
