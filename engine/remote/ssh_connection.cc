@@ -20,6 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// What a program may have printed that was not read yet. libssh promises a peer 1.3 MB and takes whatever comes.
+constexpr std::chrono::milliseconds kPauseInWriting{20};
 constexpr std::size_t kMostUnread = std::size_t{4} << 20;
 constexpr std::size_t kPiece = 32768;
 
@@ -74,7 +75,7 @@ class SshChannel final : public Channel {
       if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0)
         return failure(broken("write"));
       // What libssh has taken, and the kernel has not, is not written yet.
-      const bool unsent = (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+      const bool unsent = has_unsent();
       if (bytes.empty() && !unsent) return {};
       std::size_t written = 0;
       if (!unsent) {
@@ -84,7 +85,10 @@ class SshChannel final : public Channel {
       if (written > 0) continue;
       if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the node takes no more input");
       SPARK_CHECK(make_way());
-      wait_until(end);
+      // What this has changed is used at once. All else is waited for in small pieces: what libssh has read from the
+      // socket already, the socket does not announce.
+      if (unsent && !has_unsent()) continue;
+      wait_until(std::min(end, Clock::now() + kPauseInWriting));
     }
   }
 
@@ -148,9 +152,10 @@ class SshChannel final : public Channel {
     return static_cast<std::size_t>(std::max(written, 0));
   }
 
+  bool has_unsent() const { return (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0; }
+
   void wait_until(Clock::time_point end) const {
-    const bool unsent = (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
-    const short events = unsent ? POLLIN | POLLOUT : POLLIN;
+    const short events = has_unsent() ? POLLIN | POLLOUT : POLLIN;
     pollfd waiting{ssh_get_fd(session_), events, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
     ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
