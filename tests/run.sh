@@ -2,12 +2,12 @@
 # Installs what is missing, builds, runs every test and check. The last line is
 # "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
 #
-#   tests/run.sh              everything
+#   tests/run.sh              all parts but those that the last lines name
 #   tests/run.sh unit         one or more of: unit sanitizers fuzz lint integration reliability hostile package vm vm-storage demo tidy
 #   tests/run.sh --full ...   reliability and hostile with all they have (hours) instead of a few; fuzz for ten minutes
 #                             a target instead of some seconds
-# (vm-storage is NVMe over TCP on two virtual machines. Only done when asked for, as each takes long: tidy is clang-tidy
-# over everything, sanitizers the unit tests built with AddressSanitizer and UBSan)
+# Only done when asked for, as each takes long: vm-storage (NVMe over TCP on two virtual machines), tidy (clang-tidy over
+# everything), sanitizers (the unit tests built with AddressSanitizer and UBSan)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -17,7 +17,7 @@ if [ "${1:-}" = --full ]; then
   shift
 fi
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit fuzz lint integration reliability hostile package vm vm-storage demo)
+[ ${#parts[@]} -gt 0 ] || parts=(unit fuzz lint integration reliability hostile package vm demo)
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests

@@ -54,7 +54,7 @@ _sparkplan() {
   case $command in
     init) own='--discover -o --output' ;;
     validate) own='--json' ;;
-    plan) own='-o --output --json --detailed-exitcode --only --exclude' ;;
+    plan) own='-o --output --json --yes-prune --detailed-exitcode --only --exclude' ;;
     show) own='--json --signed-by --allowed-signers' ;;
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --signed-by --allowed-signers --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;

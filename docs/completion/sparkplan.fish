@@ -58,6 +58,7 @@ complete -c sparkplan -n '__sparkplan_command_is validate' -l json -d 'findings 
 complete -c sparkplan -n '__sparkplan_command_is validate' -F
 complete -c sparkplan -n '__sparkplan_command_is plan' -s o -l output -rF -d 'save the plan as PATH, for apply'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l json -d 'the plan as JSON'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l yes-prune -d 'contact nodes that left the file, and show what they get back'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l detailed-exitcode -d 'exit 2 if there are changes'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l only -x -d 'only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l exclude -x -d 'all but what fits GLOB'

@@ -29,7 +29,7 @@ std::function<std::string(std::size_t)> repeated(const std::string& piece) {
   return [piece](std::size_t) { return piece; };
 }
 
-struct Shape {
+struct HostileFile {
   const char* name;
   std::function<std::string(std::size_t size)> text;
 };
@@ -38,8 +38,8 @@ std::string number(std::size_t i) { return std::to_string(i); }
 
 const std::string kHead = "version: 1\nname: lab\nnodes:\n";
 
-const std::vector<Shape>& shapes() {
-  static const std::vector<Shape> all{
+const std::vector<HostileFile>& shapes() {
+  static const std::vector<HostileFile> all{
       {"everything in one line",
        [](std::size_t size) {
          return filled(
@@ -156,7 +156,7 @@ double least_seconds_to_load(const std::string& text, int turns) {
 
 TEST_CASE("sixteen times the text takes about sixteen times as long, whatever its shape") {
   constexpr double kShortest = 0.004;  // Below that it is the schema that is measured.
-  for (const Shape& shape : shapes()) {
+  for (const HostileFile& shape : shapes()) {
     INFO(shape.name);
     const double small = std::max(kShortest, least_seconds_to_load(shape.text(kLargest / 64), 3));
     const std::string text = shape.text(kLargest / 4);
@@ -175,7 +175,7 @@ TEST_CASE("a file of 1 MiB holds at most 100000 values, also where they are left
 
 // Figures, not a check: load_test "[.measure]".
 TEST_CASE("how long files that were made to be slow take to load", "[.measure]") {
-  for (const Shape& shape : shapes()) {
+  for (const HostileFile& shape : shapes()) {
     std::cout << shape.name << ":";
     for (const std::size_t size : {kLargest / 16, kLargest / 4, kLargest}) {
       std::cout << " " << seconds_to_load(shape.text(size)) << std::flush;
