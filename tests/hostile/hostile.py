@@ -3,7 +3,7 @@
 
 usage: hostile.py [--full] [--only NAME...] [--list] [--jobs N] [--waiting N] [--show]
 
-Needs root and a release build. Without --full each command is told a choice of the lies, always the same one. NAME is
+Needs root and a release build. Without --full each command gets a choice of the lies, always the same one. NAME is
 a lie's name as it is printed, or a pattern of such names. The last line is "N passed, N failed, N skipped"; a lie is
 one of them.
 """
@@ -11,11 +11,9 @@ import argparse
 import collections
 import fnmatch
 import os
-import pathlib
 import queue
 import signal
 import sys
-import tempfile
 import threading
 import time
 
@@ -42,7 +40,7 @@ WAITING = 28
 
 
 class Tally:
-    """What came out, told as it comes."""
+    """What came out, printed as it comes."""
 
     def __init__(self):
         self.total = self.distinct = 0
@@ -148,7 +146,7 @@ def run(options, workers, keys, tally):
     workers.append(first)
     template = first.ask("prepare")
     baselines = template["material"]["baselines"]
-    cases = all_cases(baselines, world.fingerprint("trap", pathlib.Path(keys)), options.full)
+    cases = all_cases(baselines, world.fingerprint(keys, "trap"), options.full)
     if options.only:
         cases = chosen_cases(cases, options.only)
         if not cases:
@@ -187,12 +185,12 @@ def closing(tally):
     peak = max((verdict["peak"] for verdict in tally.verdicts), default=0)
     slowest = max(tally.verdicts, key=lambda verdict: verdict["seconds"], default=None)
     codes = collections.Counter(verdict["code"] for verdict in tally.verdicts)
-    print(f"{len(tally.verdicts)} lies told ({tally.distinct} distinct) in {tally.seconds():.0f} s; exit codes: "
+    print(f"{len(tally.verdicts)} lies tried ({tally.distinct} distinct) in {tally.seconds():.0f} s; exit codes: "
           + ", ".join(f"{count} x {code}" for code, count in sorted(codes.items(), key=str))
           + f"; at most {peak >> 10} MiB; slowest {slowest['seconds']:.0f} s: {slowest['name']}")
     # A lie that no one heard shows nothing.
     if untold:
-        print(f"{len(untold)} were never told, the run ended before: {untold[:3]}")
+        print(f"{len(untold)} struck nothing, the run ended before: {untold[:3]}")
     return len(untold) * 10 > len(tally.verdicts)
 
 
@@ -222,21 +220,18 @@ def main():
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGHUP, stop)
     workers, tally, broken = [], Tally(), ""
-    with tempfile.TemporaryDirectory(prefix="sparkplan-hostile-") as work:
-        try:
-            keys = os.path.join(work, "keys")
-            world.make_keys(keys)
-            if not run(options, workers, keys, tally):
-                return 0
-            if closing(tally):
-                broken = "more than a tenth of the lies was never told"
-        except KeyboardInterrupt:
-            broken = "interrupted"
-        except (RuntimeError, OSError, EOFError) as problem:
-            broken = str(problem) or "a slot has ended"
-        finally:
-            for worker in workers:
-                worker.end()
+    try:
+        if not run(options, workers, world.make_keys(), tally):
+            return 0
+        if closing(tally):
+            broken = "more than a tenth of the lies struck nothing"
+    except KeyboardInterrupt:
+        broken = "interrupted"
+    except (RuntimeError, OSError, EOFError) as problem:
+        broken = str(problem) or "a slot has ended"
+    finally:
+        for worker in workers:
+            worker.end()
     if broken:
         print(f"FAILED: {broken}")
     failed = tally.failed()

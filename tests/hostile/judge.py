@@ -3,7 +3,6 @@ import json
 import re
 
 import scenes
-import world
 
 MOST_KIB = 100 * 1024
 # An apply adds one; a claim that leaves no room for the next one is no number of applies.
@@ -141,7 +140,7 @@ def exit_problems(case, command, run, baselines):
         return [f"exit code {code} instead of {honest}: a claim about others is a warning"]
     if wanted == "alone" and code not in {absent, 4, 9, *case.get("codes", ())}:
         return [f"exit code {code} instead of {absent}: the node has failed, and nothing else"]
-    if wanted == "any" and code not in OF_A_NODE:
+    if wanted == "any" and code not in (*OF_A_NODE, *case.get("codes", ())):
         return [f"exit code {code}: not what one node can bring about"]
     return []
 
@@ -163,7 +162,7 @@ def judge(case, run, material):
     out, err = run["out"], run["err"]
     if run["late"]:
         return [f"still running after {run['seconds']:.0f} s, with {run['cpu']:.0f} s of CPU and "
-                f"{run['peak'] >> 10} MiB"], False
+                f"{run['peak'] >> 10} MiB"], run["told"]
     if run["code"] < 0:
         last = err.decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
         problems.append(f"ended by signal {-run['code']}: {ascii(last[0])[:160]}")
@@ -176,7 +175,8 @@ def judge(case, run, material):
         problems.append(f"logged in to a machine that the file does not name, and sent {sent} bytes: "
                         f"{ascii(run['trap'][0].get('command'))[:80]}")
     elif run["attempts"]:
-        problems.append(f"connected to {len(run['attempts'])} places that the file does not name: {run['attempts'][:2]}")
+        problems.append(f"connected to {len(run['attempts'])} places that the file does not name: "
+                        f"{run['attempts'][:2]}")
     problems += control_characters("standard output", out) + control_characters("standard error", err)
     if run["owned"]:
         problems.append("a text of the node was run as a program")
@@ -196,7 +196,4 @@ def judge(case, run, material):
         parts = [baselines[name]["part"] for name in ("honest", "absent")]
         if part not in parts and command.name != "init":
             problems.append(f"the honest nodes are reported otherwise: {differing(part, parts[0])}")
-    return problems, bool(run["told"])
-
-
-__all__ = ["judge", "honest_part", "world"]
+    return problems, run["told"]

@@ -173,9 +173,6 @@ class Honest:
     def say(self, kind, message):
         write_all(frame_of(body_of(message)))
 
-    def before_reply(self, kind, message):
-        pass
-
 
 class Recorder(Honest):
     """Writes down what was said: of this the lies are made."""
@@ -225,7 +222,6 @@ def speak(name, speaker, stage):
                 speaker.say("progress", answer)
             else:
                 answer = stage.answer(kind, request, answer)
-                speaker.before_reply(kind, answer)
                 speaker.say(kind, answer)
         if not answers:
             return
@@ -233,7 +229,7 @@ def speak(name, speaker, stage):
 
 
 def note_visit(command):
-    """A machine that nobody may come to: what it is asked, and what it is sent."""
+    """A machine that no controller may come to: what it is asked, and what it is sent."""
     sent = b""
     append("trap", {"command": command})
     end = time.monotonic() + 2

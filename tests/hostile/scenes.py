@@ -1,7 +1,7 @@
 """What the controller is run with: cluster files, commands, and what of their output is looked at."""
 import dataclasses
 
-from world import ADDRESSES, TREES, WORLD
+from world import ADDRESSES, TREES
 
 NODES = f"""version: 1
 name: lab
@@ -53,12 +53,14 @@ class Command:
     scene: str = "tree"
     schema: str = ""        # Of its standard output.
     lines: bool = False     # Each line of text is about one node.
+    then: tuple = ()        # Run after it, for what it prints.
     changes: bool = False   # Nodes: their trees are put back after it.
 
 
 COMMANDS = {command.name: command for command in (
     Command("plan", ("plan", "after.yaml", "--json", "--detailed-exitcode"), schema="report"),
     Command("plan-text", ("plan", "after.yaml"), lines=True),
+    Command("plan-saved", ("plan", "after.yaml", "--output", "saved.plan"), then=("show", "saved.plan")),
     Command("drift", ("drift", "before.yaml", "--json", "--pending"), schema="report"),
     Command("drift-text", ("drift", "before.yaml"), lines=True),
     Command("status", ("status", "after.yaml"), lines=True),
@@ -90,6 +92,3 @@ COMMANDS = {command.name: command for command in (
 def write_files(write):
     for name, text in FILES.items():
         write(name, text)
-
-
-__all__ = ["COMMANDS", "FILES", "HONEST", "MEMBERS", "WORLD", "write_files"]

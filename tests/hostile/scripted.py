@@ -141,15 +141,18 @@ INSTALLERS = (
     ("silence", {}, True), ("greet", {"then": "stall"}, True), ("greet", {"architecture": "riscv64"}, False),
     ("greet", {"architecture": values.CONTROLS}, False), ("greet", {"architecture": "A" * 50_000}, False),
     ("greet", {"architecture": ""}, False), ("greet", {"architecture": "x86_64 aarch64"}, False),
-    ("greet", {"architecture": "../x86_64"}, False), ("greet", {"then": "drain"}, True), ("greet", {"then": "exit"}, False),
+    ("greet", {"architecture": "../x86_64"}, False), ("greet", {"then": "drain"}, True),
+    ("greet", {"then": "exit"}, False),
     ("noise", {}, False), ("noise", {"size": 60_000}, False), ("noise", {"size": 70_000}, False),
     ("noise", {"size": 65_000, "piece": "\x1b[2J\u009b31m"}, False),
     ("at-once", {}, False), ("unread", {}, False), ("complain", {}, False), ("complain", {"size": None}, True),
     ("complain", {"size": 1_000_000}, False), ("complain", {"text": "sudo: " + values.CONTROLS}, False),
-    ("complain", {"text": "gzip: " + "A" * 100_000}, False), ("prompt", {"times": 1}, True), ("prompt", {"times": 2}, False),
+    ("complain", {"text": "gzip: " + "A" * 100_000}, False), ("prompt", {"times": 1}, True),
+    ("prompt", {"times": 2}, False),
     ("prompt", {"times": 1000}, False), ("prompt-for-ever", {}, False), ("dribble", {}, True),
     ("exit", {"status": 0}, False), ("exit", {"status": 1}, False), ("exit", {"status": 65}, False),
-    ("exit", {"status": 66}, False), ("exit", {"status": 126}, False), ("exit", {"status": 255}, False), ("honest", {}, False),
+    ("exit", {"status": 66}, False), ("exit", {"status": 126}, False), ("exit", {"status": 255}, False),
+    ("honest", {}, False),
 )
 
 

@@ -46,6 +46,7 @@ def make_tree(name, number):
 
 class Slot:
     def __init__(self, keys):
+        self.keys = keys
         self.world = world.World(keys)
         scenes.write_files(world.write)
         self.material = {}
@@ -71,7 +72,9 @@ class Slot:
     def baseline(self, command, how):
         lie = {"how": "record" if how == "honest" else how}
         run = self.execute({"command": command.name, "lie": lie, "limit": 60}, command.arguments)
-        if run["late"] or run["code"] not in judge.DOCUMENTED:
+        # Of a node that is taken for a failed one no lie would show anything. 1: there is no node `ghost`.
+        wanted = judge.DOCUMENTED if how == "absent" else (0, 1, 2, 8)
+        if run["late"] or run["code"] not in wanted:
             raise RuntimeError(f"{command.name} with the liar {how} ends with {run['code']}: "
                                f"{run['out'].decode()} {run['err'].decode()}")
         said = []
@@ -82,7 +85,7 @@ class Slot:
 
     def keep_tree_state(self):
         self.material["before"] = {name: world.snapshot(TREES / name) for name in (*scenes.HONEST, scenes.DECOY)}
-        self.material["fingerprints"] = {name: world.fingerprint(name) for name in ("actor", "liar")}
+        self.material["fingerprints"] = {name: world.fingerprint(self.keys, name) for name in ("actor", "liar")}
 
     def template(self):
         """For the other slots."""
@@ -107,11 +110,17 @@ class Slot:
 
     # A case.
     def execute(self, case, arguments):
-        for name in ("told", "trap", "pushed", "record.jsonl", "owned"):
+        for name in ("told", "trap", "pushed", "record.jsonl", "owned", "saved.plan"):
             (WORLD / name).unlink(missing_ok=True)
         world.write("lie.json", json.dumps({**case["lie"], "scene": scenes.COMMANDS[case["command"]].scene}))
         run = self.world.run(["--timeout", "5s", *arguments], case["limit"])
         run["out"], run["err"] = world.read_output("out"), world.read_output("err")
+        after = scenes.COMMANDS[case["command"]].then
+        if after and run["code"] >= 0 and not run["late"]:
+            second = self.world.run(after, case["limit"])
+            run["out"], run["err"] = run["out"] + world.read_output("out"), run["err"] + world.read_output("err")
+            run["code"] = run["code"] if second["code"] in judge.DOCUMENTED else second["code"]
+            run.update(late=second["late"], peak=max(run["peak"], second["peak"]))
         run["told"] = (WORLD / "told").exists()
         run["owned"] = (WORLD / "owned").exists()
         run["trap"] = []
@@ -153,8 +162,8 @@ class Slot:
                                  "code": run["code"], "peak": run["peak"],
                                  "out": run["out"] if show else b"", "err": run["err"] if show else b""})
             except BaseException:
-                send(write_end, {"name": case["name"], "problems": ["the judge: " + traceback.format_exc()], "told": True,
-                                 "seconds": 0, "code": None, "peak": 0, "out": b"", "err": b""})
+                send(write_end, {"name": case["name"], "problems": ["the judge: " + traceback.format_exc()],
+                                 "told": True, "seconds": 0, "code": None, "peak": 0, "out": b"", "err": b""})
             os._exit(0)
         os.close(write_end)
         try:

@@ -105,7 +105,8 @@ class Stage:
     def reply_rdma_open(self, request):
         self.opened += 1
         return {"session": self.opened, "gid": f"::ffff:{request['address']}", "gid_index": 3, "lid": 0, "mtu": 4096,
-                "memory": 4096, "key": 17, "queue_pairs": [*range(100, 100 + request["queue_pairs"])], "first_packet": 7}
+                "memory": 4096, "key": 17, "queue_pairs": [*range(100, 100 + request["queue_pairs"])],
+                "first_packet": 7}
 
     def reply_rdma_connect(self, request):
         return {}
@@ -135,9 +136,9 @@ def rank_answer(command):
     kind = command["command"]
     if kind == "prepare":
         made = base64.b64encode(bytes(128)).decode() if command["make_id"] else ""
-        return {"answer": "prepared", "nccl_version": 22809, "library": "/usr/lib/libnccl.so.2", "driver_version": 13_000,
-                "gpu": "NVIDIA GB10", "memory_free_bytes": 100 << 30, "unified_memory": True, "id": made,
-                "other_conf_lines": ["NCCL_DEBUG=INFO"]}
+        return {"answer": "prepared", "nccl_version": 22809, "library": "/usr/lib/libnccl.so.2",
+                "driver_version": 13_000, "gpu": "NVIDIA GB10", "memory_free_bytes": 100 << 30,
+                "unified_memory": True, "id": made, "other_conf_lines": ["NCCL_DEBUG=INFO"]}
     if kind == "join":
         return {"answer": "joined", "transport": transport()}
     if kind == "run":

@@ -3,7 +3,6 @@
 A lie says `at` which message of the agent it strikes (preamble, hello, or the kind of request that is answered) and
 `does` what happens there. Before it everything is as it should be.
 """
-import json
 import os
 import time
 
@@ -73,7 +72,8 @@ SCALARS = {"nothing": b"", "a-null": b"null", "a-number": b"1", "a-text": b'"x"'
            "a-request": b'{"id":1,"request":"facts","exports":{}}', "stop": b'{"id":0,"request":"stop"}',
            "hello-again": b'{"hello":{"protocol_major":1}}', "only-id": b'{"id":1}'}
 ERROR_CODES = ("invalid_input", "not_found", "permission_denied", "unreachable", "untrusted", "busy", "stale_plan",
-               "verify_failed", "refused", "unsupported", "interrupted", "failed", "bug", "no such code", values.CONTROLS)
+               "verify_failed", "refused", "unsupported", "interrupted", "failed", "bug", "no such code",
+               values.CONTROLS)
 IDS = {"other": 7777, "zero": 0, "minus": -1, "max": values.INT_MAX, "min": values.INT_MIN, "text": "1", "real": 1.5,
        "null": None, "list": [1], "next": "+1", "last": "-1", "missing": "missing"}
 
@@ -192,13 +192,13 @@ class StreamLiar(Honest):
         endlessly(data)
 
     # Frames.
-    def do_announce(self, data, message, size, body=b"", then="stall"):
+    def do_announce(self, data, message, size, then="stall"):
         write_all(size.to_bytes(4, "big") + data[4:])
         stall() if then == "stall" else leave(0)
 
     def do_body(self, data, message, name):
         write_all(frame_of(BODIES[name]() if name in BODIES else SCALARS[name]))
-        # What would have followed: whoever takes the lie for an answer goes on.
+        # What would have followed: a controller that takes the lie for an answer goes on.
         time.sleep(0.2)
         leave(0)
 
@@ -304,7 +304,3 @@ class StreamLiar(Honest):
 
     def install_exit(self, status=1):
         return status
-
-
-def as_json(value):
-    return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What a field is made to say. Each lie is a function from what stood there to JSON text, so that it may be no JSON at all."""
+"""What a field is made to say. Each lie is a function from what was there to JSON text: it may be no JSON at all."""
 import json
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07"

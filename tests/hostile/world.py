@@ -18,6 +18,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -163,7 +164,8 @@ def own_accounts():
     lines = [f"root:x:0:0:root:{home}:/bin/sh", f"operator:x:0:0::{home}:/bin/sh",
              "sshd:x:65533:65533::/run/sshd:/usr/sbin/nologin", "nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin"]
     mount(write("passwd", "\n".join(lines) + "\n"), "/etc/passwd", None, MS_BIND)
-    shadow = write("shadow", "".join(f"{name}:*:20000::::::\n" for name in ("root", "operator", "sshd", "nobody")), 0o600)
+    names = ("root", "operator", "sshd", "nobody")
+    shadow = write("shadow", "".join(f"{name}:*:20000::::::\n" for name in names), 0o600)
     mount(shadow, "/etc/shadow", None, MS_BIND)
 
 
@@ -175,33 +177,33 @@ def copy_programs():
     (WORLD / "agent").symlink_to(WORLD / "bin/sparkplan-agent")
 
 
-def make_keys(template):
-    """Once for all worlds: they are the same in each, and ssh-keygen takes its time."""
-    keys = pathlib.Path(template)
-    keys.mkdir()
-    for name in ("login", *ADDRESSES):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", keys / name], check=True)
+def make_keys():
+    """Once for all worlds, as name -> content: they are the same in each, and ssh-keygen takes its time."""
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("login", *ADDRESSES):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", f"{place}/{name}"],
+                           check=True)
+        return {path.name: path.read_text() for path in pathlib.Path(place).iterdir()}
 
 
-def public_key(name, keys=WORLD / "keys"):
-    return " ".join((keys / f"{name}.pub").read_text().split()[:2])
+def public_key(keys, name):
+    return " ".join(keys[f"{name}.pub"].split()[:2])
 
 
-def fingerprint(name, keys=WORLD / "keys"):
-    blob = base64.b64decode(public_key(name, keys).split()[1])
+def fingerprint(keys, name):
+    blob = base64.b64decode(public_key(keys, name).split()[1])
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
-def make_home():
-    home = WORLD / "home/.ssh"
-    home.mkdir(parents=True, mode=0o700)
-    for key in (WORLD / "keys").iterdir():
-        key.chmod(0o600)
-    shutil.copy(WORLD / "keys/login", home / "id_ed25519")
-    shutil.copy(WORLD / "keys/login.pub", home / "id_ed25519.pub")
+def make_home(keys):
+    for name, text in keys.items():
+        write(f"keys/{name}", text, 0o600)
+    write("home/.ssh/id_ed25519", keys["login"], 0o600)
+    write("home/.ssh/id_ed25519.pub", keys["login.pub"])
     # The trap's as well: that its key is known is no reason to go there.
-    write("home/.ssh/known_hosts", "".join(f"{address} {public_key(name)}\n" for name, address in ADDRESSES.items()))
-    write("authorized_keys", public_key("login") + "\n", 0o600)
+    known = "".join(f"{address} {public_key(keys, name)}\n" for name, address in ADDRESSES.items())
+    write("home/.ssh/known_hosts", known)
+    write("authorized_keys", public_key(keys, "login") + "\n", 0o600)
 
 
 def start_sshd(name):
@@ -281,10 +283,9 @@ class World:
     def __init__(self, keys):
         enter_namespaces()
         (WORLD / "bin").mkdir()
-        shutil.copytree(keys, WORLD / "keys")
         own_accounts()
         copy_programs()
-        make_home()
+        make_home(keys)
         pathlib.Path("/run/sshd").mkdir(mode=0o755)
         self.kept, self.launcher = start_launcher()
         self.servers = [start_sshd(name) for name in ADDRESSES]
