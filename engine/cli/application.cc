@@ -75,7 +75,7 @@ void add_signer(CLI::App& app, SignerOptions& into) {
       ->type_name("IDENTITY");
   app.add_option("--allowed-signers", into.allowed_signers, "whose keys count as whose [~/.ssh/allowed_signers]")
       ->check(not_empty)
-      ->type_name("FILE");
+      ->type_name("PATH");
 }
 
 constexpr auto kFileHelp = "cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]";

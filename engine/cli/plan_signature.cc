@@ -46,7 +46,7 @@ Result<void> check_files(const std::string& signature, const std::string& allowe
   }
   if (!is_regular_file(allowed)) {
     return failure(ErrorCode::kInvalidInput, "there is no file of allowed signers " + allowed,
-                   "it has a line for each signer, \"IDENTITY KEYTYPE KEY\"; name another with --allowed-signers FILE");
+                   "it has a line for each signer, \"IDENTITY KEYTYPE KEY\"; name another with --allowed-signers PATH");
   }
   return {};
 }

@@ -43,21 +43,20 @@ const FieldChange* field_that_showed(const Change& shown, const std::string& pat
 
 std::string in_field(const std::string& path) { return path.empty() ? std::string() : " in " + path; }
 
-std::optional<std::string> why_fields_differ(const Change& then, const Change& now, bool learning) {
+std::optional<std::string> why_fields_differ(const Change& then, const Change& now) {
   for (const FieldChange& field : then.fields) {
     const FieldChange* found = find_field(now, field.path);
-    if (found != nullptr && !same_shown(field.before, found->before))
+    if (found == nullptr) return "the plan shows a change of it that is none any more" + in_field(field.path);
+    if (!same_shown(field.before, found->before))
       return "it was changed on the node since the plan was made" + in_field(field.path);
-    if (found == nullptr && !(learning && field.after.contains_unknown()))
-      return "the plan shows a change of it that is none any more" + in_field(field.path);
-    const bool same = found == nullptr || same_shown(field.after, found->after) ||
-                      (learning && may_become(field.after, found->after));
-    if (!same) return "it would become something else than the plan shows" + in_field(field.path);
+    if (field.after.contains_unknown() && !found->after.contains_unknown())
+      return "what the plan shows as unknown is known already" + in_field(field.path);
+    if (!same_shown(field.after, found->after))
+      return "it would become something else than the plan shows" + in_field(field.path);
   }
   for (const FieldChange& field : now.fields) {
-    const FieldChange* shown = find_field(then, field.path);
-    if (shown == nullptr && learning) shown = field_that_showed(then, field.path);
-    if (shown == nullptr) return "more of it would be changed than the plan shows" + in_field(field.path);
+    if (find_field(then, field.path) == nullptr)
+      return "more of it would be changed than the plan shows" + in_field(field.path);
   }
   return std::nullopt;
 }
@@ -86,15 +85,14 @@ bool may_become(const Value& then, const Value& now) {
   return then.is_unknown() || equal_within(then, now, may_become);
 }
 
-std::optional<std::string> why_shown_otherwise(const Change& then, const Change& now, bool learning) {
-  if (auto why = why_fields_differ(then, now, learning)) return why;
+std::optional<std::string> why_shown_otherwise(const Change& then, const Change& now) {
+  if (auto why = why_fields_differ(then, now)) return why;
   if (then.action != now.action) return another("action", to_string(then.action), to_string(now.action));
   if (then.origin != now.origin) return another("origin", to_string(then.origin), to_string(now.origin));
   if (then.impact != now.impact) return another("impact", to_string(then.impact), to_string(now.impact));
   if (then.reversible != now.reversible)
     return another("reversibility", to_string(then.reversible), to_string(now.reversible));
-  // What it waited for may be there by now.
-  if (then.note != now.note && !(learning && now.note.empty())) return another("remark", then.note, now.note);
+  if (then.note != now.note) return another("remark", then.note, now.note);
   if (then.where != now.where) return "the plan shows another place of it in the cluster's description";
   return std::nullopt;
 }

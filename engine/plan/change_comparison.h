@@ -16,9 +16,9 @@ bool same_shown(const Value& a, const Value& b);
 /// Equal, where what is Unknown in `then` may have become anything.
 bool may_become(const Value& then, const Value& now);
 
-/// Why the second change is not displayed as the first one; nothing when it is. With `learning`, a field that was
-/// displayed as Unknown may be known by now, or settled: nothing else may differ.
-std::optional<std::string> why_shown_otherwise(const Change& then, const Change& now, bool learning);
+/// Why the second change is not displayed as the first one; nothing when it is. What is Unknown in one is Unknown in
+/// the other, for the same reason.
+std::optional<std::string> why_shown_otherwise(const Change& then, const Change& now);
 
 /// Why the second step is not the first one: it begins or ends elsewhere, or is carried out in another way.
 std::optional<std::string> why_another_step(const Step& then, const Step& now);

@@ -61,29 +61,19 @@ bool same_foreign(const NodePlan& saved, const NodePlan& now, const ResourceId& 
   const auto then = foreign_of(saved, id);
   const auto found = foreign_of(now, id);
   return std::equal(then.begin(), then.end(), found.begin(), found.end(),
-                    [](const Change* a, const Change* b) { return !why_shown_otherwise(*a, *b, false); });
-}
-
-/// Has anything that was displayed as Unknown become known, or needs it no longer wait for another?
-bool has_learned(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
-  if (!contains(saved.waiting, id)) return false;
-  if (!contains(now.waiting, id)) return true;
-  const auto then = changes_of(saved, id);
-  const auto found = changes_of(now, id);
-  return !std::equal(then.begin(), then.end(), found.begin(), found.end(),
-                     [](const Change* a, const Change* b) { return !why_shown_otherwise(*a, *b, false); });
+                    [](const Change* a, const Change* b) { return !why_shown_otherwise(*a, *b); });
 }
 
 std::optional<std::string> why_changes_differ(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
-  const bool waited = contains(saved.waiting, id);
   const auto then = changes_of(saved, id);
   const auto found = changes_of(now, id);
   if (found.empty()) return "it was as planned already, without this plan";
   if (then.size() < found.size()) return "more of it would be changed than the plan shows";
   if (then.size() > found.size()) return "the plan shows a change of it that is none any more";
   for (std::size_t i = 0; i < then.size(); ++i) {
-    if (auto why = why_shown_otherwise(*then[i], *found[i], waited)) return why;
+    if (auto why = why_shown_otherwise(*then[i], *found[i])) return why;
   }
+  const bool waited = contains(saved.waiting, id);
   if (waited && !contains(now.waiting, id)) return "the plan shows it as waiting, and it does not wait";
   if (!waited && contains(now.waiting, id)) return "it would have to wait for something, which the plan does not show";
   if (!same_foreign(saved, now, id)) return "what other files say of it is not what the plan shows";
@@ -110,8 +100,6 @@ std::optional<std::string> why_steps_differ(const NodePlan& saved, const NodePla
     if (twin == found.end()) return step->artifact.name + " no longer has to be changed for it";
     if (!same_state(step->before, (*twin)->before)) return step->artifact.name + " was changed since the plan was made";
   }
-  // Of what could not be planned then, the file and the fields that were displayed are all that is known.
-  if (has_learned(saved, now, id)) return std::nullopt;
   for (const Step* step : found) {
     if (!any_of(then, same_artifact(step))) return step->artifact.name + " would have to be changed as well";
   }

@@ -19,8 +19,8 @@ struct HeldPlan {
 
 /// Pure. A change is approved if it is displayed as it was (fields before and after, action, origin, impact,
 /// reversibility, remark, place, and what files of others say of it), if its steps are the same, and if so are all
-/// that are done or undone together with it. A change that waited then must wait now; what it still waits
-/// for may have become less. What cannot be planned now at all (blocked) is neither approved nor stale.
+/// that are done or undone together with it. What was displayed as waiting still waits for the same: what has become
+/// known since, nobody has read. What cannot be planned now at all (blocked) is neither approved nor stale.
 HeldPlan hold_to(const NodePlan& saved, const NodePlan& now);
 
 /// Pure. For the stages after the first: changes of `now` that `saved` displays, and that would become something else
