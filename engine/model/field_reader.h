@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -19,6 +20,9 @@ namespace sparkplan {
 /// unknown one is ignored; the first of a wrong kind is remembered and fails check(), which must be called last.
 class FieldReader {
  public:
+  /// Of text(), in bytes: it is copied and printed, so a message is not to be one text.
+  static constexpr std::size_t kLongestText = std::size_t{4} << 20;
+
   explicit FieldReader(const Value& value) : value_(value) {
     if (!value.is_map()) error_ = wrong_kind("map", value);
   }
@@ -26,8 +30,14 @@ class FieldReader {
   std::string text(std::string_view key, std::string fallback = {}) {
     const Value* field = present(key);
     if (field == nullptr) return fallback;
-    if (const auto* text = field->string()) return *text;
-    remember(key, wrong_kind("text", *field));
+    const auto* text = field->string();
+    if (text == nullptr) {
+      remember(key, wrong_kind("text", *field));
+    } else if (text->size() > kLongestText) {
+      remember(key, invalid("longer than " + std::to_string(kLongestText) + " bytes"));
+    } else {
+      return *text;
+    }
     return fallback;
   }
 

@@ -113,15 +113,18 @@ SameMachines same_machines(const Cluster& cluster, const std::map<std::string, M
     finding.message = earlier.name.str() + " and " + later.name.str() + " have the same " + names_of(marks);
     finding.hint = hint_for(marks);
     finding.file = cluster.file;
-    finding.where = later.where;
-    finding.notes = {{earlier.name.str() + " is here", earlier.where}};
-    finding.node = later.name.str();
+    // It is about the node that is refused; the other one goes on.
+    const NodeSpec& about = refusal.earlier && !refusal.later ? earlier : later;
+    const NodeSpec& other = &about == &earlier ? later : earlier;
+    finding.where = about.where;
+    finding.notes = {{other.name.str() + " is here", other.where}};
+    finding.node = about.name.str();
     same.findings.push_back(std::move(finding));
-    const auto refuse = [&, what = names_of(marks)](const NodeSpec& node, const NodeSpec& other) {
+    const auto refuse = [&, what = names_of(marks)](const NodeSpec& node, const NodeSpec& twin) {
       const bool alone = !(refusal.earlier && refusal.later);
       same.by_node.try_emplace(node.name.str(),
                                Error{ErrorCode::kInvalidInput,
-                                     "it has the same " + what + " as " + other.name.str(),
+                                     "it has the same " + what + " as " + twin.name.str(),
                                      {},
                                      {},
                                      alone ? "nothing is done on it until they can be told apart"
