@@ -116,6 +116,7 @@ TEST_CASE("who holds a lock is told in one line, whatever the name") {
                                                   {"unlock", "n1", "--yes", "-f", node.file()}}) {
     INFO(join(command, " "));
     const auto output = sparkplan(command);
+    INFO(output.standard_output << output.standard_error);
     check_plain(output);
     CHECK(contains(output.standard_output + output.standard_error, "\u240asparkplan: all is well"));
     CHECK_FALSE(contains(output.standard_output + output.standard_error, "\nsparkplan: all is well"));
