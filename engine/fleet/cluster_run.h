@@ -254,12 +254,12 @@ class ClusterRun {
   std::deque<NodeSpec> leaving_;               ///< Specs of nodes that the file does not name any more.
   std::vector<NodeRun> nodes_;
   std::map<std::string, NodeExports> told_;  ///< What the nodes' desired values were made from.
-  Roster roster_;                         ///< As most of the manifests have it.
-  std::string saved_plan_;                ///< The id of ApplyOptions::saved_plan.
-  const SavedPlan* held_plan_ = nullptr;  ///< ApplyOptions::saved_plan
-  std::string only_release_;              ///< ApplyOptions::release
-  bool plans_ = false;                    ///< plan() or apply(), and not open() alone.
-  bool writes_ = false;                   ///< apply() and not plan().
+  Roster roster_;                            ///< As most of the manifests have it.
+  std::string saved_plan_;                   ///< The id of ApplyOptions::saved_plan.
+  const SavedPlan* held_plan_ = nullptr;     ///< ApplyOptions::saved_plan
+  std::string only_release_;                 ///< ApplyOptions::release
+  bool plans_ = false;                       ///< plan() or apply(), and not open() alone.
+  bool writes_ = false;                      ///< apply() and not plan().
   bool allow_management_change_ = false;
   std::chrono::seconds window_{0};
   std::size_t max_parallel_ = 0;
