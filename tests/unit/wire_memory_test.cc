@@ -103,7 +103,7 @@ std::vector<Shape> worst_shapes() {
       repeated("one text", file_begin, "xxxxxxxxxxxxxxxx", file_end),
   };
   for (auto& shape : shapes)
-    shape.is_read = shape.name == "one text" || shape.name == "escapes" || shape.name == "an error with one text";
+    shape.is_read = shape.name == "one text" || shape.name == "escapes";  // A field of 16 MiB is refused.
   shapes.push_back(
       {"map keys", reply + R"({"k":0)", [](std::size_t i) { return ",\"" + padded(i, 7) + "\":0"; }, "}}"});
   // As many values as the limit allows, and text for the rest of it: the most that is read at all.
