@@ -240,7 +240,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   std::size_t best_distance = 0;
   for (const auto& candidate : candidates) {
     const std::size_t limit = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
-    const auto [shorter, longer] = std::minmax(word.size(), candidate.size());
+    const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
     if (longer - shorter > limit) continue;  // So many letters have to be added at least.
     const std::size_t distance = edit_distance(word, candidate);
     if (distance <= limit && (!best || distance < best_distance)) {
