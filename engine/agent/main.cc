@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/agent/rollback_timer.h"
-#include "engine/agent/serve.h"
-#include "engine/agent/transaction_end.h"
+#include "engine/agent/session/serve.h"
+#include "engine/agent/trial/rollback_timer.h"
+#include "engine/agent/trial/transaction_end.h"
 
 namespace __gnu_cxx {
 

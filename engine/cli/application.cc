@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/completion.h"
 #include "engine/cli/doctor_command.h"
-#include "engine/cli/program_usage.h"
+#include "engine/cli/usage/completion.h"
+#include "engine/cli/usage/program_usage.h"
 #include "engine/cli/verify_command.h"
 #include "engine/core/text.h"
 #include "engine/core/units.h"

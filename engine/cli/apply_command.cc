@@ -64,7 +64,7 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
         console.remark("Not verified: the apply did not succeed.");
         return std::nullopt;
       }
-      verified = climb_ladder(*input.loaded, run.selection, all_levels(), global, interrupts, console);
+      verified = run_levels(*input.loaded, run.selection, all_levels(), global, interrupts, console);
       if (!verified) return std::nullopt;
       console.diagnostics(verified->run.diagnostics, input.loaded->source);
       if (!options.json) console.result(to_text(*verified, console.style()));

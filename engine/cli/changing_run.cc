@@ -4,7 +4,7 @@
 
 #include "engine/cli/audit.h"
 #include "engine/cli/load_command.h"
-#include "engine/cli/progress_display.h"
+#include "engine/cli/terminal/progress_display.h"
 
 namespace sparkplan {
 

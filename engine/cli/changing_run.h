@@ -5,8 +5,8 @@
 #include <string>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/console.h"
-#include "engine/cli/interrupts.h"
+#include "engine/cli/terminal/console.h"
+#include "engine/cli/terminal/interrupts.h"
 #include "engine/fleet/cluster_run.h"
 #include "engine/load/load.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/cli/console.h"
+#include "engine/cli/terminal/console.h"
 
 namespace sparkplan {
 

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/draft/fabric_neighbours.h"
 #include "engine/fleet/fan_out.h"
+#include "engine/init/fabric_neighbours.h"
 #include "engine/remote/host_keys.h"
 #include "engine/remote/mdns_query.h"
 
@@ -138,7 +138,7 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
   return hosts_agreed_on;
 }
 
-std::vector<HostArgument> discover_neighbours(const std::vector<DraftMachine>& machines, const Interrupts& interrupts,
+std::vector<HostArgument> discover_neighbours(const std::vector<InitMachine>& machines, const Interrupts& interrupts,
                                               Console& console) {
   std::vector<Found> found;
   for (const std::string& address : fabric_neighbours(machines)) {

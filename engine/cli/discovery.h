@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/console.h"
 #include "engine/cli/host_argument.h"
-#include "engine/cli/interrupts.h"
-#include "engine/draft/draft.h"
+#include "engine/cli/terminal/console.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/init/cluster_draft.h"
 
 namespace sparkplan {
 
@@ -25,7 +25,7 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
 
 /// The same of machines that have answered those which were read on their fabric. Without a terminal they are told of,
 /// and none is contacted.
-std::vector<HostArgument> discover_neighbours(const std::vector<DraftMachine>& machines, const Interrupts& interrupts,
+std::vector<HostArgument> discover_neighbours(const std::vector<InitMachine>& machines, const Interrupts& interrupts,
                                               Console& console);
 
 }  // namespace sparkplan

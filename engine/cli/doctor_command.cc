@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
-#include "engine/cli/progress_display.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/cli/terminal/progress_display.h"
 #include "engine/core/json.h"
 #include "engine/verify/doctor_run.h"
 

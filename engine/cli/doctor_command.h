@@ -3,7 +3,7 @@
 #include <string>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/console.h"
+#include "engine/cli/terminal/console.h"
 
 namespace sparkplan {
 

@@ -7,9 +7,9 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/drift_outputs.h"
-#include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
-#include "engine/cli/progress_display.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/cli/terminal/progress_display.h"
 #include "engine/fleet/interruptible_pause.h"
 
 namespace sparkplan {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/cli/password.h"
-#include "engine/cli/progress_display.h"
+#include "engine/cli/terminal/password.h"
+#include "engine/cli/terminal/progress_display.h"
 #include "engine/core/text.h"
 #include "engine/fleet/cluster_run.h"
 #include "engine/fleet/fan_out.h"
@@ -76,7 +76,7 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& passwo
   RunOptions options;
   options.command = "init";
   options.workers = global_.workers;
-  options.survey = true;
+  options.extended = true;
   options.stop = interrupts_.token();
   options.agent.connect.timeout = global_.timeout;
   options.agent.connect.stop = interrupts_.token();
@@ -88,7 +88,7 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& passwo
   ClusterRun run(cluster, builtin_registry(), std::move(options));
   run.open();
   for (NodeRun& node : run.nodes()) {
-    DraftMachine& machine = *std::find_if(machines_.begin(), machines_.end(), [&](const DraftMachine& one) {
+    InitMachine& machine = *std::find_if(machines_.begin(), machines_.end(), [&](const InitMachine& one) {
       return one.address == node.spec->address && one.ssh.port == node.spec->ssh.port;
     });
     machine.error.reset();
@@ -115,7 +115,7 @@ void FirstContact::open_by_password(const std::vector<NodeSpec>& nodes) {
   open(locked, *password);
   std::vector<NodeSpec> entered;
   for (const NodeSpec& node : locked) {
-    const auto was_read = [&](const DraftMachine& one) {
+    const auto was_read = [&](const InitMachine& one) {
       return one.address == node.address && one.ssh.port == node.ssh.port && one.facts.has_value();
     };
     if (std::any_of(machines_.begin(), machines_.end(), was_read)) entered.push_back(node);
@@ -146,10 +146,10 @@ void FirstContact::offer_our_key(const std::vector<NodeSpec>& nodes, const Secre
   }
 }
 
-std::optional<std::vector<DraftMachine>> FirstContact::read(const std::vector<NodeSpec>& nodes) {
+std::optional<std::vector<InitMachine>> FirstContact::read(const std::vector<NodeSpec>& nodes) {
   machines_.clear();
   for (const NodeSpec& node : nodes) {
-    DraftMachine machine;
+    InitMachine machine;
     machine.given = login_at(node) + (node.ssh.port == 22 ? "" : ":" + std::to_string(node.ssh.port));
     machine.address = node.address;
     machine.ssh = node.ssh;

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/console.h"
-#include "engine/cli/interrupts.h"
-#include "engine/draft/draft.h"
+#include "engine/cli/terminal/console.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/init/cluster_draft.h"
 #include "engine/model/cluster.h"
 #include "engine/remote/secret.h"
 
@@ -22,7 +22,7 @@ class FirstContact {
       : global_(global), interrupts_(interrupts), console_(console) {}
 
   /// One for each of `nodes`, in their order, with what failed. Nothing when the user did not trust what was shown.
-  std::optional<std::vector<DraftMachine>> read(const std::vector<NodeSpec>& nodes);
+  std::optional<std::vector<InitMachine>> read(const std::vector<NodeSpec>& nodes);
 
   /// The user wanted his public key on a machine, and it could not be put there; that has been told.
   bool key_is_missing() const { return key_is_missing_; }
@@ -37,7 +37,7 @@ class FirstContact {
   const Interrupts& interrupts_;
   Console& console_;
   Secret become_password_;
-  std::vector<DraftMachine> machines_;
+  std::vector<InitMachine> machines_;
   bool key_is_missing_ = false;
 };
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
-#include "engine/cli/progress_display.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/cli/terminal/progress_display.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/fleet/history.h"
@@ -53,21 +53,20 @@ std::string artifact_lines(const JournaledRun& run) {
 Value run_value(const ClusterHistoryEntry& entry, bool with_artifacts) {
   const auto& run = entry.run;
   Value::List nodes(entry.nodes.begin(), entry.nodes.end());
-  Value value = Value::map({{"run", run.run, {}},
-                            {"time", run.time, {}},
-                            {"who", run.who, {}},
-                            {"operation", run.operation, {}},
-                            {"outcome", to_string(run.outcome), {}},
-                            {"changes", run.changes, {}},
-                            {"nodes", Value(std::move(nodes)), {}}});
+  Value value = Value::map({{"run", run.run},
+                            {"time", run.time},
+                            {"who", run.who},
+                            {"operation", run.operation},
+                            {"outcome", to_string(run.outcome)},
+                            {"changes", run.changes},
+                            {"nodes", Value(std::move(nodes))}});
   if (!run.purpose.saved_plan.empty()) value.set("saved_plan", run.purpose.saved_plan);
   if (!run.purpose.undoes.empty()) value.set("undoes", run.purpose.undoes);
   if (!run.undone_by.empty()) value.set("undone_by", run.undone_by);
   if (!with_artifacts) return value;
   Value artifacts{Value::List{}};
   for (const auto& one : run.artifacts) {
-    Value artifact =
-        Value::map({{"type", one.type, {}}, {"artifact", one.artifact.str(), {}}, {"outcome", one.outcome, {}}});
+    Value artifact = Value::map({{"type", one.type}, {"artifact", one.artifact.str()}, {"outcome", one.outcome}});
     if (!one.error.empty()) artifact.set("error", one.error);
     artifacts.push_back(std::move(artifact));
   }
@@ -84,10 +83,9 @@ std::string status_of(const NodeHistory& history) {
 Value node_value(const NodeHistory& history) {
   Value damaged{Value::List{}};
   for (const auto& one : history.reply.damaged) {
-    damaged.push_back(Value::map({{"file", one.file, {}}, {"message", one.error.describe(), {}}}));
+    damaged.push_back(Value::map({{"file", one.file}, {"message", one.error.describe()}}));
   }
-  Value value =
-      Value::map({{"name", history.node, {}}, {"status", status_of(history), {}}, {"damaged", std::move(damaged), {}}});
+  Value value = Value::map({{"name", history.node}, {"status", status_of(history)}, {"damaged", std::move(damaged)}});
   if (history.error) value.set("message", history.error->describe());
   return value;
 }
@@ -97,11 +95,11 @@ std::string as_json(const Cluster& cluster, const std::vector<NodeHistory>& hist
   for (const auto& entry : merged(histories)) runs.push_back(run_value(entry, with_artifacts));
   Value nodes{Value::List{}};
   for (const auto& history : histories) nodes.push_back(node_value(history));
-  return public_json(Value::map({{"format_version", "1.0", {}},
-                                 {"command", "history", {}},
-                                 {"cluster", cluster.name, {}},
-                                 {"runs", std::move(runs), {}},
-                                 {"nodes", std::move(nodes), {}}})) +
+  return public_json(Value::map({{"format_version", "1.0"},
+                                 {"command", "history"},
+                                 {"cluster", cluster.name},
+                                 {"runs", std::move(runs)},
+                                 {"nodes", std::move(nodes)}})) +
          "\n";
 }
 

@@ -11,8 +11,8 @@
 #include "engine/cli/load_command.h"
 #include "engine/cli/new_file.h"
 #include "engine/core/text.h"
-#include "engine/draft/draft.h"
-#include "engine/draft/second_contacts.h"
+#include "engine/init/cluster_draft.h"
+#include "engine/init/second_contacts.h"
 
 namespace sparkplan {
 namespace {
@@ -76,7 +76,7 @@ std::optional<std::vector<HostArgument>> hosts_for(const InitOptions& options, c
 }
 
 /// Those who have answered on the fabric, read like the others.
-void add_neighbours(FirstContact& contact, std::vector<DraftMachine>& machines, const Interrupts& interrupts,
+void add_neighbours(FirstContact& contact, std::vector<InitMachine>& machines, const Interrupts& interrupts,
                     Console& console) {
   std::vector<NodeSpec> nodes;
   for (const HostArgument& host : discover_neighbours(machines, interrupts, console)) {
@@ -87,9 +87,9 @@ void add_neighbours(FirstContact& contact, std::vector<DraftMachine>& machines, 
   if (more) std::move(more->begin(), more->end(), std::back_inserter(machines));
 }
 
-bool tell_failures(const std::vector<DraftMachine>& machines, const Console& console) {
+bool tell_failures(const std::vector<InitMachine>& machines, const Console& console) {
   bool any = false;
-  for (const DraftMachine& machine : machines) {
+  for (const InitMachine& machine : machines) {
     if (!machine.error) continue;
     console.error(Error(*machine.error).within(machine.given));
     any = true;
@@ -124,8 +124,8 @@ int run_init(const InitOptions& options, const GlobalOptions& global, Console& c
   if (!machines || interrupts.token().stop_requested()) return 1;
   console.diagnostics(drop_second_contacts(*machines, options.hosts.size()), "");
   const bool some_failed = tell_failures(*machines, console);
-  DraftInput input{*std::move(machines),
-                   std::filesystem::exists(kInstalledSchema) ? kInstalledSchema : "cluster.schema.json"};
+  InitInput input{*std::move(machines),
+                  std::filesystem::exists(kInstalledSchema) ? kInstalledSchema : "cluster.schema.json"};
   const auto draft = draft_cluster(input, builtin_registry());
   if (!draft) {
     console.error(draft.error());

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
-#include "engine/cli/progress_display.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/cli/terminal/progress_display.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/remote/agent_image.h"
@@ -106,7 +106,7 @@ int run_facts(const FactsOptions& options, const GlobalOptions& global, Console&
     console.error(run_with.error());
     return 1;
   }
-  run_with->survey = true;
+  run_with->extended = true;
   run_with->agent.install = InstallPolicy::kExactBuild;
   ProgressDisplay progress(console, *input.loaded->cluster);
   run_with->progress = progress.listener();
@@ -126,10 +126,10 @@ int run_facts(const FactsOptions& options, const GlobalOptions& global, Console&
     }
     auto facts = encode(node.known.facts);
     text += name + "\n" + facts_lines("", facts);
-    nodes.push_back(Value::map({{"name", name, {}}, {"facts", std::move(facts), {}}}));
+    nodes.push_back(Value::map({{"name", name}, {"facts", std::move(facts)}}));
   }
   if (options.json) {
-    text = public_json(Value::map({{"format_version", "1.0", {}}, {"nodes", Value(std::move(nodes)), {}}})) + "\n";
+    text = public_json(Value::map({{"format_version", "1.0"}, {"nodes", Value(std::move(nodes))}})) + "\n";
   }
   console.result(text);
   return code;

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "engine/cli/password.h"
+#include "engine/cli/terminal/password.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/plan/desired_state.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/console.h"
+#include "engine/cli/terminal/console.h"
 #include "engine/core/result.h"
 #include "engine/fleet/cluster_run.h"
 #include "engine/load/load.h"

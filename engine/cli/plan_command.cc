@@ -1,8 +1,8 @@
 #include "engine/cli/commands.h"
-#include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
-#include "engine/cli/progress_display.h"
 #include "engine/cli/saved_plan_file.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/cli/terminal/progress_display.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {

@@ -1,6 +1,6 @@
 #include "engine/cli/commands.h"
-#include "engine/cli/interrupts.h"
 #include "engine/cli/load_command.h"
+#include "engine/cli/terminal/interrupts.h"
 #include "engine/core/text.h"
 #include "engine/fleet/history.h"
 

@@ -8,7 +8,7 @@
 
 #include "engine/cli/drift_outputs.h"
 #include "engine/cli/load_command.h"
-#include "engine/cli/progress_display.h"
+#include "engine/cli/terminal/progress_display.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 
@@ -48,9 +48,9 @@ std::vector<std::string> level_names() {
   return names;
 }
 
-std::optional<VerifyReport> climb_ladder(const LoadedCluster& loaded, const SelectionOptions& selection,
-                                         const std::vector<Level>& levels, const GlobalOptions& global,
-                                         const Interrupts& interrupts, Console& console) {
+std::optional<VerifyReport> run_levels(const LoadedCluster& loaded, const SelectionOptions& selection,
+                                       const std::vector<Level>& levels, const GlobalOptions& global,
+                                       const Interrupts& interrupts, Console& console) {
   const auto& cluster = *loaded.cluster;
   auto run = run_options("verify", cluster, selection, global, interrupts.token());
   if (!run) {
@@ -76,7 +76,7 @@ int run_verify(const VerifyCommandOptions& options, const GlobalOptions& global,
   }
   auto input = load_for("verify", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
-  auto report = climb_ladder(*input.loaded, options.selection, *levels, global, interrupts, console);
+  auto report = run_levels(*input.loaded, options.selection, *levels, global, interrupts, console);
   if (!report) return 1;
   console.diagnostics(report->run.diagnostics, input.loaded->source);
   const int code = exit_code(report->run, ExitRules{});

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/console.h"
-#include "engine/cli/interrupts.h"
+#include "engine/cli/terminal/console.h"
+#include "engine/cli/terminal/interrupts.h"
 #include "engine/load/load.h"
 #include "engine/verify/verify_run.h"
 
@@ -16,8 +16,8 @@ std::vector<std::string> level_names();
 
 /// The ladder on the cluster's nodes, with progress on standard error. Nothing, told there, when the
 /// options do not fit the cluster.
-std::optional<VerifyReport> climb_ladder(const LoadedCluster& loaded, const SelectionOptions& selection,
-                                         const std::vector<Level>& levels, const GlobalOptions& global,
-                                         const Interrupts& interrupts, Console& console);
+std::optional<VerifyReport> run_levels(const LoadedCluster& loaded, const SelectionOptions& selection,
+                                       const std::vector<Level>& levels, const GlobalOptions& global,
+                                       const Interrupts& interrupts, Console& console);
 
 }  // namespace sparkplan

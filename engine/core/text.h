@@ -12,6 +12,9 @@ namespace sparkplan {
 std::vector<std::string_view> split(std::string_view text, char separator);
 /// Lines without their '\n'; a final newline starts no further line.
 std::vector<std::string_view> split_lines(std::string_view text);
+/// The pieces point into the text: a temporary one would be gone before they are read.
+std::vector<std::string_view> split(std::string&& text, char separator) = delete;
+std::vector<std::string_view> split_lines(std::string&& text) = delete;
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 

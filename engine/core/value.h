@@ -102,7 +102,7 @@ class Value {
 struct MapEntry {
   std::string key;
   Value value;
-  SourceRange key_where;  ///< Where the key stood; as little part of equality as Value::where.
+  SourceRange key_where = {};  ///< Where the key stood; as little part of equality as Value::where.
 };
 
 // Here, because they need to know what a MapEntry is.

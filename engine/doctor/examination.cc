@@ -32,9 +32,9 @@ std::string why_not_read(const Examination& examination, const ExaminedNode& nod
   for (const auto field : examination.reads) {
     if (field.empty()) continue;
     if (auto why = reason_in(node.facts->host.unreadable, field); !why.empty()) return why;
-    const auto* survey = survey_of(node);
-    if (survey == nullptr) continue;
-    if (auto why = reason_in(survey->unreadable, field); !why.empty()) return why;
+    const auto* extended = extended_of(node);
+    if (extended == nullptr) continue;
+    if (auto why = reason_in(extended->unreadable, field); !why.empty()) return why;
   }
   return "";
 }
@@ -84,7 +84,9 @@ std::vector<Finding> examine(const ExaminedCluster& cluster) {
   return findings;
 }
 
-const SurveyFacts* survey_of(const ExaminedNode& node) { return node.facts->survey ? &*node.facts->survey : nullptr; }
+const ExtendedFacts* extended_of(const ExaminedNode& node) {
+  return node.facts->extended ? &*node.facts->extended : nullptr;
+}
 
 const ExaminedHalf* half_with(const ExaminedNode& node, std::string_view interface) {
   const auto found = std::find_if(node.halves.begin(), node.halves.end(),
@@ -92,13 +94,13 @@ const ExaminedHalf* half_with(const ExaminedNode& node, std::string_view interfa
   return found == node.halves.end() ? nullptr : &*found;
 }
 
-std::vector<NcclSetting> nccl_settings(const SurveyFacts& survey) {
+std::vector<NcclSetting> nccl_settings(const ExtendedFacts& extended) {
   std::map<std::string, NcclSetting> settings;
-  for (const auto& [name, value] : survey.login.environment) {
+  for (const auto& [name, value] : extended.login.environment) {
     settings.insert({name, {name, value, "the environment of a command over ssh"}});
   }
   // A user's own file comes before that of the machine, which the reader has put behind it.
-  for (const NcclFileFacts& file : survey.nccl_files) {
+  for (const NcclFileFacts& file : extended.nccl_files) {
     for (const auto& [name, value] : file.variables) settings.insert({name, {name, value, file.file}});
   }
   std::vector<NcclSetting> list;

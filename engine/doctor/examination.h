@@ -24,7 +24,7 @@ struct ExaminedHalf {
   const LinkFacts* link = nullptr;  ///< Null when the node does not show it.
 };
 
-/// A node whose facts, with their survey, are known.
+/// A node whose facts, with their extended, are known.
 struct ExaminedNode {
   std::string name;
   const Facts* facts = nullptr;  ///< Never null.

@@ -26,8 +26,8 @@ struct Examination {
   std::string_view row;
   Opinion (*of_node)(const ExaminedCluster& cluster, const ExaminedNode& node) = nullptr;
   Opinion (*of_all)(const ExaminedCluster& cluster) = nullptr;
-  /// The fields of HostFacts and SurveyFacts that it reads, as `unreadable` names them: where one of them could not be
-  /// looked at, nothing is said of the node.
+  /// The fields of HostFacts and ExtendedFacts that it reads, as `unreadable` names them: where one of them could not
+  /// be looked at, nothing is said of the node.
   std::array<std::string_view, 2> reads{};
 };
 
@@ -54,8 +54,8 @@ class Complaints {
   std::string text_;
 };
 
-/// The survey of the node; null where there is none.
-const SurveyFacts* survey_of(const ExaminedNode& node);
+/// The extended of the node; null where there is none.
+const ExtendedFacts* extended_of(const ExaminedNode& node);
 /// The half whose interface that is; null for any other interface.
 const ExaminedHalf* half_with(const ExaminedNode& node, std::string_view interface);
 /// NCCL's variables as a rank on the node gets them that is started over ssh: the environment before ~/.nccl.conf
@@ -65,7 +65,7 @@ struct NcclSetting {
   std::string value;
   std::string from;  ///< "/etc/nccl.conf", "the environment of ssh"
 };
-std::vector<NcclSetting> nccl_settings(const SurveyFacts& survey);
+std::vector<NcclSetting> nccl_settings(const ExtendedFacts& extended);
 const NcclSetting* find_setting(std::span<const NcclSetting> settings, std::string_view name);
 
 }  // namespace sparkplan

@@ -102,19 +102,19 @@ void look_at_half(const ExaminedCluster& cluster, const ExaminedNode& node, cons
 Opinion firewall_drops(const ExaminedCluster& cluster, const ExaminedNode& node) {
   if (!node.facts->live) return skip("nothing is running there");
   if (node.halves.empty()) return skip("no fabric declared");
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
-  if (!survey->firewall) return skip("there is no firewall");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
+  if (!extended->firewall) return skip("there is no firewall");
   Complaints dropped;
   Complaints unclear;
-  for (const InputChainFacts& told : survey->firewall->input_chains) {
+  for (const InputChainFacts& told : extended->firewall->input_chains) {
     const ReadChain chain = read_chain(told);
     for (const ExaminedHalf& half : node.halves) {
       if (!half.interface.empty()) look_at_half(cluster, node, half, chain, dropped, unclear);
     }
   }
   if (!dropped.any() && unclear.any()) return unclear.as(Verdict::kSkip);
-  const std::string& ufw = survey->firewall->ufw;
+  const std::string& ufw = extended->firewall->ufw;
   return dropped.as(Verdict::kFail, ufw.empty() ? "" : "ufw is " + ufw);
 }
 

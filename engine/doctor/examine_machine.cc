@@ -85,20 +85,20 @@ Opinion memory_short(const ExaminedCluster& /*cluster*/, const ExaminedNode& nod
   return *available >= kEnoughForTests ? pass() : warn(std::to_string(*available >> 20) + " MiB are available");
 }
 
-const UnitFacts* unit_named(const SurveyFacts& survey, std::string_view name) {
-  const auto found =
-      std::find_if(survey.units.begin(), survey.units.end(), [&](const UnitFacts& unit) { return unit.name == name; });
-  return found == survey.units.end() ? nullptr : &*found;
+const UnitFacts* unit_named(const ExtendedFacts& extended, std::string_view name) {
+  const auto found = std::find_if(extended.units.begin(), extended.units.end(),
+                                  [&](const UnitFacts& unit) { return unit.name == name; });
+  return found == extended.units.end() ? nullptr : &*found;
 }
 
 /// Units that are running or come with the next boot.
 Opinion of_units(const ExaminedNode& node, std::span<const std::string_view> names, Verdict verdict) {
   if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
   Complaints complaints;
   for (const auto name : names) {
-    const UnitFacts* unit = unit_named(*survey, name);
+    const UnitFacts* unit = unit_named(*extended, name);
     if (unit != nullptr && (unit->active == "active" || unit->enabled == "enabled")) {
       complaints.add(unit->name + " is " + unit->active + " and " + unit->enabled);
     }
@@ -118,18 +118,18 @@ Opinion disabling_units(const ExaminedCluster& /*cluster*/, const ExaminedNode& 
 
 Opinion clock(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
-  if (!survey->clock_synchronised) return skip("nobody can be asked");
-  return *survey->clock_synchronised ? pass() : warn("NTPSynchronized=no");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
+  if (!extended->clock_synchronised) return skip("nobody can be asked");
+  return *extended->clock_synchronised ? pass() : warn("NTPSynchronized=no");
 }
 
 Opinion sshd_without_pam(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
-  const auto found = survey->sshd.find("usepam");
-  if (found == survey->sshd.end()) return skip("there is no sshd");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
+  const auto found = extended->sshd.find("usepam");
+  if (found == extended->sshd.end()) return skip("there is no sshd");
   return found->second == "yes" ? pass() : warn("usepam " + found->second);
 }
 
@@ -140,10 +140,10 @@ bool is_network_storage(const FstabFacts& line) {
 }
 
 Opinion unstable_device(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
   Complaints complaints;
-  for (const FstabFacts& line : survey->fstab) {
+  for (const FstabFacts& line : extended->fstab) {
     if (line.device.starts_with("/dev/nvme") || line.device.starts_with("/dev/sd")) {
       complaints.add(line.target + " is " + line.device);
     }
@@ -152,10 +152,10 @@ Opinion unstable_device(const ExaminedCluster& /*cluster*/, const ExaminedNode& 
 }
 
 Opinion without_nofail(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
   Complaints complaints;
-  for (const FstabFacts& line : survey->fstab) {
+  for (const FstabFacts& line : extended->fstab) {
     const auto words = split(line.options, ',');
     const auto is = [&](std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
     if (is_network_storage(line) && !is("nofail") && !is("noauto")) complaints.add(line.target + " has no nofail");
@@ -165,11 +165,11 @@ Opinion without_nofail(const ExaminedCluster& /*cluster*/, const ExaminedNode& n
 
 Opinion nvme_state(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
   Complaints complaints;
   bool any = false;
-  for (const NvmeControllerFacts& one : survey->nvme) {
+  for (const NvmeControllerFacts& one : extended->nvme) {
     if (one.transport == "pcie" || one.transport.empty()) continue;
     any = true;
     if (one.state != "live") complaints.add(one.name + " (" + one.subsystem + ") is " + one.state);

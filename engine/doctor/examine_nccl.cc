@@ -4,7 +4,7 @@
 
 #include "engine/core/text.h"
 #include "engine/doctor/examinations.h"
-#include "engine/resource/nccl_variables.h"
+#include "engine/domain/nccl/nccl_variables.h"
 
 namespace sparkplan {
 namespace {
@@ -15,14 +15,14 @@ constexpr NcclVersion kChoosesGid{2, 21, 5};
 
 /// Only what somebody has set beside NCCL itself is of interest; nothing means that nobody has.
 std::vector<NcclSetting> settings_of(const ExaminedNode& node) {
-  const auto* survey = survey_of(node);
-  return survey == nullptr ? std::vector<NcclSetting>() : nccl_settings(*survey);
+  const auto* extended = extended_of(node);
+  return extended == nullptr ? std::vector<NcclSetting>() : nccl_settings(*extended);
 }
 
 /// Why the variables cannot be looked at; empty when they can.
 std::string no_settings(const ExaminedNode& node) {
-  const auto* survey = survey_of(node);
-  return survey == nullptr ? "not asked" : "";
+  const auto* extended = extended_of(node);
+  return extended == nullptr ? "not asked" : "";
 }
 
 std::string described(const NcclSetting& setting) { return setting.name + "=" + setting.value + " in " + setting.from; }
@@ -168,7 +168,7 @@ Opinion login_shells_only(const ExaminedCluster& /*cluster*/, const ExaminedNode
   if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
   const auto settings = settings_of(node);
   Complaints complaints;
-  for (const auto& [name, value] : survey_of(node)->nccl_profile) {
+  for (const auto& [name, value] : extended_of(node)->nccl_profile) {
     if (name.starts_with("NCCL_") && find_setting(settings, name) == nullptr) complaints.add(name);
   }
   return complaints.as(Verdict::kWarn);

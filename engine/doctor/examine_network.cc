@@ -77,11 +77,11 @@ Opinion netplan_mode(const ExaminedCluster& /*cluster*/, const ExaminedNode& nod
 }
 
 Opinion netplan_unreadable(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* survey = survey_of(node);
-  if (survey == nullptr || !node.facts->live) return skip("nothing is running there");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr || !node.facts->live) return skip("nothing is running there");
   if (node.facts->host.netplan_files.empty()) return skip("no netplan files");
-  if (!survey->netplan_error.empty()) return fail(survey->netplan_error);
-  return survey->netplan_merged.empty() ? skip("there is no netplan") : pass();
+  if (!extended->netplan_error.empty()) return fail(extended->netplan_error);
+  return extended->netplan_merged.empty() ? skip("there is no netplan") : pass();
 }
 
 bool is_default(const RouteFacts& route) { return route.destination == "0.0.0.0/0" || route.destination == "::/0"; }
@@ -138,17 +138,17 @@ Opinion route_linkdown(const ExaminedCluster& /*cluster*/, const ExaminedNode& n
 
 Opinion rp_filter(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
   Complaints complaints;
   bool any = false;
-  const auto all = survey->sysctl.find("net.ipv4.conf.all.rp_filter");
+  const auto all = extended->sysctl.find("net.ipv4.conf.all.rp_filter");
   for (const ExaminedHalf& half : node.halves) {
-    const auto own = survey->sysctl.find("net.ipv4.conf." + half.interface + ".rp_filter");
-    if (own == survey->sysctl.end()) continue;
+    const auto own = extended->sysctl.find("net.ipv4.conf." + half.interface + ".rp_filter");
+    if (own == extended->sysctl.end()) continue;
     any = true;
     // The larger of the two holds; 1 is strict. Source: the kernel's ip-sysctl.rst.
-    const auto value = all == survey->sysctl.end() ? own->second : std::max(own->second, all->second);
+    const auto value = all == extended->sysctl.end() ? own->second : std::max(own->second, all->second);
     if (value == "1") complaints.add("rp_filter of " + half.interface + " is 1");
   }
   if (!any) return skip("no interface of the fabric has an RDMA device");

@@ -6,7 +6,7 @@
 
 #include "engine/core/text.h"
 #include "engine/doctor/examinations.h"
-#include "engine/resource/nccl_variables.h"
+#include "engine/domain/nccl/nccl_variables.h"
 
 namespace sparkplan {
 namespace {
@@ -107,11 +107,11 @@ Opinion firmwares(const ExaminedCluster& cluster) {
   return equal(
       cluster, Verdict::kWarn, "no RDMA device tells its firmware",
       [](const ExaminedNode& node) {
-        const auto* survey = survey_of(node);
+        const auto* extended = extended_of(node);
         std::string text;
-        if (survey == nullptr) return text;
+        if (extended == nullptr) return text;
         std::map<std::string, int> versions;
-        for (const RdmaFirmwareFacts& one : survey->rdma_firmware) {
+        for (const RdmaFirmwareFacts& one : extended->rdma_firmware) {
           if (!one.firmware.empty()) ++versions[one.firmware];
         }
         for (const auto& [version, count] : versions) text += (text.empty() ? "" : ", ") + version;
@@ -140,9 +140,9 @@ Opinion memories(const ExaminedCluster& cluster) {
 
 Opinion users(const ExaminedCluster& cluster) {
   return equal(cluster, Verdict::kWarn, "the nodes were not reached over ssh", [](const ExaminedNode& node) {
-    const auto* survey = survey_of(node);
-    if (survey == nullptr || !survey->login.uid) return std::string();
-    return survey->login.user + " (" + std::to_string(*survey->login.uid) + ")";
+    const auto* extended = extended_of(node);
+    if (extended == nullptr || !extended->login.uid) return std::string();
+    return extended->login.user + " (" + std::to_string(*extended->login.uid) + ")";
   });
 }
 

@@ -91,11 +91,11 @@ Opinion small_mtu(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) 
 
 Opinion errors(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   if (auto why = no_rdma(node); !why.empty()) return skip(std::move(why));
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
   Complaints complaints;
   for (const ExaminedHalf& half : node.halves) {
-    for (const RdmaFirmwareFacts& device : survey->rdma_firmware) {
+    for (const RdmaFirmwareFacts& device : extended->rdma_firmware) {
       if (std::find(half.hcas.begin(), half.hcas.end(), device.device) == half.hcas.end()) continue;
       for (const auto& [counter, count] : device.errors) {
         if (count > kManyErrors) complaints.add(device.device + " counts " + std::to_string(count) + " " + counter);
@@ -111,10 +111,10 @@ bool too_little(const std::string& limit) {
 }
 
 Opinion memlock_login(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* survey = survey_of(node);
-  if (survey == nullptr || !node.facts->live) return skip("nothing is running there");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr || !node.facts->live) return skip("nothing is running there");
   if (auto why = no_rdma(node); !why.empty()) return skip(std::move(why));
-  const LoginFacts& login = survey->login;
+  const LoginFacts& login = extended->login;
   // The soft limit bounds what is registered; a program may raise its own as far as the hard one. Source: getrlimit(2).
   if (login.locked_memory_soft.empty()) return skip("the node was not reached over ssh");
   if (!too_little(login.locked_memory_soft)) return pass();
@@ -123,12 +123,12 @@ Opinion memlock_login(const ExaminedCluster& /*cluster*/, const ExaminedNode& no
 }
 
 Opinion memlock_service(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* survey = survey_of(node);
-  if (survey == nullptr || !node.facts->live) return skip("nothing is running there");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr || !node.facts->live) return skip("nothing is running there");
   if (auto why = no_rdma(node); !why.empty()) return skip(std::move(why));
   Complaints complaints;
   bool any = false;
-  for (const UnitFacts& unit : survey->units) {
+  for (const UnitFacts& unit : extended->units) {
     const bool starts_ranks =
         unit.name == "docker.service" || unit.name == "containerd.service" || unit.name == "slurmd.service";
     if (!starts_ranks || unit.active != "active") continue;
@@ -139,10 +139,10 @@ Opinion memlock_service(const ExaminedCluster& /*cluster*/, const ExaminedNode& 
 }
 
 Opinion peermem(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* survey = survey_of(node);
-  if (survey == nullptr) return skip("not asked");
+  const auto* extended = extended_of(node);
+  if (extended == nullptr) return skip("not asked");
   if (!is_dgx_spark(*node.facts)) return skip("no DGX Spark");
-  for (const std::string& module : survey->modules_at_boot) {
+  for (const std::string& module : extended->modules_at_boot) {
     if (module == "nvidia-peermem" || module == "nvidia_peermem" || module == "nv_peer_mem") {
       return warn(module + " is to be loaded at boot");
     }

@@ -211,8 +211,8 @@ void ClusterRun::carry_out(NodeRun& node) {
   // A directory has nothing that could be cut.
   if (window_.count() > 0 && node.known.facts.live) {
     auto split = split_steps(steps, {});
-    steps = std::move(split.calm);
-    node.trial.steps = std::move(split.cutting);
+    steps = std::move(split.safe);
+    node.trial.steps = std::move(split.disruptive);
   }
   const auto count = steps.size();
   if (count == 0) return;

@@ -100,7 +100,7 @@ void ClusterRun::give_up(NodeRun& node, Error error) const {
 
 FactsRequest ClusterRun::facts_request(const NodeRun& node) const {
   FactsRequest request;
-  request.everything = options_.survey;
+  request.everything = options_.extended;
   request.set_damaged_aside = writes_;
   for (const auto& [section, body] : node.spec->sections) {
     for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);

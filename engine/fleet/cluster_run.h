@@ -39,7 +39,7 @@ struct RunOptions {
   std::stop_token stop;
   /// Called from several threads: what a node is at. Never empty text.
   std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
-  bool survey = false;  ///< Facts::survey is wanted as well.
+  bool extended = false;  ///< Facts::extended is wanted as well.
   /// --yes-prune: members that the file no longer names are contacted, and given back by an apply.
   bool contact_departing = false;
 };
@@ -113,7 +113,7 @@ struct NodeRun {
   bool stopped = false;
   TrialRun trial;
   bool rolled_back = false;
-  std::optional<Error> held_back;  ///< Why its cutting steps were not begun.
+  std::optional<Error> held_back;  ///< Why its disruptive steps were not begun.
 };
 
 /// One command on the nodes of a cluster: connections, facts, observations and plans, node by node

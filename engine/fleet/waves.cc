@@ -12,22 +12,22 @@ bool any_of_ids(const std::vector<ResourceId>& ids, const std::set<ResourceId>& 
 }  // namespace
 
 SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId>& failed) {
-  std::set<std::string> cutting_groups;
+  std::set<std::string> disruptive_groups;
   for (const Step& step : steps) {
-    if (step.cutting) cutting_groups.insert(step.group);
+    if (step.disruptive) disruptive_groups.insert(step.group);
   }
   SplitSteps split;
   std::set<ResourceId> later;
   for (const Step& step : steps) {
-    if (cutting_groups.contains(step.group)) later.insert(step.resources.begin(), step.resources.end());
+    if (disruptive_groups.contains(step.group)) later.insert(step.resources.begin(), step.resources.end());
   }
   for (const Step& step : steps) {
-    if (cutting_groups.contains(step.group)) {
-      if (!any_of_ids(step.needs, failed)) split.cutting.push_back(step);
+    if (disruptive_groups.contains(step.group)) {
+      if (!any_of_ids(step.needs, failed)) split.disruptive.push_back(step);
     } else if (any_of_ids(step.needs, later)) {
       later.insert(step.resources.begin(), step.resources.end());
     } else {
-      split.calm.push_back(step);
+      split.safe.push_back(step);
     }
   }
   return split;

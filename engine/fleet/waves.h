@@ -15,13 +15,12 @@ namespace sparkplan {
 
 /// A node's steps by what they can do to it.
 struct SplitSteps {
-  std::vector<Step> calm;
-  std::vector<Step> cutting;  ///< Those that may cut it off, and what shares a group with them.
+  std::vector<Step> safe;
+  std::vector<Step> disruptive;  ///< Those that may cut it off, and what shares a group with them.
 };
 
-/// Pure. Calm steps that need something of the cutting ones are left out, and so is what needs those: the stage after
-/// plans them.
-/// So are cutting ones that need what has failed.
+/// Pure. Calm steps that need something of the disruptive ones are left out, and so is what needs those: the stage
+/// after plans them. So are disruptive ones that need what has failed.
 SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId>& failed);
 
 /// Pure. Names that the cables join, directly or through others of `names`, in the order of `names`.

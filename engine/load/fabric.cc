@@ -17,7 +17,7 @@ struct Seat {
   std::optional<FabricSubnet> subnet;  // None: an interface without an address.
 };
 
-const Value* own_interfaces(const NodeDraft& node) {
+const Value* own_interfaces(const UnresolvedNode& node) {
   const auto section = node.sections.find("fabric");
   if (section == node.sections.end()) return nullptr;
   const Value* interfaces = section->second.find("interfaces");
@@ -46,7 +46,7 @@ std::vector<int> halves_of(const Value::List& interfaces) {
   return halves;
 }
 
-void take_own_interfaces(NodeDraft& node, const Value& interfaces, const FabricFile& fabric) {
+void take_own_interfaces(UnresolvedNode& node, const Value& interfaces, const FabricFile& fabric) {
   const auto halves = halves_of(items_of(&interfaces));
   // Nulls are gone from the merged section, and here one means: leave the MTU alone.
   const Value::List& as_written = items_of(find_below(*node.record, "fabric", "interfaces"));
@@ -71,7 +71,7 @@ void take_own_interfaces(NodeDraft& node, const Value& interfaces, const FabricF
   }
 }
 
-void take_seat(NodeDraft& node, const Seat& seat, const FabricFile& fabric, Findings& findings) {
+void take_seat(UnresolvedNode& node, const Seat& seat, const FabricFile& fabric, Findings& findings) {
   FabricAddress address;
   address.half = seat.half;
   address.mtu = fabric.mtu;
@@ -109,8 +109,8 @@ std::vector<Seat> equal_seats(const FabricFile& fabric) {
 
 // Every cable has two networks. Its number is the id of the node at its first end, so that a node
 // more in the ring moves no address but those of the cable that it cuts.
-Seats ring_seats(const std::vector<NodeDraft>& nodes, FabricFile& fabric, Findings& findings) {
-  std::map<std::string, const NodeDraft*> by_name;
+Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, Findings& findings) {
+  std::map<std::string, const UnresolvedNode*> by_name;
   for (const auto& node : nodes) by_name.emplace(node.name, &node);
   const bool given = fabric.subnets_key.known();
   std::vector<Cable> cables = fabric.cables;
@@ -120,7 +120,7 @@ Seats ring_seats(const std::vector<NodeDraft>& nodes, FabricFile& fabric, Findin
   Seats seats;
   for (std::size_t place = 0; place < cables.size(); ++place) {
     const Cable& cable = cables[place];
-    const NodeDraft& owner = *by_name.at(cable.first.node);
+    const UnresolvedNode& owner = *by_name.at(cable.first.node);
     for (int half = 0; half < 2; ++half) {
       FabricSubnet subnet;
       if (given) {
@@ -153,7 +153,7 @@ void fill_default_subnets(FabricFile& fabric) {
 }
 
 // An id is needed only where an address is derived from it, and in a ring to number the cables.
-bool check_ids(const ClusterDraft& draft, const FabricFile& fabric, Findings& findings) {
+bool check_ids(const UnresolvedCluster& draft, const FabricFile& fabric, Findings& findings) {
   bool complete = true;
   for (const auto& node : draft.nodes) {
     const bool needed = fabric.topology == Topology::kRing || own_interfaces(node) == nullptr;
@@ -168,7 +168,7 @@ bool check_ids(const ClusterDraft& draft, const FabricFile& fabric, Findings& fi
   return complete;
 }
 
-void put_defaults(NodeDraft& node, const FabricFile& fabric) {
+void put_defaults(UnresolvedNode& node, const FabricFile& fabric) {
   const auto section = node.sections.find("fabric");
   if (section == node.sections.end() || !section->second.is_map()) return;
   Value& body = section->second;
@@ -203,19 +203,19 @@ std::optional<Ipv4> derived_address(const Ipv4Network& network, int id) {
   return Ipv4{network.base.bits + kOffsetOfIds + static_cast<std::uint32_t>(id)};
 }
 
-std::vector<Cable> ring_cables(const std::vector<NodeDraft>& nodes) {
-  std::vector<const NodeDraft*> ordered;
+std::vector<Cable> ring_cables(const std::vector<UnresolvedNode>& nodes) {
+  std::vector<const UnresolvedNode*> ordered;
   for (const auto& node : nodes) ordered.push_back(&node);
   std::sort(ordered.begin(), ordered.end(), [](const auto* a, const auto* b) { return a->id < b->id; });
   std::vector<Cable> cables;
   for (std::size_t i = 0; i < ordered.size(); ++i) {
-    const NodeDraft& next = *ordered[(i + 1) % ordered.size()];
+    const UnresolvedNode& next = *ordered[(i + 1) % ordered.size()];
     cables.push_back({{ordered[i]->name, 0, ordered[i]->name_where}, {next.name, 1, next.name_where}});
   }
   return cables;
 }
 
-void resolve_fabric(ClusterDraft& draft, FabricFile& fabric, Findings& findings) {
+void resolve_fabric(UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
   for (auto& node : draft.nodes) {
     if (const Value* interfaces = own_interfaces(node)) take_own_interfaces(node, *interfaces, fabric);
   }
@@ -239,7 +239,8 @@ void resolve_fabric(ClusterDraft& draft, FabricFile& fabric, Findings& findings)
   for (auto& node : draft.nodes) put_defaults(node, fabric);
 }
 
-std::vector<std::pair<NodeName, NodeName>> cabled_nodes(const FabricFile& fabric, const std::vector<NodeDraft>& nodes) {
+std::vector<std::pair<NodeName, NodeName>> cabled_nodes(const FabricFile& fabric,
+                                                        const std::vector<UnresolvedNode>& nodes) {
   std::vector<std::pair<NodeName, NodeName>> result;
   const auto add = [&](const std::string& first, const std::string& second) {
     auto a = NodeName::parse(first);

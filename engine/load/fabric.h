@@ -7,7 +7,7 @@
 
 #include "engine/core/diagnostic.h"
 #include "engine/load/address.h"
-#include "engine/load/node_draft.h"
+#include "engine/load/unresolved_node.h"
 
 namespace sparkplan {
 
@@ -63,24 +63,25 @@ std::optional<Ipv4> derived_address(const Ipv4Network& network, int id);
 int largest_id(const Ipv4Network& network);
 
 /// The cables of a ring whose file names none: port 0 of each node to port 1 of the next by id.
-std::vector<Cable> ring_cables(const std::vector<NodeDraft>& nodes);
+std::vector<Cable> ring_cables(const std::vector<UnresolvedNode>& nodes);
 
 /// Reads the `fabric` section of the file: networks and cables parsed, defaults filled in.
-FabricFile read_fabric(const Value& root, const std::vector<NodeDraft>& nodes, Findings& findings);
+FabricFile read_fabric(const Value& root, const std::vector<UnresolvedNode>& nodes, Findings& findings);
 
 /// What has to hold before addresses can be derived: the node count of the topology, two subnets per
 /// cable that do not overlap, cables that form a ring. Marks as unusable what does not.
-void check_fabric_shape(const ClusterDraft& draft, FabricFile& fabric, Findings& findings);
+void check_fabric_shape(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings);
 
-/// Fills NodeDraft::fabric: what a node's own `interfaces` say, else what the topology derives from
+/// Fills UnresolvedNode::fabric: what a node's own `interfaces` say, else what the topology derives from
 /// the node's id; and the defaults into the nodes' `fabric` sections.
-void resolve_fabric(ClusterDraft& draft, FabricFile& fabric, Findings& findings);
+void resolve_fabric(UnresolvedCluster& draft, FabricFile& fabric, Findings& findings);
 
 /// Who is at the two ends of each cable, by the topology. Only for files without errors.
-std::vector<std::pair<NodeName, NodeName>> cabled_nodes(const FabricFile& fabric, const std::vector<NodeDraft>& nodes);
+std::vector<std::pair<NodeName, NodeName>> cabled_nodes(const FabricFile& fabric,
+                                                        const std::vector<UnresolvedNode>& nodes);
 
 /// What shows once all addresses are known: wrong or clashing addresses, two interfaces of a node in
 /// one subnet, management addresses in the fabric, halves left unused.
-void check_fabric(const ClusterDraft& draft, const FabricFile& fabric, Findings& findings);
+void check_fabric(const UnresolvedCluster& draft, const FabricFile& fabric, Findings& findings);
 
 }  // namespace sparkplan

@@ -15,7 +15,7 @@ struct PlacedNetwork {
   SourceRange where;
 };
 
-const Value* interfaces_of(const NodeDraft& node) {
+const Value* interfaces_of(const UnresolvedNode& node) {
   const Value* interfaces = find_below(*node.record, "fabric", "interfaces");
   return interfaces != nullptr && interfaces->is_list() ? interfaces : nullptr;
 }
@@ -39,7 +39,7 @@ void check_interface_address(const Value& value, Findings& findings) {
 }
 
 // Two interfaces in one subnet: answers leave through whichever route comes first.
-void check_twins(const NodeDraft& node, const Value& interfaces, Findings& findings) {
+void check_twins(const UnresolvedNode& node, const Value& interfaces, Findings& findings) {
   std::vector<PlacedNetwork> seen;
   for (const auto& interface : items_of(&interfaces)) {
     const Value* address = interface.find("address");
@@ -59,7 +59,7 @@ void check_twins(const NodeDraft& node, const Value& interfaces, Findings& findi
   }
 }
 
-void check_half_used(const NodeDraft& node, const FabricFile& fabric, Findings& findings) {
+void check_half_used(const UnresolvedNode& node, const FabricFile& fabric, Findings& findings) {
   const Value* own = node.record->find("fabric");
   if (own == nullptr || fabric.topology != Topology::kSwitch) return;
   for (const char* const key : {"interfaces", "hcas"}) {
@@ -73,11 +73,11 @@ void check_half_used(const NodeDraft& node, const FabricFile& fabric, Findings& 
 
 struct Claim {
   SourceRange where;
-  const NodeDraft* node = nullptr;
+  const UnresolvedNode* node = nullptr;
   bool written = false;  // In an interface's own `address`.
 };
 
-void check_fabric_duplicates(const ClusterDraft& draft, Findings& findings) {
+void check_fabric_duplicates(const UnresolvedCluster& draft, Findings& findings) {
   std::map<std::string, Claim> taken;
   for (const auto& node : draft.nodes) {
     const bool written = interfaces_of(node) != nullptr;
@@ -97,7 +97,7 @@ void check_fabric_duplicates(const ClusterDraft& draft, Findings& findings) {
   }
 }
 
-std::vector<PlacedNetwork> all_networks(const ClusterDraft& draft, const FabricFile& fabric) {
+std::vector<PlacedNetwork> all_networks(const UnresolvedCluster& draft, const FabricFile& fabric) {
   std::vector<PlacedNetwork> networks;
   std::set<std::pair<std::uint32_t, int>> known;
   const auto add = [&](const Ipv4Network& network, SourceRange where) {
@@ -114,7 +114,7 @@ std::vector<PlacedNetwork> all_networks(const ClusterDraft& draft, const FabricF
   return networks;
 }
 
-void check_management(const ClusterDraft& draft, const FabricFile& fabric, Findings& findings) {
+void check_management(const UnresolvedCluster& draft, const FabricFile& fabric, Findings& findings) {
   const auto networks = all_networks(draft, fabric);
   for (const auto& node : draft.nodes) {
     const auto address = parse_ipv4(node.address);
@@ -139,7 +139,7 @@ void check_management(const ClusterDraft& draft, const FabricFile& fabric, Findi
 
 }  // namespace
 
-void check_fabric(const ClusterDraft& draft, const FabricFile& fabric, Findings& findings) {
+void check_fabric(const UnresolvedCluster& draft, const FabricFile& fabric, Findings& findings) {
   for (const auto& node : draft.nodes) {
     if (const Value* interfaces = interfaces_of(node)) check_twins(node, *interfaces, findings);
     check_half_used(node, fabric, findings);

@@ -63,7 +63,7 @@ std::optional<CableEnd> read_cable_end(const Value& value, const std::set<std::s
   return end;
 }
 
-void read_cables(const Value& list, const std::vector<NodeDraft>& nodes, FabricFile& fabric, Findings& findings) {
+void read_cables(const Value& list, const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, Findings& findings) {
   std::set<std::string> names;
   for (const auto& node : nodes) names.insert(node.name);
   std::map<std::pair<std::string, int>, SourceRange> used;
@@ -95,7 +95,8 @@ void read_cables(const Value& list, const std::vector<NodeDraft>& nodes, FabricF
   }
 }
 
-void read_lists(const Value& section, const std::vector<NodeDraft>& nodes, FabricFile& fabric, Findings& findings) {
+void read_lists(const Value& section, const std::vector<UnresolvedNode>& nodes, FabricFile& fabric,
+                Findings& findings) {
   if (const auto* subnets = section.find_entry("subnets"); subnets != nullptr && subnets->value.is_list()) {
     fabric.subnets_key = subnets->key_where;
     for (const auto& value : items_of(&subnets->value)) read_subnet(value, fabric, findings);
@@ -124,7 +125,7 @@ std::string_view to_string(Topology topology) {
   return "custom";
 }
 
-FabricFile read_fabric(const Value& root, const std::vector<NodeDraft>& nodes, Findings& findings) {
+FabricFile read_fabric(const Value& root, const std::vector<UnresolvedNode>& nodes, Findings& findings) {
   FabricFile fabric;
   const auto* entry = root.find_entry("fabric");
   if (entry == nullptr || !entry->value.is_map()) {

@@ -8,11 +8,11 @@
 namespace sparkplan {
 namespace {
 
-std::size_t node_count(const ClusterDraft& draft) { return items_of(draft.root->find("nodes")).size(); }
+std::size_t node_count(const UnresolvedCluster& draft) { return items_of(draft.root->find("nodes")).size(); }
 
 std::string counted_nodes(std::size_t count) { return count == 1 ? "one node" : std::to_string(count) + " nodes"; }
 
-void check_node_count(const ClusterDraft& draft, FabricFile& fabric, Findings& findings) {
+void check_node_count(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
   const std::size_t count = node_count(draft);
   if (count == 0) return;  // Has a finding of its own.
   const bool pair = fabric.topology == Topology::kDirect || fabric.topology == Topology::kDualCable;
@@ -35,7 +35,7 @@ void check_node_count(const ClusterDraft& draft, FabricFile& fabric, Findings& f
   if (fabric.topology == Topology::kRing) fabric.cables_usable = false;
 }
 
-std::size_t wanted_subnets(const ClusterDraft& draft, const FabricFile& fabric) {
+std::size_t wanted_subnets(const UnresolvedCluster& draft, const FabricFile& fabric) {
   switch (fabric.topology) {
     case Topology::kDualCable:
       return 4;
@@ -50,7 +50,7 @@ std::size_t wanted_subnets(const ClusterDraft& draft, const FabricFile& fabric) 
   return 2;
 }
 
-void check_subnet_count(const ClusterDraft& draft, FabricFile& fabric, Findings& findings) {
+void check_subnet_count(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
   if (!fabric.subnets_key.known()) return;
   if (fabric.link_local || fabric.topology == Topology::kCustom) {
     findings.warning(fabric.subnets_key, "fabric.no-effect",
@@ -95,7 +95,7 @@ void check_subnet_overlap(FabricFile& fabric, Findings& findings) {
 }
 
 // One cycle through all nodes, in which every node is first in one cable and second in another.
-void check_ring(const ClusterDraft& draft, FabricFile& fabric, Findings& findings) {
+void check_ring(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
   std::map<std::string, std::string> next;
   bool ordered = true;
   for (const auto& cable : fabric.cables) ordered &= next.emplace(cable.first.node, cable.second.node).second;
@@ -112,7 +112,7 @@ void check_ring(const ClusterDraft& draft, FabricFile& fabric, Findings& finding
   fabric.cables_usable = false;
 }
 
-void check_effect(const ClusterDraft& draft, const FabricFile& fabric, Findings& findings) {
+void check_effect(const UnresolvedCluster& draft, const FabricFile& fabric, Findings& findings) {
   const std::string topology(to_string(fabric.topology));
   const bool has_port = fabric.topology == Topology::kDirect || fabric.topology == Topology::kSwitch;
   if (fabric.port_key.known() && !has_port) {
@@ -127,7 +127,7 @@ void check_effect(const ClusterDraft& draft, const FabricFile& fabric, Findings&
     findings.warning(fabric.where, "fabric.no-effect", "a fabric of one node connects nothing",
                      "add nodes, or leave \"fabric\" out");
   }
-  const bool any_interfaces = std::any_of(draft.nodes.begin(), draft.nodes.end(), [](const NodeDraft& node) {
+  const bool any_interfaces = std::any_of(draft.nodes.begin(), draft.nodes.end(), [](const UnresolvedNode& node) {
     return find_below(*node.record, "fabric", "interfaces") != nullptr;
   });
   if (fabric.topology == Topology::kCustom && !any_interfaces) {
@@ -139,7 +139,7 @@ void check_effect(const ClusterDraft& draft, const FabricFile& fabric, Findings&
 
 }  // namespace
 
-void check_fabric_shape(const ClusterDraft& draft, FabricFile& fabric, Findings& findings) {
+void check_fabric_shape(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
   if (!fabric.present) return;
   check_node_count(draft, fabric, findings);
   check_subnet_count(draft, fabric, findings);

@@ -101,13 +101,13 @@ class FilesBeside {
 
 }  // namespace
 
-TextsByName put_in_files_beside(ClusterDraft& draft, const Registry& registry, const ReadBeside& read_beside,
+TextsByName put_in_files_beside(UnresolvedCluster& draft, const Registry& registry, const ReadBeside& read_beside,
                                 Findings& findings) {
   FilesBeside files(read_beside, findings);
   for (const auto& type : registry.types()) {
     const TypeInfo& info = type->info();
     if (!info.file_beside) continue;
-    for (NodeDraft& node : draft.nodes) {
+    for (UnresolvedNode& node : draft.nodes) {
       const auto section = node.sections.find(info.section);
       if (section == node.sections.end() || section->second.list_items() == nullptr) continue;
       for (Value& record : *section->second.list_items()) {

@@ -8,11 +8,11 @@
 #include "engine/load/fabric.h"
 #include "engine/load/files_beside.h"
 #include "engine/load/findings.h"
-#include "engine/load/node_draft.h"
 #include "engine/load/owned_paths.h"
 #include "engine/load/regular_file.h"
 #include "engine/load/schema.h"
 #include "engine/load/semantic_checks.h"
+#include "engine/load/unresolved_node.h"
 #include "engine/load/yaml_document.h"
 #include "engine/load/yaml_text.h"
 
@@ -20,7 +20,7 @@ namespace sparkplan {
 namespace {
 
 // A type sees only sections that fit its schema, so a broken one is left out.
-void validate_types(const ClusterDraft& draft, const Registry& registry, const SchemaOutcome& outcome,
+void validate_types(const UnresolvedCluster& draft, const Registry& registry, const SchemaOutcome& outcome,
                     Findings& findings) {
   std::set<std::tuple<std::string, std::string, SourceRange>> said;
   for (const auto& node : draft.nodes) {
@@ -70,7 +70,7 @@ std::string digest_of(const Value& root, const TextsByName& beside) {
   if (beside.empty()) return digest(root);
   Value texts = Value::map();
   for (const auto& [name, text] : beside) texts.set(name, text);
-  return digest(Value::map({{"cluster", root, {}}, {"beside", std::move(texts), {}}}));
+  return digest(Value::map({{"cluster", root}, {"beside", std::move(texts)}}));
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
   const SchemaOutcome outcome = check_schema(document.root, registry, schema);
   Findings semantic;
   Findings merged;
-  ClusterDraft draft = make_draft(document.root, registry);
+  UnresolvedCluster draft = unresolved_cluster(document.root, registry);
   check_nodes(draft, semantic);
   check_sections(draft, semantic);
   FabricFile fabric = read_fabric(document.root, draft.nodes, semantic);

@@ -17,9 +17,9 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-void check_names_and_ids(const ClusterDraft& draft, Findings& findings) {
+void check_names_and_ids(const UnresolvedCluster& draft, Findings& findings) {
   std::map<std::string, SourceRange> names;
-  std::map<int, const NodeDraft*> ids;
+  std::map<int, const UnresolvedNode*> ids;
   for (const auto& node : draft.nodes) {
     if (node.name.empty()) continue;
     if (const auto name = NodeName::parse(node.name); !name) {
@@ -117,7 +117,7 @@ void check_ssh(const Value* ssh, Findings& findings) {
   }
 }
 
-void check_transport(const NodeDraft& node, Findings& findings) {
+void check_transport(const UnresolvedNode& node, Findings& findings) {
   const Value& record = *node.record;
   const SourceRange where = node.name_where;
   const auto* root = record.find_entry("root");
@@ -145,8 +145,8 @@ void check_transport(const NodeDraft& node, Findings& findings) {
   }
 }
 
-void check_addresses(const ClusterDraft& draft, Findings& findings) {
-  std::map<std::pair<std::string, std::int64_t>, const NodeDraft*> taken;
+void check_addresses(const UnresolvedCluster& draft, Findings& findings) {
+  std::map<std::pair<std::string, std::int64_t>, const UnresolvedNode*> taken;
   for (const auto& node : draft.nodes) {
     if (node.transport == TransportKind::kLocal || node.address.empty()) continue;
     check_address_grammar(node.address, node.address_where, findings);
@@ -160,7 +160,7 @@ void check_addresses(const ClusterDraft& draft, Findings& findings) {
   }
 }
 
-void check_count(const ClusterDraft& draft, Findings& findings) {
+void check_count(const UnresolvedCluster& draft, Findings& findings) {
   const std::size_t count = items_of(draft.root->find("nodes")).size();
   if (count <= 2 || (count & (count - 1)) == 0) return;
   findings.warning(key_place_of(*draft.root, "nodes"), "nodes.not-a-power-of-two",
@@ -170,7 +170,7 @@ void check_count(const ClusterDraft& draft, Findings& findings) {
 
 }  // namespace
 
-void check_nodes(const ClusterDraft& draft, Findings& findings) {
+void check_nodes(const UnresolvedCluster& draft, Findings& findings) {
   check_names_and_ids(draft, findings);
   check_addresses(draft, findings);
   check_ssh(draft.root->find("ssh"), findings);

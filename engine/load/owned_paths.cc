@@ -53,9 +53,9 @@ void check_records(const Value* records, const Registry& registry, Findings& fin
 
 }  // namespace
 
-void check_owned_paths(const ClusterDraft& draft, const Registry& registry, Findings& findings) {
+void check_owned_paths(const UnresolvedCluster& draft, const Registry& registry, Findings& findings) {
   check_records(draft.root->find(kSection), registry, findings);
-  for (const NodeDraft& node : draft.nodes) check_records(node.record->find(kSection), registry, findings);
+  for (const UnresolvedNode& node : draft.nodes) check_records(node.record->find(kSection), registry, findings);
 }
 
 }  // namespace sparkplan

@@ -61,13 +61,13 @@ void check_file_record(const Value& record, Findings& findings) {
                  "keep one of the two; null drops what is inherited");
 }
 
-const Value::List& records_of(const NodeDraft& node, const char* section) {
+const Value::List& records_of(const UnresolvedNode& node, const char* section) {
   const auto found = node.sections.find(section);
   return items_of(found != node.sections.end() ? &found->second : nullptr);
 }
 
 // What one layer leaves out another may add, so this looks at merged records.
-void check_merged_records(const NodeDraft& node, Findings& findings) {
+void check_merged_records(const UnresolvedNode& node, Findings& findings) {
   for (const auto& record : records_of(node, "files")) check_file_record(record, findings);
   for (const auto& record : records_of(node, "units")) {
     const Value* drop_in = record.find("drop_in");
@@ -122,18 +122,19 @@ void check_rates(const Value& root, Findings& findings) {
   }
 }
 
-void check_effects(const ClusterDraft& draft, Findings& findings) {
+void check_effects(const UnresolvedCluster& draft, Findings& findings) {
   const auto* nccl = draft.root->find_entry("nccl");
   const Value* fabric = draft.root->find("fabric");
-  const bool nodes_have_fabric = std::any_of(draft.nodes.begin(), draft.nodes.end(),
-                                             [](const NodeDraft& node) { return node.sections.contains("fabric"); });
+  const bool nodes_have_fabric = std::any_of(draft.nodes.begin(), draft.nodes.end(), [](const UnresolvedNode& node) {
+    return node.sections.contains("fabric");
+  });
   if (nccl != nullptr && nccl->value.is_map() && (fabric == nullptr || fabric->is_null()) && !nodes_have_fabric &&
       nccl->value.find("env") == nullptr && nccl->value.find("library") == nullptr) {
     findings.warning(nccl->key_where, "nccl.no-effect", "without \"fabric\" the mode alone sets nothing for NCCL",
                      "add \"fabric\", or name variables in \"env\"");
   }
   const bool trust_written = draft.root->find("ssh_trust") != nullptr;
-  const bool user_missing = std::any_of(draft.nodes.begin(), draft.nodes.end(), [](const NodeDraft& node) {
+  const bool user_missing = std::any_of(draft.nodes.begin(), draft.nodes.end(), [](const UnresolvedNode& node) {
     return node.transport == TransportKind::kSsh && node.ssh.find("user") == nullptr &&
            node.record->find("ssh_trust") == nullptr;
   });
@@ -146,7 +147,7 @@ void check_effects(const ClusterDraft& draft, Findings& findings) {
 
 }  // namespace
 
-void check_sections(const ClusterDraft& draft, Findings& findings) {
+void check_sections(const UnresolvedCluster& draft, Findings& findings) {
   check_line_breaks(*draft.root, findings);
   check_all_records(*draft.root, findings);
   check_paths(*draft.root, findings);
@@ -160,7 +161,7 @@ void check_sections(const ClusterDraft& draft, Findings& findings) {
   check_effects(draft, findings);
 }
 
-void check_merged_sections(const ClusterDraft& draft, Findings& findings) {
+void check_merged_sections(const UnresolvedCluster& draft, Findings& findings) {
   for (const auto& node : draft.nodes) check_merged_records(node, findings);
   check_storage(draft, findings);
 }

@@ -4,15 +4,15 @@
 #include <optional>
 #include <set>
 
+#include "engine/domain/storage/storage.h"
 #include "engine/load/address.h"
 #include "engine/load/semantic_checks.h"
 #include "engine/load/tree.h"
-#include "engine/resource/storage.h"
 
 namespace sparkplan {
 namespace {
 
-const Value* section_of(const NodeDraft& node) {
+const Value* section_of(const UnresolvedNode& node) {
   const auto found = node.sections.find("storage");
   return found == node.sections.end() ? nullptr : &found->second;
 }
@@ -96,7 +96,7 @@ void check_uncertain(const std::string& device, const std::vector<Use>& uses, Fi
 }
 
 /// Files are written before anything is mounted: this one would lie where nobody sees it, and keep the mount away.
-void check_files(const NodeDraft& node, const std::vector<StorageMount>& mounts, Findings& findings) {
+void check_files(const UnresolvedNode& node, const std::vector<StorageMount>& mounts, Findings& findings) {
   const auto files = node.sections.find("files");
   if (files == node.sections.end()) return;
   for (const Value& record : items_of(&files->second)) {
@@ -114,10 +114,10 @@ void check_files(const NodeDraft& node, const std::vector<StorageMount>& mounts,
 
 }  // namespace
 
-void check_storage(const ClusterDraft& draft, Findings& findings) {
+void check_storage(const UnresolvedCluster& draft, Findings& findings) {
   std::map<std::string, std::vector<Use>> uses;
   std::map<std::string, std::vector<Use>> uncertain;
-  for (const NodeDraft& node : draft.nodes) {
+  for (const UnresolvedNode& node : draft.nodes) {
     const Value* section = section_of(node);
     for (const Value& entry : items_of(section)) check_entry(entry, findings);
     if (section == nullptr) continue;

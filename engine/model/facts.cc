@@ -12,19 +12,19 @@ namespace {
 Value encode_text(const std::string& text) { return {text}; }
 
 Value encode_link(const LinkFacts& link) {
-  Value value = Value::map({{"name", link.name, {}},
-                            {"mac", link.mac, {}},
-                            {"mtu", link.mtu, {}},
-                            {"up", link.up, {}},
-                            {"carrier", link.carrier, {}},
-                            {"addresses", encode_list(link.addresses, encode_text), {}},
-                            {"kind", link.kind, {}},
-                            {"master", link.master, {}},
-                            {"lower", link.lower, {}},
-                            {"port", link.port, {}},
-                            {"pci", link.pci, {}},
-                            {"driver", link.driver, {}},
-                            {"rdma_devices", encode_list(link.rdma_devices, encode_text), {}}});
+  Value value = Value::map({{"name", link.name},
+                            {"mac", link.mac},
+                            {"mtu", link.mtu},
+                            {"up", link.up},
+                            {"carrier", link.carrier},
+                            {"addresses", encode_list(link.addresses, encode_text)},
+                            {"kind", link.kind},
+                            {"master", link.master},
+                            {"lower", link.lower},
+                            {"port", link.port},
+                            {"pci", link.pci},
+                            {"driver", link.driver},
+                            {"rdma_devices", encode_list(link.rdma_devices, encode_text)}});
   if (link.speed_mbps) value.set("speed_mbps", *link.speed_mbps);
   value.set("managed_by", link.managed_by);
   value.set("profile", link.profile);
@@ -92,27 +92,25 @@ bool is_dgx_spark(const Facts& facts) {
 }
 
 Value encode(const Facts& facts) {
-  Value value =
-      Value::map({{"hostname", facts.hostname, {}},
-                  {"machine_id", facts.machine_id, {}},
-                  {"boot_id", facts.boot_id, {}},
-                  {"architecture", facts.architecture, {}},
-                  {"kernel", facts.kernel, {}},
-                  {"os_id", facts.os_id, {}},
-                  {"os_name", facts.os_name, {}},
-                  {"os_version", facts.os_version, {}},
-                  {"product", facts.product, {}},
-                  {"nccl_version", facts.nccl_version, {}},
-                  {"live", facts.live, {}},
-                  {"memory_total_bytes", facts.memory_total_bytes, {}},
-                  {"uptime_seconds", facts.uptime_seconds, {}},
-                  {"ssh_server_address", facts.ssh_server_address, {}},
-                  {"links", encode_list(facts.links, encode_link), {}},
-                  {"rdma_devices",
-                   encode_list(facts.rdma_devices, [](const RdmaDeviceFacts& device) { return encode(device); }),
-                   {}},
-                  {"host", encode(facts.host), {}}});
-  if (facts.survey) value.set("survey", encode(*facts.survey));
+  Value value = Value::map(
+      {{"hostname", facts.hostname},
+       {"machine_id", facts.machine_id},
+       {"boot_id", facts.boot_id},
+       {"architecture", facts.architecture},
+       {"kernel", facts.kernel},
+       {"os_id", facts.os_id},
+       {"os_name", facts.os_name},
+       {"os_version", facts.os_version},
+       {"product", facts.product},
+       {"nccl_version", facts.nccl_version},
+       {"live", facts.live},
+       {"memory_total_bytes", facts.memory_total_bytes},
+       {"uptime_seconds", facts.uptime_seconds},
+       {"ssh_server_address", facts.ssh_server_address},
+       {"links", encode_list(facts.links, encode_link)},
+       {"rdma_devices", encode_list(facts.rdma_devices, [](const RdmaDeviceFacts& device) { return encode(device); })},
+       {"host", encode(facts.host)}});
+  if (facts.extended) value.set("survey", encode(*facts.extended));
   return value;
 }
 
@@ -136,8 +134,8 @@ Result<Facts> decode_facts(const Value& value) {
   facts.links = fields.list<LinkFacts>("links", decode_link);
   facts.rdma_devices = fields.list<RdmaDeviceFacts>("rdma_devices", decode_rdma_device_facts);
   facts.host = fields.object<HostFacts>("host", {}, decode_host_facts);
-  facts.survey = fields.object<std::optional<SurveyFacts>>("survey", std::nullopt, [](const Value& survey) {
-    return decode_survey_facts(survey).map([](SurveyFacts all) { return std::optional(std::move(all)); });
+  facts.extended = fields.object<std::optional<ExtendedFacts>>("survey", std::nullopt, [](const Value& extended) {
+    return decode_extended_facts(extended).map([](ExtendedFacts all) { return std::optional(std::move(all)); });
   });
   SPARK_CHECK(std::move(fields).check());
   return facts;

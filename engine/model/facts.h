@@ -8,9 +8,9 @@
 
 #include "engine/core/result.h"
 #include "engine/core/value.h"
+#include "engine/model/extended_facts.h"
 #include "engine/model/host_facts.h"
 #include "engine/model/rdma_facts.h"
-#include "engine/model/survey_facts.h"
 
 namespace sparkplan {
 
@@ -60,7 +60,7 @@ struct Facts {
   std::vector<LinkFacts> links;
   std::vector<RdmaDeviceFacts> rdma_devices;
   HostFacts host;
-  std::optional<SurveyFacts> survey;  ///< Only of a node that was asked for everything.
+  std::optional<ExtendedFacts> extended;  ///< Only of a node that was asked for everything.
 };
 
 /// The links that have this address; of "fe80::1%enp1", that link. Empty when none shows it.

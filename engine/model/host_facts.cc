@@ -10,13 +10,13 @@ namespace {
 Value encode_text(const std::string& text) { return {text}; }
 
 Value encode_route(const RouteFacts& route) {
-  Value value = Value::map({{"interface", route.interface, {}},
-                            {"destination", route.destination, {}},
-                            {"gateway", route.gateway, {}},
-                            {"metric", route.metric, {}},
-                            {"protocol", route.protocol, {}},
-                            {"link_down", route.link_down, {}},
-                            {"table", route.table, {}}});
+  Value value = Value::map({{"interface", route.interface},
+                            {"destination", route.destination},
+                            {"gateway", route.gateway},
+                            {"metric", route.metric},
+                            {"protocol", route.protocol},
+                            {"link_down", route.link_down},
+                            {"table", route.table}});
   if (route.stands_for != 1) value.set("stands_for", route.stands_for);
   return value;
 }
@@ -37,15 +37,15 @@ Result<RouteFacts> decode_route(const Value& value) {
 }
 
 Value encode_profile(const NetworkProfile& profile) {
-  return Value::map({{"id", profile.id, {}},
-                     {"uuid", profile.uuid, {}},
-                     {"type", profile.type, {}},
-                     {"interface", profile.interface, {}},
-                     {"mac", profile.mac, {}},
-                     {"method", profile.method, {}},
-                     {"autoconnect", profile.autoconnect, {}},
-                     {"origin", to_string(profile.origin), {}},
-                     {"file", profile.file, {}}});
+  return Value::map({{"id", profile.id},
+                     {"uuid", profile.uuid},
+                     {"type", profile.type},
+                     {"interface", profile.interface},
+                     {"mac", profile.mac},
+                     {"method", profile.method},
+                     {"autoconnect", profile.autoconnect},
+                     {"origin", to_string(profile.origin)},
+                     {"file", profile.file}});
 }
 
 Result<NetworkProfile> decode_profile(const Value& value) {
@@ -68,7 +68,7 @@ Result<NetworkProfile> decode_profile(const Value& value) {
 }
 
 Value encode_host_key(const HostKeyFacts& key) {
-  return Value::map({{"type", key.type, {}}, {"fingerprint", key.fingerprint, {}}});
+  return Value::map({{"type", key.type}, {"fingerprint", key.fingerprint}});
 }
 
 Result<HostKeyFacts> decode_host_key(const Value& value) {
@@ -79,7 +79,7 @@ Result<HostKeyFacts> decode_host_key(const Value& value) {
 }
 
 Value encode_netplan_file(const NetplanFileFacts& file) {
-  return Value::map({{"path", file.path, {}}, {"mode", static_cast<std::int64_t>(file.mode), {}}});
+  return Value::map({{"path", file.path}, {"mode", static_cast<std::int64_t>(file.mode)}});
 }
 
 Result<NetplanFileFacts> decode_netplan_file(const Value& value) {
@@ -115,14 +115,14 @@ std::string_view to_string(ProfileOrigin origin) {
 }
 
 Value encode(const HostFacts& facts) {
-  Value value = Value::map({{"vendor", facts.vendor, {}},
-                            {"board", facts.board, {}},
-                            {"bios_version", facts.bios_version, {}},
-                            {"bios_date", facts.bios_date, {}},
-                            {"kernel_command_line", facts.kernel_command_line, {}},
-                            {"gpu_driver", facts.gpu_driver, {}},
-                            {"nvme_host_nqn", facts.nvme_host_nqn, {}},
-                            {"nvme_host_id", facts.nvme_host_id, {}}});
+  Value value = Value::map({{"vendor", facts.vendor},
+                            {"board", facts.board},
+                            {"bios_version", facts.bios_version},
+                            {"bios_date", facts.bios_date},
+                            {"kernel_command_line", facts.kernel_command_line},
+                            {"gpu_driver", facts.gpu_driver},
+                            {"nvme_host_nqn", facts.nvme_host_nqn},
+                            {"nvme_host_id", facts.nvme_host_id}});
   set_if(value, "memory_available_bytes", facts.memory_available);
   set_if(value, "cma_total_bytes", facts.cma_total);
   set_if(value, "cma_free_bytes", facts.cma_free);

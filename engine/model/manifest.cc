@@ -19,23 +19,22 @@ std::string bounded_text(FieldReader& fields, std::string_view key, std::size_t 
 }
 
 Value encode_member(const RosterEntry& member) {
-  return Value::map({{"name", member.name, {}},
-                     {"id", member.id, {}},
-                     {"address", member.address, {}},
-                     {"user", member.user, {}},
-                     {"port", static_cast<int>(member.port), {}},
-                     {"host_key", member.host_key, {}},
-                     {"machine_id", member.machine_id, {}},
-                     {"jump", member.jump, {}},
-                     {"become", member.become, {}},
-                     {"root", member.root, {}},
-                     {"leaving", member.leaving, {}}});
+  return Value::map({{"name", member.name},
+                     {"id", member.id},
+                     {"address", member.address},
+                     {"user", member.user},
+                     {"port", static_cast<int>(member.port)},
+                     {"host_key", member.host_key},
+                     {"machine_id", member.machine_id},
+                     {"jump", member.jump},
+                     {"become", member.become},
+                     {"root", member.root},
+                     {"leaving", member.leaving}});
 }
 
 Value encode_artifact(const ManagedArtifact& artifact) {
-  Value value = Value::map({{"type", artifact.type, {}},
-                            {"written_digest", artifact.written_digest, {}},
-                            {"original", encode(artifact.original), {}}});
+  Value value = Value::map(
+      {{"type", artifact.type}, {"written_digest", artifact.written_digest}, {"original", encode(artifact.original)}});
   if (!artifact.intended_digest.empty()) value.set("intended_digest", artifact.intended_digest);
   return value;
 }
@@ -60,10 +59,8 @@ Result<RosterEntry> decode_member(const Value& value) {
 }
 
 Value encode_applied(const AppliedPlan& applied) {
-  return Value::map({{"plan", applied.plan, {}},
-                     {"run", applied.run, {}},
-                     {"time", applied.time, {}},
-                     {"finished", applied.finished, {}}});
+  return Value::map(
+      {{"plan", applied.plan}, {"run", applied.run}, {"time", applied.time}, {"finished", applied.finished}});
 }
 
 Result<AppliedPlan> decode_applied(const Value& value) {
@@ -123,7 +120,7 @@ Result<Manifest> decode_fields(const Value& value) {
 
 Value encode(const ManagedResource& resource) {
   return Value::map(
-      {{"last_applied", resource.last_applied, {}}, {"artifacts", encode_list(resource.artifacts, encode_id), {}}});
+      {{"last_applied", resource.last_applied}, {"artifacts", encode_list(resource.artifacts, encode_id)}});
 }
 
 std::map<std::string, std::vector<std::string>> names_managed(const Manifest& manifest) {
@@ -147,22 +144,22 @@ Value encode(const Manifest& manifest) {
   for (const auto& [id, resource] : manifest.resources) resources.push_back({id.str(), encode(resource), {}});
   Value::Map artifacts;
   for (const auto& [id, artifact] : manifest.artifacts) artifacts.push_back({id.str(), encode_artifact(artifact), {}});
-  Value value = Value::map({{"format_version", kManifestFormatVersion, {}},
-                            {"node", manifest.node, {}},
-                            {"roster", encode(manifest.roster), {}},
-                            {"resources", std::move(resources), {}},
-                            {"artifacts", std::move(artifacts), {}},
-                            {"last_run", manifest.last_run, {}},
-                            {"last_run_time", manifest.last_run_time, {}}});
+  Value value = Value::map({{"format_version", kManifestFormatVersion},
+                            {"node", manifest.node},
+                            {"roster", encode(manifest.roster)},
+                            {"resources", std::move(resources)},
+                            {"artifacts", std::move(artifacts)},
+                            {"last_run", manifest.last_run},
+                            {"last_run_time", manifest.last_run_time}});
   if (!manifest.applied_plans.empty()) value.set("applied_plans", encode_list(manifest.applied_plans, encode_applied));
   return value;
 }
 
 Value encode(const Roster& roster) {
-  return Value::map({{"cluster", roster.cluster, {}},
-                     {"uuid", roster.uuid, {}},
-                     {"generation", roster.generation, {}},
-                     {"members", encode_list(roster.members, encode_member), {}}});
+  return Value::map({{"cluster", roster.cluster},
+                     {"uuid", roster.uuid},
+                     {"generation", roster.generation},
+                     {"members", encode_list(roster.members, encode_member)}});
 }
 
 Result<Manifest> decode_manifest(const Value& value) {

@@ -40,16 +40,16 @@ std::optional<Phase> phase_from(std::string_view name) {
 }
 
 Value encode(const Step& step) {
-  Value value = Value::map({{"type", step.type, {}},
-                            {"artifact", step.artifact.str(), {}},
-                            {"phase", to_string(step.phase), {}},
-                            {"before", encode(step.before), {}},
-                            {"after", encode(step.after), {}},
-                            {"resources", encode_list(step.resources, encode_id), {}},
-                            {"needs", encode_list(step.needs, encode_id), {}},
-                            {"group", step.group, {}},
-                            {"activates", step.activates, {}},
-                            {"cutting", step.cutting, {}}});
+  Value value = Value::map({{"type", step.type},
+                            {"artifact", step.artifact.str()},
+                            {"phase", to_string(step.phase)},
+                            {"before", encode(step.before)},
+                            {"after", encode(step.after)},
+                            {"resources", encode_list(step.resources, encode_id)},
+                            {"needs", encode_list(step.needs, encode_id)},
+                            {"group", step.group},
+                            {"activates", step.activates},
+                            {"cutting", step.disruptive}});
   if (step.reversible != Reversible::kExact) value.set("reversible", to_string(step.reversible));
   return value;
 }
@@ -70,7 +70,7 @@ Result<Step> decode_step(const Value& value) {
   step.needs = fields.list<ResourceId>("needs", decode_id<ResourceId>);
   step.group = fields.text("group");
   step.activates = fields.boolean("activates", step.activates);
-  step.cutting = fields.boolean("cutting", step.cutting);
+  step.disruptive = fields.boolean("cutting", step.disruptive);
   step.reversible = fields.object("reversible", step.reversible, decode_reversible);
   SPARK_CHECK(std::move(fields).check());
   return step;

@@ -83,7 +83,7 @@ struct Step {
   /// Could cut the connection that we speak through, or the node off from others: carried out last, all
   /// such steps of a node or none, with a timer on the node that undoes them unless somebody who has
   /// reached the node anew confirms them.
-  bool cutting = false;
+  bool disruptive = false;
   /// Whether carrying it out with `before` for `after` brings the old state back. The text of a file always comes back.
   Reversible reversible = Reversible::kExact;
 };

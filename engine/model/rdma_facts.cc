@@ -8,17 +8,16 @@ namespace sparkplan {
 namespace {
 
 Value encode_gid(const RdmaGid& gid) {
-  return Value::map(
-      {{"index", gid.index, {}}, {"type", gid.type, {}}, {"gid", gid.gid, {}}, {"interface", gid.interface, {}}});
+  return Value::map({{"index", gid.index}, {"type", gid.type}, {"gid", gid.gid}, {"interface", gid.interface}});
 }
 
 Value encode_port(const RdmaPortFacts& port) {
-  Value value = Value::map({{"number", port.number, {}},
-                            {"state", port.state, {}},
-                            {"physical_state", port.physical_state, {}},
-                            {"link_layer", port.link_layer, {}},
-                            {"rate", port.rate, {}},
-                            {"gids", encode_list(port.gids, encode_gid), {}}});
+  Value value = Value::map({{"number", port.number},
+                            {"state", port.state},
+                            {"physical_state", port.physical_state},
+                            {"link_layer", port.link_layer},
+                            {"rate", port.rate},
+                            {"gids", encode_list(port.gids, encode_gid)}});
   if (port.active_mtu) value.set("active_mtu", *port.active_mtu);
   return value;
 }
@@ -51,10 +50,8 @@ Result<RdmaPortFacts> decode_port(const Value& value) {
 }  // namespace
 
 Value encode(const PcieLink& link) {
-  return Value::map({{"width", link.width, {}},
-                     {"max_width", link.max_width, {}},
-                     {"speed", link.speed, {}},
-                     {"max_speed", link.max_speed, {}}});
+  return Value::map(
+      {{"width", link.width}, {"max_width", link.max_width}, {"speed", link.speed}, {"max_speed", link.max_speed}});
 }
 
 Result<std::optional<PcieLink>> decode_pcie_link(const Value& value) {
@@ -89,11 +86,11 @@ const RdmaPortFacts* rdma_port(const RdmaDeviceFacts& device, const std::string&
 }
 
 Value encode(const RdmaDeviceFacts& device) {
-  Value value = Value::map({{"name", device.name, {}},
-                            {"node_guid", device.node_guid, {}},
-                            {"ports", device.ports, {}},
-                            {"port_facts", encode_list(device.port_facts, encode_port), {}},
-                            {"pci", device.pci, {}}});
+  Value value = Value::map({{"name", device.name},
+                            {"node_guid", device.node_guid},
+                            {"ports", device.ports},
+                            {"port_facts", encode_list(device.port_facts, encode_port)},
+                            {"pci", device.pci}});
   if (device.pcie) value.set("pcie", encode(*device.pcie));
   return value;
 }

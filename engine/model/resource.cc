@@ -28,12 +28,12 @@ Value encode_texts(const std::map<std::string, std::string>& texts) {
 }
 
 Value encode_claim(const ForeignClaim& claim) {
-  return Value::map({{"id", claim.id.str(), {}},
-                     {"field", claim.field, {}},
-                     {"value", claim.value, {}},
-                     {"source", claim.source, {}},
-                     {"message", claim.message, {}},
-                     {"harmless", claim.harmless, {}}});
+  return Value::map({{"id", claim.id.str()},
+                     {"field", claim.field},
+                     {"value", claim.value},
+                     {"source", claim.source},
+                     {"message", claim.message},
+                     {"harmless", claim.harmless}});
 }
 
 Value encode_type(const ObservedType& type) {
@@ -41,9 +41,9 @@ Value encode_type(const ObservedType& type) {
   for (const auto& [name, observation] : type.resources) resources.push_back({name, encode(observation), {}});
   Value::Map artifacts;
   for (const auto& [id, observation] : type.artifacts) artifacts.push_back({id.str(), encode(observation), {}});
-  return Value::map({{"resources", std::move(resources), {}},
-                     {"artifacts", std::move(artifacts), {}},
-                     {"foreign", encode_list(type.foreign, encode_claim), {}}});
+  return Value::map({{"resources", std::move(resources)},
+                     {"artifacts", std::move(artifacts)},
+                     {"foreign", encode_list(type.foreign, encode_claim)}});
 }
 
 Result<ForeignClaim> decode_claim(const Value& value) {
@@ -70,18 +70,16 @@ Result<ObservedType> decode_type(const Value& value) {
 }
 
 struct ObservationEncoder {
-  Value operator()(const Absent& /*nothing*/) const { return Value::map({{"state", "absent", {}}}); }
+  Value operator()(const Absent& /*nothing*/) const { return Value::map({{"state", "absent"}}); }
   Value operator()(const Present& present) const {
-    Value value = Value::map({{"state", "present", {}}, {"value", present.value, {}}});
+    Value value = Value::map({{"state", "present"}, {"value", present.value}});
     if (!present.not_applicable.empty()) value.set("not_applicable", encode_texts(present.not_applicable));
     return value;
   }
   Value operator()(const NotApplicable& not_applicable) const {
-    return Value::map({{"state", "not_applicable", {}}, {"reason", not_applicable.reason, {}}});
+    return Value::map({{"state", "not_applicable"}, {"reason", not_applicable.reason}});
   }
-  Value operator()(const Error& error) const {
-    return Value::map({{"state", "error", {}}, {"error", encode(error), {}}});
-  }
+  Value operator()(const Error& error) const { return Value::map({{"state", "error"}, {"error", encode(error)}}); }
 };
 
 }  // namespace
@@ -96,12 +94,12 @@ Value encode(const Observation& observation) { return std::visit(ObservationEnco
 Value encode(const ObservedState& observed) {
   Value::Map types;
   for (const auto& [name, type] : observed.types) types.push_back({name, encode_type(type), {}});
-  return Value::map({{"types", std::move(types), {}}});
+  return Value::map({{"types", std::move(types)}});
 }
 
 Value encode(const Error& whole) {
   const Error error = bounded(whole);
-  Value value = Value::map({{"code", to_string(error.code), {}}, {"message", error.message, {}}});
+  Value value = Value::map({{"code", to_string(error.code)}, {"message", error.message}});
   if (!error.context.empty()) {
     value.set("context", encode_list(error.context, [](const std::string& level) { return Value(level); }));
   }

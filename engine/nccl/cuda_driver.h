@@ -7,7 +7,7 @@
 
 /// The part of the CUDA driver API that a rank needs, in declarations of our own: the program is built
 /// without the CUDA Toolkit and finds the driver when it runs.
-/// Source: CUDA Driver API, cuda.h; tests/unit/nccl_headers_test.cc holds these against it.
+/// Source: CUDA Driver API, cuda.h; tests/unit/nccl/headers_test.cc holds these against it.
 namespace sparkplan::cuda {
 
 using Status = int;  // CUresult

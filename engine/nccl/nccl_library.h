@@ -8,7 +8,7 @@
 #include "engine/nccl/cuda_driver.h"
 
 /// The part of NCCL that a rank needs, in declarations of our own.
-/// Source: NCCL, nccl.h; tests/unit/nccl_headers_test.cc holds these against it.
+/// Source: NCCL, nccl.h; tests/unit/nccl/headers_test.cc holds these against it.
 namespace sparkplan::nccl {
 
 using Status = int;  // ncclResult_t

@@ -103,7 +103,7 @@ std::optional<std::string> why_another_step(const Step& then, const Step& now) {
   if (!same_state(then.after, now.after)) return artifact + " would have to become something else than was planned";
   const bool same = then.type == now.type && then.artifact == now.artifact && then.phase == now.phase &&
                     same_ids(then.resources, now.resources) && same_ids(then.needs, now.needs) &&
-                    then.group == now.group && then.activates == now.activates && then.cutting == now.cutting &&
+                    then.group == now.group && then.activates == now.activates && then.disruptive == now.disruptive &&
                     then.reversible == now.reversible;
   if (!same) return artifact + " would be changed in another way than was planned";
   return std::nullopt;

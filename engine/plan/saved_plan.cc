@@ -91,20 +91,20 @@ bool is_saved_plan(std::string_view text) {
 std::string encode_saved_plan(const SavedPlan& plan) {
   Value machines = Value::map();
   for (const auto& [node, machine] : plan.machines) {
-    machines.set(node, Value::map({{"machine_id", machine.machine_id, {}}, {"host_key", machine.host_key, {}}}));
+    machines.set(node, Value::map({{"machine_id", machine.machine_id}, {"host_key", machine.host_key}}));
   }
-  Value body = Value::map({{"format_version", kSavedPlanFormat, {}},
-                           {"id", plan.id, {}},
-                           {"created", plan.created, {}},
-                           {"sparkplan_version", plan.sparkplan_version, {}},
-                           {"cluster", plan.report.cluster, {}},
-                           {"file", plan.report.file, {}},
-                           {"config_digest", plan.report.config_digest, {}},
-                           {"only", encode_texts(plan.only), {}},
-                           {"exclude", encode_texts(plan.exclude), {}},
-                           {"machines", std::move(machines), {}},
-                           {"plan", encode(plan.report), {}},
-                           {"source", plan.source, {}}});
+  Value body = Value::map({{"format_version", kSavedPlanFormat},
+                           {"id", plan.id},
+                           {"created", plan.created},
+                           {"sparkplan_version", plan.sparkplan_version},
+                           {"cluster", plan.report.cluster},
+                           {"file", plan.report.file},
+                           {"config_digest", plan.report.config_digest},
+                           {"only", encode_texts(plan.only)},
+                           {"exclude", encode_texts(plan.exclude)},
+                           {"machines", std::move(machines)},
+                           {"plan", encode(plan.report)},
+                           {"source", plan.source}});
   // Only where there are any: a plan without is what it always was.
   if (!plan.beside.empty()) {
     Value beside = Value::map();
@@ -113,7 +113,7 @@ std::string encode_saved_plan(const SavedPlan& plan) {
   }
   const auto seal = digest(body);
   body.set("digest", seal);
-  return encode_json(Value::map({{kKey.data(), std::move(body), {}}}), 1) + "\n";
+  return encode_json(Value::map({{kKey.data(), std::move(body)}}), 1) + "\n";
 }
 
 Result<SavedPlan> decode_saved_plan(std::string_view text) {

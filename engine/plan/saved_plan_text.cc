@@ -49,9 +49,9 @@ std::string selection_text(const char* option, const std::vector<std::string>& p
 
 Value encode_machine(const SavedPlan& plan, const NodeReport& node, const Cluster& cluster) {
   const PlannedMachine& machine = plan.machines.at(node.name);
-  return Value::map({{"machine_id", machine.machine_id, {}},
-                     {"host_key", machine.host_key, {}},
-                     {"reached", list_of_texts(ways_to_node(node, cluster)), {}}});
+  return Value::map({{"machine_id", machine.machine_id},
+                     {"host_key", machine.host_key},
+                     {"reached", list_of_texts(ways_to_node(node, cluster))}});
 }
 
 }  // namespace
@@ -114,12 +114,12 @@ Value to_json_value(const SavedPlan& plan, const Cluster& cluster) {
     if (is_held(plan, node)) machines.set(node.name, encode_machine(plan, node, cluster));
   }
   Value report = to_json_value(plan.report);
-  report.set("saved_plan", Value::map({{"id", plan.id, {}},
-                                       {"created", plan.created, {}},
-                                       {"sparkplan_version", plan.sparkplan_version, {}},
-                                       {"only", list_of_texts(plan.only), {}},
-                                       {"exclude", list_of_texts(plan.exclude), {}},
-                                       {"machines", std::move(machines), {}}}));
+  report.set("saved_plan", Value::map({{"id", plan.id},
+                                       {"created", plan.created},
+                                       {"sparkplan_version", plan.sparkplan_version},
+                                       {"only", list_of_texts(plan.only)},
+                                       {"exclude", list_of_texts(plan.exclude)},
+                                       {"machines", std::move(machines)}}));
   return report;
 }
 

@@ -20,7 +20,7 @@ Result<Enumeration> decode_name(const Value& value) {
 }
 
 Value encode(const SourceRange& where) {
-  return Value::map({{"line", where.line, {}}, {"column", where.column, {}}, {"end_column", where.end_column, {}}});
+  return Value::map({{"line", where.line}, {"column", where.column}, {"end_column", where.end_column}});
 }
 
 Result<SourceRange> decode_where(const Value& value) {
@@ -34,7 +34,7 @@ Result<SourceRange> decode_where(const Value& value) {
 }
 
 Value encode_field(const FieldChange& field) {
-  return Value::map({{"path", field.path, {}}, {"before", field.before, {}}, {"after", field.after, {}}});
+  return Value::map({{"path", field.path}, {"before", field.before}, {"after", field.after}});
 }
 
 Result<FieldChange> decode_field(const Value& value) {
@@ -45,14 +45,14 @@ Result<FieldChange> decode_field(const Value& value) {
 }
 
 Value encode_change(const Change& change) {
-  return Value::map({{"id", change.id.str(), {}},
-                     {"action", to_string(change.action), {}},
-                     {"origin", to_string(change.origin), {}},
-                     {"fields", encode_list(change.fields, encode_field), {}},
-                     {"impact", to_string(change.impact), {}},
-                     {"reversible", to_string(change.reversible), {}},
-                     {"where", encode(change.where), {}},
-                     {"note", change.note, {}}});
+  return Value::map({{"id", change.id.str()},
+                     {"action", to_string(change.action)},
+                     {"origin", to_string(change.origin)},
+                     {"fields", encode_list(change.fields, encode_field)},
+                     {"impact", to_string(change.impact)},
+                     {"reversible", to_string(change.reversible)},
+                     {"where", encode(change.where)},
+                     {"note", change.note}});
 }
 
 Result<Change> decode_change(const Value& value) {
@@ -71,9 +71,8 @@ Result<Change> decode_change(const Value& value) {
 }
 
 Value encode_blocked(const BlockedResource& blocked) {
-  return Value::map({{"id", blocked.id.str(), {}},
-                     {"error", sparkplan::encode(blocked.error), {}},
-                     {"where", encode(blocked.where), {}}});
+  return Value::map(
+      {{"id", blocked.id.str()}, {"error", sparkplan::encode(blocked.error)}, {"where", encode(blocked.where)}});
 }
 
 Result<BlockedResource> decode_blocked(const Value& value) {
@@ -87,7 +86,7 @@ Result<BlockedResource> decode_blocked(const Value& value) {
 }
 
 Value encode_skipped(const SkippedResource& skipped) {
-  return Value::map({{"id", skipped.id.str(), {}}, {"field", skipped.field, {}}, {"reason", skipped.reason, {}}});
+  return Value::map({{"id", skipped.id.str()}, {"field", skipped.field}, {"reason", skipped.reason}});
 }
 
 Result<SkippedResource> decode_skipped(const Value& value) {
@@ -108,14 +107,14 @@ Value encode_values(const std::map<ResourceId, Value>& values) {
 
 /// `resulting` is left out: it is about the node as it was, and of no use later.
 Value encode_plan(const NodePlan& plan) {
-  return Value::map({{"changes", encode_list(plan.changes, encode_change), {}},
-                     {"steps", encode_list(plan.steps, [](const Step& step) { return sparkplan::encode(step); }), {}},
-                     {"blocked", encode_list(plan.blocked, encode_blocked), {}},
-                     {"not_applicable", encode_list(plan.not_applicable, encode_skipped), {}},
-                     {"kept_orphans", encode_list(plan.kept_orphans, encode_id), {}},
-                     {"waiting", encode_list(plan.waiting, encode_id), {}},
-                     {"after_steps", encode_values(plan.after_steps), {}},
-                     {"managed_before", plan.managed_before, {}}});
+  return Value::map({{"changes", encode_list(plan.changes, encode_change)},
+                     {"steps", encode_list(plan.steps, [](const Step& step) { return sparkplan::encode(step); })},
+                     {"blocked", encode_list(plan.blocked, encode_blocked)},
+                     {"not_applicable", encode_list(plan.not_applicable, encode_skipped)},
+                     {"kept_orphans", encode_list(plan.kept_orphans, encode_id)},
+                     {"waiting", encode_list(plan.waiting, encode_id)},
+                     {"after_steps", encode_values(plan.after_steps)},
+                     {"managed_before", plan.managed_before}});
 }
 
 Result<NodePlan> decode_plan(const Value& value) {
@@ -135,12 +134,12 @@ Result<NodePlan> decode_plan(const Value& value) {
 }
 
 Value encode_node(const NodeReport& node) {
-  Value value = Value::map({{"name", node.name, {}},
-                            {"address", node.address, {}},
-                            {"status", to_string(node.status), {}},
-                            {"membership", to_string(node.membership), {}},
-                            {"plan", encode_plan(node.plan), {}},
-                            {"lock_holder", node.lock_holder, {}}});
+  Value value = Value::map({{"name", node.name},
+                            {"address", node.address},
+                            {"status", to_string(node.status)},
+                            {"membership", to_string(node.membership)},
+                            {"plan", encode_plan(node.plan)},
+                            {"lock_holder", node.lock_holder}});
   if (node.not_contacted) value.set("not_contacted", true);
   if (node.error) value.set("error", sparkplan::encode(*node.error));
   return value;
@@ -162,7 +161,7 @@ Result<NodeReport> decode_node(const Value& value) {
 }
 
 Value encode_note(const DiagnosticNote& note) {
-  return Value::map({{"message", note.message, {}}, {"where", encode(note.where), {}}});
+  return Value::map({{"message", note.message}, {"where", encode(note.where)}});
 }
 
 Result<DiagnosticNote> decode_note(const Value& value) {
@@ -175,14 +174,14 @@ Result<DiagnosticNote> decode_note(const Value& value) {
 }
 
 Value encode_diagnostic(const Diagnostic& diagnostic) {
-  return Value::map({{"severity", to_string(diagnostic.severity), {}},
-                     {"code", diagnostic.code, {}},
-                     {"message", diagnostic.message, {}},
-                     {"hint", diagnostic.hint, {}},
-                     {"file", diagnostic.file, {}},
-                     {"node", diagnostic.node, {}},
-                     {"where", encode(diagnostic.where), {}},
-                     {"notes", encode_list(diagnostic.notes, encode_note), {}}});
+  return Value::map({{"severity", to_string(diagnostic.severity)},
+                     {"code", diagnostic.code},
+                     {"message", diagnostic.message},
+                     {"hint", diagnostic.hint},
+                     {"file", diagnostic.file},
+                     {"node", diagnostic.node},
+                     {"where", encode(diagnostic.where)},
+                     {"notes", encode_list(diagnostic.notes, encode_note)}});
 }
 
 Result<Diagnostic> decode_diagnostic(const Value& value) {
@@ -204,13 +203,13 @@ Result<Diagnostic> decode_diagnostic(const Value& value) {
 }  // namespace
 
 Value encode(const Report& report) {
-  return Value::map({{"cluster", report.cluster, {}},
-                     {"file", report.file, {}},
-                     {"config_digest", report.config_digest, {}},
-                     {"partial", report.partial, {}},
-                     {"duration_s", report.duration.count(), {}},
-                     {"nodes", encode_list(report.nodes, encode_node), {}},
-                     {"diagnostics", encode_list(report.diagnostics, encode_diagnostic), {}}});
+  return Value::map({{"cluster", report.cluster},
+                     {"file", report.file},
+                     {"config_digest", report.config_digest},
+                     {"partial", report.partial},
+                     {"duration_s", report.duration.count()},
+                     {"nodes", encode_list(report.nodes, encode_node)},
+                     {"diagnostics", encode_list(report.diagnostics, encode_diagnostic)}});
 }
 
 Result<Report> decode_report(const Value& value) {

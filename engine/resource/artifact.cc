@@ -103,10 +103,10 @@ ArtifactId block_artifact(const std::filesystem::path& path) { return {std::stri
 bool is_text_artifact(const ArtifactId& artifact) { return artifact.kind == kFileKind || artifact.kind == kBlockKind; }
 
 Value encode(const FileContent& content) {
-  return Value::map({{"content", content.bytes, {}},
-                     {"mode", file_mode_text(content.mode), {}},
-                     {"uid", static_cast<std::int64_t>(content.uid), {}},
-                     {"gid", static_cast<std::int64_t>(content.gid), {}}});
+  return Value::map({{"content", content.bytes},
+                     {"mode", file_mode_text(content.mode)},
+                     {"uid", static_cast<std::int64_t>(content.uid)},
+                     {"gid", static_cast<std::int64_t>(content.gid)}});
 }
 
 Result<FileContent> decode_file_content(const Value& value) {
@@ -198,7 +198,7 @@ bool same_state(const Observation& a, const Observation& b) {
 std::string digest(const Observation& observation) {
   const auto* present = std::get_if<Present>(&observation);
   // The wrapping keeps "absent" apart from a present null.
-  return present == nullptr ? digest(Value("absent")) : digest(Value::map({{"present", present->value, {}}}));
+  return present == nullptr ? digest(Value("absent")) : digest(Value::map({{"present", present->value}}));
 }
 
 }  // namespace sparkplan

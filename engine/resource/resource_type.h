@@ -63,7 +63,7 @@ struct TypeInfo {
   Reversible reversible_of_removal = Reversible::kExact;
   bool checks_effect = false;                    ///< check_effect() has something to say.
   bool exports_everywhere = false;               ///< exports() is asked where the section is not, too: it is void then.
-  std::optional<StagingDirectory> staging = {};  ///< Where its files wait until a cutting step is confirmed.
+  std::optional<StagingDirectory> staging = {};  ///< Where its files wait until a disruptive step is confirmed.
   std::optional<FileBeside> file_beside = {};    ///< The section is a list whose records may name files.
   ReportedShapes reported = {};
 };
@@ -130,7 +130,7 @@ struct Objection {
 };
 
 /// One kind of managed thing: kernel parameters, limits, units ... Stateless, immutable, shared by
-/// all threads. Contract, checked for every registered type by tests/unit/resource_contract_test.cc
+/// all threads. Contract, checked for every registered type by tests/unit/resources/contract_test.cc
 /// on resources/<name>/cases/:
 ///   converges   carrying out steps() and observing again leaves an empty diff
 ///   idempotent  the diff of a state against itself is empty, also for 0, "" and false

@@ -36,17 +36,17 @@ std::string id_of(const Finding& finding) {
 
 Value value_of(const Finding& finding) {
   const DoctorRow& row = doctor_row(finding.row);
-  Value value = Value::map({{"id", id_of(finding), {}},
-                            {"level", "doctor", {}},
-                            {"row", finding.row, {}},
-                            {"nodes", list_of_texts(finding.nodes), {}},
-                            {"status", name_of(finding.verdict), {}},
-                            {"text", is_problem(finding) ? std::string(row.symptom) : "", {}},
-                            {"seen", finding.seen, {}},
-                            {"read", row.read, {}},
-                            {"value", Value(), {}},
-                            {"unit", Value(), {}},
-                            {"threshold", Value(), {}}});
+  Value value = Value::map({{"id", id_of(finding)},
+                            {"level", "doctor"},
+                            {"row", finding.row},
+                            {"nodes", list_of_texts(finding.nodes)},
+                            {"status", name_of(finding.verdict)},
+                            {"text", is_problem(finding) ? std::string(row.symptom) : ""},
+                            {"seen", finding.seen},
+                            {"read", row.read},
+                            {"value", Value()},
+                            {"unit", Value()},
+                            {"threshold", Value()}});
   if (is_problem(finding)) {
     value.set("cause", row.cause);
     value.set("fix", row.fix);
@@ -59,13 +59,12 @@ Value value_of(const Finding& finding) {
 Value value_of(const NodeReport& node) {
   const bool in_trouble = node.status == NodeStatus::kUnreachable || node.status == NodeStatus::kFailed ||
                           node.status == NodeStatus::kRefused || node.status == NodeStatus::kSkipped;
-  Value value = Value::map({{"name", node.name, {}},
-                            {"address", node.address, {}},
-                            {"status", in_trouble ? to_string(node.status) : "examined", {}}});
+  Value value = Value::map(
+      {{"name", node.name}, {"address", node.address}, {"status", in_trouble ? to_string(node.status) : "examined"}});
   if (!node.error) return value;
-  return value.set("error", Value::map({{"code", to_string(node.error->code), {}},
-                                        {"message", node.error->describe(), {}},
-                                        {"hint", node.error->hint, {}}}));
+  return value.set("error", Value::map({{"code", to_string(node.error->code)},
+                                        {"message", node.error->describe()},
+                                        {"hint", node.error->hint}}));
 }
 
 /// Nodes of which the same is to be said of one row.
@@ -153,25 +152,23 @@ Value to_json_value(const DoctorReport& report) {
     nodes.push_back(value_of(node));
     if (node.status == NodeStatus::kUnreachable) ++unreachable;
   }
-  return Value::map({{"format_version", "1.0", {}},
-                     {"command", "doctor", {}},
-                     {"cluster", report.run.cluster, {}},
-                     {"file", report.run.file, {}},
-                     {"config_digest", report.run.config_digest, {}},
-                     {"partial", report.run.partial, {}},
-                     {"interrupted", report.run.interrupted, {}},
-                     {"nodes", std::move(nodes), {}},
-                     {"checks", std::move(checks), {}},
-                     {"summary",
-                      Value::map({{"pass", count(report.findings, Verdict::kPass), {}},
-                                  {"warn", count(report.findings, Verdict::kWarn), {}},
-                                  {"fail", count(report.findings, Verdict::kFail), {}},
-                                  {"skip", count(report.findings, Verdict::kSkip), {}},
-                                  {"nodes", static_cast<std::int64_t>(report.run.nodes.size()), {}},
-                                  {"nodes_unreachable", unreachable, {}}}),
-                      {}},
-                     {"diagnostics", *whole.find("diagnostics"), {}},
-                     {"duration_s", report.run.duration.count(), {}}});
+  return Value::map({{"format_version", "1.0"},
+                     {"command", "doctor"},
+                     {"cluster", report.run.cluster},
+                     {"file", report.run.file},
+                     {"config_digest", report.run.config_digest},
+                     {"partial", report.run.partial},
+                     {"interrupted", report.run.interrupted},
+                     {"nodes", std::move(nodes)},
+                     {"checks", std::move(checks)},
+                     {"summary", Value::map({{"pass", count(report.findings, Verdict::kPass)},
+                                             {"warn", count(report.findings, Verdict::kWarn)},
+                                             {"fail", count(report.findings, Verdict::kFail)},
+                                             {"skip", count(report.findings, Verdict::kSkip)},
+                                             {"nodes", static_cast<std::int64_t>(report.run.nodes.size())},
+                                             {"nodes_unreachable", unreachable}})},
+                     {"diagnostics", *whole.find("diagnostics")},
+                     {"duration_s", report.run.duration.count()}});
 }
 
 std::string to_text(const DoctorReport& report, const TextStyle& style) {

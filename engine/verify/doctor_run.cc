@@ -39,7 +39,7 @@ ExaminedNode examined_node(const NodeSpec& spec, const Facts& facts, const std::
 
 DoctorReport diagnose_cluster(const Cluster& cluster, const Registry& registry, RunOptions run) {
   run.agent.install = InstallPolicy::kExactBuild;
-  run.survey = true;
+  run.extended = true;
   ClusterRun nodes(cluster, registry, std::move(run));
   nodes.open();
   ExaminedCluster examined;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "engine/resource/fabric_interfaces.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
 
 namespace sparkplan {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/verify/scene.h"
+#include "engine/verify/verify_context.h"
 
 namespace sparkplan {
 

@@ -75,12 +75,12 @@ void hold_against(const std::vector<double>& earlier, Check& check) {
                " earlier runs is " + number_text(usual) + " " + check.unit);
 }
 
-std::vector<Diagnostic> compare_with_earlier(Scene& scene) {
+std::vector<Diagnostic> compare_with_earlier(VerifyContext& context) {
   std::vector<Keeper> keepers;
-  for (VerifyNode& node : scene.nodes) {
+  for (VerifyNode& node : context.nodes) {
     if (!node.can_be_asked()) continue;
     Keeper keeper{&node, {}, {}};
-    for (Check& check : scene.checks) {
+    for (Check& check : context.checks) {
       if (is_measurement(check) && !check.nodes.empty() && check.nodes.front() == node.name()) {
         keeper.checks.push_back(&check);
       }
@@ -88,7 +88,7 @@ std::vector<Diagnostic> compare_with_earlier(Scene& scene) {
     if (!keeper.checks.empty()) keepers.push_back(std::move(keeper));
   }
   fan_out(
-      keepers, scene.options.workers, [](Keeper& keeper) { keeper.compare(); }, [](const Keeper&) {});
+      keepers, context.options.workers, [](Keeper& keeper) { keeper.compare(); }, [](const Keeper&) {});
   std::vector<Diagnostic> warnings;
   for (const Keeper& keeper : keepers) {
     warnings.insert(warnings.end(), keeper.warnings.begin(), keeper.warnings.end());

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engine/core/diagnostic.h"
-#include "engine/verify/scene.h"
+#include "engine/verify/verify_context.h"
 
 namespace sparkplan {
 
@@ -20,6 +20,6 @@ bool is_measurement(const Check& check);
 
 /// Gives each node the values that were measured from it, and holds them against the earlier ones that it
 /// kept. What goes wrong with that is a warning and never more.
-std::vector<Diagnostic> compare_with_earlier(Scene& scene);
+std::vector<Diagnostic> compare_with_earlier(VerifyContext& context);
 
 }  // namespace sparkplan

@@ -12,14 +12,14 @@ Value number_or_null(const std::optional<double>& number) {
 }
 
 Value value_of(const Check& check) {
-  Value value = Value::map({{"id", check.id, {}},
-                            {"level", to_string(check.level), {}},
-                            {"nodes", list_of_texts(check.nodes), {}},
-                            {"status", to_string(check.status), {}},
-                            {"text", check.text, {}},
-                            {"value", number_or_null(check.value), {}},
-                            {"unit", check.unit.empty() ? Value() : Value(check.unit), {}},
-                            {"threshold", number_or_null(check.threshold), {}}});
+  Value value = Value::map({{"id", check.id},
+                            {"level", to_string(check.level)},
+                            {"nodes", list_of_texts(check.nodes)},
+                            {"status", to_string(check.status)},
+                            {"text", check.text},
+                            {"value", number_or_null(check.value)},
+                            {"unit", check.unit.empty() ? Value() : Value(check.unit)},
+                            {"threshold", number_or_null(check.threshold)}});
   if (!check.cause.empty()) value.set("cause", check.cause);
   if (!check.fix.empty()) value.set("fix", check.fix);
   return value;
@@ -28,13 +28,12 @@ Value value_of(const Check& check) {
 Value value_of(const NodeReport& node) {
   const bool in_trouble = node.status == NodeStatus::kUnreachable || node.status == NodeStatus::kFailed ||
                           node.status == NodeStatus::kRefused || node.status == NodeStatus::kSkipped;
-  Value value = Value::map({{"name", node.name, {}},
-                            {"address", node.address, {}},
-                            {"status", in_trouble ? to_string(node.status) : "verified", {}}});
+  Value value = Value::map(
+      {{"name", node.name}, {"address", node.address}, {"status", in_trouble ? to_string(node.status) : "verified"}});
   if (!node.error) return value;
-  return value.set("error", Value::map({{"code", to_string(node.error->code), {}},
-                                        {"message", node.error->describe(), {}},
-                                        {"hint", node.error->hint, {}}}));
+  return value.set("error", Value::map({{"code", to_string(node.error->code)},
+                                        {"message", node.error->describe()},
+                                        {"hint", node.error->hint}}));
 }
 
 }  // namespace
@@ -52,25 +51,23 @@ Value to_json_value(const VerifyReport& report) {
   }
   const CheckCounts counts = count(report.checks);
   const auto number = [](std::size_t one) { return static_cast<std::int64_t>(one); };
-  return Value::map({{"format_version", "1.0", {}},
-                     {"command", "verify", {}},
-                     {"cluster", report.run.cluster, {}},
-                     {"file", report.run.file, {}},
-                     {"config_digest", report.run.config_digest, {}},
-                     {"partial", report.run.partial, {}},
-                     {"interrupted", report.run.interrupted, {}},
-                     {"nodes", std::move(nodes), {}},
-                     {"checks", std::move(checks), {}},
-                     {"summary",
-                      Value::map({{"pass", number(counts.pass), {}},
-                                  {"warn", number(counts.warn), {}},
-                                  {"fail", number(counts.fail), {}},
-                                  {"skip", number(counts.skip), {}},
-                                  {"nodes", number(report.run.nodes.size()), {}},
-                                  {"nodes_unreachable", unreachable, {}}}),
-                      {}},
-                     {"diagnostics", *whole.find("diagnostics"), {}},
-                     {"duration_s", report.run.duration.count(), {}}});
+  return Value::map({{"format_version", "1.0"},
+                     {"command", "verify"},
+                     {"cluster", report.run.cluster},
+                     {"file", report.run.file},
+                     {"config_digest", report.run.config_digest},
+                     {"partial", report.run.partial},
+                     {"interrupted", report.run.interrupted},
+                     {"nodes", std::move(nodes)},
+                     {"checks", std::move(checks)},
+                     {"summary", Value::map({{"pass", number(counts.pass)},
+                                             {"warn", number(counts.warn)},
+                                             {"fail", number(counts.fail)},
+                                             {"skip", number(counts.skip)},
+                                             {"nodes", number(report.run.nodes.size())},
+                                             {"nodes_unreachable", unreachable}})},
+                     {"diagnostics", *whole.find("diagnostics")},
+                     {"duration_s", report.run.duration.count()}});
 }
 
 }  // namespace sparkplan

@@ -5,8 +5,8 @@
 
 #include "engine/core/units.h"
 #include "engine/verify/halves.h"
-#include "engine/verify/ladder.h"
 #include "engine/verify/measurements.h"
+#include "engine/verify/run_levels.h"
 
 namespace sparkplan {
 namespace {
@@ -22,12 +22,13 @@ VerifyNode node_of(NodeRun& run, const Cluster& cluster) {
 }
 
 /// What was found out about the connections goes back to where reports are made of it.
-void note_losses(const Scene& scene, std::vector<NodeRun>& runs) {
-  for (const VerifyNode& node : scene.nodes) {
+void note_losses(const VerifyContext& context, std::vector<NodeRun>& runs) {
+  for (const VerifyNode& node : context.nodes) {
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const NodeRun& one) { return one.spec == node.spec; });
     if (node.lost && !run->error) run->error = node.lost;
     // Stopped between two questions, a node has not been verified either.
-    if (scene.stop.stop_requested() && !run->error) run->error = Error{ErrorCode::kInterrupted, "stopped", {}, {}, ""};
+    if (context.stop.stop_requested() && !run->error)
+      run->error = Error{ErrorCode::kInterrupted, "stopped", {}, {}, ""};
   }
 }
 
@@ -59,15 +60,15 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
   const auto stop = run.stop;
   ClusterRun nodes(cluster, registry, std::move(run));
   nodes.open();
-  Scene scene{cluster, {}, options, stop, tell};
-  scene.registry = &registry;
+  VerifyContext context{cluster, {}, options, stop, tell};
+  context.registry = &registry;
   for (NodeRun& node : nodes.nodes()) {
-    if (!node.skipped) scene.nodes.push_back(node_of(node, cluster));
+    if (!node.skipped) context.nodes.push_back(node_of(node, cluster));
   }
-  climb(scene);
-  const auto warnings = compare_with_earlier(scene);
-  note_losses(scene, nodes.nodes());
-  VerifyReport report{nodes.report(), std::move(scene.checks), std::move(scene.tables)};
+  run_levels(context);
+  const auto warnings = compare_with_earlier(context);
+  note_losses(context, nodes.nodes());
+  VerifyReport report{nodes.report(), std::move(context.checks), std::move(context.tables)};
   report.run.diagnostics.insert(report.run.diagnostics.end(), warnings.begin(), warnings.end());
   report.run.verification_failed = count(report.checks).fail > 0;
   return report;

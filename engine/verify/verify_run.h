@@ -5,7 +5,7 @@
 
 #include "engine/fleet/cluster_run.h"
 #include "engine/plan/report.h"
-#include "engine/verify/scene.h"
+#include "engine/verify/verify_context.h"
 
 namespace sparkplan {
 
@@ -13,7 +13,7 @@ namespace sparkplan {
 struct VerifyReport {
   Report run;  ///< The nodes and how they were reached; findings; how long it took.
   std::vector<Check> checks;
-  std::vector<std::string> tables = {};  ///< As in Scene; in the text only.
+  std::vector<std::string> tables = {};  ///< As in VerifyContext; in the text only.
 };
 
 /// Connects to the selected nodes and climbs the ladder. On the nodes nothing is changed but the agent,

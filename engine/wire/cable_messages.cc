@@ -24,24 +24,23 @@ bool is_name(const std::string& text) {
 Value encode_body(const ListenToCablesRequest& request) {
   Value interfaces(Value::List{});
   for (const std::string& one : request.interfaces) interfaces.push_back(one);
-  return Value::map(
-      {{"request", "listen_to_cables", {}}, {"interfaces", std::move(interfaces), {}}, {"token", request.token, {}}});
+  return Value::map({{"request", "listen_to_cables"}, {"interfaces", std::move(interfaces)}, {"token", request.token}});
 }
 
 Value encode_body(const CallIntoCablesRequest& request) {
-  return Value::map({{"request", "call_into_cables", {}}, {"node", request.node, {}}});
+  return Value::map({{"request", "call_into_cables"}, {"node", request.node}});
 }
 
-Value encode_body(const HearCablesRequest& /*request*/) { return Value::map({{"request", "hear_cables", {}}}); }
+Value encode_body(const HearCablesRequest& /*request*/) { return Value::map({{"request", "hear_cables"}}); }
 
 Value encode(const HearCablesReply& reply) {
   Value calls(Value::List{});
   for (const CableCall& call : reply.calls) {
-    calls.push_back(Value::map({{"at", call.at, {}}, {"node", call.node, {}}, {"interface", call.interface, {}}}));
+    calls.push_back(Value::map({{"at", call.at}, {"node", call.node}, {"interface", call.interface}}));
   }
   Value mute = Value::map();
   for (const auto& [interface, why] : reply.mute) mute.set(interface, why);
-  return Value::map({{"calls", std::move(calls), {}}, {"mute", std::move(mute), {}}});
+  return Value::map({{"calls", std::move(calls)}, {"mute", std::move(mute)}});
 }
 
 Result<ListenToCablesRequest> decode_listen_to_cables_request(const Value& value) {

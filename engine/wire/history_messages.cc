@@ -23,8 +23,8 @@ Result<RunOutcome> decode_run_outcome(const Value& value) {
 }
 
 Value encode_artifact(const JournaledArtifact& artifact) {
-  Value value = Value::map(
-      {{"type", artifact.type, {}}, {"artifact", artifact.artifact.str(), {}}, {"outcome", artifact.outcome, {}}});
+  Value value =
+      Value::map({{"type", artifact.type}, {"artifact", artifact.artifact.str()}, {"outcome", artifact.outcome}});
   if (!artifact.error.empty()) value.set("error", artifact.error);
   return value;
 }
@@ -41,17 +41,17 @@ Result<JournaledArtifact> decode_artifact(const Value& value) {
 }
 
 Value encode_run(const JournaledRun& run) {
-  return Value::map({{"run", run.run, {}},
-                     {"time", run.time, {}},
-                     {"who", run.who, {}},
-                     {"operation", run.operation, {}},
-                     {"saved_plan", run.purpose.saved_plan, {}},
-                     {"undoes", run.purpose.undoes, {}},
-                     {"outcome", to_string(run.outcome), {}},
-                     {"undone_by", run.undone_by, {}},
-                     {"changes", run.changes, {}},
-                     {"artifacts", encode_list(run.artifacts, encode_artifact), {}},
-                     {"more_artifacts", run.more_artifacts, {}}});
+  return Value::map({{"run", run.run},
+                     {"time", run.time},
+                     {"who", run.who},
+                     {"operation", run.operation},
+                     {"saved_plan", run.purpose.saved_plan},
+                     {"undoes", run.purpose.undoes},
+                     {"outcome", to_string(run.outcome)},
+                     {"undone_by", run.undone_by},
+                     {"changes", run.changes},
+                     {"artifacts", encode_list(run.artifacts, encode_artifact)},
+                     {"more_artifacts", run.more_artifacts}});
 }
 
 Result<JournaledRun> decode_run(const Value& value) {
@@ -104,21 +104,19 @@ Result<std::optional<ManagedResource>> decode_managed_before(const Value& value)
 std::string_view to_string(RunOutcome outcome) { return kRunOutcomes.at(static_cast<std::size_t>(outcome)); }
 
 Value encode_body(const HistoryRequest& request) {
-  return Value::map({{"request", "history", {}}, {"with_artifacts", request.with_artifacts, {}}});
+  return Value::map({{"request", "history"}, {"with_artifacts", request.with_artifacts}});
 }
-Value encode_body(const UndoRequest& request) {
-  return Value::map({{"request", "undo", {}}, {"run", request.run, {}}});
-}
+Value encode_body(const UndoRequest& request) { return Value::map({{"request", "undo"}, {"run", request.run}}); }
 Value encode_body(const BreakLockRequest& request) {
-  return Value::map({{"request", "break_lock", {}}, {"holder", request.holder, {}}, {"audit", request.audit, {}}});
+  return Value::map({{"request", "break_lock"}, {"holder", request.holder}, {"audit", request.audit}});
 }
 
 Value encode(const HistoryReply& reply) {
   const auto encode_damaged = [](const DamagedJournal& damaged) {
-    return Value::map({{"file", damaged.file, {}}, {"error", encode(damaged.error), {}}});
+    return Value::map({{"file", damaged.file}, {"error", encode(damaged.error)}});
   };
   return Value::map(
-      {{"runs", encode_list(reply.runs, encode_run), {}}, {"damaged", encode_list(reply.damaged, encode_damaged), {}}});
+      {{"runs", encode_list(reply.runs, encode_run)}, {"damaged", encode_list(reply.damaged, encode_damaged)}});
 }
 
 Result<HistoryReply> decode_history_reply(const Value& value) {
@@ -132,20 +130,20 @@ Result<HistoryReply> decode_history_reply(const Value& value) {
 
 Value encode(const UndoReply& reply) {
   const auto encode_kept = [](const KeptArtifact& kept) {
-    return Value::map({{"type", kept.type, {}},
-                       {"artifact", kept.artifact.str(), {}},
-                       {"resources", encode_list(kept.resources, encode_id), {}},
-                       {"reason", kept.reason, {}}});
+    return Value::map({{"type", kept.type},
+                       {"artifact", kept.artifact.str()},
+                       {"resources", encode_list(kept.resources, encode_id)},
+                       {"reason", kept.reason}});
   };
   Value managed = Value::map();
   for (const auto& [id, before] : reply.managed_before) managed.set(id.str(), before ? encode(*before) : Value());
-  return Value::map({{"run", reply.run, {}},
-                     {"time", reply.time, {}},
-                     {"who", reply.who, {}},
-                     {"operation", reply.operation, {}},
-                     {"steps", encode_list(reply.steps, [](const Step& step) { return encode(step); }), {}},
-                     {"kept", encode_list(reply.kept, encode_kept), {}},
-                     {"managed_before", std::move(managed), {}}});
+  return Value::map({{"run", reply.run},
+                     {"time", reply.time},
+                     {"who", reply.who},
+                     {"operation", reply.operation},
+                     {"steps", encode_list(reply.steps, [](const Step& step) { return encode(step); })},
+                     {"kept", encode_list(reply.kept, encode_kept)},
+                     {"managed_before", std::move(managed)}});
 }
 
 Result<UndoReply> decode_undo_reply(const Value& value) {

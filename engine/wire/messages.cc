@@ -49,8 +49,7 @@ Value encode_managed(const std::map<ResourceId, ManagedResource>& resources) {
   for (const auto& [id, managed] : resources) {
     Value::List artifacts;
     for (const auto& artifact : managed.artifacts) artifacts.emplace_back(artifact.str());
-    all.set(id.str(),
-            Value::map({{"last_applied", managed.last_applied, {}}, {"artifacts", Value(std::move(artifacts)), {}}}));
+    all.set(id.str(), Value::map({{"last_applied", managed.last_applied}, {"artifacts", Value(std::move(artifacts))}}));
   }
   return all;
 }
@@ -76,9 +75,8 @@ Result<std::map<ResourceId, ManagedResource>> decode_managed(const Value* value)
 Value encode_body(const FactsRequest& request) {
   Value exports = Value::map();
   for (const auto& [type, section] : request.exports) exports.set(type, section);
-  Value body = Value::map({{"request", "facts", {}},
-                           {"exports", std::move(exports), {}},
-                           {"set_damaged_aside", request.set_damaged_aside, {}}});
+  Value body = Value::map(
+      {{"request", "facts"}, {"exports", std::move(exports)}, {"set_damaged_aside", request.set_damaged_aside}});
   if (request.observe_managed) body.set("observe_managed", true);
   if (request.everything) body.set("everything", true);
   return body;
@@ -86,24 +84,24 @@ Value encode_body(const FactsRequest& request) {
 Value encode_body(const ObserveNodeRequest& request) {
   Value names = Value::map();
   for (const auto& [type, list] : request.names) names.set(type, encode_names(list));
-  return Value::map({{"request", "observe", {}}, {"names", std::move(names), {}}});
+  return Value::map({{"request", "observe"}, {"names", std::move(names)}});
 }
 Value encode_body(const LockRequest& request) {
-  return Value::map({{"request", "lock", {}},
-                     {"holder", encode(request.holder), {}},
-                     {"saved_plan", request.purpose.saved_plan, {}},
-                     {"undoes", request.purpose.undoes, {}}});
+  return Value::map({{"request", "lock"},
+                     {"holder", encode(request.holder)},
+                     {"saved_plan", request.purpose.saved_plan},
+                     {"undoes", request.purpose.undoes}});
 }
 Value encode_body(const ApplyRequest& request) {
   Value::List steps;
   for (const auto& step : request.steps) steps.push_back(encode(step));
-  return Value::map({{"request", "apply", {}},
-                     {"run", request.run, {}},
-                     {"node", request.node, {}},
-                     {"roster", encode(request.roster), {}},
-                     {"steps", Value(std::move(steps)), {}},
-                     {"after_steps", encode_values(request.after_steps), {}},
-                     {"window_seconds", request.window_seconds, {}}});
+  return Value::map({{"request", "apply"},
+                     {"run", request.run},
+                     {"node", request.node},
+                     {"roster", encode(request.roster)},
+                     {"steps", Value(std::move(steps))},
+                     {"after_steps", encode_values(request.after_steps)},
+                     {"window_seconds", request.window_seconds}});
 }
 Value encode_body(const EffectRequest& request) {
   Value desired = Value::map();
@@ -112,22 +110,22 @@ Value encode_body(const EffectRequest& request) {
     for (const auto& [name, value] : values) by_name.set(name, value);
     desired.set(type, std::move(by_name));
   }
-  return Value::map({{"request", "effect", {}}, {"desired", std::move(desired), {}}});
+  return Value::map({{"request", "effect"}, {"desired", std::move(desired)}});
 }
 Value encode_body(const CommitRequest& request) {
-  return Value::map({{"request", "commit", {}},
-                     {"run", request.run, {}},
-                     {"node", request.node, {}},
-                     {"roster", encode(request.roster), {}},
-                     {"resources", encode_managed(request.resources), {}},
-                     {"audit", request.audit, {}}});
+  return Value::map({{"request", "commit"},
+                     {"run", request.run},
+                     {"node", request.node},
+                     {"roster", encode(request.roster)},
+                     {"resources", encode_managed(request.resources)},
+                     {"audit", request.audit}});
 }
 Value encode_body(const ReleaseRequest& request) {
-  return Value::map({{"request", "release", {}}, {"audit", request.audit, {}}});
+  return Value::map({{"request", "release"}, {"audit", request.audit}});
 }
-Value encode_body(const UnlockRequest&) { return Value::map({{"request", "unlock", {}}}); }
-Value encode_body(const PingRequest&) { return Value::map({{"request", "ping", {}}}); }
-Value encode_body(const StopNotice&) { return Value::map({{"request", "stop", {}}}); }
+Value encode_body(const UnlockRequest&) { return Value::map({{"request", "unlock"}}); }
+Value encode_body(const PingRequest&) { return Value::map({{"request", "ping"}}); }
+Value encode_body(const StopNotice&) { return Value::map({{"request", "stop"}}); }
 
 Result<Request> decode_facts_request(const Value& value) {
   const auto* exports = value.find("exports");
@@ -251,13 +249,11 @@ std::string LockHolder::describe() const {
 }
 
 Value encode(const Hello& hello) {
-  return Value::map({{"hello",
-                      Value::map({{"protocol_major", hello.protocol_major, {}},
-                                  {"protocol_minor", hello.protocol_minor, {}},
-                                  {"build", hello.build, {}},
-                                  {"architecture", hello.architecture, {}},
-                                  {"types", encode_names(hello.types), {}}}),
-                      {}}});
+  return Value::map({{"hello", Value::map({{"protocol_major", hello.protocol_major},
+                                           {"protocol_minor", hello.protocol_minor},
+                                           {"build", hello.build},
+                                           {"architecture", hello.architecture},
+                                           {"types", encode_names(hello.types)}})}});
 }
 
 Result<Hello> decode_hello(const Value& value) {
@@ -276,10 +272,8 @@ Result<Hello> decode_hello(const Value& value) {
 }
 
 Value encode(const LockHolder& holder) {
-  return Value::map({{"who", holder.who, {}},
-                     {"pid", holder.pid, {}},
-                     {"operation", holder.operation, {}},
-                     {"since", holder.since, {}}});
+  return Value::map(
+      {{"who", holder.who}, {"pid", holder.pid}, {"operation", holder.operation}, {"since", holder.since}});
 }
 
 Result<LockHolder> decode_lock_holder(const Value& value) {
@@ -338,9 +332,7 @@ Result<NumberedRequest> decode_request(const Value& value) {
   return NumberedRequest{id, std::move(*request)};
 }
 
-Value encode_progress(std::int64_t id, std::string_view doing) {
-  return Value::map({{"id", id, {}}, {"progress", doing, {}}});
-}
+Value encode_progress(std::int64_t id, std::string_view doing) { return Value::map({{"id", id}, {"progress", doing}}); }
 
 std::optional<std::string> progress_in(const Value& message) {
   const auto* progress = message.find("progress");
@@ -348,7 +340,7 @@ std::optional<std::string> progress_in(const Value& message) {
 }
 
 Value encode(const NumberedReply& reply) {
-  Value value = Value::map({{"id", reply.id, {}}});
+  Value value = Value::map({{"id", reply.id}});
   if (reply.body) {
     value.set("reply", *reply.body);
   } else {

@@ -58,7 +58,7 @@ struct FactsRequest {
   bool set_damaged_aside = false;
   /// What the manifest names is observed in the same turn: in sync, that is all a plan asks about.
   bool observe_managed = false;
-  bool everything = false;  ///< Facts::survey as well, which takes programs and a second or so.
+  bool everything = false;  ///< Facts::extended as well, which takes programs and a second or so.
 };
 struct FactsReply {
   Facts facts;

@@ -30,13 +30,13 @@ Value encode_texts(const std::vector<std::string>& texts) {
 }
 
 Value encode_transport(const NcclTransport& transport) {
-  return Value::map({{"network", transport.network, {}},
-                     {"devices", encode_texts(transport.devices), {}},
-                     {"channels_ib", transport.channels_ib, {}},
-                     {"channels_socket", transport.channels_socket, {}},
-                     {"channels_local", transport.channels_local, {}},
-                     {"gpu_direct", transport.gpu_direct, {}},
-                     {"warnings", encode_texts(transport.warnings), {}}});
+  return Value::map({{"network", transport.network},
+                     {"devices", encode_texts(transport.devices)},
+                     {"channels_ib", transport.channels_ib},
+                     {"channels_socket", transport.channels_socket},
+                     {"channels_local", transport.channels_local},
+                     {"gpu_direct", transport.gpu_direct},
+                     {"warnings", encode_texts(transport.warnings)}});
 }
 
 Result<NcclTransport> decode_transport(const Value& value) {
@@ -80,59 +80,57 @@ Result<double> decode_seconds(const Value& value) {
 Value encode_body(const PrepareRank& command) {
   Value environment = Value::map();
   for (const auto& [name, value] : command.environment) environment.set(name, value);
-  return Value::map({{"command", "prepare", {}},
-                     {"device", command.device, {}},
-                     {"library", command.library, {}},
-                     {"environment", std::move(environment), {}},
-                     {"make_id", command.make_id, {}}});
+  return Value::map({{"command", "prepare"},
+                     {"device", command.device},
+                     {"library", command.library},
+                     {"environment", std::move(environment)},
+                     {"make_id", command.make_id}});
 }
 Value encode_body(const JoinRank& command) {
-  return Value::map({{"command", "join", {}},
-                     {"rank", command.rank, {}},
-                     {"ranks", command.ranks, {}},
-                     {"id", base64_encode(command.id), {}}});
+  return Value::map(
+      {{"command", "join"}, {"rank", command.rank}, {"ranks", command.ranks}, {"id", base64_encode(command.id)}});
 }
 Value encode_body(const RunCollective& command) {
-  return Value::map({{"command", "run", {}},
-                     {"collective", to_string(command.collective), {}},
-                     {"bytes", command.bytes, {}},
-                     {"warm_up", command.warm_up, {}},
-                     {"iterations", command.iterations, {}},
-                     {"check", command.check, {}},
-                     {"pattern", command.pattern, {}}});
+  return Value::map({{"command", "run"},
+                     {"collective", to_string(command.collective)},
+                     {"bytes", command.bytes},
+                     {"warm_up", command.warm_up},
+                     {"iterations", command.iterations},
+                     {"check", command.check},
+                     {"pattern", command.pattern}});
 }
-Value encode_body(const EndRank&) { return Value::map({{"command", "end", {}}}); }
+Value encode_body(const EndRank&) { return Value::map({{"command", "end"}}); }
 
 Value encode_body(const RankHello& answer) {
-  return Value::map({{"answer", "hello", {}}, {"build", answer.build, {}}, {"architecture", answer.architecture, {}}});
+  return Value::map({{"answer", "hello"}, {"build", answer.build}, {"architecture", answer.architecture}});
 }
 Value encode_body(const PreparedRank& answer) {
-  return Value::map({{"answer", "prepared", {}},
-                     {"nccl_version", answer.nccl_version, {}},
-                     {"library", answer.library, {}},
-                     {"driver_version", answer.driver_version, {}},
-                     {"gpu", answer.gpu, {}},
-                     {"memory_free_bytes", answer.memory_free_bytes, {}},
-                     {"unified_memory", answer.unified_memory, {}},
-                     {"id", base64_encode(answer.id), {}},
-                     {"other_conf_lines", encode_texts(answer.other_conf_lines), {}}});
+  return Value::map({{"answer", "prepared"},
+                     {"nccl_version", answer.nccl_version},
+                     {"library", answer.library},
+                     {"driver_version", answer.driver_version},
+                     {"gpu", answer.gpu},
+                     {"memory_free_bytes", answer.memory_free_bytes},
+                     {"unified_memory", answer.unified_memory},
+                     {"id", base64_encode(answer.id)},
+                     {"other_conf_lines", encode_texts(answer.other_conf_lines)}});
 }
 Value encode_body(const JoinedRank& answer) {
-  return Value::map({{"answer", "joined", {}}, {"transport", encode_transport(answer.transport), {}}});
+  return Value::map({{"answer", "joined"}, {"transport", encode_transport(answer.transport)}});
 }
 Value encode_body(const CollectiveResult& answer) {
-  return Value::map({{"answer", "result", {}},
-                     {"bytes", answer.bytes, {}},
-                     {"seconds", answer.seconds, {}},
-                     {"wrong", answer.wrong, {}},
-                     {"first_wrong", answer.first_wrong, {}},
-                     {"transport", encode_transport(answer.transport), {}}});
+  return Value::map({{"answer", "result"},
+                     {"bytes", answer.bytes},
+                     {"seconds", answer.seconds},
+                     {"wrong", answer.wrong},
+                     {"first_wrong", answer.first_wrong},
+                     {"transport", encode_transport(answer.transport)}});
 }
 Value encode_body(const RankFailure& answer) {
-  return Value::map({{"answer", "failure", {}},
-                     {"fault", to_string(answer.fault), {}},
-                     {"error", encode(answer.error), {}},
-                     {"transport", encode_transport(answer.transport), {}}});
+  return Value::map({{"answer", "failure"},
+                     {"fault", to_string(answer.fault)},
+                     {"error", encode(answer.error)},
+                     {"transport", encode_transport(answer.transport)}});
 }
 
 Result<RankCommand> decode_prepare(FieldReader fields) {

@@ -59,8 +59,8 @@ Result<std::optional<std::int64_t>> decode_optional(const Value& value) {
 }
 
 Value encode_result(const Result<RdmaWritten>& result) {
-  if (!result) return Value::map({{"error", encode(result.error()), {}}});
-  return Value::map({{"messages", result->messages, {}}, {"nanoseconds", result->nanoseconds, {}}});
+  if (!result) return Value::map({{"error", encode(result.error())}});
+  return Value::map({{"messages", result->messages}, {"nanoseconds", result->nanoseconds}});
 }
 
 /// A result that is an error is a fine message; only what is neither is refused.
@@ -111,38 +111,37 @@ std::optional<int> rdma_completion_status_of(const Error& error) {
 }
 
 Value encode_body(const RdmaOpenRequest& request) {
-  return Value::map({{"request", "rdma_open", {}},
-                     {"device", request.device, {}},
-                     {"port", request.port, {}},
-                     {"interface", request.interface, {}},
-                     {"address", request.address, {}},
-                     {"queue_pairs", request.queue_pairs, {}},
-                     {"message_bytes", request.message_bytes, {}},
-                     {"depth", request.depth, {}}});
+  return Value::map({{"request", "rdma_open"},
+                     {"device", request.device},
+                     {"port", request.port},
+                     {"interface", request.interface},
+                     {"address", request.address},
+                     {"queue_pairs", request.queue_pairs},
+                     {"message_bytes", request.message_bytes},
+                     {"depth", request.depth}});
 }
 Value encode_body(const RdmaConnectRequest& request) {
-  return Value::map(
-      {{"request", "rdma_connect", {}}, {"session", request.session, {}}, {"peer", encode(request.peer), {}}});
+  return Value::map({{"request", "rdma_connect"}, {"session", request.session}, {"peer", encode(request.peer)}});
 }
 Value encode_body(const RdmaWriteRequest& request) {
-  return Value::map({{"request", "rdma_write", {}},
-                     {"sessions", encode_list(request.sessions, encode_integer), {}},
-                     {"duration_ms", request.duration_ms, {}}});
+  return Value::map({{"request", "rdma_write"},
+                     {"sessions", encode_list(request.sessions, encode_integer)},
+                     {"duration_ms", request.duration_ms}});
 }
 Value encode_body(const RdmaLatencyRequest& request) {
-  return Value::map({{"request", "rdma_latency", {}},
-                     {"session", request.session, {}},
-                     {"begins", request.begins, {}},
-                     {"iterations", request.iterations, {}}});
+  return Value::map({{"request", "rdma_latency"},
+                     {"session", request.session},
+                     {"begins", request.begins},
+                     {"iterations", request.iterations}});
 }
 Value encode_body(const RdmaCountersRequest& request) {
-  return Value::map({{"request", "rdma_counters", {}},
-                     {"device", request.device, {}},
-                     {"port", request.port, {}},
-                     {"interface", request.interface, {}}});
+  return Value::map({{"request", "rdma_counters"},
+                     {"device", request.device},
+                     {"port", request.port},
+                     {"interface", request.interface}});
 }
 Value encode_body(const RdmaCloseRequest& request) {
-  return Value::map({{"request", "rdma_close", {}}, {"sessions", encode_list(request.sessions, encode_integer), {}}});
+  return Value::map({{"request", "rdma_close"}, {"sessions", encode_list(request.sessions, encode_integer)}});
 }
 
 Result<RdmaOpenRequest> decode_rdma_open_request(const Value& value) {
@@ -206,15 +205,15 @@ Result<RdmaCloseRequest> decode_rdma_close_request(const Value& value) {
 }
 
 Value encode(const RdmaEndpoint& endpoint) {
-  return Value::map({{"session", endpoint.session, {}},
-                     {"gid", endpoint.gid, {}},
-                     {"gid_index", endpoint.gid_index, {}},
-                     {"lid", endpoint.lid, {}},
-                     {"mtu", endpoint.mtu, {}},
-                     {"memory", endpoint.memory, {}},
-                     {"key", endpoint.key, {}},
-                     {"queue_pairs", encode_list(endpoint.queue_pairs, encode_integer), {}},
-                     {"first_packet", endpoint.first_packet, {}}});
+  return Value::map({{"session", endpoint.session},
+                     {"gid", endpoint.gid},
+                     {"gid_index", endpoint.gid_index},
+                     {"lid", endpoint.lid},
+                     {"mtu", endpoint.mtu},
+                     {"memory", endpoint.memory},
+                     {"key", endpoint.key},
+                     {"queue_pairs", encode_list(endpoint.queue_pairs, encode_integer)},
+                     {"first_packet", endpoint.first_packet}});
 }
 
 Result<RdmaEndpoint> decode_rdma_endpoint(const Value& value) {
@@ -237,7 +236,7 @@ Result<RdmaEndpoint> decode_rdma_endpoint(const Value& value) {
 }
 
 Value encode(const RdmaWriteReply& reply) {
-  return Value::map({{"results", encode_list(reply.results, encode_result), {}}});
+  return Value::map({{"results", encode_list(reply.results, encode_result)}});
 }
 
 Result<RdmaWriteReply> decode_rdma_write_reply(const Value& value) {
@@ -248,8 +247,7 @@ Result<RdmaWriteReply> decode_rdma_write_reply(const Value& value) {
 }
 
 Value encode(const RdmaLatencyReply& reply) {
-  return Value::map(
-      {{"minimum_ns", reply.minimum_ns, {}}, {"typical_ns", reply.typical_ns, {}}, {"p99_ns", reply.p99_ns, {}}});
+  return Value::map({{"minimum_ns", reply.minimum_ns}, {"typical_ns", reply.typical_ns}, {"p99_ns", reply.p99_ns}});
 }
 
 Result<RdmaLatencyReply> decode_rdma_latency_reply(const Value& value) {
@@ -265,11 +263,11 @@ Result<RdmaLatencyReply> decode_rdma_latency_reply(const Value& value) {
 Value encode(const RdmaCountersReply& reply) {
   Value hardware = Value::map();
   for (const auto& [name, count] : reply.hardware) hardware.set(name, count);
-  return Value::map({{"sent_bytes", encode_optional(reply.sent_bytes), {}},
-                     {"received_bytes", encode_optional(reply.received_bytes), {}},
-                     {"hardware", std::move(hardware), {}},
-                     {"interface_sent_bytes", encode_optional(reply.interface_sent_bytes), {}},
-                     {"interface_received_bytes", encode_optional(reply.interface_received_bytes), {}}});
+  return Value::map({{"sent_bytes", encode_optional(reply.sent_bytes)},
+                     {"received_bytes", encode_optional(reply.received_bytes)},
+                     {"hardware", std::move(hardware)},
+                     {"interface_sent_bytes", encode_optional(reply.interface_sent_bytes)},
+                     {"interface_received_bytes", encode_optional(reply.interface_received_bytes)}});
 }
 
 Result<RdmaCountersReply> decode_rdma_counters_reply(const Value& value) {

@@ -49,7 +49,7 @@ std::optional<StepOutcome> step_outcome_from(std::string_view name) {
 }
 
 Value encode(const FactsReply& reply) {
-  Value value = Value::map({{"facts", encode(reply.facts), {}}});
+  Value value = Value::map({{"facts", encode(reply.facts)}});
   if (reply.manifest) value.set("manifest", encode(*reply.manifest));
   if (reply.lock_holder) value.set("lock_holder", encode(*reply.lock_holder));
   if (reply.transaction) value.set("transaction", encode(*reply.transaction));
@@ -95,11 +95,11 @@ Result<FactsReply> decode_facts_reply(const Value& value) {
 Value encode(const ApplyReply& reply) {
   Value::List results;
   for (const auto& result : reply.results) {
-    Value item = Value::map({{"artifact", result.artifact.str(), {}}, {"outcome", to_string(result.outcome), {}}});
+    Value item = Value::map({{"artifact", result.artifact.str()}, {"outcome", to_string(result.outcome)}});
     if (result.error) item.set("error", encode(*result.error));
     results.push_back(std::move(item));
   }
-  return Value::map({{"results", Value(std::move(results)), {}}, {"stopped", reply.stopped, {}}});
+  return Value::map({{"results", Value(std::move(results))}, {"stopped", reply.stopped}});
 }
 
 Result<ApplyReply> decode_apply_reply(const Value& value) {
@@ -119,12 +119,12 @@ Value encode(const EffectReply& reply) {
   for (const auto& [type, findings] : reply.ineffective) {
     Value::List list;
     for (const auto& one : findings) {
-      list.push_back(Value::map(
-          {{"name", one.name, {}}, {"code", one.code, {}}, {"message", one.message, {}}, {"hint", one.hint, {}}}));
+      list.push_back(
+          Value::map({{"name", one.name}, {"code", one.code}, {"message", one.message}, {"hint", one.hint}}));
     }
     by_type.set(type, Value(std::move(list)));
   }
-  return Value::map({{"ineffective", std::move(by_type), {}}});
+  return Value::map({{"ineffective", std::move(by_type)}});
 }
 
 Result<EffectReply> decode_effect_reply(const Value& value) {

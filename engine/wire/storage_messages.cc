@@ -8,7 +8,7 @@
 namespace sparkplan {
 
 Value encode_body(const ReadStorageRequest& request) {
-  return Value::map({{"request", "read_storage", {}}, {"target", request.target, {}}});
+  return Value::map({{"request", "read_storage"}, {"target", request.target}});
 }
 
 Result<ReadStorageRequest> decode_read_storage_request(const Value& value) {
@@ -18,11 +18,11 @@ Result<ReadStorageRequest> decode_read_storage_request(const Value& value) {
 }
 
 Value encode(const ReadStorageReply& reply) {
-  return Value::map({{"complaint", reply.complaint, {}},
-                     {"what", reply.what, {}},
-                     {"bytes", reply.bytes, {}},
-                     {"nanoseconds", reply.nanoseconds, {}},
-                     {"direct", reply.direct, {}}});
+  return Value::map({{"complaint", reply.complaint},
+                     {"what", reply.what},
+                     {"bytes", reply.bytes},
+                     {"nanoseconds", reply.nanoseconds},
+                     {"direct", reply.direct}});
 }
 
 Result<ReadStorageReply> decode_read_storage_reply(const Value& value) {

@@ -29,9 +29,7 @@ tl::unexpected<Error> malformed(std::string_view what) {
 
 bool within(std::int64_t number, std::int64_t least, std::int64_t most) { return number >= least && number <= most; }
 
-Value encode_way_end(const WayEnd& end) {
-  return Value::map({{"address", end.address, {}}, {"interface", end.interface, {}}});
-}
+Value encode_way_end(const WayEnd& end) { return Value::map({{"address", end.address}, {"interface", end.interface}}); }
 
 Result<WayEnd> decode_way_end(const Value* value) {
   if (value == nullptr || !value->is_map()) return malformed("an end of a way");
@@ -66,10 +64,8 @@ std::optional<double> number_in(const Value& value) {
 std::string_view to_string(TcpOutcome outcome) { return kOutcomeNames[static_cast<std::size_t>(outcome)].second; }
 
 Value encode_body(const OpenEarRequest& request) {
-  return Value::map({{"request", "open_ear", {}},
-                     {"at", encode_way_end(request.at), {}},
-                     {"peer", request.peer, {}},
-                     {"token", request.token, {}}});
+  return Value::map(
+      {{"request", "open_ear"}, {"at", encode_way_end(request.at)}, {"peer", request.peer}, {"token", request.token}});
 }
 
 Result<OpenEarRequest> decode_open_ear_request(const Value& value) {
@@ -82,7 +78,7 @@ Result<OpenEarRequest> decode_open_ear_request(const Value& value) {
 }
 
 Value encode(const OpenEarReply& reply) {
-  return Value::map({{"port", reply.port, {}}, {"datagram_port", reply.datagram_port, {}}});
+  return Value::map({{"port", reply.port}, {"datagram_port", reply.datagram_port}});
 }
 
 Result<OpenEarReply> decode_open_ear_reply(const Value& value) {
@@ -92,9 +88,8 @@ Result<OpenEarReply> decode_open_ear_reply(const Value& value) {
 }
 
 Value encode_body(const CloseEarRequest& request) {
-  return Value::map({{"request", "close_ear", {}},
-                     {"awaited", encode_sizes(request.awaited), {}},
-                     {"patience_ms", request.patience_ms, {}}});
+  return Value::map(
+      {{"request", "close_ear"}, {"awaited", encode_sizes(request.awaited)}, {"patience_ms", request.patience_ms}});
 }
 
 Result<CloseEarRequest> decode_close_ear_request(const Value& value) {
@@ -105,7 +100,7 @@ Result<CloseEarRequest> decode_close_ear_request(const Value& value) {
   return request;
 }
 
-Value encode(const CloseEarReply& reply) { return Value::map({{"heard", encode_sizes(reply.heard), {}}}); }
+Value encode(const CloseEarReply& reply) { return Value::map({{"heard", encode_sizes(reply.heard)}}); }
 
 Result<CloseEarReply> decode_close_ear_reply(const Value& value) {
   CloseEarReply reply;
@@ -114,12 +109,12 @@ Result<CloseEarReply> decode_close_ear_reply(const Value& value) {
 }
 
 Value encode_body(const SendDatagramsRequest& request) {
-  return Value::map({{"request", "send_datagrams", {}},
-                     {"from", encode_way_end(request.from), {}},
-                     {"address", request.address, {}},
-                     {"port", request.port, {}},
-                     {"token", request.token, {}},
-                     {"sizes", encode_sizes(request.sizes), {}}});
+  return Value::map({{"request", "send_datagrams"},
+                     {"from", encode_way_end(request.from)},
+                     {"address", request.address},
+                     {"port", request.port},
+                     {"token", request.token},
+                     {"sizes", encode_sizes(request.sizes)}});
 }
 
 Result<SendDatagramsRequest> decode_send_datagrams_request(const Value& value) {
@@ -134,13 +129,13 @@ Result<SendDatagramsRequest> decode_send_datagrams_request(const Value& value) {
 }
 
 Value encode_body(const MeasureTcpRequest& request) {
-  return Value::map({{"request", "measure_tcp", {}},
-                     {"from", encode_way_end(request.from), {}},
-                     {"address", request.address, {}},
-                     {"port", request.port, {}},
-                     {"token", request.token, {}},
-                     {"streams", request.streams, {}},
-                     {"duration_ms", request.duration_ms, {}}});
+  return Value::map({{"request", "measure_tcp"},
+                     {"from", encode_way_end(request.from)},
+                     {"address", request.address},
+                     {"port", request.port},
+                     {"token", request.token},
+                     {"streams", request.streams},
+                     {"duration_ms", request.duration_ms}});
 }
 
 Result<MeasureTcpRequest> decode_measure_tcp_request(const Value& value) {
@@ -158,10 +153,10 @@ Result<MeasureTcpRequest> decode_measure_tcp_request(const Value& value) {
 }
 
 Value encode(const MeasureTcpReply& reply) {
-  return Value::map({{"outcome", to_string(reply.outcome), {}},
-                     {"reason", reply.reason, {}},
-                     {"bytes", reply.bytes, {}},
-                     {"nanoseconds", reply.nanoseconds, {}}});
+  return Value::map({{"outcome", to_string(reply.outcome)},
+                     {"reason", reply.reason},
+                     {"bytes", reply.bytes},
+                     {"nanoseconds", reply.nanoseconds}});
 }
 
 Result<MeasureTcpReply> decode_measure_tcp_reply(const Value& value) {
@@ -176,9 +171,9 @@ Result<MeasureTcpReply> decode_measure_tcp_reply(const Value& value) {
 Value encode_body(const SshLoginRequest& request) {
   Value targets{Value::List{}};
   for (const auto& target : request.targets) {
-    targets.push_back(Value::map({{"host", target.host, {}}, {"port", target.port, {}}}));
+    targets.push_back(Value::map({{"host", target.host}, {"port", target.port}}));
   }
-  return Value::map({{"request", "ssh_login", {}}, {"user", request.user, {}}, {"targets", std::move(targets), {}}});
+  return Value::map({{"request", "ssh_login"}, {"user", request.user}, {"targets", std::move(targets)}});
 }
 
 Result<SshLoginRequest> decode_ssh_login_request(const Value& value) {
@@ -196,9 +191,9 @@ Result<SshLoginRequest> decode_ssh_login_request(const Value& value) {
 Value encode(const SshLoginReply& reply) {
   Value logins{Value::List{}};
   for (const auto& login : reply.logins) {
-    logins.push_back(Value::map({{"succeeded", login.succeeded, {}}, {"complaint", login.complaint, {}}}));
+    logins.push_back(Value::map({{"succeeded", login.succeeded}, {"complaint", login.complaint}}));
   }
-  return Value::map({{"logins", std::move(logins), {}}});
+  return Value::map({{"logins", std::move(logins)}});
 }
 
 Result<SshLoginReply> decode_ssh_login_reply(const Value& value) {
@@ -215,7 +210,7 @@ Result<SshLoginReply> decode_ssh_login_reply(const Value& value) {
 Value encode_body(const MeasurementsRequest& request) {
   Value values = Value::map();
   for (const auto& [id, value] : request.values) values.set(id, value);
-  return Value::map({{"request", "measurements", {}}, {"values", std::move(values), {}}});
+  return Value::map({{"request", "measurements"}, {"values", std::move(values)}});
 }
 
 Result<MeasurementsRequest> decode_measurements_request(const Value& value) {
@@ -236,7 +231,7 @@ Value encode(const MeasurementsReply& reply) {
     Value::List items(values.begin(), values.end());
     earlier.set(id, Value(std::move(items)));
   }
-  return Value::map({{"earlier", std::move(earlier), {}}, {"set_aside", reply.set_aside, {}}});
+  return Value::map({{"earlier", std::move(earlier)}, {"set_aside", reply.set_aside}});
 }
 
 Result<MeasurementsReply> decode_measurements_reply(const Value& value) {

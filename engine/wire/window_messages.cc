@@ -33,15 +33,15 @@ std::string_view to_string(TransactionState state) {
 Value encode(const TransactionReport& report) {
   Value::List commands;
   for (const auto& command : report.manual_commands) commands.emplace_back(command);
-  return Value::map({{"run", report.run, {}},
-                     {"state", to_string(report.state), {}},
-                     {"who", report.who, {}},
-                     {"seconds_left", report.seconds_left, {}},
-                     {"carried_out", report.carried_out, {}},
-                     {"at_work", report.at_work, {}},
-                     {"undone", report.undone, {}},
-                     {"reason", report.reason, {}},
-                     {"manual_commands", Value(std::move(commands)), {}}});
+  return Value::map({{"run", report.run},
+                     {"state", to_string(report.state)},
+                     {"who", report.who},
+                     {"seconds_left", report.seconds_left},
+                     {"carried_out", report.carried_out},
+                     {"at_work", report.at_work},
+                     {"undone", report.undone},
+                     {"reason", report.reason},
+                     {"manual_commands", Value(std::move(commands))}});
 }
 
 Result<TransactionReport> decode_transaction_report(const Value& value) {
@@ -74,7 +74,7 @@ Result<TransactionReport> decode_transaction_report(const Value& value) {
 Value encode(const ProbeReply& reply) {
   Value::List answered;
   for (const bool one : reply.answered) answered.emplace_back(one);
-  return Value::map({{"answered", Value(std::move(answered)), {}}});
+  return Value::map({{"answered", Value(std::move(answered))}});
 }
 
 Result<ProbeReply> decode_probe_reply(const Value& value) {
@@ -88,26 +88,24 @@ Result<ProbeReply> decode_probe_reply(const Value& value) {
   return reply;
 }
 
-Value encode_body(const TransactionRequest&) { return Value::map({{"request", "transaction", {}}}); }
-Value encode_body(const ConfirmRequest& request) {
-  return Value::map({{"request", "confirm", {}}, {"run", request.run, {}}});
-}
+Value encode_body(const TransactionRequest&) { return Value::map({{"request", "transaction"}}); }
+Value encode_body(const ConfirmRequest& request) { return Value::map({{"request", "confirm"}, {"run", request.run}}); }
 Value encode_body(const RollBackRequest& request) {
-  return Value::map({{"request", "roll_back", {}}, {"run", request.run, {}}, {"reason", request.reason, {}}});
+  return Value::map({{"request", "roll_back"}, {"run", request.run}, {"reason", request.reason}});
 }
 Value encode_body(const ExtendRequest& request) {
-  return Value::map({{"request", "extend", {}}, {"run", request.run, {}}, {"seconds", request.seconds, {}}});
+  return Value::map({{"request", "extend"}, {"run", request.run}, {"seconds", request.seconds}});
 }
 Value encode_body(const ProbeRequest& request) {
   Value::List targets;
   for (const auto& target : request.targets) {
-    targets.push_back(Value::map({{"address", target.address, {}},
-                                  {"interface", target.interface, {}},
-                                  {"bytes", target.bytes, {}},
-                                  {"ssh_port", target.ssh_port, {}}}));
+    targets.push_back(Value::map({{"address", target.address},
+                                  {"interface", target.interface},
+                                  {"bytes", target.bytes},
+                                  {"ssh_port", target.ssh_port}}));
   }
   return Value::map(
-      {{"request", "probe", {}}, {"targets", Value(std::move(targets)), {}}, {"patience_ms", request.patience_ms, {}}});
+      {{"request", "probe"}, {"targets", Value(std::move(targets))}, {"patience_ms", request.patience_ms}});
 }
 
 Result<ProbeRequest> decode_probe_request(const Value& value) {

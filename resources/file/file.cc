@@ -97,10 +97,10 @@ class Compilation {
     if (uid.is_null() || gid.is_null()) return;
     Resource resource;
     resource.id = {info_.name, path};
-    resource.desired = Value::map({{"content", std::move(content), {}},
-                                   {"gid", std::move(gid), {}},
-                                   {"mode", file_mode_text(mode_of(record)), {}},
-                                   {"uid", std::move(uid), {}}});
+    resource.desired = Value::map({{"content", std::move(content)},
+                                   {"gid", std::move(gid)},
+                                   {"mode", file_mode_text(mode_of(record))},
+                                   {"uid", std::move(uid)}});
     resource.where = record.where;
     result_.resources.push_back(std::move(resource));
   }
@@ -185,8 +185,7 @@ class FileType final : public ResourceType {
       const bool roots = value.integer_or("uid", -1) == 0 && value.integer_or("gid", -1) == 0;
       if (!roots || content == nullptr || content->string() == nullptr) return std::nullopt;
       if (!can_stand_in_file(*content->string())) return std::nullopt;
-      section.push_back(
-          Value::map({{"path", path, {}}, {"content", *content, {}}, {"mode", value.text_or("mode", "0644"), {}}}));
+      section.push_back(Value::map({{"path", path}, {"content", *content}, {"mode", value.text_or("mode", "0644")}}));
     }
     return section;
   }
@@ -224,10 +223,10 @@ class FileType final : public ResourceType {
     }
     SPARK_TRY(Value users, numbers_of(section, "owner", Database::kUsers, node));
     SPARK_TRY(Value groups, numbers_of(section, "group", Database::kGroups, node));
-    return Value::map({{kAbsent, std::move(absent), {}},
-                       {kGroups, std::move(groups), {}},
-                       {kUsers, std::move(users), {}},
-                       {kWithoutDirectory, std::move(without_directory), {}}});
+    return Value::map({{kAbsent, std::move(absent)},
+                       {kGroups, std::move(groups)},
+                       {kUsers, std::move(users)},
+                       {kWithoutDirectory, std::move(without_directory)}});
   }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {

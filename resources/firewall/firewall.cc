@@ -10,9 +10,9 @@
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/words.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/model/ipv4.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/fabric_interfaces.h"
 #include "resources/firewall/ufw.h"
 
 namespace sparkplan::firewall {
@@ -28,7 +28,7 @@ constexpr std::string_view kLinkLocalNetwork = "169.254.0.0/16";
 constexpr std::chrono::seconds kDeadline{10};
 
 ArtifactId rule_artifact(const std::string& text) { return {std::string(kRuleKind), text}; }
-Observation rule_there() { return Present{Value::map({{"there", true, {}}}), {}}; }
+Observation rule_there() { return Present{Value::map({{"there", true}}), {}}; }
 
 bool is_ours(const InboundRule& rule) {
   return rule.comment.starts_with(kCommentPrefix) && rule.everything && !rule.interface.empty();
@@ -89,7 +89,7 @@ Observation resource_of(const Ufw& ufw) {
     }
   }
   if (ours.empty() && others.empty()) return Absent{};
-  return Present{Value::map({{kOthers, list_of(others), {}}, {kRules, list_of(ours), {}}}), {}};
+  return Present{Value::map({{kOthers, list_of(others)}, {kRules, list_of(ours)}}), {}};
 }
 
 /// "table inet filter { chain input { type filter hook input priority filter; policy drop;" -> "inet filter input"
@@ -142,7 +142,7 @@ class FirewallType final : public ResourceType {
     if (rules.empty() && own.live) return result;
     Resource resource;
     resource.id = {info_.name, kName};
-    resource.desired = Value::map({{kRules, list_of(rules), {}}});
+    resource.desired = Value::map({{kRules, list_of(rules)}});
     resource.where = section.where;
     resource.reversible = Reversible::kBestEffort;
     result.resources.push_back(std::move(resource));
@@ -151,7 +151,7 @@ class FirewallType final : public ResourceType {
 
   std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& /*applied*/,
                                     const Facts& /*own*/) const override {
-    return Value::map({{kName, true, {}}});
+    return Value::map({{kName, true}});
   }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {

@@ -51,7 +51,7 @@ class HostsType final : public ResourceType {
     for (auto& [name, address] : names.addresses) {
       Resource resource;
       resource.id = {info_.name, name};
-      resource.desired = Value::map({{kField, std::move(address), {}}});
+      resource.desired = Value::map({{kField, std::move(address)}});
       resource.where = written == nullptr ? section.where : written->where;
       result.resources.push_back(std::move(resource));
     }
@@ -69,7 +69,7 @@ class HostsType final : public ResourceType {
       const auto names = names_of(view.cluster, suffix).addresses;
       const auto is_named = [&](const auto& one) { return names.contains(one.first); };
       if (!std::all_of(applied.begin(), applied.end(), is_named)) continue;
-      return Value::map({{"suffix", suffix, {}}});
+      return Value::map({{"suffix", suffix}});
     }
     return std::nullopt;
   }
@@ -102,7 +102,7 @@ class HostsType final : public ResourceType {
         continue;
       }
       const auto entry = ours.find(name);
-      if (entry != ours.end()) result = Present{Value::map({{kField, entry->second, {}}}), {}};
+      if (entry != ours.end()) result = Present{Value::map({{kField, entry->second}}), {}};
       const std::string address = entry == ours.end() ? std::string() : entry->second;
       if (auto claim = foreign_claim(name, *text, address)) observed.foreign.push_back(*std::move(claim));
     }

@@ -30,7 +30,7 @@ fs::path directory_of(const std::string& module) { return fs::path("/sys/module"
 
 ArtifactId module_artifact(const std::string& module) { return {std::string(kModuleKind), kernel_name(module)}; }
 
-Observation module_state(bool loaded) { return Present{Value::map({{"loaded", loaded, {}}}), {}}; }
+Observation module_state(bool loaded) { return Present{Value::map({{"loaded", loaded}}), {}}; }
 
 bool is_loaded(const Observation& module) {
   const auto* present = std::get_if<Present>(&module);
@@ -107,7 +107,7 @@ class KernelModuleType final : public ResourceType {
       Resource resource;
       resource.id = {info_.name, item.is_map() ? item.text_or("name", "") : *item.string()};
       const std::string options = item.is_map() ? item.text_or(kOptions, "") : "";
-      resource.desired = Value::map({{kOptions, options, {}}, {kPersistent, true, {}}, {kRunning, true, {}}});
+      resource.desired = Value::map({{kOptions, options}, {kPersistent, true}, {kRunning, true}});
       resource.where = item.where;
       resource.reversible = Reversible::kBestEffort;
       result.resources.push_back(std::move(resource));
@@ -120,7 +120,7 @@ class KernelModuleType final : public ResourceType {
     Value section = Value::list();
     for (const auto& [name, value] : applied) {
       const std::string options = value.text_or(kOptions, "");
-      section.push_back(options.empty() ? Value(name) : Value::map({{"name", name, {}}, {kOptions, options, {}}}));
+      section.push_back(options.empty() ? Value(name) : Value::map({{"name", name}, {kOptions, options}}));
     }
     return section;
   }
@@ -257,9 +257,8 @@ class KernelModuleType final : public ResourceType {
     const auto listed = parse_load_file(content_of(load).value_or(""));
     const auto parameters = parse_options_file(content_of(options).value_or(""));
     const auto own = parameters.find(name);
-    Present present{Value::map({{kOptions, own == parameters.end() ? "" : own->second, {}},
-                                {kPersistent, listed.contains(name), {}}}),
-                    {}};
+    Present present{
+        Value::map({{kOptions, own == parameters.end() ? "" : own->second}, {kPersistent, listed.contains(name)}}), {}};
     if (const auto* reason = std::get_if<NotApplicable>(&running)) {
       present.not_applicable[kRunning] = reason->reason;
     } else {

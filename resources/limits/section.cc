@@ -122,7 +122,7 @@ std::map<LimitName, WantedLimit> wanted_limits(const Value& section) {
 std::vector<Value> records_of(const LimitName& name, const Limit& limit) {
   std::vector<Value> records;
   const auto add = [&](std::string_view type, const std::string& value) {
-    Value record = Value::map({{"domain", name.domain, {}}, {"item", name.item, {}}});
+    Value record = Value::map({{"domain", name.domain}, {"item", name.item}});
     if (!type.empty()) record.set("type", type);
     records.push_back(std::move(record.set("value", number_or_text(value))));
   };

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/resource/storage.h"
+#include "engine/domain/storage/storage.h"
 
 namespace sparkplan::mount {
 namespace {

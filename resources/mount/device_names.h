@@ -5,8 +5,8 @@
 #include <string>
 
 #include "engine/core/result.h"
+#include "engine/domain/storage/mount_table.h"
 #include "engine/node/node.h"
-#include "engine/resource/mount_table.h"
 
 /// By which names a block device is known. I/O, read-only, no program; of a machine that is running.
 namespace sparkplan::mount {

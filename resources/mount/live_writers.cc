@@ -9,7 +9,7 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
-#include "engine/resource/mount_table.h"
+#include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/device_names.h"
 #include "resources/mount/mount_unit.h"
@@ -200,7 +200,7 @@ Result<Value> written_volumes(const NodeReader& node) {
   }
   Value::List list;
   for (const std::string& link : links) list.emplace_back(link);
-  return Value::map({{kWrites, std::move(list), {}}, {kPlaces, std::move(places), {}}});
+  return Value::map({{kWrites, std::move(list)}, {kPlaces, std::move(places)}});
 }
 
 Shape exported_volumes() {

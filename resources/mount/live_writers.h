@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/domain/storage/storage.h"
 #include "engine/node/node.h"
 #include "engine/resource/resource_type.h"
-#include "engine/resource/storage.h"
 
 /// Who writes to a volume at this moment or will by itself, whatever the file says: of two, one destroys what the other
 /// writes.

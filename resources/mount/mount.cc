@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/resource/mount_table.h"
-#include "engine/resource/storage.h"
-#include "engine/resource/storage_network.h"
+#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/storage.h"
+#include "engine/domain/storage/storage_network.h"
 #include "resources/mount/live_writers.h"
 #include "resources/mount/mount_change.h"
 #include "resources/mount/mount_checks.h"
@@ -101,7 +101,7 @@ class MountType final : public ResourceType {
       if (refused) continue;
       Resource resource;
       resource.id = {info_.name, mount.target};
-      resource.desired = Value::map({{field::kContent, render_unit(mount), {}}, {field::kState, state::kMounted, {}}});
+      resource.desired = Value::map({{field::kContent, render_unit(mount)}, {field::kState, state::kMounted}});
       // The unit of its connection starts a volume of NVMe over TCP, not the boot.
       if (!mount.nvme) resource.desired.set(field::kEnabled, true);
       resource.where = mount.where;
@@ -207,7 +207,7 @@ class MountType final : public ResourceType {
   static Observation look_at_directory(const std::string& path, const MountState& mount,
                                        const std::vector<MountedFileSystem>& mounts, const NodeReader& node) {
     if (!mount.mounted() && mounted_at(mounts, path) == nullptr) return observe_directory(path, node);
-    return Present{Value::map({{"directory", true, {}}}), {}};
+    return Present{Value::map({{"directory", true}}), {}};
   }
 
   static void look_at_directories(const std::string& target, const MountState& mount,

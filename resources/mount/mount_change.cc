@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/resource/block_device.h"
-#include "engine/resource/mount_table.h"
+#include "engine/domain/storage/block_device.h"
+#include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"

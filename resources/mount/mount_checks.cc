@@ -7,8 +7,8 @@
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
-#include "engine/resource/mount_table.h"
-#include "engine/resource/storage.h"
+#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"
 

@@ -22,7 +22,7 @@ Observation observe_directory(const std::string& path, const NodeReader& node) {
   const auto status = node.status(path);
   if (!status && status.error().code == ErrorCode::kNotFound) return Absent{};
   if (!status) return status.error();
-  if (status->kind == FileStatus::Kind::kDirectory) return Present{Value::map({{"directory", true, {}}}), {}};
+  if (status->kind == FileStatus::Kind::kDirectory) return Present{Value::map({{"directory", true}}), {}};
   const bool link = status->kind == FileStatus::Kind::kSymlink;
   return Error{ErrorCode::kRefused,
                path + (link ? " is a symbolic link, over and below which systemd does not mount" : " is no directory"),

@@ -10,7 +10,7 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/text_list.h"
-#include "engine/resource/storage.h"
+#include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
@@ -68,11 +68,11 @@ std::optional<Value> nvme_source(const MountUnit& unit) {
   std::int64_t number = 0;
   if (dash == std::string::npos || !read_number(std::string_view(name).substr(dash + 1), number)) return std::nullopt;
   const NvmeTcpVolume defaults;
-  Value source = Value::map({{"address", unit.server->address, {}}});
+  Value source = Value::map({{"address", unit.server->address}});
   if (unit.server->port != defaults.port) source.set("port", unit.server->port);
   source.set("subsystem", name.substr(0, dash));
   if (number != defaults.namespace_id) source.set("namespace", number);
-  return Value::map({{"nvme_tcp", std::move(source), {}}});
+  return Value::map({{"nvme_tcp", std::move(source)}});
 }
 
 /// "[fe80::1]:/export" and "10.0.0.9:/export".
@@ -81,27 +81,27 @@ std::optional<Value> nfs_source(const std::string& what) {
   if (end == std::string::npos) return std::nullopt;
   std::string server = what.substr(0, end);
   if (server.starts_with('[') && server.ends_with(']')) server = server.substr(1, server.size() - 2);
-  Value source = Value::map({{"server", std::move(server), {}}, {"path", what.substr(end + 1), {}}});
-  return Value::map({{"nfs", std::move(source), {}}});
+  Value source = Value::map({{"server", std::move(server)}, {"path", what.substr(end + 1)}});
+  return Value::map({{"nfs", std::move(source)}});
 }
 
 std::optional<Value> tmpfs_source(const Options& options) {
   const auto size = std::find_if(options.begin(), options.end(), is_size);
   std::int64_t bytes = 0;
   if (size == options.end() || !read_number(std::string_view(*size).substr(kSize.size()), bytes)) return std::nullopt;
-  return Value::map({{"tmpfs", Value::map({{"size", size_text(bytes), {}}}), {}}});
+  return Value::map({{"tmpfs", Value::map({{"size", size_text(bytes)}})}});
 }
 
 std::optional<Value> source_of(const MountUnit& unit) {
   if (unit.server && unit.what.starts_with(kNvmeLinkPrefix)) return nvme_source(unit);
   if (unit.type == "nfs4") return nfs_source(unit.what);
-  if (unit.type == "none") return Value::map({{"bind", unit.what, {}}});
+  if (unit.type == "none") return Value::map({{"bind", unit.what}});
   if (unit.type == "tmpfs") return tmpfs_source(unit.options);
-  return Value::map({{"device", device_name(unit.what), {}}});
+  return Value::map({{"device", device_name(unit.what)}});
 }
 
 Value entry_with(const std::string& target, const MountUnit& unit, const Value& source, const Options& options) {
-  Value entry = Value::map({{"target", target, {}}, {"source", source, {}}});
+  Value entry = Value::map({{"target", target}, {"source", source}});
   const bool of_a_volume = source.find("nvme_tcp") != nullptr || source.find("device") != nullptr;
   if (of_a_volume) entry.set("type", unit.type);
   if (!options.empty()) entry.set("options", list_of_texts(options));

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "engine/core/text.h"
-#include "engine/resource/storage.h"
+#include "engine/domain/storage/storage.h"
 #include "resources/mount/device_names.h"
 
 namespace sparkplan::mount {

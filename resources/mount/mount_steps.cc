@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/resource/storage.h"
+#include "engine/domain/storage/storage.h"
 #include "resources/mount/mount_state.h"
 
 namespace sparkplan::mount {
@@ -44,7 +44,7 @@ Step step_for(const ArtifactId& artifact, const Change& change, const TypeInfo& 
 }
 
 Observation wanted(const Value& desired, bool live) {
-  Present present{Value::map({{field::kContent, desired.text_or(field::kContent, ""), {}}}), {}};
+  Present present{Value::map({{field::kContent, desired.text_or(field::kContent, "")}}), {}};
   if (live) {
     present.value.set(field::kEnabled, desired.boolean_or(field::kEnabled, false));
     present.value.set(field::kState, state::kMounted);
@@ -60,7 +60,7 @@ Observation given_back(const ArtifactId& artifact, const Observation& now, const
                            state_in(original->second).starts_with(state::kMounted);
   if (!somebody_elses && !was_mounted) return Absent{};
   const std::string state = somebody_elses ? state_in(now) : state_in(original->second);
-  return Present{Value::map({{field::kEnabled, false, {}}, {field::kState, state, {}}}), {}};
+  return Present{Value::map({{field::kEnabled, false}, {field::kState, state}}), {}};
 }
 
 bool lies_in_another(const std::string& path, const StepsInput& input) {
@@ -83,7 +83,7 @@ void add_missing_directories(const Change& change, const StepsInput& input, cons
       continue;
     }
     Step step = step_for(artifact, change, info);
-    step.after = Present{Value::map({{"directory", true, {}}}), {}};
+    step.after = Present{Value::map({{"directory", true}}), {}};
     // systemd makes what a mount needs; a connection of this run may have been quicker.
     step.activates = true;
     steps.push_back(std::move(step));

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "engine/core/text.h"
-#include "engine/resource/nvme_unit_name.h"
+#include "engine/domain/storage/nvme_unit_name.h"
 #include "engine/resource/systemd_units.h"
 #include "engine/resource/text_artifact_step.h"
 

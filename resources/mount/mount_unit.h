@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/resource/storage.h"
+#include "engine/domain/storage/storage.h"
 
 /// Mount units as text. Everything here is pure. Source: systemd.mount(5).
 namespace sparkplan::mount {

@@ -9,7 +9,7 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
-#include "engine/resource/storage.h"
+#include "engine/domain/storage/storage.h"
 #include "resources/mount/mount_unit.h"
 
 namespace sparkplan::mount {

@@ -42,7 +42,7 @@ std::optional<Value> section_that_gives(const std::map<std::string, Setting>& wa
   std::optional<Value> shortest;
   std::size_t length = 0;
   for (const char* const mode : {"safe", "dmabuf", "socket", "auto"}) {
-    Value section = Value::map({{"mode", mode, {}}});
+    Value section = Value::map({{"mode", mode}});
     const auto rest = rest_of(wanted, wanted_settings(view, section, own).variables);
     if (!rest || (shortest && length_of(*rest) >= length)) continue;
     length = length_of(*rest);

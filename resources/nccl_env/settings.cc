@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/resource/fabric_interfaces.h"
-#include "engine/resource/nccl_variables.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/domain/nccl/nccl_variables.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/nccl_env/nccl_env.h"
 

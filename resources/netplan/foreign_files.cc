@@ -273,30 +273,30 @@ Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& 
 Value encode(const ForeignFiles& files) {
   Value definitions(Value::List{});
   for (const Definition& one : files.definitions) {
-    definitions.push_back(Value::map({{"source", one.source, {}},
-                                      {"section", one.section, {}},
-                                      {"id", one.id, {}},
-                                      {"has_match", one.has_match, {}},
-                                      {"match_name", one.match_name, {}},
-                                      {"match_mac", one.match_mac, {}},
-                                      {"match_driver", one.match_driver, {}},
-                                      {"members", list_of_texts(one.members), {}},
-                                      {"set_name", one.set_name, {}},
-                                      {"parent", one.parent, {}},
-                                      {"has_virtual_functions", one.has_virtual_functions, {}},
-                                      {"is_profile", one.is_profile, {}},
-                                      {"starts_by_itself", one.starts_by_itself, {}},
-                                      {"priority", one.priority, {}},
-                                      {"generated", one.generated, {}},
-                                      {"why_not_taken_over", one.why_not_taken_over, {}}}));
+    definitions.push_back(Value::map({{"source", one.source},
+                                      {"section", one.section},
+                                      {"id", one.id},
+                                      {"has_match", one.has_match},
+                                      {"match_name", one.match_name},
+                                      {"match_mac", one.match_mac},
+                                      {"match_driver", one.match_driver},
+                                      {"members", list_of_texts(one.members)},
+                                      {"set_name", one.set_name},
+                                      {"parent", one.parent},
+                                      {"has_virtual_functions", one.has_virtual_functions},
+                                      {"is_profile", one.is_profile},
+                                      {"starts_by_itself", one.starts_by_itself},
+                                      {"priority", one.priority},
+                                      {"generated", one.generated},
+                                      {"why_not_taken_over", one.why_not_taken_over}}));
   }
   Value unreadable(Value::List{});
   for (const UnreadableFile& one : files.unreadable) {
-    unreadable.push_back(Value::map({{"source", one.source, {}}, {"message", one.message, {}}}));
+    unreadable.push_back(Value::map({{"source", one.source}, {"message", one.message}}));
   }
-  return Value::map({{"definitions", std::move(definitions), {}},
-                     {"unreadable", std::move(unreadable), {}},
-                     {"renderer", std::string(to_string(files.renderer)), {}}});
+  return Value::map({{"definitions", std::move(definitions)},
+                     {"unreadable", std::move(unreadable)},
+                     {"renderer", std::string(to_string(files.renderer))}});
 }
 
 namespace {

@@ -22,7 +22,7 @@ std::tuple<std::string, std::string, bool, std::string> place_of(const std::stri
 }
 
 Value record_of(const std::string& name, const Stanza& stanza) {
-  Value record = Value::map({{"name", name, {}}});
+  Value record = Value::map({{"name", name}});
   if (!stanza.addresses.empty()) record.set("address", stanza.addresses.front());
   if (stanza.link_local) record.set("link_local", "ipv4");
   record.set("mtu", stanza.mtu ? Value(*stanza.mtu) : Value());
@@ -47,7 +47,7 @@ std::optional<Value> interfaces_from(const std::map<std::string, Value>& applied
     if (stanza.addresses.size() > 1) return std::nullopt;
     interfaces.push_back(record_of(name, stanza));
   }
-  Value section = Value::map({{"interfaces", std::move(interfaces), {}}});
+  Value section = Value::map({{"interfaces", std::move(interfaces)}});
   if (took_over) section.set("adopt", "take-over");
   return section;
 }

@@ -321,10 +321,8 @@ Value encode_link_state(const LinkFacts& link) {
     if (!is_ipv4_link_local(address) && !is_ipv6_link_local(address)) addresses.push_back(address);
   }
   std::sort(addresses.begin(), addresses.end());
-  return Value::map({{"mtu", link.mtu, {}},
-                     {"up", link.up, {}},
-                     {"addresses", list_of_texts(addresses), {}},
-                     {"link_local", link_local, {}}});
+  return Value::map(
+      {{"mtu", link.mtu}, {"up", link.up}, {"addresses", list_of_texts(addresses)}, {"link_local", link_local}});
 }
 
 Observation observe_link(const std::string& interface, const NodeReader& node) {
@@ -339,7 +337,7 @@ Observation observe_link(const std::string& interface, const NodeReader& node) {
   if (!profile) return profile.error();
   Present present{encode_link_state(**link), {}};
   if (*profile) {
-    present.value.set(kProfileBefore, Value::map({{"uuid", (*profile)->uuid, {}}, {"name", (*profile)->name, {}}}));
+    present.value.set(kProfileBefore, Value::map({{"uuid", (*profile)->uuid}, {"name", (*profile)->name}}));
   }
   if ((*link)->up && !(*link)->carrier) {
     const std::string reason = "no carrier: the cable is out or the other end is off";

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "engine/core/text_list.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/fabric_interfaces.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/netplan/adoption.h"
 #include "resources/netplan/foreign_files.h"
@@ -193,7 +193,7 @@ class NetplanType final : public ResourceType {
     for (const Change& change : input.changes) {
       if (auto step = link_step(change.id, stanzas, input)) steps.push_back(*std::move(step));
     }
-    for (Step& step : steps) step.cutting = true;
+    for (Step& step : steps) step.disruptive = true;
     return steps;
   }
 
@@ -280,7 +280,7 @@ class NetplanType final : public ResourceType {
   static Observation combine(const std::string& name, const Stanzas& stanzas, const Observation& link,
                              const std::vector<std::string>& also_defined_in) {
     if (const auto* error = std::get_if<Error>(&link)) return *error;
-    Present present{Value::map({{kAlsoDefinedIn, list_of_texts(also_defined_in), {}}}), {}};
+    Present present{Value::map({{kAlsoDefinedIn, list_of_texts(also_defined_in)}}), {}};
     if (const auto stanza = stanzas.find(name); stanza != stanzas.end()) {
       present.value.set(kPersistent, encode(stanza->second));
     }

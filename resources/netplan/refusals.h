@@ -6,9 +6,9 @@
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/result.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/model/facts.h"
 #include "engine/node/node.h"
-#include "engine/resource/fabric_interfaces.h"
 #include "resources/netplan/foreign_files.h"
 
 /// Interfaces that are no fabric interfaces, whatever cluster.yaml says: what else uses them.

@@ -5,8 +5,8 @@
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/value.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/model/facts.h"
-#include "engine/resource/fabric_interfaces.h"
 
 namespace sparkplan::netplan {
 

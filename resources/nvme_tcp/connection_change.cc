@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/resource/nvme_unit_name.h"
-#include "engine/resource/storage.h"
+#include "engine/domain/storage/nvme_unit_name.h"
+#include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/nvme_tcp/connection_state.h"
 #include "resources/nvme_tcp/connection_unit.h"

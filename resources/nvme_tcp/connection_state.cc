@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/resource/block_device.h"
-#include "engine/resource/mount_table.h"
-#include "engine/resource/nvme_unit_name.h"
+#include "engine/domain/storage/block_device.h"
+#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/nvme_unit_name.h"
 #include "resources/nvme_tcp/connection_unit.h"
 
 namespace sparkplan::nvme_tcp {

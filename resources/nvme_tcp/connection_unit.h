@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/resource/storage.h"
+#include "engine/domain/storage/storage.h"
 
 /// The unit that keeps one subsystem connected, and the udev rule for its device. Everything here is pure.
 namespace sparkplan::nvme_tcp {

@@ -47,7 +47,7 @@ Observation observe_identity(const std::string& file, const NodeReader& node) {
   const auto line = read_line(file, node);
   if (!line) return line.error();
   if (line->empty()) return Absent{};
-  return Present{Value::map({{"there", true, {}}}), {}};
+  return Present{Value::map({{"there", true}}), {}};
 }
 
 Result<void> make_identity(const std::string& file, const Observation& after, Node& node) {
@@ -64,7 +64,7 @@ Result<Value> identity_of(const NodeReader& node) {
   SPARK_TRY(const std::string hostnqn, read_line(kHostNqnFile, node));
   SPARK_TRY(const std::string hostid, read_line(kHostIdFile, node));
   if (hostnqn.empty() && hostid.empty()) return Value();
-  return Value::map({{"hostid", hostid, {}}, {"hostnqn", hostnqn, {}}});
+  return Value::map({{"hostid", hostid}, {"hostnqn", hostnqn}});
 }
 
 std::vector<Diagnostic> shared_identities(const ClusterView& view, SourceRange where) {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/domain/storage/storage_network.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/storage_network.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/nvme_tcp/connection_change.h"
 #include "resources/nvme_tcp/connection_state.h"
@@ -55,9 +55,8 @@ class NvmeTcpType final : public ResourceType {
     for (const Connection& connection : all) {
       Resource resource;
       resource.id = {info_.name, connection.server.subsystem};
-      resource.desired = Value::map({{field::kContent, render_unit(connection), {}},
-                                     {field::kEnabled, true, {}},
-                                     {field::kState, state::kConnected, {}}});
+      resource.desired = Value::map(
+          {{field::kContent, render_unit(connection)}, {field::kEnabled, true}, {field::kState, state::kConnected}});
       resource.where = connection.where;
       resource.after = fabric;
       resource.reversible = Reversible::kBestEffort;
@@ -209,7 +208,7 @@ class NvmeTcpType final : public ResourceType {
       const auto original = input.originals.find(artifact);
       Observation after = seen->second;
       if (!input.target.empty()) {
-        after = Present{Value::map({{"there", true, {}}}), {}};
+        after = Present{Value::map({{"there", true}}), {}};
       } else if (original != input.originals.end()) {
         after = original->second;
       }
@@ -233,11 +232,11 @@ class NvmeTcpType final : public ResourceType {
       // Undone after the mounts are that need it.
       step.activates = true;
       if (!is_live(input))
-        step.after = Present{Value::map({{field::kContent, desired.text_or(field::kContent, ""), {}}}), {}};
+        step.after = Present{Value::map({{field::kContent, desired.text_or(field::kContent, "")}}), {}};
     } else if (const auto original = input.originals.find(artifact);
                original != input.originals.end() && !state_in(original->second).empty()) {
       // It was connected before sparkplan came, by somebody who still wants it.
-      step.after = Present{Value::map({{field::kEnabled, false, {}}, {field::kState, state_in(step.before), {}}}), {}};
+      step.after = Present{Value::map({{field::kEnabled, false}, {field::kState, state_in(step.before)}}), {}};
     }
     if (std::holds_alternative<Absent>(step.before) && std::holds_alternative<Absent>(step.after)) return;
     steps.push_back(std::move(step));

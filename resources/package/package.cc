@@ -49,8 +49,8 @@ const Value::List& items_of(const Value& section) {
 ArtifactId package_artifact(const std::string& name) { return {std::string(kPackageKind), name}; }
 ArtifactId version_artifact(const std::string& name) { return {std::string(kVersionKind), name}; }
 
-Observation asked_for() { return Present{Value::map({{kInstalled, true, {}}}), {}}; }
-Observation of_version(const std::string& version) { return Present{Value::map({{kVersion, version, {}}}), {}}; }
+Observation asked_for() { return Present{Value::map({{kInstalled, true}}), {}}; }
+Observation of_version(const std::string& version) { return Present{Value::map({{kVersion, version}}), {}}; }
 
 /// One that apt has brought along for others was there before somebody asked for it, and is not to be removed.
 Observation artifact_of(std::string_view kind, const KnownPackage* package) {
@@ -71,8 +71,7 @@ Observation resource_of(const KnownPackage* package, const std::set<std::string>
   for (const std::string& name : asked) {
     if (package->needs.contains(name)) needs.emplace_back(name);
   }
-  return Present{
-      Value::map({{kNeeds, std::move(needs), {}}, {kState, kInstalled, {}}, {kVersion, package->version, {}}}), {}};
+  return Present{Value::map({{kNeeds, std::move(needs)}, {kState, kInstalled}, {kVersion, package->version}}), {}};
 }
 
 NotApplicable not_in_a_tree() { return {"packages are installed where their programs can run"}; }
@@ -189,7 +188,7 @@ class PackageType final : public ResourceType {
       const Wish wish = wish_of(item);
       Resource resource;
       resource.id = {info_.name, wish.name};
-      resource.desired = Value::map({{kState, kInstalled, {}}});
+      resource.desired = Value::map({{kState, kInstalled}});
       if (!wish.version.empty()) resource.desired.set(kVersion, wish.version);
       resource.where = item.where;
       resource.reversible = Reversible::kBestEffort;
@@ -234,7 +233,7 @@ class PackageType final : public ResourceType {
       const KnownPackage* package = status.find(wish_of(item).name);
       if (package == nullptr || !package->installed()) missing.emplace_back(wish_of(item).name);
     }
-    return Value::map({{kMissing, std::move(missing), {}}});
+    return Value::map({{kMissing, std::move(missing)}});
   }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {

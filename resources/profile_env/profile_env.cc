@@ -36,7 +36,7 @@ class ProfileEnvType final : public ResourceType {
       if (!value) continue;
       Resource resource;
       resource.id = {info_.name, entry.key};
-      resource.desired = Value::map({{kField, *value, {}}});
+      resource.desired = Value::map({{kField, *value}});
       resource.where = entry.value.where;
       resource.impact = Impact::kNeedsRelogin;
       result.resources.push_back(std::move(resource));
@@ -75,7 +75,7 @@ class ProfileEnvType final : public ResourceType {
         result = later.error();
       } else {
         if (const auto set = ours.find(name); set != ours.end() && set->second) {
-          result = Present{Value::map({{kField, *set->second, {}}}), {}};
+          result = Present{Value::map({{kField, *set->second}}), {}};
         }
         if (auto claim = foreign_claim(name, *later); claim && !same_value(*claim, result)) {
           observed.foreign.push_back(*std::move(claim));

@@ -34,7 +34,7 @@ bool can_be_listed(std::string_view block) {
 Observation observed(std::string block) {
   if (can_be_listed(block)) return block_present(std::move(block));
   const std::string what = std::to_string(block.size()) + " bytes that are not sparkplan's, SHA-256 " + sha256(block);
-  return Present{Value::map({{std::string(kNotListed), what, {}}}), {}};
+  return Present{Value::map({{std::string(kNotListed), what}}), {}};
 }
 
 }  // namespace

@@ -104,8 +104,7 @@ Result<Value> export_trust(const Value& section, const NodeReader& node) {
     users.set(*name.string(), export_of_user(*name.string(), node));
   }
   SPARK_TRY(Value keys, host_keys(node));
-  return Value::map(
-      {{"users", std::move(users), {}}, {"host_keys", std::move(keys), {}}, {"addresses", addresses(node), {}}});
+  return Value::map({{"users", std::move(users)}, {"host_keys", std::move(keys)}, {"addresses", addresses(node)}});
 }
 
 }  // namespace sparkplan::ssh_trust

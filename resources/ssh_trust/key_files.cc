@@ -124,9 +124,7 @@ Result<void> write_key(const Account& account, const Value& value, Node& node) {
 }  // namespace
 
 Observation key_in_order(const std::string& user, std::string_view comment) {
-  return Present{
-      Value::map({{"type", kKeyType, {}}, {"owner", user, {}}, {"mode", kPrivateMode, {}}, {kComment, comment, {}}}),
-      {}};
+  return Present{Value::map({{"type", kKeyType}, {"owner", user}, {"mode", kPrivateMode}, {kComment, comment}}), {}};
 }
 
 Observation read_key(const Account& account, const NodeReader& node) {
@@ -137,9 +135,9 @@ Observation read_key(const Account& account, const NodeReader& node) {
   if (!file) return file.error();
   const FileStatus& status = (*key)->status;
   const bool own = status.uid == account.uid;
-  Value value = Value::map({{"type", kKeyType, {}},
-                            {"owner", own ? account.name : std::string(kOtherOwner) + std::to_string(status.uid), {}},
-                            {"mode", file_mode_text(status.mode), {}}});
+  Value value = Value::map({{"type", kKeyType},
+                            {"owner", own ? account.name : std::string(kOtherOwner) + std::to_string(status.uid)},
+                            {"mode", file_mode_text(status.mode)}});
   if (*file && !is_one_public_key(**file)) {
     value.set(kNoPublicKey, true);
   } else if (*file && parse_public_key(**file) == (*key)->public_part) {

@@ -131,7 +131,7 @@ Result<Value> describe_home(const Account& account, const NodeReader& node) {
     local += " " + inode_text(*keys);
     remote += " " + inode_text(*keys);
   }
-  Value description = Value::map({{"path", bounded(account.home.string()), {}}});
+  Value description = Value::map({{"path", bounded(account.home.string())}});
   // Without a mount table there is still the identity.
   const Result<std::string> mounts = node.read_file("/proc/self/mountinfo", kLargestProcFile);
   const std::optional<std::string> network = mounts ? network_name(*mounts, account.home) : std::nullopt;

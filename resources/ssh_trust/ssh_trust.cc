@@ -78,7 +78,7 @@ class SshTrustType final : public ResourceType {
                                     const Facts& /*own*/) const override {
     Value users = Value::list();
     for (const auto& [name, value] : applied) users.push_back(name);
-    return Value::map({{"users", std::move(users), {}}});
+    return Value::map({{"users", std::move(users)}});
   }
 
   Result<Value> exports(const Value& section, const NodeReader& node) const override {
@@ -172,7 +172,7 @@ class SshTrustType final : public ResourceType {
     if (!account && !cannot_hold_keys(account.error())) return account.error();
     Observation& key = observed.artifacts[key_artifact(user)];
     Observation& block = observed.artifacts[authorized_keys_artifact(user)];
-    Value value = Value::map({{std::string(kUnexpectedField), Value::list(), {}}});
+    Value value = Value::map({{std::string(kUnexpectedField), Value::list()}});
     if (!account) {
       key = block = account.error();
     } else {

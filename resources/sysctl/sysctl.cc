@@ -19,7 +19,7 @@ constexpr std::uint32_t kFileMode = 0644;
 
 ArtifactId parameter_artifact(const Key& key) { return {std::string(kParameterKind), key.path}; }
 
-Observation parameter_present(std::string value) { return Present{Value::map({{"value", std::move(value), {}}}), {}}; }
+Observation parameter_present(std::string value) { return Present{Value::map({{"value", std::move(value)}}), {}}; }
 
 std::string value_of(const Observation& parameter) {
   const auto* present = std::get_if<Present>(&parameter);
@@ -99,7 +99,7 @@ class SysctlType final : public ResourceType {
       if (!value) continue;
       Resource resource;
       resource.id = {info_.name, dotted(*key)};
-      resource.desired = Value::map({{"persistent", *value, {}}, {"running", *value, {}}});
+      resource.desired = Value::map({{"persistent", *value}, {"running", *value}});
       resource.where = entry.value.where;
       resource.reversible = reversible_of(*key);
       result.resources.push_back(std::move(resource));

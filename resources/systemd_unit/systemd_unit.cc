@@ -124,7 +124,7 @@ class SystemdUnitType final : public ResourceType {
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [name, value] : applied) {
-      Value record = Value::map({{"name", name, {}}});
+      Value record = Value::map({{"name", name}});
       for (const std::string_view key : {field::kContent, field::kDropIn}) {
         const Value* text = value.find(key);
         if (text != nullptr && text->string() != nullptr) record.set(key, without_header(*text->string()));

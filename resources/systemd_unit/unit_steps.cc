@@ -77,7 +77,7 @@ class ChangedUnit {
     step.after = after();
     step.resources = {change_.id};
     step.group = change_.id.str();
-    step.cutting =
+    step.disruptive =
         may_cut_off(step.artifact.name, text_of(step.before)) || may_cut_off(step.artifact.name, text_of(step.after));
     return step;
   }

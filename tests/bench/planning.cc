@@ -89,19 +89,19 @@ std::string public_key(const std::string& type, std::size_t bytes, int number) {
 
 /// What a node tells of itself that the others' plans need: netplan's files, keys, addresses and homes.
 NodeExports exports_of(const NodeSpec& node) {
-  const Value no_files = Value::map({{"definitions", Value::List{}, {}}, {"unreadable", Value::List{}, {}}});
+  const Value no_files = Value::map({{"definitions", Value::List{}}, {"unreadable", Value::List{}}});
   const std::string number = std::to_string(node.id);
-  const Value home = Value::map({{"path", "/home/nvidia", {}},
-                                 {"machine", "4c4c4544-0000-" + number, {}},
-                                 {"local", "17600000" + number + " 66306 1179650 1763800000000000000", {}},
-                                 {"remote", "1179650 17638000000000000" + number, {}}});
-  const Value user = Value::map({{"home", home, {}}, {"public_key", public_key("ssh-ed25519", 32, node.id), {}}});
+  const Value home = Value::map({{"path", "/home/nvidia"},
+                                 {"machine", "4c4c4544-0000-" + number},
+                                 {"local", "17600000" + number + " 66306 1179650 1763800000000000000"},
+                                 {"remote", "1179650 17638000000000000" + number}});
+  const Value user = Value::map({{"home", home}, {"public_key", public_key("ssh-ed25519", 32, node.id)}});
   const Value host_keys =
       Value::List{public_key("ecdsa-sha2-nistp256", 81, node.id), public_key("ssh-ed25519", 32, 1000 + node.id),
                   public_key("ssh-rsa", 391, node.id)};
-  const Value trust = Value::map({{"users", Value::map({{"nvidia", user, {}}}), {}},
-                                  {"host_keys", host_keys, {}},
-                                  {"addresses", Value::List{node.address, "fd00::" + number}, {}}});
+  const Value trust = Value::map({{"users", Value::map({{"nvidia", user}})},
+                                  {"host_keys", host_keys},
+                                  {"addresses", Value::List{node.address, "fd00::" + number}}});
   return {{"netplan", no_files}, {"ssh_trust", trust}};
 }
 

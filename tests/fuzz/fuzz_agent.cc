@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "engine/agent/session.h"
+#include "engine/agent/session/session.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/plan/desired_state.h"
@@ -83,8 +83,8 @@ class Ground {
     static const std::string journal = std::string("journal/") + kRun + ".jsonl";
     static const std::string record = std::string("txn/") + kRun + "/record.json";
     static const std::string armed = std::string("txn/") + kRun + "/armed";
-    static const std::string lifeline = std::string("txn/") + kRun + "/lifeline.json";
-    const std::string names[] = {"manifest.json", journal, record, armed, lifeline, "verify/history.jsonl", "lock"};
+    static const std::string snapshot = std::string("txn/") + kRun + "/lifeline.json";
+    const std::string names[] = {"manifest.json", journal, record, armed, snapshot, "verify/history.jsonl", "lock"};
     const fs::path file = root() / "var/lib/sparkplan" / names[choices.below(std::size(names))];
     std::string text = read(file);
     if (auto tree = decode_json(text); tree && choices.below(4) != 3) {

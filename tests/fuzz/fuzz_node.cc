@@ -1,10 +1,10 @@
 // The agent's way of looking at a machine, and of changing it, when files, links and programs of that machine say
 // what somebody wants them to say. An input is the title of a case, a newline, and what the machine does with its
 // answers. What the agent then sends goes through encoding, decoding, a plan and a report, as with a controller.
-#include "engine/agent/machine_reader.h"
-#include "engine/agent/network_reader.h"
-#include "engine/agent/storage_reading.h"
-#include "engine/agent/survey.h"
+#include "engine/agent/facts/extended_facts.h"
+#include "engine/agent/facts/machine_reader.h"
+#include "engine/agent/facts/network_reader.h"
+#include "engine/agent/facts/storage_reading.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/plan/desired_state.h"
@@ -41,8 +41,8 @@ Facts look_at_machine(const NodeReader& node, Facts facts, bool everything) {
   read_machine(node, facts.host);
   read_network_configuration(node, facts.host);
   if (everything) {
-    facts.survey = survey(node, facts.links);
-    survey_login(node, "/proc/4242", *facts.survey);
+    facts.extended = extended(node, facts.links);
+    read_login(node, "/proc/4242", *facts.extended);
   }
   return sent(facts, decode_facts);
 }

@@ -4,18 +4,18 @@
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/doctor/examination.h"
-#include "engine/draft/draft.h"
 #include "engine/fleet/node_reply.h"
+#include "engine/init/cluster_draft.h"
 #include "engine/load/load.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/held_plan.h"
 #include "engine/plan/planner.h"
 #include "engine/plan/saved_plan.h"
 #include "engine/verify/doctor_run.h"
+#include "engine/verify/levels/nccl_checks.h"
+#include "engine/verify/levels/nccl_environment.h"
+#include "engine/verify/levels/storage_judgement.h"
 #include "engine/verify/measurements.h"
-#include "engine/verify/nccl_checks.h"
-#include "engine/verify/nccl_environment.h"
-#include "engine/verify/storage_judgement.h"
 #include "engine/verify/verify_run.h"
 #include "engine/wire/messages.h"
 #include "tests/fuzz/choices.h"
@@ -164,9 +164,9 @@ void diagnose(const CaseMachines& machines, const Answers& answers) {
 }
 
 void draft(const CaseMachines& machines, const Answers& answers) {
-  DraftInput input;
+  InitInput input;
   for (const NodeSpec& node : machines.world.cluster.nodes) {
-    DraftMachine machine;
+    InitMachine machine;
     machine.given = "nvidia@" + node.address;
     machine.address = node.address;
     machine.ssh = node.ssh;

@@ -7,9 +7,9 @@
 
 #include "engine/core/json.h"
 #include "engine/core/text.h"
+#include "engine/model/extended_facts.h"
 #include "engine/model/host_facts.h"
 #include "engine/model/rdma_facts.h"
-#include "engine/model/survey_facts.h"
 #include "engine/wire/build_id.h"
 #include "engine/wire/frame.h"
 #include "engine/wire/messages.h"
@@ -105,7 +105,7 @@ const std::map<std::string, Reader, std::less<>>& readers() {
   static const std::map<std::string, Reader, std::less<>> all{
       {"facts", by(decode_facts)},
       {"host_facts", by(decode_host_facts)},
-      {"survey_facts", by(decode_survey_facts)},
+      {"survey_facts", by(decode_extended_facts)},
       {"rdma_device", by(decode_rdma_device_facts)},
       {"pcie_link", [](const Value& value) { (void)decode_pcie_link(value); }},
       {"manifest", by(decode_manifest)},

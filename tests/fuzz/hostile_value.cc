@@ -147,7 +147,7 @@ Value of_another_kind(Choices& choices) {
     case 10:
       return Value::list({Value(hostile_text(choices)), Value(), Value::map()});
     default:
-      return Value::map({{hostile_text(choices), Value(hostile_text(choices)), {}}});
+      return Value::map({{hostile_text(choices), Value(hostile_text(choices))}});
   }
 }
 
@@ -201,7 +201,7 @@ void change_once(Value& tree, Choices& choices) {
     default: {
       Value wrapped = chosen;
       chosen = choices.below(2) == 0 ? Value::list({std::move(wrapped)})
-                                     : Value::map({{hostile_text(choices), std::move(wrapped), {}}});
+                                     : Value::map({{hostile_text(choices), std::move(wrapped)}});
     }
   }
 }

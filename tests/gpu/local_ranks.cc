@@ -9,7 +9,7 @@
 
 #include "engine/core/json.h"
 #include "engine/core/text.h"
-#include "engine/verify/nccl_run.h"
+#include "engine/verify/levels/nccl_run.h"
 
 namespace {
 
@@ -21,14 +21,14 @@ int usage() {
 }
 
 Value json_of(const NcclMeasurement& one) {
-  return Value::map({{"collective", to_string(one.collective), {}},
-                     {"bytes", one.bytes, {}},
-                     {"iterations", one.iterations, {}},
-                     {"seconds", one.seconds, {}},
-                     {"algbw", one.bandwidth.algorithm, {}},
-                     {"busbw", one.bandwidth.bus, {}},
-                     {"wrong", one.wrong, {}},
-                     {"first_wrong", one.first_wrong, {}}});
+  return Value::map({{"collective", to_string(one.collective)},
+                     {"bytes", one.bytes},
+                     {"iterations", one.iterations},
+                     {"seconds", one.seconds},
+                     {"algbw", one.bandwidth.algorithm},
+                     {"busbw", one.bandwidth.bus},
+                     {"wrong", one.wrong},
+                     {"first_wrong", one.first_wrong}});
 }
 
 std::vector<RankPlace> places_for(const std::vector<NodeSpec>& nodes, const std::vector<std::string>& settings) {

@@ -42,7 +42,7 @@ class CutHost {
     return other.run({"ping", "-c", "1", "-W", "1", host_.address()}).exit_status == 0;
   }
   /// What is left of a change on trial: nothing that could still happen.
-  void require_calm() const {
+  void require_safe() const {
     INFO("on " << host_.name());
     CHECK(host_.shell("systemctl list-timers --all --no-legend 'sparkplan-rollback*'").empty());
     CHECK_FALSE(host_.has("/etc/systemd/system/sparkplan-recover.service"));
@@ -109,8 +109,8 @@ TEST_CASE("cutoff: a management address that nobody can reach is undone by the n
   require_rolled_back(running.get(), "spark-01", "could not be reached any more at 10.77.0.1");
   CHECK(first.management() == "10.77.0.1/24");
   CHECK_FALSE(first->has(kFabricFile));
-  first.require_calm();
-  // The calm part stays, and the next run has nothing in its way.
+  first.require_safe();
+  // The safe part stays, and the next run has nothing in its way.
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
   CHECK(first->shell("ls " + kTransactions + " 2>/dev/null | wc -l") == "0");
@@ -138,7 +138,7 @@ TEST_CASE("cutoff: what another file says of the management interface is tried w
   require_rolled_back(running.get(), "spark-01", "could not be reached any more at 10.77.0.1");
   CHECK(first->text(other) == text);
   CHECK(first.management() == "10.77.0.1/24 10.98.0.1/24");
-  first.require_calm();
+  first.require_safe();
 }
 
 TEST_CASE("cutoff: a change of the SSH server that it survives is kept") {
@@ -149,7 +149,7 @@ TEST_CASE("cutoff: a change of the SSH server that it survives is kept") {
   require_exit(controller.run(apply_and_try()), 0);
   CHECK(first->shell("systemctl show --property=MainPID --value ssh.service") != before);
   CHECK(first->has("/etc/systemd/system/ssh.service.d/90-sparkplan.conf"));
-  first.require_calm();
+  first.require_safe();
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
   controller.cluster(nodes_of_lab(1));
   require_exit(controller.run(apply_and_try()), 0);
@@ -167,7 +167,7 @@ TEST_CASE("cutoff: a unit that takes the link down") {
   CHECK(eventually([&] { return first.reached_from(*second); }, kBackAfter));
   require_rolled_back(running.get(), "spark-01", "could not be reached any more");
   CHECK_FALSE(first->has("/etc/systemd/system/sparkplan-test-cut.service"));
-  first.require_calm();
+  first.require_safe();
 }
 
 TEST_CASE("cutoff: a firewall rule that drops SSH") {
@@ -180,7 +180,7 @@ TEST_CASE("cutoff: a firewall rule that drops SSH") {
   REQUIRE(eventually([&] { return contains(first->shell("nft list ruleset"), "dport 22 drop"); }));
   require_rolled_back(running.get(), "spark-01", "could not be reached any more");
   CHECK(first->shell("nft list ruleset").empty());
-  first.require_calm();
+  first.require_safe();
   controller.cluster(nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
 }
@@ -199,7 +199,7 @@ TEST_CASE("cutoff: an SSH server that does not start") {
   CHECK(contains(run.out, "ssh.service"));
   CHECK(first->shell("systemctl is-active ssh.service") == "active");
   CHECK(first->shell("ls /etc/systemd/system/ssh.service.d 2>/dev/null | wc -l") == "0");
-  first.require_calm();
+  first.require_safe();
 }
 
 TEST_CASE("cutoff: packets of the new size that the switch does not let through") {
@@ -225,7 +225,7 @@ TEST_CASE("cutoff: packets of the new size that the switch does not let through"
     CHECK(node_in(report, (*host)->name()).at("status") == "rolled_back");
     CHECK(host->mtu("enp1s0f1np1") == "1500");
     CHECK(host->mtu("enP2p1s0f1np1") == "1500");
-    host->require_calm();
+    host->require_safe();
   }
   CHECK(contains(run.out, "packets of 9000 bytes do not get through"));
   CHECK(contains(first->shell("ip route"), route));
@@ -247,7 +247,7 @@ TEST_CASE("cutoff: a boot within the window is the way back") {
   CHECK(first.management() == "10.77.0.1/24");
   require_rolled_back(running.get(), "spark-01", "booted");
   CHECK(eventually([&] { return !first->has("/etc/systemd/system/sparkplan-recover.service"); }, seconds(40)));
-  first.require_calm();
+  first.require_safe();
   CHECK_FALSE(first->has(kFabricFile));
 }
 
@@ -291,7 +291,7 @@ TEST_CASE("cutoff: a change whose controller has died keeps others away until it
   require_exit(other.run({"apply", "--yes", "--lock-timeout", "40s"}), 0);
   CHECK(first->sysctl("net.core.somaxconn") == "8192");
   CHECK_FALSE(first->has("/etc/systemd/system/sparkplan-test-cut.service"));
-  first.require_calm();
+  first.require_safe();
 }
 
 TEST_CASE("cutoff: a controller that is a node itself asks its neighbour whether it answers") {
@@ -334,7 +334,7 @@ TEST_CASE("cutoff: a controller that is a node itself asks its neighbour whether
   CHECK(run.exit_status == 7);
   CHECK(contains(run.standard_output, "no other node reaches it at 10.77.0.1"));
   CHECK(first->shell("nft list ruleset").empty());
-  first.require_calm();
+  first.require_safe();
   first->shell("rm -rf /root/controller /root/cluster.yaml /root/.ssh/id_ed25519 /root/.ssh/known_hosts");
 }
 

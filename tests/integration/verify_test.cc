@@ -40,7 +40,7 @@ class VerifiedHost {
   }
   std::string fabric_address() const { return "192.168.100." + std::to_string(10 + host_.number()); }
   /// Nothing that verify has started runs on, and nothing listens that did not before.
-  bool is_calm() const {
+  bool is_safe() const {
     return host_.shell("pgrep -x 'agent|ssh' || true").empty() &&
            host_.shell("ss -Hltun '( src 192.168.0.0/16 )'").empty();
   }
@@ -125,7 +125,7 @@ TEST_CASE("verify: two hosts as declared pass, and nothing stays behind but thei
   CHECK(check_in(report, "mtu/spark-02/spark-01/B").at("value") == 9000);
   CHECK(check_in(report, "storage/spark-01").at("cause") == "nothing declared");
   for (const auto* host : {&first, &second}) {
-    CHECK(eventually([&] { return host->is_calm(); }));
+    CHECK(eventually([&] { return host->is_safe(); }));
     CHECK((*host)->shell("stat -c '%a %U' " + kMeasurements) == "600 root");
   }
   auto after = first->tree();
@@ -363,7 +363,7 @@ TEST_CASE("verify: Ctrl-C ends it, with what was seen so far, and leaves nothing
   CHECK(code == 4);
   CHECK(contains(terminal.transcript(), "Interrupted"));
   CHECK(contains(terminal.transcript(), "link"));
-  for (const auto* host : {&first, &second}) CHECK(eventually([&] { return host->is_calm(); }));
+  for (const auto* host : {&first, &second}) CHECK(eventually([&] { return host->is_safe(); }));
 }
 
 }  // namespace sparkplan::test

@@ -31,15 +31,15 @@ Value describe(const Observation& observation) {
 Value describe(const Change& change) {
   Value fields = Value::map();
   for (const FieldChange& field : change.fields) {
-    fields.set(field.path, Value::map({{"before", readable(field.before), {}}, {"after", readable(field.after), {}}}));
+    fields.set(field.path, Value::map({{"before", readable(field.before)}, {"after", readable(field.after)}}));
   }
-  Value result = Value::map({{"id", change.id.str(), {}},
-                             {"action", to_string(change.action), {}},
-                             {"origin", to_string(change.origin), {}},
-                             {"impact", to_string(change.impact), {}},
-                             {"reversible", to_string(change.reversible), {}},
-                             {"line", change.where.line, {}},
-                             {"fields", std::move(fields), {}}});
+  Value result = Value::map({{"id", change.id.str()},
+                             {"action", to_string(change.action)},
+                             {"origin", to_string(change.origin)},
+                             {"impact", to_string(change.impact)},
+                             {"reversible", to_string(change.reversible)},
+                             {"line", change.where.line},
+                             {"fields", std::move(fields)}});
   if (!change.note.empty()) result.set("note", change.note);
   return result;
 }
@@ -47,32 +47,32 @@ Value describe(const Change& change) {
 Value describe(const Step& step) {
   Value resources = Value::list();
   for (const ResourceId& id : step.resources) resources.push_back(id.str());
-  return Value::map({{"artifact", step.artifact.str(), {}},
-                     {"phase", to_string(step.phase), {}},
-                     {"group", step.group, {}},
-                     {"resources", std::move(resources), {}},
-                     {"before", describe(step.before), {}},
-                     {"after", describe(step.after), {}}});
+  return Value::map({{"artifact", step.artifact.str()},
+                     {"phase", to_string(step.phase)},
+                     {"group", step.group},
+                     {"resources", std::move(resources)},
+                     {"before", describe(step.before)},
+                     {"after", describe(step.after)}});
 }
 
 Value describe(const BlockedResource& blocked) {
-  return Value::map({{"id", blocked.id.str(), {}},
-                     {"code", to_string(blocked.error.code), {}},
-                     {"message", blocked.error.describe(), {}},
-                     {"hint", blocked.error.hint, {}}});
+  return Value::map({{"id", blocked.id.str()},
+                     {"code", to_string(blocked.error.code)},
+                     {"message", blocked.error.describe()},
+                     {"hint", blocked.error.hint}});
 }
 
 Value describe(const SkippedResource& skipped) {
-  return Value::map({{"id", skipped.id.str(), {}}, {"field", skipped.field, {}}, {"reason", skipped.reason, {}}});
+  return Value::map({{"id", skipped.id.str()}, {"field", skipped.field}, {"reason", skipped.reason}});
 }
 
 Value describe(const ResourceId& id) { return id.str(); }
 
 Value describe(const Diagnostic& diagnostic) {
-  return Value::map({{"severity", to_string(diagnostic.severity), {}},
-                     {"code", diagnostic.code, {}},
-                     {"message", diagnostic.message, {}},
-                     {"line", diagnostic.where.line, {}}});
+  return Value::map({{"severity", to_string(diagnostic.severity)},
+                     {"code", diagnostic.code},
+                     {"message", diagnostic.message},
+                     {"line", diagnostic.where.line}});
 }
 
 template <class List>

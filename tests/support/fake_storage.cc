@@ -5,7 +5,7 @@
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
-#include "engine/resource/mount_table.h"
+#include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"
 
 namespace sparkplan::test {

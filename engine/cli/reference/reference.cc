@@ -3,7 +3,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "engine/cli/completion.h"
+#include "engine/cli/usage/completion.h"
 #include "engine/core/json.h"
 #include "engine/load/load.h"
 

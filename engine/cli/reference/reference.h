@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "engine/cli/program_usage.h"
+#include "engine/cli/usage/program_usage.h"
 #include "engine/core/result.h"
 #include "engine/core/value.h"
 #include "engine/resource/registry.h"

@@ -1,0 +1,310 @@
+#include "engine/agent/apply/step_executor.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/agent/state/manifest_store.h"
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+Value describe(const Step& step) { return Value::map({{"type", step.type}, {"artifact", step.artifact.str()}}); }
+
+/// What the manifest says of the step's resources: what it has to say again once the step is undone.
+Value managed_resources(const Step& step, const Manifest& manifest) {
+  Value managed = Value::map();
+  for (const auto& id : step.resources) {
+    const auto known = manifest.resources.find(id);
+    managed.set(id.str(), known == manifest.resources.end() ? Value() : encode(known->second));
+  }
+  return managed;
+}
+
+void fail(StepResult& result, Error error) {
+  result.outcome = StepOutcome::kFailed;
+  result.error = std::move(error);
+}
+
+bool contains_unknown(const Observation& observation) {
+  const auto* present = std::get_if<Present>(&observation);
+  return present != nullptr && present->value.contains_unknown();
+}
+
+}  // namespace
+
+StepExecutor::StepExecutor(const Registry& registry, LocalNode& node, Journal& journal,
+                           std::function<bool()> stop_asked, std::function<void(std::string_view)> tell)
+    : registry_(registry), node_(node), journal_(journal), stop_asked_(std::move(stop_asked)), tell_(std::move(tell)) {}
+
+const ResourceType& StepExecutor::type_of(const Step& step) const { return *registry_.find(step.type); }
+
+void StepExecutor::compare(const Step& step, StepResult& result) const {
+  result.artifact = step.artifact;
+  if (registry_.find(step.type) == nullptr) {
+    return fail(result, Error{ErrorCode::kUnsupported, "this agent has no resource type " + step.type, {}, {}, ""});
+  }
+  if (contains_unknown(step.after) || std::holds_alternative<Error>(step.after)) {
+    return fail(result, Error{ErrorCode::kBug, "a step without a settled outcome was sent", {}, {}, ""});
+  }
+  const auto now = read_artifact(step.artifact, type_of(step), node_);
+  if (const auto* error = std::get_if<Error>(&now)) return fail(result, *error);
+  if (same_state(now, step.before)) return;
+  result.outcome = StepOutcome::kStale;
+  result.error = Error{ErrorCode::kStalePlan,
+                       step.artifact.name + " is no longer as it was when the plan was made",
+                       {},
+                       {},
+                       "plan again"};
+}
+
+void StepExecutor::ask_the_nodes_own_tools(const std::vector<Step>& steps, ApplyReply& reply) {
+  std::map<std::string, std::vector<Step>> by_type;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!reply.results[i].error) by_type[steps[i].type].push_back(steps[i]);
+  }
+  for (const auto& [type, its_steps] : by_type) {
+    for (auto& objection : registry_.find(type)->prepare(its_steps, node_)) {
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].type != type || steps[i].artifact != objection.artifact) continue;
+        fail(reply.results[i], objection.error);
+      }
+    }
+  }
+}
+
+/// Also what is going to be written: should this run break off, it must not be taken for somebody else's.
+Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, const ApplyReply& reply,
+                                            Manifest& manifest) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (reply.results[i].error) continue;
+    const Step& step = steps[i];
+    auto& managed =
+        manifest.artifacts.try_emplace(step.artifact, ManagedArtifact{step.type, "", step.before}).first->second;
+    // A run that broke off has brought it this far.
+    if (const auto now = digest(step.before); managed.wrote(now)) managed.written_digest = now;
+    managed.intended_digest = digest(step.after);
+  }
+  SPARK_CHECK(prepare_state_directory(node_));
+  return write_manifest(manifest, node_);
+}
+
+/// A step waits for nobody: what it needs, and its own group, must not have failed by now.
+bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const {
+  const Step& step = steps[index];
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto outcome = reply.results[i].outcome;
+    const bool failed =
+        reply.results[i].error || outcome == StepOutcome::kUndone || (i < index && outcome == StepOutcome::kNotDone);
+    if (!failed) continue;
+    const bool needed = std::any_of(step.needs.begin(), step.needs.end(), [&](const ResourceId& id) {
+      return std::find(steps[i].resources.begin(), steps[i].resources.end(), id) != steps[i].resources.end();
+    });
+    if (needed || (steps[i].group == step.group && outcome != StepOutcome::kDone)) return false;
+  }
+  return true;
+}
+
+void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, StepResult& result) {
+  // A file is told by its name; a kernel parameter or a unit as cluster.yaml calls it.
+  const bool is_file = step.artifact.name.starts_with('/');
+  tell_(is_file || step.resources.size() != 1 ? step.artifact.name : step.resources.front().str());
+  // Looked at again: steps before this one may have taken minutes. What activates is different: an
+  // activation before it, of the same files, may have brought its artifact along.
+  if (!step.activates) compare(step, result);
+  if (trial_ != nullptr && !result.error && !trial_->goes_on()) {
+    fail(result, Error{ErrorCode::kVerifyFailed, "the time to confirm the change ran out", {}, {}, ""});
+  }
+  if (result.error) return;
+  Value intent = encode(step);
+  intent.set("managed", managed_resources(step, manifest));
+  if (auto journaled = journal_.append("intent", std::move(intent)); !journaled) {
+    return fail(result, std::move(journaled).error());
+  }
+  auto applied = apply_artifact(step.artifact, step.after, type_of(step), node_);
+  if (applied) {
+    result.outcome = StepOutcome::kDone;
+    return;
+  }
+  fail(result, std::move(applied).error());
+  // What activates is put back once the files of its group are as they were.
+  if (!step.activates) put_back(step, result);
+}
+
+void StepExecutor::put_back(const Step& step, StepResult& result) {
+  // A type may have failed half-way; a file never does.
+  const auto now = read_artifact(step.artifact, type_of(step), node_);
+  if (!step.activates && same_state(now, step.before)) return;
+  if (auto restored = apply_artifact(step.artifact, step.before, type_of(step), node_); !restored) {
+    result.error->message += "; and it could not be put back: " + restored.error().describe();
+  }
+}
+
+void StepExecutor::undo_one(const Step& step, StepResult& result) {
+  result.outcome = StepOutcome::kUndone;
+  auto undone = apply_artifact(step.artifact, step.before, type_of(step), node_);
+  Value entry = describe(step);
+  entry.set("outcome", to_string(result.outcome));
+  if (!undone) {
+    entry.set("error", undone.error().describe());
+    result.error = std::move(undone).error();
+  }
+  // The act has happened; a full disk must not turn it into a failure now.
+  (void)journal_.append("result", std::move(entry));
+}
+
+void StepExecutor::undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply) {
+  for (const bool activates : {false, true}) {
+    for (std::size_t i = failed; i-- > 0;) {
+      const bool concerned = steps[i].group == steps[failed].group && steps[i].activates == activates;
+      if (concerned && reply.results[i].outcome == StepOutcome::kDone) undo_one(steps[i], reply.results[i]);
+    }
+  }
+  if (steps[failed].activates && reply.results[failed].outcome == StepOutcome::kFailed)
+    put_back(steps[failed], reply.results[failed]);
+}
+
+namespace {
+
+/// The resources all of whose steps are done, as the manifest knows them from now on.
+void record_resources(const std::vector<Step>& steps, const std::vector<StepResult>& results,
+                      const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
+  for (const auto& [id, value] : after_steps) {
+    bool all_done = true;
+    std::set<ArtifactId> artifacts;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto& ids = steps[i].resources;
+      if (std::find(ids.begin(), ids.end(), id) == ids.end()) continue;
+      all_done = all_done && results[i].outcome == StepOutcome::kDone;
+      artifacts.insert(steps[i].artifact);
+    }
+    if (!all_done || artifacts.empty()) continue;
+    if (value.is_null()) {
+      manifest.resources.erase(id);
+      continue;
+    }
+    auto& managed = manifest.resources[id];
+    artifacts.insert(managed.artifacts.begin(), managed.artifacts.end());
+    managed = ManagedResource{value, {artifacts.begin(), artifacts.end()}};
+  }
+}
+
+bool all_done(const std::vector<StepResult>& results) {
+  return std::all_of(results.begin(), results.end(),
+                     [](const StepResult& result) { return result.outcome == StepOutcome::kDone; });
+}
+
+/// True if there was anything to record.
+bool record(const std::vector<Step>& steps, const std::vector<StepResult>& results,
+            const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
+  bool wrote = false;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (results[i].outcome != StepOutcome::kDone) continue;
+    auto& managed = manifest.artifacts[steps[i].artifact];
+    managed.written_digest = digest(steps[i].after);
+    managed.intended_digest.clear();
+    wrote = true;
+  }
+  if (wrote) record_resources(steps, results, after_steps, manifest);
+  return wrote;
+}
+
+}  // namespace
+
+namespace {
+
+/// Not between a file and its activation: a network file that nobody has tried would wait for the next
+/// boot.
+bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const ApplyReply& reply) {
+  const auto of_same_group = [&](std::size_t i) { return steps[i].group == steps[next].group; };
+  bool begun = false;
+  bool activates = false;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    begun = begun || (of_same_group(i) && reply.results[i].outcome == StepOutcome::kDone);
+    activates = activates || (of_same_group(i) && steps[i].activates);
+  }
+  return !begun || !activates;
+}
+
+}  // namespace
+
+namespace {
+
+/// What a stop has kept from being begun is still intended: the next run knows by it that a resource which is
+/// half-way back was left so by us.
+std::vector<Step> without_what_was_stopped(const std::vector<Step>& steps, const ApplyReply& reply) {
+  if (!reply.stopped) return steps;
+  std::vector<Step> told;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const bool begun = reply.results[i].outcome != StepOutcome::kNotDone || reply.results[i].error;
+    if (begun) told.push_back(steps[i]);
+  }
+  return told;
+}
+
+}  // namespace
+
+/// All or nothing begins here: an objection to one step is one to all.
+bool StepExecutor::begin_trial(ApplyReply& reply) {
+  const bool objected = std::any_of(reply.results.begin(), reply.results.end(),
+                                    [](const StepResult& result) { return result.error.has_value(); });
+  if (objected) return false;
+  if (const auto armed = trial_->arm(); !armed) {
+    for (StepResult& result : reply.results) fail(result, armed.error());
+    return false;
+  }
+  return true;
+}
+
+Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
+                                           const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
+  ApplyReply reply;
+  reply.results.resize(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) compare(steps[i], reply.results[i]);
+  ask_the_nodes_own_tools(steps, reply);
+  SPARK_CHECK(record_originals(steps, reply, manifest));
+  if (trial_ != nullptr && !begin_trial(reply)) {
+    forget_intentions(steps, manifest);
+    SPARK_CHECK(write_manifest(manifest, node_));
+    return reply;
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    auto& result = reply.results[i];
+    if (result.error || !may_begin(steps, i, reply)) continue;
+    // A trial is brought to its end, or undone: never left half-way.
+    if (trial_ == nullptr && may_stop_before(steps, i, reply)) reply.stopped = stop_asked_();
+    if (reply.stopped) break;
+    carry_out_one(steps[i], manifest, result);
+    if (result.error) undo_group(steps, i, reply);
+    Value outcome = describe(steps[i]);
+    outcome.set("outcome", to_string(result.outcome));
+    if (result.error) outcome.set("error", result.error->describe());
+    (void)journal_.append("result", std::move(outcome));
+  }
+  const bool waits_for_the_trial = trial_ != nullptr && all_done(reply.results);
+  if (!waits_for_the_trial) forget_intentions(without_what_was_stopped(steps, reply), manifest);
+  if (trial_ != nullptr || !record(steps, reply.results, after_steps, manifest)) {
+    // What each step came to is in the reply, and must get there also from a disk that is full.
+    (void)write_manifest(manifest, node_);
+    return reply;
+  }
+  SPARK_CHECK(write_manifest(manifest, node_));
+  return reply;
+}
+
+void forget_intentions(const std::vector<Step>& steps, Manifest& manifest) {
+  for (const Step& step : steps) {
+    const auto managed = manifest.artifacts.find(step.artifact);
+    if (managed == manifest.artifacts.end()) continue;
+    // What was not even begun may still be as a run before has left it.
+    if (managed->second.intended_digest == digest(step.after)) managed->second.intended_digest.clear();
+  }
+}
+
+void record_as_done(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps,
+                    Manifest& manifest) {
+  record(steps, std::vector<StepResult>(steps.size(), StepResult{{}, StepOutcome::kDone, {}}), after_steps, manifest);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "engine/agent/node/local_node.h"
+#include "engine/agent/state/journal.h"
+#include "engine/core/result.h"
+#include "engine/model/manifest.h"
+#include "engine/resource/registry.h"
+#include "engine/wire/messages.h"
+
+namespace sparkplan {
+
+/// Steps that are on trial: what has to happen before the first, and whether the trial still goes on.
+class Trial {
+ public:
+  virtual ~Trial() = default;
+  virtual Result<void> arm() = 0;
+  virtual bool goes_on() const = 0;
+};
+
+/// What these steps set out to write is known to have come to nothing, or to its end.
+void forget_intentions(const std::vector<Step>& steps, Manifest& manifest);
+
+/// Records in the manifest that all these steps are done.
+void record_as_done(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps, Manifest& manifest);
+
+/// Carries out steps on this node: all compared first, originals on the disk before the first act,
+/// the node's own tools asked what they think of it, each intent journaled, a failed group undone:
+/// last step first, what activates after what was written.
+class StepExecutor {
+ public:
+  /// `stop_asked` is called between steps, `tell` before each.
+  StepExecutor(const Registry& registry, LocalNode& node, Journal& journal, std::function<bool()> stop_asked,
+               std::function<void(std::string_view)> tell);
+
+  /// From now on steps are on trial: all or none, and not in the manifest before the trial's end.
+  void put_on_trial(Trial& trial) { trial_ = &trial; }
+
+  /// Keeps `manifest` and its file up to date with what was written: artifacts, and of `after_steps`
+  /// the resources all of whose steps are done.
+  /// Errors: only when nothing could be begun (the manifest or journal cannot be written); the
+  /// failures of single steps are in the reply.
+  Result<ApplyReply> carry_out(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps,
+                               Manifest& manifest);
+
+ private:
+  void compare(const Step& step, StepResult& result) const;
+  void ask_the_nodes_own_tools(const std::vector<Step>& steps, ApplyReply& reply);
+  Result<void> record_originals(const std::vector<Step>& steps, const ApplyReply& reply, Manifest& manifest);
+  bool may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const;
+  void carry_out_one(const Step& step, const Manifest& manifest, StepResult& result);
+  void undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply);
+  void undo_one(const Step& step, StepResult& result);
+  void put_back(const Step& step, StepResult& result);
+  bool begin_trial(ApplyReply& reply);
+  const ResourceType& type_of(const Step& step) const;
+
+  const Registry& registry_;
+  LocalNode& node_;
+  Journal& journal_;
+  std::function<bool()> stop_asked_;
+  std::function<void(std::string_view)> tell_;
+  Trial* trial_ = nullptr;
+};
+
+}  // namespace sparkplan

@@ -1,0 +1,165 @@
+#include "engine/agent/apply/undo.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+/// What a run made of one artifact, from its first stage to its last.
+struct ChangedArtifact {
+  Step step;  ///< `before` the run, and `after` it.
+  bool cut = false;
+};
+
+void note_resources(const Step& from, Step& into) {
+  for (const auto& id : from.resources) {
+    const bool known = std::find(into.resources.begin(), into.resources.end(), id) != into.resources.end();
+    if (!known) into.resources.push_back(id);
+  }
+}
+
+/// In the order in which the run has touched them last.
+std::vector<ChangedArtifact> changed_artifacts(const RunJournal& journal) {
+  std::vector<ChangedArtifact> changed;
+  for (const auto& journaled : journal.steps) {
+    if (!journaled.may_have_happened()) continue;
+    ChangedArtifact latest{journaled.step, !journaled.outcome};
+    const auto earlier = std::find_if(changed.begin(), changed.end(), [&](const ChangedArtifact& one) {
+      return one.step.artifact == journaled.step.artifact;
+    });
+    if (earlier != changed.end()) {
+      latest.step.before = earlier->step.before;
+      latest.step.reversible = std::max(latest.step.reversible, earlier->step.reversible);
+      note_resources(earlier->step, latest.step);
+      changed.erase(earlier);
+    }
+    changed.push_back(std::move(latest));
+  }
+  return changed;
+}
+
+/// The state of links follows their files, whoever has changed it meanwhile.
+bool follows_files(const Step& step) { return step.activates && step.phase == Phase::kNetwork; }
+
+/// Why the artifact stays as it is; empty: it is put back.
+std::string why_kept(const ChangedArtifact& changed, const Observation& now) {
+  const Step& step = changed.step;
+  if (const auto* error = std::get_if<Error>(&now)) return "it cannot be read: " + error->describe();
+  if (step.reversible == Reversible::kNo) return "it cannot be undone";
+  const bool has_state = std::holds_alternative<Absent>(step.before) || std::holds_alternative<Present>(step.before);
+  if (!has_state) return "what it was before is not known";
+  if (follows_files(step) || same_state(now, step.after)) return "";
+  return changed.cut ? "the run broke off at it, and it is neither as before nor as planned" : "it was changed since";
+}
+
+bool same_group(const Step& a, const Step& b) { return a.type == b.type && a.group == b.group; }
+
+bool makes_take_effect(const Step& step, const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](const Step& other) { return !other.activates && same_group(step, other); });
+}
+
+/// What makes others of its group take effect is of use only where one of those is put back; what stands alone in
+/// `run`, such as a mount, has an effect of its own. The live state of a link alone is no reason to touch a network.
+void drop_needless_activations(std::vector<Step>& steps, const std::vector<Step>& run) {
+  std::erase_if(steps, [all = steps, &run](const Step& step) {
+    if (!step.activates || makes_take_effect(step, all)) return false;
+    return makes_take_effect(step, run) || follows_files(step);
+  });
+}
+
+/// The last one first, what activates after what it makes take effect, the network at the end.
+std::vector<Step> in_order_of_undoing(std::vector<Step> steps) {
+  std::reverse(steps.begin(), steps.end());
+  std::vector<Step> ordered;
+  for (const bool network : {false, true}) {
+    for (const bool activates : {false, true}) {
+      for (const Step& step : steps) {
+        if ((step.phase == Phase::kNetwork) == network && step.activates == activates) ordered.push_back(step);
+      }
+    }
+  }
+  return ordered;
+}
+
+Result<const RunJournal*> run_to_undo(const UndoRequest& request, const Journals& journals) {
+  const auto undone = undone_runs(journals);
+  for (const auto& journal : journals.runs) {
+    if (!request.run.empty() && journal.run != request.run) continue;
+    const bool candidate =
+        journal.changed_something() && journal.purpose.undoes.empty() && undone.count(journal.run) == 0;
+    if (!request.run.empty() || candidate) return &journal;
+  }
+  if (!request.run.empty()) return failure(ErrorCode::kNotFound, "there is no journal of run " + request.run);
+  return nullptr;
+}
+
+/// A journal that nobody can read may be the one of the last run.
+Result<void> check_none_damaged_after(const std::string& run, const Journals& journals) {
+  for (const auto& damaged : journals.damaged) {
+    const auto name = std::filesystem::path(damaged.file).stem().string();
+    if (name < run) continue;
+    return failure(ErrorCode::kInvalidInput,
+                   "the journal " + damaged.file + " is damaged (" + damaged.error.describe() +
+                       "), so what was done last is not known",
+                   "look at it, and move it out of its directory to roll back the run before it");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journals, const Registry& registry,
+                              const NodeReader& node) {
+  SPARK_TRY(const auto* journal, run_to_undo(request, journals));
+  SPARK_CHECK(check_none_damaged_after(journal == nullptr ? "" : journal->run, journals));
+  UndoReply reply;
+  if (journal == nullptr) return reply;
+  reply.run = journal->run;
+  reply.time = journal->time;
+  reply.who = journal->who;
+  reply.operation = journal->operation;
+  for (const auto& journaled : journal->steps) {
+    if (!journaled.complete) {
+      return failure(ErrorCode::kUnsupported,
+                     "run " + journal->run +
+                         " was journaled by an older sparkplan, which has not written down all that undoing needs");
+    }
+    // The first stage saw the manifest as it was before the run.
+    for (const auto& [id, managed] : journaled.managed) reply.managed_before.emplace(id, managed);
+  }
+  std::vector<Step> run;
+  for (auto& changed : changed_artifacts(*journal)) {
+    Step& step = changed.step;
+    run.push_back(step);
+    const auto* type = registry.find(step.type);
+    const auto now = type == nullptr
+                         ? Observation(Error{ErrorCode::kUnsupported, "there is no type " + step.type, {}, {}, ""})
+                         : read_artifact(step.artifact, *type, node);
+    // Also what the run wrote without changing it.
+    if (!follows_files(step) && same_state(now, step.before)) continue;
+    auto reason = why_kept(changed, now);
+    // Nobody asks the others here. Once it is in cluster.yaml, an apply does.
+    const bool concerns_others = type != nullptr && type->info().exports_everywhere;
+    if (reason.empty() && concerns_others && std::holds_alternative<Present>(step.before)) {
+      reason = "other nodes may use by now what it would bring back: ask for it in cluster.yaml, and apply";
+    }
+    if (!reason.empty()) {
+      reply.kept.push_back({step.type, step.artifact, step.resources, std::move(reason)});
+      continue;
+    }
+    step.after = std::move(step.before);
+    step.before = now;
+    step.needs.clear();
+    reply.steps.push_back(std::move(step));
+  }
+  drop_needless_activations(reply.steps, run);
+  reply.steps = in_order_of_undoing(std::move(reply.steps));
+  return reply;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,83 @@
+// What lets packets in. Sources: nft(8), iptables-save(8), ufw-framework(8).
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/agent/facts/extended_facts.h"
+#include "engine/agent/facts/input_rules.h"
+#include "engine/agent/facts/node_text.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+
+namespace {
+
+constexpr const char* kField = "firewall";
+
+/// Empty where there is no ufw.
+std::string state_of_ufw(const NodeReader& node) {
+  const auto text = node.read_file("/etc/ufw/ufw.conf");
+  if (!text) return "";
+  std::string state = "inactive";
+  for (const auto line : split_lines(*text)) {
+    const auto setting = assignment_in(line);
+    if (setting && setting->first == "ENABLED" && setting->second == "yes") state = "active";
+  }
+  return state;
+}
+
+/// Nothing where there is nobody to ask, or who is there cannot tell, which is then put into `facts`.
+std::optional<std::vector<InputChainFacts>> listed_chains(const NodeReader& node, ExtendedFacts& facts) {
+  const std::vector<std::string> nft{"nft", "list", "ruleset"};
+  const std::vector<std::string> iptables{"iptables-save"};
+  const auto ruleset = answer_of(node, nft);
+  if (ruleset) return nft_input_chains(*ruleset);
+  const ErrorCode why = ruleset.error().code;
+  // An nft that runs into a limit may know of tables that iptables does not: those are not asked in its place.
+  if (why == ErrorCode::kNotFound || why == ErrorCode::kUnsupported) {
+    if (const auto rules = printed_by(node, iptables, kField, facts)) return iptables_input_chains(*rules);
+  }
+  // Why nft could not be asked says more than why iptables could not.
+  if (why != ErrorCode::kNotFound) facts.unreadable[kField] = ruleset.error().describe();
+  return std::nullopt;
+}
+
+/// The kernel keeps what iptables-legacy has set apart from all that nft and iptables-nft list. Source: iptables(8).
+std::optional<std::vector<InputChainFacts>> legacy_chains(const NodeReader& node, ExtendedFacts& facts) {
+  const auto tables = node.read_file("/proc/net/ip_tables_names");
+  if (!tables && tables.error().code != ErrorCode::kNotFound) {
+    facts.unreadable.try_emplace(kField, tables.error().describe());
+  }
+  if (!tables || trim(*tables).empty()) return std::nullopt;
+  const std::vector<std::string> legacy{"iptables-legacy-save"};
+  ExtendedFacts asked;
+  if (const auto rules = printed_by(node, legacy, kField, asked)) return iptables_input_chains(*rules);
+  const auto why = asked.unreadable.find(kField);
+  facts.unreadable.try_emplace(kField, why != asked.unreadable.end()
+                                           ? why->second
+                                           : "there are tables of iptables-legacy, and no iptables-legacy-save");
+  return std::nullopt;
+}
+
+}  // namespace
+
+void read_firewall(const NodeReader& node, ExtendedFacts& facts) {
+  FirewallFacts firewall;
+  firewall.ufw = state_of_ufw(node);
+  const auto listed = listed_chains(node, facts);
+  const auto legacy = legacy_chains(node, facts);
+  if (listed) firewall.input_chains = *listed;
+  for (const InputChainFacts& chain : legacy.value_or(std::vector<InputChainFacts>())) {
+    auto& chains = firewall.input_chains;
+    // iptables-save may be the same program.
+    if (std::find(chains.begin(), chains.end(), chain) == chains.end()) chains.push_back(chain);
+  }
+  if (firewall.ufw == "active" && !listed && !legacy) {
+    facts.unreadable.try_emplace(kField, "ufw is active, and neither nft nor iptables-save is there to ask");
+  }
+  if (listed || legacy || !firewall.ufw.empty()) facts.firewall = std::move(firewall);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,161 @@
+// What only a program of the node's can tell: sshd, netplan, the clock, units.
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "engine/agent/facts/extended_facts.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::array<std::string_view, 12> kSshdOptions{"usepam",
+                                                        "permitrootlogin",
+                                                        "passwordauthentication",
+                                                        "pubkeyauthentication",
+                                                        "maxstartups",
+                                                        "maxsessions",
+                                                        "allowusers",
+                                                        "allowgroups",
+                                                        "denyusers",
+                                                        "permituserenvironment",
+                                                        "acceptenv",
+                                                        "port"};
+
+/// Those that a guide leaves behind, that start ranks, or that decide over network, time and storage.
+constexpr std::array<std::string_view, 14> kUnits{
+    "docker.service",           "containerd.service",       "ssh.service",
+    "slurmd.service",           "earlyoom.service",         "ufw.service",
+    "nftables.service",         "nvmf-autoconnect.service", "NetworkManager.service",
+    "systemd-networkd.service", "systemd-oomd.service",     "disable-unused-nics.service",
+    "rdma-optimize.service",    "nvme-rosa-connect.service"};
+
+/// It is written in Python, and a machine may be busy.
+constexpr std::chrono::seconds kNetplanDeadline{10};
+
+void read_sshd(const NodeReader& node, ExtendedFacts& facts) {
+  const std::vector<std::string> argv{"sshd", "-T"};
+  const auto text = printed_by(node, argv, "sshd", facts);
+  if (!text) return;
+  for (const auto line : split_lines(*text)) {
+    const auto blank = line.find(' ');
+    if (blank == std::string_view::npos) continue;
+    const auto option = line.substr(0, blank);
+    if (std::find(kSshdOptions.begin(), kSshdOptions.end(), option) == kSshdOptions.end()) continue;
+    auto& value = facts.sshd[std::string(option)];
+    value += (value.empty() ? "" : " ") + std::string(trim(line.substr(blank)));
+  }
+}
+
+void read_clock(const NodeReader& node, ExtendedFacts& facts) {
+  const std::vector<std::string> argv{"timedatectl", "show", "--property=NTPSynchronized", "--value"};
+  const auto text = printed_by(node, argv, "clock_synchronised", facts);
+  if (text) facts.clock_synchronised = trim(*text) == "yes";
+}
+
+bool has_netplan_files(const NodeReader& node) {
+  for (const char* directory : {"/etc/netplan", "/run/netplan", "/usr/lib/netplan"}) {
+    const auto names = node.list_directory(directory);
+    if (names && std::any_of(names->begin(), names->end(), [](const auto& name) { return name.ends_with(".yaml"); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// "/etc/netplan/50.yaml:3:5: Error in network definition: ...". Below it netplan shows the line that it means, which
+/// may be a password's.
+std::string complaint_in(const CommandOutput& output) {
+  constexpr std::size_t kMost = 300;
+  for (const auto line : split_lines(output.standard_error.empty() ? output.standard_output : output.standard_error)) {
+    const auto text = trim(line);
+    if (!text.empty()) return std::string(text.substr(0, kMost));
+  }
+  return "";
+}
+
+bool names_a_secret(std::string_view text) {
+  constexpr std::array<std::string_view, 8> kParts{"password", "passphrase",    "psk",    "secret",
+                                                   "key",      "access-points", "modems", "auth"};
+  return std::any_of(kParts.begin(), kParts.end(),
+                     [&](auto part) { return text.find(part) != std::string_view::npos; });
+}
+
+/// What `netplan get` prints, block by block, without what belongs to a line that names a secret: passwords of Wi-Fi
+/// and of 802.1X, keys of tunnels. Those stay on the node.
+std::string without_secrets(std::string_view yaml) {
+  std::string kept;
+  std::size_t secret_indent = std::string_view::npos;
+  for (const auto line : split_lines(yaml)) {
+    const auto indent = line.find_first_not_of(' ');
+    if (indent == std::string_view::npos) continue;
+    // The items of a list may stand below their key, not behind it.
+    const bool below = secret_indent != std::string_view::npos &&
+                       (indent > secret_indent || (indent == secret_indent && line[indent] == '-'));
+    if (below) continue;
+    secret_indent = names_a_secret(line) ? indent : std::string_view::npos;
+    const bool secret = secret_indent != std::string_view::npos;
+    kept += secret ? std::string(line.substr(0, std::min(line.find(':'), line.size()))) + ": ..." : std::string(line);
+    kept += '\n';
+  }
+  return kept;
+}
+
+/// That netplan refuses its files is itself what is to be known.
+void read_netplan(const NodeReader& node, ExtendedFacts& facts) {
+  if (!has_netplan_files(node)) return;
+  const std::vector<std::string> argv{"netplan", "get"};
+  const auto output = node.query(argv, kNetplanDeadline);
+  if (!output) {
+    if (output.error().code != ErrorCode::kNotFound) facts.unreadable["netplan_merged"] = output.error().describe();
+    return;
+  }
+  if (output->exit_status == 0) {
+    facts.netplan_merged = without_secrets(output->standard_output);
+    return;
+  }
+  const auto complaint = complaint_in(*output);
+  facts.netplan_error =
+      "netplan: exit " + std::to_string(output->exit_status) + (complaint.empty() ? "" : ": " + complaint);
+}
+
+std::string_view value_of(std::string_view line, std::string_view key) {
+  return line.size() > key.size() && line.starts_with(key) && line[key.size()] == '=' ? line.substr(key.size() + 1)
+                                                                                      : std::string_view();
+}
+
+void read_units(const NodeReader& node, ExtendedFacts& facts) {
+  std::vector<std::string> argv{"systemctl", "show", "--property=Id,LoadState,ActiveState,UnitFileState,LimitMEMLOCK",
+                                "--"};
+  for (const auto unit : kUnits) argv.emplace_back(unit);
+  const auto text = printed_by(node, argv, "units", facts);
+  if (!text) return;
+  UnitFacts unit;
+  bool there = false;
+  const auto finish = [&] {
+    if (there && !unit.name.empty()) facts.units.push_back(unit);
+    unit = {};
+    there = false;
+  };
+  for (const auto line : split_lines(*text)) {
+    if (line.empty()) finish();
+    if (const auto id = value_of(line, "Id"); !id.empty()) unit.name = id;
+    if (const auto state = value_of(line, "ActiveState"); !state.empty()) unit.active = state;
+    if (const auto state = value_of(line, "UnitFileState"); !state.empty()) unit.enabled = state;
+    if (const auto limit = value_of(line, "LimitMEMLOCK"); !limit.empty()) unit.locked_memory = limit;
+    if (const auto state = value_of(line, "LoadState"); !state.empty()) there = state == "loaded";
+  }
+  finish();
+  std::sort(facts.units.begin(), facts.units.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+}
+
+}  // namespace
+
+void read_programs(const NodeReader& node, ExtendedFacts& facts) {
+  read_sshd(node, facts);
+  read_clock(node, facts);
+  read_netplan(node, facts);
+  read_units(node, facts);
+}
+
+}  // namespace sparkplan

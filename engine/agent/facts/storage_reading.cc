@@ -1,0 +1,91 @@
+#include "engine/agent/facts/storage_reading.h"
+
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "engine/core/words.h"
+#include "engine/domain/storage/mount_table.h"
+
+namespace sparkplan {
+namespace {
+
+/// A program of its own can be ended where the agent would wait for a server that is gone.
+constexpr std::chrono::seconds kDeadline{45};
+constexpr std::size_t kLongestComplaint = 500;
+
+std::string first_line(const std::string& text) {
+  return std::string(trim(std::string_view(text).substr(0, text.find('\n')))).substr(0, kLongestComplaint);
+}
+
+/// Bytes and seconds of "268435456 bytes (268 MB, 256 MiB) copied, 0.104 s, 2.6 GB/s".
+void read_outcome(const std::string& text, ReadStorageReply& reply) {
+  for (const std::string_view line : split_lines(text)) {
+    const auto words = words_of(line);
+    if (words.size() < 5 || words[1].substr(0, 4) != "byte") continue;
+    std::from_chars(words[0].data(), words[0].data() + words[0].size(), reply.bytes);
+    for (std::size_t i = 1; i + 2 < words.size(); ++i) {
+      if (words[i] != "copied,") continue;
+      const double seconds = std::strtod(std::string(words[i + 1]).c_str(), nullptr);
+      reply.nanoseconds = static_cast<std::int64_t>(seconds * 1e9);
+    }
+  }
+}
+
+Result<CommandOutput> read_blocks(const std::string& what, bool direct, const NodeReader& node) {
+  std::vector<std::string> argv{"env", "LC_ALL=C", "dd", "if=" + what, "of=/dev/null", "bs=4M", "count=64"};
+  if (direct) argv.emplace_back("iflag=direct");
+  return node.query(argv, kDeadline);
+}
+
+Result<void> measure(ReadStorageReply& reply, const NodeReader& node) {
+  for (const bool direct : {true, false}) {
+    auto output = read_blocks(reply.what, direct, node);
+    if (!output && output.error().code == ErrorCode::kUnreachable) {
+      reply.complaint = "nothing could be read within " + std::to_string(kDeadline.count()) + " s";
+      return {};
+    }
+    if (!output) return failure(std::move(output).error());
+    if (output->exit_status == 0) {
+      reply.direct = direct;
+      read_outcome(output->standard_error, reply);
+      return {};
+    }
+    // Not every file system reads past the cache.
+    if (!direct) reply.complaint = first_line(output->standard_error);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const NodeReader& node) {
+  ReadStorageReply reply;
+  SPARK_TRY(const auto mounts, mounted_file_systems(node));
+  const MountedFileSystem* mount = mounted_at(mounts, request.target);
+  if (mount == nullptr) {
+    reply.complaint = "nothing is mounted there";
+    return reply;
+  }
+  const std::vector<std::string> find{"find", request.target, "-xdev", "-maxdepth", "4",    "-type",
+                                      "f",    "-size",        "+8M",   "-print",    "-quit"};
+  auto found = node.query(find, kDeadline);
+  if (!found && found.error().code == ErrorCode::kUnreachable) {
+    reply.complaint = "it does not answer";
+    return reply;
+  }
+  if (!found) return failure(std::move(found).error());
+  if (found->exit_status != 0 && found->standard_output.empty()) {
+    reply.complaint = first_line(found->standard_error);
+    return reply;
+  }
+  reply.what = std::string(trim(found->standard_output));
+  if (reply.what.empty() && mount->source.starts_with("/dev/")) reply.what = mount->source;
+  if (!reply.what.empty()) SPARK_CHECK(measure(reply, node));
+  return reply;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <fcntl.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "engine/agent/kernel/file_descriptor.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+
+/// The whole text of a file below /proc or /sys; empty where there is none or it does not let itself be read, as sysfs
+/// does for what a device does not have. Without streams: their locales would be a sixth of the agent.
+inline std::string kernel_file(const std::filesystem::path& path) {
+  std::string text;
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return text;
+  std::array<char, 4096> part{};
+  while (true) {
+    const auto size = ::read(file.get(), part.data(), part.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
+}
+
+/// Its first line without blanks around it.
+inline std::string kernel_line(const std::filesystem::path& path) {
+  const std::string text = kernel_file(path);
+  return std::string(trim(std::string_view(text).substr(0, text.find('\n'))));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,128 @@
+// Routes and neighbours as facts. Source: rtnetlink(7).
+#include "engine/agent/kernel/netlink_facts.h"
+
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netlink/netlink.h>
+#include <netlink/route/neighbour.h>
+#include <netlink/route/nexthop.h>
+#include <netlink/route/route.h>
+
+#include <array>
+#include <string>
+
+#include "engine/agent/kernel/netlink_socket.h"
+#include "engine/model/route_merger.h"
+
+namespace sparkplan {
+namespace {
+
+/// What one wants to have sent to him of them with every run, and for each of a thousand nodes.
+constexpr std::size_t kMostRoutes = 4096;
+
+std::string interface_name(int index) {
+  std::array<char, IF_NAMESIZE> name{};
+  return ::if_indextoname(static_cast<unsigned>(index), name.data()) == nullptr ? "" : name.data();
+}
+
+std::string protocol_name(int protocol) {
+  switch (protocol) {
+    case RTPROT_KERNEL:
+      return "kernel";
+    case RTPROT_BOOT:
+      return "boot";
+    case RTPROT_STATIC:
+      return "static";
+    case RTPROT_RA:
+      return "ra";
+    case RTPROT_DHCP:
+      return "dhcp";
+    default:
+      return std::to_string(protocol);
+  }
+}
+
+/// libnl leaves a prefix away where it is the whole address.
+std::string destination_of(rtnl_route* route) {
+  const bool version_6 = rtnl_route_get_family(route) == AF_INET6;
+  nl_addr* destination = rtnl_route_get_dst(route);
+  if (destination == nullptr || nl_addr_get_prefixlen(destination) == 0) return version_6 ? "::/0" : "0.0.0.0/0";
+  auto text = text_of(destination);
+  if (text.find('/') == std::string::npos) text += "/" + std::to_string(nl_addr_get_prefixlen(destination));
+  return text;
+}
+
+void add_route_facts(nl_object* object, void* into) {
+  auto* route = reinterpret_cast<rtnl_route*>(object);
+  auto& routes = *static_cast<RouteMerger*>(into);
+  if (rtnl_route_get_type(route) != RTN_UNICAST || rtnl_route_get_table(route) == RT_TABLE_LOCAL) return;
+  RouteFacts facts;
+  facts.destination = destination_of(route);
+  if (facts.destination == "fe80::/64" || facts.destination == "ff00::/8") return;
+  facts.metric = rtnl_route_get_priority(route);
+  facts.protocol = protocol_name(rtnl_route_get_protocol(route));
+  facts.table = static_cast<int>(rtnl_route_get_table(route));
+  const int hops = rtnl_route_get_nnexthops(route);
+  for (int i = 0; i < hops; ++i) {
+    rtnl_nexthop* hop = rtnl_route_nexthop_n(route, i);
+    facts.interface = interface_name(rtnl_route_nh_get_ifindex(hop));
+    facts.gateway = text_of(rtnl_route_nh_get_gateway(hop));
+    facts.link_down = (rtnl_route_nh_get_flags(hop) & (RTNH_F_LINKDOWN | RTNH_F_DEAD)) != 0;
+    routes.add(facts);
+  }
+}
+
+std::string state_name(int state) {
+  constexpr std::array<std::pair<int, const char*>, 7> kNames{{{NUD_INCOMPLETE, "incomplete"},
+                                                               {NUD_REACHABLE, "reachable"},
+                                                               {NUD_STALE, "stale"},
+                                                               {NUD_DELAY, "delay"},
+                                                               {NUD_PROBE, "probe"},
+                                                               {NUD_FAILED, "failed"},
+                                                               {NUD_PERMANENT, "permanent"}}};
+  for (const auto& [bit, name] : kNames) {
+    if ((state & bit) != 0) return name;
+  }
+  return "";
+}
+
+void add_neighbour_facts(nl_object* object, void* into) {
+  auto* neighbour = reinterpret_cast<rtnl_neigh*>(object);
+  const auto state = state_name(rtnl_neigh_get_state(neighbour));
+  nl_addr* address = rtnl_neigh_get_dst(neighbour);
+  if (state.empty() || address == nullptr) return;
+  static_cast<std::vector<NeighbourFacts>*>(into)->push_back({interface_name(rtnl_neigh_get_ifindex(neighbour)),
+                                                              text_of(address),
+                                                              text_of(rtnl_neigh_get_lladdr(neighbour)), state});
+}
+
+}  // namespace
+
+Result<std::vector<RouteFacts>> read_all_routes() {
+  SPARK_TRY(const NetlinkSocket socket, open_netlink());
+  nl_cache* raw = nullptr;
+  if (const int code = rtnl_route_alloc_cache(socket.get(), AF_UNSPEC, 0, &raw); code < 0) {
+    return netlink_failure("list the routes", code);
+  }
+  const NetlinkCache all(raw);
+  RouteMerger merger(kMostRoutes);
+  nl_cache_foreach(all.get(), add_route_facts, &merger);
+  if (auto routes = std::move(merger).take()) return *std::move(routes);
+  return failure(ErrorCode::kUnsupported,
+                 "there are routes through more than " + std::to_string(kMostRoutes) + " interfaces and networks");
+}
+
+Result<std::vector<NeighbourFacts>> read_neighbours() {
+  SPARK_TRY(const NetlinkSocket socket, open_netlink());
+  nl_cache* raw = nullptr;
+  if (const int code = rtnl_neigh_alloc_cache(socket.get(), &raw); code < 0) {
+    return netlink_failure("list the neighbours", code);
+  }
+  const NetlinkCache all(raw);
+  std::vector<NeighbourFacts> neighbours;
+  nl_cache_foreach(all.get(), add_neighbour_facts, &neighbours);
+  return neighbours;
+}
+
+}  // namespace sparkplan

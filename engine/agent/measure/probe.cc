@@ -1,0 +1,205 @@
+#include "engine/agent/measure/probe.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/ip_icmp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "engine/agent/kernel/file_descriptor.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kAgain{250};
+constexpr std::size_t kIpHeader = 20;
+
+/// Source: RFC 1071.
+std::uint16_t internet_checksum(const std::vector<unsigned char>& bytes) {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < bytes.size(); i += 2) {
+    const std::uint32_t low = i + 1 < bytes.size() ? bytes[i + 1] : 0U;
+    sum += (static_cast<std::uint32_t>(bytes[i]) << 8U) + low;
+  }
+  while ((sum >> 16U) != 0) sum = (sum & 0xffffU) + (sum >> 16U);
+  return static_cast<std::uint16_t>(~sum);
+}
+
+std::optional<sockaddr_in> parse(const std::string& address, std::int64_t port) {
+  sockaddr_in parsed{};
+  parsed.sin_family = AF_INET;
+  parsed.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::inet_pton(AF_INET, address.c_str(), &parsed.sin_addr) != 1) return std::nullopt;
+  return parsed;
+}
+
+const sockaddr* generic(const sockaddr_in& address) { return reinterpret_cast<const sockaddr*>(&address); }
+
+/// One target being tried.
+class Attempt {
+ public:
+  explicit Attempt(const ProbeTarget& target, std::uint16_t number)
+      : target_(target), number_(number), address_(parse(target.address, target.ssh_port)), socket_(-1) {}
+
+  bool answered() const { return answered_; }
+  pollfd wanted() const {
+    // A connection that is being made becomes writable.
+    const short connecting = target_.ssh_port != 0 && !connected_ ? POLLOUT : POLLIN;
+    return {answered_ ? -1 : socket_, connecting, 0};
+  }
+
+  void begin() {
+    if (!address_ || answered_) return;
+    if (target_.ssh_port != 0) {
+      if (socket_ < 0) begin_connection();
+    } else {
+      if (socket_ < 0) open_echo();
+      send_echo();
+    }
+  }
+
+  void take(short events) {
+    if (events == 0 || answered_ || socket_ < 0) return;
+    if (target_.ssh_port != 0) {
+      take_greeting();
+    } else {
+      take_echo();
+    }
+  }
+
+  Attempt(Attempt&& other) noexcept
+      : target_(other.target_),
+        number_(other.number_),
+        address_(other.address_),
+        socket_(std::exchange(other.socket_, -1)),
+        connected_(other.connected_),
+        answered_(other.answered_) {}
+  Attempt& operator=(Attempt&&) = delete;
+  ~Attempt() { close_socket(); }
+
+ private:
+  void close_socket() {
+    if (socket_ >= 0) ::close(socket_);
+    socket_ = -1;
+    connected_ = false;
+  }
+
+  bool leave_through_interface() const {
+    if (target_.interface.empty()) return true;
+    const auto size = static_cast<socklen_t>(target_.interface.size() + 1);
+    return ::setsockopt(socket_, SOL_SOCKET, SO_BINDTODEVICE, target_.interface.c_str(), size) == 0;
+  }
+
+  void open_echo() {
+    socket_ = ::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP);
+    if (socket_ < 0) return;
+    // Not to be fragmented, whatever the kernel believes of the path. Source: ip(7).
+    const int probing = IP_PMTUDISC_PROBE;
+    const bool ready = ::setsockopt(socket_, IPPROTO_IP, IP_MTU_DISCOVER, &probing, sizeof probing) == 0;
+    if (!ready || !leave_through_interface()) close_socket();
+  }
+
+  void send_echo() {
+    if (socket_ < 0) return;
+    constexpr std::size_t kHeader = sizeof(icmphdr);
+    const auto whole = static_cast<std::size_t>(target_.bytes);
+    std::vector<unsigned char> packet(std::max(whole, kIpHeader + kHeader) - kIpHeader);
+    icmphdr header{};
+    header.type = ICMP_ECHO;
+    header.un.echo.id = htons(static_cast<std::uint16_t>(::getpid()));
+    header.un.echo.sequence = htons(number_);
+    std::memcpy(packet.data(), &header, kHeader);
+    header.checksum = htons(internet_checksum(packet));
+    std::memcpy(packet.data(), &header, kHeader);
+    // What cannot be sent now is sent again, until the patience is over.
+    (void)::sendto(socket_, packet.data(), packet.size(), 0, generic(*address_), sizeof *address_);
+  }
+
+  void take_echo() {
+    std::array<unsigned char, 256> packet{};
+    while (true) {
+      sockaddr_in from{};
+      socklen_t size = sizeof from;
+      const auto count =
+          ::recvfrom(socket_, packet.data(), packet.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
+      if (count < 0) return;
+      const std::size_t begin = (packet[0] & 0x0fU) * std::size_t{4};
+      if (static_cast<std::size_t>(count) < begin + sizeof(icmphdr)) continue;
+      icmphdr header{};
+      std::memcpy(&header, packet.data() + begin, sizeof header);
+      const bool ours = header.type == ICMP_ECHOREPLY && from.sin_addr.s_addr == address_->sin_addr.s_addr &&
+                        header.un.echo.id == htons(static_cast<std::uint16_t>(::getpid())) &&
+                        header.un.echo.sequence == htons(number_);
+      if (ours) answered_ = true;
+    }
+  }
+
+  void begin_connection() {
+    socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (socket_ < 0) return;
+    if (!leave_through_interface()) return close_socket();
+    const int begun = ::connect(socket_, generic(*address_), sizeof *address_);
+    if (begun != 0 && errno != EINPROGRESS) close_socket();
+  }
+
+  void take_greeting() {
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return close_socket();
+    connected_ = true;
+    std::array<char, 4> greeting{};
+    const auto count = ::recv(socket_, greeting.data(), greeting.size(), MSG_PEEK);
+    if (count == 0) return close_socket();
+    answered_ = count == 4 && std::memcmp(greeting.data(), "SSH-", 4) == 0;
+  }
+
+  const ProbeTarget& target_;
+  std::uint16_t number_;
+  std::optional<sockaddr_in> address_;
+  int socket_;
+  bool connected_ = false;
+  bool answered_ = false;
+};
+
+}  // namespace
+
+ProbeReply probe(const ProbeRequest& request) {
+  std::vector<Attempt> attempts;
+  for (const auto& target : request.targets) {
+    attempts.emplace_back(target, static_cast<std::uint16_t>(attempts.size() + 1));
+  }
+  const auto all_answered = [&] {
+    return std::all_of(attempts.begin(), attempts.end(), [](const Attempt& one) { return one.answered(); });
+  };
+  const auto end = Clock::now() + milliseconds(request.patience_ms);
+  auto begin_at = Clock::now();
+  while (!all_answered() && Clock::now() < end) {
+    if (Clock::now() >= begin_at) {
+      for (Attempt& attempt : attempts) attempt.begin();
+      begin_at = Clock::now() + kAgain;
+    }
+    std::vector<pollfd> waiting;
+    for (const Attempt& attempt : attempts) waiting.push_back(attempt.wanted());
+    const auto until = std::chrono::duration_cast<milliseconds>(std::min(begin_at, end) - Clock::now());
+    (void)::poll(waiting.data(), waiting.size(), static_cast<int>(std::max(milliseconds(1), until).count()));
+    for (std::size_t i = 0; i < attempts.size(); ++i) attempts[i].take(waiting[i].revents);
+  }
+  ProbeReply reply;
+  for (const Attempt& attempt : attempts) reply.answered.push_back(attempt.answered());
+  return reply;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,90 @@
+#include "engine/agent/node/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+
+#include "engine/agent/kernel/file_descriptor.h"
+
+namespace sparkplan {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<void> write_fully(int file, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const auto count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(file_error("write", path));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+/// Removes a temporary file unless it was renamed into place.
+class TemporaryFile {
+ public:
+  TemporaryFile(int directory, std::string name) : directory_(directory), name_(std::move(name)) {}
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (!name_.empty()) ::unlinkat(directory_, name_.c_str(), 0);
+  }
+  const char* name() const { return name_.c_str(); }
+  void keep() { name_.clear(); }
+
+ private:
+  int directory_;
+  std::string name_;
+};
+
+/// A symbolic link or directory where a file of ours belongs is somebody's decision.
+Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path) {
+  struct stat status {};
+  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno == ENOENT ? Result<void>() : failure(file_error("look at", path));
+  }
+  if (S_ISREG(status.st_mode)) return {};
+  return failure(ErrorCode::kRefused,
+                 path.string() + " is " + (S_ISLNK(status.st_mode) ? "a symbolic link" : "no regular file"),
+                 "move it away, then plan again");
+}
+
+}  // namespace
+
+std::string temporary_name(const std::string& name) { return "." + name + ".sparkplan-new"; }
+std::string trial_name(const std::string& name) { return "." + name + ".sparkplan-trial"; }
+
+Result<void> replace_file_in(int directory, const fs::path& path, const FileContent& content) {
+  const auto name = path.filename().string();
+  SPARK_CHECK(refuse_what_is_no_file(directory, name, path));
+  TemporaryFile temporary(directory, temporary_name(name));
+  ::unlinkat(directory, temporary.name(), 0);
+  const FileDescriptor file(
+      ::openat(directory, temporary.name(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file.get() < 0) return failure(file_error("write", path));
+  SPARK_CHECK(write_fully(file.get(), content.bytes, path));
+  if (::geteuid() == 0 && ::fchown(file.get(), content.uid, content.gid) != 0) {
+    return failure(file_error("chown", path));
+  }
+  if (::fchmod(file.get(), content.mode) != 0) return failure(file_error("chmod", path));
+  if (::fsync(file.get()) != 0) return failure(file_error("sync", path));
+  if (::renameat(directory, temporary.name(), directory, name.c_str()) != 0) return failure(file_error("write", path));
+  temporary.keep();
+  if (::fsync(directory) != 0) return failure(file_error("sync the directory of", path));
+  return {};
+}
+
+Result<void> remove_file_in(int directory, const fs::path& path) {
+  if (::unlinkat(directory, path.filename().c_str(), 0) != 0 && errno != ENOENT) {
+    return failure(file_error("remove", path));
+  }
+  if (::fsync(directory) != 0) return failure(file_error("sync the directory of", path));
+  return {};
+}
+
+}  // namespace sparkplan

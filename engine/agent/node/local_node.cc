@@ -1,0 +1,282 @@
+#include "engine/agent/node/local_node.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "engine/agent/kernel/file_descriptor.h"
+#include "engine/agent/kernel/netlink.h"
+#include "engine/agent/node/atomic_file.h"
+#include "engine/agent/node/ssh_session.h"
+#include "engine/agent/node/systemd_bus.h"
+#include "engine/agent/node/whole_file.h"
+#include "engine/process/child_process.h"
+
+namespace sparkplan {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScratchParent = "/run/sparkplan";
+constexpr std::string_view kScratchPrefix = "try-";
+
+CommandOutput as_command_output(CapturedOutput output) {
+  return CommandOutput{output.exit_status, std::move(output.standard_output), std::move(output.standard_error)};
+}
+
+tl::unexpected<Error> not_running() { return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree"); }
+
+}  // namespace
+
+Result<LocalNode> LocalNode::open(const fs::path& root) {
+  const int descriptor = ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return failure(file_error("open", root));
+  return LocalNode(descriptor, root == "/");
+}
+
+LocalNode::LocalNode(LocalNode&& other) noexcept
+    : root_(std::exchange(other.root_, -1)),
+      live_(other.live_),
+      scratch_(std::exchange(other.scratch_, {})),
+      named_scratch_(std::exchange(other.named_scratch_, {})),
+      staged_(std::exchange(other.staged_, {})),
+      sign_of_life_(std::exchange(other.sign_of_life_, {})) {}
+
+LocalNode::~LocalNode() {
+  std::error_code gone_already;
+  for (const fs::path& directory : scratch_) fs::remove_all(directory, gone_already);
+  if (root_ >= 0) ::close(root_);
+}
+
+Result<int> LocalNode::open_descriptor(const fs::path& path, int flags, std::uint32_t mode) const {
+  int descriptor = -1;
+  if (live_) {
+    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  } else {
+    open_how how{};
+    how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_CLOEXEC));
+    how.mode = mode;
+    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+    const auto below = path.relative_path();
+    descriptor = static_cast<int>(::syscall(SYS_openat2, root_, below.empty() ? "." : below.c_str(), &how, sizeof how));
+  }
+  if (descriptor < 0) return failure(file_error("open", path));
+  return descriptor;
+}
+
+Result<std::string> LocalNode::read_in_place(const fs::path& path, std::size_t max_bytes) const {
+  SPARK_TRY(const int number, open_descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  const FileDescriptor file(number);
+  return read_whole(file.get(), path, max_bytes);
+}
+
+Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) const {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) return failure(file_error("look at", path));
+  FileStatus result;
+  result.kind = S_ISREG(status.st_mode)   ? FileStatus::Kind::kRegular
+                : S_ISDIR(status.st_mode) ? FileStatus::Kind::kDirectory
+                : S_ISLNK(status.st_mode) ? FileStatus::Kind::kSymlink
+                                          : FileStatus::Kind::kOther;
+  result.mode = status.st_mode & 07777U;
+  result.size = status.st_size;
+  // Whoever bakes an image without being root owns its files in root's stead.
+  const bool stands_for_root = !live_ && ::geteuid() != 0 && status.st_uid == ::geteuid();
+  result.uid = stands_for_root ? 0 : status.st_uid;
+  result.gid = stands_for_root ? 0 : status.st_gid;
+  result.device = status.st_dev;
+  result.inode = status.st_ino;
+  result.changed_at_nanos = std::int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
+  return result;
+}
+
+Result<FileStatus> LocalNode::status_in_place(const fs::path& path) const {
+  SPARK_TRY(const int number, open_descriptor(path, O_PATH | O_NOFOLLOW));
+  const FileDescriptor file(number);
+  return status_of(file.get(), path);
+}
+
+Result<std::vector<std::string>> LocalNode::list_directory(const fs::path& path) const {
+  SPARK_TRY(const int number, open_descriptor(path, O_RDONLY | O_DIRECTORY));
+  DIR* directory = ::fdopendir(number);
+  if (directory == nullptr) {
+    ::close(number);
+    return failure(file_error("list", path));
+  }
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  ::closedir(directory);
+  std::sort(names.begin(), names.end());
+  if (!staged_.empty()) show_as_staged(path, names);
+  return names;
+}
+
+std::string LocalNode::connection_address() const { return live_ ? ssh_server_address() : ""; }
+
+Result<std::vector<LinkFacts>> LocalNode::links() const {
+  if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no network interfaces");
+  if (!links_) return read_links();
+  if (links_->empty()) {
+    SPARK_TRY(auto links, read_links());
+    *links_ = std::move(links);
+  }
+  return *links_;
+}
+
+void LocalNode::pause(std::chrono::milliseconds duration) const {
+  if (links_) links_->clear();
+  std::this_thread::sleep_for(duration);
+}
+
+Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const {
+  if (!live_) return not_running();
+  if (const auto question = unit_question(argv)) {
+    auto answer = ask_systemd(*question, deadline);
+    if (answer) return CommandOutput{answer->exit_status, std::move(answer->printed), ""};
+    // systemctl would wait for the same systemd. Whatever else it does not say this way, systemctl may.
+    if (answer.error().code == ErrorCode::kUnreachable) return failure(std::move(answer).error());
+  }
+  const CaptureLimits limits{deadline};
+  SPARK_TRY(auto output, run_and_capture(argv, limits));
+  // Whoever asks would take what there is for the whole.
+  if (output.cut_off) {
+    return failure(ErrorCode::kFailed, argv[0] + " prints more than " + std::to_string(limits.max_bytes) + " bytes");
+  }
+  return as_command_output(std::move(output));
+}
+
+Result<CommandOutput> LocalNode::run(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
+  if (links_) links_->clear();
+  if (!live_) return not_running();
+  CaptureLimits limits{deadline};
+  limits.sign_of_life = sign_of_life_;
+  SPARK_TRY(auto output, run_and_capture(argv, limits));
+  return as_command_output(std::move(output));
+}
+
+Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mode) {
+  fs::path so_far = "/";
+  for (const auto& part : path.relative_path()) {
+    SPARK_TRY(const int number, open_descriptor(so_far, O_RDONLY | O_DIRECTORY));
+    const FileDescriptor parent(number);
+    so_far /= part;
+    const bool last = so_far == path;
+    if (::mkdirat(parent.get(), part.c_str(), last ? mode : 0755) != 0) {
+      if (errno == EEXIST) continue;
+      return failure(file_error("make", so_far));
+    }
+    // mkdir(2) obeys the umask, the promise does not.
+    if (::fchmodat(parent.get(), part.c_str(), last ? mode : 0755, 0) != 0) return failure(file_error("make", so_far));
+    if (::fsync(parent.get()) != 0) return failure(file_error("sync", so_far));
+  }
+  return {};
+}
+
+/// The directory that a file is in. One that is a link leads to files that somebody else looks after,
+/// such as the drop-ins of another unit.
+Result<int> LocalNode::open_directory_of(const fs::path& file) const {
+  const fs::path directory = file.parent_path();
+  auto number = open_descriptor(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (number || directory == "/") return number;
+  const auto there = status(directory);
+  if (!there || there->kind != FileStatus::Kind::kSymlink) return number;
+  return failure(ErrorCode::kRefused,
+                 directory.string() + " is a symbolic link, and " + file.string() + " would be elsewhere",
+                 "make it a directory, then plan again");
+}
+
+Result<void> LocalNode::write_in_place(const fs::path& path, const FileContent& content) {
+  SPARK_CHECK(make_directories(path.parent_path()));
+  SPARK_TRY(const int number, open_directory_of(path));
+  const FileDescriptor directory(number);
+  return replace_file_in(directory.get(), path, content);
+}
+
+Result<void> LocalNode::remove_in_place(const fs::path& path) {
+  auto number = open_directory_of(path);
+  if (!number) {
+    if (number.error().code == ErrorCode::kNotFound) return {};
+    return failure(std::move(number).error());
+  }
+  const FileDescriptor directory(*number);
+  return remove_file_in(directory.get(), path);
+}
+
+Result<void> LocalNode::rename(const fs::path& from, const fs::path& to) const {
+  SPARK_TRY(const int number, open_descriptor(from.parent_path(), O_RDONLY | O_DIRECTORY));
+  const FileDescriptor directory(number);
+  if (::renameat(directory.get(), from.filename().c_str(), directory.get(), to.filename().c_str()) != 0) {
+    return failure(file_error("rename", from));
+  }
+  if (::fsync(directory.get()) != 0) return failure(file_error("sync", from.parent_path()));
+  return {};
+}
+
+Result<void> LocalNode::remove_directory(const fs::path& path) {
+  auto number = open_directory_of(path);
+  if (!number) {
+    if (number.error().code == ErrorCode::kNotFound) return {};
+    return failure(std::move(number).error());
+  }
+  const FileDescriptor parent(*number);
+  if (::unlinkat(parent.get(), path.filename().c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  return failure(file_error("remove", path));
+}
+
+Result<void> LocalNode::restore_link(const LinkState& state) {
+  if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no network interfaces");
+  return write_link(state);
+}
+
+Result<fs::path> LocalNode::make_scratch_directory() {
+  if (!live_) return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree that could try it out");
+  const fs::path parent = kScratchParent;
+  SPARK_CHECK(make_directories(parent, 0700));
+  std::string path = (parent / (std::string(kScratchPrefix) + "XXXXXX")).string();
+  if (::mkdtemp(path.data()) == nullptr) return failure(file_error("make", path));
+  scratch_.emplace_back(path);
+  return scratch_.back();
+}
+
+Result<fs::path> LocalNode::scratch_directory(const std::string& name) {
+  if (const auto known = named_scratch_.find(name); known != named_scratch_.end()) return known->second;
+  SPARK_TRY(const auto path, make_scratch_directory());
+  named_scratch_.emplace(name, path);
+  return path;
+}
+
+void LocalNode::remove_stale_scratch_directories() {
+  if (!live_) return;
+  const auto names = list_directory(kScratchParent);
+  if (!names) return;      // There has never been one.
+  named_scratch_.clear();  // Ours are among them.
+  for (const std::string& name : *names) {
+    std::error_code stays;  // It is in nobody's way: the next run tries again.
+    if (name.starts_with(kScratchPrefix)) fs::remove_all(fs::path(kScratchParent) / name, stays);
+  }
+}
+
+Result<void> LocalNode::write_kernel_file(const fs::path& path, std::string_view content) {
+  if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no kernel");
+  SPARK_TRY(const int number, open_descriptor(path, O_WRONLY));
+  const FileDescriptor file(number);
+  // One write(2): the kernel takes each as a value of its own.
+  const auto count = ::write(file.get(), content.data(), content.size());
+  if (count != static_cast<ssize_t>(content.size())) return failure(file_error("write", path));
+  return {};
+}
+
+}  // namespace sparkplan

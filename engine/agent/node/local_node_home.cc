@@ -1,0 +1,175 @@
+// Files in homes: their owner can put a link or another directory anywhere, also between two calls of ours.
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "engine/agent/kernel/file_descriptor.h"
+#include "engine/agent/node/atomic_file.h"
+#include "engine/agent/node/local_node.h"
+#include "engine/agent/node/whole_file.h"
+
+namespace sparkplan {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint32_t kModeOfNewDirectory = 0700;
+
+tl::unexpected<Error> link_in_the_way(const fs::path& path) {
+  return failure(ErrorCode::kRefused, "a symbolic link, or no directory, is on the way to " + path.string(),
+                 "files in a home are reached without links only: a user could point one anywhere");
+}
+
+tl::unexpected<Error> another_directory(const UserPath& file) {
+  return failure(ErrorCode::kStalePlan,
+                 file.path().parent_path().string() + " is no longer the directory that was checked",
+                 "something replaces it while sparkplan writes there: find out what, then plan again");
+}
+
+/// Opens what is below an open directory; no link is followed and nothing above it is reached.
+Result<int> open_beneath(int directory, const fs::path& relative, int flags, const fs::path& whole) {
+  open_how how{};
+  how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_CLOEXEC | O_NOFOLLOW));
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const auto descriptor = static_cast<int>(::syscall(SYS_openat2, directory, relative.c_str(), &how, sizeof how));
+  if (descriptor >= 0) return descriptor;
+  // A link in place of a directory is ENOTDIR, like anything else that is none.
+  if (errno != ELOOP && errno != ENOTDIR) return failure(file_error("open", whole));
+  return link_in_the_way(whole);
+}
+
+/// True for a directory just made by us: the home's owner can put another one in its place at once, and that must not
+/// be given to him.
+bool is_new_and_ours(int directory) {
+  struct stat status {};
+  if (::fstat(directory, &status) != 0 || status.st_uid != ::geteuid()) return false;
+  if ((status.st_mode & 0777U) != kModeOfNewDirectory) return false;
+  const int copy = ::fcntl(directory, F_DUPFD_CLOEXEC, 0);
+  DIR* listing = copy < 0 ? nullptr : ::fdopendir(copy);
+  if (listing == nullptr) {
+    if (copy >= 0) ::close(copy);
+    return false;
+  }
+  int entries = 0;
+  while (::readdir(listing) != nullptr) ++entries;
+  ::closedir(listing);
+  return entries == 2;  // "." and ".."
+}
+
+/// False for one that is there already: it stays as it is.
+Result<bool> make_directory(int parent, const UserPath& directory) {
+  if (::mkdirat(parent, directory.below.filename().c_str(), kModeOfNewDirectory) != 0) {
+    if (errno == EEXIST) return false;
+    return failure(file_error("make", directory.path()));
+  }
+  if (::fsync(parent) != 0) return failure(file_error("sync", directory.path()));
+  return true;
+}
+
+Result<void> give_new_directory(int directory, const UserPath& file, const FileContent& owner) {
+  if (!is_new_and_ours(directory)) return another_directory(file);
+  // A directory passes its set-group-ID bit on to those in it.
+  if (::fchmod(directory, kModeOfNewDirectory) != 0) return failure(file_error("make", file.path().parent_path()));
+  if (::geteuid() == 0 && ::fchown(directory, owner.uid, owner.gid) != 0) {
+    return failure(file_error("chown", file.path().parent_path()));
+  }
+  return {};
+}
+
+}  // namespace
+
+/// The directory that the home is in belongs to root.
+Result<int> LocalNode::open_in_home(const UserPath& path, int flags) const {
+  const auto whole = path.path();
+  if (!path.home.is_absolute() || path.home == "/" || path.home.filename().empty()) {
+    return failure(ErrorCode::kInvalidInput, "\"" + path.home.string() + "\" is no home directory");
+  }
+  // Beneath the home's parent is not beneath the home.
+  if (path.below.is_absolute() || std::find(path.below.begin(), path.below.end(), "..") != path.below.end()) {
+    return failure(ErrorCode::kInvalidInput, whole.string() + " is not in " + path.home.string());
+  }
+  SPARK_TRY(const int number, open_descriptor(path.home.parent_path(), O_PATH | O_DIRECTORY));
+  const FileDescriptor above(number);
+  const auto below = path.home.filename() / path.below;
+  return open_beneath(above.get(), path.below.empty() ? path.home.filename() : below, flags, whole);
+}
+
+/// The open directory is the one that somebody has checked for the file.
+Result<void> LocalNode::check_is_the_same(int directory, const UserPath& file) const {
+  if (!file.checked) return {};
+  if (!file.checked->status) return another_directory(file);  // It was not there.
+  SPARK_TRY(const FileStatus now, status_of(directory, file.path().parent_path()));
+  const FileStatus& then = *file.checked->status;
+  const bool same = now.device == then.device && now.inode == then.inode && now.uid == then.uid &&
+                    now.gid == then.gid && now.mode == then.mode;
+  return same ? Result<void>() : another_directory(file);
+}
+
+Result<int> LocalNode::open_checked_directory_of(const UserPath& file, int flags) const {
+  SPARK_TRY(const int number, open_in_home({file.home, file.below.parent_path()}, flags | O_DIRECTORY));
+  FileDescriptor directory(number);
+  SPARK_CHECK(check_is_the_same(directory.get(), file));
+  return directory.release();
+}
+
+Result<int> LocalNode::open_user_file(const UserPath& path, int flags) const {
+  if (!path.checked || path.below.empty()) return open_in_home(path, flags);
+  SPARK_TRY(const int number, open_checked_directory_of(path, O_PATH));
+  const FileDescriptor directory(number);
+  return open_beneath(directory.get(), path.below.filename(), flags, path.path());
+}
+
+Result<std::string> LocalNode::read_user_file(const UserPath& path, std::size_t max_bytes) const {
+  SPARK_TRY(const int number, open_user_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  const FileDescriptor file(number);
+  return read_whole(file.get(), path.path(), max_bytes);
+}
+
+Result<FileStatus> LocalNode::user_status(const UserPath& path) const {
+  SPARK_TRY(const int number, open_user_file(path, O_PATH));
+  const FileDescriptor file(number);
+  SPARK_TRY(const FileStatus status, status_of(file.get(), path.path()));
+  if (status.kind == FileStatus::Kind::kSymlink) return link_in_the_way(path.path());
+  return status;
+}
+
+Result<int> LocalNode::open_or_make_directory_of(const UserPath& file, const FileContent& owner) {
+  if (file.checked && file.checked->status) return open_checked_directory_of(file, O_RDONLY);
+  UserPath so_far{file.home, {}};
+  SPARK_TRY(const int home, open_in_home(so_far, O_RDONLY | O_DIRECTORY));
+  FileDescriptor directory(home);
+  for (const auto& part : file.below.parent_path()) {
+    so_far.below /= part;
+    SPARK_TRY(const bool made, make_directory(directory.get(), so_far));
+    if (!made && file.checked) return another_directory(file);  // It was not there.
+    SPARK_TRY(const int number, open_beneath(directory.get(), part, O_RDONLY | O_DIRECTORY, so_far.path()));
+    directory.replace(number);
+    if (made) SPARK_CHECK(give_new_directory(directory.get(), file, owner));
+  }
+  return directory.release();
+}
+
+Result<void> LocalNode::write_user_file(const UserPath& path, const FileContent& content) {
+  SPARK_TRY(const int number, open_or_make_directory_of(path, content));
+  const FileDescriptor directory(number);
+  return replace_file_in(directory.get(), path.path(), content);
+}
+
+Result<void> LocalNode::remove_user_file(const UserPath& path) {
+  auto number = open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY);
+  if (!number) {
+    if (number.error().code == ErrorCode::kNotFound) return {};
+    return failure(std::move(number).error());
+  }
+  const FileDescriptor directory(*number);
+  SPARK_CHECK(check_is_the_same(directory.get(), path));
+  return remove_file_in(directory.get(), path.path());
+}
+
+}  // namespace sparkplan

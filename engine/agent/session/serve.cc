@@ -1,0 +1,145 @@
+#include "engine/agent/session/serve.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <deque>
+
+#include "engine/agent/session/session.h"
+#include "engine/wire/build_id.h"
+#include "engine/wire/frame.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::chrono::milliseconds kLockedPatience = std::chrono::minutes(2);
+constexpr std::chrono::milliseconds kPatience = std::chrono::hours(1);
+/// A controller waits for each answer, and asks to stop meanwhile.
+constexpr std::size_t kMostPending = 16;
+constexpr std::size_t kNotesWithin = std::size_t{64} << 10;
+
+std::string own_build() {
+  const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  std::string beginning(kNotesWithin, '\0');
+  const auto size = ::read(file, beginning.data(), beginning.size());
+  ::close(file);
+  beginning.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return elf_build_id(beginning).value_or("");
+}
+
+/// The stream of requests, read ahead only to find a stop between the steps of an apply.
+class RequestStream {
+ public:
+  explicit RequestStream(int input) : input_(input) {}
+
+  /// Waits for the next request; nothing at the end of the input or after `patience`.
+  Result<std::optional<NumberedRequest>> next(std::chrono::milliseconds patience) {
+    while (pending_.empty()) {
+      SPARK_TRY(const bool more, read_more(patience));
+      if (!more && pending_.empty()) return std::optional<NumberedRequest>();
+    }
+    auto request = std::move(pending_.front());
+    pending_.pop_front();
+    return std::optional<NumberedRequest>(std::move(request));
+  }
+
+  /// True once a stop, or the end of the input, has arrived. The controller being gone is a stop too.
+  bool stop_asked() {
+    if (!ended_) {
+      auto more = read_more(std::chrono::milliseconds(0));
+      if (!more) ended_ = true;
+    }
+    while (!pending_.empty() && std::holds_alternative<StopNotice>(pending_.front().request)) {
+      stopped_ = true;
+      pending_.pop_front();
+    }
+    return stopped_ || ended_;
+  }
+  void forget_stop() { stopped_ = false; }
+
+ private:
+  /// False at the end of the input or when nothing came.
+  Result<bool> read_more(std::chrono::milliseconds patience) {
+    pollfd readable{input_, POLLIN, 0};
+    const int ready = ::poll(&readable, 1, static_cast<int>(patience.count()));
+    if (ready < 0 && errno == EINTR) return true;
+    if (ready <= 0) return false;
+    std::array<char, 65536> buffer{};
+    const auto count = ::read(input_, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) return true;
+    if (count <= 0) {
+      ended_ = true;
+      return false;
+    }
+    reader_.feed({buffer.data(), static_cast<std::size_t>(count)});
+    while (true) {
+      SPARK_TRY(const auto message, reader_.next());
+      if (!message) return true;
+      SPARK_TRY(auto request, decode_request(*message));
+      if (pending_.size() == kMostPending) {
+        return failure(ErrorCode::kInvalidInput, "the controller asks faster than it takes the answers");
+      }
+      pending_.push_back(std::move(request));
+    }
+  }
+
+  int input_;
+  FrameReader reader_;
+  std::deque<NumberedRequest> pending_;
+  bool ended_ = false;
+  bool stopped_ = false;
+};
+
+Result<void> write_fully(int output, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto count = ::write(output, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("answer the controller", errno));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+Result<void> greet(const Registry& registry, int output) {
+  utsname machine{};
+  ::uname(&machine);
+  Hello hello{kProtocolMajor, kProtocolMinor, own_build(), machine.machine, {}};
+  for (const auto& type : registry.types()) hello.types.push_back(type->info().name);
+  SPARK_TRY(const auto frame, encode_frame(encode(hello)));
+  return write_fully(output, std::string(kPreamble) + frame);
+}
+
+}  // namespace
+
+Result<void> serve(const Registry& registry, const std::filesystem::path& root, int input, int output) {
+  SPARK_TRY(auto node, LocalNode::open(root));
+  SPARK_CHECK(greet(registry, output));
+  RequestStream requests(input);
+  std::int64_t current = 0;
+  const auto tell = [&](std::string_view doing) {
+    // A controller that is gone shows at the reply.
+    if (const auto frame = encode_frame(encode_progress(current, doing))) (void)write_fully(output, *frame);
+  };
+  AgentSession session(
+      registry, std::move(node), [&] { return requests.stop_asked(); }, tell);
+  while (true) {
+    SPARK_TRY(const auto request, requests.next(session.holds_lock() ? kLockedPatience : kPatience));
+    if (!request) return {};
+    if (std::holds_alternative<StopNotice>(request->request)) continue;  // It came after the apply it was meant for.
+    requests.forget_stop();
+    current = request->id;
+    NumberedReply reply{request->id, session.answer(request->request)};
+    auto frame = encode_frame(encode(reply));
+    if (!frame) frame = encode_frame(encode(NumberedReply{request->id, tl::unexpected<Error>(frame.error())}));
+    SPARK_CHECK(frame);
+    SPARK_CHECK(write_fully(output, *frame));
+  }
+}
+
+}  // namespace sparkplan

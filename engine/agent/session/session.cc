@@ -1,0 +1,286 @@
+#include "engine/agent/session/session.h"
+#include "engine/agent/node/utc_time.h"
+
+#include <syslog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/agent/apply/step_executor.h"
+#include "engine/agent/apply/undo.h"
+#include "engine/agent/facts/facts_reader.h"
+#include "engine/agent/session/uninstall.h"
+#include "engine/agent/state/journal_reader.h"
+#include "engine/agent/state/lock_breaker.h"
+#include "engine/agent/state/manifest_store.h"
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+void write_audit_line(const std::string& line) {
+  ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
+  ::syslog(LOG_NOTICE, "%s", line.c_str());
+  ::closelog();
+}
+
+}  // namespace
+
+AgentSession::AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
+                           const std::function<void(std::string_view)>& tell)
+    : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)) {
+  // Told again while it goes on: a controller that hears nothing for minutes takes the node for dead.
+  const auto doing = std::make_shared<std::string>("getting ready");
+  tell_ = [doing, tell](std::string_view what) {
+    *doing = what;
+    tell(what);
+  };
+  node_.give_signs_of_life([doing, tell] { tell(*doing); });
+  see_files_on_trial();
+}
+
+tl::unexpected<Error> AgentSession::needs_lock() {
+  return failure(ErrorCode::kBug, "the node was not locked before it was changed");
+}
+
+/// An artifact that no resource lives in any more is forgotten when its original is back, or when
+/// somebody else has made something of it. While it still is what we wrote, a run that broke off
+/// before its end has left it, and the next plan takes it away.
+void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
+  std::set<ArtifactId> used;
+  for (const auto& [id, resource] : manifest.resources)
+    used.insert(resource.artifacts.begin(), resource.artifacts.end());
+  std::erase_if(manifest.artifacts, [&](const auto& entry) {
+    const auto& [id, artifact] = entry;
+    const auto* type = registry_.find(artifact.type);
+    if (used.count(id) > 0 || type == nullptr) return false;
+    const auto now = read_artifact(id, *type, node_);
+    if (std::holds_alternative<Error>(now)) return false;
+    if (same_state(now, artifact.original)) return true;
+    return !artifact.written_digest.empty() && !artifact.wrote(digest(now));
+  });
+}
+
+Result<Value> AgentSession::answer(const Request& request) {
+  if (auto answered = answer_rdma(request)) return std::move(*answered);
+  if (const auto* facts = std::get_if<FactsRequest>(&request)) return answer_facts(*facts);
+  if (const auto* observe = std::get_if<ObserveNodeRequest>(&request)) {
+    const LocalNode::OneMoment moment(node_);
+    return encode(this->observe(observe->names));
+  }
+  if (const auto* effect = std::get_if<EffectRequest>(&request)) return answer_effect(*effect);
+  if (const auto* lock = std::get_if<LockRequest>(&request)) return answer_lock(*lock);
+  if (const auto* apply = std::get_if<ApplyRequest>(&request)) return answer_apply(*apply);
+  if (const auto* commit = std::get_if<CommitRequest>(&request)) return answer_commit(*commit);
+  if (const auto* release = std::get_if<ReleaseRequest>(&request)) return answer_release(*release);
+  if (std::holds_alternative<TransactionRequest>(request)) return answer_transaction();
+  if (const auto* confirm = std::get_if<ConfirmRequest>(&request)) return answer_confirm(*confirm);
+  if (const auto* roll_back = std::get_if<RollBackRequest>(&request)) return answer_roll_back(*roll_back);
+  if (const auto* extend = std::get_if<ExtendRequest>(&request)) return answer_extend(*extend);
+  if (const auto* targets = std::get_if<ProbeRequest>(&request)) return answer_probe(*targets);
+  if (const auto* ear = std::get_if<OpenEarRequest>(&request)) return answer_open_ear(*ear);
+  if (const auto* close = std::get_if<CloseEarRequest>(&request)) return answer_close_ear(*close);
+  if (const auto* datagrams = std::get_if<SendDatagramsRequest>(&request)) return answer_send_datagrams(*datagrams);
+  if (const auto* tcp = std::get_if<MeasureTcpRequest>(&request)) return answer_measure_tcp(*tcp);
+  if (auto answer = answer_about_cables(request)) return *std::move(answer);
+  if (const auto* read = std::get_if<ReadStorageRequest>(&request)) return answer_read_storage(*read);
+  if (const auto* logins = std::get_if<SshLoginRequest>(&request)) return answer_ssh_login(*logins);
+  if (const auto* values = std::get_if<MeasurementsRequest>(&request)) return answer_measurements(*values);
+  if (const auto* history = std::get_if<HistoryRequest>(&request)) return answer_history(*history);
+  if (const auto* undo = std::get_if<UndoRequest>(&request)) return answer_undo(*undo);
+  if (const auto* breaking = std::get_if<BreakLockRequest>(&request)) return answer_break_lock(*breaking);
+  if (std::holds_alternative<UnlockRequest>(request)) lock_.reset();
+  return Value::map();
+}
+
+/// What cannot be read is never guessed at. Moved away, it stops this run, and not the next.
+Result<std::optional<Manifest>> AgentSession::check_records(bool set_aside) {
+  auto manifest = read_manifest(node_);
+  auto transaction = Transaction::find(node_);
+  const bool damaged_manifest = !manifest && manifest.error().code == ErrorCode::kInvalidInput;
+  if (!damaged_manifest && transaction) return manifest;
+  Error error = damaged_manifest ? std::move(manifest).error() : std::move(transaction).error();
+  if (!set_aside) {
+    error.hint = "the next apply sets it aside, and the one after that goes on without it";
+    return failure(std::move(error));
+  }
+  // Nobody else may be at work on it; who holds the lock already is us.
+  std::optional<NodeLock> lock;
+  if (!lock_) {
+    SPARK_TRY(auto acquired, NodeLock::acquire({"the agent", ::getpid(), "set aside", utc_now()}, node_));
+    lock.emplace(std::move(acquired));
+  }
+  SPARK_TRY(const auto place, damaged_manifest ? set_manifest_aside(node_) : Transaction::set_aside(node_));
+  error.code = ErrorCode::kFailed;
+  error.message += "; it was set aside as " + place.string();
+  error.hint = damaged_manifest ? "apply again: the node then counts as one that was never applied, and what was there "
+                                  "before sparkplan is only known to that file"
+                                : "look whether the network is as it should be, then apply again";
+  return failure(std::move(error));
+}
+
+Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
+  const LocalNode::OneMoment moment(node_);
+  FactsReply reply;
+  SPARK_TRY(reply.facts, read_facts(node_, request.everything));
+  SPARK_TRY(reply.manifest, check_records(request.set_damaged_aside));
+  if (!lock_) {
+    SPARK_TRY(reply.lock_holder, lock_holder(node_));
+  }
+  SPARK_TRY(reply.transaction, latest_transaction());
+  if (request.observe_managed && reply.manifest) reply.observed = observe(names_managed(*reply.manifest));
+  for (const auto& [name, section] : request.exports) {
+    const auto* type = registry_.find(name);
+    if (type == nullptr) continue;
+    auto exported = type->exports(section, node_);
+    if (!exported) {
+      reply.export_errors.emplace(name, std::move(exported).error());
+    } else if (!exported->is_null()) {
+      reply.exports.emplace(name, std::move(*exported));
+    }
+  }
+  return encode(reply);
+}
+
+ObservedState AgentSession::observe(const std::map<std::string, std::vector<std::string>>& names) const {
+  ObservedState observed;
+  for (const auto& [name, wanted] : names) {
+    const auto* type = registry_.find(name);
+    if (type == nullptr) {
+      ObservedType unknown;
+      for (const auto& resource : wanted) {
+        unknown.resources.emplace(resource,
+                                  Error{ErrorCode::kUnsupported, "the agent has no resource type " + name, {}, {}, ""});
+      }
+      observed.types.emplace(name, std::move(unknown));
+      continue;
+    }
+    observed.types.emplace(name, type->observe({wanted}, node_));
+  }
+  return observed;
+}
+
+Result<Value> AgentSession::answer_effect(const EffectRequest& request) {
+  const LocalNode::OneMoment moment(node_);
+  EffectReply reply;
+  for (const auto& [name, desired] : request.desired) {
+    const auto* type = registry_.find(name);
+    if (type == nullptr) continue;
+    auto findings = type->check_effect(desired, node_);
+    if (!findings.empty()) reply.ineffective.emplace(name, std::move(findings));
+  }
+  return encode(reply);
+}
+
+Result<Value> AgentSession::answer_lock(const LockRequest& request) {
+  if (lock_) return Value::map();
+  SPARK_TRY(auto lock, NodeLock::acquire(request.holder, node_));
+  lock_.emplace(std::move(lock));
+  if (auto settled = settle_transaction(request.holder); !settled) {
+    lock_.reset();
+    return failure(std::move(settled).error());
+  }
+  holder_ = request.holder;
+  purpose_ = request.purpose;
+  node_.remove_stale_scratch_directories();
+  remove_unfinished_files(node_);
+  return Value::map();
+}
+
+Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, const Roster& roster) const {
+  SPARK_TRY(auto stored, read_manifest(node_));
+  Manifest manifest = stored ? std::move(*stored) : Manifest{};
+  if (!stored) manifest.roster = roster;
+  if (!manifest.roster.uuid.empty() && manifest.roster.uuid != roster.uuid) {
+    return failure(ErrorCode::kRefused, "the node belongs to another cluster, " + manifest.roster.cluster);
+  }
+  manifest.node = node_name;
+  return manifest;
+}
+
+/// Begins it with who is at work, and why.
+Result<Journal> AgentSession::journal_of(const std::string& run, const Manifest& manifest) {
+  SPARK_TRY(auto journal, Journal::open(run, node_));
+  SPARK_CHECK(journal.begin(Value::map({{"run", run},
+                                        {"previous", manifest.last_run},
+                                        {"who", holder_.who},
+                                        {"operation", holder_.operation},
+                                        {"saved_plan", purpose_.saved_plan},
+                                        {"undoes", purpose_.undoes}})));
+  return journal;
+}
+
+/// Before its first step, so that a plan that broke off counts as applied as well.
+Result<void> AgentSession::note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const {
+  const auto& plan = purpose_.saved_plan;
+  if (plan.empty()) return {};
+  auto& applied = manifest.applied_plans;
+  const auto noted =
+      std::find_if(applied.begin(), applied.end(), [&](const AppliedPlan& one) { return one.plan == plan; });
+  if (noted != applied.end()) {
+    if (noted->run != run) return failure(ErrorCode::kStalePlan, "the plan was applied before, by run " + noted->run);
+    noted->finished = noted->finished || finished;
+    return {};
+  }
+  applied.push_back({plan, run, utc_now(), finished});
+  if (applied.size() > kRememberedPlans) applied.erase(applied.begin());
+  return {};
+}
+
+Result<Value> AgentSession::answer_apply(const ApplyRequest& request) {
+  if (!lock_) return needs_lock();
+  if (request.window_seconds > 0) return answer_trial(request);
+  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
+  SPARK_CHECK(note_saved_plan(request.run, false, manifest));
+  SPARK_TRY(auto journal, journal_of(request.run, manifest));
+  manifest.last_run = request.run;
+  manifest.last_run_time = utc_now();
+  StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
+  SPARK_TRY(const auto reply, executor.carry_out(request.steps, request.after_steps, manifest));
+  return encode(reply);
+}
+
+Result<Value> AgentSession::answer_commit(const CommitRequest& request) {
+  if (!lock_) return needs_lock();
+  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
+  manifest.roster = request.roster;
+  manifest.resources = request.resources;
+  drop_unused_artifacts(manifest);
+  SPARK_CHECK(note_saved_plan(request.run, true, manifest));
+  SPARK_TRY(auto journal, journal_of(request.run, manifest));
+  manifest.last_run = request.run;
+  manifest.last_run_time = utc_now();
+  SPARK_CHECK(journal.append("commit", Value::map({{"audit", request.audit}})));
+  SPARK_CHECK(write_manifest(manifest, node_));
+  if (node_.live()) write_audit_line(request.audit);
+  return Value::map();
+}
+
+Result<Value> AgentSession::answer_release(const ReleaseRequest& request) {
+  if (!lock_) return needs_lock();
+  if (node_.live()) write_audit_line(request.audit);
+  SPARK_CHECK(remove_every_trace(node_));
+  return Value::map();
+}
+
+Result<Value> AgentSession::answer_history(const HistoryRequest& request) {
+  SPARK_TRY(const auto journals, read_journals(node_));
+  return encode(history_of(journals, request.with_artifacts));
+}
+
+Result<Value> AgentSession::answer_undo(const UndoRequest& request) {
+  SPARK_TRY(const auto journals, read_journals(node_));
+  SPARK_TRY(const auto reply, what_undoes(request, journals, registry_, node_));
+  return encode(reply);
+}
+
+Result<Value> AgentSession::answer_break_lock(const BreakLockRequest& request) {
+  if (lock_) return failure(ErrorCode::kBug, "an agent was asked to break its own lock");
+  SPARK_CHECK(break_lock(request, node_));
+  if (node_.live()) write_audit_line(request.audit);
+  return Value::map();
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,207 @@
+// AgentSession: changes on trial, their confirmation and their end.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "engine/agent/apply/step_executor.h"
+#include "engine/agent/measure/probe.h"
+#include "engine/agent/node/utc_time.h"
+#include "engine/agent/session/session.h"
+#include "engine/agent/state/journal.h"
+#include "engine/agent/trial/rollback_timer.h"
+#include "engine/agent/trial/transaction_end.h"
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+tl::unexpected<Error> no_such_transaction(const std::string& run) {
+  return failure(ErrorCode::kNotFound, "no change of run " + run + " is on trial");
+}
+
+/// Arms the transaction when all else is ready, and says whether its time is not over.
+class ArmedTrial final : public Trial {
+ public:
+  ArmedTrial(Transaction& transaction, std::chrono::seconds window, const Registry& registry, Journal& journal,
+             LocalNode& node, RollbackTimer& timer)
+      : transaction_(transaction),
+        window_(window),
+        registry_(registry),
+        journal_(journal),
+        node_(node),
+        timer_(timer) {}
+
+  Result<void> arm() override {
+    SPARK_CHECK(journal_.append("armed", Value::map({{"window_seconds", window_.count()}})));
+    SPARK_CHECK(check_that_it_can_last());
+    SPARK_CHECK(timer_.guard_boot(transaction_.run(), transaction_.program(), node_));
+    SPARK_TRY(const ConnectivitySnapshot snapshot, read_snapshot(transaction_.request().steps, node_));
+    SPARK_CHECK(transaction_.keep_snapshot(snapshot, node_));
+    SPARK_CHECK(transaction_.set_deadline(window_, node_));
+    SPARK_CHECK(transaction_.arm(node_));
+    armed_ = true;
+    SPARK_CHECK(timer_.start(transaction_.run(), transaction_.program(), window_, node_));
+    transaction_.stage_files(registry_, node_);
+    return {};
+  }
+
+  /// What is tried out in /run must find room, and leave to be written, where it is to stay.
+  Result<void> check_that_it_can_last() {
+    for (const Step& step : transaction_.request().steps) {
+      const auto staged = staged_file(step, registry_);
+      if (!staged) continue;
+      SPARK_CHECK(node_.check_replaceable(staged->path, content_of(step.after).value_or("")));
+    }
+    return {};
+  }
+
+  bool goes_on() const override {
+    const auto state = transaction_.state(node_);
+    return state && *state == TransactionState::kArmed;
+  }
+
+  bool armed() const { return armed_; }
+
+ private:
+  Transaction& transaction_;
+  std::chrono::seconds window_;
+  const Registry& registry_;
+  Journal& journal_;
+  LocalNode& node_;
+  RollbackTimer& timer_;
+  bool armed_ = false;
+};
+
+}  // namespace
+
+/// What is on trial is what there is, to everybody who looks.
+void AgentSession::see_files_on_trial() {
+  auto found = Transaction::find(node_);
+  if (!found || !*found) return;  // One that cannot be read is told with the facts.
+  const auto state = (*found)->state(node_);
+  if (state && *state == TransactionState::kArmed) (*found)->stage_files(registry_, node_);
+}
+
+Result<std::optional<TransactionReport>> AgentSession::latest_transaction() const {
+  SPARK_TRY(const auto found, Transaction::find(node_));
+  if (!found) return std::optional<TransactionReport>();
+  SPARK_TRY(auto report, found->report(node_));
+  if (report.state == TransactionState::kBegun) return std::optional<TransactionReport>();
+  return std::optional(std::move(report));
+}
+
+/// A change that somebody tries keeps all others away; one that has come to its end is tidied up.
+Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
+  SPARK_TRY(auto found, Transaction::find(node_));
+  // One that ended with its last file gone may have left the directory.
+  if (!found) return node_.remove_directory(kTransactionsDirectory);
+  SPARK_TRY(const auto report, found->report(node_));
+  switch (report.state) {
+    case TransactionState::kArmed:
+      if (found->holder() == holder) return {};
+      return failure(ErrorCode::kBusy,
+                     "a change of " + found->holder().describe() + " is on trial; it ends by itself within " +
+                         std::to_string(report.seconds_left + 1) + " s",
+                     "wait for it, or give --lock-timeout");
+    case TransactionState::kCommitted:
+      return finish(*found, registry_, node_, *timer_);
+    case TransactionState::kRolledBack:
+    case TransactionState::kRollbackFailed:
+      if (!found->is_undone(node_)) SPARK_CHECK(undo(*found, UndoScope::kAll, registry_, node_, *timer_));
+      [[fallthrough]];
+    case TransactionState::kBegun:
+      SPARK_CHECK(timer_->stop(found->run(), node_));
+      return found->remove(node_);
+  }
+  return {};
+}
+
+Result<Value> AgentSession::answer_trial(const ApplyRequest& request) {
+  if (!node_.live()) return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree that could be cut off");
+  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
+  SPARK_CHECK(note_saved_plan(request.run, false, manifest));
+  SPARK_TRY(auto journal, journal_of(request.run, manifest));
+  manifest.last_run = request.run;
+  manifest.last_run_time = utc_now();
+  ApplyRequest whole = request;
+  // All or nothing: one group, whatever the types made of it.
+  for (Step& step : whole.steps) step.group = "on trial";
+  SPARK_TRY(auto transaction, Transaction::prepare(whole, holder_, node_));
+  SPARK_TRY(auto work, transaction.begin_work(node_));
+  ArmedTrial trial(transaction, std::chrono::seconds(request.window_seconds), registry_, journal, node_, *timer_);
+  StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
+  executor.put_on_trial(trial);
+  auto reply = executor.carry_out(whole.steps, whole.after_steps, manifest);
+  const bool all_done = reply && std::all_of(reply->results.begin(), reply->results.end(),
+                                             [](const auto& result) { return result.outcome == StepOutcome::kDone; });
+  if (all_done) {
+    SPARK_CHECK(transaction.note_carried_out(node_));
+    // Who confirms comes by another connection, and this one may be dead without knowing it.
+    lock_.reset();
+    return encode(*reply);
+  }
+  { const auto released = std::move(work); }
+  SPARK_CHECK(end_failed_trial(transaction, trial.armed()));
+  SPARK_CHECK(reply);
+  return encode(*reply);
+}
+
+/// The executor has undone what it could, in order; what is left is looked at once more.
+Result<void> AgentSession::end_failed_trial(Transaction& transaction, bool armed) {
+  if (armed) {
+    SPARK_TRY(const bool ours, transaction.claim(TransactionState::kRolledBack, node_));
+    if (!ours) return {};  // The timer was faster, and does the same.
+    SPARK_CHECK(transaction.note_reason("a step failed", node_));
+    SPARK_CHECK(undo(transaction, UndoScope::kAll, registry_, node_, *timer_));
+  }
+  SPARK_CHECK(timer_->stop(transaction.run(), node_));
+  return transaction.remove(node_);
+}
+
+Result<Value> AgentSession::answer_transaction() const {
+  SPARK_TRY(const auto report, latest_transaction());
+  return report ? encode(*report) : Value();
+}
+
+Result<Value> AgentSession::answer_confirm(const ConfirmRequest& request) {
+  if (!lock_) return needs_lock();
+  SPARK_TRY(auto found, Transaction::find(node_));
+  if (!found || found->run() != request.run) return no_such_transaction(request.run);
+  SPARK_TRY(const bool ours, found->claim(TransactionState::kCommitted, node_));
+  SPARK_TRY(auto report, found->report(node_));
+  if (ours || report.state == TransactionState::kCommitted) {
+    SPARK_CHECK(finish(*found, registry_, node_, *timer_));
+  }
+  return encode(report);
+}
+
+Result<Value> AgentSession::answer_roll_back(const RollBackRequest& request) {
+  SPARK_TRY(auto found, Transaction::find(node_));
+  if (!found || found->run() != request.run) return no_such_transaction(request.run);
+  SPARK_TRY(const bool ours, found->claim(TransactionState::kRolledBack, node_));
+  if (ours) {
+    SPARK_CHECK(found->note_reason(request.reason, node_));
+    SPARK_CHECK(undo(*found, UndoScope::kAll, registry_, node_, *timer_));
+  }
+  SPARK_TRY(const auto report, found->report(node_));
+  return encode(report);
+}
+
+Result<Value> AgentSession::answer_extend(const ExtendRequest& request) {
+  SPARK_TRY(auto found, Transaction::find(node_));
+  if (!found || found->run() != request.run) return no_such_transaction(request.run);
+  constexpr std::int64_t kLongest = 3600;
+  if (request.seconds < 1 || request.seconds > kLongest) return failure(ErrorCode::kInvalidInput, "no such window");
+  const std::chrono::seconds window(request.seconds);
+  SPARK_CHECK(timer_->start(found->run(), found->program(), window, node_));
+  SPARK_CHECK(found->set_deadline(window, node_));
+  SPARK_TRY(const auto report, found->report(node_));
+  return encode(report);
+}
+
+Result<Value> AgentSession::answer_probe(const ProbeRequest& request) const {
+  if (!node_.live()) return failure(ErrorCode::kUnsupported, "a directory tree has no network");
+  return encode(probe(request));
+}
+
+}  // namespace sparkplan

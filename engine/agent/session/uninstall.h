@@ -1,0 +1,12 @@
+#pragma once
+
+#include "engine/agent/node/local_node.h"
+#include "engine/core/result.h"
+
+namespace sparkplan {
+
+/// Removes all that sparkplan keeps for itself on a node: manifest, journal, lock, the agent too. The
+/// manifest goes last of its directory: until then the node still belongs to its cluster.
+Result<void> remove_every_trace(LocalNode& node);
+
+}  // namespace sparkplan

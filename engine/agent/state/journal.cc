@@ -1,0 +1,86 @@
+#include "engine/agent/state/journal.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "engine/agent/node/utc_time.h"
+#include "engine/agent/state/manifest_store.h"
+#include "engine/core/ascii.h"
+#include "engine/core/json.h"
+
+namespace sparkplan {
+namespace {
+
+bool is_plain_word(const std::string& run) {
+  return !run.empty() && run.size() <= 64 && run.front() != '.' &&
+         std::all_of(run.begin(), run.end(), [](char c) { return is_alphanumeric(c) || c == '-' || c == '.'; });
+}
+
+/// Run ids begin with their time, so the names are in the order of the runs.
+/// A controller whose clock is behind must not lose the journal it is writing.
+Result<void> remove_oldest(LocalNode& node, const std::string& current) {
+  SPARK_TRY(auto names, node.list_directory(journal_directory()));
+  std::erase(names, current);
+  for (std::size_t i = 0; i + Journal::kKeptRuns <= names.size(); ++i) {
+    SPARK_CHECK(node.remove_file(journal_directory() / names[i]));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::filesystem::path journal_directory() { return std::filesystem::path(kStateDirectory) / "journal"; }
+
+Journal::Journal(Journal&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+Journal::~Journal() {
+  if (file_ >= 0) ::close(file_);
+}
+
+Result<Journal> Journal::open(const std::string& run, LocalNode& node) {
+  if (!is_plain_word(run)) return failure(ErrorCode::kInvalidInput, "the run id is no plain word");
+  SPARK_CHECK(prepare_state_directory(node));
+  SPARK_CHECK(node.make_directories(journal_directory(), 0700));
+  const auto name = run + ".jsonl";
+  SPARK_TRY(const int file,
+            node.open_descriptor(journal_directory() / name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600));
+  Journal journal(file);
+  SPARK_CHECK(remove_oldest(node, name));
+  return journal;
+}
+
+Result<void> Journal::begin(Value fields) {
+  struct stat status {};
+  if (::fstat(file_, &status) != 0) return failure(system_error("look at the journal", errno));
+  return status.st_size == 0 ? write_line("begin", std::move(fields), false) : Result<void>();
+}
+
+Result<void> Journal::append(std::string_view event, Value fields) {
+  return write_line(event, std::move(fields), true);
+}
+
+Result<void> Journal::write_line(std::string_view event, Value fields, bool to_disk) {
+  Value line = Value::map({{"time", utc_now()}, {"event", event}});
+  if (auto* entries = fields.entries()) {
+    for (auto& entry : *entries) line.set(entry.key, std::move(entry.value));
+  }
+  const auto text = encode_json(line) + "\n";
+  struct stat before {};
+  if (::fstat(file_, &before) != 0) return failure(system_error("look at the journal", errno));
+  const auto written = ::write(file_, text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_) == 0)) return {};
+  // A disk that is full takes a part without an error.
+  const int why = written < 0 || written == static_cast<ssize_t>(text.size()) ? errno : ENOSPC;
+  auto error = system_error("write the journal in /var/lib/sparkplan/journal", why);
+  if (::ftruncate(file_, before.st_size) != 0) error.message += "; and half of a line is left in it";
+  return failure(std::move(error));
+}
+
+}  // namespace sparkplan

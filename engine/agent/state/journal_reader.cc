@@ -1,0 +1,199 @@
+#include "engine/agent/state/journal_reader.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/agent/state/journal.h"
+#include "engine/core/json.h"
+#include "engine/model/field_reader.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::string_view kEnding = ".jsonl";
+constexpr std::size_t kMaxJournalBytes = std::size_t{64} << 20;
+
+Result<std::optional<ManagedResource>> decode_managed(const Value& value) {
+  if (value.is_null()) return std::optional<ManagedResource>();
+  SPARK_TRY(auto managed, decode_managed_resource(value));
+  return std::optional<ManagedResource>(std::move(managed));
+}
+
+Result<JournaledStep> decode_intent(Value line) {
+  JournaledStep journaled;
+  // An older version wrote down the artifact and its values only.
+  journaled.complete = line.find("phase") != nullptr && line.find("managed") != nullptr;
+  if (line.find("phase") == nullptr) line.set("phase", to_string(Phase::kFiles));
+  SPARK_TRY(journaled.step, decode_step(line));
+  FieldReader fields(line);
+  journaled.managed =
+      fields.map<ResourceId, std::optional<ManagedResource>>("managed", ResourceId::parse, decode_managed);
+  SPARK_CHECK(std::move(fields).check());
+  return journaled;
+}
+
+Result<void> note_result(const Value& line, RunJournal& journal) {
+  SPARK_TRY(const auto artifact, ArtifactId::parse(line.text_or("artifact", "")));
+  const auto outcome = step_outcome_from(line.text_or("outcome", ""));
+  if (!outcome) return failure(ErrorCode::kInvalidInput, "there is no such outcome of a step");
+  const auto of_artifact = [&](const JournaledStep& journaled) { return journaled.step.artifact == artifact; };
+  const auto latest = std::find_if(journal.steps.rbegin(), journal.steps.rend(), of_artifact);
+  // What was not begun has no intent: a step that was stale, or whose intent found no room.
+  const bool begun = latest != journal.steps.rend();
+  const bool of_later_stage = begun && latest->outcome && *outcome != StepOutcome::kUndone;
+  if (!begun || of_later_stage) {
+    journal.refused = true;
+    return {};
+  }
+  latest->outcome = *outcome;
+  latest->error = line.text_or("error", "");
+  return {};
+}
+
+Result<void> read_line(Value line, RunJournal& journal) {
+  if (!line.is_map()) return failure(ErrorCode::kInvalidInput, "it is no map");
+  const auto event = line.text_or("event", "");
+  if (journal.time.empty()) journal.time = line.text_or("time", "");
+  if (event == "begin") {
+    journal.previous = line.text_or("previous", "");
+    journal.who = line.text_or("who", "");
+    journal.operation = line.text_or("operation", "");
+    journal.purpose = {line.text_or("saved_plan", ""), line.text_or("undoes", "")};
+  } else if (event == "intent") {
+    SPARK_TRY(auto intent, decode_intent(std::move(line)));
+    journal.steps.push_back(std::move(intent));
+  } else if (event == "result") {
+    return note_result(line, journal);
+  } else if (event == "commit") {
+    journal.committed = true;
+  } else if (event == "rolled_back") {
+    journal.rolled_back = true;
+  }
+  // Other events are a newer version's, and beside the point here.
+  return {};
+}
+
+/// Newest first. Each run names the one before it, so a clock that was set back changes nothing; only
+/// where a journal of the chain cannot be read are the times in the run ids all there is.
+void sort_by_age(Journals& journals) {
+  std::map<std::string, std::size_t> rank;
+  std::map<std::string, std::string> previous;
+  for (const auto& journal : journals.runs) previous[journal.run] = journal.previous;
+  const auto rank_of = [&](const std::string& run) {
+    std::size_t before = 0;
+    for (auto at = previous.find(run); at != previous.end() && before <= previous.size(); ++before) {
+      at = previous.find(at->second);
+    }
+    return before;
+  };
+  if (journals.damaged.empty()) {
+    for (const auto& journal : journals.runs) rank[journal.run] = rank_of(journal.run);
+  }
+  std::sort(journals.runs.begin(), journals.runs.end(), [&](const RunJournal& a, const RunJournal& b) {
+    return std::pair(rank[a.run], a.run) > std::pair(rank[b.run], b.run);
+  });
+}
+
+JournaledRun told(const RunJournal& journal, const std::map<std::string, std::string>& undone, bool with_artifacts) {
+  JournaledRun run;
+  run.run = journal.run;
+  run.time = journal.time;
+  run.who = journal.who;
+  run.operation = journal.operation;
+  run.purpose = journal.purpose;
+  run.outcome = journal.outcome();
+  if (const auto by = undone.find(journal.run); by != undone.end()) {
+    run.undone_by = by->second;
+    run.outcome = RunOutcome::kRolledBack;
+  }
+  std::set<ResourceId> changed;
+  for (const auto& journaled : journal.steps) {
+    if (journaled.may_have_happened()) changed.insert(journaled.step.resources.begin(), journaled.step.resources.end());
+    if (!with_artifacts) continue;
+    if (run.artifacts.size() == kMostJournaledArtifacts) {
+      run.more_artifacts = true;
+      continue;
+    }
+    const std::string outcome(journaled.outcome ? to_string(*journaled.outcome) : "unknown");
+    run.artifacts.push_back({journaled.step.type, journaled.step.artifact, outcome, journaled.error});
+  }
+  run.changes = static_cast<std::int64_t>(changed.size());
+  return run;
+}
+
+}  // namespace
+
+bool RunJournal::changed_something() const {
+  return !rolled_back && std::any_of(steps.begin(), steps.end(),
+                                     [](const JournaledStep& journaled) { return journaled.may_have_happened(); });
+}
+
+RunOutcome RunJournal::outcome() const {
+  if (rolled_back) return RunOutcome::kRolledBack;
+  const auto any = [&](auto matches) { return std::any_of(steps.begin(), steps.end(), matches); };
+  const bool cut = any([](const JournaledStep& journaled) { return !journaled.outcome; });
+  const bool done = any([](const JournaledStep& journaled) { return journaled.outcome == StepOutcome::kDone; });
+  // Where nothing came of it, there is no manifest to write at the end.
+  if (cut || (done && !committed) || (steps.empty() && !refused && !committed)) return RunOutcome::kBrokenOff;
+  const bool failed = any([](const JournaledStep& journaled) { return journaled.outcome != StepOutcome::kDone; });
+  return failed || refused ? RunOutcome::kFailed : RunOutcome::kApplied;
+}
+
+Result<RunJournal> parse_journal(const std::string& run, std::string_view text) {
+  RunJournal journal;
+  journal.run = run;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    ++number;
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) break;
+    auto line = decode_json(text.substr(0, end));
+    const auto read = line ? read_line(std::move(*line), journal) : failure(std::move(line).error());
+    if (!read) return failure(Error(read.error()).within("line " + std::to_string(number)));
+    text.remove_prefix(end + 1);
+  }
+  return journal;
+}
+
+Result<Journals> read_journals(const NodeReader& node) {
+  Journals journals;
+  auto names = node.list_directory(journal_directory());
+  if (!names && names.error().code == ErrorCode::kNotFound) return journals;
+  if (!names) return failure(std::move(names).error());
+  // Run ids begin with their time.
+  std::sort(names->rbegin(), names->rend());
+  for (const auto& name : *names) {
+    if (!name.ends_with(kEnding)) continue;
+    const auto path = journal_directory() / name;
+    const auto text = node.read_file(path, kMaxJournalBytes);
+    auto journal = text ? parse_journal(name.substr(0, name.size() - kEnding.size()), *text)
+                        : Result<RunJournal>(failure(Error(text.error())));
+    if (journal) {
+      journals.runs.push_back(std::move(*journal));
+    } else {
+      journals.damaged.push_back({path.string(), std::move(journal).error()});
+    }
+  }
+  sort_by_age(journals);
+  return journals;
+}
+
+std::map<std::string, std::string> undone_runs(const Journals& journals) {
+  std::map<std::string, std::string> undone;
+  for (const auto& journal : journals.runs) {
+    if (!journal.purpose.undoes.empty() && !journal.steps.empty() && journal.outcome() == RunOutcome::kApplied)
+      undone.emplace(journal.purpose.undoes, journal.run);
+  }
+  return undone;
+}
+
+HistoryReply history_of(const Journals& journals, bool with_artifacts) {
+  HistoryReply reply;
+  const auto undone = undone_runs(journals);
+  for (const auto& journal : journals.runs) reply.runs.push_back(told(journal, undone, with_artifacts));
+  reply.damaged = journals.damaged;
+  return reply;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,64 @@
+#include "engine/agent/state/manifest_store.h"
+#include "engine/agent/node/utc_time.h"
+
+#include <vector>
+
+#include "engine/agent/node/atomic_file.h"
+#include "engine/core/json.h"
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+std::filesystem::path manifest_path() { return std::filesystem::path(kStateDirectory) / "manifest.json"; }
+
+constexpr std::size_t kMaxManifestBytes = std::size_t{8} << 20;
+
+}  // namespace
+
+Result<std::optional<Manifest>> read_manifest(const NodeReader& node) {
+  auto text = node.read_file(manifest_path(), kMaxManifestBytes);
+  if (!text) {
+    if (text.error().code == ErrorCode::kNotFound) return std::optional<Manifest>();
+    return failure(std::move(text).error());
+  }
+  auto value = decode_json(*text);
+  if (!value) return failure(std::move(value).error().within(manifest_path().string()));
+  auto manifest = decode_manifest(*value);
+  if (!manifest) return failure(std::move(manifest).error().within(manifest_path().string()));
+  return std::optional<Manifest>(std::move(*manifest));
+}
+
+Result<void> write_manifest(const Manifest& manifest, LocalNode& node) {
+  const auto text = encode_json(encode(manifest), 1) + "\n";
+  // It travels with the facts, in one frame.
+  if (text.size() > kMaxManifestBytes) {
+    return failure(ErrorCode::kUnsupported, "the originals of what sparkplan manages are too large to keep");
+  }
+  return node.write_file(manifest_path(), FileContent{text, 0600, 0, 0});
+}
+
+Result<std::filesystem::path> set_manifest_aside(LocalNode& node) {
+  const std::filesystem::path aside = manifest_path().string() + ".damaged-" + utc_now();
+  SPARK_CHECK(node.rename(manifest_path(), aside));
+  return aside;
+}
+
+void remove_unfinished_files(LocalNode& node) {
+  std::vector<std::filesystem::path> files{manifest_path()};
+  if (const auto manifest = read_manifest(node); manifest && *manifest) {
+    for (const auto& [id, artifact] : (*manifest)->artifacts)
+      if (is_text_artifact(id)) files.emplace_back(id.name);
+  }
+  for (const auto& file : files) {
+    const std::string name = file.filename().string();
+    for (const auto& unfinished : {file.parent_path() / temporary_name(name), file.parent_path() / trial_name(name)}) {
+      // It is in nobody's way: the next run tries again.
+      if (node.status(unfinished)) (void)node.remove_file(unfinished);
+    }
+  }
+}
+
+Result<void> prepare_state_directory(LocalNode& node) { return node.make_directories(kStateDirectory, 0700); }
+
+}  // namespace sparkplan

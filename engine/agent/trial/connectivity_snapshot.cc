@@ -1,0 +1,181 @@
+#include "engine/agent/trial/connectivity_snapshot.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "engine/agent/kernel/netlink.h"
+#include "engine/core/text_list.h"
+#include "engine/model/field_reader.h"
+
+namespace sparkplan {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kToolDeadline{10'000};
+/// A renderer that was told to has an interface as it was after well below a second; DHCP takes longer.
+constexpr milliseconds kPatience{4'000};
+constexpr milliseconds kPause{100};
+
+bool is_kernels_own(const std::string& address) { return address.starts_with("fe80:"); }
+
+LinkState state_of(const LinkFacts& link) {
+  LinkState state{link.name, link.mtu, link.up, {}};
+  std::copy_if(link.addresses.begin(), link.addresses.end(), std::back_inserter(state.addresses),
+               [](const std::string& address) { return !is_kernels_own(address); });
+  return state;
+}
+
+const LinkFacts* find_link(const std::string& name, const std::vector<LinkFacts>& links) {
+  const auto found = std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == name; });
+  return found == links.end() ? nullptr : &*found;
+}
+
+bool is_as(const LinkState& wanted, const std::vector<LinkFacts>& links) {
+  const LinkFacts* link = find_link(wanted.name, links);
+  // One that is gone cannot be put back from here.
+  if (link == nullptr) return true;
+  const LinkState now = state_of(*link);
+  return now.mtu == wanted.mtu && now.up == wanted.up &&
+         std::is_permutation(now.addresses.begin(), now.addresses.end(), wanted.addresses.begin(),
+                             wanted.addresses.end());
+}
+
+std::vector<Route> missing_routes(const ConnectivitySnapshot& snapshot, const std::vector<Route>& now) {
+  std::vector<Route> missing;
+  std::copy_if(snapshot.routes.begin(), snapshot.routes.end(), std::back_inserter(missing),
+               [&](const Route& route) { return std::find(now.begin(), now.end(), route) == now.end(); });
+  return missing;
+}
+
+std::optional<std::string> read_filter(LocalNode& node) {
+  return filter_of(node.query(std::vector<std::string>{"nft", "--stateless", "list", "ruleset"}, kToolDeadline));
+}
+
+/// Rules that cannot be read now are replaced as well: with these we were let in.
+Result<void> restore_filter(const std::string& filter, LocalNode& node) {
+  if (read_filter(node) == filter) return {};
+  SPARK_TRY(const auto directory, node.make_scratch_directory());
+  const auto file = directory / "ruleset";
+  SPARK_CHECK(node.write_file(file, FileContent{"flush ruleset\n" + filter, 0600, 0, 0}));
+  SPARK_TRY(const auto output, node.run(std::vector<std::string>{"nft", "--file", file.string()}, kToolDeadline));
+  if (output.exit_status == 0) return {};
+  return failure(ErrorCode::kFailed, "nft does not take back the rules from before: " + output.standard_error);
+}
+
+Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node) {
+  for (milliseconds waited{0}; waited < kPatience; waited += kPause) {
+    SPARK_TRY(const auto links, node.links());
+    const bool all = std::all_of(snapshot.links.begin(), snapshot.links.end(),
+                                 [&](const LinkState& wanted) { return is_as(wanted, links); });
+    SPARK_TRY(const auto routes, read_routes());
+    if (all && missing_routes(snapshot, routes).empty()) return {};
+    // What no renderer looks after does not come back by itself, and to be up is the first thing of all.
+    for (const LinkState& wanted : snapshot.links) {
+      const LinkFacts* link = find_link(wanted.name, links);
+      if (link != nullptr && (link->up != wanted.up || link->mtu != wanted.mtu)) {
+        LinkState as_before = state_of(*link);
+        as_before.up = wanted.up;
+        as_before.mtu = wanted.mtu;
+        SPARK_CHECK(node.restore_link(as_before));
+      }
+    }
+    node.pause(kPause);
+  }
+  SPARK_TRY(const auto links, node.links());
+  for (const LinkState& wanted : snapshot.links) {
+    if (!is_as(wanted, links)) SPARK_CHECK(node.restore_link(wanted));
+  }
+  SPARK_TRY(const auto routes, read_routes());
+  for (const Route& route : missing_routes(snapshot, routes)) {
+    auto added = add_route(route);
+    // An interface that is gone takes its routes with it.
+    if (!added && added.error().code != ErrorCode::kNotFound) return added;
+  }
+  return {};
+}
+
+Value encode_link(const LinkState& link) {
+  return Value::map(
+      {{"name", link.name}, {"mtu", link.mtu}, {"up", link.up}, {"addresses", list_of_texts(link.addresses)}});
+}
+
+Result<LinkState> decode_link(const Value& value) {
+  FieldReader fields(value);
+  LinkState link{fields.require("name").text("name"), fields.integer("mtu", 0), fields.boolean("up", false),
+                 texts_in(value.find("addresses"))};
+  SPARK_CHECK(std::move(fields).check());
+  return link;
+}
+
+Value encode_route(const Route& route) {
+  return Value::map({{"interface", route.interface},
+                     {"destination", route.destination},
+                     {"gateway", route.gateway},
+                     {"metric", route.metric},
+                     {"protocol", route.protocol}});
+}
+
+Result<Route> decode_route(const Value& value) {
+  FieldReader fields(value);
+  Route route{fields.require("interface").text("interface"), fields.require("destination").text("destination"),
+              fields.text("gateway"), fields.integer("metric", 0), fields.integer("protocol", 0)};
+  SPARK_CHECK(std::move(fields).check());
+  return route;
+}
+
+}  // namespace
+
+std::optional<std::string> filter_of(const Result<CommandOutput>& listed) {
+  if (!listed && listed.error().code == ErrorCode::kNotFound) return "";
+  if (!listed || listed->exit_status != 0) return std::nullopt;
+  return listed->standard_output;
+}
+
+Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNode& node) {
+  ConnectivitySnapshot snapshot;
+  SPARK_TRY(const auto links, node.links());
+  auto names = links_below(links_with_address(node.connection_address(), links), links);
+  for (const LinkFacts& link : links) {
+    if (names.contains(link.name)) snapshot.links.push_back(state_of(link));
+  }
+  for (const Step& step : steps) {
+    if (find_link(step.artifact.name, links) != nullptr) names.insert(step.artifact.name);
+  }
+  SPARK_TRY(auto routes, read_routes());
+  std::erase_if(routes, [&](const Route& route) { return !names.contains(route.interface); });
+  snapshot.routes = std::move(routes);
+  snapshot.filter = read_filter(node);
+  return snapshot;
+}
+
+Result<void> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node) {
+  auto let_in = snapshot.filter ? restore_filter(*snapshot.filter, node) : Result<void>();
+  SPARK_CHECK(restore_links(snapshot, node));
+  return let_in;
+}
+
+Value encode(const ConnectivitySnapshot& snapshot) {
+  Value::List links;
+  for (const LinkState& link : snapshot.links) links.push_back(encode_link(link));
+  Value::List routes;
+  for (const Route& route : snapshot.routes) routes.push_back(encode_route(route));
+  Value value = Value::map({{"links", Value(std::move(links))}, {"routes", Value(std::move(routes))}});
+  if (snapshot.filter) value.set("filter", *snapshot.filter);
+  return value;
+}
+
+Result<ConnectivitySnapshot> decode_snapshot(const Value& value) {
+  FieldReader fields(value);
+  ConnectivitySnapshot snapshot;
+  snapshot.links = fields.list<LinkState>("links", decode_link);
+  snapshot.routes = fields.list<Route>("routes", decode_route);
+  const bool has_filter = value.find("filter") != nullptr;
+  snapshot.filter = has_filter ? std::optional(fields.text("filter")) : std::nullopt;
+  SPARK_CHECK(std::move(fields).check());
+  return snapshot;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,144 @@
+#include "engine/agent/trial/rollback_timer.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "engine/agent/kernel/file_descriptor.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kToolDeadline{10'000};
+constexpr const char* kUnitDirectory = "/etc/systemd/system";
+constexpr const char* kRecoverUnit = "sparkplan-recover.service";
+constexpr const char* kWantedBy = "sysinit.target.wants";
+constexpr const char* kNoNet = "without it nothing would undo the change; --no-safety-net goes without";
+
+std::string unit_name(const std::string& run) { return "sparkplan-rollback-" + run; }
+
+std::string said(const CommandOutput& output) {
+  const std::string text(trim(output.standard_error));
+  return text.empty() ? "exit " + std::to_string(output.exit_status) : text;
+}
+
+Result<std::string> output_of(const std::vector<std::string>& argv, LocalNode& node) {
+  const auto output = node.run(argv, kToolDeadline);
+  if (!output && output.error().code == ErrorCode::kNotFound) {
+    return failure(ErrorCode::kUnsupported, "there is no " + argv.front() + " on this node", kNoNet);
+  }
+  if (!output) return failure(output.error());
+  if (output->exit_status != 0) {
+    return failure(ErrorCode::kFailed, argv.front() + " could not start the timer: " + said(*output), kNoNet);
+  }
+  return output->standard_output;
+}
+
+/// A quoted command line has been mangled by a daemon-reload before; what systemd holds is what counts.
+Result<void> check_that_it_waits(const std::string& run, const fs::path& program, LocalNode& node) {
+  const auto unit = unit_name(run);
+  SPARK_TRY(const std::string shown,
+            output_of({"systemctl", "show", "--property=Id,ActiveState,ExecStart", unit + ".timer", unit + ".service"},
+                      node));
+  bool waits = false;
+  bool starts_us = false;
+  std::string id;
+  for (const auto line : split_lines(shown)) {
+    if (line.starts_with("Id=")) id = std::string(line.substr(3));
+    if (line == "ActiveState=active" && id == unit + ".timer") waits = true;
+    starts_us = starts_us || line.find("argv[]=" + program.string() + " --rollback " + run + " ;") != std::string::npos;
+  }
+  // The order of the properties is systemd's: an Id may come after the state that it belongs to.
+  if (!waits) waits = shown.find("ActiveState=active") != std::string::npos && !id.empty();
+  if (waits && starts_us) return {};
+  return failure(ErrorCode::kFailed, "the timer that would undo the change does not wait as it should", kNoNet);
+}
+
+std::string recover_unit(const std::string& run, const fs::path& program) {
+  return "# Written by sparkplan while a change of the network is on trial, and gone with it.\n"
+         "[Unit]\n"
+         "Description=sparkplan: finish or undo the change that was on trial before this boot\n"
+         "DefaultDependencies=no\n"
+         "RequiresMountsFor=" +
+         program.parent_path().string() +
+         "\n"
+         "After=local-fs.target\n"
+         "Before=network-pre.target sysinit.target ssh.service ssh.socket shutdown.target\n"
+         "Conflicts=shutdown.target\n"
+         "Wants=network-pre.target\n"
+         "ConditionPathExists=" +
+         program.string() +
+         "\n\n"
+         "[Service]\n"
+         "Type=oneshot\n"
+         "TimeoutStartSec=60\n"
+         "ExecStart=" +
+         program.string() + " --recover " + run + "\n";
+}
+
+Result<void> enable_at_boot(LocalNode& node) {
+  const fs::path wants = fs::path(kUnitDirectory) / kWantedBy;
+  SPARK_CHECK(node.make_directories(wants));
+  SPARK_TRY(const int number, node.open_descriptor(wants, O_RDONLY | O_DIRECTORY));
+  const FileDescriptor directory(number);
+  const auto target = (fs::path(kUnitDirectory) / kRecoverUnit).string();
+  if (::symlinkat(target.c_str(), directory.get(), kRecoverUnit) != 0 && errno != EEXIST) {
+    return failure(file_error("make", wants / kRecoverUnit));
+  }
+  if (::fsync(directory.get()) != 0) return failure(file_error("sync", wants));
+  return {};
+}
+
+Result<void> can_be_executed(const fs::path& program) {
+  struct statvfs file_system {};
+  if (::statvfs(program.c_str(), &file_system) != 0) return failure(file_error("look at", program));
+  if ((file_system.f_flag & static_cast<unsigned long>(ST_NOEXEC)) == 0) return {};
+  return failure(ErrorCode::kUnsupported, "nothing can be executed below " + program.parent_path().string(), kNoNet);
+}
+
+}  // namespace
+
+Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path& program, std::chrono::seconds window,
+                                         LocalNode& node) {
+  const auto unit = unit_name(run);
+  SPARK_CHECK(can_be_executed(program));
+  if (!node.status("/run/systemd/system")) {
+    return failure(ErrorCode::kUnsupported, "systemd does not run this node", kNoNet);
+  }
+  // On a second start the first timer goes: the few milliseconds between have no window to run out in,
+  // because who extends one does it long before its end.
+  const std::vector<std::string> stop{"systemctl", "stop", unit + ".timer"};
+  const auto waiting =
+      node.query(std::vector<std::string>{"systemctl", "is-active", "--quiet", unit + ".timer"}, kToolDeadline);
+  if (waiting && waiting->exit_status == 0) SPARK_CHECK(output_of(stop, node));
+  // Monotonic, so that no step of the clock matters; the accuracy's default is a minute.
+  SPARK_CHECK(
+      output_of({"systemd-run", "--quiet", "--collect", "--unit=" + unit,
+                 "--description=sparkplan: undo a change that nobody has confirmed",
+                 "--on-active=" + std::to_string(window.count()) + "s", "--timer-property=AccuracySec=200ms",
+                 "--property=Type=oneshot", "--property=TimeoutStartSec=300", program.string(), "--rollback", run},
+                node));
+  return check_that_it_waits(run, program, node);
+}
+
+Result<void> SystemdRollbackTimer::guard_boot(const std::string& run, const fs::path& program, LocalNode& node) {
+  const FileContent unit{recover_unit(run, program), 0644, 0, 0};
+  SPARK_CHECK(node.write_file(fs::path(kUnitDirectory) / kRecoverUnit, unit));
+  return enable_at_boot(node);
+}
+
+Result<void> SystemdRollbackTimer::stop(const std::string& run, LocalNode& node) {
+  // First, as it works on a disk that is full, too. Whether there is one does not matter, nor that it is the
+  // one that has started us.
+  (void)node.run(std::vector<std::string>{"systemctl", "stop", unit_name(run) + ".timer"}, kToolDeadline);
+  SPARK_CHECK(node.remove_file(fs::path(kUnitDirectory) / kWantedBy / kRecoverUnit));
+  return node.remove_file(fs::path(kUnitDirectory) / kRecoverUnit);
+}
+
+}  // namespace sparkplan

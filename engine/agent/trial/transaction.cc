@@ -1,0 +1,298 @@
+#include "engine/agent/trial/transaction.h"
+#include "engine/agent/node/utc_time.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+#include <utility>
+
+#include "engine/agent/state/journal.h"
+#include "engine/agent/state/manifest_store.h"
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kRecord = "record.json";
+constexpr std::string_view kArmed = "armed";
+constexpr std::string_view kCommitted = "committed";
+constexpr std::string_view kRolledBack = "rolledback";
+constexpr std::string_view kFailed = "failed";
+constexpr std::string_view kCarriedOut = "carried-out";
+constexpr std::string_view kUndone = "undone";
+constexpr std::string_view kReason = "reason";
+constexpr std::string_view kDeadline = "deadline";
+constexpr std::string_view kCommands = "manual-commands";
+constexpr std::string_view kSnapshot = "lifeline.json";
+constexpr std::string_view kWorking = "working";
+constexpr std::size_t kMaxRecordBytes = std::size_t{64} << 20;
+
+FileContent private_file(std::string bytes) { return FileContent{std::move(bytes), 0600, 0, 0}; }
+
+std::int64_t seconds_since_boot() {
+  std::timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return now.tv_sec;
+}
+
+std::string boot_id(const LocalNode& node) {
+  const auto text = node.read_file("/proc/sys/kernel/random/boot_id");
+  return text ? std::string(trim(*text)) : std::string();
+}
+
+struct flock whole_file(short type) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  return range;
+}
+
+/// The very file that runs, whatever is installed by then. Another file system needs a copy.
+Result<void> put_program(const fs::path& to, LocalNode& node) {
+  SPARK_TRY(const int number, node.open_descriptor(to.parent_path(), O_RDONLY | O_DIRECTORY));
+  const FileDescriptor directory(number);
+  if (::linkat(AT_FDCWD, "/proc/self/exe", directory.get(), to.filename().c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
+  const FileDescriptor self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  if (self.get() < 0) return failure(file_error("read", "/proc/self/exe"));
+  std::string bytes;
+  std::array<char, 65536> buffer{};
+  for (ssize_t count = 0; (count = ::read(self.get(), buffer.data(), buffer.size())) != 0;) {
+    if (count < 0) return failure(file_error("read", "/proc/self/exe"));
+    bytes.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return node.write_file(to, FileContent{std::move(bytes), 0700, 0, 0});
+}
+
+}  // namespace
+
+std::optional<StagedFile> staged_file(const Step& step, const Registry& registry) {
+  const auto* type = registry.find(step.type);
+  if (type == nullptr || !type->info().staging || step.artifact.kind != file_artifact({}).kind) return std::nullopt;
+  const auto& staging = *type->info().staging;
+  const fs::path path = step.artifact.name;
+  if (path.parent_path() != staging.directory) return std::nullopt;
+  return StagedFile{path, fs::path(staging.volatile_twin) / path.filename(), staging.absent_content};
+}
+
+Result<std::optional<Transaction>> Transaction::find(const LocalNode& node) {
+  const auto names = node.list_directory(kTransactionsDirectory);
+  if (!names) {
+    if (names.error().code == ErrorCode::kNotFound) return std::optional<Transaction>();
+    return failure(names.error());
+  }
+  if (names->empty()) return std::optional<Transaction>();
+  const fs::path directory = fs::path(kTransactionsDirectory) / names->back();
+  const auto unusable = [&](Error error) {
+    error = std::move(error).within((directory / kRecord).string());
+    error.hint = "it describes a change that was on trial; look at the file, move the directory away, then plan again";
+    return failure(std::move(error));
+  };
+  const auto text = node.read_file(directory / kRecord, kMaxRecordBytes);
+  if (!text && text.error().code == ErrorCode::kNotFound) {
+    // Broke off before anything else was done.
+    ApplyRequest nothing;
+    nothing.run = names->back();
+    return std::optional(Transaction(std::move(nothing), {}));
+  }
+  if (!text) return unusable(text.error());
+  const auto value = decode_json(*text);
+  if (!value) return unusable(value.error());
+  const Value* request = value->find("request");
+  const Value* holder = value->find("holder");
+  if (request == nullptr || holder == nullptr)
+    return unusable({ErrorCode::kFailed, "not a record of ours", {}, {}, ""});
+  auto numbered = decode_request(*request);
+  if (!numbered) return unusable(std::move(numbered).error());
+  auto* apply = std::get_if<ApplyRequest>(&numbered->request);
+  if (apply == nullptr || apply->run != names->back())
+    return unusable({ErrorCode::kFailed, "not the record of this change", {}, {}, ""});
+  auto decoded = decode_lock_holder(*holder);
+  if (!decoded) return unusable(std::move(decoded).error());
+  return std::optional(Transaction(std::move(*apply), std::move(*decoded)));
+}
+
+Result<fs::path> Transaction::set_aside(const LocalNode& node) {
+  const fs::path aside = std::string(kTransactionsDirectory) + ".damaged-" + utc_now();
+  SPARK_CHECK(node.rename(kTransactionsDirectory, aside));
+  return aside;
+}
+
+Result<Transaction> Transaction::prepare(const ApplyRequest& request, const LockHolder& holder, LocalNode& node) {
+  SPARK_TRY(const auto other, find(node));
+  if (other) return failure(ErrorCode::kBusy, "another change is on trial: " + other->holder().describe());
+  Transaction transaction(request, holder);
+  SPARK_CHECK(prepare_state_directory(node));
+  SPARK_CHECK(node.make_directories(transaction.directory(), 0700));
+  Value record = Value::map({{"request", encode(NumberedRequest{0, request})}, {"holder", encode(holder)}});
+  SPARK_CHECK(node.write_file(transaction.directory() / kRecord, private_file(encode_json(record) + "\n")));
+  SPARK_CHECK(put_program(transaction.program(), node));
+  return transaction;
+}
+
+bool Transaction::has(std::string_view name, const LocalNode& node) const {
+  return node.status(directory() / name).has_value();
+}
+
+Result<TransactionState> Transaction::state(const LocalNode& node) const {
+  if (has(kCommitted, node)) return TransactionState::kCommitted;
+  if (has(kFailed, node)) return TransactionState::kRollbackFailed;
+  if (has(kRolledBack, node)) return TransactionState::kRolledBack;
+  if (has(kArmed, node)) return TransactionState::kArmed;
+  // Renamed between two of the looks above.
+  if (has(kCommitted, node)) return TransactionState::kCommitted;
+  if (has(kRolledBack, node)) return TransactionState::kRolledBack;
+  return TransactionState::kBegun;
+}
+
+Result<TransactionReport> Transaction::report(const LocalNode& node) const {
+  TransactionReport report;
+  report.run = run();
+  SPARK_TRY(report.state, state(node));
+  report.who = holder_.describe();
+  report.carried_out = has(kCarriedOut, node);
+  report.at_work = is_worked_on(node);
+  report.undone = is_undone(node);
+  if (const auto reason = node.read_file(directory() / kReason)) report.reason = *reason;
+  if (const auto commands = node.read_file(directory() / kCommands)) {
+    for (const auto line : split_lines(*commands)) {
+      if (!trim(line).empty()) report.manual_commands.emplace_back(line);
+    }
+  }
+  const auto deadline = node.read_file(directory() / kDeadline);
+  if (report.state == TransactionState::kArmed && deadline) {
+    const auto space = deadline->find(' ');
+    std::int64_t at = 0;
+    std::from_chars(deadline->data(), deadline->data() + std::min(space, deadline->size()), at);
+    report.seconds_left = std::max<std::int64_t>(0, at - seconds_since_boot());
+  }
+  return report;
+}
+
+Result<void> Transaction::arm(LocalNode& node) {
+  return node.write_file(directory() / kArmed, private_file(boot_id(node) + "\n"));
+}
+
+Result<void> Transaction::set_deadline(std::chrono::seconds window, LocalNode& node) {
+  return node.write_file(directory() / kDeadline,
+                         private_file(std::to_string(seconds_since_boot() + window.count()) + " " + boot_id(node)));
+}
+
+Result<bool> Transaction::claim(TransactionState to, const LocalNode& node) {
+  const auto renamed = node.rename(directory() / kArmed, directory() / to_string(to));
+  if (renamed) return true;
+  if (renamed.error().code == ErrorCode::kNotFound) return false;
+  return failure(renamed.error());
+}
+
+Result<void> Transaction::mark_rollback_failed(const LocalNode& node) {
+  if (has(kFailed, node)) return {};
+  return node.rename(directory() / kRolledBack, directory() / kFailed);
+}
+
+Result<void> Transaction::note_carried_out(LocalNode& node) {
+  return node.write_file(directory() / kCarriedOut, private_file(""));
+}
+Result<void> Transaction::note_reason(const std::string& reason, LocalNode& node) {
+  return node.write_file(directory() / kReason, private_file(reason));
+}
+Result<void> Transaction::note_undone(LocalNode& node) {
+  return node.write_file(directory() / kUndone, private_file(""));
+}
+Result<void> Transaction::keep_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node) {
+  return node.write_file(directory() / kSnapshot, private_file(encode_json(encode(snapshot)) + "\n"));
+}
+
+std::optional<ConnectivitySnapshot> Transaction::snapshot(const LocalNode& node) const {
+  const auto text = node.read_file(directory() / kSnapshot, kMaxRecordBytes);
+  const auto value = text ? decode_json(*text) : Result<Value>(Value());
+  auto snapshot = value ? decode_snapshot(*value) : Result<ConnectivitySnapshot>(ConnectivitySnapshot());
+  return text && snapshot ? std::optional(std::move(*snapshot)) : std::nullopt;
+}
+
+bool Transaction::is_undone(const LocalNode& node) const { return has(kUndone, node); }
+
+Result<void> Transaction::keep_manual_commands(const std::vector<std::string>& commands, LocalNode& node) {
+  return node.write_file(directory() / kCommands, private_file(join(commands, "\n") + "\n"));
+}
+
+Result<void> Transaction::sign_work(const FileDescriptor& file) const {
+  const auto pid = std::to_string(::getpid());
+  const bool signed_now = ::ftruncate(file.get(), 0) == 0 &&
+                          ::pwrite(file.get(), pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  return signed_now ? Result<void>() : failure(file_error("write", directory() / kWorking));
+}
+
+bool Transaction::is_worked_on(const LocalNode& node) const {
+  const auto opened = node.open_descriptor(directory() / kWorking, O_RDONLY | O_NOFOLLOW);
+  if (!opened) return false;
+  const FileDescriptor file(*opened);
+  auto range = whole_file(F_RDLCK);
+  return ::fcntl(file.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
+
+Result<FileDescriptor> Transaction::begin_work(LocalNode& node) const {
+  SPARK_TRY(const int number, node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  FileDescriptor file(number);
+  auto range = whole_file(F_WRLCK);
+  if (::fcntl(file.get(), F_OFD_SETLK, &range) != 0) return failure(file_error("lock", directory() / kWorking));
+  SPARK_CHECK(sign_work(file));
+  return file;
+}
+
+Result<std::optional<FileDescriptor>> Transaction::take_over_work(std::chrono::milliseconds patience,
+                                                                  LocalNode& node) const {
+  auto opened = node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  if (!opened && opened.error().code == ErrorCode::kNotFound) return std::optional<FileDescriptor>();
+  if (!opened) return failure(opened.error());
+  FileDescriptor file(*opened);
+  constexpr std::chrono::milliseconds kPause{50};
+  constexpr std::chrono::milliseconds kForTheKernel{5'000};
+  bool killed = false;
+  for (std::chrono::milliseconds waited{0};; waited += kPause) {
+    auto range = whole_file(F_WRLCK);
+    if (::fcntl(file.get(), F_OFD_SETLK, &range) == 0) break;
+    if (waited >= patience + kForTheKernel)
+      return failure(ErrorCode::kFailed, "the steps in hand do not come to an end");
+    if (waited >= patience && !killed) {
+      std::array<char, 32> text{};
+      const auto size = ::pread(file.get(), text.data(), text.size(), 0);
+      pid_t pid = 0;
+      if (size > 0) std::from_chars(text.data(), text.data() + size, pid);
+      // It still holds the lock, so the number is still its own.
+      if (pid > 1) ::kill(pid, SIGKILL);
+      killed = true;
+    }
+    node.pause(kPause);
+  }
+  if (!has(kRecord, node)) return std::optional<FileDescriptor>();
+  SPARK_CHECK(sign_work(file));
+  return std::optional<FileDescriptor>(std::move(file));
+}
+
+Result<void> Transaction::remove(LocalNode& node) const {
+  SPARK_TRY(const auto names, node.list_directory(directory()));
+  // The record last: without it there is nothing to be finished or undone.
+  for (const auto& name : names) {
+    if (name != kRecord) SPARK_CHECK(node.remove_file(directory() / name));
+  }
+  SPARK_CHECK(node.remove_file(directory() / kRecord));
+  SPARK_CHECK(node.remove_directory(directory()));
+  return node.remove_directory(kTransactionsDirectory);
+}
+
+void Transaction::stage_files(const Registry& registry, LocalNode& node) const {
+  for (const Step& step : request_.steps) {
+    if (auto file = staged_file(step, registry)) node.stage(std::move(*file));
+  }
+}
+
+}  // namespace sparkplan

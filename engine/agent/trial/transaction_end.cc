@@ -1,0 +1,256 @@
+#include "engine/agent/trial/transaction_end.h"
+
+#include <syslog.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "engine/agent/apply/step_executor.h"
+#include "engine/agent/state/journal.h"
+#include "engine/agent/state/manifest_store.h"
+#include "engine/core/text.h"
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A step in hand has that long to come to its end before its process is killed.
+constexpr std::chrono::milliseconds kPatienceForSteps{15'000};
+
+void tell_syslog(int priority, const std::string& line, const LocalNode& node) {
+  if (!node.live()) return;
+  ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
+  ::syslog(priority, "%s", line.c_str());
+  ::closelog();
+}
+
+void note_in_journal(const Transaction& transaction, std::string_view event, const std::string& reason,
+                     LocalNode& node) {
+  // What has happened has happened; a full disk must not make a failure of it.
+  if (auto journal = Journal::open(transaction.run(), node)) {
+    (void)journal->append(event, Value::map({{"reason", reason}}));
+  }
+}
+
+/// Text that a shell takes as one word.
+std::string shell_word(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// Undoing, step by step, with what went wrong.
+class Undoing {
+ public:
+  Undoing(const Transaction& transaction, const Registry& registry, LocalNode& node)
+      : transaction_(transaction), registry_(registry), node_(node) {}
+
+  void files() {
+    node_.unstage();
+    const auto& steps = transaction_.request().steps;
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      if (!step->activates && is_text_artifact(step->artifact)) file(*step);
+    }
+  }
+
+  void all_else() {
+    const auto& steps = transaction_.request().steps;
+    for (const bool activates : {false, true}) {
+      for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+        if (step->activates == activates && !(is_text_artifact(step->artifact) && !step->activates)) live(*step);
+      }
+    }
+  }
+
+  /// What was done by other means than files and links of ours: a unit that has set a rule, say.
+  void snapshot() {
+    const auto before = transaction_.snapshot(node_);
+    if (!before || !node_.live()) return;
+    if (auto restored = restore_snapshot(*before, node_); !restored) failures_.push_back(std::move(restored).error());
+  }
+
+  const std::vector<Error>& failures() const { return failures_; }
+  const std::vector<std::string>& left_alone() const { return left_alone_; }
+
+ private:
+  const ResourceType* type_of(const Step& step) {
+    const auto* type = registry_.find(step.type);
+    if (type == nullptr) {
+      failures_.push_back(Error{ErrorCode::kUnsupported, "this agent has no resource type " + step.type, {}, {}, ""});
+    }
+    return type;
+  }
+
+  void file(const Step& step) {
+    const auto* type = type_of(step);
+    if (type == nullptr) return;
+    if (const auto staged = staged_file(step, registry_)) {
+      if (auto removed = node_.remove_file(staged->twin); !removed) failures_.push_back(std::move(removed).error());
+    }
+    const auto now = read_artifact(step.artifact, *type, node_);
+    // A file that was overridden is written again, though it never changed: what somebody has generated from
+    // its twin is then older than it is.
+    const bool overridden = staged_file(step, registry_) && !std::holds_alternative<Absent>(step.before);
+    if (same_state(now, step.before) && !overridden) return;
+    if (!same_state(now, step.before) && !same_state(now, step.after) && !std::holds_alternative<Error>(now)) {
+      left_alone_.push_back(step.artifact.name);
+      return;
+    }
+    if (auto undone = apply_artifact(step.artifact, step.before, *type, node_); !undone) {
+      failures_.push_back(std::move(undone).error().within(step.artifact.name));
+    }
+  }
+
+  void live(const Step& step) {
+    const auto* type = type_of(step);
+    if (type == nullptr) return;
+    if (!step.activates && same_state(read_artifact(step.artifact, *type, node_), step.before)) return;
+    if (auto undone = apply_artifact(step.artifact, step.before, *type, node_); !undone) {
+      failures_.push_back(std::move(undone).error().within(step.artifact.name));
+    }
+  }
+
+  const Transaction& transaction_;
+  const Registry& registry_;
+  LocalNode& node_;
+  std::vector<Error> failures_;
+  std::vector<std::string> left_alone_;
+};
+
+/// Copies of the files from before, and how to put them back by hand.
+std::vector<std::string> manual_commands(const Transaction& transaction, const Registry& registry, LocalNode& node) {
+  std::vector<std::string> commands{shell_word(transaction.program().string()) + " --rollback " + transaction.run()};
+  bool netplan = false;
+  int number = 0;
+  for (const Step& step : transaction.request().steps) {
+    if (const auto staged = staged_file(step, registry)) {
+      commands.push_back("rm -f " + shell_word(staged->twin.string()));
+      netplan = true;
+    }
+    if (!is_text_artifact(step.artifact)) continue;
+    const auto before = content_of(step.before);
+    if (!before) {
+      commands.push_back("rm -f " + shell_word(step.artifact.name));
+      continue;
+    }
+    const fs::path backup = transaction.directory() / ("backup-" + std::to_string(++number));
+    if (!node.write_file(backup, FileContent{*before, 0600, 0, 0})) continue;
+    commands.push_back("cp " + shell_word(backup.string()) + " " + shell_word(step.artifact.name));
+  }
+  if (netplan) commands.emplace_back("netplan apply");
+  return commands;
+}
+
+Error rollback_failure(const std::vector<Error>& failures) {
+  std::vector<std::string> told;
+  for (const auto& error : failures) told.push_back(error.describe());
+  return Error{ErrorCode::kFailed, "could not be put back: " + join(told, "; "), {}, std::nullopt, ""};
+}
+
+Result<void> give_up_on(Transaction& transaction, const std::vector<Error>& failures, const Registry& registry,
+                        LocalNode& node) {
+  Error error = rollback_failure(failures);
+  const auto commands = manual_commands(transaction, registry, node);
+  (void)transaction.keep_manual_commands(commands, node);
+  (void)transaction.note_reason(error.describe(), node);
+  (void)transaction.mark_rollback_failed(node);
+  note_in_journal(transaction, "rollback_failed", error.describe(), node);
+  tell_syslog(LOG_CRIT,
+              "run=" + transaction.run() + " rollback failed: " + error.describe() +
+                  "; to be done by hand: " + join(commands, " && "),
+              node);
+  error.hint = "on the node, as root: " + join(commands, " && ");
+  return failure(std::move(error));
+}
+
+}  // namespace
+
+Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& registry, LocalNode& node,
+                  RollbackTimer& timer) {
+  // Held to the end: the timer and a run that comes across what it has begun do not undo side by side.
+  SPARK_TRY(const auto work, transaction.take_over_work(kPatienceForSteps, node));
+  if (!work || transaction.is_undone(node)) return {};
+  Undoing undoing(transaction, registry, node);
+  undoing.files();
+  if (scope == UndoScope::kAll) {
+    undoing.all_else();
+    undoing.snapshot();
+  }
+  if (!undoing.failures().empty()) return give_up_on(transaction, undoing.failures(), registry, node);
+  if (scope == UndoScope::kFilesOnly) return {};
+  const auto report = transaction.report(node);
+  std::string reason = report && !report->reason.empty() ? report->reason : "nobody confirmed it in time";
+  if (!undoing.left_alone().empty()) {
+    reason += "; left as somebody else has made it since: " + join(undoing.left_alone(), ", ");
+  }
+  // One that cannot be read is told, and set aside, by the next run.
+  if (auto manifest = read_manifest(node); manifest && *manifest) {
+    forget_intentions(transaction.request().steps, **manifest);
+    SPARK_CHECK(write_manifest(**manifest, node));
+  }
+  SPARK_CHECK(transaction.note_reason(reason, node));
+  SPARK_CHECK(transaction.note_undone(node));
+  note_in_journal(transaction, "rolled_back", reason, node);
+  tell_syslog(LOG_WARNING, "run=" + transaction.run() + " rolled back: " + reason, node);
+  return timer.stop(transaction.run(), node);
+}
+
+Result<void> finish(Transaction& transaction, const Registry& registry, LocalNode& node, RollbackTimer& timer) {
+  node.unstage();
+  const auto& request = transaction.request();
+  for (const Step& step : request.steps) {
+    const auto staged = staged_file(step, registry);
+    const auto* type = registry.find(step.type);
+    if (!staged || type == nullptr) continue;
+    SPARK_CHECK(apply_artifact(step.artifact, step.after, *type, node));
+    SPARK_CHECK(node.remove_file(staged->twin));
+  }
+  SPARK_TRY(auto stored, read_manifest(node));
+  Manifest manifest = stored ? std::move(*stored) : Manifest{};
+  if (!stored) manifest.roster = request.roster;
+  manifest.node = request.node;
+  manifest.last_run = request.run;
+  record_as_done(request.steps, request.after_steps, manifest);
+  SPARK_CHECK(write_manifest(manifest, node));
+  note_in_journal(transaction, "confirmed", "", node);
+  SPARK_CHECK(timer.stop(transaction.run(), node));
+  return transaction.remove(node);
+}
+
+Result<void> roll_back_by_timer(const std::string& run, const Registry& registry, LocalNode& node,
+                                RollbackTimer& timer) {
+  SPARK_TRY(auto found, Transaction::find(node));
+  if (!found || found->run() != run) return {};
+  SPARK_TRY(const bool ours, found->claim(TransactionState::kRolledBack, node));
+  SPARK_TRY(const auto state, found->state(node));
+  const bool again =
+      state == TransactionState::kRollbackFailed || (state == TransactionState::kRolledBack && !found->is_undone(node));
+  if (!ours && !again) return {};
+  return undo(*found, UndoScope::kAll, registry, node, timer);
+}
+
+Result<void> recover_at_boot(const std::string& run, const Registry& registry, LocalNode& node, RollbackTimer& timer) {
+  SPARK_TRY(auto found, Transaction::find(node));
+  if (!found || found->run() != run) return timer.stop(run, node);
+  SPARK_TRY(const bool ours, found->claim(TransactionState::kRolledBack, node));
+  if (ours) SPARK_CHECK(found->note_reason("the node was booted before anybody confirmed it", node));
+  SPARK_TRY(const auto state, found->state(node));
+  if (state == TransactionState::kBegun) return timer.stop(run, node);
+  constexpr std::chrono::milliseconds kReload{30'000};
+  const std::vector<std::string> reload{"systemctl", "daemon-reload"};
+  if (state == TransactionState::kCommitted) {
+    SPARK_CHECK(finish(*found, registry, node, timer));
+  } else {
+    SPARK_CHECK(undo(*found, UndoScope::kFilesOnly, registry, node, timer));
+    // The rest needs a system that is up, and units and links that exist.
+    SPARK_CHECK(timer.start(run, found->program(), std::chrono::seconds(10), node));
+  }
+  // The generators have run before us, on the files as they were.
+  SPARK_CHECK(node.run(reload, kReload));
+  return {};
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,121 @@
+#include "engine/cli/terminal/console.h"
+
+#include <poll.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "engine/cli/terminal/diagnostics_text.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr int kStopPatience = 100;  // Milliseconds until a stop is noticed.
+
+int terminal_width(int terminal) {
+  winsize size{};
+  return ::ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
+bool variable_is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+/// One that moves its cursor and knows colours.
+bool is_able_terminal(int descriptor) {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(descriptor) != 0 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+}
+
+void write_to(FILE* stream, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stream);
+  std::fflush(stream);
+}
+
+}  // namespace
+
+Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const std::string& log_file) {
+  Console console;
+  console.quiet_ = quiet;
+  console.interactive_ = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
+  const bool colors_wanted = !no_color && !variable_is_set("NO_COLOR");
+  console.color_ = colors_wanted && is_able_terminal(STDOUT_FILENO);
+  console.color_progress_ = colors_wanted && is_able_terminal(STDERR_FILENO);
+  console.live_progress_ = is_able_terminal(STDERR_FILENO) && verbosity == 0;
+  try {
+    std::vector<spdlog::sink_ptr> sinks;
+    if (verbosity > 0) sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    if (!log_file.empty()) sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(log_file));
+    console.log_ = std::make_shared<spdlog::logger>("sparkplan", sinks.begin(), sinks.end());
+    console.log_->set_level(spdlog::level::debug);
+    console.log_->set_pattern("%Y-%m-%dT%H:%M:%S.%e %v");
+    console.log_->flush_on(spdlog::level::debug);
+  } catch (const spdlog::spdlog_ex& problem) {
+    return failure(ErrorCode::kFailed, std::string("open the log: ") + problem.what());
+  }
+  return console;
+}
+
+Console::Console(Console&&) noexcept = default;
+Console::~Console() = default;
+
+void Console::result(std::string_view text) const { write_to(stdout, without_commands(text)); }
+
+void Console::question(std::string_view text) const { screen_->print(text); }
+
+void Console::interject(std::string_view text) const { screen_->interject(text); }
+
+void Console::remark(std::string_view text) const {
+  if (!quiet_) screen_->print(std::string(text) + "\n");
+}
+
+void Console::error(const Error& error) const {
+  std::string text = "sparkplan: error: " + printable(error.describe()) + "\n";
+  if (!error.hint.empty()) text += "  hint: " + printable(error.hint) + "\n";
+  screen_->print(text);
+}
+
+void Console::diagnostics(const std::vector<Diagnostic>& diagnostics, std::string_view source) const {
+  if (const auto text = diagnostics_text(diagnostics, source, quiet_); !text.empty()) screen_->print(text);
+}
+
+void Console::trace(std::string_view text) const { log_->info("{}", printable(text)); }
+
+bool Console::confirm(std::string_view question, const std::stop_token& stop) const {
+  const Screen::Hold nothing_is_drawn(*screen_);
+  screen_->print(std::string(question) + " [y/N] ");
+  // A read would be taken up again after Ctrl-C; so nothing is read before there is something.
+  pollfd readable{STDIN_FILENO, POLLIN, 0};
+  while (::poll(&readable, 1, kStopPatience) == 0) {
+    if (stop.stop_requested()) return false;
+  }
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes" || answer == "Y";
+}
+
+TextStyle Console::style() const {
+  TextStyle style;
+  style.color = color_;
+  style.quiet = quiet_;
+  style.width = terminal_width(STDOUT_FILENO);
+  return style;
+}
+
+TextStyle Console::question_style() const {
+  TextStyle style;
+  style.color = color_progress_;
+  style.quiet = quiet_;
+  style.width = terminal_width(STDERR_FILENO);
+  return style;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,48 @@
+#include "engine/cli/terminal/interrupts.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace sparkplan {
+namespace {
+
+sigset_t watched_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGINT);
+  ::sigaddset(&set, SIGTERM);
+  return set;
+}
+
+}  // namespace
+
+Interrupts::Interrupts(const Console& console) {
+  const auto set = watched_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  watcher_ = std::jthread([this, set, &console](const std::stop_token& ended) {
+    while (!ended.stop_requested()) {
+      int signal = 0;
+      if (::sigwait(&set, &signal) != 0) continue;
+      if (ended.stop_requested()) return;
+      if (source_.stop_requested()) {
+        const Screen::Hold nothing_is_left_behind(console.screen());
+        console.interject("sparkplan: ended at once; what was in hand on the nodes is finished by their agents\n");
+        ::_exit(1);
+      }
+      console.interject("sparkplan: stopping after the step in hand (again: at once)\n");
+      source_.request_stop();
+    }
+  });
+}
+
+Interrupts::~Interrupts() {
+  watcher_.request_stop();
+  // Wakes it: a command that has ended must not wait for its watcher.
+  // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread): it is blocked in all threads and waited for by this one.
+  ::pthread_kill(watcher_.native_handle(), SIGTERM);
+  watcher_.join();
+  const auto set = watched_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace sparkplan

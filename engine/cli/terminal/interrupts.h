@@ -1,0 +1,26 @@
+#pragma once
+
+#include <stop_token>
+#include <thread>
+
+#include "engine/cli/terminal/console.h"
+
+namespace sparkplan {
+
+/// Ctrl-C and SIGTERM as a stop token: the first asks for an orderly end, the second ends the
+/// program at once with exit code 1. To be made before any other thread; `console` outlives it.
+class Interrupts {
+ public:
+  explicit Interrupts(const Console& console);
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  std::stop_source source_;
+  std::jthread watcher_;
+};
+
+}  // namespace sparkplan

@@ -1,0 +1,95 @@
+#include "engine/cli/terminal/progress_display.h"
+
+#include <algorithm>
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+// Also how long nothing is drawn at first: a run that is over by then leaves the screen alone.
+constexpr std::chrono::milliseconds kFrame{100};
+constexpr std::chrono::seconds kClockTick{1};
+constexpr std::chrono::seconds kSignOfLife{10};
+
+}  // namespace
+
+ProgressDisplay::ProgressDisplay(const Console& console, const Cluster& cluster) : console_(console) {
+  for (const auto& node : cluster.nodes) nodes_.push_back({node.name.str(), "", Activity::kWorking, {}});
+  if (!console_.quiet()) keeper_ = std::jthread([this](const std::stop_token& stop) { keep_up(stop); });
+}
+
+ProgressDisplay::~ProgressDisplay() {
+  if (keeper_.joinable()) {
+    keeper_.request_stop();
+    keeper_.join();
+  }
+  clear();
+}
+
+void ProgressDisplay::tell(const std::string& node, std::string_view doing, Activity activity) {
+  console_.trace(node + ": " + std::string(doing));
+  if (console_.quiet()) return;
+  const auto shown = printable(doing);
+  const std::lock_guard lock(mutex_);
+  auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& known) { return known.name == node; });
+  // One that has left the file shows only once the others were asked who belongs to the cluster.
+  if (found == nodes_.end()) found = nodes_.insert(nodes_.end(), {node, "", activity, {}});
+  last_event_ = Clock::now();
+  *found = {node, shown, activity, last_event_};
+  changed_ = true;
+  if (!console_.live_progress()) console_.screen().print(node + ": " + shown + "\n");
+}
+
+std::function<void(const std::string&, std::string_view, Activity)> ProgressDisplay::listener() {
+  return [this](const std::string& node, std::string_view doing, Activity activity) { tell(node, doing, activity); };
+}
+
+void ProgressDisplay::clear() {
+  const std::lock_guard lock(mutex_);
+  for (auto& node : nodes_) node.doing.clear();
+  changed_ = false;
+  if (console_.live_progress()) console_.screen().draw({});
+}
+
+void ProgressDisplay::keep_up(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait_for(lock, stop, kFrame, [&] { return stop.stop_requested(); });
+    if (stop.stop_requested()) return;
+    if (console_.live_progress()) {
+      redraw(Clock::now());
+    } else {
+      give_sign_of_life(Clock::now());
+    }
+  }
+}
+
+void ProgressDisplay::redraw(Clock::time_point now) {
+  const auto nodes = told(now);
+  // Asked each time: it costs less than being told of every change by a signal.
+  const auto size = Screen::size();
+  if (nodes.empty() || (!changed_ && size == drawn_for_ && now - drawn_ < kClockTick)) return;
+  console_.screen().draw(progress_lines(nodes, size, console_.color_progress()));
+  changed_ = false;
+  drawn_for_ = size;
+  drawn_ = now;
+}
+
+void ProgressDisplay::give_sign_of_life(Clock::time_point now) {
+  if (now - last_event_ < kSignOfLife) return;
+  last_event_ = now;
+  if (const auto nodes = told(now); !nodes.empty()) console_.screen().print(sign_of_life(nodes) + "\n");
+}
+
+std::vector<NodeProgress> ProgressDisplay::told(Clock::time_point now) const {
+  std::vector<NodeProgress> nodes;
+  for (const auto& node : nodes_) {
+    if (node.doing.empty()) continue;
+    nodes.push_back({node.name, node.doing, node.activity,
+                     std::chrono::duration_cast<std::chrono::milliseconds>(now - node.since)});
+  }
+  return nodes;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/cli/terminal/screen.h"
+#include "engine/fleet/cluster_run.h"
+
+namespace sparkplan {
+
+/// What is known of one node while a command runs.
+struct NodeProgress {
+  std::string node;
+  std::string doing;  ///< Fit to be printed.
+  Activity activity = Activity::kWorking;
+  std::chrono::milliseconds since{0};  ///< For how long.
+};
+
+/// Pure. The live lines, in the order given: each narrower than the screen, and fewer than it has
+/// rows. Where not all nodes fit, those at work come before those that failed and those that wait,
+/// and a last line counts the rest.
+///   spark-01  applying net.core.rmem_max  3 s
+std::vector<std::string> progress_lines(std::span<const NodeProgress> nodes, ScreenSize size, bool color);
+
+/// Pure. One line for those who see no live lines: "still working after 20 s: spark-01 (connecting)".
+std::string sign_of_life(std::span<const NodeProgress> nodes);
+
+}  // namespace sparkplan

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/cli/usage/program_usage.h"
+
+namespace sparkplan {
+
+/// "bash", "zsh", "fish".
+const std::vector<std::string>& completion_shells();
+
+/// The script that makes the shell complete commands, options, and files where a path belongs. Needs
+/// nothing that the shell does not bring along. Empty for a shell that is not among them.
+std::string completion_script(const std::string& shell, const ProgramUsage& program);
+
+std::string bash_completion(const ProgramUsage& program);
+std::string zsh_completion(const ProgramUsage& program);
+std::string fish_completion(const ProgramUsage& program);
+
+}  // namespace sparkplan

@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include "engine/cli/usage/completion.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+// @...@ is filled in from the table of commands.
+constexpr std::string_view kScript = R"(# bash completion of sparkplan, made by: sparkplan completion bash
+
+_sparkplan_files() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+_sparkplan_words() {
+  mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
+}
+
+_sparkplan() {
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command='' own='' i
+  COMPREPLY=()
+  # "--option=value" arrives as three words.
+  if [[ $current == = ]]; then
+    current=''
+  elif [[ $before == = ]]; then
+    before=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  # The command is the first word that is neither an option nor the value of one.
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+      @general_with_value@)
+        [[ ${COMP_WORDS[i + 1]} != = ]] || ((i++))
+        ((i++))
+        ;;
+      -* | =) ;;
+      *)
+        command=${COMP_WORDS[i]}
+        break
+        ;;
+    esac
+  done
+  case "$command $before" in
+@values@  esac
+  if [[ $current != -* ]]; then
+    case $command in
+      '') _sparkplan_words "$current" '@commands@' ;;
+@arguments@    esac
+    return
+  fi
+  case $command in
+@own@  esac
+  _sparkplan_words "$current" "$own @general@"
+}
+
+complete -F _sparkplan sparkplan
+)";
+
+std::string replaced(std::string text, std::string_view place, const std::string& by) {
+  const auto at = text.find(place);
+  if (at != std::string::npos) text.replace(at, place.size(), by);
+  return text;
+}
+
+std::vector<std::string> names_of(const std::vector<OptionUsage>& options) {
+  std::vector<std::string> names;
+  for (const auto& option : options) names.insert(names.end(), option.names.begin(), option.names.end());
+  return names;
+}
+
+/// Patterns of "COMMAND OPTION" whose value is a path, and those whose value is something else.
+struct ValuePatterns {
+  std::vector<std::string> paths;
+  std::vector<std::string> others;
+
+  void add(const std::string& command, const std::vector<OptionUsage>& options) {
+    for (const auto& option : options) {
+      if (option.value.empty()) continue;
+      for (const auto& name : option.names) {
+        (is_path(option.value) ? paths : others).push_back(command + "\\ " + name);
+      }
+    }
+  }
+
+  std::string branches() const {
+    std::string text;
+    if (!paths.empty()) text += "    " + join(paths, " | ") + ") _sparkplan_files \"$current\"; return ;;\n";
+    if (!others.empty()) text += "    " + join(others, " | ") + ") return ;;\n";
+    return text;
+  }
+};
+
+std::string argument_branch(const CommandUsage& command) {
+  for (const auto& argument : command.arguments) {
+    if (is_path(argument.name)) return fmt::format("      {}) _sparkplan_files \"$current\" ;;\n", command.name);
+    if (argument.choices.empty()) continue;
+    return fmt::format("      {}) _sparkplan_words \"$current\" '{}' ;;\n", command.name, join(argument.choices, " "));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string bash_completion(const ProgramUsage& program) {
+  ValuePatterns values;
+  values.add("*", program.options);
+  std::vector<std::string> with_value;
+  for (const auto& option : program.options) {
+    if (!option.value.empty()) with_value.insert(with_value.end(), option.names.begin(), option.names.end());
+  }
+  std::vector<std::string> commands;
+  std::string arguments;
+  std::string own;
+  for (const auto& command : program.commands) {
+    commands.push_back(command.name);
+    values.add(command.name, command.options);
+    arguments += argument_branch(command);
+    if (command.options.empty()) continue;
+    own += fmt::format("    {}) own='{}' ;;\n", command.name, join(names_of(command.options), " "));
+  }
+  auto script = replaced(std::string(kScript), "@general_with_value@", join(with_value, " | "));
+  script = replaced(std::move(script), "@values@", values.branches());
+  script = replaced(std::move(script), "@commands@", join(commands, " "));
+  script = replaced(std::move(script), "@arguments@", arguments);
+  script = replaced(std::move(script), "@own@", own);
+  return replaced(std::move(script), "@general@", join(names_of(program.options), " "));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include "engine/cli/usage/completion.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+/// Within single quotes, for _arguments and _describe, to which brackets and colons mean something.
+std::string quoted(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '\'') {
+      safe += "'\\''";
+      continue;
+    }
+    if (c == '[' || c == ']' || c == ':' || c == '\\') safe += '\\';
+    safe += c;
+  }
+  return safe;
+}
+
+std::string action_of(const std::string& value) { return is_path(value) ? "_files" : " "; }
+
+/// One word of an array of specifications: '(-f --file)'{-f+,--file=}'[help]:FILE:_files'
+std::string specification(const OptionUsage& option) {
+  const bool takes_value = !option.value.empty();
+  const auto with_sign = [&](const std::string& name) {
+    if (!takes_value) return name;
+    return name + (name.starts_with("--") ? "=" : "+");
+  };
+  std::vector<std::string> names;
+  for (const auto& name : option.names) names.push_back(with_sign(name));
+  auto tail = "[" + quoted(option.help) + "]";
+  if (takes_value) tail += ":" + option.value + ":" + action_of(option.value);
+  const std::string star = option.repeatable ? "*" : "";
+  if (names.size() == 1) return "'" + star + names.front() + tail + "'";
+  const auto head = option.repeatable ? star : "(" + join(option.names, " ") + ")";
+  return "'" + head + "'{" + join(names, ",") + "}'" + tail + "'";
+}
+
+std::string specification(const ArgumentUsage& argument) {
+  const auto action = argument.choices.empty() ? action_of(argument.name) : "(" + join(argument.choices, " ") + ")";
+  return std::string("'") + (argument.required ? ":" : "::") + argument.name + ":" + action + "'";
+}
+
+std::string command_branch(const CommandUsage& command) {
+  std::string text = "        " + command.name + ")\n          _arguments -s $general";
+  for (const auto& option : command.options) text += " \\\n            " + specification(option);
+  for (const auto& argument : command.arguments) text += " \\\n            " + specification(argument);
+  return text + " && result=0\n          ;;\n";
+}
+
+}  // namespace
+
+std::string zsh_completion(const ProgramUsage& program) {
+  std::string text = R"(#compdef sparkplan
+# zsh completion of sparkplan, made by: sparkplan completion zsh
+
+_sparkplan() {
+  local curcontext="$curcontext" state state_descr line result=1
+  local -A opt_args
+  local -a general commands
+  general=(
+)";
+  for (const auto& option : program.options) text += "    " + specification(option) + "\n";
+  text += "  )\n  commands=(\n";
+  for (const auto& command : program.commands) {
+    text += fmt::format("    '{}:{}'\n", command.name, quoted(command.help));
+  }
+  text += R"(  )
+  _arguments -C -s $general ': :->command' '*:: :->arguments' && result=0
+  case $state in
+    command)
+      _describe -t commands 'sparkplan command' commands && result=0
+      ;;
+    arguments)
+      curcontext="${curcontext%:*:*}:sparkplan-$words[1]:"
+      case $words[1] in
+)";
+  for (const auto& command : program.commands) text += command_branch(command);
+  // Read as a file of $fpath the script is the function's body; sourced it has to announce itself.
+  text += R"(      esac
+      ;;
+  esac
+  return result
+}
+
+if [[ ${funcstack[1]} == _sparkplan ]]; then
+  _sparkplan "$@"
+else
+  compdef _sparkplan sparkplan
+fi
+)";
+  return text;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,103 @@
+#include "engine/domain/storage/mount_table.h"
+
+#include <algorithm>
+
+#include "engine/core/text.h"
+#include "engine/core/words.h"
+
+namespace sparkplan {
+namespace {
+
+/// "\040" is a blank: both tables write blanks, tabs, newlines and backslashes in octal.
+std::string without_octal(std::string_view text) {
+  const auto digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '7'; };
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && digit(i + 1) && digit(i + 2) && digit(i + 3)) {
+      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+std::vector<std::string> list_of(std::string_view options) {
+  std::vector<std::string> list;
+  for (const std::string_view option : split(options, ',')) list.push_back(without_octal(option));
+  return list;
+}
+
+bool contains(const std::vector<std::string>& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+}  // namespace
+
+bool MountedFileSystem::has_option(std::string_view option) const {
+  return contains(options, option) || contains(super_options, option);
+}
+
+bool MountedFileSystem::read_only() const { return has_option("ro"); }
+
+std::vector<MountedFileSystem> parse_mountinfo(std::string_view text) {
+  constexpr std::size_t kFixedFields = 6;
+  std::vector<MountedFileSystem> mounts;
+  for (const std::string_view line : split_lines(text)) {
+    const auto fields = split(line, ' ');
+    const auto dash = std::find(fields.begin(), fields.end(), "-");
+    if (fields.size() < kFixedFields || fields.end() - dash < 4) continue;
+    mounts.push_back({std::string(fields[2]), without_octal(fields[3]), without_octal(fields[4]), list_of(fields[5]),
+                      std::string(dash[1]), without_octal(dash[2]), list_of(dash[3])});
+  }
+  return mounts;
+}
+
+Result<std::vector<MountedFileSystem>> mounted_file_systems(const NodeReader& node) {
+  SPARK_TRY(const std::string text, node.read_file("/proc/self/mountinfo", std::size_t{16} << 20U));
+  return parse_mountinfo(text);
+}
+
+const MountedFileSystem* mounted_at(const std::vector<MountedFileSystem>& mounts, std::string_view target) {
+  const auto found =
+      std::find_if(mounts.rbegin(), mounts.rend(), [&](const MountedFileSystem& one) { return one.target == target; });
+  return found == mounts.rend() ? nullptr : &*found;
+}
+
+std::vector<FstabLine> parse_fstab(std::string_view text) {
+  std::vector<FstabLine> lines;
+  int number = 0;
+  for (const std::string_view line : split_lines(text)) {
+    ++number;
+    const auto words = words_of(line);
+    if (words.size() < 2 || words[0].starts_with('#')) continue;
+    std::string target = without_octal(words[1]);
+    while (target.size() > 1 && target.ends_with('/')) target.pop_back();
+    FstabLine one{number, without_octal(words[0]), std::move(target), {}, {}};
+    if (words.size() > 2) one.type = words[2];
+    if (words.size() > 3) one.options = list_of(words[3]);
+    lines.push_back(std::move(one));
+  }
+  return lines;
+}
+
+Result<std::string> whole_disk_of(const std::string& name, const NodeReader& node) {
+  const auto partition = node.status("/sys/class/block/" + name + "/partition");
+  if (!partition && partition.error().code == ErrorCode::kNotFound) return name;
+  if (!partition) return failure(partition.error());
+  // "nvme1n1p2": a disk whose name ends in a digit has a "p" before the number.
+  return name.substr(0, name.rfind('p'));
+}
+
+Result<std::string> subsystem_behind(const std::string& device, const NodeReader& node) {
+  std::string name = device.substr(device.rfind('/') + 1);
+  if (!name.starts_with("nvme")) return std::string();
+  SPARK_TRY(name, whole_disk_of(name, node));
+  const auto nqn = node.read_file("/sys/class/block/" + name + "/device/subsysnqn");
+  if (!nqn && nqn.error().code == ErrorCode::kNotFound) return std::string();
+  if (!nqn) return failure(nqn.error());
+  return std::string(trim(*nqn));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,59 @@
+#include "engine/domain/storage/storage_network.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/model/ipv4.h"
+
+namespace sparkplan {
+namespace {
+
+/// As in resources/hosts.
+constexpr const char* kDefaultSuffix = "-fabric";
+
+/// Empty for what has no server, and for an IPv6 address: the fabric has none.
+std::string server_of(const StorageMount& mount) {
+  if (mount.nvme) return mount.nvme->address;
+  return mount.kind == StorageKind::kNfs ? mount.what.substr(0, mount.what.find(':')) : std::string();
+}
+
+std::vector<std::string> addresses_of(const std::string& server, const ClusterView& view) {
+  if (ipv4_number(server)) return {server};
+  std::vector<std::string> addresses;
+  const auto hosts = view.self.sections.find("hosts");
+  if (hosts == view.self.sections.end()) return addresses;
+  const std::string suffix = hosts->second.text_or("suffix", kDefaultSuffix);
+  if (!server.ends_with(suffix)) return addresses;
+  const std::string_view name = std::string_view(server).substr(0, server.size() - suffix.size());
+  for (const NodeSpec& node : view.cluster.nodes) {
+    if (node.name.str() != name) continue;
+    for (const FabricAddress& half : node.fabric) addresses.push_back(half.address);
+  }
+  return addresses;
+}
+
+}  // namespace
+
+std::vector<ResourceId> fabric_of_storage(const ClusterView& view, const Facts& own,
+                                          const std::vector<StorageMount>& mounts) {
+  std::vector<ResourceId> interfaces;
+  if (view.self.fabric.empty()) return interfaces;
+  std::vector<std::string> servers;
+  for (const StorageMount& mount : mounts) {
+    const auto addresses = addresses_of(server_of(mount), view);
+    servers.insert(servers.end(), addresses.begin(), addresses.end());
+  }
+  if (servers.empty()) return interfaces;
+  for (const FabricInterface& interface : fabric_interfaces(view.self, own, view.cluster.profile).interfaces) {
+    const FabricAddress& wanted = interface.wanted;
+    const bool leads_there = std::any_of(servers.begin(), servers.end(), [&](const std::string& server) {
+      return in_one_network(server, wanted.address, wanted.prefix_length);
+    });
+    if (leads_there && !interface.name.empty()) interfaces.push_back({"netplan", interface.name});
+  }
+  return interfaces;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,217 @@
+#include "engine/init/cluster_draft.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/init/fabric_choice.h"
+#include "engine/init/fabric_found.h"
+#include "engine/init/frame.h"
+#include "engine/init/members.h"
+#include "engine/init/profile_choice.h"
+#include "engine/init/sections.h"
+#include "engine/init/yaml_writer.h"
+#include "engine/load/load.h"
+#include "engine/load/yaml_text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+
+/// "DGX Spark, Ubuntu 24.04.3 LTS, 119 GiB": what has to be alike in a cluster, and what is good to know.
+std::string description_of(const Facts& facts) {
+  std::vector<std::string> parts;
+  if (!facts.product.empty()) parts.push_back(facts.product);
+  parts.push_back(facts.os_name.empty() ? facts.architecture : facts.os_name);
+  if (facts.memory_total_bytes >= kGibibyte)
+    parts.push_back(std::to_string(facts.memory_total_bytes / kGibibyte) + " GiB");
+  if (!facts.nccl_version.empty()) parts.push_back("NCCL " + facts.nccl_version);
+  return printable(join(parts, ", "));
+}
+
+/// What is mounted over a network, which a file could ask for: told, and left alone.
+std::string storage_of(const Facts& facts) {
+  std::string text;
+  if (!facts.extended) return text;
+  for (const FstabFacts& line : facts.extended->fstab) {
+    const bool network = line.type.starts_with("nfs") || line.options.find("_netdev") != std::string::npos;
+    if (network) text += "\n/etc/fstab mounts " + line.target + " from " + line.device + " (" + line.type + ").";
+  }
+  for (const NvmeControllerFacts& one : facts.extended->nvme) {
+    if (one.transport == "pcie") continue;
+    text += "\n" + one.name + " is " + one.subsystem + " over " + one.transport + ", " + one.address + ".";
+  }
+  return text.empty() ? text : text + "\nThat stays as it is: `storage` in cluster.yaml(5) would manage it.";
+}
+
+Diagnostic differing(const std::string& what, const std::map<std::string, std::vector<std::string>>& nodes_by_value) {
+  Diagnostic remark;
+  remark.severity = Severity::kWarning;
+  remark.code = "init.mixed-machines";
+  std::string values;
+  for (const auto& [value, nodes] : nodes_by_value) {
+    values += (values.empty() ? "" : ", ") + (value.empty() ? std::string("unknown") : printable(value)) + " on " +
+              fold_names(nodes);
+  }
+  remark.message = "the machines differ in " + what + ": " + values;
+  remark.hint = "jobs run on all nodes alike: as a rule they should not be mixed";
+  return remark;
+}
+
+/// Sizes are compared by the half of a power of two: no two machines show the very same MemTotal.
+std::string memory_class(std::int64_t bytes) {
+  std::int64_t gibibytes = 1;
+  while (gibibytes * kGibibyte < bytes) gibibytes *= 2;
+  return "up to " + std::to_string(gibibytes) + " GiB";
+}
+
+void remark_on_mixed_machines(const Members& members, std::vector<Diagnostic>& remarks) {
+  std::map<std::string, std::vector<std::string>> memory;
+  std::map<std::string, std::vector<std::string>> systems;
+  for (const Member& member : members.nodes) {
+    if (member.machine == nullptr) continue;
+    const Facts& facts = *member.machine->facts;
+    if (facts.memory_total_bytes > 0) memory[memory_class(facts.memory_total_bytes)].push_back(member.name);
+    systems[facts.os_id + " " + facts.os_version].push_back(member.name);
+  }
+  if (memory.size() > 1) remarks.push_back(differing("memory", memory));
+  if (systems.size() > 1) remarks.push_back(differing("their operating system", systems));
+}
+
+/// The file from top to bottom, with the reasons beside what they are about.
+class FileText {
+ public:
+  FileText(const Members& members, const FabricChoice& fabric, const ProfileChoice& profile, const Sections& sections,
+           const std::vector<Diagnostic>& remarks)
+      : members_(members), fabric_(fabric), profile_(profile), sections_(sections), remarks_(remarks) {}
+
+  std::string write(const std::string& schema) {
+    writer_.line("# yaml-language-server: $schema=" + schema);
+    writer_.comment(
+        "Made by `sparkplan init` from what these machines are. `sparkplan plan` shows what it would change.");
+    for (const Diagnostic& remark : remarks_) writer_.comment("Note: " + remark.message + ".");
+    const Value frame = frame_of(members_);
+    writer_.entry("version", 1);
+    if (members_.cluster_known) {
+      writer_.comment("As the nodes' own records have it.");
+    } else {
+      writer_.comment("Written to every node by the first apply: change it now or never.");
+    }
+    writer_.entry("name", *frame.find("name"));
+    write_profile();
+    if (const Value* ssh = frame.find("ssh")) writer_.entry("ssh", *ssh);
+    write_fabric();
+    if (!sections_.of_cluster.empty()) writer_.comment("What sparkplan manages on the nodes already.");
+    for (const MapEntry& section : sections_.of_cluster) writer_.entry(section.key, section.value);
+    write_nodes(*frame.find("nodes"));
+    return writer_.take();
+  }
+
+ private:
+  void write_profile() {
+    if (profile_.name.empty()) return;
+    writer_.comment(profile_.why);
+    writer_.entry("profile", profile_.name);
+  }
+
+  void write_fabric() {
+    if (!fabric_.why.empty()) writer_.comment(fabric_.why);
+    if (!fabric_.section.is_null()) writer_.entry("fabric", fabric_.section);
+  }
+
+  void write_nodes(const Value& frame) {
+    writer_.line("nodes:");
+    const std::string shared = description_of_all();
+    if (!shared.empty()) writer_.comment((members_.nodes.size() > 1 ? "Each: " : "") + shared, 2);
+    for (std::size_t i = 0; i < members_.nodes.size(); ++i) {
+      const Member& member = members_.nodes[i];
+      std::string about = shared.empty() && member.machine != nullptr ? description_of(*member.machine->facts) : "";
+      if (member.machine == nullptr) {
+        about = "A member of the cluster that is left alone, because " + member.remark +
+                ". Without maintenance the next apply would do to it what this file says, and no more.";
+      } else if (!member.remark.empty()) {
+        about += (about.empty() ? "" : "; ") + member.remark;
+      }
+      if (member.machine != nullptr) about += storage_of(*member.machine->facts);
+      if (about.starts_with('\n')) about.erase(0, 1);
+      if (!about.empty()) writer_.comment(about, 2);
+      writer_.item(record_of(member, (*frame.list_items())[i]), 2);
+    }
+    for (const auto& [machine, why] : members_.left_out) {
+      writer_.comment(why, 2);
+      writer_.comment("- {name: NAME, address: " + yaml_scalar(Value(machine->address)) + "}", 2);
+    }
+  }
+
+  /// Empty when they are not all alike.
+  std::string description_of_all() const {
+    std::string shared;
+    for (const Member& member : members_.nodes) {
+      if (member.machine == nullptr) continue;
+      const std::string own = description_of(*member.machine->facts);
+      if (!shared.empty() && shared != own) return "";
+      shared = own;
+    }
+    return shared;
+  }
+
+  Value record_of(const Member& member, Value record) const {
+    if (const auto own = fabric_.of_nodes.find(member.name); own != fabric_.of_nodes.end()) {
+      record.set("fabric", own->second);
+    }
+    if (const auto own = sections_.of_nodes.find(member.name); own != sections_.of_nodes.end()) {
+      for (const MapEntry& section : own->second) record.set(section.key, section.value);
+    }
+    return record;
+  }
+
+  const Members& members_;
+  const FabricChoice& fabric_;
+  const ProfileChoice& profile_;
+  const Sections& sections_;
+  const std::vector<Diagnostic>& remarks_;
+  YamlWriter writer_;
+};
+
+Result<Cluster> cluster_with_fabric(const Members& members, const FabricChoice& fabric, const Registry& registry) {
+  Value file = frame_of(members);
+  if (!fabric.section.is_null()) file.set("fabric", fabric.section);
+  for (Value& node : *file.find("nodes")->list_items()) {
+    const auto own = fabric.of_nodes.find(node.text_or("name", ""));
+    if (own != fabric.of_nodes.end()) node.set("fabric", own->second);
+  }
+  auto loaded = load_cluster(plain_text(file), "cluster.yaml", registry);
+  if (loaded.cluster) return *std::move(loaded.cluster);
+  return failure(ErrorCode::kInvalidInput, "these machines fit into no file: " + loaded.diagnostics.front().message,
+                 loaded.diagnostics.front().hint);
+}
+
+}  // namespace
+
+Result<DraftedFile> draft_cluster(const InitInput& input, const Registry& registry) {
+  SPARK_TRY(Members members, members_of(input.machines));
+  std::vector<FoundFabric> found;
+  for (const Member& member : members.nodes) found.push_back(found_fabric(member, registry));
+  const FabricChoice fabric = choose_fabric(members, found, registry);
+  SPARK_TRY(const Cluster cluster, cluster_with_fabric(members, fabric, registry));
+  Sections sections = sections_of(members, cluster, registry);
+  const ProfileChoice profile = choose_profile(members, cluster, registry, sections);
+  DraftedFile draft;
+  do {
+    draft.remarks = members.remarks;
+    draft.remarks.insert(draft.remarks.end(), fabric.remarks.begin(), fabric.remarks.end());
+    draft.remarks.insert(draft.remarks.end(), sections.remarks.begin(), sections.remarks.end());
+    remark_on_mixed_machines(members, draft.remarks);
+    draft.text = FileText(members, fabric, profile, sections, draft.remarks).write(input.schema);
+  } while (draft.text.size() > kLongestFile && leave_out_longest(sections));
+  const auto loaded = load_cluster(draft.text, "cluster.yaml", registry);
+  if (!loaded.cluster) {
+    return failure(ErrorCode::kBug,
+                   "the file for these machines would not be valid: " + loaded.diagnostics.front().message);
+  }
+  return draft;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,375 @@
+#include "engine/init/fabric_choice.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/core/text.h"
+#include "engine/core/text_list.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/init/fabric_candidates.h"
+#include "engine/init/frame.h"
+#include "engine/init/free_networks.h"
+#include "engine/load/address.h"
+#include "engine/load/fabric.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr int kOffsetOfIds = 10;
+constexpr int kUsualMtu = 9000;
+
+std::optional<Cluster> cluster_with(const Members& members, const Value& section, const Registry& registry) {
+  Value file = frame_of(members);
+  file.set("fabric", section);
+  return cluster_of(file, registry);
+}
+
+/// The interfaces of a node as that file makes them; nothing where one cannot be told.
+std::optional<std::vector<FoundInterface>> derived(const NodeSpec& node, const Facts& facts) {
+  const FabricInterfaces fabric = fabric_interfaces(node, facts, "");
+  if (!fabric.diagnostics.empty()) return std::nullopt;
+  std::vector<FoundInterface> interfaces;
+  for (const FabricInterface& one : fabric.interfaces) {
+    FoundInterface interface { one.name, "", one.wanted.link_local, one.wanted.mtu };
+    if (!one.wanted.address.empty()) {
+      interface.address = one.wanted.address + "/" + std::to_string(one.wanted.prefix_length);
+    }
+    interfaces.push_back(std::move(interface));
+  }
+  return interfaces;
+}
+
+/// The ids that the addresses found would derive from, for those nobody has numbered yet; nothing where they do not.
+std::optional<Members> numbered_by_address(const Members& members, const std::vector<FoundFabric>& found) {
+  Members numbered = members;
+  std::set<int> ids;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Member& node = numbered.nodes[i];
+    if (!node.managed() && !found[i].interfaces.empty()) {
+      const auto address = parse_ipv4_interface(found[i].interfaces.front().address);
+      if (!address) return std::nullopt;
+      const auto host = static_cast<std::int64_t>(address->address.bits - address->network().base.bits);
+      if (host <= kOffsetOfIds || host > kOffsetOfIds + largest_id(address->network())) return std::nullopt;
+      node.id = static_cast<int>(host) - kOffsetOfIds;
+    }
+    if (!ids.insert(node.id).second) return std::nullopt;
+  }
+  return numbered;
+}
+
+class Choice {
+ public:
+  Choice(Members& members, const std::vector<FoundFabric>& found, const Registry& registry)
+      : members_(members), found_(found), registry_(registry) {}
+
+  FabricChoice run() {
+    const bool any = std::any_of(found_.begin(), found_.end(), [](const auto& one) { return !one.interfaces.empty(); });
+    if (any) {
+      keep_what_is_there();
+    } else if (std::none_of(members_.nodes.begin(), members_.nodes.end(),
+                            [](const auto& one) { return one.managed(); })) {
+      derive_by_carrier();
+    }
+    if (!result_.section.is_null() && !finding_against_it().empty()) give_up(any);
+    add_devices();
+    return std::move(result_);
+  }
+
+ private:
+  const Facts& facts(std::size_t i) const { return *members_.nodes[i].machine->facts; }
+  bool was_read(std::size_t i) const { return members_.nodes[i].machine != nullptr; }
+  std::size_t count() const { return members_.nodes.size(); }
+
+  void keep_what_is_there() {
+    if (!keep_by_topology(members_)) {
+      auto numbered = numbered_by_address(members_, found_);
+      if (numbered && keep_by_topology(*numbered)) {
+        members_ = *std::move(numbered);
+      } else {
+        keep_word_by_word();
+      }
+    }
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (found_[i].managed && found_[i].interfaces.empty()) result_.of_nodes[members_.nodes[i].name] = Value();
+    }
+    settle_ownership();
+  }
+
+  bool keep_by_topology(const Members& members) {
+    for (const Value& section : fabric_candidates(members, found_)) {
+      const auto cluster = cluster_with(members, section, registry_);
+      if (!cluster || !gives_what_was_found(*cluster)) continue;
+      result_.section = section;
+      result_.why = "These addresses are there already: they derive from the nodes' ids.";
+      const bool slow = section.integer_or("mtu", kUsualMtu) < kUsualMtu;
+      if (slow) result_.why += " So is the MTU; 9000 is what the fabric is made for.";
+      return true;
+    }
+    return false;
+  }
+
+  bool gives_what_was_found(const Cluster& cluster) const {
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (found_[i].interfaces.empty()) continue;
+      const auto interfaces = derived(cluster.nodes[i], facts(i));
+      if (!interfaces || *interfaces != found_[i].interfaces) return false;
+    }
+    return true;
+  }
+
+  void keep_word_by_word() {
+    result_.section = Value::map({{"topology", topology_of_found()}});
+    result_.why = "These addresses are there already and derive from no id, so each node names its own.";
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (found_[i].interfaces.empty()) continue;
+      Value interfaces = Value::list();
+      for (const FoundInterface& one : found_[i].interfaces) {
+        Value record = Value::map({{"name", one.name}});
+        if (!one.address.empty()) record.set("address", one.address);
+        if (one.link_local) record.set("link_local", "ipv4");
+        interfaces.push_back(std::move(record.set("mtu", one.mtu ? Value(*one.mtu) : Value())));
+      }
+      result_.of_nodes[members_.nodes[i].name] = Value::map({{"interfaces", std::move(interfaces)}});
+    }
+    // What the words of the nodes do not say must not break the rules of the topology.
+    if (!finding_against_it().empty()) result_.section = Value::map({{"topology", "custom"}});
+  }
+
+  /// What the loader has against a file with this fabric; empty where it takes it.
+  std::string finding_against_it() const {
+    Value file = frame_of(members_);
+    file.set("fabric", result_.section);
+    for (Value& node : *file.find("nodes")->list_items()) {
+      const auto own = result_.of_nodes.find(node.text_or("name", ""));
+      if (own != result_.of_nodes.end()) node.set("fabric", own->second);
+    }
+    return first_error_of(file, registry_);
+  }
+
+  /// A mistake on the machines is what somebody runs this for: the file comes without it, and says what it is. What
+  /// sparkplan manages already stays if that alone is sound.
+  void give_up(bool something_is_there) {
+    const std::string finding = finding_against_it();
+    result_.why = (something_is_there ? "What the machines have there" : "What would be derived from their ports") +
+                  (" does not fit into a file: " + finding + ".");
+    result_.remarks.push_back(left_out_remark(finding));
+    for (std::size_t i = 0; i < count(); ++i) {
+      for (const FoundInterface& one : found_[i].interfaces) result_.why += "\n" + told(members_.nodes[i].name, one);
+    }
+    result_.why += "\nOnce that is mended, `sparkplan init` writes it; or write `fabric` by hand.";
+    if (keep_managed_alone()) return;
+    result_.section = Value();
+    result_.of_nodes.clear();
+  }
+
+  static Diagnostic left_out_remark(const std::string& why) {
+    return finding(Severity::kWarning, "init.no-fabric", "the fabric of these machines is left out: " + why,
+                   "the file has the addresses found as comments: mend them on the machines, then run init again");
+  }
+
+  static std::string told(const std::string& node, const FoundInterface& one) {
+    std::string text = node + " " + one.name + ": " + (one.address.empty() ? "no address" : one.address);
+    if (one.link_local) text += ", link-local";
+    if (one.mtu) text += ", MTU " + std::to_string(*one.mtu);
+    return printable(text);
+  }
+
+  bool keep_managed_alone() {
+    const auto is_kept = [](const FoundFabric& fabric) { return fabric.managed && !fabric.interfaces.empty(); };
+    if (std::none_of(found_.begin(), found_.end(), is_kept)) return false;
+    const std::string why = result_.why;
+    keep_word_by_word();
+    result_.section = Value::map({{"topology", "custom"}});
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!is_kept(found_[i])) result_.of_nodes[members_.nodes[i].name] = Value();
+    }
+    const auto took_over = [&](const FoundFabric& fabric) { return is_kept(fabric) && fabric.took_over; };
+    if (std::any_of(found_.begin(), found_.end(), took_over)) result_.section.set("adopt", "take-over");
+    result_.why = why;
+    if (!finding_against_it().empty()) return false;
+    result_.why += "\nWhat sparkplan manages already stays.";
+    return true;
+  }
+
+  const char* topology_of_found() const {
+    std::set<std::size_t> sizes;
+    std::set<std::string> networks;
+    for (const FoundFabric& fabric : found_) {
+      if (fabric.interfaces.empty()) return "custom";
+      sizes.insert(fabric.interfaces.size());
+      const auto address = parse_ipv4_interface(fabric.interfaces.front().address);
+      networks.insert(address ? address->network().str() : "");
+    }
+    const bool one_network = networks.size() == 1 && !networks.contains("");
+    if (count() == 2 && sizes == std::set<std::size_t>{4}) return "dual-cable";
+    if (count() == 2 && *sizes.rbegin() <= 2) return "direct";
+    return count() > 2 && one_network && *sizes.rbegin() <= 2 ? "switch" : "custom";
+  }
+
+  void settle_ownership() {
+    for (const FoundFabric& fabric : found_) {
+      if (!fabric.managed && !fabric.interfaces.empty()) {
+        result_.section.set("adopt", "keep");
+        result_.why += "\nadopt: keep leaves them to whatever sets them now; take-over makes them sparkplan's.";
+        return;
+      }
+    }
+    const bool took_over = std::any_of(found_.begin(), found_.end(), [](const auto& one) { return one.took_over; });
+    if (took_over) result_.section.set("adopt", "take-over");
+  }
+
+  /// Nodes on which both halves of the port are there; with `carrier`, and have a peer.
+  bool all_have(int port, bool carrier) const {
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i)) continue;
+      std::size_t halves = 0;
+      // A bond takes the addresses of what it holds, and not its cable.
+      for (const LinkFacts* link : fabric_links(facts(i), true)) {
+        if (port_of(*link) == port && (link->carrier || !carrier)) ++halves;
+      }
+      if (halves != 2) return false;
+    }
+    return true;
+  }
+
+  bool all_are_sparks() const {
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i) || !is_dgx_spark(facts(i))) return false;
+    }
+    return true;
+  }
+
+  void derive_by_carrier() {
+    if (count() < 2) {
+      result_.why = "One node has nothing to be cabled to: add the others, and `fabric: {topology: direct, port: 1}`.";
+      return;
+    }
+    const bool pair = count() == 2;
+    if (all_have(0, true) && all_have(1, true)) {
+      take(Value::map({{"topology", pair ? "dual-cable" : "ring"}}), pair ? 4 : 2 * count(),
+           pair ? "Both ports of both nodes have a peer."
+                : "Both ports of all nodes have a peer, as in a ring. The cables are taken to lead from port 0 of each "
+                  "node to port 1 of the next; where they do not, name them in `cables`.");
+      return;
+    }
+    for (const bool carrier : {true, false}) {
+      for (const int port : {1, 0}) {
+        if (carrier ? !all_have(port, true) : !may_be_meant(port)) continue;
+        const std::string number = std::to_string(port);
+        take(Value::map({{"topology", pair ? "direct" : "switch"}, {"port", port}}), 2,
+             carrier ? "Port " + number + " of all nodes has a peer."
+                     : "No port has a peer on all nodes: that it is to be port " + number + " is a guess.");
+        return;
+      }
+    }
+    result_.why =
+        "No node shows a QSFP port that could be meant, so there is no fabric here. The interfaces of other network "
+        "cards have to be named: see \"interfaces\" of `fabric` in cluster.yaml(5).";
+  }
+
+  void take(Value section, std::size_t networks, const std::string& why) {
+    result_.why = why + " The addresses are new.";
+    const auto subnets = networks_for_new_fabric(members_, networks);
+    if (!subnets) {
+      const std::string finding = "none of the private networks is free of addresses and routes of these machines";
+      result_.why = why + " There is no fabric here, because " + finding + ": name some in `subnets`.";
+      result_.remarks.push_back(left_out_remark(finding));
+      result_.remarks.back().hint = "name networks that may be used after all in `subnets` of `fabric`";
+      return;
+    }
+    if (!subnets->empty()) {
+      section.set("subnets", list_of_texts(*subnets));
+      result_.why += " Those of 192.168.100.0/24 and the networks behind it are taken.";
+    }
+    result_.section = std::move(section);
+    for (const int port : {0, 1}) {
+      if (const auto given = result_.section.integer_or("port", port); given == port) tell_who_holds(port);
+    }
+  }
+
+  /// Whoever applies the file has to take that apart first.
+  void tell_who_holds(int port) {
+    std::map<std::string, std::vector<std::string>> held;  // "enp1s0f1np1 belongs to bond0" -> nodes
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i)) continue;
+      for (const LinkFacts* link : fabric_links(facts(i), true)) {
+        if (port_of(*link) != port || link->master.empty()) continue;
+        held[link->name + " belongs to " + link->master].push_back(members_.nodes[i].name);
+      }
+    }
+    if (held.empty()) return;
+    std::vector<std::string> told;
+    for (const auto& [what, nodes] : held) told.push_back(printable("on " + fold_names(nodes) + " " + what));
+    result_.why += "\nWhat holds an interface has to be taken apart before `apply`: " + join(told, "; ") + ".";
+  }
+
+  /// A port without a peer, or one that a Spark does not even show for lack of a cable; not one that we come in
+  /// through.
+  bool may_be_meant(int port) const {
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i)) continue;
+      const auto links = fabric_links(facts(i), true);
+      for (const LinkFacts& link : facts(i).links) {
+        if (port_of(link) == port && std::find(links.begin(), links.end(), &link) == links.end()) return false;
+      }
+    }
+    return (all_have(port, false) || all_are_sparks()) && has_fitting_halves(port);
+  }
+
+  /// Without this a plan would say that the port is not there.
+  bool has_fitting_halves(int port) const {
+    const char* const topology = count() == 2 ? "direct" : "switch";
+    Value section = Value::map({{"topology", topology}, {"port", port}});
+    if (const auto free = networks_for_new_fabric(members_, 2); free && !free->empty())
+      section.set("subnets", list_of_texts(*free));
+    const auto cluster = cluster_with(members_, section, registry_);
+    if (!cluster) return false;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (was_read(i) && !derived(cluster->nodes[i], facts(i))) return false;
+    }
+    return true;
+  }
+
+  /// RDMA devices in software are no part of a PCI function, so only their addresses tell whose they are.
+  void add_devices() {
+    if (result_.section.is_null()) return;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i)) continue;
+      std::vector<std::string> devices;
+      for (const LinkFacts* link : fabric_links(facts(i))) {
+        if (!link->rdma_devices.empty()) continue;
+        for (const RdmaDeviceFacts& device : facts(i).rdma_devices) {
+          if (rdma_port(device, link->name) != nullptr && is_on(device, link->name)) devices.push_back(device.name);
+        }
+      }
+      if (devices.empty() || members_.nodes[i].managed()) continue;
+      result_.of_nodes[members_.nodes[i].name].set("hcas", list_of_texts(devices));
+    }
+  }
+
+  static bool is_on(const RdmaDeviceFacts& device, const std::string& interface) {
+    for (const RdmaPortFacts& port : device.port_facts) {
+      for (const RdmaGid& gid : port.gids) {
+        if (gid.interface == interface) return true;
+      }
+    }
+    return false;
+  }
+
+  Members& members_;
+  const std::vector<FoundFabric>& found_;
+  const Registry& registry_;
+  FabricChoice result_;
+};
+
+}  // namespace
+
+FabricChoice choose_fabric(Members& members, const std::vector<FoundFabric>& found, const Registry& registry) {
+  return Choice(members, found, registry).run();
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,81 @@
+#include "engine/init/frame.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/init/yaml_writer.h"
+#include "engine/load/load.h"
+#include "engine/load/unresolved_node.h"
+
+namespace sparkplan {
+namespace {
+
+/// What has to be said of how a machine is reached.
+Value ssh_of(const SshSettings& ssh) {
+  Value value = Value::map();
+  if (!ssh.user.empty()) value.set("user", ssh.user);
+  if (ssh.port != 22) value.set("port", static_cast<std::int64_t>(ssh.port));
+  if (!ssh.jump.empty()) value.set("jump", ssh.jump);
+  if (ssh.become == Become::kNone) value.set("become", "none");
+  return value;
+}
+
+/// What all say, taken out of each.
+Value take_common(std::vector<Value>& each) {
+  Value common = Value::map();
+  const Value first = each.front();
+  for (const MapEntry& entry : *first.entries()) {
+    const bool shared = std::all_of(each.begin(), each.end(), [&](const Value& one) {
+      const Value* value = one.find(entry.key);
+      return value != nullptr && *value == entry.value;
+    });
+    if (!shared) continue;
+    common.set(entry.key, entry.value);
+    for (Value& one : each) one.erase(entry.key);
+  }
+  return common;
+}
+
+}  // namespace
+
+Value frame_of(const Members& members) {
+  std::vector<Value> ssh;
+  for (const Member& node : members.nodes) ssh.push_back(ssh_of(node.ssh));
+  Value common = take_common(ssh);
+  Value file = Value::map({{"version", 1}, {"name", members.cluster}});
+  if (!common.entries()->empty()) file.set("ssh", std::move(common));
+  Value nodes = Value::list();
+  for (std::size_t i = 0; i < members.nodes.size(); ++i) {
+    const Member& node = members.nodes[i];
+    Value record = Value::map({{"name", node.name}});
+    if (node.id != id_from_name(node.name)) record.set("id", node.id);
+    record.set("address", node.address);
+    if (!ssh[i].entries()->empty()) record.set("ssh", ssh[i]);
+    if (node.machine == nullptr) record.set("maintenance", true);
+    nodes.push_back(std::move(record));
+  }
+  file.set("nodes", std::move(nodes));
+  return file;
+}
+
+std::string plain_text(const Value& file) {
+  YamlWriter writer;
+  for (const MapEntry& entry : *file.entries()) writer.entry(entry.key, entry.value);
+  return writer.take();
+}
+
+std::string first_error_of(const Value& file, const Registry& registry) {
+  const auto loaded = load_cluster(plain_text(file), "cluster.yaml", registry);
+  if (loaded.cluster) return "";
+  const auto& all = loaded.diagnostics;
+  const auto first =
+      std::find_if(all.begin(), all.end(), [](const Diagnostic& one) { return one.severity == Severity::kError; });
+  return first == all.end() ? "it cannot be loaded" : printable(first->message);
+}
+
+std::optional<Cluster> cluster_of(const Value& file, const Registry& registry) {
+  return load_cluster(plain_text(file), "cluster.yaml", registry).cluster;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,247 @@
+#include "engine/init/members.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/core/ids.h"
+#include "engine/core/text.h"
+#include "engine/load/address.h"
+#include "engine/load/fabric.h"
+#include "engine/load/unresolved_node.h"
+#include "engine/plan/roster.h"
+
+namespace sparkplan {
+namespace {
+
+/// A clone of an image, and one machine under two names, look the same from here.
+Result<void> check_that_they_are_many(const std::vector<InitMachine>& machines) {
+  std::map<std::string, const InitMachine*> seen;
+  for (const InitMachine& machine : machines) {
+    if (!machine.facts || machine.facts->machine_id.empty()) continue;
+    const auto [first, fresh] = seen.emplace(machine.facts->machine_id, &machine);
+    if (fresh) continue;
+    return failure(ErrorCode::kInvalidInput,
+                   first->second->given + " and " + machine.given + " have the same /etc/machine-id, " +
+                       printable(machine.facts->machine_id),
+                   "if they are one machine, name it once; a clone of an image needs a machine-id of its own: empty "
+                   "the file there, and run `systemd-machine-id-setup`");
+  }
+  return {};
+}
+
+/// What all names begin with: "spark" of spark-01 and spark-02.
+std::string cluster_name_from(const std::vector<Member>& nodes) {
+  std::string shared = nodes.front().name.substr(0, nodes.front().name.find('.'));
+  for (const Member& node : nodes) {
+    const auto end = std::mismatch(shared.begin(), shared.end(), node.name.begin(), node.name.end()).first;
+    shared.erase(end, shared.end());
+  }
+  const auto end = shared.find_last_not_of("0123456789-");
+  shared = end == std::string::npos ? "" : shared.substr(0, end + 1);
+  return shared.empty() || nodes.size() < 2 ? "cluster" : shared;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
+/// The first label of the host name as far as a node can be called so; empty where nothing is left of it.
+std::string node_name_from(std::string_view host_name) {
+  std::string name(host_name.substr(0, host_name.find('.')));
+  std::replace(name.begin(), name.end(), '_', '-');
+  if (name == "localhost" || !NodeName::parse(name)) return "";
+  return name;
+}
+
+std::string numbered(const std::string& stem, int number) {
+  return stem + (number < 10 ? "-0" : "-") + std::to_string(number);
+}
+
+class Naming {
+ public:
+  Naming(const std::vector<InitMachine>& machines, const Roster& roster) : roster_(roster) {
+    // The machine-id first, for all: a clone, or another machine by a member's name, must not be faster.
+    claim(machines, &has_its_machine_id);
+    claim(machines, &has_its_manifest);
+    claim(machines, &is_in_its_place);
+    for (const InitMachine& machine : machines) {
+      if (machine.facts) ++called_[lower(node_name_from(machine.facts->hostname))];
+    }
+    for (const RosterEntry& entry : roster.members) {
+      ids_.insert(entry.id);
+      if (!entry.leaving) taken_.insert(lower(entry.name));
+    }
+  }
+
+  const RosterEntry* entry(const InitMachine& machine) const {
+    const auto found = known_.find(&machine);
+    return found == known_.end() ? nullptr : found->second;
+  }
+
+  bool has_found(const RosterEntry& entry) const { return claimed_.contains(&entry); }
+
+  Member member(const InitMachine& machine) {
+    Member node;
+    node.machine = machine.facts ? &machine : nullptr;
+    node.address = machine.address;
+    node.ssh = machine.ssh;
+    if (const RosterEntry* known = entry(machine)) {
+      node.name = known->name;
+      node.id = known->id;
+      if (machine.facts && !known->machine_id.empty() && known->machine_id != machine.facts->machine_id) {
+        node.remark = "the cluster knows another machine-id of it: installed anew, as it seems";
+      }
+    } else {
+      node.cloned = machine.manifest.has_value();
+      give_name(machine, node);
+    }
+    return node;
+  }
+
+  /// For those without an id: the number in the name where nobody else has it and a /24 has room for it.
+  void give_ids(std::vector<Member>& nodes) {
+    const int largest = largest_id(*default_subnet(0));
+    for (Member& node : nodes) {
+      const int id = id_from_name(node.name);
+      if (node.id == 0 && id > 0 && id <= largest && ids_.insert(id).second) node.id = id;
+    }
+    for (Member& node : nodes) {
+      for (int id = 1; node.id == 0; ++id) {
+        if (ids_.insert(id).second) node.id = id;
+      }
+    }
+  }
+
+ private:
+  using Likeness = bool (*)(const RosterEntry& entry, const InitMachine& machine);
+
+  static bool has_its_machine_id(const RosterEntry& entry, const InitMachine& machine) {
+    return machine.facts && !entry.machine_id.empty() && entry.machine_id == machine.facts->machine_id;
+  }
+  static bool has_its_manifest(const RosterEntry& entry, const InitMachine& machine) {
+    return machine.manifest && machine.manifest->node == entry.name;
+  }
+  /// Of a machine that nobody manages the address alone says little: it may have been given to another one.
+  static bool is_in_its_place(const RosterEntry& entry, const InitMachine& machine) {
+    if (entry.address != machine.address || machine.manifest) return false;
+    if (!machine.facts) return entry.port == machine.ssh.port;
+    return lower(node_name_from(machine.facts->hostname)) == lower(entry.name);
+  }
+
+  void claim(const std::vector<InitMachine>& machines, Likeness is_like) {
+    for (const InitMachine& machine : machines) {
+      for (const RosterEntry& entry : roster_.members) {
+        if (entry.leaving || known_.contains(&machine) || claimed_.contains(&entry)) continue;
+        if (!is_like(entry, machine)) continue;
+        known_.emplace(&machine, &entry);
+        claimed_.insert(&entry);
+      }
+    }
+  }
+
+  void give_name(const InitMachine& machine, Member& node) {
+    const std::string own = node_name_from(machine.facts->hostname);
+    const auto is_free = [&](const std::string& name) { return taken_.insert(lower(name)).second; };
+    const bool alone = called_[lower(own)] == 1;
+    if (!own.empty() && alone && is_free(own)) {
+      node.name = own;
+      if (own != machine.facts->hostname) node.remark = "it calls itself " + printable(machine.facts->hostname);
+    } else {
+      int number = 1;
+      while (!is_free(numbered(own.empty() ? "node" : own, number))) ++number;
+      node.name = numbered(own.empty() ? "node" : own, number);
+      node.remark = own.empty()
+                        ? "it calls itself \"" + printable(machine.facts->hostname) + "\", which is no node's name"
+                        : (alone ? "another member is called " : "more than one machine calls itself ") + own;
+    }
+    if (node.cloned) node.remark += "; it has the records of another member, as a clone of its disk would";
+  }
+
+  const Roster& roster_;
+  std::map<const InitMachine*, const RosterEntry*> known_;
+  std::set<const RosterEntry*> claimed_;
+  std::set<std::string> taken_;        // In lower case, as names are compared where they are resolved.
+  std::map<std::string, int> called_;  // Likewise.
+  std::set<int> ids_;
+};
+
+Member from_roster(const RosterEntry& entry) {
+  Member node;
+  node.name = entry.name;
+  node.id = entry.id;
+  node.address = entry.address;
+  node.ssh.user = entry.user;
+  node.ssh.port = entry.port;
+  node.ssh.jump = entry.jump;
+  if (entry.become == "none") node.ssh.become = Become::kNone;
+  return node;
+}
+
+/// Members that nobody has named, or that did not answer: without them the next apply would give them back.
+void add_unread(const Roster& roster, const Naming& naming, Members& members) {
+  std::vector<std::string> unnamed;
+  for (const RosterEntry& entry : roster.members) {
+    const bool there = std::any_of(members.nodes.begin(), members.nodes.end(),
+                                   [&](const Member& node) { return node.name == entry.name; });
+    if (there || entry.leaving || !entry.root.empty()) continue;
+    members.nodes.push_back(from_roster(entry));
+    const bool tried = naming.has_found(entry);
+    members.nodes.back().remark = tried ? "it could not be read" : "it was not asked about";
+    if (!tried) unnamed.push_back(entry.name);
+  }
+  if (unnamed.empty()) return;
+  members.remarks.push_back(finding(Severity::kWarning, "init.more-members",
+                                    fold_names(unnamed) + " belong" + (unnamed.size() == 1 ? "s" : "") +
+                                        " to the cluster, too, and stand" + (unnamed.size() == 1 ? "s" : "") +
+                                        " in the file as in maintenance",
+                                    "name all its machines to have them read"));
+}
+
+/// What half of the manifests or fewer say is no reason to write anything into the file.
+void add_remarks(const AgreedRoster& agreed, Members& members) {
+  for (const auto& [given, error] : agreed.refused) {
+    members.remarks.push_back(finding(Severity::kWarning, "init.other-cluster",
+                                      given + ": " + error.message + "; it is left out", error.hint));
+  }
+  for (auto& warning : warnings_of(agreed.unsupported, "name all machines of the cluster")) {
+    members.remarks.push_back(std::move(warning));
+  }
+}
+
+}  // namespace
+
+Result<Members> members_of(const std::vector<InitMachine>& machines) {
+  SPARK_CHECK(check_that_they_are_many(machines));
+  std::map<std::string, const Manifest*> manifests;
+  for (const InitMachine& machine : machines) {
+    if (machine.manifest) manifests.emplace(machine.given, &*machine.manifest);
+  }
+  const AgreedRoster agreed = agree_on_roster(manifests);
+  const Roster& roster = agreed.roster;
+  if (!agreed.refused.empty() && roster.uuid.empty()) return failure(agreed.refused.begin()->second);
+  Members members;
+  add_remarks(agreed, members);
+  Naming naming(machines, roster);
+  for (const InitMachine& machine : machines) {
+    if (agreed.refused.contains(machine.given)) {
+      members.left_out.push_back({&machine, "Belongs to another cluster"});
+    } else if (machine.facts) {
+      members.nodes.push_back(naming.member(machine));
+    } else if (naming.entry(machine) == nullptr) {
+      members.left_out.push_back({&machine, "Could not be read: " + (machine.error ? machine.error->describe() : "")});
+    }
+  }
+  if (members.nodes.empty()) return failure(ErrorCode::kUnreachable, "none of the machines could be read");
+  add_unread(roster, naming, members);
+  naming.give_ids(members.nodes);
+  members.cluster_known = !roster.cluster.empty();
+  members.cluster = members.cluster_known ? roster.cluster : cluster_name_from(members.nodes);
+  return members;
+}
+
+}  // namespace sparkplan

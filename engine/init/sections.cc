@@ -1,0 +1,185 @@
+#include "engine/init/sections.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/init/applied.h"
+#include "engine/init/yaml_writer.h"
+#include "engine/load/merge.h"
+#include "engine/load/unresolved_node.h"
+
+namespace sparkplan {
+namespace {
+
+std::string identity_in(std::string_view section, const Value& record) {
+  return identity_of(record, identity_keys(section)).value_or("");
+}
+
+/// The records of one identity, in their order.
+Value records_with(std::string_view section, const Value& list, const std::string& identity) {
+  Value found = Value::list();
+  if (list.list_items() == nullptr) return found;
+  for (const Value& record : *list.list_items()) {
+    if (identity_in(section, record) == identity) found.push_back(record);
+  }
+  return found;
+}
+
+bool all_equal(const std::vector<Value>& each) {
+  return std::all_of(each.begin(), each.end(), [&](const Value& one) { return one == each.front(); });
+}
+
+void add_all(Value& list, const Value& records) {
+  for (const Value& record : *records.list_items()) list.push_back(record);
+}
+
+Split split_records(std::string_view section, const std::vector<Value>& each) {
+  Split split{Value(), std::vector<Value>(each.size())};
+  std::vector<std::string> identities;
+  for (const Value& list : each) {
+    if (list.list_items() == nullptr) continue;
+    for (const Value& record : *list.list_items()) {
+      const std::string identity = identity_in(section, record);
+      if (std::find(identities.begin(), identities.end(), identity) == identities.end()) identities.push_back(identity);
+    }
+  }
+  for (const std::string& identity : identities) {
+    std::vector<Value> records;
+    for (const Value& list : each) records.push_back(records_with(section, list, identity));
+    if (all_equal(records)) {
+      add_all(split.common, records.front());
+      continue;
+    }
+    for (std::size_t i = 0; i < each.size(); ++i) {
+      if (!records[i].list_items()->empty()) add_all(split.rests[i], records[i]);
+    }
+  }
+  return split;
+}
+
+Split split_maps(const std::vector<Value>& each) {
+  Split split{Value(), std::vector<Value>(each.size())};
+  std::vector<std::string> keys;
+  for (const Value& map : each) {
+    for (const MapEntry& entry : *map.entries()) {
+      if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) keys.push_back(entry.key);
+    }
+  }
+  for (const std::string& key : keys) {
+    // A null is a word of its own here: it drops what a mode sets.
+    std::vector<const Value*> values;
+    for (const Value& map : each) values.push_back(map.find(key));
+    const auto is_there = [](const Value* value) { return value != nullptr; };
+    const auto is_map = [](const Value* value) { return value != nullptr && value->is_map(); };
+    const bool everywhere = std::all_of(values.begin(), values.end(), is_there);
+    if (everywhere && std::all_of(values.begin(), values.end(), [&](const auto* one) { return *one == *values[0]; })) {
+      split.common.set(key, *values[0]);
+      continue;
+    }
+    if (std::all_of(values.begin(), values.end(), is_map)) {
+      std::vector<Value> maps;
+      for (const Value* value : values) maps.push_back(*value);
+      const Split below = split_maps(maps);
+      if (!below.common.is_null()) split.common.set(key, below.common);
+      for (std::size_t i = 0; i < each.size(); ++i) {
+        if (!below.rests[i].is_null()) split.rests[i].set(key, below.rests[i]);
+      }
+      continue;
+    }
+    for (std::size_t i = 0; i < each.size(); ++i) {
+      if (values[i] != nullptr) split.rests[i].set(key, *values[i]);
+    }
+  }
+  return split;
+}
+
+Diagnostic cannot_be_written(const ResourceType& type, std::size_t count, const std::string& node) {
+  return finding(Severity::kWarning, "init.not-written",
+                 std::to_string(count) + " managed resource" + (count == 1 ? "" : "s") + " of type " +
+                     type.info().name + " on " + node +
+                     " cannot be told from the node alone: the file does not ask for " + (count == 1 ? "it" : "them") +
+                     " any more, and an apply would take " + (count == 1 ? "it" : "them") + " away",
+                 "add \"" + type.info().section + "\" to the file before you apply it");
+}
+
+/// Types that share a section say each its own part of it.
+void join(Value& section, const Value& more) {
+  if (section.is_null()) {
+    section = more;
+  } else if (section.is_map() && more.is_map()) {
+    for (const MapEntry& entry : *more.entries()) section.set(entry.key, entry.value);
+  } else if (section.list_items() != nullptr && more.list_items() != nullptr) {
+    add_all(section, more);
+  }
+}
+
+}  // namespace
+
+Split split_common(std::string_view section, const std::vector<Value>& each) {
+  if (all_equal(each)) return {each.front(), std::vector<Value>(each.size())};
+  const bool maps = std::all_of(each.begin(), each.end(), [](const Value& one) { return one.is_map(); });
+  if (maps) return split_maps(each);
+  if (!identity_keys(section).empty()) return split_records(section, each);
+  return {Value(), each};
+}
+
+bool leave_out_longest(Sections& sections) {
+  std::map<std::string, std::size_t> lengths;
+  const auto add_lengths = [&](const Value::Map& map) {
+    for (const MapEntry& section : map) lengths[section.key] += yaml_flow(section.value).size();
+  };
+  add_lengths(sections.of_cluster);
+  for (const auto& [node, own] : sections.of_nodes) add_lengths(own);
+  const auto longest = std::max_element(lengths.begin(), lengths.end(),
+                                        [](const auto& one, const auto& other) { return one.second < other.second; });
+  if (longest == lengths.end()) return false;
+  const auto leave_out = [&](Value::Map& map) {
+    std::erase_if(map, [&](const MapEntry& section) { return section.key == longest->first; });
+  };
+  leave_out(sections.of_cluster);
+  for (auto& [node, own] : sections.of_nodes) leave_out(own);
+  sections.remarks.push_back(
+      finding(Severity::kWarning, "init.not-written",
+              "what is managed by \"" + longest->first +
+                  "\" is too long for one file: the file does not ask for it any more, and an apply would take it away",
+              "add \"" + longest->first + "\" to the file before you apply it, with its texts in files beside it"));
+  return true;
+}
+
+Sections sections_of(const Members& members, const Cluster& cluster, const Registry& registry) {
+  Sections result;
+  for (const std::string_view key : kNodeSections) {
+    if (key == "fabric") continue;
+    std::vector<Value> each;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < members.nodes.size(); ++i) {
+      const Member& member = members.nodes[i];
+      if (!member.managed()) continue;
+      Value section;
+      for (const ResourceType* type : registry.of_section(key)) {
+        const auto applied = applied_of(*member.machine->manifest, type->info().name);
+        if (applied.empty()) continue;
+        const auto part = type->section_from({cluster, cluster.nodes[i], {}}, applied, *member.machine->facts);
+        if (part) {
+          join(section, *part);
+        } else {
+          result.remarks.push_back(cannot_be_written(*type, applied.size(), member.name));
+        }
+      }
+      each.push_back(std::move(section));
+      names.push_back(member.name);
+    }
+    if (each.empty()) continue;
+    Split split = split_common(key, each);
+    if (!split.common.is_null()) result.of_cluster.push_back({std::string(key), std::move(split.common), {}});
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (split.rests[i].is_null()) continue;
+      result.of_nodes[names[i]].push_back({std::string(key), std::move(split.rests[i]), {}});
+    }
+  }
+  return result;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,118 @@
+#include "engine/load/unresolved_node.h"
+
+#include <charconv>
+#include <set>
+
+#include "engine/load/merge.h"
+#include "engine/load/profile.h"
+#include "engine/load/tree.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr int kLargestId = 16'777'215;  // As in the schema.
+
+const Value& value_or_null(const Value& map, std::string_view key) {
+  static const Value null;
+  const Value* found = map.find(key);
+  return found != nullptr ? *found : null;
+}
+
+void read_names(UnresolvedNode& draft, const Value& record) {
+  draft.name = record.text_or("name", "");
+  const Value* name = record.find("name");
+  draft.name_where = name != nullptr ? name->where : record.where;
+  const auto id = record.integer_or("id", 0);
+  const Value* given = record.find("id");
+  if (given != nullptr && given->integer() != nullptr && id > 0 && id <= kLargestId) {
+    draft.id = static_cast<int>(id);
+    draft.id_where = given->where;
+  } else if (given == nullptr) {
+    draft.id = id_from_name(draft.name);
+    draft.id_where = draft.name_where;
+  }
+  draft.address = record.text_or("address", "");
+  if (const Value* address = record.find("address")) draft.address_where = address->where;
+  if (record.text_or("transport", "ssh") == "local") draft.transport = TransportKind::kLocal;
+}
+
+void merge_sections(UnresolvedNode& draft, const Value& root, const Value& profile, const std::set<std::string>& keys) {
+  for (const std::string& key : keys) {
+    Value merged = value_or_null(profile, key);
+    if (const Value* shared = root.find(key)) merged = merge(key, merged, *shared);
+    if (const Value* own = draft.record->find(key)) merged = merge(key, merged, *own);
+    if (merged.is_null()) continue;
+    // A null below nccl drops a variable that its mode would set, so its type has to see it.
+    draft.sections.emplace(key, key == "nccl" ? std::move(merged) : without_nulls(std::move(merged)));
+  }
+  if (const Value* verify = root.find("verify"); verify != nullptr && !verify->is_null()) {
+    draft.sections.emplace("verify", without_nulls(*verify));
+  }
+}
+
+SshSettings ssh_settings(const UnresolvedNode& draft) {
+  SshSettings settings;
+  settings.user = draft.ssh.text_or("user", "");
+  settings.port = static_cast<std::uint16_t>(draft.ssh.integer_or("port", 22));
+  settings.identity = draft.ssh.text_or("identity", "");
+  if (draft.ssh.text_or("host_keys", "strict") == "accept-new") settings.host_keys = HostKeyPolicy::kAcceptNew;
+  if (draft.ssh.text_or("become", "sudo") == "none") settings.become = Become::kNone;
+  settings.jump = draft.ssh.text_or("jump", "");
+  settings.host_key = draft.record->text_or("host_key", "");
+  return settings;
+}
+
+}  // namespace
+
+int id_from_name(std::string_view name) {
+  name = name.substr(0, name.find('.'));
+  const auto last_other = name.find_last_not_of("0123456789");
+  const auto digits = last_other == std::string_view::npos ? name : name.substr(last_other + 1);
+  int id = 0;
+  const auto [stopped, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  return error == std::errc() && id > 0 && id <= kLargestId ? id : 0;
+}
+
+UnresolvedCluster unresolved_cluster(const Value& root, const Registry& registry) {
+  std::set<std::string> sections(kNodeSections.begin(), kNodeSections.end());
+  for (const auto& type : registry.types()) sections.insert(type->info().section);
+  UnresolvedCluster draft;
+  draft.root = &root;
+  draft.profile = root.text_or("profile", "");
+  if (const Value* profile = root.find("profile")) draft.profile_where = profile->where;
+  const Value::List& nodes = items_of(root.find("nodes"));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Value& record = nodes[i];
+    if (!record.is_map()) continue;
+    UnresolvedNode node;
+    node.record = &record;
+    node.index = i;
+    read_names(node, record);
+    const Value& cluster_ssh = value_or_null(root, "ssh");
+    const Value* own_ssh = record.find("ssh");
+    node.ssh = without_nulls(own_ssh != nullptr ? merge("ssh", cluster_ssh, *own_ssh) : cluster_ssh);
+    const Value profile = profile_sections(draft.profile, node.ssh.text_or("user", ""), draft.profile_where);
+    merge_sections(node, root, profile, sections);
+    draft.nodes.push_back(std::move(node));
+  }
+  return draft;
+}
+
+std::vector<NodeSpec> finish_nodes(UnresolvedCluster draft) {
+  std::vector<NodeSpec> nodes;
+  for (auto& node : draft.nodes) {
+    auto name = NodeName::parse(node.name);
+    if (!name) continue;  // The name was checked: this cannot be.
+    NodeSpec spec{std::move(*name), node.id, {}, {}, node.transport, {}, false, {}, {}, node.record->where};
+    if (node.transport == TransportKind::kSsh) spec.address = node.address;
+    spec.ssh = ssh_settings(node);
+    spec.root = node.record->text_or("root", "");
+    spec.maintenance = node.record->boolean_or("maintenance", false);
+    spec.fabric = std::move(node.fabric);
+    spec.sections = std::move(node.sections);
+    nodes.push_back(std::move(spec));
+  }
+  return nodes;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,226 @@
+#include "engine/verify/levels/cable_level.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/fleet/fan_out.h"
+#include "engine/verify/token.h"
+
+namespace sparkplan {
+namespace {
+
+/// More than these are told by their number.
+constexpr std::size_t kMostNamed = 3;
+
+std::string id_of_link(const VerifyNode& node, const VerifyHalf& half) {
+  return "link/" + node.name() + "/" + half.label;
+}
+
+/// "...np1", as udev names the port of an adapter that has several.
+bool is_named_after_a_port(const std::string& name) {
+  const auto at = name.rfind("np");
+  return at != std::string::npos && at + 2 < name.size() &&
+         name.find_first_not_of("0123456789", at + 2) == std::string::npos;
+}
+
+/// Somebody's half, as a person names it: "spark-02 enp1s0f1np1".
+using Far = std::pair<std::string, std::string>;
+
+std::string names_of(const std::set<Far>& ends) {
+  std::vector<std::string> names;
+  for (const auto& [node, interface] : ends) {
+    if (names.size() == kMostNamed) {
+      names.push_back(std::to_string(ends.size() - kMostNamed) + " more");
+      break;
+    }
+    names.push_back(node + " " + interface);
+  }
+  return join(names, ", ");
+}
+
+class CableJudge {
+ public:
+  CableJudge(const VerifyContext& context, const HeardCables& heard)
+      : context_(context), heard_(heard), pairs_(half_pairs(context)) {}
+
+  std::vector<Check> judge() const {
+    std::vector<Check> checks;
+    for (std::size_t at = 0; at < context_.nodes.size(); ++at) {
+      for (std::size_t half = 0; half < context_.nodes[at].halves.size(); ++half) checks.push_back(check_of(at, half));
+    }
+    return checks;
+  }
+
+ private:
+  Check check_of(std::size_t at, std::size_t half_at) const {
+    const VerifyNode& node = context_.nodes[at];
+    const VerifyHalf& half = node.halves[half_at];
+    Check check = skipped(id_of_link(node, half) + "/cable", Level::kLink, {node.name()}, "");
+    check.text = half.interface;
+    const auto calls = heard_.calls.find(at);
+    if (context_.failed(id_of_link(node, half))) {
+      check.cause = id_of_link(node, half) + " failed";
+    } else if (calls == heard_.calls.end()) {
+      const auto why = heard_.silent.find(at);
+      check.cause = why == heard_.silent.end() ? "nothing is running there" : why->second;
+    } else {
+      judge_half(at, half_at, calls->second, check);
+    }
+    return check;
+  }
+
+  void judge_half(std::size_t at, std::size_t half_at, const std::vector<CableCall>& calls, Check& check) const {
+    std::string out_of_the_way;
+    const std::set<Far> declared = declared_ends(at, half_at, out_of_the_way);
+    if (declared.empty()) {
+      check.cause = out_of_the_way.empty() ? "no other end is declared" : out_of_the_way;
+      return;
+    }
+    const std::string& interface = context_.nodes[at].halves[half_at].interface;
+    std::set<Far> there;
+    for (const CableCall& call : calls) {
+      if (call.at == interface) there.insert({call.node, call.interface});
+    }
+    if (const std::string why = why_mute(at, interface); there.empty() && !why.empty()) {
+      check.cause = interface + " could not be listened at: " + why;
+      return;
+    }
+    std::set<Far> missing;
+    std::set_difference(declared.begin(), declared.end(), there.begin(), there.end(),
+                        std::inserter(missing, missing.end()));
+    if (missing.empty()) {
+      check.status = CheckStatus::kPass;
+      check.text += " leads where declared";
+    } else if (there.empty()) {
+      check.text += " leads to nobody";
+      diagnose(check, CheckStatus::kFail, "cable-nobody",
+               interface + " hears nothing of " + names_of(missing) + ", nor of anybody else");
+    } else if (missing.size() == declared.size()) {
+      check.text += " leads elsewhere";
+      diagnose(check, CheckStatus::kFail, "cable-elsewhere",
+               interface + " reaches " + names_of(there) + " instead of " + names_of(missing));
+    } else {
+      check.text += " leads to some only";
+      diagnose(check, CheckStatus::kFail, "cable-some", interface + " does not reach " + names_of(missing));
+    }
+  }
+
+  /// The halves that are to be on the same wire, but for those that cannot call.
+  std::set<Far> declared_ends(std::size_t at, std::size_t half_at, std::string& out_of_the_way) const {
+    std::set<Far> ends;
+    for (const HalfPair& pair : pairs_) {
+      if (pair.from != at || pair.from_half != half_at) continue;
+      const VerifyNode& to = context_.nodes[pair.to];
+      const VerifyHalf& half = to.halves[pair.to_half];
+      if (!heard_.calls.contains(pair.to)) {
+        out_of_the_way = to.name() + " cannot be asked";
+      } else if (context_.failed(id_of_link(to, half))) {
+        out_of_the_way = id_of_link(to, half) + " failed";
+      } else if (const std::string why = why_mute(pair.to, half.interface); !why.empty()) {
+        out_of_the_way = to.name() + " " + half.interface + " could not call: " + why;
+      } else {
+        ends.insert({to.name(), half.interface});
+      }
+    }
+    return ends;
+  }
+
+  std::string why_mute(std::size_t at, const std::string& interface) const {
+    const auto node = heard_.mute.find(at);
+    if (node == heard_.mute.end()) return "";
+    const auto found = node->second.find(interface);
+    return found == node->second.end() ? "" : found->second;
+  }
+
+  const VerifyContext& context_;
+  const HeardCables& heard_;
+  std::vector<HalfPair> pairs_;
+};
+
+/// All nodes at once: nobody may call before everybody listens, and nobody is asked before everybody has called.
+class CableRound {
+ public:
+  explicit CableRound(VerifyContext& context) : context_(context), token_(new_token()), replies_(context.nodes.size()) {
+    for (std::size_t at = 0; at < context.nodes.size(); ++at) {
+      const VerifyNode& node = context.nodes[at];
+      if (node.can_be_asked() && node.facts != nullptr && node.facts->live && !node.halves.empty())
+        places_.push_back(at);
+    }
+  }
+
+  HeardCables run() {
+    if (places_.empty()) return std::move(heard_);
+    on_each("listening to the cables", [&](VerifyNode& node, std::size_t) {
+      return node.client->listen_to_cables({interfaces_to_listen_at(node), token_});
+    });
+    on_each("calling into the cables",
+            [](VerifyNode& node, std::size_t) { return node.client->call_into_cables({node.name()}); });
+    on_each("listening to the cables", [&](VerifyNode& node, std::size_t at) -> Result<void> {
+      SPARK_TRY(auto reply, node.client->hear_cables());
+      replies_[at] = std::move(reply);
+      return {};
+    });
+    for (const std::size_t at : places_) {
+      heard_.calls[at] = std::move(replies_[at].calls);
+      if (!replies_[at].mute.empty()) heard_.mute[at] = std::move(replies_[at].mute);
+    }
+    for (const auto& [at, why] : heard_.silent) heard_.calls.erase(at);
+    return std::move(heard_);
+  }
+
+ private:
+  template <class Work>
+  void on_each(std::string_view doing, Work work) {
+    std::vector<std::optional<Error>> errors(context_.nodes.size());
+    fan_out(
+        places_, context_.options.workers,
+        [&](std::size_t at) {
+          VerifyNode& node = context_.nodes[at];
+          if (context_.stop.stop_requested() || !node.can_be_asked()) return;
+          context_.tell(node.name(), doing);
+          auto done = work(node, at);
+          if (done) return;
+          note_if_lost(node, done.error());
+          errors[at] = std::move(done).error();
+        },
+        [](std::size_t) {});
+    for (std::size_t at = 0; at < errors.size(); ++at) {
+      if (!errors[at]) continue;
+      heard_.silent[at] = errors[at]->describe();
+      std::erase(places_, at);
+    }
+  }
+
+  VerifyContext& context_;
+  std::string token_;
+  std::vector<std::size_t> places_;
+  std::vector<HearCablesReply> replies_;
+  HeardCables heard_;
+};
+
+}  // namespace
+
+std::vector<std::string> interfaces_to_listen_at(const VerifyNode& node) {
+  std::vector<std::string> interfaces;
+  for (const LinkFacts& link : node.facts->links) {
+    const bool ours = std::any_of(node.halves.begin(), node.halves.end(),
+                                  [&](const VerifyHalf& half) { return half.interface == link.name; });
+    const bool alike =
+        (link.kind.empty() || link.kind == "veth") && (!link.port.empty() || is_named_after_a_port(link.name));
+    if (link.up && (ours || alike)) interfaces.push_back(link.name);
+  }
+  return interfaces;
+}
+
+std::vector<Check> judge_cables(const VerifyContext& context, const HeardCables& heard) {
+  return CableJudge(context, heard).judge();
+}
+
+std::vector<Check> verify_cables(VerifyContext& context) {
+  const HeardCables heard = CableRound(context).run();
+  return judge_cables(context, heard);
+}
+
+}  // namespace sparkplan

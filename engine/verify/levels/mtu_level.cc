@@ -1,0 +1,157 @@
+#include "engine/verify/levels/mtu_level.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/verify/levels/packet_probe.h"
+#include "engine/verify/pairs.h"
+
+namespace sparkplan {
+namespace {
+
+/// A machine that is busy may take its time to answer.
+constexpr std::int64_t kPatience = 1'000;
+
+/// One half of a pair in one direction.
+struct Direction {
+  HalfPair pair;
+  std::int64_t full = kSmallPacket;  ///< As large as both ends are declared to carry.
+  Reached reached;
+  Check check;
+};
+
+std::int64_t carried_by(const VerifyHalf& half) {
+  if (half.mtu) return *half.mtu;
+  return half.link == nullptr ? kSmallPacket : half.link->mtu;
+}
+
+bool is_back(const HalfPair& one, const HalfPair& other) {
+  return one.from == other.to && one.to == other.from && one.from_half == other.to_half &&
+         one.to_half == other.from_half;
+}
+
+class MtuLevel {
+ public:
+  explicit MtuLevel(VerifyContext& context) : context_(context) {
+    for (const HalfPair& pair : half_pairs(context)) {
+      Direction direction;
+      direction.pair = pair;
+      const VerifyNode& from = context.nodes[pair.from];
+      const VerifyNode& to = context.nodes[pair.to];
+      direction.full = std::max(kSmallPacket,
+                                std::min(carried_by(from.halves[pair.from_half]), carried_by(to.halves[pair.to_half])));
+      direction.check =
+          skipped(id_of(Level::kMtu, context, pair), Level::kMtu, {from.name(), to.name()}, "not measured");
+      directions_.push_back(std::move(direction));
+    }
+  }
+
+  std::vector<Check> run() {
+    const auto stopped = [&] { return context_.stop.stop_requested(); };
+    in_rounds(
+        context_.nodes.size(), context_.options.workers,
+        [&](std::size_t one, std::size_t other) { look_between(one, other); }, stopped);
+    find_common_ends();
+    std::vector<Check> checks;
+    std::vector<HalfPair> pairs;
+    for (Direction& direction : directions_) {
+      pairs.push_back(direction.pair);
+      checks.push_back(std::move(direction.check));
+    }
+    for (Check& nothing : without_pairs(context_, Level::kMtu, pairs)) checks.push_back(std::move(nothing));
+    return checks;
+  }
+
+ private:
+  void look_between(std::size_t one, std::size_t other) {
+    std::vector<Direction*> mine;
+    for (Direction& direction : directions_) {
+      const auto& pair = direction.pair;
+      if (std::minmax(pair.from, pair.to) != std::minmax(one, other)) continue;
+      direction.check.cause = obstacle(context_, pair, false);
+      if (direction.check.cause.empty()) mine.push_back(&direction);
+    }
+    if (mine.empty()) return;
+    context_.tell(context_.nodes[one].name(), "probing " + context_.nodes[other].name());
+    context_.tell(context_.nodes[other].name(), "probing " + context_.nodes[one].name());
+    for (Direction* direction : mine) {
+      PacketProbe(context_, direction->pair).echo({kSmallPacket, direction->full}, kPatience, direction->reached);
+    }
+    for (Direction* direction : mine) {
+      if (direction->reached.echoed.contains(direction->full)) continue;
+      PacketProbe(context_, direction->pair).talk({kSmallPacket, direction->full}, direction->reached);
+    }
+    for (Direction* direction : mine) judge(*direction, mine);
+  }
+
+  void judge(Direction& direction, const std::vector<Direction*>& mine) {
+    Check& check = direction.check;
+    for (const std::size_t end : {direction.pair.from, direction.pair.to}) {
+      if (context_.nodes[end].can_be_asked()) continue;
+      check.cause = context_.nodes[end].name() + " cannot be asked any more";
+      return;
+    }
+    const VerifyNode& from = context_.nodes[direction.pair.from];
+    const VerifyNode& to = context_.nodes[direction.pair.to];
+    const VerifyHalf& out = from.halves[direction.pair.from_half];
+    check.unit = "bytes";
+    check.threshold = static_cast<double>(direction.full);
+    if (direction.reached.any(direction.full)) {
+      check.status = CheckStatus::kPass;
+      check.text = "in one piece";
+      check.value = static_cast<double>(direction.full);
+    } else if (direction.reached.any(kSmallPacket)) {
+      const bool by_echo = direction.reached.echoed.contains(kSmallPacket);
+      const auto largest = PacketProbe(context_, direction.pair).largest(kSmallPacket, direction.full, by_echo);
+      check.text = "larger packets are lost on the way";
+      check.value = static_cast<double>(largest);
+      diagnose(check, CheckStatus::kFail, "mtu-narrow",
+               "only " + std::to_string(largest) + " of " + std::to_string(direction.full) + " bytes get through");
+    } else {
+      check.text = "no packet gets there";
+      const bool back = std::any_of(mine.begin(), mine.end(), [&](const Direction* other) {
+        return is_back(direction.pair, other->pair) && other->reached.any(kSmallPacket);
+      });
+      const std::string way = from.name() + " to " + to.name() + " through " + out.interface;
+      diagnose(check, CheckStatus::kFail, back ? "mtu-one-way" : "mtu-no-reply",
+               "nothing gets from " + way + (back ? ", the other direction works" : ""));
+    }
+  }
+
+  /// Where all ways of a half are narrow that other nodes' ways are not, it is that node's own cable.
+  void find_common_ends() {
+    for (std::size_t at = 0; at < context_.nodes.size(); ++at) {
+      for (std::size_t half = 0; half < context_.nodes[at].halves.size(); ++half) name_if_common(at, half);
+    }
+  }
+
+  void name_if_common(std::size_t at, std::size_t half) {
+    std::vector<Direction*> narrow;
+    bool all_here = true;
+    bool others_work = false;
+    for (Direction& direction : directions_) {
+      const auto& pair = direction.pair;
+      const bool here = (pair.from == at && pair.from_half == half) || (pair.to == at && pair.to_half == half);
+      const bool is_narrow = direction.check.status == CheckStatus::kFail && direction.check.value.has_value();
+      if (here && is_narrow) narrow.push_back(&direction);
+      if (here && !is_narrow) all_here = false;
+      const bool same_half =
+          context_.nodes[pair.from].halves[pair.from_half].label == context_.nodes[at].halves[half].label;
+      if (!here && same_half && direction.check.status == CheckStatus::kPass) others_work = true;
+    }
+    if (!all_here || !others_work) return;
+    for (Direction* direction : narrow) {
+      direction->check.cause +=
+          "; other nodes do not have this: it is the cable or the switch port of " + context_.nodes[at].name();
+    }
+  }
+
+  VerifyContext& context_;
+  std::vector<Direction> directions_;
+};
+
+}  // namespace
+
+std::vector<Check> verify_mtu(VerifyContext& context) { return MtuLevel(context).run(); }
+
+}  // namespace sparkplan

@@ -1,0 +1,184 @@
+#include "engine/verify/levels/nccl_checks.h"
+
+#include <algorithm>
+
+#include "engine/core/text.h"
+#include "engine/doctor/doctor_table.h"
+#include "engine/doctor/nccl_bands.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr double kBitsPerGigabyte = 8e9;
+
+std::string_view row_of(RankFault fault) {
+  switch (fault) {
+    case RankFault::kNoDriver:
+    case RankFault::kNoGpu:
+      return "nccl-no-gpu";
+    case RankFault::kNoLibrary:
+      return "nccl-no-library";
+    case RankFault::kNotNccl:
+      return "nccl-not-a-library";
+    case RankFault::kLibraryTooOld:
+      return "nccl-too-old";
+    case RankFault::kMemory:
+      return "nccl-memory";
+    case RankFault::kCuda:
+      return "nccl-cuda-error";
+    case RankFault::kPeer:
+      return "nccl-peer-gone";
+    case RankFault::kNccl:
+    case RankFault::kProtocol:
+      break;
+  }
+  return "nccl-error";
+}
+
+std::string_view row_of(const NcclFailure& failure) {
+  switch (failure.trouble) {
+    case NcclTrouble::kFault:
+      return row_of(failure.fault.value_or(RankFault::kProtocol));
+    case NcclTrouble::kEnded:
+      return "nccl-rank-ended";
+    case NcclTrouble::kMixedVersions:
+      return "nccl-mixed-versions";
+    case NcclTrouble::kSilent:
+      if (failure.phase == NcclPhase::kJoin) return "nccl-join-hangs";
+      return failure.phase == NcclPhase::kRun ? "nccl-run-hangs" : "nccl-load-hangs";
+    case NcclTrouble::kConnection:
+    case NcclTrouble::kStopped:
+      break;
+  }
+  return "nccl-not-started";
+}
+
+/// What a machine simply does not have is no fault of it.
+bool is_absent(const NcclFailure& failure, bool library_declared) {
+  if (failure.trouble == NcclTrouble::kStopped) return true;
+  if (failure.fault == RankFault::kNoDriver || failure.fault == RankFault::kNoGpu) return true;
+  return failure.fault == RankFault::kNoLibrary && !library_declared;
+}
+
+void put_failure(const NcclFailure& failure, const NcclGround& ground, Check& check) {
+  std::string details = "on " + ground.nodes.at(failure.place) + ": " + failure.error.describe();
+  for (const auto& warning : failure.transport.warnings) details += "; NCCL: " + warning;
+  if (failure.trouble == NcclTrouble::kStopped) {
+    check.cause = "stopped";
+    return;
+  }
+  const bool absent = is_absent(failure, ground.library_declared);
+  diagnose(check, absent ? CheckStatus::kSkip : CheckStatus::kFail, row_of(failure), details);
+  if (failure.trouble == NcclTrouble::kConnection && !failure.error.hint.empty()) check.fix = failure.error.hint;
+}
+
+void put_verdict(const NcclVerdict& verdict, const std::string& details, Check& check) {
+  if (verdict.status == NcclVerdictStatus::kPass) return;
+  const bool fail = verdict.status == NcclVerdictStatus::kFail;
+  diagnose(check, fail ? CheckStatus::kFail : CheckStatus::kWarn, verdict.row, details);
+}
+
+std::string size_text(std::int64_t bytes) {
+  constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+  if (bytes % (kMebibyte * 1024) == 0) return std::to_string(bytes / kMebibyte / 1024) + " GiB";
+  if (bytes % kMebibyte == 0) return std::to_string(bytes / kMebibyte) + " MiB";
+  return std::to_string(bytes) + " bytes";
+}
+
+/// "IB over rocep1s0f1, roceP2p1s0f1", "within the machine"
+std::string way_text(const NcclTransport& transport) {
+  if (transport.channels_ib + transport.channels_socket == 0 && transport.channels_local > 0) {
+    return "within the machine";
+  }
+  std::string text = transport.network.empty() ? "a network that NCCL's log does not tell" : transport.network;
+  if (!transport.devices.empty()) text += " over " + join(transport.devices, ", ");
+  return text;
+}
+
+std::optional<double> threshold_of(const NcclGround& ground) {
+  if (ground.threshold) return *ground.threshold / kBitsPerGigabyte;
+  if (!ground.sparks) return std::nullopt;
+  return ground.ring && ground.nodes.size() > 2 ? kSparkRingBusBandwidth : kSparkBusBandwidth;
+}
+
+bool over_sockets(const NcclTransport& transport) {
+  return transport.channels_socket > 0 || (transport.network == "Socket" && transport.channels_local == 0);
+}
+
+void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome, const NcclGround& ground,
+                     Check& check) {
+  NcclSeen seen{measured.bandwidth.bus, threshold_of(ground), false, ground.hcas_wanted, 0};
+  for (const auto& transport : outcome.transports) {
+    seen.over_sockets = seen.over_sockets || over_sockets(transport);
+    if (transport.channels_ib == 0) continue;
+    const auto used = transport.devices.size();
+    seen.hcas_used = seen.hcas_used == 0 ? used : std::min(seen.hcas_used, used);
+  }
+  check.status = CheckStatus::kPass;
+  check.cause.clear();
+  check.value = measured.bandwidth.bus;
+  check.unit = "GB/s";
+  check.threshold = seen.threshold;
+  check.text = size_text(measured.bytes);
+  if (measured.bytes > 0 && measured.bytes < measured.asked_bytes && measured.asked_bytes / measured.bytes > 1) {
+    check.text += " (no more for want of free memory)";
+  }
+  check.text += ", " + way_text(outcome.transports.at(0)) + ", busbw";
+  if (measured.wrong > 0) {
+    diagnose(check, CheckStatus::kFail, "nccl-wrong-data",
+             std::to_string(measured.wrong) + " wrong elements, the first on " + measured.first_wrong);
+    return;
+  }
+  put_verdict(judge_nccl_bandwidth(seen), "", check);
+  // Smaller messages are slower by nature: the threshold is one of large ones.
+  const bool smaller = measured.bytes < measured.asked_bytes;
+  if (smaller && check.status == CheckStatus::kFail) check.status = CheckStatus::kWarn;
+}
+
+}  // namespace
+
+Check check_of_node(const NcclOutcome& looked, const NcclGround& ground) {
+  Check check = skipped("nccl/" + ground.nodes.at(0), Level::kNccl, ground.nodes, "");
+  if (looked.failure) {
+    put_failure(*looked.failure, ground, check);
+    return check;
+  }
+  const PreparedRank& rank = looked.prepared.at(0);
+  check.status = CheckStatus::kPass;
+  check.text = rank.gpu + ", CUDA driver " + std::to_string(rank.driver_version / 1000) + "." +
+               std::to_string(rank.driver_version % 1000 / 10) + ", NCCL " + nccl_version_text(rank.nccl_version);
+  if (!rank.other_conf_lines.empty()) {
+    check.text += ", /etc/nccl.conf also sets " + join(rank.other_conf_lines, ", ");
+  }
+  put_verdict(judge_nccl_version(rank.nccl_version, ground.sparks, ground.ring),
+              "NCCL " + nccl_version_text(rank.nccl_version), check);
+  return check;
+}
+
+std::vector<Check> checks_of_run(const std::string& id, const std::vector<NcclRequest>& requests,
+                                 const NcclOutcome& outcome, const NcclGround& ground) {
+  std::vector<Check> checks;
+  bool told = false;
+  for (const auto& request : requests) {
+    Check check = skipped(id + "/" + std::string(to_string(request.collective)), Level::kNccl, ground.nodes,
+                          "the run ended before");
+    const NcclMeasurement* largest = nullptr;
+    for (const auto& one : outcome.measured) {
+      if (one.collective != request.collective) continue;
+      if (largest == nullptr || one.wrong > 0 || (largest->wrong == 0 && one.bytes >= largest->bytes)) largest = &one;
+    }
+    const bool came_to_its_end =
+        largest != nullptr && (!outcome.failure || largest->asked_bytes == request.sizes.back());
+    if (came_to_its_end || (largest != nullptr && largest->wrong > 0)) {
+      put_measurement(*largest, outcome, ground, check);
+    } else if (outcome.failure && !told) {
+      check.text = "did not come to its end";
+      put_failure(*outcome.failure, ground, check);
+      told = true;
+    }
+    checks.push_back(std::move(check));
+  }
+  return checks;
+}
+
+}  // namespace sparkplan

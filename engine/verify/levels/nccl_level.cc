@@ -1,0 +1,260 @@
+#include "engine/verify/levels/nccl_level.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/resource/registry.h"
+#include "engine/verify/levels/nccl_checks.h"
+#include "engine/verify/levels/nccl_environment.h"
+#include "engine/verify/levels/nccl_run.h"
+#include "engine/verify/pairs.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+constexpr std::int64_t kLargest = 1024 * kMebibyte;
+constexpr std::array kBelow{Level::kLink, Level::kMtu, Level::kTcp, Level::kRdma};
+
+/// A pair is measured where it counts; the whole group at all sizes, as nccl-tests does.
+const std::vector<NcclRequest>& requests_of_pair() {
+  static const std::vector<NcclRequest> requests{{Collective::kAllReduce, {kLargest}},
+                                                 {Collective::kAllGather, {kLargest}}};
+  return requests;
+}
+const std::vector<NcclRequest>& requests_of_group() {
+  static const std::vector<NcclRequest> requests = [] {
+    const std::vector<std::int64_t> sizes{kMebibyte,      4 * kMebibyte,   16 * kMebibyte,
+                                          64 * kMebibyte, 256 * kMebibyte, kLargest};
+    return std::vector<NcclRequest>{{Collective::kAllReduce, sizes}, {Collective::kAllGather, sizes}};
+  }();
+  return requests;
+}
+
+/// "=rocep1s0f1,roceP2p1s0f1": two.
+std::size_t hcas_in(const std::map<std::string, std::string>& variables) {
+  const auto wanted = variables.find("NCCL_IB_HCA");
+  if (wanted == variables.end() || wanted->second.empty() || wanted->second.starts_with("^")) return 0;
+  return split(wanted->second, ',').size();
+}
+
+class NcclLevel {
+ public:
+  explicit NcclLevel(VerifyContext& context) : context_(context), places_(context.nodes.size()) {
+    options_.agent = context.options.agent;
+    options_.stop = context.stop;
+    options_.longest_measurement = std::chrono::seconds(5);
+  }
+
+  std::vector<Check> run() {
+    look_at_nodes();
+    refuse_mixed_versions();
+    // Two nodes are both the only pair and the whole group.
+    if (context_.nodes.size() > 2) measure_pairs();
+    measure_group();
+    tell_left_running();
+    return std::move(checks_);
+  }
+
+ private:
+  std::size_t count() const { return context_.nodes.size(); }
+  std::vector<std::string> names(const std::vector<std::size_t>& members) const {
+    std::vector<std::string> result;
+    for (const auto member : members) result.push_back(context_.nodes[member].name());
+    return result;
+  }
+
+  bool ring() const { return context_.cluster.cables.size() > 2; }
+
+  NcclGround ground(const std::vector<std::size_t>& members) const {
+    NcclGround ground{names(members), true, ring(), context_.options.nccl_busbw, 0, false};
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const VerifyNode& node = context_.nodes[members[i]];
+      const RankPlace& place = places_[members[i]];
+      ground.sparks = ground.sparks && node.facts != nullptr && is_dgx_spark(*node.facts);
+      ground.library_declared = ground.library_declared || !place.library.empty();
+      const auto hcas = hcas_in(place.environment);
+      ground.hcas_wanted = i == 0 ? hcas : std::min(ground.hcas_wanted, hcas);
+    }
+    // Neighbours in a ring have one cable between them, with its two halves.
+    if (ring() && members.size() == 2) ground.hcas_wanted = std::min<std::size_t>(ground.hcas_wanted, 2);
+    return ground;
+  }
+
+  void look_at_nodes() {
+    std::vector<std::size_t> askable;
+    for (std::size_t i = 0; i < count(); ++i) {
+      const VerifyNode& node = context_.nodes[i];
+      if (!node.can_be_asked() || node.facts == nullptr) {
+        note_absent(i, "the node cannot be asked");
+      } else if (!node.facts->live) {
+        note_absent(i, "an image: nothing runs there");
+      } else {
+        auto environment = nccl_environment(context_.cluster, *node.spec, *node.facts, builtin_registry());
+        places_[i] = {node.spec, 0, std::move(environment.library), std::move(environment.variables)};
+        askable.push_back(i);
+        context_.tell(node.name(), "looking for GPU and NCCL");
+      }
+    }
+    std::vector<RankPlace> places;
+    for (const auto i : askable) places.push_back(places_[i]);
+    const auto looked = look_at_nccl(places, options_);
+    for (std::size_t at = 0; at < askable.size(); ++at) note_look(askable[at], looked[at]);
+  }
+
+  /// Called by several threads at a time while pairs are measured.
+  void note_left_running(const NcclOutcome& outcome) {
+    const std::lock_guard lock(left_running_mutex_);
+    left_running_.insert(outcome.left_running.begin(), outcome.left_running.end());
+  }
+
+  /// A rank that does not end holds its GPU, and whoever comes next finds it taken.
+  void tell_left_running() {
+    for (const std::string& name : left_running_) {
+      Check check = skipped("nccl/" + name + "/rank", Level::kNccl, {name}, "");
+      check.text = "a rank was not seen to end";
+      diagnose(check, CheckStatus::kFail, "nccl-rank-left", name);
+      checks_.push_back(std::move(check));
+    }
+  }
+
+  void note_absent(std::size_t node, const std::string& reason) {
+    checks_.push_back(skipped("nccl/" + context_.nodes[node].name(), Level::kNccl, names({node}), reason));
+  }
+
+  void note_look(std::size_t node, const NcclOutcome& looked) {
+    checks_.push_back(check_of_node(looked, ground({node})));
+    if (checks_.back().status == CheckStatus::kSkip) without_gpu_.insert(node);
+    note_left_running(looked);
+    if (!looked.failure) able_[node] = looked.prepared.at(0).nccl_version;
+  }
+
+  /// One check that names them, in place of one failure for each pair.
+  void refuse_mixed_versions() {
+    std::map<int, std::vector<std::string>> by_version;
+    for (const auto& [node, version] : able_) by_version[version].push_back(context_.nodes[node].name());
+    if (by_version.size() < 2) return;
+    std::vector<std::string> parts;
+    std::vector<std::size_t> members;
+    for (const auto& [version, nodes] : by_version)
+      parts.push_back(nccl_version_text(version) + " on " + fold_names(nodes));
+    for (const auto& [node, version] : able_) members.push_back(node);
+    Check check = skipped("nccl/all/version", Level::kNccl, names(members), "");
+    check.text = "NCCL " + join(parts, ", ");
+    diagnose(check, CheckStatus::kFail, "nccl-mixed-versions", join(parts, ", "));
+    checks_.push_back(std::move(check));
+    mixed_ = true;
+  }
+
+  /// Why these nodes cannot be measured together; empty: nothing is in the way.
+  std::string obstacle_for(const std::vector<std::size_t>& members) const {
+    for (const auto member : members) {
+      if (!able_.contains(member))
+        return context_.nodes[member].name() + " takes no part, see nccl/" + context_.nodes[member].name();
+    }
+    if (mixed_) {
+      for (const auto member : members) {
+        if (able_.at(member) != able_.at(members[0])) return "nccl/all/version failed";
+      }
+    }
+    const auto among = names(members);
+    for (const Check& check : context_.checks) {
+      const bool below = std::find(kBelow.begin(), kBelow.end(), check.level) != kBelow.end();
+      if (!below || check.status != CheckStatus::kFail || check.nodes.empty()) continue;
+      const bool ours = std::all_of(check.nodes.begin(), check.nodes.end(), [&](const std::string& name) {
+        return std::find(among.begin(), among.end(), name) != among.end();
+      });
+      if (ours) return check.id + " failed";
+    }
+    return "";
+  }
+
+  /// Pairs that no network joins (in a ring, nodes that are no neighbours) cannot exchange data by RDMA.
+  std::set<NodePair> joined_pairs() const {
+    std::set<NodePair> pairs;
+    const bool fabric = std::any_of(context_.nodes.begin(), context_.nodes.end(),
+                                    [](const VerifyNode& node) { return !node.halves.empty(); });
+    if (fabric) {
+      for (const HalfPair& pair : half_pairs(context_)) pairs.insert(std::minmax(pair.from, pair.to));
+      return pairs;
+    }
+    for (std::size_t i = 0; i < count(); ++i) {
+      for (std::size_t j = i + 1; j < count(); ++j) pairs.emplace(i, j);
+    }
+    return pairs;
+  }
+
+  void measure_pairs() {
+    const auto joined = joined_pairs();
+    std::map<NodePair, std::vector<Check>> found;
+    std::mutex mutex;
+    const auto work = [&](std::size_t one, std::size_t other) {
+      const NodePair pair = std::minmax(one, other);
+      if (!joined.contains(pair)) return;
+      const std::vector<std::size_t> members{pair.first, pair.second};
+      auto checks = measure("nccl/" + join(names(members), "/"), members, requests_of_pair());
+      const std::lock_guard lock(mutex);
+      found[pair] = std::move(checks);
+    };
+    in_rounds(count(), context_.options.workers, work, [&] { return context_.stop.stop_requested(); });
+    for (auto& [pair, checks] : found) std::move(checks.begin(), checks.end(), std::back_inserter(checks_));
+  }
+
+  void measure_group() {
+    // A machine without a GPU, such as one that only stores, is no part of the group.
+    const bool enough = count() - without_gpu_.size() >= 2;
+    std::vector<std::size_t> members;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!enough || !without_gpu_.contains(i)) members.push_back(i);
+    }
+    if (members.size() < 2 || context_.stop.stop_requested()) return;
+    const auto id = members.size() == 2 ? "nccl/" + join(names(members), "/") : "nccl/all";
+    auto checks = measure(id, members, requests_of_group());
+    std::move(checks.begin(), checks.end(), std::back_inserter(checks_));
+  }
+
+  std::vector<Check> measure(const std::string& id, const std::vector<std::size_t>& members,
+                             const std::vector<NcclRequest>& requests) {
+    if (const auto why = obstacle_for(members); !why.empty()) {
+      std::vector<Check> checks;
+      for (const auto& request : requests) {
+        checks.push_back(
+            skipped(id + "/" + std::string(to_string(request.collective)), Level::kNccl, names(members), why));
+      }
+      return checks;
+    }
+    std::vector<RankPlace> places;
+    for (const auto member : members) places.push_back(places_[member]);
+    auto options = options_;
+    options.tell = [&](std::string_view doing) {
+      for (const auto member : members) context_.tell(context_.nodes[member].name(), doing);
+    };
+    const auto outcome = run_nccl(places, requests, options);
+    note_left_running(outcome);
+    if (requests.front().sizes.size() > 1 && !outcome.measured.empty()) {
+      context_.tables.push_back(nccl_table(outcome.measured, static_cast<int>(members.size())));
+    }
+    return checks_of_run(id, requests, outcome, ground(members));
+  }
+
+  VerifyContext& context_;
+  NcclRunOptions options_;
+  std::vector<RankPlace> places_;    ///< By node.
+  std::map<std::size_t, int> able_;  ///< Nodes that can take part, and their NCCL's version.
+  std::set<std::size_t> without_gpu_;
+  bool mixed_ = false;
+  std::mutex left_running_mutex_;
+  std::set<std::string> left_running_;
+  std::vector<Check> checks_;
+};
+
+}  // namespace
+
+std::vector<Check> verify_nccl(VerifyContext& context) { return NcclLevel(context).run(); }
+
+}  // namespace sparkplan

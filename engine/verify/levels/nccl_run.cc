@@ -1,0 +1,346 @@
+#include "engine/verify/levels/nccl_run.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "engine/remote/nccl_rank_client.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kGlance{5};           // Per rank and round.
+constexpr milliseconds kSecondOpinion{700};  // How long a rank may take to say what it was that its peers felt.
+constexpr milliseconds kPatienceAtEnd{3000};
+constexpr std::int64_t kSmallestSize = std::int64_t{1} << 20;
+constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // What is smaller is quick on any network.
+
+Error silent_error(const std::string& doing, milliseconds limit) {
+  return Error{ErrorCode::kUnreachable,
+               doing + " has not come to an end in " + std::to_string(limit.count() / 1000) + " s",
+               {},
+               std::nullopt,
+               ""};
+}
+
+/// The ranks of one run.
+class RankGroup {
+ public:
+  RankGroup(const std::vector<RankPlace>& places, const NcclRunOptions& options)
+      : places_(places), options_(options), clients_(places.size()), silenced_(places.size(), false) {}
+
+  bool failed() const { return outcome_.failure.has_value(); }
+
+  void start() {
+    tell("starting the NCCL test");
+    std::vector<std::optional<Error>> errors(places_.size());
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < places_.size(); ++i) {
+        threads.emplace_back([this, i, &errors] {
+          auto client = NcclRankClient::open(*places_[i].node, options_.agent);
+          if (client) {
+            clients_[i] = std::move(*client);
+          } else {
+            errors[i] = client.error();
+          }
+        });
+      }
+    }
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      if (errors[i]) return fail(NcclTrouble::kConnection, NcclPhase::kStart, i, *errors[i]);
+    }
+  }
+
+  void prepare() {
+    tell("loading NCCL");
+    std::vector<RankCommand> commands;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const auto& place = places_[i];
+      commands.emplace_back(PrepareRank{place.device, place.library, place.environment, i == 0});
+    }
+    const auto answers = ask(commands, NcclPhase::kPrepare, options_.prepare_timeout, "loading NCCL");
+    for (const auto& answer : answers) outcome_.prepared.push_back(std::get<PreparedRank>(answer));
+  }
+
+  void compare_versions() {
+    for (std::size_t i = 1; i < outcome_.prepared.size(); ++i) {
+      const auto& first = outcome_.prepared[0];
+      const auto& other = outcome_.prepared[i];
+      if (first.nccl_version == other.nccl_version) continue;
+      return fail(
+          NcclTrouble::kMixedVersions, NcclPhase::kPrepare, i,
+          Error{ErrorCode::kUnsupported,
+                "NCCL " + nccl_version_text(other.nccl_version) + " (" + other.library + ") on " + name(i) + ", NCCL " +
+                    nccl_version_text(first.nccl_version) + " (" + first.library + ") on " + name(0),
+                {},
+                std::nullopt,
+                ""});
+    }
+  }
+
+  void join() {
+    tell("joining the ranks");
+    std::vector<RankCommand> commands;
+    const auto ranks = static_cast<int>(places_.size());
+    for (int rank = 0; rank < ranks; ++rank) commands.emplace_back(JoinRank{rank, ranks, outcome_.prepared[0].id});
+    const auto answers = ask(commands, NcclPhase::kJoin, options_.join_timeout, "joining the ranks");
+    for (const auto& answer : answers) outcome_.transports.push_back(std::get<JoinedRank>(answer).transport);
+  }
+
+  void measure(const NcclRequest& request) {
+    const auto ranks = static_cast<int>(places_.size());
+    std::int64_t last = 0;
+    for (const auto asked : request.sizes) {
+      const auto bytes = size_that_fits(request.collective, asked, ranks,
+                                        outcome_.prepared[place_of_least_memory()].memory_free_bytes);
+      if (failed()) return;
+      // What memory makes of two sizes may be one and the same.
+      if (bytes == 0 || bytes != last || asked == bytes) measure_size(request.collective, asked, bytes);
+      last = bytes;
+    }
+  }
+
+  /// Ends every rank, in good order if nothing went wrong.
+  NcclOutcome finish() {
+    if (!failed()) {
+      for (auto& client : clients_) {
+        if (client) (void)client->send(EndRank{});
+      }
+      const auto end = Clock::now() + kPatienceAtEnd;
+      for (auto& client : clients_) {
+        while (client && Clock::now() < end && client->receive(kGlance)) {
+        }
+      }
+    }
+    end_all();
+    return std::move(outcome_);
+  }
+
+ private:
+  std::string name(std::size_t place) const { return places_[place].node->name.str(); }
+
+  void tell(std::string_view doing) const {
+    if (options_.tell) options_.tell(doing);
+  }
+
+  void fail(NcclTrouble trouble, NcclPhase phase, std::size_t place, Error error,
+            std::optional<RankFault> fault = std::nullopt, NcclTransport transport = {}) {
+    outcome_.failure = NcclFailure{trouble, phase, place, fault, std::move(error), std::move(transport)};
+  }
+
+  std::size_t place_of_least_memory() const {
+    const auto& ranks = outcome_.prepared;
+    const auto least = std::min_element(ranks.begin(), ranks.end(), [](const PreparedRank& a, const PreparedRank& b) {
+      return a.memory_free_bytes < b.memory_free_bytes;
+    });
+    return static_cast<std::size_t>(least - ranks.begin());
+  }
+
+  void measure_size(Collective collective, std::int64_t asked, std::int64_t bytes) {
+    if (bytes == 0) {
+      return fail(NcclTrouble::kFault, NcclPhase::kRun, place_of_least_memory(),
+                  Error{ErrorCode::kRefused, "too little memory is free for a test of 1 MiB", {}, std::nullopt, ""},
+                  RankFault::kMemory);
+    }
+    RunCollective run{collective, bytes, options_.warm_up, options_.iterations, options_.check, ++pattern_};
+    if (bytes >= kProbedSize) shorten(run);
+    if (!failed()) run_once(run, asked);
+  }
+
+  /// One iteration tells how many there is time for.
+  void shorten(RunCollective& run) {
+    RunCollective probe{run.collective, run.bytes, 1, 1, false, run.pattern};
+    double seconds = 0;
+    for (const auto& answer : ask_all(probe)) {
+      seconds = std::max(seconds, std::get<CollectiveResult>(answer).seconds);
+    }
+    const double longest = std::chrono::duration<double>(options_.longest_measurement).count();
+    if (failed() || seconds * (run.warm_up + run.iterations) <= longest) return;
+    run.warm_up = 0;
+    // Between two doubles before it becomes an int, which has no room for what a rank may report.
+    run.iterations = static_cast<int>(std::clamp(longest / seconds, 1.0, static_cast<double>(run.iterations)));
+  }
+
+  void run_once(const RunCollective& run, std::int64_t asked) {
+    const auto answers = ask_all(run);
+    if (failed()) return;
+    const auto ranks = static_cast<int>(places_.size());
+    NcclMeasurement measured{run.collective, asked, 0, run.iterations, 0, {}, 0, ""};
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const auto& result = std::get<CollectiveResult>(answers[i]);
+      if (i > 0 && result.bytes != measured.bytes) {
+        note({NcclTrouble::kEnded,
+              NcclPhase::kRun,
+              i,
+              {},
+              Error{ErrorCode::kFailed, "it has measured another size than " + name(0), {}, {}, ""},
+              {}});
+        return;
+      }
+      measured.bytes = result.bytes;
+      measured.seconds += result.seconds / ranks;
+      measured.wrong += result.wrong;
+      if (measured.first_wrong.empty() && result.wrong > 0) measured.first_wrong = name(i) + ": " + result.first_wrong;
+      outcome_.transports[i] = result.transport;
+    }
+    measured.bandwidth = collective_bandwidth(run.collective, measured.bytes, ranks, measured.seconds);
+    outcome_.measured.push_back(std::move(measured));
+  }
+
+  std::vector<RankAnswer> ask_all(const RunCollective& run) {
+    const std::string doing = std::string(to_string(run.collective)) + " of " + std::to_string(run.bytes) + " bytes";
+    tell(doing);
+    return ask(std::vector<RankCommand>(places_.size(), run), NcclPhase::kRun, options_.run_timeout, doing);
+  }
+
+  /// Sends each rank its command and waits for all answers; empty after a failure.
+  std::vector<RankAnswer> ask(const std::vector<RankCommand>& commands, NcclPhase phase, milliseconds limit,
+                              const std::string& doing) {
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+      // A rank that has ended says more at the read below.
+      (void)clients_[i]->send(commands[i]);
+    }
+    const auto end = Clock::now() + limit;
+    std::vector<std::optional<RankAnswer>> answers(clients_.size());
+    while (!failed()) {
+      std::size_t missing = clients_.size();
+      for (std::size_t i = 0; i < clients_.size(); ++i) {
+        if (answers[i] || take(i, phase, answers[i])) --missing;
+      }
+      if (missing == 0) break;
+      if (options_.stop.stop_requested()) {
+        fail(NcclTrouble::kStopped, phase, 0, Error{ErrorCode::kInterrupted, "stopped", {}, std::nullopt, ""});
+      } else if (Clock::now() >= end) {
+        const auto silent =
+            static_cast<std::size_t>(std::find(answers.begin(), answers.end(), std::nullopt) - answers.begin());
+        fail(NcclTrouble::kSilent, phase, silent, silent_error(doing, limit));
+      }
+    }
+    if (failed()) {
+      hear_the_others(phase);
+      return {};
+    }
+    std::vector<RankAnswer> all;
+    for (auto& answer : answers) all.push_back(std::move(*answer));
+    return all;
+  }
+
+  /// Looks for the rank's answer to `phase`; a failure is noted.
+  bool take(std::size_t place, NcclPhase phase, std::optional<RankAnswer>& into) {
+    if (silenced_[place]) return false;
+    auto answer = clients_[place]->receive(kGlance);
+    if (!answer) {
+      const bool ended = answer.error().code != ErrorCode::kUnreachable;
+      note({ended ? NcclTrouble::kEnded : NcclTrouble::kConnection, phase, place, {}, answer.error(), {}});
+      return false;
+    }
+    if (!*answer) return false;
+    if (const auto* told = std::get_if<RankFailure>(&**answer)) {
+      note({NcclTrouble::kFault, phase, place, told->fault, told->error, told->transport});
+      return false;
+    }
+    const bool fits = (phase == NcclPhase::kPrepare && std::holds_alternative<PreparedRank>(**answer)) ||
+                      (phase == NcclPhase::kJoin && std::holds_alternative<JoinedRank>(**answer)) ||
+                      (phase == NcclPhase::kRun && std::holds_alternative<CollectiveResult>(**answer));
+    if (!fits) {
+      note({NcclTrouble::kEnded,
+            phase,
+            place,
+            {},
+            Error{ErrorCode::kFailed, "it answered something else", {}, {}, ""},
+            {}});
+      return false;
+    }
+    into = std::move(**answer);
+    return true;
+  }
+
+  /// How far from the cause a failure is: what a rank says of its peers is worth less than what they say of
+  /// themselves, and NCCL's errors may be of either kind.
+  static int distance(const NcclFailure& failure) {
+    if (failure.trouble != NcclTrouble::kFault) return 0;
+    return failure.fault == RankFault::kPeer ? 2 : failure.fault == RankFault::kNccl ? 1 : 0;
+  }
+  void note(NcclFailure failure) {
+    silenced_[failure.place] = true;  // What comes after it, its end, says nothing more.
+    if (!outcome_.failure || distance(failure) < distance(*outcome_.failure)) outcome_.failure = std::move(failure);
+  }
+
+  void hear_the_others(NcclPhase phase) {
+    const auto end = Clock::now() + kSecondOpinion;
+    while (distance(*outcome_.failure) > 0 && Clock::now() < end) {
+      for (std::size_t i = 0; i < clients_.size(); ++i) {
+        std::optional<RankAnswer> ignored;
+        take(i, phase, ignored);
+      }
+    }
+  }
+
+  void end_all() {
+    std::vector<char> ended(clients_.size(), 1);
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < clients_.size(); ++i) {
+        if (!clients_[i]) continue;
+        threads.emplace_back([this, i, &ended] { ended[i] = clients_[i]->end(kPatienceAtEnd) ? 1 : 0; });
+      }
+    }
+    for (std::size_t i = 0; i < ended.size(); ++i) {
+      if (ended[i] == 0) outcome_.left_running.push_back(name(i));
+    }
+  }
+
+  const std::vector<RankPlace>& places_;
+  const NcclRunOptions& options_;
+  std::vector<std::optional<NcclRankClient>> clients_;
+  std::vector<bool> silenced_;
+  NcclOutcome outcome_;
+  std::int64_t pattern_ = 0;
+};
+
+}  // namespace
+
+NcclOutcome run_nccl(const std::vector<RankPlace>& places, const std::vector<NcclRequest>& requests,
+                     const NcclRunOptions& options) {
+  RankGroup ranks(places, options);
+  ranks.start();
+  if (!ranks.failed()) ranks.prepare();
+  if (!ranks.failed()) ranks.compare_versions();
+  if (!ranks.failed()) ranks.join();
+  for (const auto& request : requests) {
+    if (!ranks.failed()) ranks.measure(request);
+  }
+  return ranks.finish();
+}
+
+std::vector<NcclOutcome> look_at_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options) {
+  std::vector<NcclOutcome> outcomes(places.size());
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const std::vector<RankPlace> one{places[i]};
+      auto quiet = options;
+      quiet.tell = nullptr;
+      RankGroup ranks(one, quiet);
+      ranks.start();
+      if (!ranks.failed()) ranks.prepare();
+      outcomes[i] = ranks.finish();
+    });
+  }
+  return outcomes;
+}
+
+std::int64_t size_that_fits(Collective collective, std::int64_t bytes, int ranks, std::int64_t free_bytes) {
+  constexpr std::int64_t kElementBytes = 4;
+  for (auto size = bytes; size >= std::min(bytes, kSmallestSize) && size > 0; size /= 2) {
+    const auto shape = collective_shape(collective, size, ranks);
+    if ((shape.send + shape.receive) * kElementBytes <= free_bytes / 5) return size;
+  }
+  return 0;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,78 @@
+#include "engine/verify/levels/packet_probe.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "engine/verify/token.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kPatienceOfSearch = 600;
+constexpr std::int64_t kPatienceForDatagrams = 700;
+/// So many sizes are tried at once: three rounds find any size there is.
+constexpr std::int64_t kSizesAtOnce = 32;
+
+}  // namespace
+
+PacketProbe::PacketProbe(VerifyContext& context, const HalfPair& pair)
+    : from_(context.nodes[pair.from]),
+      to_(context.nodes[pair.to]),
+      out_(from_.halves[pair.from_half]),
+      in_(to_.halves[pair.to_half]) {}
+
+void PacketProbe::echo(const std::vector<std::int64_t>& sizes, std::int64_t patience_ms, Reached& reached) {
+  if (!from_.can_be_asked()) return;
+  ProbeRequest request{{}, patience_ms};
+  for (const auto size : sizes) request.targets.push_back({in_.address, out_.interface, size, 0});
+  const auto reply = from_.client->probe(request);
+  if (!reply) {
+    (void)note_if_lost(from_, reply.error());
+    return;
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (reply->answered[i]) reached.echoed.insert(sizes[i]);
+  }
+}
+
+void PacketProbe::talk(const std::vector<std::int64_t>& sizes, Reached& reached) {
+  if (!from_.can_be_asked() || !to_.can_be_asked()) return;
+  const auto token = new_token();
+  const auto ear = to_.client->open_ear({{in_.address, in_.interface}, out_.address, token});
+  if (!ear) {
+    (void)note_if_lost(to_, ear.error());
+    return;
+  }
+  const auto sent =
+      from_.client->send_datagrams({{out_.address, out_.interface}, in_.address, ear->datagram_port, token, sizes});
+  if (!sent) (void)note_if_lost(from_, sent.error());
+  const auto heard = to_.client->close_ear({sizes, kPatienceForDatagrams});
+  if (heard) {
+    reached.heard.insert(heard->heard.begin(), heard->heard.end());
+  } else {
+    (void)note_if_lost(to_, heard.error());
+  }
+}
+
+std::int64_t PacketProbe::largest(std::int64_t works, std::int64_t fails, bool by_echo) {
+  while (fails - works > 1) {
+    const auto step = std::max<std::int64_t>(1, (fails - works) / (kSizesAtOnce + 1));
+    std::vector<std::int64_t> sizes;
+    for (auto size = works + step; size < fails && std::ssize(sizes) < kSizesAtOnce; size += step) {
+      sizes.push_back(size);
+    }
+    Reached reached;
+    by_echo ? echo(sizes, kPatienceOfSearch, reached) : talk(sizes, reached);
+    // What is larger than one that did not get through counts as lost, whatever it did.
+    for (const auto size : sizes) {
+      if (!reached.any(size)) {
+        fails = size;
+        break;
+      }
+      works = size;
+    }
+  }
+  return works;
+}
+
+}  // namespace sparkplan

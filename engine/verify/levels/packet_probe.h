@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/verify/verify_context.h"
+
+namespace sparkplan {
+
+/// An IP packet of 84 bytes, as ping sends it.
+inline constexpr std::int64_t kSmallPacket = 84;
+
+/// What got through in one direction, in bytes of whole IP packets that nobody may cut.
+struct Reached {
+  std::set<std::int64_t> echoed;  ///< Sent there and back again.
+  std::set<std::int64_t> heard;   ///< Received by the agent there: says nothing of the way back.
+
+  bool any(std::int64_t size) const { return echoed.contains(size) || heard.contains(size); }
+};
+
+/// Sends packets from one half to another and sees which arrive. A node that is lost meanwhile is noted
+/// as lost, and then nothing arrives.
+class PacketProbe {
+ public:
+  PacketProbe(VerifyContext& context, const HalfPair& pair);
+
+  /// ICMP echo, all sizes at the same time, for so long as one of them is not answered.
+  void echo(const std::vector<std::int64_t>& sizes, std::int64_t patience_ms, Reached& reached);
+  /// Datagrams from agent to agent, for where an echo is not answered.
+  void talk(const std::vector<std::int64_t>& sizes, Reached& reached);
+  /// The largest size that gets through, between one that does and one that does not.
+  std::int64_t largest(std::int64_t works, std::int64_t fails, bool by_echo);
+
+ private:
+  VerifyNode& from_;
+  VerifyNode& to_;
+  const VerifyHalf& out_;
+  const VerifyHalf& in_;
+};
+
+}  // namespace sparkplan

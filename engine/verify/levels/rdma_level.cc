@@ -1,0 +1,69 @@
+#include "engine/verify/levels/rdma_level.h"
+
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "engine/verify/levels/rdma_pair.h"
+#include "engine/verify/levels/rdma_ports.h"
+#include "engine/verify/pairs.h"
+
+namespace sparkplan {
+namespace {
+
+/// The check of an end that has no device to measure with; null: both have one.
+const Check* unusable_end(const RdmaHalf& from, const RdmaHalf& to) {
+  for (const RdmaHalf* half : {&from, &to}) {
+    if (half->device == nullptr) return &half->check;
+  }
+  return nullptr;
+}
+
+struct Pair {
+  std::vector<RdmaWay> ways;
+  std::vector<Check> checks;
+};
+
+}  // namespace
+
+std::vector<Check> verify_rdma(VerifyContext& context) {
+  const auto halves = rdma_halves(context);
+  std::vector<Check> checks;
+  for (const auto& of_node : halves) {
+    for (const RdmaHalf& half : of_node) checks.push_back(half.check);
+  }
+  std::map<NodePair, Pair> pairs;
+  const auto all_pairs = half_pairs(context);
+  for (const HalfPair& pair : all_pairs) {
+    if (pair.from > pair.to) continue;
+    const RdmaHalf& from = halves[pair.from][pair.from_half];
+    const RdmaHalf& to = halves[pair.to][pair.to_half];
+    auto why = obstacle(context, pair, true);
+    if (const Check* end = unusable_end(from, to); why.empty() && end != nullptr) {
+      why = end->status == CheckStatus::kFail ? end->id + " failed" : end->cause;
+    }
+    if (why.empty()) {
+      pairs[{pair.from, pair.to}].ways.push_back({pair, &from, &to});
+    } else {
+      pairs[{pair.from, pair.to}].checks.push_back(
+          skipped(id_of(Level::kRdma, context, pair), Level::kRdma,
+                  {context.nodes[pair.from].name(), context.nodes[pair.to].name()}, std::move(why)));
+    }
+  }
+  const auto measure = [&](std::size_t one, std::size_t other) {
+    const auto found = pairs.find({one, other});
+    if (found == pairs.end() || found->second.ways.empty()) return;
+    auto measured = measure_rdma(context, found->second.ways);
+    auto& into = found->second.checks;
+    into.insert(into.end(), std::make_move_iterator(measured.begin()), std::make_move_iterator(measured.end()));
+  };
+  in_rounds(context.nodes.size(), context.options.workers, measure, [&] { return context.stop.stop_requested(); });
+  for (auto& [nodes, pair] : pairs) {
+    checks.insert(checks.end(), std::make_move_iterator(pair.checks.begin()),
+                  std::make_move_iterator(pair.checks.end()));
+  }
+  for (Check& nothing : without_pairs(context, Level::kRdma, all_pairs)) checks.push_back(std::move(nothing));
+  return checks;
+}
+
+}  // namespace sparkplan

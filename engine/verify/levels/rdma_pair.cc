@@ -1,0 +1,344 @@
+#include "engine/verify/levels/rdma_pair.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "engine/doctor/rdma_bands.h"
+#include "engine/verify/levels/rdma_bytes.h"
+
+namespace sparkplan {
+namespace {
+
+// As `ib_write_bw -s 65536 -q 4`: what public figures of this hardware were measured with.
+constexpr std::int64_t kMessageBytes = 65536;
+constexpr std::int64_t kQueuePairs = 4;
+constexpr std::int64_t kDurationMs = 1000;
+constexpr std::int64_t kIterations = 1000;
+
+double gigabits(const RdmaWritten& written) {
+  if (written.nanoseconds <= 0) return 0;
+  return static_cast<double>(written.messages) * static_cast<double>(kMessageBytes) * 8 /
+         static_cast<double>(written.nanoseconds);
+}
+
+/// One way with what is open on it.
+struct OpenWay {
+  const RdmaWay* way = nullptr;
+  std::optional<RdmaEndpoint> from;
+  std::optional<RdmaEndpoint> to;
+  double best = 0;      ///< Gb/s of the better direction.
+  std::string trouble;  ///< The check that failed on it; empty: it works.
+};
+
+/// What one end counts of what it sends.
+struct Count {
+  std::optional<std::int64_t> before;
+  std::optional<std::int64_t> after;
+  double payload = 0;
+  double expected = 0;
+};
+
+class PairMeasurement {
+ public:
+  PairMeasurement(VerifyContext& context, const std::vector<RdmaWay>& ways)
+      : context_(context), a_(context.nodes[ways.front().pair.from]), b_(context.nodes[ways.front().pair.to]) {
+    for (const RdmaWay& way : ways) ways_.push_back({&way, std::nullopt, std::nullopt, 0, ""});
+  }
+
+  std::vector<Check> run() {
+    for (OpenWay& way : ways_) {
+      if (context_.stop.stop_requested() || !open(way)) continue;
+      write_over({&way}, true);
+      write_over({&way}, false);
+      measure_latency(way);
+    }
+    std::vector<OpenWay*> all;
+    for (OpenWay& way : ways_) all.push_back(&way);
+    if (all.size() > 1) {
+      write_over(all, true);
+      write_over(all, false);
+    }
+    close();
+    return std::move(checks_);
+  }
+
+ private:
+  VerifyNode& end(bool forward, bool sender) { return forward == sender ? a_ : b_; }
+  static const RdmaHalf& half_of(const OpenWay& way, bool forward, bool sender) {
+    return forward == sender ? *way.way->from : *way.way->to;
+  }
+  const VerifyHalf& place_of(const OpenWay& way, bool forward, bool sender) {
+    const HalfPair& pair = way.way->pair;
+    return forward == sender ? a_.halves[pair.from_half] : b_.halves[pair.to_half];
+  }
+
+  /// "A", or for several "both".
+  std::string label(const std::vector<OpenWay*>& ways) {
+    if (ways.size() == 1) return a_.halves[ways.front()->way->pair.from_half].label;
+    return ways.size() == 2 ? "both" : "all";
+  }
+
+  Check check_of(const std::vector<OpenWay*>& ways, bool forward, const std::string& what) {
+    const auto& from = end(forward, true).name();
+    const auto& to = end(forward, false).name();
+    return skipped("rdma/" + from + "/" + to + "/" + label(ways) + "/" + what, Level::kRdma, {from, to},
+                   "not measured");
+  }
+
+  /// Puts into the check why a call did not succeed.
+  static void explain(Check& check, VerifyNode& node, const std::string& device, const Error& error) {
+    if (note_if_lost(node, error)) {
+      check.cause = node.name() + " cannot be asked any more: " + error.describe();
+      return;
+    }
+    const auto step = rdma_step_of(error);
+    const auto row =
+        rdma_failure_row(step ? to_string(*step) : std::string_view(), error, rdma_completion_status_of(error));
+    diagnose(check, CheckStatus::kFail, row, node.name() + ", " + device + ": " + error.describe());
+  }
+
+  RdmaPath path_of(const OpenWay& way) {
+    RdmaPath path;
+    const auto known = [](const VerifyNode& node, const RdmaHalf& half) {
+      return is_dgx_spark(*node.facts) && !half.device->pci.empty();
+    };
+    path.known_hardware = known(a_, *way.way->from) && known(b_, *way.way->to);
+    path.through_switch = context_.cluster.cables.empty();
+    for (const bool sender : {true, false}) {
+      const RdmaHalf& half = half_of(way, true, sender);
+      add_end(path, *half.port, *half.device, place_of(way, true, sender).link);
+    }
+    return path;
+  }
+
+  std::optional<double> wanted() const {
+    constexpr double kGiga = 1e9;
+    if (!context_.options.rdma_half) return std::nullopt;
+    return *context_.options.rdma_half / kGiga;
+  }
+
+  bool open(OpenWay& way) {
+    Check check = check_of({&way}, true, "bandwidth");
+    const auto opened = [&](bool first, std::optional<RdmaEndpoint>& endpoint) {
+      VerifyNode& node = end(true, first);
+      const RdmaHalf& half = half_of(way, true, first);
+      const VerifyHalf& place = place_of(way, true, first);
+      RdmaOpenRequest request{half.device->name, half.port->number, place.interface,        place.address,
+                              kQueuePairs,       kMessageBytes,     RdmaOpenRequest().depth};
+      const auto reply = node.client->rdma_open(request);
+      if (reply) endpoint = *reply;
+      if (!reply) explain(check, node, half.device->name, reply.error());
+      return reply.has_value();
+    };
+    const auto connected = [&](bool first, const RdmaEndpoint& own, const RdmaEndpoint& peer) {
+      VerifyNode& node = end(true, first);
+      const auto reply = node.client->rdma_connect({own.session, peer});
+      if (!reply) explain(check, node, half_of(way, true, first).device->name, reply.error());
+      return reply.has_value();
+    };
+    if (askable() && opened(true, way.from) && opened(false, way.to) && connected(true, *way.from, *way.to) &&
+        connected(false, *way.to, *way.from)) {
+      return true;
+    }
+    way.trouble = check.id;
+    checks_.push_back(std::move(check));
+    return false;
+  }
+
+  bool askable() const { return a_.can_be_asked() && b_.can_be_asked(); }
+
+  /// Why nothing is to be measured over these; empty: nothing is in the way.
+  std::string in_the_way(const std::vector<OpenWay*>& ways) const {
+    if (context_.stop.stop_requested()) return "stopped";
+    if (!a_.can_be_asked()) return a_.name() + " cannot be asked";
+    if (!b_.can_be_asked()) return b_.name() + " cannot be asked";
+    for (const OpenWay* way : ways) {
+      if (!way->trouble.empty()) return way->trouble + " was not measured";
+    }
+    return "";
+  }
+
+  /// Bytes that the sender of a way has sent so far; nothing where nobody counts them.
+  std::optional<std::int64_t> sent_bytes(const OpenWay& way, bool forward) {
+    const RdmaHalf& half = half_of(way, forward, true);
+    const auto counters =
+        end(forward, true)
+            .client->rdma_counters({half.device->name, half.port->number, place_of(way, forward, true).interface});
+    if (!counters) {
+      (void)note_if_lost(end(forward, true), counters.error());
+      return std::nullopt;
+    }
+    // What a device in software sends is counted by the interface.
+    if (!counters->sent_bytes && half.device->pci.empty()) return counters->interface_sent_bytes;
+    return counters->sent_bytes;
+  }
+
+  /// Bandwidth in one direction over one way or several at once, and what the devices have counted meanwhile.
+  void write_over(const std::vector<OpenWay*>& ways, bool forward) {
+    Check bandwidth = check_of(ways, forward, "bandwidth");
+    bandwidth.text = "RDMA writes of 64 KiB, " + std::to_string(kQueuePairs) + " queue pairs" +
+                     (ways.size() > 1 ? " per half, all halves at once" : "");
+    Check counters = check_of(ways, forward, "counters");
+    if (const auto why = in_the_way(ways); !why.empty()) {
+      bandwidth.cause = why;
+      checks_.push_back(std::move(bandwidth));
+      return;
+    }
+    VerifyNode& sender = end(forward, true);
+    context_.tell(sender.name(), "writing over RDMA to " + end(forward, false).name());
+    context_.tell(end(forward, false).name(), "being written to over RDMA by " + sender.name());
+    RdmaWriteRequest request{{}, kDurationMs};
+    std::vector<Count> counts(ways.size());
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      request.sessions.push_back(forward ? ways[i]->from->session : ways[i]->to->session);
+      counts[i].before = sent_bytes(*ways[i], forward);
+    }
+    const auto reply = sender.client->rdma_write(request);
+    if (!reply) {
+      explain(bandwidth, sender, half_of(*ways.front(), forward, true).device->name, reply.error());
+      for (OpenWay* way : ways) way->trouble = bandwidth.id;
+    } else if (judge_written(ways, forward, *reply, counts, bandwidth)) {
+      for (std::size_t i = 0; i < ways.size(); ++i) counts[i].after = sent_bytes(*ways[i], forward);
+      judge_counts(ways, forward, counts, counters);
+      checks_.push_back(std::move(bandwidth));
+      checks_.push_back(std::move(counters));
+      return;
+    }
+    checks_.push_back(std::move(bandwidth));
+  }
+
+  /// False when a way broke.
+  bool judge_written(const std::vector<OpenWay*>& ways, bool forward, const RdmaWriteReply& reply,
+                     std::vector<Count>& counts, Check& check) {
+    double sum = 0;
+    double best = 0;
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const auto& written = reply.results[i];
+      if (!written) {
+        ways[i]->trouble = check.id;
+        explain(check, end(forward, true), half_of(*ways[i], forward, true).device->name, written.error());
+        return false;
+      }
+      const RdmaWay& way = *ways[i]->way;
+      const auto mtu = std::min(way.from->port->active_mtu.value_or(0), way.to->port->active_mtu.value_or(0));
+      counts[i].payload = static_cast<double>(written->messages * kMessageBytes);
+      counts[i].expected = static_cast<double>(roce_bytes(written->messages, kMessageBytes, mtu));
+      sum += gigabits(*written);
+      best = std::max(best, ways[i]->best);
+    }
+    RdmaPath path = path_of(*ways.front());
+    for (const OpenWay* way : ways) path.known_hardware = path.known_hardware && path_of(*way).known_hardware;
+    const auto finding = ways.size() == 1 ? judge_half_bandwidth(sum, path, wanted())
+                                          : judge_bandwidth_at_once(sum, best, path, wanted());
+    if (ways.size() == 1) ways.front()->best = std::max(ways.front()->best, sum);
+    note(check, sum, "Gb/s", finding, end(forward, true).name() + " to " + end(forward, false).name());
+    return true;
+  }
+
+  static void note(Check& check, double value, const std::string& unit, const RdmaFinding& finding,
+                   const std::string& where) {
+    check.cause.clear();
+    check.fix.clear();
+    check.status = CheckStatus::kPass;
+    check.value = value;
+    check.unit = unit;
+    check.threshold = finding.threshold;
+    if (finding.row.empty()) return;
+    diagnose(check, finding.tolerable ? CheckStatus::kWarn : CheckStatus::kFail, finding.row, where);
+  }
+
+  /// The worst of the ways decides: a counter that has not moved is not made up for by another one.
+  void judge_counts(const std::vector<OpenWay*>& ways, bool forward, const std::vector<Count>& counts, Check& check) {
+    constexpr double kPercent = 100;
+    std::optional<std::pair<int, double>> worst;
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const Count& count = counts[i];
+      const auto& device = half_of(*ways[i], forward, true).device->name;
+      check.text += (check.text.empty() ? "" : ", ") + device;
+      if (!count.before || !count.after) {
+        check.status = CheckStatus::kSkip;
+        check.cause = device + " does not count bytes";
+        check.fix.clear();
+        return;
+      }
+      const auto counted = static_cast<double>(*count.after - *count.before);
+      const double part = count.expected > 0 ? kPercent * counted / count.expected : 0;
+      check.text += " sent " + std::to_string(*count.after - *count.before) + " bytes";
+      const auto finding = judge_counted_bytes(counted, count.payload, count.expected);
+      // First whether one has failed, then whether one is a warning, then the least of what is right.
+      const int badness = finding.row.empty() ? 0 : finding.tolerable ? 1 : 2;
+      if (worst && std::pair(-badness, part) >= std::pair(-worst->first, worst->second)) continue;
+      worst = std::pair(badness, part);
+      note(check, part, "%", finding, end(forward, true).name() + ", " + device);
+    }
+    check.text += ways.size() == 1 ? ", of payload and headers" : ", the least part of payload and headers";
+  }
+
+  /// Both ends at the same time, one of them by a thread of its own.
+  void measure_latency(OpenWay& way) {
+    Check check = check_of({&way}, true, "latency");
+    check.text = "RDMA writes of 2 bytes, half a round trip";
+    if (const auto why = in_the_way({&way}); !why.empty()) {
+      check.cause = why;
+      checks_.push_back(std::move(check));
+      return;
+    }
+    context_.tell(a_.name(), "measuring the latency to " + b_.name());
+    Result<RdmaLatencyReply> answering;
+    {
+      const std::jthread other([&] { answering = b_.client->rdma_latency({way.to->session, false, kIterations}); });
+      const auto begun = a_.client->rdma_latency({way.from->session, true, kIterations});
+      judge_latency_of(way, begun, check);
+    }
+    if (!answering && check.status == CheckStatus::kPass) {
+      explain(check, b_, way.way->to->device->name, answering.error());
+      way.trouble = check.id;
+    }
+    checks_.push_back(std::move(check));
+  }
+
+  void judge_latency_of(OpenWay& way, const Result<RdmaLatencyReply>& reply, Check& check) {
+    constexpr double kMicro = 1000;
+    if (!reply) {
+      explain(check, a_, way.way->from->device->name, reply.error());
+      way.trouble = check.id;
+      return;
+    }
+    const double typical = static_cast<double>(reply->typical_ns) / kMicro;
+    const auto tenths = [](std::int64_t ns) {
+      return std::to_string(ns / 1000) + "." + std::to_string(ns / 100 % 10) + " us";
+    };
+    check.text += " (least " + tenths(reply->minimum_ns) + ", p99 " + tenths(reply->p99_ns) + ")";
+    note(check, typical, "us", judge_latency(typical, path_of(way)), a_.name() + " and " + b_.name());
+  }
+
+  void close() {
+    const auto close_on = [&](VerifyNode& node, bool first) {
+      RdmaCloseRequest request;
+      for (const OpenWay& way : ways_) {
+        const auto& endpoint = first ? way.from : way.to;
+        if (endpoint) request.sessions.push_back(endpoint->session);
+      }
+      if (request.sessions.empty() || !node.can_be_asked()) return;
+      if (const auto closed = node.client->rdma_close(request); !closed) (void)note_if_lost(node, closed.error());
+    };
+    close_on(a_, true);
+    close_on(b_, false);
+  }
+
+  VerifyContext& context_;
+  VerifyNode& a_;
+  VerifyNode& b_;
+  std::vector<OpenWay> ways_;
+  std::vector<Check> checks_;
+};
+
+}  // namespace
+
+std::vector<Check> measure_rdma(VerifyContext& context, const std::vector<RdmaWay>& ways) {
+  return PairMeasurement(context, ways).run();
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,110 @@
+#include "engine/verify/levels/rdma_ports.h"
+
+#include <algorithm>
+
+#include "engine/doctor/rdma_bands.h"
+
+namespace sparkplan {
+namespace {
+
+const RdmaDeviceFacts* device_of(const VerifyHalf& half, const Facts& facts) {
+  const auto found = std::find_if(facts.rdma_devices.begin(), facts.rdma_devices.end(), [&](const auto& device) {
+    return std::find(half.hcas.begin(), half.hcas.end(), device.name) != half.hcas.end();
+  });
+  return found == facts.rdma_devices.end() ? nullptr : &*found;
+}
+
+bool any_rdma_device(const VerifyContext& context) {
+  return std::any_of(context.nodes.begin(), context.nodes.end(),
+                     [](const VerifyNode& node) { return node.facts != nullptr && !node.facts->rdma_devices.empty(); });
+}
+
+std::string described(const RdmaDeviceFacts& device, const RdmaPortFacts& port, const VerifyHalf& half) {
+  std::string text = device.name + " active";
+  if (port.active_mtu) text += ", RDMA MTU " + std::to_string(*port.active_mtu);
+  if (const auto gid = roce_v2_gid_index(port, half.address, half.interface)) {
+    text += ", GID " + std::to_string(*gid) + " (RoCE v2)";
+  }
+  if (device.pcie && device.pcie->width > 0) {
+    text += ", " + std::to_string(device.pcie->width) + " PCIe lanes";
+    if (!device.pcie->speed.empty()) text += " at " + device.pcie->speed;
+  }
+  if (half.link != nullptr && half.link->speed_mbps) {
+    text += ", link " + std::to_string(*half.link->speed_mbps / 1000) + " Gb/s";
+  }
+  return text;
+}
+
+/// What explains a low bandwidth before it is measured.
+void judge_connection(Check& check, const RdmaHalf& half, const VerifyNode& node, const VerifyHalf& seen) {
+  RdmaPath path;
+  path.known_hardware = is_dgx_spark(*node.facts) && !half.device->pci.empty();
+  add_end(path, *half.port, *half.device, seen.link);
+  const auto row = poor_connection_row(path);
+  if (!row.empty()) diagnose(check, CheckStatus::kWarn, row, node.name() + ", " + half.device->name);
+}
+
+void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node, const VerifyHalf& half,
+           bool expected) {
+  Check& check = found.check;
+  const auto fail = [&](std::string_view row, const std::string& details) {
+    diagnose(check, CheckStatus::kFail, row, details);
+  };
+  const auto link = "link/" + node.name() + "/" + half.label;
+  if (node.facts == nullptr || node.lost) {
+    check.cause = node.name() + " cannot be asked";
+    return;
+  }
+  if (context.failed(link)) {
+    check.cause = link + " failed";
+    return;
+  }
+  const RdmaDeviceFacts* device = device_of(half, *node.facts);
+  if (device == nullptr) {
+    const auto missing = node.name() + " has no RDMA device on " + half.interface;
+    if (expected || is_dgx_spark(*node.facts)) return fail("rdma-no-device", missing);
+    check.cause = "no RDMA device";
+    return;
+  }
+  const RdmaPortFacts* port = rdma_port(*device, half.interface);
+  check.text = device->name;
+  if (port == nullptr || port->state != "ACTIVE") {
+    const auto state = port == nullptr ? "has no port" : "is " + port->state + " (" + port->physical_state + ")";
+    return fail("rdma-port-down", node.name() + ", " + device->name + " on " + half.interface + " " + state);
+  }
+  if (half.address.empty()) {
+    check.cause = node.name() + " has no address on " + half.interface;
+    return;
+  }
+  const auto gid = roce_v2_gid_index(*port, half.address, half.interface);
+  if (!gid && port->link_layer == "Ethernet") {
+    return fail("rdma-no-gid", node.name() + ", " + device->name + ": " + gid.error().describe());
+  }
+  found.device = device;
+  found.port = port;
+  check.status = CheckStatus::kPass;
+  check.text = described(*device, *port, half);
+  judge_connection(check, found, node, half);
+}
+
+}  // namespace
+
+std::vector<std::vector<RdmaHalf>> rdma_halves(const VerifyContext& context) {
+  const bool expected = any_rdma_device(context);
+  std::vector<std::vector<RdmaHalf>> all;
+  for (const VerifyNode& node : context.nodes) {
+    std::vector<RdmaHalf> halves;
+    for (const VerifyHalf& half : node.halves) {
+      RdmaHalf found;
+      found.check.id = "rdma/" + node.name() + "/" + half.label;
+      found.check.level = Level::kRdma;
+      found.check.nodes = {node.name()};
+      judge(found, context, node, half, expected);
+      halves.push_back(std::move(found));
+    }
+    all.push_back(std::move(halves));
+  }
+  return all;
+}
+
+}  // namespace sparkplan

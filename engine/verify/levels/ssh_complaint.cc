@@ -1,0 +1,46 @@
+#include "engine/verify/levels/ssh_complaint.h"
+
+#include <array>
+#include <utility>
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+/// In the order in which they decide: a changed host key ends in the same words as an unknown one.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kWords{{
+    {"does not exist", "ssh-no-user"},
+    {"REMOTE HOST IDENTIFICATION HAS CHANGED", "ssh-host-key"},
+    {"Host key verification failed", "ssh-host-key"},
+    {"host key is known for", "ssh-host-key"},
+    {"Could not resolve hostname", "ssh-unknown-name"},
+    {"Permission denied", "ssh-denied"},
+    {"Too many authentication failures", "ssh-denied"},
+    {"timed out", "ssh-timeout"},
+    {"Connection refused", "ssh-refused"},
+    {"No route to host", "ssh-no-route"},
+    {"Network is unreachable", "ssh-no-route"},
+}};
+
+constexpr std::size_t kMostShown = 200;
+
+std::string shown(std::string_view line) { return printable(trim(line).substr(0, kMostShown)); }
+
+}  // namespace
+
+SshComplaint read_complaint(std::string_view standard_error) {
+  const auto lines = split_lines(standard_error);
+  for (const auto& [words, row] : kWords) {
+    for (const auto line : lines) {
+      if (line.find(words) != std::string_view::npos) return {row, shown(line)};
+    }
+  }
+  std::string last = "ssh said nothing";
+  for (const auto line : lines) {
+    if (!trim(line).empty()) last = shown(line);
+  }
+  return {"ssh-other", std::move(last)};
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,118 @@
+#include "engine/verify/levels/ssh_level.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/core/text_list.h"
+#include "engine/fleet/fan_out.h"
+#include "engine/verify/levels/ssh_complaint.h"
+
+namespace sparkplan {
+namespace {
+
+std::vector<std::string> users_of(const NodeSpec& node) {
+  const auto section = node.sections.find("ssh_trust");
+  if (section == node.sections.end() || node.transport != TransportKind::kSsh) return {};
+  return texts_in(section->second.find("users"));
+}
+
+/// The fabric name where the node knows one, else the address that cluster.yaml has.
+std::string name_for(const NodeSpec& peer, const NodeSpec& who_asks) {
+  const auto hosts = who_asks.sections.find("hosts");
+  const bool has_fabric = std::any_of(peer.fabric.begin(), peer.fabric.end(),
+                                      [](const FabricAddress& one) { return !one.address.empty(); });
+  if (hosts == who_asks.sections.end() || hosts->second.is_null() || !has_fabric) return peer.address;
+  return peer.name.str() + hosts->second.text_or("suffix", "-fabric");
+}
+
+/// The logins of one node, in the order in which they are tried: its successor first, so that not all
+/// nodes knock at the same one.
+struct NodeLogins {
+  VerifyNode* node = nullptr;
+  std::vector<const VerifyNode*> peers;
+  std::vector<Check> checks;
+};
+
+Check judged(const VerifyNode& from, const VerifyNode& to, const std::string& user, const std::string& name,
+             const SshLoginReply::Login& login) {
+  Check check;
+  check.id = "ssh/" + from.name() + "/" + to.name() + "/" + user;
+  check.level = Level::kSsh;
+  check.nodes = {from.name(), to.name()};
+  check.status = CheckStatus::kPass;
+  check.text = "login without a question";
+  if (login.succeeded) return check;
+  const SshComplaint complaint = read_complaint(login.complaint);
+  check.text = "no login";
+  diagnose(check, CheckStatus::kFail, complaint.row, user + " to " + name + " (" + complaint.words + ")");
+  return check;
+}
+
+void try_as(const std::string& user, NodeLogins& logins) {
+  VerifyNode& node = *logins.node;
+  SshLoginRequest request{user, {}};
+  std::vector<const VerifyNode*> peers;
+  for (const VerifyNode* peer : logins.peers) {
+    const auto users = users_of(*peer->spec);
+    if (std::find(users.begin(), users.end(), user) == users.end()) continue;
+    const std::string id = "ssh/" + node.name() + "/" + peer->name() + "/" + user;
+    const auto not_made = [&](const std::string& why) {
+      logins.checks.push_back(skipped(id, Level::kSsh, {node.name(), peer->name()}, why));
+    };
+    if (!node.can_be_asked() || !peer->facts) {
+      not_made((node.can_be_asked() ? peer->name() : node.name()) + " cannot be asked");
+      continue;
+    }
+    peers.push_back(peer);
+    request.targets.push_back({name_for(*peer->spec, *node.spec), peer->spec->ssh.port});
+  }
+  if (peers.empty()) return;
+  const auto reply = node.client->ssh_login(request);
+  const bool lost = !reply && note_if_lost(node, reply.error());
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    if (lost) {
+      logins.checks.push_back(skipped("ssh/" + node.name() + "/" + peers[i]->name() + "/" + user, Level::kSsh,
+                                      {node.name(), peers[i]->name()}, node.name() + " cannot be asked any more"));
+      continue;
+    }
+    const auto login = reply ? reply->logins[i] : SshLoginReply::Login{false, reply.error().describe()};
+    logins.checks.push_back(judged(node, *peers[i], user, request.targets[i].host, login));
+  }
+}
+
+}  // namespace
+
+std::vector<Check> verify_ssh(VerifyContext& context) {
+  std::vector<NodeLogins> all;
+  const std::size_t count = context.nodes.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    NodeLogins logins;
+    logins.node = &context.nodes[i];
+    for (std::size_t step = 1; step <= count; ++step) logins.peers.push_back(&context.nodes[(i + step) % count]);
+    all.push_back(std::move(logins));
+  }
+  fan_out(
+      all, context.options.workers,
+      [&](NodeLogins& logins) {
+        const auto users = users_of(*logins.node->spec);
+        if (users.empty()) {
+          const auto& name = logins.node->name();
+          logins.checks.push_back(skipped("ssh/" + name, Level::kSsh, {name}, "ssh_trust not declared"));
+        }
+        for (const std::string& user : users) {
+          if (context.stop.stop_requested()) return;
+          context.tell(logins.node->name(), "logging in to the others as " + printable(user));
+          try_as(user, logins);
+        }
+      },
+      [](const NodeLogins&) {});
+  std::vector<Check> checks;
+  for (NodeLogins& logins : all) {
+    std::move(logins.checks.begin(), logins.checks.end(), std::back_inserter(checks));
+  }
+  return checks;
+}
+
+}  // namespace sparkplan

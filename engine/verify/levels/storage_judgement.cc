@@ -1,0 +1,148 @@
+#include "engine/verify/levels/storage_judgement.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/core/text.h"
+#include "engine/resource/systemd_units.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr const char* kMount = "mount";
+constexpr const char* kConnection = "nvme_tcp";
+
+/// Options that say when a mount is made, not how.
+constexpr std::array<std::string_view, 2> kOfTheBoot{"nofail", "_netdev"};
+
+/// What a node shows of one resource: its state, and its unit. Both are void where it is absent.
+struct Shown {
+  std::string state;
+  std::string unit;
+};
+
+Result<Shown> shown(const ObservedState& observed, const ResourceId& id) {
+  const Error silent{ErrorCode::kFailed, "the node has told nothing of " + id.str(), {}, {}, ""};
+  const auto of_type = observed.types.find(id.type);
+  if (of_type == observed.types.end()) return failure(silent);
+  const auto found = of_type->second.resources.find(id.name);
+  if (found == of_type->second.resources.end()) return failure(silent);
+  if (const auto* error = std::get_if<Error>(&found->second)) return failure(*error);
+  const auto* present = std::get_if<Present>(&found->second);
+  if (present == nullptr) return Shown{};
+  return Shown{present->value.text_or("state", ""), present->value.text_or("unit", "")};
+}
+
+std::string declared_unit(const DeclaredStorage& declared, const ResourceId& id) {
+  const auto found = declared.find(id);
+  return found == declared.end() ? std::string() : found->second.text_or("unit", "");
+}
+
+/// A setting of one section without what systemd would take for a specifier.
+std::string setting(const std::string& unit, std::string_view section, std::string_view key) {
+  return with_specifiers(unit_setting(unit, section, key).value_or(""));
+}
+
+std::vector<std::string> options_in(const std::string& unit) {
+  const std::string options = setting(unit, "Mount", "Options");
+  std::vector<std::string> found;
+  for (const std::string_view option : split(options, ',')) {
+    const bool of_the_boot = std::find(kOfTheBoot.begin(), kOfTheBoot.end(), option) != kOfTheBoot.end();
+    if (!option.empty() && !of_the_boot) found.emplace_back(option);
+  }
+  return found;
+}
+
+/// What is wrong, as a row of the doctor's table and what was seen; nothing when all is well.
+using Verdict = std::optional<std::pair<std::string_view, std::string>>;
+
+Verdict verdict_on_connection(const StorageMount& mount, const DeclaredStorage& declared,
+                              const ObservedState& observed) {
+  if (!mount.nvme) return std::nullopt;
+  const std::string& subsystem = mount.nvme->subsystem;
+  const ResourceId id{kConnection, subsystem};
+  const auto now = shown(observed, id);
+  if (!now) return {{"storage-not-connected", now.error().describe()}};
+  if (now->state.empty() || now->state == "not connected") {
+    return {{"storage-not-connected", subsystem + " is not connected"}};
+  }
+  const std::string as_declared = setting(declared_unit(declared, id), "Service", "ExecStart");
+  if (!now->unit.empty() && setting(now->unit, "Service", "ExecStart") != as_declared) {
+    return {{"storage-other-source", subsystem + " is connected by a unit that names another server than " +
+                                         mount.nvme->address + " port " + std::to_string(mount.nvme->port)}};
+  }
+  if (now->state == "reconnecting") return {{"storage-server-silent", mount.nvme->address + " does not answer"}};
+  if (now->state != "connected") return {{"storage-other-source", subsystem + " is " + now->state}};
+  return std::nullopt;
+}
+
+/// Of a mount that is as the node's own unit says.
+Verdict verdict_on_unit(const StorageMount& mount, const std::string& unit, const std::string& as_declared) {
+  for (const char* key : {"What", "Type"}) {
+    const std::string there = setting(unit, "Mount", key);
+    if (there != setting(as_declared, "Mount", key)) {
+      return {{"storage-other-source", mount.target + " is mounted from " + setting(unit, "Mount", "What") + " (" +
+                                           setting(unit, "Mount", "Type") + ")"}};
+    }
+  }
+  const auto options = options_in(unit);
+  const auto wanted = options_in(as_declared);
+  if (options == wanted) return std::nullopt;
+  return {{"storage-other-options",
+           mount.target + " is mounted with " + (options.empty() ? std::string("no options") : join(options, ",")) +
+               ", and declared with " + (wanted.empty() ? std::string("none") : join(wanted, ","))}};
+}
+
+Verdict verdict_on_mount(const StorageMount& mount, const Shown& now, const std::string& as_declared) {
+  if (now.state.empty() || now.state == "not mounted") {
+    return {{"storage-not-mounted", mount.target + " is not mounted"}};
+  }
+  if (now.state.starts_with("mounted from")) return {{"storage-other-source", mount.target + " is " + now.state}};
+  if (auto by_unit = verdict_on_unit(mount, now.unit, as_declared)) return by_unit;
+  if (now.state != "mounted") return {{"storage-other-options", mount.target + " is " + now.state}};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::map<std::string, NodeExports> exports_without_rivals(const Cluster& cluster, const Registry& registry) {
+  NodeExports nothing;
+  for (const ResourceType* type : registry.of_section("storage")) {
+    if (type->info().exports_everywhere) nothing.emplace(type->info().name, Value::map());
+  }
+  std::map<std::string, NodeExports> exports;
+  for (const NodeSpec& node : cluster.nodes) exports.emplace(node.name.str(), nothing);
+  return exports;
+}
+
+DeclaredStorage declared_storage(const ClusterView& view, const Facts& facts, const Registry& registry) {
+  DeclaredStorage declared;
+  const auto section = view.self.sections.find("storage");
+  if (section == view.self.sections.end()) return declared;
+  for (const ResourceType* type : registry.of_section("storage")) {
+    Desired desired = type->desired(view, section->second, facts);
+    for (Resource& resource : desired.resources) declared.emplace(resource.id, std::move(resource.desired));
+  }
+  return declared;
+}
+
+void judge_mount(const StorageMount& mount, const DeclaredStorage& declared, const ObservedState& observed,
+                 Check& check) {
+  const auto fail = [&](std::string_view row, const std::string& details) {
+    diagnose(check, CheckStatus::kFail, row, printable(details));
+  };
+  const ResourceId id{kMount, mount.target};
+  const auto now = shown(observed, id);
+  if (!now) return fail("storage-unreadable", now.error().describe());
+  if (const auto wrong = verdict_on_connection(mount, declared, observed)) return fail(wrong->first, wrong->second);
+  if (const auto wrong = verdict_on_mount(mount, *now, declared_unit(declared, id))) {
+    return fail(wrong->first, wrong->second);
+  }
+  check.status = CheckStatus::kPass;
+}
+
+}  // namespace sparkplan

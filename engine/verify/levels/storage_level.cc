@@ -1,0 +1,150 @@
+#include "engine/verify/levels/storage_level.h"
+
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/domain/storage/storage.h"
+#include "engine/fleet/fan_out.h"
+#include "engine/fleet/last_line.h"
+#include "engine/fleet/node_reply.h"
+#include "engine/verify/levels/storage_judgement.h"
+
+namespace sparkplan {
+namespace {
+
+/// The mounts of one node and what became of them.
+struct NodeStorage {
+  VerifyNode* node = nullptr;
+  std::vector<StorageMount> mounts;
+  std::vector<Check> checks;
+};
+
+std::string id_of(const VerifyNode& node, const StorageMount& mount) { return "storage/" + node.name() + mount.target; }
+
+std::string source_of(const StorageMount& mount) {
+  return mount.nvme ? mount.nvme->subsystem + " at " + mount.nvme->address : mount.what;
+}
+
+Check check_of(const VerifyNode& node, const StorageMount& mount) {
+  Check check;
+  check.id = id_of(node, mount);
+  check.level = Level::kStorage;
+  check.nodes = {node.name()};
+  const bool has_type = mount.type != "none" && mount.type != "tmpfs";
+  check.text = printable(mount.target + (has_type ? ", " + mount.type : "") + " from " + source_of(mount));
+  return check;
+}
+
+Check throughput(const VerifyNode& node, const StorageMount& mount, const ReadStorageReply& reply) {
+  const std::string id = id_of(node, mount) + "/read";
+  if (reply.bytes <= 0 || reply.nanoseconds <= 0) {
+    return skipped(id, Level::kStorage, {node.name()}, "nothing large enough in it to measure by");
+  }
+  Check check;
+  check.id = id;
+  check.level = Level::kStorage;
+  check.nodes = {node.name()};
+  check.status = CheckStatus::kPass;
+  check.text = printable(mount.target) + " read" + (reply.direct ? "" : ", maybe from the node's own cache");
+  check.value = static_cast<double>(reply.bytes) / static_cast<double>(reply.nanoseconds);
+  check.unit = "GB/s";
+  return check;
+}
+
+void read_it(const StorageMount& mount, NodeStorage& storage, Check& check) {
+  VerifyNode& node = *storage.node;
+  const auto reply = node.client->read_storage({mount.target});
+  if (!reply && note_if_lost(node, reply.error())) {
+    check.status = CheckStatus::kSkip;
+    check.cause = node.name() + " cannot be asked any more";
+    return;
+  }
+  const std::string complaint = reply ? reply->complaint : reply.error().describe();
+  if (!complaint.empty()) {
+    diagnose(check, CheckStatus::kFail, "storage-unreadable", printable(mount.target + ": " + complaint));
+    return;
+  }
+  storage.checks.push_back(throughput(node, mount, *reply));
+}
+
+void skip_all(NodeStorage& storage, const std::string& why) {
+  for (const StorageMount& mount : storage.mounts) {
+    storage.checks.push_back(skipped(id_of(*storage.node, mount), Level::kStorage, {storage.node->name()}, why));
+  }
+}
+
+/// The node answers, and could not look.
+void fail_all(NodeStorage& storage, const std::string& why) {
+  for (const StorageMount& mount : storage.mounts) {
+    Check check = check_of(*storage.node, mount);
+    diagnose(check, CheckStatus::kFail, "storage-unreadable", printable(why));
+    storage.checks.push_back(std::move(check));
+  }
+}
+
+ObserveNodeRequest question_about(const std::vector<StorageMount>& mounts) {
+  ObserveNodeRequest request;
+  for (const StorageMount& mount : mounts) {
+    request.names["mount"].push_back(mount.target);
+    if (mount.nvme) request.names["nvme_tcp"].push_back(mount.nvme->subsystem);
+  }
+  return request;
+}
+
+void verify_node(VerifyContext& context, const std::map<std::string, NodeExports>& exports, NodeStorage& storage) {
+  VerifyNode& node = *storage.node;
+  if (storage.mounts.empty()) {
+    storage.checks.push_back(skipped("storage/" + node.name(), Level::kStorage, {node.name()}, "nothing declared"));
+    return;
+  }
+  if (!node.can_be_asked()) return skip_all(storage, "the node cannot be asked");
+  if (node.facts == nullptr || !node.facts->live) return skip_all(storage, "nothing is running there");
+  const auto observed = observe_node(*node.client, question_about(storage.mounts), *context.registry);
+  if (!observed) {
+    if (note_if_lost(node, observed.error())) return skip_all(storage, observed.error().describe());
+    return fail_all(storage, observed.error().describe());
+  }
+  const DeclaredStorage declared =
+      declared_storage({context.cluster, *node.spec, exports}, *node.facts, *context.registry);
+  for (const StorageMount& mount : storage.mounts) {
+    Check check = check_of(node, mount);
+    judge_mount(mount, declared, *observed, check);
+    storage.checks.push_back(check);
+    if (check.status != CheckStatus::kPass || context.stop.stop_requested() || !node.can_be_asked()) continue;
+    context.tell(node.name(), "reading " + printable(mount.target));
+    const std::size_t place = storage.checks.size() - 1;
+    read_it(mount, storage, check);
+    storage.checks[place] = check;
+  }
+}
+
+}  // namespace
+
+std::vector<Check> verify_storage(VerifyContext& context) {
+  std::vector<NodeStorage> all;
+  for (VerifyNode& node : context.nodes) {
+    const auto section = node.spec->sections.find("storage");
+    NodeStorage storage;
+    storage.node = &node;
+    if (section != node.spec->sections.end()) storage.mounts = storage_mounts(section->second);
+    all.push_back(std::move(storage));
+  }
+  const auto exports = exports_without_rivals(context.cluster, *context.registry);
+  fan_out(
+      all, context.options.workers,
+      [&](NodeStorage& storage) {
+        last_line([&] { verify_node(context, exports, storage); },
+                  [&](const Error& error) { fail_all(storage, error.describe()); });
+      },
+      [](const NodeStorage&) {});
+  std::vector<Check> checks;
+  for (NodeStorage& storage : all) {
+    std::move(storage.checks.begin(), storage.checks.end(), std::back_inserter(checks));
+  }
+  return checks;
+}
+
+}  // namespace sparkplan

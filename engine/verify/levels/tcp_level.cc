@@ -1,0 +1,102 @@
+#include "engine/verify/levels/tcp_level.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/verify/pairs.h"
+#include "engine/verify/token.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kStreams = 4;
+
+std::string_view row_of(TcpOutcome outcome) {
+  switch (outcome) {
+    case TcpOutcome::kRefused:
+      return "tcp-refused";
+    case TcpOutcome::kDropped:
+      return "tcp-dropped";
+    case TcpOutcome::kNoRoute:
+      return "tcp-no-route";
+    case TcpOutcome::kDone:
+    case TcpOutcome::kBroken:
+      break;
+  }
+  return "tcp-broken";
+}
+
+/// Errors: those of the clients; which of the two it was, `culprit` says.
+Result<MeasureTcpReply> measure(const VerifyContext& context, VerifyNode& from, const VerifyHalf& out, VerifyNode& to,
+                                const VerifyHalf& in, VerifyNode*& culprit) {
+  culprit = &to;
+  const auto token = new_token();
+  SPARK_TRY(const auto ear, to.client->open_ear({{in.address, in.interface}, out.address, token}));
+  culprit = &from;
+  MeasureTcpRequest request{{out.address, out.interface},        in.address, ear.port, token, kStreams,
+                            context.options.tcp_duration.count()};
+  auto reply = from.client->measure_tcp(request);
+  culprit = &to;
+  SPARK_CHECK(to.client->close_ear({{}, 0}));
+  culprit = &from;
+  return reply;
+}
+
+void check_pair(VerifyContext& context, const HalfPair& pair, Check& check) {
+  if (const auto why = obstacle(context, pair, true); !why.empty()) {
+    check.cause = why;
+    return;
+  }
+  VerifyNode& from = context.nodes[pair.from];
+  VerifyNode& to = context.nodes[pair.to];
+  VerifyNode* culprit = nullptr;
+  const auto reply = measure(context, from, from.halves[pair.from_half], to, to.halves[pair.to_half], culprit);
+  check.text = "TCP, " + std::to_string(kStreams) + " streams";
+  if (!reply) {
+    if (note_if_lost(*culprit, reply.error())) {
+      const bool stopped = reply.error().code == ErrorCode::kInterrupted;
+      check.cause = stopped ? "stopped" : culprit->name() + " cannot be asked any more: " + reply.error().describe();
+    } else {
+      diagnose(check, CheckStatus::kFail, "tcp-broken", reply.error().describe());
+    }
+    return;
+  }
+  if (reply->outcome != TcpOutcome::kDone || reply->nanoseconds <= 0) {
+    diagnose(
+        check, CheckStatus::kFail, row_of(reply->outcome),
+        "from " + from.name() + " to " + to.halves[pair.to_half].address + " of " + to.name() + ": " + reply->reason);
+    return;
+  }
+  check.status = CheckStatus::kPass;
+  check.cause.clear();
+  check.value = static_cast<double>(reply->bytes) * 8.0 / static_cast<double>(reply->nanoseconds);
+  check.unit = "Gb/s";
+}
+
+}  // namespace
+
+std::vector<Check> verify_tcp(VerifyContext& context) {
+  const auto pairs = half_pairs(context);
+  std::vector<Check> checks;
+  for (const HalfPair& pair : pairs) {
+    checks.push_back(skipped(id_of(Level::kTcp, context, pair), Level::kTcp,
+                             {context.nodes[pair.from].name(), context.nodes[pair.to].name()}, "not measured"));
+  }
+  const auto stopped = [&] { return context.stop.stop_requested(); };
+  const auto of_two = [&](std::size_t one, std::size_t other) {
+    const auto joined = [&](const HalfPair& pair) {
+      return std::minmax(pair.from, pair.to) == std::minmax(one, other);
+    };
+    if (std::none_of(pairs.begin(), pairs.end(), joined)) return;
+    context.tell(context.nodes[one].name(), "measuring TCP with " + context.nodes[other].name());
+    context.tell(context.nodes[other].name(), "measuring TCP with " + context.nodes[one].name());
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (joined(pairs[i]) && !stopped()) check_pair(context, pairs[i], checks[i]);
+    }
+  };
+  in_rounds(context.nodes.size(), context.options.workers, of_two, stopped);
+  for (Check& nothing : without_pairs(context, Level::kTcp, pairs)) checks.push_back(std::move(nothing));
+  return checks;
+}
+
+}  // namespace sparkplan

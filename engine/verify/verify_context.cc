@@ -1,0 +1,105 @@
+#include "engine/verify/verify_context.h"
+
+#include <algorithm>
+
+#include "engine/model/ipv4.h"
+
+namespace sparkplan {
+namespace {
+
+bool share_a_network(const VerifyHalf& one, const VerifyHalf& other) {
+  return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
+}
+
+bool may_be_joined(const Cluster& cluster, const VerifyNode& one, const VerifyNode& other) {
+  if (cluster.cables.empty()) return true;
+  return std::any_of(cluster.cables.begin(), cluster.cables.end(), [&](const auto& cable) {
+    return (cable.first == one.spec->name && cable.second == other.spec->name) ||
+           (cable.second == one.spec->name && cable.first == other.spec->name);
+  });
+}
+
+bool belong_together(const Cluster& cluster, const VerifyNode& a, const VerifyHalf& one, const VerifyNode& b,
+                     const VerifyHalf& other) {
+  if (one.link_local != other.link_local) return false;
+  if (one.link_local) return one.half == other.half && may_be_joined(cluster, a, b);
+  return share_a_network(one, other);
+}
+
+std::string obstacle_at(const VerifyContext& context, const VerifyNode& node, const VerifyHalf& half) {
+  if (!node.can_be_asked()) return node.name() + " cannot be asked";
+  if (!node.facts->live) return "nothing is running on " + node.name();
+  if (context.failed("link/" + node.name() + "/" + half.label)) {
+    return "link/" + node.name() + "/" + half.label + " failed";
+  }
+  return half.address.empty() ? node.name() + " has no address on " + half.interface : "";
+}
+
+}  // namespace
+
+const Check* VerifyContext::find(std::string_view id) const {
+  const auto found = std::find_if(checks.begin(), checks.end(), [&](const Check& check) { return check.id == id; });
+  return found == checks.end() ? nullptr : &*found;
+}
+
+bool VerifyContext::failed(std::string_view id) const {
+  const Check* check = find(id);
+  return check != nullptr && check->status == CheckStatus::kFail;
+}
+
+bool note_if_lost(VerifyNode& node, const Error& error) {
+  if (error.code != ErrorCode::kUnreachable && error.code != ErrorCode::kInterrupted) return false;
+  if (!node.lost) node.lost = error;
+  return true;
+}
+
+std::vector<HalfPair> half_pairs(const VerifyContext& context) {
+  std::vector<HalfPair> pairs;
+  for (std::size_t from = 0; from < context.nodes.size(); ++from) {
+    for (std::size_t to = 0; to < context.nodes.size(); ++to) {
+      if (from == to) continue;
+      const VerifyNode& a = context.nodes[from];
+      const VerifyNode& b = context.nodes[to];
+      for (std::size_t i = 0; i < a.halves.size(); ++i) {
+        for (std::size_t j = 0; j < b.halves.size(); ++j) {
+          if (belong_together(context.cluster, a, a.halves[i], b, b.halves[j])) pairs.push_back({from, to, i, j});
+        }
+      }
+    }
+  }
+  return pairs;
+}
+
+std::vector<Check> without_pairs(const VerifyContext& context, Level level, const std::vector<HalfPair>& pairs) {
+  std::vector<Check> checks;
+  for (std::size_t i = 0; i < context.nodes.size(); ++i) {
+    const VerifyNode& node = context.nodes[i];
+    if (std::any_of(pairs.begin(), pairs.end(), [&](const HalfPair& p) { return p.from == i || p.to == i; })) continue;
+    std::string why = "no other node is in its networks";
+    if (node.spec->fabric.empty()) why = "no fabric declared";
+    if (!node.can_be_asked()) why = "the node cannot be asked";
+    checks.push_back(skipped(std::string(to_string(level)) + "/" + node.name(), level, {node.name()}, std::move(why)));
+  }
+  return checks;
+}
+
+std::string id_of(Level level, const VerifyContext& context, const HalfPair& pair) {
+  const VerifyNode& from = context.nodes[pair.from];
+  return std::string(to_string(level)) + "/" + from.name() + "/" + context.nodes[pair.to].name() + "/" +
+         from.halves[pair.from_half].label;
+}
+
+std::string obstacle(const VerifyContext& context, const HalfPair& pair, bool mtu_as_well) {
+  const VerifyNode& from = context.nodes[pair.from];
+  const VerifyNode& to = context.nodes[pair.to];
+  auto why = obstacle_at(context, from, from.halves[pair.from_half]);
+  if (why.empty()) why = obstacle_at(context, to, to.halves[pair.to_half]);
+  if (!why.empty() || !mtu_as_well) return why;
+  const HalfPair back{pair.to, pair.from, pair.to_half, pair.from_half};
+  for (const auto& id : {id_of(Level::kMtu, context, pair), id_of(Level::kMtu, context, back)}) {
+    if (context.failed(id)) return id + " failed";
+  }
+  return "";
+}
+
+}  // namespace sparkplan

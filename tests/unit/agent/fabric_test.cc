@@ -1,0 +1,142 @@
+// An ear and a voice on this machine's own loopback: who is listened to, and what is told of it.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include "engine/agent/measure/link_probe.h"
+#include "engine/agent/measure/traffic_receiver.h"
+#include "engine/agent/measure/traffic_sender.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+const std::string kToken(32, 'a');
+const std::string kOtherToken(32, 'b');
+const WayEnd kHere{"127.0.0.1", "lo"};
+
+std::unique_ptr<TrafficReceiver> open_ear(const std::string& peer = "127.0.0.1") {
+  auto ear = TrafficReceiver::open({kHere, peer, kToken});
+  REQUIRE(ear);
+  return std::move(*ear);
+}
+
+MeasureTcpRequest tcp_to(std::int64_t port, const std::string& token = kToken) {
+  return {kHere, "127.0.0.1", port, token, 4, 50};
+}
+
+bool never() { return false; }
+
+/// Ears, and what is at the other ends of their cables.
+struct Cables {
+  std::vector<LinkProbeSocket> ears;
+  std::vector<FileDescriptor> far_ends;
+
+  void add(const std::string& interface) {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    ears.push_back({interface, 1, FileDescriptor(ends[0])});
+    far_ends.emplace_back(ends[1]);
+  }
+
+  void add_broken(const std::string& interface) {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe(ends.data()) == 0);
+    ears.push_back({interface, 1, FileDescriptor(ends[0])});
+    far_ends.emplace_back(ends[1]);
+    REQUIRE(::write(ends[1], "x", 1) == 1);  // It is ready, and no socket.
+  }
+
+  void send(const std::string& frame) const {
+    CHECK(::send(far_ends.back().get(), frame.data(), frame.size(), 0) == static_cast<ssize_t>(frame.size()));
+  }
+};
+
+const std::string kCall = kToken + "spark-02\nenp1s0f1np1\n";
+const std::vector<CableCall> kHeardCall{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}};
+
+}  // namespace
+
+TEST_CASE("what is sent over several connections arrives and is measured") {
+  const auto ear = open_ear();
+  const auto reply = measure_tcp(tcp_to(ear->ports().port), never);
+  REQUIRE(reply);
+  CHECK(reply->outcome == TcpOutcome::kDone);
+  CHECK(reply->bytes > 0);
+  CHECK(reply->nanoseconds >= 50'000'000);
+}
+
+TEST_CASE("nobody is listened to but the peer, and nobody without the token") {
+  CHECK(measure_tcp(tcp_to(open_ear()->ports().port, kOtherToken), never)->outcome != TcpOutcome::kDone);
+  const auto strict = open_ear("127.0.0.2");
+  CHECK(measure_tcp(tcp_to(strict->ports().port), never)->outcome == TcpOutcome::kBroken);
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", strict->ports().datagram_port, kToken, {84}}));
+  CHECK(strict->await({{84}, 50}).heard.empty());
+  const auto ear = open_ear();
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", ear->ports().datagram_port, kOtherToken, {84}}));
+  CHECK(ear->await({{84}, 50}).heard.empty());
+}
+
+TEST_CASE("datagrams are heard with their sizes, and waited for") {
+  const auto ear = open_ear();
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", ear->ports().datagram_port, kToken, {1500, 84, 9000}}));
+  CHECK(ear->await({{84, 1500, 9000}, 10'000}).heard == std::vector<std::int64_t>{84, 1500, 9000});
+}
+
+TEST_CASE("a port that nobody listens at refuses, and a stop ends a measurement early") {
+  const auto port = open_ear()->ports().port;
+  const auto refused = measure_tcp(tcp_to(port), never);
+  REQUIRE(refused);
+  CHECK(refused->outcome == TcpOutcome::kRefused);
+  CHECK_FALSE(refused->reason.empty());
+  const auto ear = open_ear();
+  auto long_one = tcp_to(ear->ports().port);
+  long_one.duration_ms = 30'000;
+  const auto stopped = measure_tcp(long_one, [] { return true; });
+  REQUIRE(stopped);
+  CHECK(stopped->nanoseconds < 15'000'000'000);
+}
+
+TEST_CASE("an address or an interface that is not there is an error") {
+  CHECK_FALSE(TrafficReceiver::open({{"192.0.2.1", "lo"}, "127.0.0.1", kToken}));
+  CHECK_FALSE(TrafficReceiver::open({{"127.0.0.1", "none0"}, "127.0.0.1", kToken}));
+  CHECK_FALSE(TrafficReceiver::open({kHere, "nobody", kToken}));
+  CHECK_FALSE(measure_tcp({{"192.0.2.1", "lo"}, "127.0.0.1", 1, kToken, 1, 10}, never));
+}
+
+TEST_CASE("an interface that nothing can be called through is told with the reason") {
+  auto ears = LinkProbe::open({{"none0"}, kToken});
+  REQUIRE(ears);
+  ears->call("spark-01");
+  const auto reply = ears->hear("spark-01");
+  CHECK(reply.calls.empty());
+  CHECK(reply.mute == std::map<std::string, std::string>{{"none0", "there is no such interface"}});
+}
+
+TEST_CASE("whoever sends frames of that kind without end does not hold up who listens for calls") {
+  Cables cables;
+  cables.add("enp1s0f1np1");
+  cables.send(kCall);
+  // One comes before each look, so that there is no moment without.
+  int asked = 0;
+  const SteadyTime now = [&] {
+    if (++asked < 1'000) cables.send("a frame of somebody else");
+    return std::chrono::steady_clock::time_point(std::chrono::milliseconds(90) * asked);
+  };
+  CHECK(calls_heard(cables.ears, kToken, "spark-01", now) == kHeardCall);
+  CHECK(asked < 20);
+}
+
+TEST_CASE("a socket that cannot be read any more does not end what is heard at others") {
+  Cables cables;
+  cables.add_broken("gone0");
+  cables.add("enp1s0f1np1");
+  int asked = 0;
+  const SteadyTime now = [&] {
+    if (++asked == 3) cables.send(kCall);  // After a first look at both.
+    return std::chrono::steady_clock::time_point();
+  };
+  CHECK(calls_heard(cables.ears, kToken, "spark-01", now) == kHeardCall);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,113 @@
+#include "engine/agent/state/manifest_store.h"
+#include "engine/core/json.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+
+namespace sparkplan {
+namespace {
+
+using test::ScratchDirectory;
+
+const std::string kPath = "/var/lib/sparkplan/manifest.json";
+
+LocalNode node_at(const ScratchDirectory& root) {
+  auto node = LocalNode::open(root.path());
+  REQUIRE(node);
+  return std::move(*node);
+}
+
+Manifest some_manifest() {
+  Manifest manifest;
+  manifest.node = "spark-01";
+  manifest.roster.cluster = "lab";
+  manifest.roster.uuid = "0b5e0c3e-7d2a-4c57-8a43-1f3b6c9d2e10";
+  manifest.roster.generation = 3;
+  manifest.roster.members.emplace_back().name = "spark-01";
+  manifest.resources[{"sysctl", "vm.swappiness"}] = {Value::map({{"running", "10"}}), {{"file", "/etc/a"}}};
+  manifest.artifacts[{"file", "/etc/a"}] = {"sysctl", "abc", Present{Value::map({{"content", "\xff"}}), {}}};
+  manifest.artifacts[{"file", "/etc/b"}] = {"sysctl", "", Absent{}, "def"};
+  manifest.last_run = "run";
+  manifest.last_run_time = "2026-03-01T12:00:00Z";
+  return manifest;
+}
+
+}  // namespace
+
+TEST_CASE("a node that was never applied has no manifest") {
+  const ScratchDirectory root;
+  const auto manifest = read_manifest(node_at(root));
+  REQUIRE(manifest);
+  CHECK_FALSE(*manifest);
+}
+
+TEST_CASE("a manifest is read back as it was written") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  REQUIRE(write_manifest(some_manifest(), node));
+  const auto back = read_manifest(node);
+  REQUIRE(back);
+  REQUIRE(*back);
+  CHECK(canonical_json(encode(**back)) == canonical_json(encode(some_manifest())));
+}
+
+TEST_CASE("the manifest is for root alone, in a directory for root alone") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  REQUIRE(prepare_state_directory(node));
+  REQUIRE(write_manifest(some_manifest(), node));
+  CHECK(root.mode(kPath) == 0600);
+  CHECK(root.mode("/var/lib/sparkplan") == 0700);
+  CHECK(root.mode("/var/lib") == 0755);
+}
+
+TEST_CASE("what a killed agent has left beside the manifest and its files is cleared away, and nothing else") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  REQUIRE(write_manifest(some_manifest(), node));
+  const std::vector<std::string> unfinished{"/var/lib/sparkplan/.manifest.json.sparkplan-new", "/etc/.a.sparkplan-new"};
+  for (const auto& file : unfinished) root.write(file, "half a fi");
+  root.write("/etc/.somebody.sparkplan-new", "not ours");
+  root.write("/etc/a", "ours");
+  remove_unfinished_files(node);
+  for (const auto& file : unfinished) CHECK_FALSE(root.exists(file));
+  CHECK(root.read("/etc/.somebody.sparkplan-new") == "not ours");
+  CHECK(root.read("/etc/a") == "ours");
+  CHECK(read_manifest(node));
+}
+
+TEST_CASE("a manifest of a newer format is refused with its version named") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  Value newer = encode(some_manifest());
+  newer.set("format_version", kManifestFormatVersion + 1);
+  root.write(kPath, encode_json(newer));
+  const auto manifest = read_manifest(node);
+  REQUIRE_FALSE(manifest);
+  CHECK(manifest.error().code == ErrorCode::kUnsupported);
+  CHECK(manifest.error().describe().find(std::to_string(kManifestFormatVersion + 1)) != std::string::npos);
+}
+
+TEST_CASE("a damaged manifest is an error that names the file") {
+  const ScratchDirectory root;
+  const auto node = node_at(root);
+  const auto whole = encode_json(encode(some_manifest()));
+  for (const auto& text : {std::string(), std::string("{"), std::string("[]"), whole.substr(0, whole.size() / 2)}) {
+    INFO(text);
+    root.write(kPath, text);
+    const auto manifest = read_manifest(node);
+    REQUIRE_FALSE(manifest);
+    CHECK(manifest.error().code == ErrorCode::kInvalidInput);
+    CHECK(manifest.error().describe().find(kPath) != std::string::npos);
+  }
+}
+
+TEST_CASE("a link in the manifest's place is not written through") {
+  const ScratchDirectory root;
+  root.write("/victim", "untouched");
+  root.make_link(kPath, "/victim");
+  auto node = node_at(root);
+  CHECK(write_manifest(some_manifest(), node).error().code == ErrorCode::kRefused);
+  CHECK(root.read("/victim") == "untouched");
+}
+
+}  // namespace sparkplan

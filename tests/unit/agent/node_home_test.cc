@@ -1,0 +1,196 @@
+// Files in a user's home: he can put a link anywhere in it, and none is followed.
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "engine/agent/node/local_node.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+
+namespace sparkplan {
+namespace {
+
+using test::ScratchDirectory;
+
+struct Home {
+  ScratchDirectory root;
+  const UserPath keys{"/home/nvidia", ".ssh/authorized_keys"};
+
+  LocalNode node() const {
+    auto opened = LocalNode::open(root.path());
+    REQUIRE(opened);
+    return std::move(*opened);
+  }
+};
+
+const FileContent kContent{"key\n", 0600, 0, 0};
+
+}  // namespace
+
+TEST_CASE("home: directories on the way are made for their owner alone") {
+  const Home home;
+  home.root.make_directory("/home/nvidia");
+  auto node = home.node();
+  REQUIRE(node.write_user_file(home.keys, kContent));
+  CHECK(home.root.read("/home/nvidia/.ssh/authorized_keys") == "key\n");
+  CHECK(home.root.mode("/home/nvidia/.ssh") == 0700);
+  CHECK(home.root.mode("/home/nvidia/.ssh/authorized_keys") == 0600);
+  CHECK(*node.read_user_file(home.keys) == "key\n");
+  CHECK(node.user_status(home.keys)->mode == 0600);
+  REQUIRE(node.remove_user_file(home.keys));
+  CHECK(node.read_user_file(home.keys).error().code == ErrorCode::kNotFound);
+  CHECK(node.remove_user_file(home.keys));
+}
+
+TEST_CASE("home: a directory that is there keeps its mode") {
+  const Home home;
+  home.root.make_directory("/home/nvidia/.ssh");
+  std::filesystem::permissions(home.root / "/home/nvidia/.ssh", std::filesystem::perms(0755));
+  REQUIRE(home.node().write_user_file(home.keys, kContent));
+  CHECK(home.root.mode("/home/nvidia/.ssh") == 0755);
+}
+
+TEST_CASE("home: a link is refused wherever it stands, and nothing behind it is read or written") {
+  const Home home;
+  const std::string place = GENERATE("/home/nvidia", "/home/nvidia/.ssh", "/home/nvidia/.ssh/authorized_keys");
+  INFO(place);
+  home.root.write("/target/.ssh/authorized_keys", "theirs");
+  home.root.write("/target/authorized_keys", "theirs");
+  home.root.make_directory(std::filesystem::path(place).parent_path());
+  const bool is_file = place.ends_with("keys");
+  home.root.make_link(place, home.root / (is_file ? "/target/authorized_keys" : "/target"));
+  auto node = home.node();
+  CHECK(node.read_user_file(home.keys).error().code == ErrorCode::kRefused);
+  CHECK(node.user_status(home.keys).error().code == ErrorCode::kRefused);
+  const auto written = node.write_user_file(home.keys, kContent);
+  REQUIRE_FALSE(written);
+  CHECK(written.error().code == ErrorCode::kRefused);
+  CHECK(home.root.read("/target/.ssh/authorized_keys") == "theirs");
+  CHECK(home.root.read("/target/authorized_keys") == "theirs");
+}
+
+TEST_CASE("home: what is above the home may be a link, for that is root's business") {
+  const Home home;
+  home.root.make_directory("/data/home/nvidia");
+  home.root.make_link("/home", "/data/home");
+  REQUIRE(home.node().write_user_file(home.keys, kContent));
+  CHECK(home.root.read("/data/home/nvidia/.ssh/authorized_keys") == "key\n");
+}
+
+TEST_CASE("home: dots lead nowhere, and the root directory is nobody's home") {
+  const Home home;
+  home.root.make_directory("/home/nvidia");
+  home.root.write("/home/other/secret", "theirs");
+  auto node = home.node();
+  CHECK_FALSE(node.read_user_file({"/home/nvidia", "../other/secret"}));
+  CHECK_FALSE(node.write_user_file({"/home/nvidia", "../other/secret"}, kContent));
+  CHECK(home.root.read("/home/other/secret") == "theirs");
+  CHECK(node.read_user_file({"/", "etc/passwd"}).error().code == ErrorCode::kInvalidInput);
+  CHECK(node.write_user_file({"/home/nobody", ".ssh/x"}, kContent).error().code == ErrorCode::kNotFound);
+}
+
+namespace {
+
+/// The directory as it is now, for a file in it.
+UserPath checked(const LocalNode& node, UserPath file) {
+  const auto status = node.user_status({file.home, file.below.parent_path()});
+  file.checked = CheckedDirectory{status ? std::optional(*status) : std::nullopt};
+  return file;
+}
+
+bool is_stale(const Result<void>& result) { return !result && result.error().code == ErrorCode::kStalePlan; }
+
+}  // namespace
+
+TEST_CASE("home: a file is read and written in the directory that was checked") {
+  const Home home;
+  home.root.write("/home/nvidia/.ssh/authorized_keys", "old");
+  auto node = home.node();
+  const UserPath path = checked(node, home.keys);
+  CHECK(*node.read_user_file(path) == "old");
+  REQUIRE(node.write_user_file(path, kContent));
+  CHECK(*node.read_user_file(path) == "key\n");
+  REQUIRE(node.remove_user_file(path));
+  CHECK_FALSE(home.root.exists("/home/nvidia/.ssh/authorized_keys"));
+}
+
+TEST_CASE("home: in a directory that was put in the place of the checked one nothing is read, written or removed") {
+  const Home home;
+  home.root.write("/home/nvidia/.ssh/authorized_keys", "his");
+  home.root.write("/home/nvidia/other/authorized_keys", "theirs");
+  auto node = home.node();
+  const UserPath path = checked(node, home.keys);
+  std::filesystem::rename(home.root / "/home/nvidia/.ssh", home.root / "/home/nvidia/away");
+  std::filesystem::rename(home.root / "/home/nvidia/other", home.root / "/home/nvidia/.ssh");
+  CHECK(node.read_user_file(path).error().code == ErrorCode::kStalePlan);
+  CHECK(node.user_status(path).error().code == ErrorCode::kStalePlan);
+  CHECK(is_stale(node.write_user_file(path, kContent)));
+  CHECK(is_stale(node.remove_user_file(path)));
+  CHECK(home.root.read("/home/nvidia/.ssh/authorized_keys") == "theirs");
+  CHECK(home.root.read("/home/nvidia/away/authorized_keys") == "his");
+}
+
+TEST_CASE("home: the checked directory with another mode is not the one that was checked") {
+  const Home home;
+  home.root.make_directory("/home/nvidia/.ssh");
+  auto node = home.node();
+  std::filesystem::permissions(home.root / "/home/nvidia/.ssh", std::filesystem::perms(0700));
+  const UserPath path = checked(node, home.keys);
+  std::filesystem::permissions(home.root / "/home/nvidia/.ssh", std::filesystem::perms(0777));
+  CHECK(is_stale(node.write_user_file(path, kContent)));
+  CHECK_FALSE(home.root.exists("/home/nvidia/.ssh/authorized_keys"));
+}
+
+TEST_CASE("home: where there was no directory one is made, and one that has come meanwhile is not used") {
+  const Home home;
+  home.root.make_directory("/home/nvidia");
+  auto node = home.node();
+  const UserPath path = checked(node, home.keys);
+  CHECK(node.read_user_file(path).error().code == ErrorCode::kNotFound);
+  CHECK(node.remove_user_file(path));
+  SECTION("nobody is faster") {
+    REQUIRE(node.write_user_file(path, kContent));
+    CHECK(home.root.mode("/home/nvidia/.ssh") == 0700);
+    CHECK(is_stale(node.write_user_file(path, kContent)));  // It is there by now: check again.
+  }
+  SECTION("the user is") {
+    home.root.make_directory("/home/nvidia/.ssh");
+    CHECK(is_stale(node.write_user_file(path, kContent)));
+    CHECK_FALSE(home.root.exists("/home/nvidia/.ssh/authorized_keys"));
+  }
+}
+
+TEST_CASE("home: while a directory is swapped all the time, nothing is written into the wrong one") {
+  const Home home;
+  home.root.write("/home/nvidia/.ssh/authorized_keys", "his");
+  home.root.write("/home/nvidia/other/authorized_keys", "theirs");
+  auto node = home.node();
+  const UserPath path = checked(node, home.keys);
+  const auto here = home.root / "/home/nvidia/.ssh";
+  const auto there = home.root / "/home/nvidia/other";
+  std::atomic<bool> stop = false;
+  std::thread swapper([&] {
+    while (!stop) ::renameat2(AT_FDCWD, here.c_str(), AT_FDCWD, there.c_str(), RENAME_EXCHANGE);
+  });
+  int refused = 0;
+  int written = 0;
+  // Until both have been seen; each round takes less than a millisecond.
+  for (int i = 0; i < 200'000 && (refused < 20 || written < 20); ++i) {
+    const auto result = node.write_user_file(path, kContent);
+    if (!result) CHECK(result.error().code == ErrorCode::kStalePlan);
+    (result ? written : refused) += 1;
+  }
+  stop = true;
+  swapper.join();
+  CHECK(refused >= 20);
+  CHECK(written >= 20);
+  const std::string one = home.root.read("/home/nvidia/.ssh/authorized_keys");
+  const std::string other = home.root.read("/home/nvidia/other/authorized_keys");
+  CHECK((one == "theirs" ? other : one) == "key\n");
+  CHECK((one == "theirs" || other == "theirs"));
+}
+
+}  // namespace sparkplan

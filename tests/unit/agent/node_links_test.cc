@@ -1,0 +1,124 @@
+// Below a directory that stands for a machine, no path and no symbolic link leads out.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "engine/agent/node/local_node.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+
+namespace sparkplan {
+namespace {
+
+using test::ScratchDirectory;
+
+/// A root with a neighbour that nothing may reach.
+struct Neighbours {
+  ScratchDirectory base;
+  std::filesystem::path root = base / "/root";
+
+  Neighbours() {
+    base.make_directory("/root/etc");
+    base.write("/outside/secret", "secret");
+  }
+  LocalNode node() const {
+    auto opened = LocalNode::open(root);
+    REQUIRE(opened);
+    return std::move(*opened);
+  }
+  void link(const std::string& inside, const std::string& target) const { base.make_link("/root" + inside, target); }
+  std::string outside() const { return (base / "/outside").string(); }
+  /// Nothing outside was read into the result or changed.
+  void check_untouched() const {
+    const auto all = base.tree("/root");
+    REQUIRE(all.size() == 1);
+    CHECK(base.read("/outside/secret") == "secret");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("dots in a path stop at the root") {
+  const Neighbours world;
+  auto node = world.node();
+  CHECK(node.read_file("/../outside/secret").error().code == ErrorCode::kNotFound);
+  CHECK(node.read_file("/etc/../../outside/secret").error().code == ErrorCode::kNotFound);
+  CHECK(node.list_directory("/..") == std::vector<std::string>{"etc"});
+  CHECK(node.write_file("/../outside/new", {"x", 0644, 0, 0}));
+  CHECK(world.base.read("/root/outside/new") == "x");
+  CHECK(node.remove_file("/../../outside/secret"));
+  world.check_untouched();
+}
+
+TEST_CASE("a link to a file outside is not read, whether absolute or relative") {
+  const Neighbours world;
+  world.link("/etc/absolute", world.outside() + "/secret");
+  world.link("/etc/relative", "../../outside/secret");
+  world.link("/etc/many", "../../../../../../../../../../../.." + world.outside() + "/secret");
+  world.link("/etc/chain", "absolute");
+  const auto node = world.node();
+  for (const char* path : {"/etc/absolute", "/etc/relative", "/etc/many", "/etc/chain"}) {
+    INFO(path);
+    const auto text = node.read_file(path);
+    REQUIRE_FALSE(text);
+    CHECK(text.error().code == ErrorCode::kNotFound);
+  }
+}
+
+TEST_CASE("an absolute link means the node's own root") {
+  const Neighbours world;
+  world.base.write("/root/run/resolv.conf", "nameserver 10.0.0.1\n");
+  world.link("/etc/resolv.conf", "/run/resolv.conf");
+  CHECK(world.node().read_file("/etc/resolv.conf") == "nameserver 10.0.0.1\n");
+}
+
+TEST_CASE("a link in the parent chain does not lead a write or a removal out") {
+  const Neighbours world;
+  world.link("/absolute", world.outside());
+  world.link("/relative", "../outside");
+  world.link("/etc/deep", "../../outside");
+  auto node = world.node();
+  for (const char* parent : {"/absolute", "/relative", "/etc/deep"}) {
+    INFO(parent);
+    CHECK_FALSE(node.write_file(std::string(parent) + "/new", {"x", 0644, 0, 0}));
+    CHECK_FALSE(node.write_file(std::string(parent) + "/made/new", {"x", 0644, 0, 0}));
+    CHECK_FALSE(node.make_directories(std::string(parent) + "/made"));
+    (void)node.remove_file(std::string(parent) + "/secret");
+    CHECK_FALSE(node.read_file(std::string(parent) + "/secret"));
+    CHECK_FALSE(node.list_directory(parent));
+    CHECK_FALSE(node.status(std::string(parent) + "/secret"));
+    CHECK_FALSE(node.open_descriptor(std::string(parent) + "/secret", O_RDONLY));
+    world.check_untouched();
+  }
+}
+
+TEST_CASE("a link in the parent chain that stays inside is followed") {
+  const Neighbours world;
+  world.base.make_directory("/root/usr/lib");
+  world.link("/lib", "/usr/lib");
+  auto node = world.node();
+  REQUIRE(node.write_file("/lib/sub/file", {"x", 0644, 0, 0}));
+  CHECK(world.base.read("/root/usr/lib/sub/file") == "x");
+  CHECK(node.read_file("/lib/sub/file") == "x");
+  CHECK(node.remove_file("/lib/sub/file"));
+  CHECK_FALSE(world.base.exists("/root/usr/lib/sub/file"));
+}
+
+TEST_CASE("the kernel's magic links below /proc do not lead out") {
+  const Neighbours world;
+  const int secret = ::open((world.outside() + "/secret").c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(secret >= 0);
+  world.link("/etc/magic", "/proc/self/fd/" + std::to_string(secret));
+  CHECK_FALSE(world.node().read_file("/etc/magic"));
+  ::close(secret);
+}
+
+TEST_CASE("a loop of links is an error and no hang") {
+  const Neighbours world;
+  world.link("/etc/a", "b");
+  world.link("/etc/b", "a");
+  auto node = world.node();
+  CHECK_FALSE(node.read_file("/etc/a"));
+  CHECK_FALSE(node.write_file("/etc/a/file", {"x", 0644, 0, 0}));
+}
+
+}  // namespace sparkplan

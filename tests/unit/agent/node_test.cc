@@ -1,0 +1,269 @@
+// What LocalNode promises as a Node, on a directory tree.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/agent/node/local_node.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+
+namespace sparkplan {
+namespace {
+
+using test::ScratchDirectory;
+using Kind = FileStatus::Kind;
+
+LocalNode node_at(const ScratchDirectory& root) {
+  auto node = LocalNode::open(root.path());
+  REQUIRE(node);
+  return std::move(*node);
+}
+
+/// Sets the umask and puts the old one back.
+class Umask {
+ public:
+  explicit Umask(mode_t mask) : before_(::umask(mask)) {}
+  Umask(const Umask&) = delete;
+  Umask& operator=(const Umask&) = delete;
+  ~Umask() { ::umask(before_); }
+
+ private:
+  mode_t before_;
+};
+
+}  // namespace
+
+TEST_CASE("a file is written with exactly the mode asked for, whatever the umask") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  for (const mode_t mask : {mode_t{0}, mode_t{022}, mode_t{0777}}) {
+    const Umask umask(mask);
+    for (const std::uint32_t mode : {0644U, 0600U, 0755U, 0777U, 0440U}) {
+      INFO("umask " << mask << ", mode " << mode);
+      REQUIRE(node.write_file("/file", {"x", mode, 0, 0}));
+      CHECK(root.mode("/file") == mode);
+    }
+  }
+}
+
+TEST_CASE("missing parent directories are made with mode 0755, whatever the umask") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  const Umask umask(0777);
+  REQUIRE(node.write_file("/etc/sysctl.d/90-sparkplan.conf", {"x", 0644, 0, 0}));
+  CHECK(root.mode("/etc") == 0755);
+  CHECK(root.mode("/etc/sysctl.d") == 0755);
+}
+
+TEST_CASE("a directory that is there already keeps its mode") {
+  const ScratchDirectory root;
+  root.make_directory("/etc");
+  ::chmod((root / "/etc").c_str(), 0700);
+  auto node = node_at(root);
+  REQUIRE(node.write_file("/etc/a/b", {"x", 0644, 0, 0}));
+  CHECK(root.mode("/etc") == 0700);
+}
+
+TEST_CASE("a directory made on request has the mode given and its parents 0755") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  const Umask umask(077);
+  REQUIRE(node.make_directories("/var/lib/sparkplan", 0700));
+  CHECK(root.mode("/var/lib") == 0755);
+  CHECK(root.mode("/var/lib/sparkplan") == 0700);
+  REQUIRE(node.make_directories("/var/lib/sparkplan", 0755));
+  CHECK(root.mode("/var/lib/sparkplan") == 0700);
+}
+
+TEST_CASE("a file is replaced by a new one, so that whoever has the old one open reads on in it") {
+  const ScratchDirectory root;
+  root.write("/file", "old content");
+  auto node = node_at(root);
+  std::ifstream reader(root / "/file");
+  REQUIRE(node.write_file("/file", {"new", 0600, 0, 0}));
+  CHECK(std::string(std::istreambuf_iterator<char>(reader), {}) == "old content");
+  CHECK(root.read("/file") == "new");
+  CHECK(root.mode("/file") == 0600);
+}
+
+TEST_CASE("any bytes and none can be written") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  const std::string bytes("\0\xff\n\r\x1b", 5);
+  REQUIRE(node.write_file("/bytes", {bytes, 0644, 0, 0}));
+  CHECK(node.read_file("/bytes") == bytes);
+  REQUIRE(node.write_file("/bytes", {"", 0644, 0, 0}));
+  CHECK(node.read_file("/bytes") == std::string());
+}
+
+TEST_CASE("what a killed write left behind is cleared away by the next one") {
+  const ScratchDirectory root;
+  auto node = node_at(root);
+  root.write("/etc/.file.sparkplan-new", std::string(100, 'x'));
+  REQUIRE(node.write_file("/etc/file", {"short", 0644, 0, 0}));
+  CHECK(root.tree() == std::map<std::string, std::string>{{"/etc/file", std::to_string(0644) + " short"}});
+}
+
+TEST_CASE("a link in the temporary file's place is not written through") {
+  const ScratchDirectory root;
+  root.write("/victim", "untouched");
+  root.make_link("/etc/.file.sparkplan-new", "../victim");
+  auto node = node_at(root);
+  REQUIRE(node.write_file("/etc/file", {"mine", 0644, 0, 0}));
+  CHECK(root.read("/victim") == "untouched");
+  CHECK(root.read("/etc/file") == "mine");
+}
+
+TEST_CASE("a write that fails leaves nothing behind") {
+  const ScratchDirectory root;
+  root.write("/etc/directory/inside", "kept");
+  root.make_link("/etc/link", "directory/inside");
+  auto node = node_at(root);
+  const auto before = root.tree();
+  for (const char* path : {"/etc/directory", "/etc/link", "/etc/directory/inside/below"}) {
+    INFO(path);
+    CHECK_FALSE(node.write_file(path, {"x", 0644, 0, 0}));
+    CHECK(root.tree() == before);
+  }
+}
+
+TEST_CASE("a symbolic link, a directory or a device in a file's place is refused") {
+  const ScratchDirectory root;
+  root.make_directory("/directory");
+  root.make_link("/link", "target");
+  root.write("/target", "untouched");
+  REQUIRE(::mkfifo((root / "/pipe").c_str(), 0600) == 0);
+  auto node = node_at(root);
+  for (const char* path : {"/directory", "/link", "/pipe", "/directory/.."}) {
+    INFO(path);
+    const auto written = node.write_file(path, {"x", 0644, 0, 0});
+    REQUIRE_FALSE(written);
+    CHECK(written.error().code == ErrorCode::kRefused);
+    CHECK_FALSE(written.error().hint.empty());
+  }
+  CHECK(root.read("/target") == "untouched");
+}
+
+TEST_CASE("removing takes a file or a link itself; what is not there is no failure") {
+  const ScratchDirectory root;
+  root.write("/target", "kept");
+  root.make_link("/link", "target");
+  root.make_directory("/directory");
+  auto node = node_at(root);
+  CHECK(node.remove_file("/link"));
+  CHECK_FALSE(root.exists("/link"));
+  CHECK(root.read("/target") == "kept");
+  CHECK(node.remove_file("/target"));
+  CHECK_FALSE(root.exists("/target"));
+  CHECK(node.remove_file("/target"));
+  CHECK(node.remove_file("/no/such/directory/file"));
+  const auto removed = node.remove_file("/directory");
+  REQUIRE_FALSE(removed);
+  CHECK(removed.error().code == ErrorCode::kFailed);
+  CHECK(root.exists("/directory"));
+}
+
+TEST_CASE("reading stops at the cap and never takes part of a file for the whole") {
+  const ScratchDirectory root;
+  root.write("/file", std::string(1000, 'x'));
+  const auto node = node_at(root);
+  CHECK(node.read_file("/file", 1000) == std::string(1000, 'x'));
+  const auto cut = node.read_file("/file", 999);
+  REQUIRE_FALSE(cut);
+  CHECK(cut.error().code == ErrorCode::kUnsupported);
+  root.write("/large", std::string((std::size_t{1} << 20) + 1, 'x'));
+  CHECK(node.read_file("/large").error().code == ErrorCode::kUnsupported);
+}
+
+TEST_CASE("only regular files are read, and a pipe without a writer is not waited for") {
+  const ScratchDirectory root;
+  root.make_directory("/directory");
+  REQUIRE(::mkfifo((root / "/pipe").c_str(), 0600) == 0);
+  const auto node = node_at(root);
+  CHECK(node.read_file("/directory").error().code == ErrorCode::kUnsupported);
+  CHECK(node.read_file("/pipe").error().code == ErrorCode::kUnsupported);
+  CHECK(node.read_file("/missing").error().code == ErrorCode::kNotFound);
+  CHECK(node.read_file("/missing/file").error().code == ErrorCode::kNotFound);
+}
+
+TEST_CASE("the status tells every kind of file apart and follows no link") {
+  const ScratchDirectory root;
+  root.write("/file", "12345");
+  ::chmod((root / "/file").c_str(), 02751);
+  root.make_directory("/directory");
+  root.make_link("/link", "file");
+  root.make_link("/dangling", "nowhere");
+  REQUIRE(::mkfifo((root / "/pipe").c_str(), 0600) == 0);
+  const auto node = node_at(root);
+  const auto file = node.status("/file");
+  REQUIRE(file);
+  CHECK(file->kind == Kind::kRegular);
+  CHECK(file->mode == 02751);
+  CHECK(file->size == 5);
+  CHECK(file->uid == 0);  // Root's, or of whoever bakes the image in root's stead.
+  CHECK(file->gid == 0);
+  CHECK(node.status("/directory")->kind == Kind::kDirectory);
+  CHECK(node.status("/")->kind == Kind::kDirectory);
+  CHECK(node.status("/link")->kind == Kind::kSymlink);
+  CHECK(node.status("/dangling")->kind == Kind::kSymlink);
+  CHECK(node.status("/pipe")->kind == Kind::kOther);
+  CHECK(node.status("/missing").error().code == ErrorCode::kNotFound);
+}
+
+TEST_CASE("a directory is listed by name in order, without its dots") {
+  const ScratchDirectory root;
+  for (const char* name : {"b", "B", "a10", "a9", ".hidden"}) root.write(std::string("/d/") + name, "");
+  root.make_directory("/d/c");
+  root.make_directory("/empty");
+  const auto node = node_at(root);
+  CHECK(node.list_directory("/d") == std::vector<std::string>{".hidden", "B", "a10", "a9", "b", "c"});
+  CHECK(node.list_directory("/empty") == std::vector<std::string>{});
+  CHECK(node.list_directory("/missing").error().code == ErrorCode::kNotFound);
+  CHECK_FALSE(node.list_directory("/d/b"));
+}
+
+TEST_CASE("in a directory tree nothing runs and there is no kernel") {
+  const ScratchDirectory root;
+  root.write("/proc/sys/vm/swappiness", "60\n");
+  auto node = node_at(root);
+  CHECK_FALSE(node.live());
+  const std::vector<std::string> argv{"true"};
+  CHECK(node.query(argv, std::chrono::seconds(1)).error().code == ErrorCode::kUnsupported);
+  CHECK(node.run(argv, std::chrono::seconds(1)).error().code == ErrorCode::kUnsupported);
+  CHECK(node.write_kernel_file("/proc/sys/vm/swappiness", "1\n").error().code == ErrorCode::kUnsupported);
+  CHECK(root.read("/proc/sys/vm/swappiness") == "60\n");
+}
+
+TEST_CASE("the machine itself is live: commands run, with their deadline") {
+  auto node = LocalNode::open("/");
+  REQUIRE(node);
+  CHECK(node->live());
+  const std::vector<std::string> echo{"echo", "$HOME"};
+  const auto output = node->query(echo, std::chrono::seconds(20));
+  REQUIRE(output);
+  CHECK(output->standard_output == "$HOME\n");
+  const std::vector<std::string> sleep{"sleep", "1000"};
+  CHECK(node->run(sleep, std::chrono::milliseconds(100)).error().code == ErrorCode::kUnreachable);
+  CHECK(node->read_file("/proc/self/comm"));
+}
+
+TEST_CASE("the first part of an answer is none; what a change prints is not asked for") {
+  auto node = LocalNode::open("/");
+  REQUIRE(node);
+  const std::vector<std::string> talkative{"head", "-c", "5000000", "/dev/zero"};
+  const auto answer = node->query(talkative, std::chrono::seconds(60));
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ErrorCode::kFailed);
+  CHECK(answer.error().message == "head prints more than 4194304 bytes");
+  const auto change = node->run(talkative, std::chrono::seconds(60));
+  REQUIRE(change);
+  CHECK(change->standard_output.size() == 4194304);
+}
+
+TEST_CASE("a root that is no directory cannot be opened") {
+  const ScratchDirectory root;
+  root.write("/file", "");
+  CHECK(LocalNode::open(root / "/missing").error().code == ErrorCode::kNotFound);
+  CHECK_FALSE(LocalNode::open(root / "/file"));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,160 @@
+// The completion scripts, judged by the shells they are for.
+#include <set>
+
+#include "engine/cli/usage/completion.h"
+#include "engine/core/text.h"
+#include "tests/unit/agent/scratch.h"
+#include "tests/unit/cli/program.h"
+
+namespace sparkplan {
+namespace {
+
+using test::ScratchDirectory;
+using Words = std::set<std::string>;
+
+const std::string kDocuments = SPARKPLAN_SOURCE_DIR "/docs/completion/";
+const std::string kDrivers = SPARKPLAN_SOURCE_DIR "/tests/unit/cli/shells/";
+
+struct Shell {
+  std::string name;
+  std::vector<std::string> command;  ///< Without the user's own files.
+  std::string script;                ///< The one in the repository.
+};
+
+const std::vector<Shell>& all_shells() {
+  static const std::vector<Shell> shells{Shell{"bash", {"bash", "--norc"}, kDocuments + "sparkplan.bash"},
+                                         Shell{"zsh", {"zsh", "-f"}, kDocuments + "_sparkplan"},
+                                         Shell{"fish", {"fish", "--no-config"}, kDocuments + "sparkplan.fish"}};
+  return shells;
+}
+
+bool is_here(const Shell& shell) {
+  auto probe = shell.command;
+  probe.insert(probe.end(), {"-c", "exit 0"});
+  const auto ran = run_and_capture(probe);
+  return ran && ran->exit_status == 0;
+}
+
+std::vector<Shell> shells() {
+  auto found = all_shells();
+  std::erase_if(found, [](const Shell& shell) { return !is_here(shell); });
+  return found;
+}
+
+/// What the shell offers at the end of `line`, in a directory, without the descriptions.
+Words offers(const Shell& shell, const std::string& script, const ScratchDirectory& folder, const std::string& line) {
+  auto command = shell.command;
+  command.insert(command.end(), {kDrivers + "offers." + shell.name, script, folder.path().string(), line});
+  const auto output = run_and_capture(command, {std::chrono::minutes(1)});
+  REQUIRE(output);
+  INFO(shell.name << ": " << line << "\n" << output->standard_error);
+  REQUIRE(output->exit_status == 0);
+  CHECK(output->standard_error.empty());
+  Words words;
+  for (const auto offer : split_lines(output->standard_output)) words.emplace(offer.substr(0, offer.find('\t')));
+  return words;
+}
+
+Words offers(const Shell& shell, const ScratchDirectory& folder, const std::string& line) {
+  return offers(shell, shell.script, folder, line);
+}
+
+Words names_of(const std::vector<OptionUsage>& options) {
+  Words names;
+  for (const auto& option : options) names.insert(option.names.begin(), option.names.end());
+  return names;
+}
+
+Words commands() {
+  Words names;
+  for (const auto& command : program_usage().commands) names.insert(command.name);
+  return names;
+}
+
+bool takes_file(const CommandUsage& command) {
+  return !command.arguments.empty() && is_path(command.arguments[0].name);
+}
+
+}  // namespace
+
+TEST_CASE("bash, zsh and fish are here to judge the completions") {
+  for (const auto& shell : all_shells()) {
+    if (!is_here(shell)) WARN("SKIPPED: " + shell.name + " is not installed");
+  }
+}
+
+TEST_CASE("every shell offers every command, and the one that was begun") {
+  const ScratchDirectory folder;
+  for (const auto& shell : shells()) {
+    INFO(shell.name);
+    CHECK(offers(shell, folder, "sparkplan ") == commands());
+    CHECK(offers(shell, folder, "sparkplan pl") == Words{"plan"});
+    CHECK(offers(shell, folder, "sparkplan -q --workers 4 --timeout=5s pl") == Words{"plan"});
+    CHECK(offers(shell, folder, "sparkplan nothing-like-it").empty());
+  }
+}
+
+TEST_CASE("every shell offers exactly the options that a command takes") {
+  const ScratchDirectory folder;
+  const auto program = program_usage();
+  const auto general = names_of(program.options);
+  for (const auto& shell : shells()) {
+    CHECK(offers(shell, folder, "sparkplan -") == general);
+    for (const auto& command : program.commands) {
+      INFO(shell.name << " " << command.name);
+      auto expected = names_of(command.options);
+      expected.insert(general.begin(), general.end());
+      CHECK(offers(shell, folder, "sparkplan " + command.name + " -") == expected);
+    }
+  }
+}
+
+TEST_CASE("every shell offers files where a path belongs and nowhere else") {
+  const ScratchDirectory folder;
+  folder.write("/cluster.yaml", "");
+  for (const auto& shell : shells()) {
+    for (const auto& command : program_usage().commands) {
+      INFO(shell.name << " " << command.name);
+      const auto begun = "sparkplan " + command.name + " ";
+      CHECK(offers(shell, folder, begun + "clu") == (takes_file(command) ? Words{"cluster.yaml"} : Words{}));
+      for (const auto& option : command.options) {
+        if (option.value.empty()) continue;
+        for (const auto& name : option.names) {
+          INFO(name);
+          CHECK(offers(shell, folder, begun + name + " clu") ==
+                (is_path(option.value) ? Words{"cluster.yaml"} : Words{}));
+        }
+      }
+    }
+    CHECK(offers(shell, folder, "sparkplan --log-file clu") == Words{"cluster.yaml"});
+    CHECK(offers(shell, folder, "sparkplan --workers clu").empty());
+    CHECK(offers(shell, folder, "sparkplan plan --log-file clu") == Words{"cluster.yaml"});
+    const auto joined = offers(shell, folder, "sparkplan drift --textfile=clu");
+    CHECK((joined == Words{"cluster.yaml"} || joined == Words{"--textfile=cluster.yaml"}));
+  }
+}
+
+TEST_CASE("every shell offers the words that an argument may be") {
+  const ScratchDirectory folder;
+  for (const auto& shell : shells()) {
+    INFO(shell.name);
+    CHECK(offers(shell, folder, "sparkplan completion ") == Words{"bash", "zsh", "fish"});
+    CHECK(offers(shell, folder, "sparkplan completion z") == Words{"zsh"});
+  }
+}
+
+TEST_CASE("what `sparkplan completion` prints can be sourced and does the same") {
+  const ScratchDirectory folder;
+  for (const auto& shell : shells()) {
+    INFO(shell.name);
+    const auto printed = test::sparkplan({"completion", shell.name});
+    CHECK(printed.exit_status == 0);
+    CHECK(printed.standard_output == completion_script(shell.name, program_usage()));
+    folder.write("/script", printed.standard_output);
+    CHECK(offers(shell, (folder / "/script").string(), folder, "sparkplan dri") == Words{"drift"});
+  }
+  CHECK(test::sparkplan({"completion", "tcsh"}).exit_status == 1);
+  CHECK(test::sparkplan({"completion"}).exit_status == 1);
+}
+
+}  // namespace sparkplan

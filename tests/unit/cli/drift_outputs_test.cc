@@ -1,0 +1,182 @@
+#include <atomic>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <thread>
+
+#include "engine/cli/drift_outputs.h"
+#include "engine/core/text.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+#include "tests/unit/cli/reports.h"
+
+namespace sparkplan {
+namespace {
+
+using test::change;
+using test::full_report;
+using test::node;
+using test::report_of;
+
+/// Fails the test on a line that Prometheus' text format 0.0.4 does not know, on a second TYPE of one
+/// name, and on a sample before its TYPE or given twice.
+void check_well_formed(const std::string& text) {
+  const std::regex comment("# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.*)");
+  const std::regex sample(
+      "([a-zA-Z_:][a-zA-Z0-9_:]*)(\\{[a-z]+=\"([^\"\\\\]|\\\\[\\\\\"n])*\"(,[a-z]+=\"([^\"\\\\]|\\\\[\\\\\"n])*\")*\\})"
+      "? "
+      "-?[0-9]+(\\.[0-9]+)?");
+  std::set<std::string> typed;
+  std::set<std::string> samples;
+  REQUIRE_FALSE(text.empty());
+  CHECK(text.back() == '\n');
+  for (const auto view : split_lines(text)) {
+    const std::string line(view);
+    INFO(line);
+    std::smatch match;
+    if (std::regex_match(line, match, comment)) {
+      if (match[1] == "TYPE") CHECK(typed.insert(match[2]).second);
+      if (match[1] == "TYPE") CHECK(match[3] == "gauge");
+      continue;
+    }
+    REQUIRE(std::regex_match(line, match, sample));
+    CHECK(typed.count(match[1]) == 1);
+    CHECK(samples.insert(line.substr(0, line.rfind(' '))).second);
+  }
+}
+
+bool has_line(const std::string& text, const std::string& line) {
+  const auto lines = split_lines(text);
+  return std::find(lines.begin(), lines.end(), line) != lines.end();
+}
+
+}  // namespace
+
+TEST_CASE("the metrics say of every node whether it was read, what drifted and what is pending") {
+  const auto text = drift_metrics(full_report(), 1767225600);
+  check_well_formed(text);
+  CHECK(has_line(text, "sparkplan_node_up{node=\"n1\"} 1"));
+  CHECK(has_line(text, "sparkplan_node_up{node=\"n2\"} 1"));
+  CHECK(has_line(text, "sparkplan_node_up{node=\"n3\"} 0"));
+  CHECK(has_line(text, "sparkplan_node_up{node=\"n4\"} 0"));
+  CHECK(text.find("sparkplan_node_up{node=\"n5\"}") == std::string::npos);
+  CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"sysctl\"} 1"));
+  CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"hosts\"} 1"));
+  CHECK(has_line(text, "sparkplan_pending_changes{node=\"n1\"} 1"));
+  CHECK(has_line(text, "sparkplan_pending_changes{node=\"n2\"} 1"));
+  // What is not known is not 0.
+  CHECK(text.find("sparkplan_pending_changes{node=\"n3\"}") == std::string::npos);
+  CHECK(has_line(text, "sparkplan_last_success_timestamp_seconds 1767225600"));
+  CHECK(text.find("sparkplan_run_duration_seconds 1.5") != std::string::npos);
+}
+
+TEST_CASE("a node in sync has a 0 for every type that is managed there, so that alerts can end") {
+  auto in_sync = node("n1");
+  in_sync.plan.resulting = {{{"sysctl", "a"}, 1}, {{"hosts", "h"}, "x"}};
+  in_sync.plan.changes = {change("hosts/h", Origin::kForeign, {})};  // Says the same, in a file of somebody else's.
+  const auto text = drift_metrics(report_of({in_sync}), 1);
+  check_well_formed(text);
+  CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"sysctl\"} 0"));
+  CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"hosts\"} 0"));
+  CHECK(has_line(text, "sparkplan_pending_changes{node=\"n1\"} 0"));
+}
+
+TEST_CASE("a node that has left the file was not looked at, so nothing is said of it") {
+  auto leaving = node("n9");
+  leaving.membership = Membership::kLeaving;
+  const auto text = drift_metrics(report_of({node("n1"), leaving}), 1);
+  CHECK(text.find("n1") != std::string::npos);
+  CHECK(text.find("n9") == std::string::npos);
+}
+
+TEST_CASE("without any success there is no sample of the last one") {
+  const auto text = drift_metrics(report_of({node("n1")}), 0);
+  check_well_formed(text);
+  CHECK(text.find("last_success") == std::string::npos);
+}
+
+TEST_CASE("label values are escaped as the format wants") {
+  auto strange = node("a\"b\\c\nd");
+  strange.plan.changes = {change("t\"y\\p\ne/x", Origin::kDrift, {{"f", 1, 2}})};
+  const auto text = drift_metrics(report_of({strange}), 1);
+  check_well_formed(text);
+  CHECK(has_line(text, "sparkplan_drift{node=\"a\\\"b\\\\c\u240ad\",type=\"t\\\"y\\\\p\u240ae\"} 1"));
+}
+
+TEST_CASE("the last success is found again in what was written") {
+  CHECK(last_success_in(drift_metrics(full_report(), 1767225600)) == 1767225600);
+  CHECK(last_success_in(drift_metrics(full_report(), 0)) == 0);
+}
+
+TEST_CASE("a text that was cut or is somebody else's has no last success") {
+  for (const std::string text :
+       {"", "\n", "sparkplan_last_success_timestamp_seconds", "sparkplan_last_success_timestamp_seconds ",
+        "sparkplan_last_success_timestamp_seconds\n", "sparkplan_last_success_timestamp_seconds soon\n",
+        "# HELP sparkplan_last_success_timestamp_seconds 5\n", "sparkplan_last_success_timestamp_seconds_more 5\n",
+        "other 1\n"}) {
+    INFO(text);
+    CHECK(last_success_in(text) == 0);
+  }
+}
+
+TEST_CASE("the metrics file is replaced as a whole, readable for all, with nothing left beside it") {
+  const test::ScratchDirectory folder;
+  const auto path = (folder / "drift.prom").string();
+  REQUIRE(replace_textfile(path, "old text\n"));
+  std::ifstream reader(path);
+  REQUIRE(replace_textfile(path, "new\n"));
+  CHECK(std::string(std::istreambuf_iterator<char>(reader), {}) == "old text\n");
+  CHECK(folder.tree() == std::map<std::string, std::string>{{"/drift.prom", std::to_string(0644) + " new\n"}});
+}
+
+TEST_CASE("what a killed run has left beside the metrics file is taken over, and is no .prom file") {
+  const test::ScratchDirectory folder;
+  const auto path = (folder / "drift.prom").string();
+  folder.write("/.drift.prom.new", "half of a much longer text than the next one will be");
+  REQUIRE(replace_textfile(path, "new\n"));
+  CHECK(folder.tree() == std::map<std::string, std::string>{{"/drift.prom", std::to_string(0644) + " new\n"}});
+}
+
+TEST_CASE("runs at the same time leave the whole text of one of them") {
+  const test::ScratchDirectory folder;
+  const auto path = (folder / "drift.prom").string();
+  constexpr std::size_t kLength = 20'000;
+  std::atomic<bool> all_written = true;
+  {
+    std::vector<std::jthread> runs;
+    for (const char letter : {'a', 'b', 'c', 'd'}) {
+      runs.emplace_back([&, letter] {
+        for (int i = 0; i < 50; ++i) {
+          if (!replace_textfile(path, std::string(kLength, letter))) all_written = false;
+        }
+      });
+    }
+  }
+  CHECK(all_written);
+  const auto tree = folder.tree();
+  REQUIRE(tree.size() == 1);
+  const auto text = tree.begin()->second.substr(tree.begin()->second.find(' ') + 1);
+  CHECK(text == std::string(kLength, text.at(0)));
+}
+
+TEST_CASE("a link where the new text is prepared is not followed") {
+  const test::ScratchDirectory folder;
+  folder.write("/precious", "text");
+  std::filesystem::create_symlink(folder / "precious", folder / ".drift.prom.new");
+  CHECK_FALSE(replace_textfile((folder / "drift.prom").string(), "x"));
+  std::ifstream precious(folder / "precious");
+  CHECK(std::string(std::istreambuf_iterator<char>(precious), {}) == "text");
+}
+
+TEST_CASE("a metrics file that cannot be replaced is an error and leaves nothing behind") {
+  const test::ScratchDirectory folder;
+  folder.write("/taken/file", "");
+  CHECK_FALSE(replace_textfile((folder / "taken").string(), "x"));
+  const auto missing = replace_textfile((folder / "missing/drift.prom").string(), "x");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().describe().find((folder / "missing/drift.prom").string()) != std::string::npos);
+  CHECK(missing.error().sys_errno == ENOENT);
+  CHECK(folder.tree().size() == 1);
+}
+
+}  // namespace sparkplan

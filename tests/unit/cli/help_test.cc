@@ -1,0 +1,152 @@
+// What --help promises is what the program takes.
+#include <regex>
+#include <set>
+
+#include "engine/core/text.h"
+#include "tests/unit/agent/scratch.h"
+#include "tests/unit/cli/program.h"
+
+namespace sparkplan {
+namespace {
+
+using test::contains;
+using test::sparkplan;
+
+struct Option {
+  std::vector<std::string> names;  ///< "-v", "--verbose"
+  std::string value;               ///< "GLOB", "INT:..."; empty for a flag.
+};
+
+/// The options that a help text shows.
+std::vector<Option> options_in(const std::string& help) {
+  std::vector<Option> found;
+  const std::regex line("^\\s+(-\\S+)(\\s([A-Z]\\S*))?.*$");
+  for (const auto view : split_lines(help)) {
+    const std::string text(view);
+    std::smatch match;
+    if (!std::regex_match(text, match, line)) continue;
+    Option option;
+    const auto names = match[1].str();
+    for (const auto name : split(names, ',')) option.names.emplace_back(name);
+    option.value = match[3];
+    found.push_back(std::move(option));
+  }
+  return found;
+}
+
+std::vector<std::string> commands_in(const std::string& help) {
+  std::vector<std::string> found;
+  bool in_list = false;
+  const std::regex line("^  ([a-z]+)\\s+\\S.*$");
+  for (const auto view : split_lines(help)) {
+    const std::string text(view);
+    std::smatch match;
+    in_list = in_list || contains(text, "Subcommands:");
+    if (in_list && std::regex_match(text, match, line)) found.push_back(match[1]);
+  }
+  return found;
+}
+
+std::string example_of(const std::string& value, const test::ScratchDirectory& folder) {
+  if (value == "GLOB") return "*";
+  if (value == "LEVEL") return "mtu";
+  if (value == "FORMAT") return "env";
+  if (value == "DURATION") return "1ms";
+  if (value == "PATH") return (folder / "/path").string();
+  if (value == "FILE") return "/nonexistent/cluster.yaml";
+  return "3";
+}
+
+bool complains_of_usage(const CapturedOutput& output) {
+  return contains(output.standard_error, "--help") || contains(output.standard_error, "not expected");
+}
+
+/// What a command cannot do without.
+std::vector<std::string> least_arguments(const std::string& command) {
+  if (command == "trust" || command == "release" || command == "unlock")
+    return {"n1", "-f", "/nonexistent/cluster.yaml"};
+  if (command == "facts" || command == "history" || command == "rollback") return {"-f", "/nonexistent/cluster.yaml"};
+  if (command == "completion") return {"bash"};
+  if (command == "schema" || command == "types" || command == "version") return {};
+  return {"/nonexistent/cluster.yaml"};
+}
+
+}  // namespace
+
+TEST_CASE("--help names every command and is exit 0 on standard output") {
+  const auto help = sparkplan({"--help"});
+  CHECK(help.exit_status == 0);
+  CHECK(help.standard_error.empty());
+  const auto commands = commands_in(help.standard_output);
+  CHECK(std::set<std::string>(commands.begin(), commands.end()) ==
+        std::set<std::string>{"init",   "validate", "export",     "plan",   "apply",   "drift",    "status",
+                              "facts",  "release",  "trust",      "show",   "history", "rollback", "unlock",
+                              "verify", "doctor",   "completion", "schema", "types",   "version"});
+}
+
+TEST_CASE("a flag that no help shows is a usage error, which tells the next test what to look for") {
+  CHECK(complains_of_usage(sparkplan({"plan", "--not-a-flag", "/nonexistent/cluster.yaml"})));
+  CHECK_FALSE(complains_of_usage(sparkplan({"plan", "/nonexistent/cluster.yaml"})));
+}
+
+TEST_CASE("a command that there is not is named, with the one that it may have been meant for") {
+  const auto mistyped = sparkplan({"aply", "cluster.yaml"});
+  CHECK(mistyped.exit_status == 1);
+  CHECK(contains(mistyped.standard_error, "there is no command aply; did you mean apply?"));
+  const auto strange = sparkplan({"-v", "x\x1by"});
+  CHECK(strange.exit_status == 1);
+  CHECK(contains(strange.standard_error, "there is no command "));
+  CHECK_FALSE(contains(strange.standard_error, "\x1b"));
+  CHECK(contains(sparkplan({}).standard_error, "subcommand is required"));
+  CHECK(sparkplan({"--help", "aply"}).exit_status == 0);
+}
+
+TEST_CASE("every flag that a command's help shows is accepted, and so is every general one") {
+  const test::ScratchDirectory folder;
+  const auto general = options_in(sparkplan({"--help"}).standard_output);
+  CHECK(general.size() >= 8);
+  std::size_t tried = 0;
+  for (const auto& command : commands_in(sparkplan({"--help"}).standard_output)) {
+    const auto help = sparkplan({command, "--help"});
+    CHECK(help.exit_status == 0);
+    auto options = options_in(help.standard_output);
+    REQUIRE_FALSE(options.empty());  // -h at least.
+    // General ones may stand behind the command as well.
+    if (command == "plan") options.insert(options.end(), general.begin(), general.end());
+    for (const auto& option : options) {
+      for (const auto& name : option.names) {
+        std::vector<std::string> arguments{command};
+        const auto least = least_arguments(command);
+        const bool is_file = option.value == "FILE";
+        if (!is_file) arguments.insert(arguments.end(), least.begin(), least.end());
+        if (is_file && (command == "trust" || command == "release" || command == "unlock"))
+          arguments.emplace_back("n1");
+        arguments.push_back(name);
+        if (!option.value.empty()) arguments.push_back(example_of(option.value, folder));
+        INFO(join(arguments, " "));
+        const auto output = sparkplan(arguments);
+        CHECK_FALSE(complains_of_usage(output));
+        ++tried;
+      }
+    }
+  }
+  CHECK(tried > 40);
+}
+
+TEST_CASE("the flags of the contract are there") {
+  const auto has = [](const std::string& command, const std::string& name) {
+    for (const auto& option : options_in(sparkplan({command, "--help"}).standard_output)) {
+      if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return true;
+    }
+    return false;
+  };
+  for (const std::string name :
+       {"--yes", "--yes-prune", "--all-or-nothing", "--lock-timeout", "--json", "--only", "--exclude"}) {
+    INFO(name);
+    CHECK(has("apply", name));
+  }
+  for (const std::string name : {"--json", "--syslog", "--textfile", "--splay", "--pending"}) CHECK(has("drift", name));
+  for (const std::string name : {"--json", "--detailed-exitcode", "-o"}) CHECK(has("plan", name));
+}
+
+}  // namespace sparkplan

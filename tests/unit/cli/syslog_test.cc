@@ -1,0 +1,294 @@
+// What `drift --syslog` says, and that each message is one of RFC 5424.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+
+#include "engine/cli/drift_outputs.h"
+#include "engine/cli/syslog_message.h"
+#include "engine/core/text.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+#include "tests/unit/cli/reports.h"
+
+namespace sparkplan {
+namespace {
+
+using test::change;
+using test::full_report;
+using test::node;
+using test::report_of;
+
+using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+/// A message taken apart by the grammar of RFC 5424, section 6, letter by letter.
+struct Parsed {
+  int priority = -1;
+  std::string time;
+  std::string host;
+  std::string program;
+  std::string process;
+  std::string id;
+  std::string structured_data_id;
+  Parameters parameters;
+  std::string text;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::string_view rest) : rest_(rest) {}
+
+  /// Nothing when the text is not in the language.
+  std::optional<Parsed> parse() {
+    Parsed parsed;
+    const bool is_message = take('<') && number(parsed.priority) && take('>') && take('1') && take(' ') &&
+                            timestamp(parsed.time) && take(' ') && printable_ascii(parsed.host, 255) && take(' ') &&
+                            printable_ascii(parsed.program, 48) && take(' ') && printable_ascii(parsed.process, 128) &&
+                            take(' ') && printable_ascii(parsed.id, 32) && take(' ') && element(parsed) && take(' ');
+    if (!is_message) return std::nullopt;
+    parsed.text = rest_;
+    return parsed;
+  }
+
+ private:
+  bool take(char c) {
+    if (rest_.empty() || rest_.front() != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  bool number(int& into) {
+    std::size_t digits = 0;
+    while (digits < rest_.size() && rest_[digits] >= '0' && rest_[digits] <= '9') ++digits;
+    if (digits == 0 || digits > 3) return false;
+    into = std::stoi(std::string(rest_.substr(0, digits)));
+    rest_.remove_prefix(digits);
+    return into <= 191;
+  }
+  bool timestamp(std::string& into) {
+    constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:dd.ddddddZ";
+    if (rest_.size() < kShape.size()) return false;
+    for (std::size_t i = 0; i < kShape.size(); ++i) {
+      const bool fits = kShape[i] == 'd' ? rest_[i] >= '0' && rest_[i] <= '9' : rest_[i] == kShape[i];
+      if (!fits) return false;
+    }
+    into = rest_.substr(0, kShape.size());
+    rest_.remove_prefix(kShape.size());
+    return true;
+  }
+  bool printable_ascii(std::string& into, std::size_t longest) {
+    while (!rest_.empty() && rest_.front() > 32 && rest_.front() < 127) {
+      into += rest_.front();
+      rest_.remove_prefix(1);
+    }
+    return !into.empty() && into.size() <= longest;
+  }
+  bool name(std::string& into) {
+    while (!rest_.empty() && rest_.front() > 32 && rest_.front() < 127 && rest_.front() != '=' &&
+           rest_.front() != ']' && rest_.front() != '"') {
+      into += rest_.front();
+      rest_.remove_prefix(1);
+    }
+    return !into.empty() && into.size() <= 32;
+  }
+  bool value(std::string& into) {
+    while (!rest_.empty() && rest_.front() != '"' && rest_.front() != ']') {
+      if (take('\\') && (rest_.empty() || std::string_view("\"\\]").find(rest_.front()) == std::string_view::npos)) {
+        return false;  // Section 6.3.3 lets it be, and advises against it.
+      }
+      into += rest_.front();
+      rest_.remove_prefix(1);
+    }
+    return is_valid_utf8(into);
+  }
+  bool element(Parsed& parsed) {
+    if (!take('[') || !name(parsed.structured_data_id)) return false;
+    while (take(' ')) {
+      auto& [parameter, content] = parsed.parameters.emplace_back();
+      if (!name(parameter) || !take('=') || !take('"') || !value(content) || !take('"')) return false;
+    }
+    return take(']');
+  }
+
+  std::string_view rest_;
+};
+
+const SyslogSender kSender{"controller", 4711, std::chrono::system_clock::time_point(std::chrono::milliseconds(1500))};
+
+std::vector<std::string> rendered(const Report& report) {
+  std::vector<std::string> lines;
+  for (const auto& message : drift_messages(report)) lines.push_back(render(message, kSender));
+  return lines;
+}
+
+/// The parsed form of what must be one message.
+Parsed parsed(const std::string& line) {
+  INFO(line);
+  const auto message = Parser(line).parse();
+  REQUIRE(message);
+  return *message;
+}
+
+/// Where a daemon would listen.
+class Listener {
+ public:
+  Listener() : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener() { ::close(socket_); }
+
+  std::string path() const { return (folder_ / "log").string(); }
+  /// The next datagram; nothing when there is none.
+  std::optional<std::string> receive() const {
+    std::array<char, 16384> datagram{};
+    const auto size = ::recv(socket_, datagram.data(), datagram.size(), MSG_DONTWAIT);
+    if (size < 0) return std::nullopt;
+    return std::string(datagram.data(), static_cast<std::size_t>(size));
+  }
+
+ private:
+  test::ScratchDirectory folder_;
+  int socket_;
+};
+
+}  // namespace
+
+TEST_CASE("syslog gets one message for each field of each finding and for what could not be read") {
+  CHECK(
+      rendered(full_report()) ==
+      std::vector<std::string>{
+          R"(<28>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 drift [sparkplan@32473 cluster="lab" node="n1" resource="sysctl/a" field="persistent" before="1" after="2"] n1: sysctl/a persistent is 1, should be 2)",
+          R"(<28>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 drift [sparkplan@32473 cluster="lab" node="n1" resource="sysctl/a" field="running" before="x"] n1: sysctl/a running is x, should not be there)",
+          R"(<28>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 foreign [sparkplan@32473 cluster="lab" node="n1" resource="hosts/h" field="address" before="10.0.0.1" after="10.0.0.2"] n1: hosts/h address is 10.0.0.1, should be 10.0.0.2)",
+          R"(<27>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 unreachable [sparkplan@32473 cluster="lab" node="n3" error="unreachable"] n3: no route to "n3")",
+          R"(<27>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 unreadable [sparkplan@32473 cluster="lab" node="n4" error="permission_denied" resource="sysctl/c"] n4: sysctl/c: read it)"});
+}
+
+TEST_CASE("a cluster without findings gives syslog nothing") {
+  auto pending = node("n1");
+  pending.plan.changes = {change("sysctl/b", Origin::kConfig, {{"persistent", Value(), 2}})};
+  CHECK(drift_messages(report_of({pending, node("n2")})).empty());
+}
+
+TEST_CASE("what is wrong in the file is an error with its place and code, a warning is no finding") {
+  Report report;
+  Diagnostic wrong;
+  wrong.code = "yaml.unknown-key";
+  wrong.message = "unknown key nodse";
+  wrong.file = "cluster.yaml";
+  wrong.where = {3, 1, 6};
+  Diagnostic doubtful = wrong;
+  doubtful.severity = Severity::kWarning;
+  report.diagnostics = {wrong, doubtful};
+  const auto lines = rendered(report);
+  REQUIRE(lines.size() == 1);
+  const auto message = parsed(lines[0]);
+  CHECK(message.id == "invalid");
+  CHECK(message.priority == 27);
+  CHECK(message.parameters == Parameters{{"code", "yaml.unknown-key"}});
+  CHECK(message.text == "cluster.yaml:3: unknown key nodse");
+}
+
+TEST_CASE("values come back from a strict parser as they were") {
+  const std::string strange = R"(quote " backslash \ bracket ] equals = [x@1 y="z"])";
+  auto drifted = node("n1");
+  drifted.plan.changes = {change("sysctl/a", Origin::kDrift, {{"running", strange, "\xC3\xA4\xE2\x82\xAC"}})};
+  const auto message = parsed(rendered(report_of({drifted})).at(0));
+  CHECK(message.structured_data_id == "sparkplan@32473");
+  CHECK(message.parameters == Parameters{{"cluster", "lab"},
+                                         {"node", "n1"},
+                                         {"resource", "sysctl/a"},
+                                         {"field", "running"},
+                                         {"before", strange},
+                                         {"after", "\xC3\xA4\xE2\x82\xAC"}});
+}
+
+TEST_CASE("nothing from a node can forge a message or send a terminal anything") {
+  auto hostile = node("n1");
+  const std::string evil = "x\" is=\"fine\"]\n<0>1 - - - - - - kernel: panic\r\x1b[2J\\\x7f\xff\xc2\x85\xe2\x80\xae";
+  hostile.plan.changes = {change("sysctl/" + evil, Origin::kDrift, {{evil, evil, evil}})};
+  hostile.error = Error{ErrorCode::kFailed, evil, {evil}, {}, evil};
+  const auto lines = rendered(report_of({hostile}));
+  REQUIRE(lines.size() == 2);
+  for (const auto& line : lines) {
+    const auto message = parsed(line);
+    CHECK(is_valid_utf8(line));
+    CHECK(message.parameters[1] == std::pair<std::string, std::string>("node", "n1"));
+    CHECK(printable(line) == line);
+  }
+  CHECK(parsed(lines[1]).parameters.size() == 6);
+}
+
+TEST_CASE("a name of a host that is none becomes one the grammar takes") {
+  const SyslogMessage message{SyslogSeverity::kWarning, "drift", {}, "text"};
+  for (const auto& [given, shown] : std::vector<std::pair<std::string, std::string>>{
+           {"", "-"}, {"two words", "twowords"}, {"\n\xC3\xA4", "-"}, {std::string(400, 'a'), std::string(255, 'a')}}) {
+    CHECK(parsed(render(message, {given, 1, {}})).host == shown);
+  }
+}
+
+TEST_CASE("however long values are, a message stays below what receivers take") {
+  auto drifted = node("n1");
+  std::string wide;
+  for (int i = 0; i < 5000; ++i) wide += "\xE2\x82\xAC";
+  drifted.plan.changes = {
+      change("sysctl/" + wide, Origin::kDrift, {{wide, std::string(5000, ']'), std::string(5000, '"')}})};
+  const auto line = rendered(report_of({drifted})).at(0);
+  CHECK(line.size() < 8192);
+  const auto message = parsed(line);
+  CHECK(is_valid_utf8(line));
+  CHECK(message.parameters[4].second.ends_with("]..."));
+}
+
+TEST_CASE("texts of whole files and values of secrets are not logged") {
+  auto drifted = node("n1");
+  drifted.plan.changes = {change("profile_env/@file", Origin::kDrift, {{"content", "export A=hunter2", "export B=1"}}),
+                          change("systemd_unit/a.service", Origin::kDrift, {{"content", "[Service]\nhunter2", ""}}),
+                          change("profile_env/HF_TOKEN", Origin::kDrift, {{"value", "hunter2", "hunter3"}}),
+                          change("profile_env/db_password", Origin::kDrift, {{"value", "hunter2", Value()}})};
+  const auto lines = rendered(report_of({drifted}));
+  CHECK(lines.size() == 4);
+  for (const auto& line : lines) {
+    (void)parsed(line);
+    CHECK(line.find("hunter") == std::string::npos);
+  }
+}
+
+TEST_CASE("each message is a datagram of its own, from this process and machine, and now") {
+  const Listener listener;
+  const auto messages = drift_messages(full_report());
+  const auto before = std::chrono::system_clock::now();
+  REQUIRE(send_to_syslog(listener.path(), messages));
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  for (const auto& message : messages) {
+    const auto datagram = listener.receive();
+    REQUIRE(datagram);
+    const auto received = parsed(*datagram);
+    CHECK(received.id == message.id);
+    CHECK(received.process == std::to_string(::getpid()));
+    CHECK(received.host == host.data());
+    CHECK(received.time >= parsed(render(message, {"h", 1, before})).time);
+  }
+  CHECK_FALSE(listener.receive());
+}
+
+TEST_CASE("a log that nobody reads is an error, and none when there is nothing to say") {
+  const test::ScratchDirectory folder;
+  const auto messages = drift_messages(full_report());
+  const auto nowhere = (folder / "log").string();
+  const auto sent = send_to_syslog(nowhere, messages);
+  REQUIRE_FALSE(sent);
+  CHECK(sent.error().describe().find(nowhere) != std::string::npos);
+  CHECK_FALSE(sent.error().hint.empty());
+  CHECK_FALSE(send_to_syslog(nowhere + std::string(200, 'x'), messages));
+  CHECK(send_to_syslog(nowhere, {}));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,192 @@
+// Exit codes and streams of the built program.
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+#include "tests/unit/agent/scratch.h"
+#include "tests/unit/cli/program.h"
+
+namespace sparkplan {
+namespace {
+
+using test::contains;
+using test::ScratchDirectory;
+using test::sparkplan;
+
+/// A file of one directory node, both in the scratch directory.
+std::string cluster_file(const ScratchDirectory& folder, const std::string& sections) {
+  folder.make_directory("/root");
+  folder.write("/cluster.yaml", "version: 1\nname: lab\n" + sections +
+                                    "nodes:\n  - {name: n1, transport: local, root: \"" + (folder / "/root").string() +
+                                    "\"}\n");
+  return (folder / "/cluster.yaml").string();
+}
+
+constexpr auto kSection = "sysctl: {vm.swappiness: 10}\n";
+
+}  // namespace
+
+TEST_CASE("a slip in the command line is exit 1 with the reason on standard error") {
+  const std::vector<std::vector<std::string>> slips{{},
+                                                    {"frobnicate"},
+                                                    {"plan", "--frobnicate"},
+                                                    {"plan", "a.yaml", "b.yaml"},
+                                                    {"plan", "--only"},
+                                                    {"--workers", "0", "plan"},
+                                                    {"--workers", "many", "plan"},
+                                                    {"--timeout", "soon", "plan"},
+                                                    {"trust"},
+                                                    {"schema", "--json"}};
+  for (const auto& arguments : slips) {
+    INFO(join(arguments, " "));
+    const auto output = sparkplan(arguments);
+    CHECK(output.exit_status == 1);
+    CHECK(output.standard_output.empty());
+    CHECK_FALSE(output.standard_error.empty());
+  }
+}
+
+TEST_CASE("a file that cannot be read is exit 1 for every command that wants one") {
+  for (const std::string command : {"validate", "plan", "drift", "status"}) {
+    INFO(command);
+    const auto output = sparkplan({command, "/nonexistent/cluster.yaml"});
+    CHECK(output.exit_status == 1);
+    CHECK(output.standard_output.empty());
+    CHECK(contains(output.standard_error, "/nonexistent/cluster.yaml"));
+  }
+  CHECK(sparkplan({"apply", "--yes", "/nonexistent/cluster.yaml"}).exit_status == 1);
+  CHECK(sparkplan({"facts", "-f", "/nonexistent/cluster.yaml"}).exit_status == 1);
+  CHECK(sparkplan({"trust", "n1", "-f", "/nonexistent/cluster.yaml"}).exit_status == 1);
+}
+
+TEST_CASE("without a file named the hint says how to name one") {
+  const auto output = sparkplan({"validate"});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "SPARKPLAN_CLUSTER"));
+}
+
+TEST_CASE("an invalid file is exit 3 with file, line, column and a caret on standard error") {
+  const ScratchDirectory folder;
+  const auto file = cluster_file(folder, "sysctl: {vm.swappiness: [1]}\n");
+  for (const std::string command : {"validate", "plan", "drift", "status"}) {
+    INFO(command);
+    const auto output = sparkplan({command, file});
+    CHECK(output.exit_status == 3);
+    CHECK(output.standard_output.empty());
+    CHECK(contains(output.standard_error, file + ":3:25: error: "));
+    CHECK(contains(output.standard_error, "vm.swappiness: [1]"));
+    CHECK(contains(output.standard_error, "^"));
+  }
+}
+
+TEST_CASE("a valid file is exit 0 and one line, or nothing with --quiet") {
+  const ScratchDirectory folder;
+  const auto file = cluster_file(folder, kSection);
+  const auto output = sparkplan({"validate", file});
+  CHECK(output.exit_status == 0);
+  CHECK(output.standard_error.empty());
+  CHECK(split_lines(output.standard_output).size() == 1);
+  CHECK(sparkplan({"validate", "-q", file}).standard_output.empty());
+}
+
+TEST_CASE("validate --json is JSON on standard output, for valid and for invalid files") {
+  const ScratchDirectory folder;
+  const auto good = sparkplan({"validate", "--json", cluster_file(folder, kSection)});
+  CHECK(good.exit_status == 0);
+  const auto valid = parse_plain_json(good.standard_output);
+  REQUIRE(valid);
+  CHECK(valid->text_or("command", "") == "validate");
+  CHECK(valid->text_or("cluster", "") == "lab");
+  const auto bad = sparkplan({"validate", "--json", cluster_file(folder, "sysctl: {vm.swappiness: [1]}\n")});
+  CHECK(bad.exit_status == 3);
+  const auto invalid = parse_plain_json(bad.standard_output);
+  REQUIRE(invalid);
+  const auto* findings = invalid->find("diagnostics");
+  REQUIRE(findings != nullptr);
+  REQUIRE(findings->list_items() != nullptr);
+  CHECK(findings->list_items()->size() == 1);
+  CHECK(contains(bad.standard_error, "error: "));
+}
+
+TEST_CASE("apply without a terminal and without --yes is exit 1 and writes nothing") {
+  const ScratchDirectory folder;
+  const auto file = cluster_file(folder, kSection);
+  const auto before = folder.tree();
+  const auto output = sparkplan({"apply", file});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "--yes"));
+  CHECK(folder.tree() == before);
+}
+
+TEST_CASE("a password cannot be asked for without a terminal") {
+  const ScratchDirectory folder;
+  const auto output = sparkplan({"plan", "--ask-become-pass", cluster_file(folder, kSection)});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "terminal"));
+}
+
+TEST_CASE("a pattern that fits no node or no resource type is exit 1 before anything is contacted") {
+  const ScratchDirectory folder;
+  const auto file = cluster_file(folder, kSection);
+  const auto before = folder.tree();
+  for (const std::string option : {"--only", "--exclude"}) {
+    for (const std::string pattern : {"n9", "n1/BOGUS_TYPE", "n1/sysctk/vm.*"}) {
+      for (const auto& command : {std::vector<std::string>{"plan"}, {"drift"}, {"apply", "--yes"}}) {
+        auto arguments = command;
+        arguments.insert(arguments.end(), {option, pattern, file});
+        INFO(join(arguments, " "));
+        const auto output = sparkplan(arguments);
+        CHECK(output.exit_status == 1);
+        CHECK(output.standard_output.empty());
+        CHECK(contains(output.standard_error, "\"" + pattern + "\""));
+      }
+    }
+  }
+  CHECK(folder.tree() == before);
+  CHECK(sparkplan({"plan", "--only", "n1/sysctl/no.such.name", file}).exit_status == 0);
+}
+
+TEST_CASE("a log file that cannot be opened is exit 1") {
+  const ScratchDirectory folder;
+  folder.write("/file", "");
+  const auto output =
+      sparkplan({"--log-file", (folder / "/file/log").string(), "validate", cluster_file(folder, kSection)});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "log"));
+}
+
+TEST_CASE("plan, apply and drift tell by their exit codes how a node stands") {
+  const ScratchDirectory folder;
+  const auto file = cluster_file(folder, kSection);
+  CHECK(sparkplan({"plan", file}).exit_status == 0);
+  CHECK(sparkplan({"plan", "--detailed-exitcode", file}).exit_status == 2);
+  CHECK(sparkplan({"drift", file}).exit_status == 0);
+  CHECK(sparkplan({"drift", "--pending", file}).exit_status == 2);
+  const auto applied = sparkplan({"apply", "--yes", "--json", file});
+  CHECK(applied.exit_status == 0);
+  CHECK(parse_plain_json(applied.standard_output));
+  CHECK(sparkplan({"plan", "--detailed-exitcode", file}).exit_status == 0);
+  folder.write("/root/etc/sysctl.d/90-sparkplan.conf", "vm.swappiness = 11\n");
+  const auto metrics = (folder / "/drift.prom").string();
+  CHECK(sparkplan({"drift", "-q", "--textfile", metrics, file}).exit_status == 2);
+  CHECK(contains(folder.read("/drift.prom"), "sparkplan_drift{node=\"n1\",type=\"sysctl\"}"));
+  // Cron mails whatever is printed.
+  CHECK(sparkplan({"apply", "--yes", file}).exit_status == 0);
+  const auto quiet = sparkplan({"drift", "-q", file});
+  CHECK(quiet.exit_status == 0);
+  CHECK(quiet.standard_output.empty());
+  CHECK(quiet.standard_error.empty());
+}
+
+TEST_CASE("version, types and schema need no file") {
+  const auto version = sparkplan({"version"});
+  CHECK(version.exit_status == 0);
+  CHECK(contains(version.standard_output, "sparkplan "));
+  CHECK(contains(version.standard_output, "agent "));
+  const auto types = sparkplan({"types"});
+  CHECK(types.exit_status == 0);
+  CHECK(contains(types.standard_output, "sysctl"));
+  const auto schema = sparkplan({"schema"});
+  CHECK(schema.exit_status == 0);
+  CHECK(parse_plain_json(schema.standard_output));
+}
+
+}  // namespace sparkplan

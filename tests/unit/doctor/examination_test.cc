@@ -1,0 +1,266 @@
+// Each row of the doctor's table that nodes can show: two healthy machines, and one change that only that row sees.
+#include <algorithm>
+#include <set>
+
+#include "engine/doctor/doctor_table.h"
+#include "tests/support/catch.h"
+#include "tests/unit/doctor/capture.h"
+#include "tests/unit/doctor/findings.h"
+
+namespace sparkplan {
+namespace {
+
+using test::change;
+using test::Edit;
+using test::findings_of;
+using test::listed;
+using test::Problems;
+using test::problems_in;
+
+enum class On : std::uint8_t { kBoth, kFirst, kSecond };
+
+struct Mutation {
+  std::string row;
+  Verdict verdict = Verdict::kFail;
+  std::vector<Edit> edits;
+  On on = On::kBoth;
+  bool ring = false;
+};
+
+std::string file(const std::string& path, const std::string& text) { return "== file " + path + "\n" + text + "\n"; }
+
+const std::string kLinkA = R"("ifname":"enp1s0f1np1","flags":["BROADCAST","MULTICAST","UP","LOWER_UP"],"mtu":9000)";
+const std::string kLinkB = R"("ifname":"enP2p1s0f1np1","flags":["BROADCAST","MULTICAST","UP","LOWER_UP"],"mtu":9000)";
+const std::string kNetA = "/sys/class/net/enp1s0f1np1/";
+const std::string kNetB = "/sys/class/net/enP2p1s0f1np1/";
+const std::string kHcaB = "/sys/class/infiniband/roceP2p1s0f1/ports/1/";
+const std::string kNcclConf = "== file /etc/nccl.conf\n";
+const std::string kFirstRoute = R"([{"dst":"default")";
+
+Edit link_a(const std::string& to) { return {kLinkA, to}; }
+Edit nccl_conf(const std::string& line) { return {kNcclConf, kNcclConf + line + "\n"}; }
+Edit file_is(const std::string& path, const std::string& from, const std::string& to) {
+  return {"== file " + path + "\n" + from + "\n", "== file " + path + "\n" + to + "\n"};
+}
+Edit route(const std::string& json) { return {kFirstRoute, "[" + json + ",\n" + kFirstRoute.substr(1)}; }
+Edit unit(const std::string& name) {
+  return {"Id=" + name + "\nLoadState=not-found\nActiveState=inactive",
+          "Id=" + name + "\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled"};
+}
+Edit nccl_release(const std::string& release) { return {"libnccl.so.2.30.7", "libnccl.so." + release}; }
+
+std::vector<Mutation> link_mutations() {
+  const std::string no_carrier = R"("flags":["BROADCAST","MULTICAST","UP"])";
+  return {
+      {"adapter-absent", Verdict::kFail, {{"*DRIVER=mlx5_core", "DRIVER=r8127"}}},
+      {"link-absent", Verdict::kFail, {{"\"ifname\":\"enP2p1s0f1np1\"", "\"ifname\":\"usb0\""}}},
+      {"link-down",
+       Verdict::kFail,
+       {{kLinkB, R"("ifname":"enP2p1s0f1np1","flags":["BROADCAST","MULTICAST"],"mtu":9000)"}}},
+      {"link-no-carrier", Verdict::kFail, {{kLinkB, R"("ifname":"enP2p1s0f1np1",)" + no_carrier + R"(,"mtu":9000)"}}},
+      {"cabled-elsewhere",
+       Verdict::kFail,
+       {link_a(R"("ifname":"enp1s0f1np1",)" + no_carrier + R"(,"mtu":9000)"),
+        {kLinkB, R"("ifname":"enP2p1s0f1np1",)" + no_carrier + R"(,"mtu":9000)"},
+        {R"("ifname":"enp1s0f0np0","flags":["BROADCAST","MULTICAST","UP"])",
+         R"("ifname":"enp1s0f0np0","flags":["BROADCAST","MULTICAST","UP","LOWER_UP"])"}}},
+      {"link-member", Verdict::kFail, {link_a(kLinkA + R"(,"master":"br0")")}},
+      {"bond-stale",
+       Verdict::kWarn,
+       {{"== ip-address\n[",
+         "== ip-address\n[{\"ifname\":\"bond0\",\"flags\":[\"UP\"],\"mtu\":1500,\"linkinfo\":{"
+         "\"info_kind\":\"bond\"},\"addr_info\":[]},\n"}}},
+      {"link-mtu", Verdict::kFail, {link_a(R"("ifname":"enp1s0f1np1","flags":["UP","LOWER_UP"],"mtu":1500)")}},
+      {"link-no-address",
+       Verdict::kFail,
+       {{R"("addr_info":[{"family":"inet","local":"192.168.101.11","prefixlen":24}])", R"("addr_info":[])"}}},
+      {"address-extra",
+       Verdict::kWarn,
+       {{R"({"family":"inet","local":"192.168.100.11","prefixlen":24})",
+         R"({"local":"192.168.100.11","prefixlen":24},{"local":"10.0.200.1","prefixlen":24})"}}},
+      {"link-slow", Verdict::kFail, {file_is(kNetA + "speed", "200000", "100000")}},
+      {"pcie-narrow", Verdict::kFail, {file_is(kNetB + "device/current_link_width", "4", "2")}},
+      {"pcie-slow", Verdict::kWarn, {file_is(kNetB + "device/current_link_speed", "32.0 GT/s PCIe", "16.0 GT/s PCIe")}},
+      {"link-flapping", Verdict::kWarn, {file_is(kNetA + "carrier_changes", "2", "57")}},
+  };
+}
+
+std::vector<Mutation> network_mutations() {
+  return {
+      // The file asks for it, and it was applied.
+      {"twins-share-network",
+       Verdict::kFail,
+       {{"*192.168.101.11", "192.168.100.111"}, {"*192.168.101.0", "192.168.100.0"}, {"*c0a8:650b", "c0a8:646f"}},
+       On::kFirst},
+      {"profile-dhcp",
+       Verdict::kFail,
+       {{"", file("/run/NetworkManager/system-connections/Wired connection 1.nmconnection",
+                  "[connection]\nid=Wired connection 1\ntype=ethernet\n[ethernet]\nmac-address=4C:BB:47:00:01:05\n"
+                  "[ipv4]\nmethod=auto")}},
+       On::kFirst},
+      {"netplan-mode",
+       Verdict::kWarn,
+       {{"== file /etc/netplan/60-sparkplan-fabric.yaml 0600", "== file /etc/netplan/60-sparkplan-fabric.yaml 0644"}}},
+      {"netplan-refuses",
+       Verdict::kFail,
+       {{"== program 0 netplan\nnetwork:", "== program 1 netplan\n/etc/netplan/90-NM-1.yaml:3:5: Error in network:"}}},
+      {"route-default", Verdict::kFail, {route(R"({"dst":"default","gateway":"192.168.100.1","dev":"enp1s0f1np1"})")}},
+      {"route-elsewhere", Verdict::kFail, {route(R"({"dst":"192.168.101.0/25","dev":"enP7s7"})")}},
+      {"route-link-down", Verdict::kWarn, {route(R"({"dst":"172.16.0.0/30","dev":"docker0","flags":["linkdown"]})")}},
+      {"firewall-drops", Verdict::kFail, {{"\t\tip saddr 192.168.101.0/24 counter packets 0 bytes 0 accept\n", ""}}},
+      {"rp-filter-strict",
+       Verdict::kWarn,
+       {file_is("/proc/sys/net/ipv4/conf/all/rp_filter", "2", "0"),
+        file_is("/proc/sys/net/ipv4/conf/enp1s0f1np1/rp_filter", "2", "1")}},
+  };
+}
+
+std::vector<Mutation> rdma_mutations() {
+  return {
+      {"rdma-no-device",
+       Verdict::kFail,
+       {{"*== file /sys/class/infiniband/roceP2p1s0f1/", "== file /sys/class/infiniband/mlx5_9/"}}},
+      {"rdma-port-down", Verdict::kFail, {file_is(kHcaB + "state", "4: ACTIVE", "1: DOWN")}},
+      {"rdma-no-gid", Verdict::kFail, {file_is(kHcaB + "gid_attrs/types/3", "RoCE v2", "IB/RoCE v1")}},
+      {"rdma-mtu-small",
+       Verdict::kWarn,
+       {{"roceP2p1s0f1\n\t\t\tactive_mtu:\t\t4096 (5)", "roceP2p1s0f1\n\t\t\tactive_mtu:\t\t1024 (3)"}}},
+      {"rdma-errors", Verdict::kWarn, {file_is(kHcaB + "counters/symbol_error", "0", "5210")}},
+      {"memlock-login",
+       Verdict::kFail,
+       {{"Max locked memory         unlimited            unlimited", "Max locked memory         8388608   8388608"}}},
+      {"memlock-service", Verdict::kWarn, {{"LimitMEMLOCK=infinity", "LimitMEMLOCK=8388608"}}},
+      {"peermem-at-boot", Verdict::kWarn, {{"", file("/etc/modules-load.d/rdma.conf", "nvidia-peermem")}}},
+  };
+}
+
+std::vector<Mutation> nccl_mutations() {
+  const std::string both = "NCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1";
+  return {
+      {"nccl-too-old", Verdict::kFail, {nccl_release("2.20.5")}},
+      {"nccl-version-hang", Verdict::kWarn, {nccl_release("2.28.9")}},
+      {"nccl-version-ring", Verdict::kWarn, {nccl_release("2.29.7")}, On::kBoth, true},
+      {"nccl-mixed-versions", Verdict::kFail, {nccl_release("2.30.4")}, On::kSecond},
+      {"nccl-half-left-out", Verdict::kFail, {{both, "NCCL_IB_HCA==rocep1s0f1"}}},
+      {"nccl-gid-index-set", Verdict::kFail, {nccl_conf("NCCL_IB_GID_INDEX=5")}},
+      {"nccl-without-rdma", Verdict::kWarn, {nccl_conf("NCCL_NET=Socket")}},
+      {"nccl-interface-absent", Verdict::kFail, {{"NCCL_SOCKET_IFNAME==enP7s7", "NCCL_SOCKET_IFNAME==wlP9s9"}}},
+      {"nccl-unknown-variable", Verdict::kWarn, {nccl_conf("NCCL_MERGE_LEVEL=LOC")}},
+      {"nccl-no-effect", Verdict::kWarn, {nccl_conf("NCCL_NET_GDR_LEVEL=SYS")}},
+      {"nccl-login-shells-only", Verdict::kWarn, {{"", file("/etc/profile.d/nccl-env.sh", "export NCCL_DEBUG=INFO")}}},
+      {"nccl-preloaded",
+       Verdict::kWarn,
+       {{"USER=nvidia\nHOME=", "USER=nvidia\nLD_PRELOAD=/opt/nccl/libnccl.so.2\nHOME="}}},
+      {"nccl-ring-without-cumem", Verdict::kFail, {nccl_conf("NCCL_CUMEM_ENABLE=0")}, On::kBoth, true},
+  };
+}
+
+std::vector<Mutation> machine_mutations() {
+  return {
+      {"bios-old", Verdict::kWarn, {{"05/12/2026", "01/15/2026"}}},
+      {"driver-old", Verdict::kWarn, {{"580.173.02", "580.95.05"}}},
+      {"kernel-handover", Verdict::kFail, {{"uname\n6.17.0-1031-nvidia", "uname\n7.0.0-1019-nvidia"}}},
+      {"contiguous-memory-lost",
+       Verdict::kFail,
+       {{"CmaTotal:          65536 kB\nCmaFree:           63488 kB", "CmaTotal: 0 kB\nCmaFree: 0 kB"}}},
+      {"memory-short", Verdict::kWarn, {{"MemAvailable:   117440512 kB", "MemAvailable:     2097152 kB"}}},
+      {"earlyoom-runs", Verdict::kWarn, {unit("earlyoom.service")}},
+      {"half-switched-off", Verdict::kFail, {unit("disable-unused-nics.service")}},
+      {"clock-not-synchronised", Verdict::kWarn, {{"timedatectl\nyes", "timedatectl\nno"}}},
+      {"sshd-without-pam", Verdict::kWarn, {{"usepam yes", "usepam no"}}},
+      {"fstab-unstable-device", Verdict::kWarn, {{"/dev/disk/by-id/nvme-models_1_1 /mnt", "/dev/nvme1n1 /mnt"}}},
+      {"fstab-without-nofail", Verdict::kWarn, {{"_netdev,nofail", "_netdev"}}},
+      {"nvme-not-live", Verdict::kFail, {file_is("/sys/class/nvme/nvme1/state", "live", "connecting")}},
+  };
+}
+
+std::vector<Mutation> parity_mutations() {
+  return {
+      {"differs-kernel", Verdict::kWarn, {{"uname\n6.17.0-1031", "uname\n6.17.0-1030"}}, On::kSecond},
+      {"differs-system", Verdict::kWarn, {{"VERSION_ID=\"24.04\"", "VERSION_ID=\"26.04\""}}, On::kSecond},
+      {"differs-driver", Verdict::kFail, {{"580.173.02", "580.180.01"}}, On::kSecond},
+      {"differs-firmware", Verdict::kWarn, {{"*28.45.4028", "28.44.1036"}}, On::kSecond},
+      {"differs-bios", Verdict::kWarn, {{"5.36_0ACUM023", "5.36_0ACUM022"}}, On::kSecond},
+      {"differs-memory", Verdict::kFail, {{"MemTotal:       125513540", "MemTotal:       60817408"}}, On::kSecond},
+      {"differs-user", Verdict::kWarn, {{"Uid:\t1000\t1000", "Uid:\t1001\t1001"}}, On::kSecond},
+      {"differs-management-interface", Verdict::kWarn, {{"*enP7s7", "wlP9s9"}}, On::kSecond},
+      {"differs-mtu", Verdict::kFail, {{"*9000", "4200"}}, On::kSecond},
+      {"shared-host-nqn",
+       Verdict::kFail,
+       {{"uuid:00000000-0000-0000-0000-000000000002", "uuid:00000000-0000-0000-0000-000000000001"}},
+       On::kSecond},
+      {"shared-machine-id", Verdict::kFail, {{"cdef0123456789abc002", "cdef0123456789abc001"}}, On::kSecond},
+      {"shared-host-key", Verdict::kFail, {{"*AgICAgIC", "AQEBAQEB"}}, On::kSecond},
+  };
+}
+
+std::vector<Mutation> all_mutations() {
+  std::vector<Mutation> all;
+  for (const auto& part : {link_mutations(), network_mutations(), rdma_mutations(), nccl_mutations(),
+                           machine_mutations(), parity_mutations()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("two healthy DGX Sparks have nothing that the doctor knows") {
+  const auto capture = test::read_capture("spark.txt");
+  REQUIRE_FALSE(capture.empty());
+  for (const bool ring : {false, true}) {
+    const auto findings = findings_of(capture, test::as_second_node(capture), ring);
+    INFO(listed(findings));
+    CHECK(problems_in(findings).empty());
+    // Everything that a pair of Sparks has was really looked at.
+    std::set<std::string_view> skipped;
+    for (const Finding& one : findings) {
+      if (one.verdict == Verdict::kSkip) skipped.insert(one.row);
+    }
+    CHECK(skipped == (ring ? std::set<std::string_view>{}
+                           : std::set<std::string_view>{"nccl-ring-without-cumem", "nccl-version-ring"}));
+  }
+}
+
+TEST_CASE("each change of a healthy machine is seen by its own row and by no other") {
+  const auto healthy = test::read_capture("spark.txt");
+  for (const Mutation& mutation : all_mutations()) {
+    INFO(mutation.row);
+    std::string first = healthy;
+    std::string second = test::as_second_node(healthy);
+    for (const Edit& edit : mutation.edits) {
+      if (mutation.on == On::kBoth) change(first, edit);
+      if (mutation.on == On::kFirst) change(first, edit);
+      if (mutation.on == On::kSecond) change(second, edit);
+    }
+    if (mutation.on == On::kBoth) second = test::as_second_node(first);
+    const auto findings = findings_of(first, second, mutation.ring);
+    INFO(listed(findings));
+    CHECK(problems_in(findings) == Problems{{mutation.row, mutation.verdict}});
+  }
+}
+
+TEST_CASE("every row that the doctor reports has a change that it sees, and stands in the table as such") {
+  std::set<std::string_view> examined;
+  for (const auto row : examined_rows()) {
+    INFO(row);
+    CHECK(examined.insert(row).second);
+    CHECK(doctor_row(row).where.find("doctor") != std::string_view::npos);
+    const auto mutations = all_mutations();
+    CHECK(std::any_of(mutations.begin(), mutations.end(), [&](const auto& one) { return one.row == row; }));
+  }
+  for (const DoctorRow& row : doctor_table()) {
+    INFO(row.id);
+    const bool reported = row.where.find("doctor") != std::string_view::npos;
+    CHECK(reported == (examined.count(row.id) == 1));
+  }
+}
+
+TEST_CASE("a GID index set by hand that happens to be right is only worth a look") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, nccl_conf("NCCL_IB_GID_INDEX=3"));
+  const auto findings = findings_of(capture, test::as_second_node(capture), false);
+  CHECK(problems_in(findings) == Problems{{"nccl-gid-index-set", Verdict::kWarn}});
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,99 @@
+// Which packets of the fabric a node's packet filter lets in, by the verdicts that its chains come to.
+#include "tests/support/catch.h"
+#include "tests/unit/doctor/capture.h"
+#include "tests/unit/doctor/findings.h"
+
+namespace sparkplan {
+namespace {
+
+using test::CapturedNode;
+
+using Verdicts = std::vector<InputVerdictFacts>;
+
+const InputVerdictFacts kClosed{"", "", "", "drop", "policy drop"};
+
+InputVerdictFacts accept(const std::string& interface, const std::string& from = "", const std::string& to = "") {
+  return {interface, from, to, "accept", "a rule"};
+}
+InputVerdictFacts drop(const std::string& interface, const std::string& from = "", const std::string& to = "") {
+  return {interface, from, to, "drop", "a rule"};
+}
+InputVerdictFacts unclear(const std::string& interface, const std::string& from = "") {
+  return {interface, from, "", "unclear", "xt match"};
+}
+
+/// What the doctor says of the first of two Sparks that has such chains. Its halves are enp1s0f1np1 with 192.168.100.11
+/// and enP2p1s0f1np1 with 192.168.101.11; the other node has .12.
+Finding found_with(const std::vector<Verdicts>& chains, bool link_local = false) {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  FirewallFacts firewall;
+  for (const Verdicts& verdicts : chains) firewall.input_chains.push_back({"ip filter INPUT", verdicts});
+  one.facts.extended->firewall = firewall;
+  for (CapturedNode* node : {&one, &other}) {
+    for (ExaminedHalf& half : node->declared) {
+      half.link_local = link_local;
+      if (link_local) half.address.clear();
+    }
+  }
+  return test::finding_of(examine({{one.examined(), other.examined()}, false, 0}), "firewall-drops");
+}
+
+Verdict verdict_with(const Verdicts& verdicts) { return found_with({verdicts}).verdict; }
+
+}  // namespace
+
+TEST_CASE("firewall: what no rule is for is let in, and what is closed lets nothing in") {
+  CHECK(verdict_with({}) == Verdict::kPass);
+  const Finding closed = found_with({{kClosed}});
+  CHECK(closed.verdict == Verdict::kFail);
+  CHECK(closed.seen ==
+        "ip filter INPUT (policy drop) drops what comes through enp1s0f1np1; ip filter INPUT (policy drop) drops what "
+        "comes through enP2p1s0f1np1");
+}
+
+TEST_CASE("firewall: the first verdict that fits holds, by interface, network, both, and address of the node") {
+  CHECK(verdict_with({accept("enp1s0f1np1"), accept("enP2p1s0f1np1"), kClosed}) == Verdict::kPass);
+  CHECK(verdict_with({accept("en*"), kClosed}) == Verdict::kPass);
+  CHECK(verdict_with({accept("", "192.168.100.0/23"), kClosed}) == Verdict::kPass);
+  CHECK(verdict_with({accept("enp1s0f1np1", "192.168.100.0/24"), accept("enP2p1s0f1np1", "192.168.101.0/24"),
+                      kClosed}) == Verdict::kPass);
+  CHECK(verdict_with({accept("", "", "192.168.100.11"), accept("", "", "192.168.101.0/24"), kClosed}) ==
+        Verdict::kPass);
+  CHECK(verdict_with({accept("", "0.0.0.0/0"), kClosed}) == Verdict::kPass);
+  CHECK(verdict_with({accept("enP2p1s0f1np1", "192.168.100.0/24"), accept("enP7s7"), accept("", "10.0.0.0/8"),
+                      kClosed}) == Verdict::kFail);
+  CHECK(verdict_with({drop("enp1s0f1np1"), accept("en*")}) == Verdict::kFail);
+  CHECK(verdict_with({accept("", "192.168.100.0/24"), drop("enp1s0f1np1")}) == Verdict::kPass);
+  CHECK(verdict_with({drop("docker0"), drop("", "10.9.0.0/16"), drop("", "", "127.0.0.0/8")}) == Verdict::kPass);
+}
+
+TEST_CASE("firewall: it is enough that the nodes of the file are let in; one that is not is named") {
+  CHECK(verdict_with({accept("", "192.168.100.12"), accept("", "192.168.101.12"), kClosed}) == Verdict::kPass);
+  CHECK(verdict_with({accept("", "192.168.100.13"), accept("", "192.168.101.13"), kClosed}) == Verdict::kFail);
+  CHECK(verdict_with({drop("", "192.168.100.99")}) == Verdict::kPass);
+  CHECK(verdict_with({drop("", "192.168.100.12")}) == Verdict::kFail);
+}
+
+TEST_CASE("firewall: all chains have to let it in") {
+  CHECK(found_with({{accept("en*"), kClosed}, {}}).verdict == Verdict::kPass);
+  CHECK(found_with({{accept("en*"), kClosed}, {kClosed}}).verdict == Verdict::kFail);
+}
+
+TEST_CASE("firewall: a rule that is not understood decides nothing, unless another has before it, or drops the rest") {
+  const Finding open = found_with({{unclear(""), kClosed}});
+  CHECK(open.verdict == Verdict::kSkip);
+  CHECK(open.seen.starts_with(
+      "what ip filter INPUT (xt match) does to what comes through enp1s0f1np1 is not understood"));
+  CHECK(verdict_with({accept("en*"), unclear(""), kClosed}) == Verdict::kPass);
+  CHECK(verdict_with({unclear("docker0"), unclear("", "10.0.0.0/8"), accept("en*"), kClosed}) == Verdict::kPass);
+  CHECK(verdict_with({unclear("enp1s0f1np1"), kClosed}) == Verdict::kFail);  // The other half is closed for certain.
+}
+
+TEST_CASE("firewall: with addresses of the link only, those are what has to be let in") {
+  CHECK(found_with({{accept("", "169.254.0.0/16"), kClosed}}, true).verdict == Verdict::kPass);
+  CHECK(found_with({{accept("", "192.168.0.0/16"), kClosed}}, true).verdict == Verdict::kFail);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,129 @@
+// What `doctor` prints, for people and for programs.
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/core/json.h"
+#include "engine/doctor/doctor_table.h"
+#include "engine/verify/doctor_run.h"
+#include "tests/support/catch.h"
+#include "tests/unit/doctor/capture.h"
+
+namespace sparkplan {
+namespace {
+
+/// Every complaint of a file in schemas/; empty when the document keeps what it promises.
+std::string complaints(const std::string& schema_file, const nlohmann::json& document) {
+  std::ifstream file(SPARKPLAN_SOURCE_DIR "/schemas/" + schema_file);
+  const auto text = nlohmann::json::parse(file);
+  valijson::Schema schema;
+  valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
+  valijson::ValidationResults results;
+  valijson::Validator(valijson::Validator::kStrongTypes)
+      .validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results);
+  std::string found;
+  valijson::ValidationResults::Error error;
+  while (results.popError(error)) {
+    for (const auto& step : error.context) found += step;
+    found += ": " + error.description + "\n";
+  }
+  return found;
+}
+
+NodeReport node_named(const std::string& name) {
+  NodeReport node;
+  node.name = name;
+  node.address = "10.0.0.11";
+  return node;
+}
+
+DoctorReport sample() {
+  DoctorReport report;
+  report.run.command = "doctor";
+  report.run.cluster = "lab";
+  report.run.config_digest = std::string(64, '0');
+  report.run.duration = std::chrono::milliseconds(1500);
+  report.run.nodes = {node_named("spark-01"), node_named("spark-02")};
+  report.findings = {
+      {"netplan-mode", {"spark-01"}, false, Verdict::kWarn, "/etc/netplan/50.yaml has mode 0644"},
+      {"netplan-mode", {"spark-02"}, false, Verdict::kWarn, "/etc/netplan/50.yaml has mode 0644"},
+      {"link-mtu", {"spark-01"}, false, Verdict::kFail, "enp1 \x1b[31m has an MTU of 1500 instead of 9000"},
+      {"link-mtu", {"spark-02"}, false, Verdict::kPass, ""},
+      {"link-down", {"spark-01"}, false, Verdict::kPass, ""},
+      {"link-down", {"spark-02"}, false, Verdict::kPass, ""},
+      {"nvme-not-live", {"spark-01"}, false, Verdict::kSkip, "no NVMe over a network"},
+      {"nvme-not-live", {"spark-02"}, false, Verdict::kSkip, "no NVMe over a network"},
+      {"differs-kernel", {"spark-01", "spark-02"}, true, Verdict::kPass, "6.17"},
+  };
+  report.run.verification_failed = true;
+  return report;
+}
+
+nlohmann::json json_of(const DoctorReport& report) { return nlohmann::json::parse(public_json(to_json_value(report))); }
+
+}  // namespace
+
+TEST_CASE("the text begins with what fails, says of it all there is to know, and folds what is well into a line") {
+  const auto text = to_text(sample(), {});
+  CHECK(text == "FAIL  spark-01  link-mtu: " + std::string(doctor_row("link-mtu").symptom) +
+                    "\n        seen: enp1 \xE2\x90\x9B[31m has an MTU of 1500 instead of 9000\n        cause: " +
+                    std::string(doctor_row("link-mtu").cause) +
+                    "\n        fix: " + std::string(doctor_row("link-mtu").fix) +
+                    "\nwarn  spark-[01-02]  netplan-mode: " + std::string(doctor_row("netplan-mode").symptom) +
+                    "\n        seen: /etc/netplan/50.yaml has mode 0644\n        cause: " +
+                    std::string(doctor_row("netplan-mode").cause) +
+                    "\n        fix: " + std::string(doctor_row("netplan-mode").fix) +
+                    "\npass  link-down, differs-kernel\nskip  nvme-not-live\n"
+                    "Doctor: 1 failed, 2 to look at, 4 well, 2 not looked at. 1.50 s\n");
+}
+
+TEST_CASE("quiet leaves out what is well") {
+  const auto text = to_text(sample(), {false, true, true, 100});
+  CHECK(text.find("pass  ") == std::string::npos);
+  CHECK(text.find("link-mtu") != std::string::npos);
+}
+
+TEST_CASE("the JSON keeps what its schema promises") {
+  const auto json = json_of(sample());
+  CHECK(complaints("doctor.schema.json", json).empty());
+  CHECK(json.at("checks").size() == 9);
+  CHECK(json.at("checks")[0].at("id") == "doctor/spark-01/netplan-mode");
+  CHECK(json.at("checks")[8].at("id") == "doctor/all/differs-kernel");
+  CHECK(json.at("summary").at("fail") == 1);
+  auto broken = json;
+  broken["checks"][2].erase("fix");
+  CHECK_FALSE(complaints("doctor.schema.json", broken).empty());
+}
+
+TEST_CASE("what is found on captured machines keeps what the schema promises, and so do their facts") {
+  const auto captured = test::captured_node(test::read_capture("spark.txt"));
+  DoctorReport report = sample();
+  report.findings = examine({{captured.examined()}, false, 0});
+  CHECK(complaints("doctor.schema.json", json_of(report)).empty());
+  const Value facts =
+      Value::map({{"format_version", "1.0"},
+                  {"nodes", Value::list({Value::map({{"name", "spark-01"}, {"facts", encode(captured.facts)}})})}});
+  auto json = nlohmann::json::parse(public_json(facts));
+  CHECK(complaints("facts.schema.json", json).empty());
+  json["nodes"][0]["facts"]["host"]["routes"][0]["destination"] = 1;
+  CHECK_FALSE(complaints("facts.schema.json", json).empty());
+}
+
+TEST_CASE("a ring is where every node has cables to two others") {
+  Cluster cluster;
+  const auto name = [](const char* text) { return *NodeName::parse(text); };
+  CHECK_FALSE(is_ring(cluster));
+  cluster.cables = {{name("a"), name("b")}};
+  CHECK_FALSE(is_ring(cluster));
+  cluster.cables = {{name("a"), name("b")}, {name("b"), name("c")}};
+  CHECK_FALSE(is_ring(cluster));
+  cluster.cables.emplace_back(name("c"), name("a"));
+  CHECK(is_ring(cluster));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,230 @@
+// What the doctor says where something could not be looked at, and where nodes are compared.
+#include <algorithm>
+#include <set>
+
+#include "tests/support/catch.h"
+#include "tests/unit/doctor/capture.h"
+#include "tests/unit/doctor/findings.h"
+
+namespace sparkplan {
+namespace {
+
+using test::CapturedNode;
+using test::change;
+using test::finding_of;
+using test::findings_of;
+using test::listed;
+using test::Problems;
+using test::problems_in;
+
+}  // namespace
+
+TEST_CASE("what could not be looked at is skipped with the reason, and no failure") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {"== program 0 nft\n", "== program 1 nft\nOperation not permitted\n"});
+  const auto findings = findings_of(capture, test::as_second_node(capture), false);
+  const Finding& found = finding_of(findings, "firewall-drops");
+  CHECK(found.verdict == Verdict::kSkip);
+  CHECK(found.seen.starts_with("nft: exit 1: Operation not permitted"));
+  CHECK(problems_in(findings).empty());
+}
+
+TEST_CASE("two halves with addresses of the link only share no network that matters") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {R"("local":"192.168.100.11","prefixlen":24)", R"("local":"169.254.17.4","prefixlen":16)"});
+  change(capture, {R"("local":"192.168.101.11","prefixlen":24)", R"("local":"169.254.91.7","prefixlen":16)"});
+  change(capture, {"ip saddr 192.168.101.0/24", "ip saddr 169.254.0.0/16"});  // In its firewall.
+  CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  for (CapturedNode* node : {&one, &other}) {
+    for (ExaminedHalf& half : node->declared) {
+      half.link_local = true;
+      half.address.clear();
+    }
+  }
+  const auto findings = examine({{one.examined(), other.examined()}, false, 0});
+  INFO(listed(findings));
+  CHECK(problems_in(findings).empty());
+  for (ExaminedHalf& half : one.declared) half.link_local = false;
+  CHECK(problems_in(examine({{one.examined(), other.examined()}, false, 0}))
+            .contains({"twins-share-network", Verdict::kFail}));
+}
+
+TEST_CASE("of routes too many to tell each nobody knows whether one leads elsewhere, unless another does") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  const CapturedNode other = test::captured_node(test::as_second_node(capture));
+  const auto seen = [&] {
+    return finding_of(examine({{one.examined(), other.examined()}, false, 0}), "route-elsewhere");
+  };
+  auto& routes = one.facts.host.routes;
+  routes.push_back({"bgp0", "10.0.0.0/8", "", 0, "", false, 254, 5000});
+  CHECK(seen().verdict == Verdict::kPass);
+  routes.push_back({"bgp0", "192.168.0.0/16", "", 0, "", false, 254, 300});
+  CHECK(seen().verdict == Verdict::kSkip);
+  CHECK(seen().seen.starts_with(
+      "300 routes to parts of 192.168.0.0/16 go through bgp0, not enp1s0f1np1: there are too many to tell each"));
+  routes.push_back({"tun0", "192.168.100.0/25", "", 0, "static", false, 254});
+  CHECK(seen().verdict == Verdict::kFail);
+  CHECK(seen().seen == "192.168.100.0/25 goes through tun0, not enp1s0f1np1");
+}
+
+TEST_CASE("whatever a row reads: where that could not be looked at, it says so and decides nothing") {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> host{
+      {"bios_date", {"bios-old"}},
+      {"gpu_driver", {"driver-old", "differs-driver"}},
+      {"kernel_command_line", {"kernel-handover"}},
+      {"memory_available_bytes", {"contiguous-memory-lost", "memory-short"}},
+      {"routes", {"route-default", "route-elsewhere", "route-link-down"}},
+      {"network_profiles", {"profile-dhcp"}},
+      {"netplan_files", {"netplan-mode", "netplan-refuses"}},
+      {"bios_version", {"bios-old", "differs-bios"}},
+      {"nvme_host_nqn", {"shared-host-nqn"}},
+      {"host_keys", {"shared-host-key"}}};
+  const std::vector<std::pair<std::string, std::vector<std::string>>> extended{
+      {"netplan_merged", {"netplan-refuses"}},
+      {"firewall", {"firewall-drops"}},
+      {"units", {"earlyoom-runs", "half-switched-off", "memlock-service"}},
+      {"clock_synchronised", {"clock-not-synchronised"}},
+      {"sshd", {"sshd-without-pam"}},
+      {"fstab", {"fstab-unstable-device", "fstab-without-nofail"}},
+      {"nvme", {"nvme-not-live"}},
+      {"rdma_firmware", {"rdma-errors", "differs-firmware"}},
+      {"login.locked_memory", {"memlock-login"}},
+      {"modules_at_boot", {"peermem-at-boot"}},
+      {"nccl_files", {"nccl-half-left-out", "nccl-gid-index-set", "nccl-without-rdma", "nccl-login-shells-only"}},
+      {"login.environment", {"nccl-half-left-out", "nccl-preloaded", "nccl-unknown-variable"}},
+      {"nccl_profile", {"nccl-login-shells-only"}}};
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  const CapturedNode other = test::captured_node(test::as_second_node(capture));
+  const auto expect_skips = [&](const std::string& field, const std::vector<std::string>& rows) {
+    const auto findings = examine({{one.examined(), other.examined()}, false, 0});
+    for (const std::string& row : rows) {
+      INFO(field << " of " << row);
+      const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+        return finding.row == row && finding.nodes.front() == "spark-01";
+      });
+      REQUIRE(found != findings.end());
+      CHECK(found->verdict == Verdict::kSkip);
+      CHECK(found->seen == (found->between_nodes ? "spark-01: no permission" : "no permission"));
+    }
+  };
+  for (const auto& [field, rows] : host) {
+    one.facts.host.unreadable = {{field, "no permission"}};
+    expect_skips(field, rows);
+  }
+  one.facts.host.unreadable.clear();
+  for (const auto& [field, rows] : extended) {
+    one.facts.extended->unreadable = {{field, "no permission"}};
+    expect_skips(field, rows);
+  }
+}
+
+TEST_CASE("nodes that could be read are compared, also where another one could not") {
+  const auto capture = test::read_capture("spark.txt");
+  const CapturedNode one = test::captured_node(capture);
+  const CapturedNode other = test::captured_node(test::as_second_node(capture));
+  CapturedNode unread = test::captured_node(test::as_second_node(capture));
+  unread.facts.hostname = "spark-03";
+  unread.facts.machine_id = "of-the-third";
+  unread.facts.host.unreadable = {{"nvme_host_nqn", "no permission"}, {"host_keys", "no permission"}};
+  CapturedNode copy = other;
+  copy.facts.host.nvme_host_nqn = one.facts.host.nvme_host_nqn;
+  const auto nqn_of = [&](const CapturedNode& second) {
+    return finding_of(examine({{one.examined(), second.examined(), unread.examined()}, false, 0}), "shared-host-nqn");
+  };
+  CHECK(nqn_of(copy).verdict == Verdict::kFail);
+  CHECK(nqn_of(copy).seen.starts_with("spark-[01-02] have nqn."));
+  CHECK(nqn_of(other).verdict == Verdict::kSkip);
+  CHECK(nqn_of(other).seen == "spark-03: no permission");
+}
+
+TEST_CASE("one host key in common is a finding, whichever of them it is") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  one.facts.host.host_keys = {{"ecdsa-sha2-nistp256", "SHA256:a"}, {"ssh-ed25519", "SHA256:b"}};
+  other.facts.host.host_keys = {{"ecdsa-sha2-nistp256", "SHA256:a"}, {"ssh-ed25519", "SHA256:c"}};
+  const auto key_of = [&] {
+    return finding_of(examine({{one.examined(), other.examined()}, false, 0}), "shared-host-key");
+  };
+  CHECK(key_of().verdict == Verdict::kFail);
+  CHECK(key_of().seen == "spark-[01-02] have SHA256:a");
+  other.facts.host.host_keys.front().fingerprint = "SHA256:d";
+  CHECK(key_of().verdict == Verdict::kPass);
+}
+
+TEST_CASE("what a command over ssh may register is bounded by its soft limit, whatever the hard one is") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  const CapturedNode other = test::captured_node(test::as_second_node(capture));
+  one.facts.extended->login.locked_memory_soft = "8388608";
+  one.facts.extended->login.locked_memory_hard = "unlimited";
+  const auto findings = examine({{one.examined(), other.examined()}, false, 0});
+  CHECK(problems_in(findings) == Problems{{"memlock-login", Verdict::kFail}});
+  CHECK(finding_of(findings, "memlock-login").seen ==
+        "a command over ssh may lock 8388608 bytes; its hard limit is unlimited");
+}
+
+TEST_CASE("a Spark without a driver or NCCL differs from one with; without firmware nothing can be compared") {
+  const auto capture = test::read_capture("spark.txt");
+  const CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  other.facts.host.gpu_driver.clear();
+  other.facts.nccl_version.clear();
+  other.facts.extended->rdma_firmware.clear();
+  const auto findings = examine({{one.examined(), other.examined()}, false, 0});
+  CHECK(problems_in(findings) == Problems{{"differs-driver", Verdict::kFail}, {"nccl-mixed-versions", Verdict::kFail}});
+  for (const Finding& finding : findings) {
+    if (finding.row == "differs-driver") CHECK(finding.seen == "spark-01 580.173.02; spark-02 none");
+    if (finding.row == "differs-firmware") {
+      CHECK(finding.verdict == Verdict::kSkip);
+      CHECK(finding.seen.starts_with("spark-02 none; spark-01 "));
+    }
+  }
+}
+
+TEST_CASE("two releases of NCCL side by side are no release that another node has") {
+  const auto capture = test::read_capture("spark.txt");
+  const CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  other.facts.nccl_version = "2.28.9 and 2.30.7";
+  CHECK(problems_in(examine({{one.examined(), other.examined()}, false, 0})) ==
+        Problems{{"nccl-mixed-versions", Verdict::kFail}});
+}
+
+TEST_CASE("where two releases of NCCL are side by side, nothing is said of either") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  one.facts.nccl_version = "2.20.5 and 2.28.9";
+  other.facts.nccl_version = "2.20.5 and 2.28.9";
+  const auto findings = examine({{one.examined(), other.examined()}, true, 4});
+  CHECK(problems_in(findings).empty());
+  for (const std::string row : {"nccl-too-old", "nccl-version-hang", "nccl-version-ring", "nccl-mixed-versions"}) {
+    const Finding& found = finding_of(findings, row);
+    CHECK(found.verdict == Verdict::kSkip);
+    CHECK(found.seen.ends_with("cannot be told: 2.20.5 and 2.28.9"));
+  }
+}
+
+TEST_CASE("a machine that is nothing of the kind has no failure") {
+  Facts facts;
+  facts.extended.emplace();
+  facts.hostname = "box";
+  const auto findings = examine({{{"box", &facts, {}}}, false, 0});
+  INFO(listed(findings));
+  CHECK(problems_in(findings).empty());
+}
+
+TEST_CASE("an image is looked at as far as its files tell") {
+  Facts facts;
+  facts.live = false;
+  facts.extended.emplace();
+  facts.extended->fstab = {{"/dev/nvme1n1", "/mnt", "ext4", "defaults"}};
+  const auto findings = examine({{{"image", &facts, {}}}, false, 0});
+  CHECK(problems_in(findings) == Problems{{"fstab-unstable-device", Verdict::kWarn}});
+}
+
+}  // namespace sparkplan

@@ -1,1 +1,0 @@
-spark_unit_test(export_test SOURCES export_test.cc export_topologies_page_test.cc LIBRARIES spark_export spark_load spark_resources spark_process)

@@ -1,0 +1,95 @@
+#include "tests/unit/fleet/bench.h"
+
+#include "engine/core/text.h"
+#include "engine/load/load.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::test {
+
+FleetBench::FleetBench(std::size_t nodes) : extra(nodes), left_out(nodes, false) {
+  for (std::size_t i = 0; i < nodes; ++i) roots_.push_back(std::make_unique<ScratchDirectory>());
+  run.command = "apply";
+}
+
+std::string FleetBench::file() const {
+  std::string text = "version: 1\nname: " + cluster_name + "\n" + sections + "nodes:\n";
+  for (std::size_t i = 0; i < roots_.size(); ++i) {
+    if (left_out[i]) continue;
+    const auto number = std::to_string(i + 1);
+    text += "  - {name: n" + number + ", id: " + number + ", transport: local, root: \"" + roots_[i]->path().string() +
+            "\"" + extra[i] + "}\n";
+  }
+  return text;
+}
+
+Cluster FleetBench::load() const {
+  auto loaded = load_cluster(file(), "cluster.yaml", builtin_registry());
+  INFO(file());
+  for (const auto& finding : loaded.diagnostics) UNSCOPED_INFO(render(finding, loaded.source));
+  REQUIRE(loaded.cluster);
+  return *std::move(loaded.cluster);
+}
+
+Report FleetBench::plan() const {
+  const auto cluster = load();
+  return ClusterRun(cluster, builtin_registry(), run).plan();
+}
+
+SavedPlan FleetBench::saved_plan() const {
+  const auto cluster = load();
+  ClusterRun planning(cluster, builtin_registry(), run);
+  auto saved = planning.save(planning.plan());
+  saved.source = file();
+  return saved;
+}
+
+Report FleetBench::apply() const {
+  const auto cluster = load();
+  return ClusterRun(cluster, builtin_registry(), run).apply(options);
+}
+
+void FleetBench::apply_all() const {
+  const auto applied = apply();
+  INFO(to_text(applied, {}));
+  REQUIRE(exit_of(applied) == 0);
+  const auto left = plan();
+  INFO(to_text(left, {}));
+  REQUIRE(exit_code(left, ExitRules{true, true, true}) == 0);
+  REQUIRE(changes(left).empty());
+}
+
+std::vector<std::map<std::string, std::string>> FleetBench::trees() const {
+  std::vector<std::map<std::string, std::string>> all;
+  for (const auto& root : roots_) all.push_back(root->tree("/var/lib/sparkplan"));
+  return all;
+}
+
+std::vector<std::map<std::string, std::string>> FleetBench::whole_trees() const {
+  std::vector<std::map<std::string, std::string>> all;
+  for (const auto& root : roots_) {
+    all.push_back(root->tree());
+    all.back().erase("/var/lib/sparkplan/lock");
+  }
+  return all;
+}
+
+int exit_of(const Report& report) { return exit_code(report, ExitRules{}); }
+
+std::string standing(const Report& report) {
+  std::vector<std::string> words;
+  for (const auto& node : report.nodes) words.push_back(node.name + " " + std::string(to_string(node.status)));
+  return join(words, ", ");
+}
+
+std::vector<std::string> changes(const Report& report) {
+  std::vector<std::string> lines;
+  for (const auto& node : report.nodes) {
+    for (const auto& change : node.plan.changes) {
+      lines.push_back(node.name + " " + std::string(to_string(change.action)) + " " + change.id.str() + " " +
+                      std::string(to_string(change.origin)));
+    }
+  }
+  return lines;
+}
+
+}  // namespace sparkplan::test

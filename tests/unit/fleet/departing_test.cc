@@ -1,0 +1,239 @@
+// What the manifests of nodes may say about other machines: nearly nothing.
+#include <mutex>
+
+#include "engine/core/json.h"
+#include "engine/fleet/departing_node.h"
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+namespace {
+
+using test::exit_of;
+using test::FleetBench;
+using test::kManifestFile;
+using test::kSysctlFile;
+using test::ScratchDirectory;
+using test::standing;
+
+constexpr auto kSections = "sysctl: {vm.swappiness: 10}\n";
+constexpr auto kMachineId = "/etc/machine-id";
+
+/// A cluster in sync whose runs note the directory of each connection.
+struct WatchedCluster {
+  explicit WatchedCluster(std::size_t nodes) : bench(nodes) {
+    for (std::size_t i = 1; i <= nodes; ++i) bench.root(i).write(kMachineId, std::string(31, '0') + std::to_string(i));
+    bench.sections = kSections;
+    bench.apply_all();
+    bench.run.agent.connector = [this](const NodeSpec& node, const ConnectOptions& options) {
+      const std::lock_guard lock(mutex);
+      contacted.insert(node.root.string());
+      return connect(node, options);
+    };
+  }
+
+  bool has_contacted(const ScratchDirectory& root) const { return contacted.contains(root.path().string()); }
+
+  FleetBench bench;
+  std::set<std::string> contacted;
+  std::mutex mutex;
+};
+
+/// Rewrites the roster in a node's manifest as root on that node could.
+void edit_roster(ScratchDirectory& root, const std::function<void(Roster&)>& edit) {
+  auto manifest = decode_manifest(*decode_json(root.read(kManifestFile)));
+  REQUIRE(manifest);
+  edit(manifest->roster);
+  root.write(kManifestFile, encode_json(encode(*manifest)));
+}
+
+RosterEntry ghost_in(const ScratchDirectory& root) {
+  RosterEntry ghost;
+  ghost.name = "ghost";
+  ghost.id = 66;
+  ghost.root = root.path().string();
+  ghost.leaving = true;
+  return ghost;
+}
+
+bool has_diagnostic(const Report& report, const std::string& code) {
+  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.code == code; });
+}
+
+}  // namespace
+
+TEST_CASE(
+    "departing: a member that one manifest of three lists is a warning, contacted by no command, copied nowhere") {
+  WatchedCluster cluster(3);
+  ScratchDirectory machine;
+  machine.write("/etc/hostname", "victim\n");
+  const auto before = machine.tree();
+  edit_roster(cluster.bench.root(3), [&](Roster& roster) {
+    roster.generation = 1000;
+    roster.members.push_back(ghost_in(machine));
+  });
+  for (const bool consent : {false, true}) {
+    cluster.bench.run.contact_departing = consent;
+    const auto plan = cluster.bench.plan();
+    CHECK(standing(plan) == "n1 in_sync, n2 in_sync, n3 in_sync");
+    CHECK(exit_code(plan, ExitRules{true, true, true}) == 0);
+    CHECK(has_diagnostic(plan, "roster.unsupported-member"));
+  }
+  cluster.bench.options.allow_prune = true;
+  cluster.bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  const auto applied = cluster.bench.apply();
+  CHECK(exit_of(applied) == 0);
+  CHECK(standing(applied) == "n1 applied, n2 applied, n3 applied");
+  CHECK_FALSE(cluster.has_contacted(machine));
+  CHECK(machine.tree() == before);
+  for (const std::size_t number : {1U, 2U, 3U}) {
+    CHECK(cluster.bench.root(number).read(kManifestFile).find("ghost") == std::string::npos);
+  }
+}
+
+TEST_CASE("departing: without consent no member that has left is contacted, whatever the roster calls it") {
+  WatchedCluster cluster(2);
+  edit_roster(cluster.bench.root(1), [](Roster& roster) { roster.members.at(1).leaving = true; });
+  cluster.bench.left_out[1] = true;
+  const auto before = cluster.bench.root(2).tree();
+  CHECK(cluster.bench.plan().nodes.at(1).not_contacted);
+  CHECK(standing(cluster.bench.apply()) == "n1 in_sync, n2 pending");
+  CHECK_FALSE(cluster.has_contacted(cluster.bench.root(2)));
+  CHECK(cluster.bench.root(2).tree() == before);
+}
+
+TEST_CASE("departing: a selection is no consent to release what it leaves out") {
+  WatchedCluster cluster(2);
+  cluster.bench.left_out[1] = true;
+  cluster.bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  cluster.bench.run.selection = Selection({"n1"}, {});
+  CHECK(exit_of(cluster.bench.apply()) == 0);
+  cluster.bench.run.selection = {};
+  CHECK(exit_of(cluster.bench.apply()) == 9);
+  CHECK(cluster.bench.root(2).exists(kManifestFile));
+}
+
+TEST_CASE("departing: with consent another machine in the member's place is given nothing") {
+  WatchedCluster cluster(2);
+  cluster.bench.left_out[1] = true;
+  cluster.bench.options.allow_prune = true;
+  SECTION("another machine-id") {
+    cluster.bench.root(2).write(kMachineId, std::string(32, 'f'));
+    const auto before = cluster.bench.root(2).tree();
+    const auto report = cluster.bench.apply();
+    CHECK(exit_of(report) == 9);
+    CHECK(standing(report) == "n1 in_sync, n2 refused");
+    CHECK(report.nodes[1].error->message == "its machine-id is not the one that the roster has");
+    CHECK(cluster.bench.root(2).tree() == before);
+  }
+  SECTION("another name in its manifest") {
+    auto manifest = decode_manifest(*decode_json(cluster.bench.root(2).read(kManifestFile)));
+    manifest->node = "n7";
+    cluster.bench.root(2).write(kManifestFile, encode_json(encode(*manifest)));
+    const auto report = cluster.bench.apply();
+    CHECK(standing(report) == "n1 in_sync, n2 refused");
+    CHECK(report.nodes[1].error->message == "its manifest is that of \"n7\"");
+    CHECK(cluster.bench.root(2).exists(kSysctlFile));
+  }
+  SECTION("no manifest") {
+    cluster.bench.root(2).remove("/var/lib/sparkplan");
+    const auto before = cluster.bench.root(2).tree();
+    CHECK(standing(cluster.bench.apply()) == "n1 in_sync, n2 released");
+    CHECK(cluster.bench.root(2).tree() == before);
+  }
+}
+
+TEST_CASE("departing: what the file does not allow is not used to reach a member: user, jump host, directory") {
+  const auto lab = [] {
+    Cluster cluster;
+    NodeSpec node{*NodeName::parse("n1"), 1, "10.0.0.1", {}, TransportKind::kSsh, {}, false, {}, {}, {}};
+    node.ssh.user = "nvidia";
+    node.ssh.jump = "bastion";
+    cluster.nodes.push_back(node);
+    return cluster;
+  }();
+  const RosterEntry allowed{"n2", 2, "10.0.0.2", "nvidia", 22, "SHA256:b", "", "bastion", "sudo", "", false};
+  REQUIRE(spec_of_departing(allowed, lab));
+  CHECK(spec_of_departing(allowed, lab)->ssh.host_key.empty());
+  CHECK(spec_of_departing(allowed, lab)->ssh.host_keys == HostKeyPolicy::kStrict);
+  const auto with = [&](auto field, auto value) {
+    RosterEntry entry = allowed;
+    entry.*field = value;
+    return spec_of_departing(entry, lab);
+  };
+  for (const auto& refused :
+       {with(&RosterEntry::user, "root"), with(&RosterEntry::jump, "elsewhere"), with(&RosterEntry::root, "/"),
+        with(&RosterEntry::root, "/srv/n2"), with(&RosterEntry::address, ""), with(&RosterEntry::address, "-oProxy=x"),
+        with(&RosterEntry::port, std::uint16_t{0})}) {
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::kRefused);
+  }
+}
+
+TEST_CASE("departing: a host key other than the roster's, or none in the roster, is refused") {
+  const RosterEntry entry{"n2", 2, "10.0.0.2", "nvidia", 22, "SHA256:b", "id", "", "sudo", "", false};
+  FactsReply known;
+  known.facts.machine_id = "id";
+  known.manifest = Manifest{};
+  known.manifest->node = "n2";
+  CHECK(check_departing_machine(entry, "SHA256:b", known));
+  CHECK_FALSE(check_departing_machine(entry, "SHA256:c", known));
+  RosterEntry without = entry;
+  without.host_key.clear();
+  CHECK_FALSE(check_departing_machine(without, "", known));
+}
+
+TEST_CASE("departing: a directory beyond those of the file is not opened, even with consent and every manifest") {
+  WatchedCluster cluster(1);
+  ScratchDirectory elsewhere;
+  const auto inner = elsewhere.path() / "inner";
+  std::filesystem::create_directory(inner);
+  edit_roster(cluster.bench.root(1), [&](Roster& roster) {
+    roster.members.push_back(ghost_in(elsewhere));
+    roster.members.back().root = inner.string();
+  });
+  cluster.bench.options.allow_prune = true;
+  const auto report = cluster.bench.apply();
+  CHECK(standing(report) == "n1 in_sync, ghost refused");
+  CHECK_FALSE(cluster.contacted.contains(inner.string()));
+}
+
+TEST_CASE("departing: one node of another cluster is refused alone, the others go on") {
+  WatchedCluster cluster(3);
+  edit_roster(cluster.bench.root(3), [](Roster& roster) { roster.uuid = "another"; });
+  cluster.bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  const auto report = cluster.bench.apply();
+  CHECK(exit_of(report) == 9);
+  CHECK(standing(report) == "n1 applied, n2 applied, n3 refused");
+}
+
+TEST_CASE("departing: a roster over its limits fails its node, and no other") {
+  WatchedCluster cluster(2);
+  const auto damage = GENERATE(as<std::string>{}, "\"generation\": 9223372036854775807", "\"generation\": -1");
+  auto text = cluster.bench.root(2).read(kManifestFile);
+  const auto at = text.find("\"generation\"");
+  text.replace(at, text.find_first_of(",\n", at) - at, damage);
+  cluster.bench.root(2).write(kManifestFile, text);
+  CHECK(standing(cluster.bench.plan()) == "n1 in_sync, n2 failed");
+  ScratchDirectory machine;
+  cluster.bench.root(2).write(kManifestFile, cluster.bench.root(1).read(kManifestFile));
+  edit_roster(cluster.bench.root(2), [&](Roster& roster) {
+    for (int i = 0; i < 20'000; ++i) {
+      roster.members.push_back(ghost_in(machine));
+      roster.members.back().name += std::to_string(i);
+    }
+  });
+  CHECK(standing(cluster.bench.plan()) == "n1 in_sync, n2 failed");
+}
+
+TEST_CASE("departing: a node that claims the machine-id of another is refused alone") {
+  WatchedCluster cluster(2);
+  cluster.bench.root(2).write(kMachineId, cluster.bench.root(1).read(kMachineId));
+  cluster.bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  const auto report = cluster.bench.apply();
+  CHECK(standing(report) == "n1 applied, n2 failed");
+  CHECK(exit_of(report) == 4);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,27 @@
+// What a run asks its nodes for.
+#include "engine/load/load.h"
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+
+TEST_CASE("what others export is asked of every node where one of them has the section, and of none otherwise") {
+  const auto asked = [](const test::FleetBench& bench) {
+    auto loaded = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
+    REQUIRE(loaded.cluster);
+    ClusterRun run(*loaded.cluster, builtin_registry(), bench.run);
+    run.open();
+    std::string nodes;
+    for (const NodeRun& node : run.nodes()) {
+      REQUIRE_FALSE(node.error);
+      if (node.known.exports.contains("mount")) nodes += node.spec->name.str() + " ";
+    }
+    return nodes;
+  };
+  test::FleetBench bench(3);
+  CHECK(asked(bench).empty());
+  bench.extra[1] = ", storage: [{target: /mnt/data, source: {tmpfs: {size: 1GiB}}}]";
+  CHECK(asked(bench) == "n1 n2 n3 ");
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,139 @@
+// What a node's agent says, on its way into a run.
+#include "engine/fleet/node_reply.h"
+
+#include <stdexcept>
+
+#include "engine/core/text.h"
+#include "engine/fleet/last_line.h"
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+namespace {
+
+using test::exit_of;
+using test::FleetBench;
+using test::kManifestFile;
+using test::standing;
+
+const ResourceId kSwappiness{"sysctl", "vm.swappiness"};
+
+FactsReply reply_of_member() {
+  FactsReply reply;
+  reply.manifest = Manifest{};
+  reply.manifest->resources[kSwappiness].last_applied = Value::map({{"persistent", "10"}, {"running", "10"}});
+  reply.observed.types["sysctl"].resources["vm.swappiness"] = Present{Value::map({{"running", "10"}}), {}};
+  return reply;
+}
+
+FactsRequest request_of_plan() {
+  FactsRequest request;
+  request.observe_managed = true;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("a reply of the right shape comes in as it is") {
+  const auto known = checked(reply_of_member(), request_of_plan(), builtin_registry());
+  REQUIRE(known);
+  CHECK(known->observed.types.at("sysctl").resources.size() == 1);
+  CHECK(known->manifest->resources.size() == 1);
+}
+
+TEST_CASE("a reply of another shape is an error that is printable and of bounded length") {
+  for (const std::string& name : {std::string("vm.swappiness"), std::string("a\x1b[2J\n"), std::string(4000, 'x')}) {
+    auto reply = reply_of_member();
+    reply.manifest->resources[{"sysctl", name}].last_applied = Value::map({{"running", Value::list()}});
+    const auto known = checked(std::move(reply), request_of_plan(), builtin_registry());
+    REQUIRE_FALSE(known);
+    CHECK(known.error().code == ErrorCode::kFailed);
+    CHECK(known.error().message.starts_with("the node's agent reported something that is no observation: "));
+    CHECK(printable(known.error().message) == known.error().message);
+    CHECK(known.error().message.size() < 2 * kLongestReason);
+  }
+}
+
+TEST_CASE("an Unknown from a node does not come in, wherever it is") {
+  const Value unknown = Value::map({{"running", Value::Unknown{"for ever", "n1/ssh_trust/root"}}});
+  auto observed = reply_of_member();
+  observed.observed.types["sysctl"].resources["vm.swappiness"] = Present{unknown, {}};
+  CHECK_FALSE(checked(observed, request_of_plan(), builtin_registry()));
+  auto applied = reply_of_member();
+  applied.manifest->resources[kSwappiness].last_applied = unknown;
+  CHECK_FALSE(checked(applied, request_of_plan(), builtin_registry()));
+  auto exported = reply_of_member();
+  exported.exports["mount"] = Value::map({{"writes", Value::list({Value::Unknown{"for ever", "n1/mount/x"}})}});
+  auto request = request_of_plan();
+  request.exports["mount"] = Value();
+  CHECK_FALSE(checked(exported, request, builtin_registry()));
+}
+
+TEST_CASE("what a node was not asked for does not come in") {
+  auto reply = reply_of_member();
+  reply.exports["ssh_trust"] = Value::map({{"users", Value::map()}});
+  reply.export_errors["ssh_trust"] = Error{ErrorCode::kFailed, "x", {}, {}, ""};
+  reply.observed.types["hosts"].resources["x"] = Absent{};
+  const auto known = checked(reply, request_of_plan(), builtin_registry());
+  REQUIRE(known);
+  CHECK(known->exports.empty());
+  CHECK(known->export_errors.empty());
+  CHECK(known->observed.types.size() == 1);
+  const auto not_observed = checked(reply, FactsRequest{}, builtin_registry());
+  REQUIRE(not_observed);
+  CHECK(not_observed->observed.types.empty());
+}
+
+TEST_CASE("what undoes a run is of the shape of its types") {
+  UndoReply reply;
+  reply.managed_before[kSwappiness] = ManagedResource{Value::map({{"running", "60"}}), {}};
+  CHECK(checked(reply, builtin_registry()));
+  reply.managed_before[kSwappiness] = ManagedResource{7, {}};
+  CHECK_FALSE(checked(reply, builtin_registry()));
+}
+
+TEST_CASE("of what has no effect only what was asked about comes in, by codes of its type") {
+  const EffectRequest request{{{"limits", {{"*:memlock", Value()}}}}};
+  EffectReply reply;
+  reply.ineffective["limits"] = {{"*:memlock", "limits.not_effective", "m", "h"}, {"other", "limits.x", "m", "h"}};
+  reply.ineffective["sysctl"] = {{"vm.swappiness", "sysctl.x", "m", "h"}};
+  const auto found = checked(reply, request);
+  REQUIRE(found);
+  REQUIRE(found->ineffective.size() == 1);
+  CHECK(found->ineffective.at("limits").size() == 1);
+  reply.ineffective["limits"].front().code = "plan.stale";
+  CHECK_FALSE(checked(reply, request));
+}
+
+TEST_CASE("a node whose manifest has another shape fails alone, and the others are planned") {
+  FleetBench bench(3);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  bench.apply_all();
+  auto manifest = bench.root(2).read(kManifestFile);
+  const std::string applied = R"("persistent": "10")";
+  const auto at = manifest.find(applied);
+  REQUIRE(at != std::string::npos);
+  bench.root(2).write(kManifestFile, manifest.replace(at, applied.size(), R"("persistent": ["10"])"));
+  const auto report = bench.plan();
+  CHECK(standing(report) == "n1 in_sync, n2 failed, n3 in_sync");
+  CHECK(exit_of(report) == 4);
+  REQUIRE(report.nodes.at(1).error);
+  CHECK(report.nodes.at(1).error->message ==
+        "the node's agent reported something that is no observation: last applied sysctl/vm.swappiness: persistent: "
+        "expected text, found list");
+}
+
+TEST_CASE("an exception of the work on one node is that node's error") {
+  std::optional<Error> error;
+  const auto note = [&](Error escaped) { error = std::move(escaped); };
+  last_line([] {}, note);
+  CHECK_FALSE(error);
+  last_line([] { throw std::length_error("too long"); }, note);
+  REQUIRE(error);
+  CHECK(error->code == ErrorCode::kFailed);
+  CHECK(error->message == "working with what the node sent ended in an exception: too long");
+  last_line([] { throw 7; }, note);
+  CHECK(error->message == "working with what the node sent ended in an exception: of an unknown kind");
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,199 @@
+// What only one node may have at a time: the others are asked when the plan is made, and once more under the locks.
+#include <algorithm>
+#include <utility>
+
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+namespace {
+
+using test::exit_of;
+using test::FleetBench;
+using test::kManifestFile;
+using test::standing;
+
+constexpr auto kUnit = "/etc/systemd/system/mnt-a.mount";
+constexpr auto kMemoryUnit = "/etc/systemd/system/mnt-m.mount";
+constexpr auto kFstab = "/etc/fstab";
+
+/// Three nodes, of which the first is to write to a volume that all can reach.
+class Bench : public FleetBench {
+ public:
+  Bench() : FleetBench(3) {
+    extra[0] =
+        ", storage: [{target: /mnt/a, type: ext4, source: {device: UUID=aa}},"
+        " {target: /mnt/m, source: {tmpfs: {size: 1MiB}}}]";
+  }
+  /// What happens while somebody looks at the plan.
+  void meanwhile(std::function<void()> happens) {
+    options.approve = [happens = std::move(happens)](const Report&) {
+      happens();
+      return true;
+    };
+  }
+  std::string first_error(const Report& report) const {
+    return report.nodes.front().error ? report.nodes.front().error->message : "";
+  }
+};
+
+/// Of the first node.
+bool has_finding(const Report& report, const std::string& code) {
+  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [&](const Diagnostic& finding) { return finding.code == code && finding.node == "n1"; });
+}
+
+constexpr auto kNobodyCanTell =
+    "what the nodes have of mount has changed since the plan was made: nobody can tell whether n2 still writes to ";
+
+}  // namespace
+
+TEST_CASE("others: all have answered, and nothing has changed: a volume is mounted") {
+  Bench bench;
+  CHECK(standing(bench.apply()) == "n1 applied, n2 in_sync, n3 in_sync");
+  CHECK(bench.root(1).exists(kUnit));
+}
+
+TEST_CASE("others: who fell silent since the plan was made counts as a writer") {
+  Bench bench;
+  SECTION("it cannot be locked") {
+    bench.meanwhile([&] { bench.root(2).remove("/"); });
+  }
+  SECTION("it is locked, and does not answer") {
+    bench.root(2).write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+    bench.meanwhile([&] { bench.root(2).write(kManifestFile, "{"); });
+  }
+  SECTION("it answers, and cannot say what it writes to") {
+    bench.meanwhile([&] { bench.root(2).make_directory(kFstab); });
+  }
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) != 0);
+  REQUIRE(report.nodes.front().error);
+  CHECK(report.nodes.front().error->code == ErrorCode::kStalePlan);
+  CHECK(bench.first_error(report).starts_with(kNobodyCanTell));
+  CHECK_FALSE(bench.root(1).exists(kUnit));
+}
+
+TEST_CASE("others: whose own sections are refused says nothing either, and the plan shows what that means") {
+  Bench bench;
+  bench.sections = "fabric: {topology: custom}\n";
+  for (const std::size_t node : {1U, 2U, 3U}) {
+    bench.extra[node - 1] +=
+        ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(node) + "/24}]}";
+  }
+  bench.root(2).write("/etc/netplan/50-theirs.yaml",
+                      "network: {version: 2, ethernets: {eth1: {addresses: [10.9.0.2/24]}}}\n");
+  const Report planned = bench.plan();
+  INFO(to_text(planned, {}));
+  REQUIRE(planned.nodes[1].error);
+  CHECK(planned.nodes[1].error->code == ErrorCode::kRefused);
+  CHECK(has_finding(planned, "mount.maybe-other-writer"));
+  const Report report = bench.apply();
+  CHECK(report.nodes.front().status == NodeStatus::kApplied);
+  CHECK_FALSE(bench.root(1).exists(kUnit));
+  CHECK(bench.root(1).exists(kMemoryUnit));
+}
+
+TEST_CASE("others: who takes no further part still writes to what it said it does") {
+  Bench bench;
+  bench.apply_all();
+  // The unit that n1 has keeps it from being doubted by those who only fell silent.
+  bench.extra[0].replace(bench.extra[0].find("type: ext4"), 10, "type: ext4, options: [noatime]");
+  bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");
+  SECTION("it was refused for another reason when the plan was made") {
+    bench.root(2).write("/etc/netplan/50-theirs.yaml",
+                        "network: {version: 2, ethernets: {eth1: {addresses: [10.9.0.2/24]}}}\n");
+    bench.sections = "fabric: {topology: custom}\n";
+    for (const std::size_t node : {1U, 2U, 3U}) {
+      bench.extra[node - 1] +=
+          ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(node) + "/24}]}";
+    }
+    const Report planned = bench.plan();
+    REQUIRE(planned.nodes[1].error);
+    CHECK(has_finding(planned, "mount.other-writer"));
+  }
+  SECTION("it fell silent since") {
+    // What has nothing to do with it is carried out.
+    bench.extra[0].insert(bench.extra[0].rfind(']'), ", {target: /mnt/n, source: {tmpfs: {size: 1MiB}}}");
+    bench.meanwhile([&] { bench.root(2).remove("/"); });
+  }
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(report.nodes[1].error);
+  CHECK(has_finding(report, "mount.other-writer"));
+  CHECK(bench.root(1).read(kUnit).find("noatime") == std::string::npos);
+  CHECK(bench.root(1).exists("/etc/systemd/system/mnt-n.mount") == (bench.options.approve != nullptr));
+}
+
+TEST_CASE("others: who leaves the cluster and fell silent since is a doubt that nobody has seen in the plan") {
+  Bench bench;
+  const std::string storage = std::exchange(bench.extra[0], "");
+  bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
+  bench.apply_all();
+  bench.extra[0] = storage;
+  bench.left_out[2] = true;
+  bench.options.allow_prune = true;
+  bench.meanwhile([&] { bench.root(3).remove("/"); });
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  REQUIRE(report.nodes.front().error);
+  CHECK(report.nodes.front().error->code == ErrorCode::kStalePlan);
+  CHECK_FALSE(bench.root(1).exists(kUnit));
+  // Now somebody sees it.
+  const Report again = bench.plan();
+  CHECK(has_finding(again, "mount.maybe-other-writer"));
+  CHECK(again.nodes.front().status == NodeStatus::kPending);
+}
+
+TEST_CASE("others: who would write by now keeps a volume from being mounted elsewhere") {
+  Bench bench;
+  bench.meanwhile([&] { bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n"); });
+  const Report report = bench.apply();
+  CHECK(exit_of(report) == 5);
+  CHECK(bench.first_error(report).starts_with(
+      "what the nodes have of mount has changed since the plan was made: n2 would write again, by /etc/fstab:1,"));
+  CHECK_FALSE(bench.root(1).exists(kUnit));
+}
+
+TEST_CASE("others: who stops to write changes what could be done, and the plan is stale") {
+  Bench bench;
+  bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");
+  bench.meanwhile([&] { bench.root(2).remove(kFstab); });
+  const Report report = bench.apply();
+  CHECK(bench.first_error(report) == "what n2 has of mount has changed since the plan was made");
+  CHECK_FALSE(bench.root(1).exists(kUnit));
+}
+
+TEST_CASE("others: what is mounted elsewhere and asked for by nobody makes no plan stale") {
+  Bench bench;
+  SECTION("on another node") {
+    bench.meanwhile([&] { bench.root(2).write(kFstab, "UUID=stick /mnt/b ext4 defaults 0 0\n"); });
+  }
+  SECTION("on the node itself") {
+    bench.meanwhile([&] { bench.root(1).write(kFstab, "UUID=stick /mnt/b ext4 defaults 0 0\n"); });
+  }
+  CHECK(standing(bench.apply()) == "n1 applied, n2 in_sync, n3 in_sync");
+  CHECK(bench.root(1).exists(kUnit));
+}
+
+TEST_CASE("others: who fell silent keeps nobody from what it cannot have") {
+  Bench bench;
+  bench.extra[0] = ", storage: [{target: /mnt/m, source: {tmpfs: {size: 1MiB}}}]";
+  bench.meanwhile([&] { bench.root(2).remove("/"); });
+  const Report report = bench.apply();
+  CHECK(report.nodes.front().status == NodeStatus::kApplied);
+  CHECK(bench.root(1).exists(kMemoryUnit));
+}
+
+TEST_CASE("others: who fell silent keeps nobody from what is written there already") {
+  Bench bench;
+  bench.apply_all();
+  bench.extra[0].replace(bench.extra[0].find("type: ext4"), 10, "type: ext4, options: [noatime]");
+  bench.meanwhile([&] { bench.root(2).remove("/"); });
+  const Report report = bench.apply();
+  CHECK(report.nodes.front().status == NodeStatus::kApplied);
+  CHECK(bench.root(1).read(kUnit).find("noatime") != std::string::npos);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,119 @@
+// Nodes that leave: undone and released with consent, and never by the way.
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+namespace {
+
+using test::changes;
+using test::exit_of;
+using test::FleetBench;
+using test::kManifestFile;
+using test::kProfileFile;
+using test::kSysctlFile;
+using test::standing;
+
+constexpr auto kSections = "sysctl: {vm.swappiness: 10}\nprofile_env: {A: b}\n";
+
+/// Two nodes, applied, the second of which has left the file.
+FleetBench two_of_which_one_leaves() {
+  FleetBench bench(2);
+  bench.root(2).write(kProfileFile, "# somebody's own\n");
+  bench.sections = kSections;
+  bench.apply_all();
+  bench.left_out[1] = true;
+  return bench;
+}
+
+}  // namespace
+
+TEST_CASE("release: a plan names a node that has left, and with consent shows what it gets back") {
+  FleetBench bench = two_of_which_one_leaves();
+  const auto unasked = bench.plan();
+  CHECK(standing(unasked) == "n1 in_sync, n2 pending");
+  CHECK(unasked.nodes[1].membership == Membership::kLeaving);
+  CHECK(unasked.nodes[1].not_contacted);
+  CHECK(changes(unasked).empty());
+  bench.run.contact_departing = true;
+  const auto plan = bench.plan();
+  CHECK(standing(plan) == "n1 in_sync, n2 pending");
+  CHECK_FALSE(plan.nodes[1].not_contacted);
+  CHECK(changes(plan) ==
+        std::vector<std::string>{"n2 remove profile_env/A config", "n2 remove sysctl/vm.swappiness config"});
+}
+
+TEST_CASE("release: with consent a leaver gets back what it had, and the others forget it") {
+  FleetBench bench = two_of_which_one_leaves();
+  bench.options.allow_prune = true;
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  CHECK(standing(report) == "n1 in_sync, n2 released");
+  CHECK(bench.root(2).read(kProfileFile) == "# somebody's own\n");
+  CHECK_FALSE(bench.root(2).exists(kSysctlFile));
+  CHECK_FALSE(bench.root(2).exists("/var/lib/sparkplan"));
+  CHECK(bench.root(1).read(kManifestFile).find("n2") == std::string::npos);
+  CHECK(standing(bench.plan()) == "n1 in_sync");
+}
+
+TEST_CASE("release: a departing node that cannot be reached stops no other, and each run needs consent anew") {
+  FleetBench bench = two_of_which_one_leaves();
+  const auto away = bench.root(2).path().string() + ".away";
+  std::filesystem::rename(bench.root(2).path(), away);
+  bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  bench.options.allow_prune = true;
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 4);
+  CHECK(standing(report) == "n1 applied, n2 unreachable");
+  bench.options.allow_prune = false;
+  std::filesystem::rename(away, bench.root(2).path());
+  const auto before = bench.root(2).tree();
+  const auto without = bench.apply();
+  CHECK(exit_of(without) == 0);
+  CHECK(standing(without) == "n1 in_sync, n2 pending");
+  REQUIRE(without.diagnostics.size() == 1);
+  CHECK(without.diagnostics[0].code == "release.pending");
+  CHECK(bench.root(2).tree() == before);
+  bench.options.allow_prune = true;
+  CHECK(standing(bench.apply()) == "n1 in_sync, n2 released");
+}
+
+TEST_CASE("release: by name, while the file still names it, and nobody else who has left") {
+  FleetBench bench(3);
+  bench.sections = kSections;
+  bench.apply_all();
+  bench.left_out = {false, true, true};
+  bench.options.release = "n3";
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  CHECK(standing(report) == "n1 in_sync, n2 skipped, n3 released");
+  CHECK(bench.root(2).exists(kManifestFile));
+  CHECK_FALSE(bench.root(3).exists("/var/lib/sparkplan"));
+}
+
+TEST_CASE("release: what somebody has changed stays, and its node is released all the same") {
+  FleetBench bench = two_of_which_one_leaves();
+  auto text = bench.root(2).read(kProfileFile);
+  text.replace(text.find("'b'"), 3, "'c'");
+  bench.root(2).write(kProfileFile, text);
+  bench.options.allow_prune = true;
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  CHECK(report.nodes[1].status == NodeStatus::kReleased);
+  CHECK(bench.root(2).read(kProfileFile) == text);
+  CHECK_FALSE(bench.root(2).exists("/var/lib/sparkplan"));
+}
+
+TEST_CASE("release: a node that another cluster has taken over is forgotten and not touched") {
+  FleetBench bench = two_of_which_one_leaves();
+  bench.root(2).remove("/var/lib/sparkplan");
+  auto manifest = bench.root(1).read(kManifestFile);
+  const auto at = manifest.find("\"uuid\": \"") + 9;
+  manifest.replace(at, 8, "00000000");
+  bench.root(2).write(kManifestFile, manifest);
+  bench.options.allow_prune = true;
+  CHECK(standing(bench.apply()) == "n1 in_sync, n2 released");
+  CHECK(bench.root(2).read(kManifestFile) == manifest);
+  CHECK(bench.root(2).exists(kSysctlFile));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,215 @@
+// Rolling back the last run, from the nodes' journals.
+#include <algorithm>
+
+#include "engine/core/json.h"
+#include "engine/fleet/history.h"
+#include "engine/load/load.h"
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+namespace {
+
+using test::changes;
+using test::exit_of;
+using test::FleetBench;
+using test::kManifestFile;
+using test::kProfileFile;
+using test::kSysctlFile;
+using test::standing;
+
+constexpr auto kFirst = "sysctl: {vm.swappiness: 10}\nprofile_env: {HF_HOME: /mnt/a}\n";
+constexpr auto kSecond = "sysctl: {vm.swappiness: 20, net.core.rmem_max: 1MiB}\nprofile_env: {HF_HOME: /mnt/b}\n";
+
+Report roll_back(FleetBench& bench, std::vector<std::string> nodes = {}) {
+  bench.run.command = "rollback";
+  bench.options.rollback = std::move(nodes);
+  bench.options.allow_prune = true;
+  auto report = bench.apply();
+  bench.run.command = "apply";
+  bench.options = {};
+  return report;
+}
+
+bool says(const Report& report, std::string_view words) {
+  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.message.find(words) != std::string::npos; });
+}
+
+/// What a manifest says is managed; not which run was the last.
+Value managed(const FleetBench& bench, std::size_t node) {
+  const auto manifest = decode_json(bench.root(node).read(kManifestFile));
+  REQUIRE(manifest);
+  return Value::map({{"resources", *manifest->find("resources")}, {"artifacts", *manifest->find("artifacts")}});
+}
+
+}  // namespace
+
+TEST_CASE("a rollback puts files and manifests back as they were before the last run") {
+  FleetBench bench(2);
+  bench.sections = kFirst;
+  bench.apply_all();
+  const auto before = bench.trees();
+  const auto managed_before = managed(bench, 1);
+  bench.sections = kSecond;
+  bench.apply_all();
+  const auto report = roll_back(bench);
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 0);
+  CHECK(standing(report) == "n1 applied, n2 applied");
+  CHECK(changes(report) ==
+        std::vector<std::string>{"n1 update profile_env/HF_HOME config", "n1 remove sysctl/net.core.rmem_max config",
+                                 "n1 update sysctl/vm.swappiness config", "n2 update profile_env/HF_HOME config",
+                                 "n2 remove sysctl/net.core.rmem_max config", "n2 update sysctl/vm.swappiness config"});
+  CHECK(bench.trees() == before);
+  CHECK(managed(bench, 1) == managed_before);
+  CHECK(says(report, "still asks for the other state"));
+  // Pending, not drift: the file asks for something that the node was not given.
+  const auto plan = bench.plan();
+  CHECK(standing(plan) == "n1 pending, n2 pending");
+  CHECK(exit_code(plan, ExitRules{false, true, false}) == 0);
+}
+
+TEST_CASE("rolling back the first run of all leaves the roster and nothing else") {
+  FleetBench bench(1);
+  const auto before = bench.trees();
+  bench.sections = kFirst;
+  bench.apply_all();
+  CHECK(exit_of(roll_back(bench)) == 0);
+  CHECK(bench.trees() == before);
+  CHECK(managed(bench, 1) == Value::map({{"resources", Value::map()}, {"artifacts", Value::map()}}));
+  CHECK(bench.root(1).read(kManifestFile).find("\"n1\"") != std::string::npos);
+}
+
+TEST_CASE("a second rollback undoes the run before, and never the rollback") {
+  FleetBench bench(1);
+  const auto nothing = bench.trees();
+  bench.sections = kFirst;
+  bench.apply_all();
+  const auto first = bench.trees();
+  bench.sections = kSecond;
+  bench.apply_all();
+  CHECK(exit_of(roll_back(bench)) == 0);
+  CHECK(bench.trees() == first);
+  CHECK(exit_of(roll_back(bench)) == 0);
+  CHECK(bench.trees() == nothing);
+  const auto third = roll_back(bench);
+  CHECK(exit_of(third) == 0);
+  CHECK(standing(third) == "n1 skipped");
+}
+
+TEST_CASE("what was changed since is kept and named, the rest goes back") {
+  FleetBench bench(1);
+  bench.sections = kFirst;
+  bench.apply_all();
+  const auto sysctl_before = bench.root(1).read(kSysctlFile);
+  bench.sections = kSecond;
+  bench.apply_all();
+  bench.root(1).write(kProfileFile, "export MINE=1\n");
+  const auto report = roll_back(bench);
+  CHECK(exit_of(report) == 0);
+  CHECK(says(report, std::string(kProfileFile) + " stays as it is: it was changed since"));
+  CHECK(bench.root(1).read(kProfileFile) == "export MINE=1\n");
+  CHECK(bench.root(1).read(kSysctlFile) == sysctl_before);
+}
+
+TEST_CASE("without names only the cluster's last run is undone, with names each node's own") {
+  FleetBench bench(2);
+  bench.sections = kFirst;
+  bench.apply_all();
+  bench.sections = kSecond;
+  bench.run.selection = Selection({"n2"}, {});
+  REQUIRE(exit_of(bench.apply()) == 0);
+  bench.run.selection = {};
+  const auto before = bench.trees();
+  const auto report = roll_back(bench);
+  CHECK(standing(report) == "n1 skipped, n2 applied");
+  CHECK(bench.trees()[0] == before[0]);
+  CHECK(exit_of(roll_back(bench, {"n1"})) == 0);
+  CHECK_FALSE(bench.root(1).exists(kSysctlFile));
+  CHECK(bench.root(2).exists(kSysctlFile));
+}
+
+TEST_CASE("a rollback shows what it will do; a no writes nothing") {
+  FleetBench bench(1);
+  bench.sections = kFirst;
+  bench.apply_all();
+  const auto before = bench.whole_trees();
+  int asked = 0;
+  bench.options.approve = [&](const Report& plan) {
+    ++asked;
+    CHECK(changes(plan).size() == 2);
+    return false;
+  };
+  bench.options.rollback.emplace();
+  bench.options.allow_prune = true;
+  bench.run.command = "rollback";
+  bench.apply();
+  CHECK(asked == 1);
+  CHECK(bench.whole_trees() == before);
+}
+
+TEST_CASE("a run that has mended drift is undone to the drift, which the next plan shows as such") {
+  FleetBench bench(1);
+  bench.sections = kFirst;
+  bench.apply_all();
+  bench.root(1).write(kSysctlFile, "# by hand\nvm.swappiness = 77\n");
+  bench.apply_all();
+  const auto report = roll_back(bench);
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 0);
+  CHECK(bench.root(1).read(kSysctlFile) == "# by hand\nvm.swappiness = 77\n");
+  CHECK(standing(bench.plan()) == "n1 drifted");
+}
+
+TEST_CASE("a damaged journal of a later run stops a rollback, which names it") {
+  FleetBench bench(1);
+  bench.sections = kFirst;
+  bench.apply_all();
+  const std::string broken = "/var/lib/sparkplan/journal/29990101T000000Z-abcdef.jsonl";
+  bench.root(1).write(broken, "{\"time\":\"x\",\"event\":\"inte\nnonsense\n");
+  const auto before = bench.trees();
+  const auto report = roll_back(bench);
+  CHECK(exit_of(report) == 4);
+  REQUIRE(report.nodes[0].error);
+  CHECK(report.nodes[0].error->message.find(broken) != std::string::npos);
+  CHECK(bench.trees() == before);
+}
+
+TEST_CASE("a history tells the runs of all nodes, newest first, and what became of them") {
+  FleetBench bench(2);
+  bench.sections = kFirst;
+  bench.apply_all();
+  REQUIRE(exit_of(roll_back(bench)) == 0);
+  const auto cluster = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
+  REQUIRE(cluster.cluster);
+  const auto histories = read_histories(*cluster.cluster, bench.run, true);
+  REQUIRE(histories.size() == 2);
+  const auto runs = merged(histories);
+  REQUIRE(runs.size() == 2);
+  const auto& rollback = runs[0];
+  const auto& apply = runs[1];
+  CHECK(rollback.run.purpose.undoes == apply.run.run);
+  CHECK(rollback.run.outcome == RunOutcome::kApplied);
+  CHECK(apply.run.operation == "apply");
+  CHECK(apply.run.outcome == RunOutcome::kRolledBack);
+  CHECK(apply.run.undone_by == rollback.run.run);
+  CHECK(apply.run.changes == 4);
+  CHECK(apply.nodes == std::vector<std::string>{"n1", "n2"});
+  CHECK(apply.run.who.find('@') != std::string::npos);
+  REQUIRE(apply.run.artifacts.size() == 2);
+  CHECK(apply.run.artifacts[0].outcome == "done");
+}
+
+TEST_CASE("a node that was never applied has no history, and asking leaves nothing on it") {
+  FleetBench bench(1);
+  bench.sections = kFirst;
+  const auto cluster = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
+  REQUIRE(cluster.cluster);
+  const auto histories = read_histories(*cluster.cluster, bench.run, true);
+  REQUIRE(histories.size() == 1);
+  CHECK_FALSE(histories[0].applied);
+  CHECK(bench.root(1).tree().empty());
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,328 @@
+// Plans as files: what is carried out of one, and what is refused.
+#include <algorithm>
+#include <functional>
+
+#include "engine/load/load.h"
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+namespace {
+
+using test::changes;
+using test::exit_of;
+using test::FleetBench;
+using test::kProfileFile;
+using test::kSysctlFile;
+using test::standing;
+
+constexpr auto kTwoSections =
+    "sysctl: {vm.swappiness: 10, net.core.rmem_max: 256MiB}\n"
+    "profile_env: {HF_HOME: /mnt/models/hf}\n";
+
+/// The plan as it comes out of its file again.
+SavedPlan saved(const FleetBench& bench) {
+  const auto plan = bench.saved_plan();
+  auto decoded = decode_saved_plan(encode_saved_plan(plan));
+  REQUIRE(decoded);
+  return *std::move(decoded);
+}
+
+bool says(const Report& report, std::string_view words) {
+  return to_text(report, {}).find(words) != std::string::npos ||
+         std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.message.find(words) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("a saved plan is carried out as it was made") {
+  FleetBench bench(2);
+  bench.sections = kTwoSections;
+  const auto plan = saved(bench);
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 0);
+  CHECK(changes(report) == changes(plan.report));
+  CHECK(standing(report) == "n1 applied, n2 applied");
+  CHECK(changes(bench.plan()).empty());
+}
+
+TEST_CASE("a saved plan is shown before it is carried out, and a no writes nothing and does not use it up") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  const auto plan = saved(bench);
+  bench.options.saved_plan = &plan;
+  const auto before = bench.whole_trees();
+  bench.options.approve = [&](const Report& shown) {
+    CHECK(changes(shown) == changes(plan.report));
+    return false;
+  };
+  bench.apply();
+  CHECK(bench.whole_trees() == before);
+  bench.options.approve = nullptr;
+  CHECK(exit_of(bench.apply()) == 0);
+}
+
+TEST_CASE("a plan is applied once, though nothing else has changed since") {
+  FleetBench bench(2);
+  bench.sections = kTwoSections;
+  const auto plan = saved(bench);
+  bench.options.saved_plan = &plan;
+  REQUIRE(exit_of(bench.apply()) == 0);
+  // As if nobody had ever applied anything, but for what the nodes remember.
+  for (const std::size_t node : {1U, 2U}) {
+    bench.root(node).remove(kSysctlFile);
+    bench.root(node).remove(kProfileFile);
+  }
+  const auto before = bench.whole_trees();
+  const auto again = bench.apply();
+  CHECK(exit_of(again) == 5);
+  CHECK(says(again, "the plan was applied before, on n1"));
+  CHECK(bench.whole_trees() == before);
+}
+
+TEST_CASE("a plan of which one node knows is refused on all, and says that it broke off") {
+  FleetBench bench(2);
+  bench.sections = kTwoSections;
+  const auto plan = saved(bench);
+  bench.options.saved_plan = &plan;
+  // The connection to n2 is cut after n1 is done: as if only n1 had been there, and its agent killed.
+  REQUIRE(exit_of(bench.apply()) == 0);
+  auto manifest = bench.root(1).read(test::kManifestFile);
+  const auto at = manifest.find("\"finished\": true");
+  REQUIRE(at != std::string::npos);
+  manifest.replace(at, 16, "\"finished\": false");
+  bench.root(1).write(test::kManifestFile, manifest);
+  bench.root(2).remove("/var/lib/sparkplan");
+  bench.root(2).remove(kSysctlFile);
+  bench.root(2).remove(kProfileFile);
+  const auto before = bench.whole_trees();
+  const auto again = bench.apply();
+  CHECK(exit_of(again) == 5);
+  CHECK(says(again, "which broke off"));
+  CHECK(bench.whole_trees() == before);
+}
+
+TEST_CASE("a change whose file was touched since is refused; another node's goes on") {
+  FleetBench bench(2);
+  bench.sections = kTwoSections;
+  const auto plan = saved(bench);
+  bench.options.saved_plan = &plan;
+  bench.root(1).write(kProfileFile, "export MINE=1\n");
+  const auto report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 5);
+  CHECK(standing(report) == "n1 failed, n2 applied");
+  CHECK(says(report, "was changed since the plan was made"));
+  CHECK(bench.root(1).read(kProfileFile) == "export MINE=1\n");
+  // The other type's file on the same node was as planned.
+  CHECK(bench.root(1).read(kSysctlFile).find("vm.swappiness = 10") != std::string::npos);
+  CHECK(bench.root(2).read(kProfileFile).find("/mnt/models/hf") != std::string::npos);
+}
+
+TEST_CASE("what was done already without the plan is stale, not done") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  const auto plan = saved(bench);
+  bench.apply_all();
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 5);
+  CHECK(says(report, "without this plan"));
+}
+
+TEST_CASE("what differs besides the plan is left alone and named") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  bench.apply_all();
+  bench.sections =
+      "sysctl: {vm.swappiness: 20, net.core.rmem_max: 256MiB}\n"
+      "profile_env: {HF_HOME: /mnt/models/hf}\n";
+  const auto plan = saved(bench);
+  REQUIRE(changes(plan.report) == std::vector<std::string>{"n1 update sysctl/vm.swappiness config"});
+  bench.root(1).remove(kProfileFile);
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 0);
+  CHECK(says(report, "profile_env/HF_HOME differs as well"));
+  CHECK_FALSE(bench.root(1).exists(kProfileFile));
+  CHECK(bench.root(1).read(kSysctlFile).find("vm.swappiness = 20") != std::string::npos);
+}
+
+TEST_CASE("another machine of the same name gets nothing of a plan") {
+  FleetBench bench(2);
+  bench.sections = kTwoSections;
+  bench.root(1).write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+  const auto plan = saved(bench);
+  bench.root(1).write("/etc/machine-id", "fedcba9876543210fedcba9876543210\n");
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 5);
+  CHECK(says(report, "it is not the machine that the plan was made for: its machine-id"));
+  CHECK_FALSE(bench.root(1).exists(kSysctlFile));
+  CHECK(bench.root(2).exists(kSysctlFile));
+}
+
+TEST_CASE("a node that could not be planned then gets nothing now, not even a manifest") {
+  FleetBench bench(2);
+  bench.sections = kTwoSections;
+  const auto path = bench.root(2).path();
+  const auto away = path.string() + ".away";
+  std::filesystem::rename(path, away);
+  const auto plan = saved(bench);
+  std::filesystem::rename(away, path);
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  CHECK(says(report, "n2: it could not be planned when the plan was made"));
+  CHECK(bench.root(2).tree().empty());
+  CHECK(bench.root(1).exists(kSysctlFile));
+}
+
+TEST_CASE("two that apply one plan at the same time: one does, the other is refused") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  const auto plan = saved(bench);
+  bench.options.saved_plan = &plan;
+  // The other one comes in between our look and our lock.
+  int code = -1;
+  bench.options.approve = [&](const Report&) {
+    const auto cluster = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
+    ApplyOptions other;
+    other.saved_plan = &plan;
+    code = exit_of(ClusterRun(*cluster.cluster, builtin_registry(), bench.run).apply(other));
+    return true;
+  };
+  const auto report = bench.apply();
+  CHECK(code == 0);
+  CHECK(exit_of(report) == 5);
+}
+
+namespace {
+
+/// An edit of what a plan displays of one node, with a digest that fits: whoever edits a plan makes one.
+SavedPlan edited(SavedPlan plan, const std::function<void(NodePlan&)>& edit) {
+  edit(plan.report.nodes[0].plan);
+  auto decoded = decode_saved_plan(encode_saved_plan(plan));
+  REQUIRE(decoded);
+  return *std::move(decoded);
+}
+
+Change& change_named(NodePlan& plan, const std::string& id) {
+  const auto found = std::find_if(plan.changes.begin(), plan.changes.end(),
+                                  [&](const Change& change) { return change.id.str() == id; });
+  REQUIRE(found != plan.changes.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("a plan that displays another change than is made of its cluster.yaml carries out neither") {
+  const std::vector<std::function<void(NodePlan&)>> edits{
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").fields[0].after = "/home/victim"; },
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").fields[0].before = "/somewhere"; },
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").action = Action::kUpdate; },
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").impact = Impact::kLive; },
+      [](NodePlan& plan) { change_named(plan, "profile_env/HF_HOME").note = "reviewed"; },
+  };
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    INFO(i);
+    FleetBench bench(1);
+    bench.sections = kTwoSections;
+    const auto plan = edited(saved(bench), edits[i]);
+    bench.options.saved_plan = &plan;
+    const auto report = bench.apply();
+    INFO(to_text(report, {}));
+    CHECK(exit_of(report) == 5);
+    CHECK_FALSE(bench.root(1).exists(kProfileFile));
+    // What is displayed as it is made is carried out.
+    CHECK(bench.root(1).exists(kSysctlFile));
+  }
+}
+
+TEST_CASE("a change that a plan does not display is not carried out, whatever its cluster.yaml asks for") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  const auto plan = edited(saved(bench), [](NodePlan& one) {
+    std::erase_if(one.changes, [](const Change& change) { return change.id.type == "profile_env"; });
+    std::erase_if(one.steps, [](const Step& step) { return step.type == "profile_env"; });
+    std::erase_if(one.after_steps, [](const auto& value) { return value.first.type == "profile_env"; });
+  });
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  CHECK(says(report, "profile_env/HF_HOME differs as well"));
+  CHECK_FALSE(bench.root(1).exists(kProfileFile));
+  CHECK(bench.root(1).exists(kSysctlFile));
+}
+
+TEST_CASE("a plan that displays a change as waiting does not get it carried out as something else") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  const auto plan = edited(saved(bench), [](NodePlan& one) {
+    Change& change = change_named(one, "profile_env/HF_HOME");
+    change.fields[0].after = Value::Unknown{"known after n2 has made its key", "n2/ssh_trust/nvidia"};
+    one.waiting.push_back(change.id);
+    std::erase_if(one.steps, [](const Step& step) { return step.type == "profile_env"; });
+    std::erase_if(one.after_steps, [](const auto& value) { return value.first.type == "profile_env"; });
+  });
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 5);
+  CHECK_FALSE(bench.root(1).exists(kProfileFile));
+}
+
+TEST_CASE("what a plan displays and is not to be done is reported") {
+  FleetBench bench(1);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  const auto plan = edited(saved(bench), [](NodePlan& one) {
+    one.kept_orphans.push_back({"sysctl", "kernel.panic"});
+    one.changes.push_back(one.changes[0]);
+    one.changes.back().id.name = "vm.overcommit_memory";
+  });
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 5);
+  CHECK(says(report, "what the plan shows of sysctl/kernel.panic is no longer so"));
+  CHECK(says(report, "vm.overcommit_memory"));
+}
+
+TEST_CASE("a plan that displays another address, or another membership, of a node does nothing there") {
+  FleetBench bench(1);
+  bench.sections = kTwoSections;
+  auto elsewhere = saved(bench);
+  elsewhere.report.nodes[0].address = "/somewhere/else";
+  bench.options.saved_plan = &elsewhere;
+  auto report = bench.apply();
+  CHECK(exit_of(report) == 5);
+  CHECK(says(report, "the plan shows it at /somewhere/else"));
+  auto as_member = saved(bench);
+  as_member.report.nodes[0].membership = Membership::kMember;
+  bench.options.saved_plan = &as_member;
+  report = bench.apply();
+  CHECK(exit_of(report) == 5);
+  CHECK(says(report, "the plan shows it as a member of the cluster"));
+  CHECK_FALSE(bench.root(1).exists(kSysctlFile));
+  CHECK_FALSE(bench.root(1).exists(kProfileFile));
+}
+
+TEST_CASE("a node for which the plan does not display a finding gets nothing of it") {
+  FleetBench bench(1);
+  // Only the node shows that this directory is not there.
+  bench.sections = "files: [{path: /nowhere/a.conf, content: a}]\n" + std::string(kTwoSections);
+  const auto whole = saved(bench);
+  REQUIRE_FALSE(whole.report.diagnostics.empty());
+  auto plan = whole;
+  plan.report.diagnostics.clear();
+  bench.options.saved_plan = &plan;
+  const auto report = bench.apply();
+  CHECK(standing(report) == "n1 failed");
+  CHECK(says(report, "the plan does not show this"));
+  CHECK_FALSE(bench.root(1).exists(kSysctlFile));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,105 @@
+// What `init` writes for machines that nobody has managed yet, whatever they say of themselves.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "engine/init/yaml_writer.h"
+#include "tests/support/catch.h"
+#include "tests/unit/init/machines.h"
+
+namespace sparkplan::test {
+namespace {
+
+/// With SPARKPLAN_ACCEPT=1 the file is written instead; read the difference then.
+void compare_with_golden(const std::string& name, const std::string& text) {
+  const std::string path = std::string(SPARKPLAN_SOURCE_DIR) + "/tests/unit/init/drafts/" + name + ".yaml";
+  if (std::getenv("SPARKPLAN_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  std::ifstream file(path, std::ios::binary);
+  const std::string golden{std::istreambuf_iterator<char>(file), {}};
+  CHECK(text == golden);
+}
+
+}  // namespace
+
+TEST_CASE("two new DGX Sparks with one cable") {
+  auto machines = std::vector{bare_spark(1), bare_spark(2)};
+  for (auto& machine : machines) {
+    machine.facts->extended.emplace();
+    machine.facts->extended->sysctl["net.core.rmem_max"] = "212992";
+  }
+  compare_with_golden("two-new-sparks", draft_of(machines));
+}
+
+TEST_CASE("eight new DGX Sparks on a switch") {
+  std::vector<InitMachine> machines;
+  for (int i = 1; i <= 8; ++i) machines.push_back(bare_spark(i, {0}));
+  compare_with_golden("eight-new-sparks", draft_of(machines));
+}
+
+TEST_CASE("addresses of a guide are kept, and left to what sets them") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  set_address(first, "enp1s0f1np1", "192.168.177.11/24");
+  set_address(second, "enp1s0f1np1", "192.168.177.12/24");
+  for (auto* machine : {&first, &second}) link_of(*machine, "enP2p1s0f1np1").mtu = 9000;
+  compare_with_golden("one-address-on-half-a", draft_of({first, second}));
+}
+
+TEST_CASE("storage over a network is told and left alone") {
+  auto machine = bare_spark(1);
+  machine.facts->extended.emplace();
+  machine.facts->extended->fstab = {{"/dev/disk/by-id/nvme-x", "/mnt/models", "ext4", "ro,_netdev"},
+                                    {"UUID=1", "/", "ext4", "defaults"}};
+  const std::string text = draft_of({machine});
+  CHECK(contains(text, "  # /etc/fstab mounts /mnt/models from /dev/disk/by-id/nvme-x (ext4).\n"));
+  CHECK_FALSE(contains(text, "UUID=1"));
+}
+
+TEST_CASE("machines that are not alike are told of") {
+  auto second = bare_spark(2);
+  second.facts->memory_total_bytes /= 2;
+  second.facts->os_version = "22.04";
+  const auto draft = attempt({bare_spark(1), second});
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.mixed-machines"));
+  CHECK(draft->remarks.size() == 2);
+  CHECK_FALSE(has_remark(*attempt({bare_spark(1), bare_spark(2)}), "init.mixed-machines"));
+}
+
+TEST_CASE("what is managed and cannot be written down again is told of") {
+  auto machines = applied(loaded("version: 1\nname: lab\nnodes: [{name: n1, address: 10.0.0.1}]\nhosts: {}\n"));
+  auto& resources = machines.front().manifest->resources;
+  REQUIRE(resources.size() == 1);
+  resources.emplace(ResourceId{"hosts", "no-member-of-ours"}, ManagedResource{Value::map(), {}});
+  const auto draft = attempt(machines);
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.not-written"));
+}
+
+TEST_CASE("what a machine says of itself cannot break the file") {
+  auto machine = bare_spark(1);
+  machine.facts->os_name = "Ubuntu\n24.04\x1b[31m: [";
+  machine.facts->product = "a # b: {";
+  machine.facts->hostname = "x\ny";
+  CHECK(loaded(draft_of({machine})).nodes.size() == 1);
+}
+
+TEST_CASE("whatever a value is, the file gives it back") {
+  for (const std::string value :
+       {"",           " ",     "yes",         "No",          "null",     "~",    "1",   "1.5", "0x10", "007", "1e3",
+        "2026-01-01", ".inf",  "a b",         "a: b",        "a #b",     "#a",   "- a", "[a",  "{a",   "a,b", "\"a\"",
+        "'a'",        "\\",    "a\\nb",       "&a",          "*a",       "!a",   "%a",  "@a",  "`a`",  "|",   ">",
+        "ä",          "=ens1", "/path/to/it", "10.0.0.1/24", "12:30:45", "true", "+1",  "-",   "?"}) {
+    INFO(value);
+    const Value file = Value::map({{"version", 1},
+                                   {"name", "lab"},
+                                   {"profile_env", Value::map({{"X", value}})},
+                                   {"nodes", Value::list({Value::map({{"name", "n1"}, {"address", "h"}})})}});
+    YamlWriter writer;
+    for (const MapEntry& entry : *file.entries()) writer.entry(entry.key, entry.value);
+    const Cluster cluster = loaded(writer.take());
+    CHECK(cluster.nodes.front().sections.at("profile_env").text_or("X", "?") == value);
+  }
+}
+
+}  // namespace sparkplan::test

@@ -1,0 +1,173 @@
+// What `init` makes of the fabric: what is there, what is cabled, and what it cannot make sense of.
+#include "engine/init/fabric_neighbours.h"
+#include "tests/support/catch.h"
+#include "tests/unit/init/machines.h"
+
+namespace sparkplan::test {
+namespace {
+
+/// The file without the breaks that its comments have where a line is full.
+std::string unwrapped(std::string text) {
+  for (auto at = text.find("\n# "); at != std::string::npos; at = text.find("\n# ", at)) text.replace(at, 3, " ");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("new DGX Sparks without a cable, with two, and in a ring") {
+  const auto fabric_of = [](std::vector<InitMachine> machines) {
+    const Cluster cluster = loaded(draft_of(machines));
+    const auto section = cluster.nodes.front().sections.find("fabric");
+    return section == cluster.nodes.front().sections.end() ? "none" : section->second.text_or("topology", "");
+  };
+  CHECK(fabric_of({bare_spark(1, {}), bare_spark(2, {})}) == "direct");
+  CHECK(contains(draft_of({bare_spark(1, {}), bare_spark(2, {})}), "a guess"));
+  CHECK(fabric_of({bare_spark(1, {0, 1}), bare_spark(2, {0, 1})}) == "dual-cable");
+  CHECK(fabric_of({bare_spark(1, {0, 1}), bare_spark(2, {0, 1}), bare_spark(3, {0, 1})}) == "ring");
+  CHECK(fabric_of({bare_spark(1)}) == "none");
+}
+
+TEST_CASE("addresses that derive from other ids give the nodes these ids") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  set_address(first, "enp1s0f1np1", "192.168.100.21/24");
+  set_address(first, "enP2p1s0f1np1", "192.168.101.21/24");
+  set_address(second, "enp1s0f1np1", "192.168.100.22/24");
+  set_address(second, "enP2p1s0f1np1", "192.168.101.22/24");
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "{name: spark-01, id: 11, address: 10.0.0.11}"));
+  CHECK_FALSE(contains(text, "interfaces:"));
+}
+
+TEST_CASE("what carries our own connection is never taken for the fabric") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  for (auto* machine : {&first, &second}) {
+    set_address(*machine, "enp1s0f1np1", machine->address + "/24");
+    link_of(*machine, "enP7s7").addresses.clear();
+  }
+  const std::string text = draft_of({first, second});
+  CHECK_FALSE(contains(text, "name: enp1s0f1np1"));
+  CHECK_FALSE(contains(text, "port: 1"));
+}
+
+TEST_CASE("a new fabric keeps away from networks that are there") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  link_of(first, "enP7s7").addresses.push_back("192.168.101.77/24");
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "fabric: {topology: direct, port: 1, subnets: [10.100.0.0/24, 10.100.1.0/24]}"));
+}
+
+TEST_CASE("a new fabric keeps away from what a machine has a route to") {
+  auto first = bare_spark(1);
+  first.facts->host.routes.push_back({"tun0", "192.168.0.0/16", "10.0.0.1", 0, "static", false, 254});
+  first.facts->host.routes.push_back({"enP7s7", "0.0.0.0/0", "10.0.0.1", 0, "dhcp", false, 254});
+  CHECK(contains(draft_of({first, bare_spark(2)}), "subnets: [10.100.0.0/24, 10.100.1.0/24]"));
+}
+
+TEST_CASE("where no private network is free there is no fabric, and a word about it") {
+  auto first = bare_spark(1);
+  const auto reach = [&](const std::string& network) {
+    first.facts->host.routes.push_back({"tun0", network, "10.0.0.1", 0, "static", false, 254});
+  };
+  reach("192.168.0.0/16");
+  reach("10.0.0.0/8");
+  CHECK(contains(draft_of({first, bare_spark(2)}), "subnets: [172.16.0.0/24, 172.16.1.0/24]"));
+  reach("172.16.0.0/12");
+  const auto draft = attempt({first, bare_spark(2)});
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.no-fabric"));
+  CHECK_FALSE(contains(draft->text, "\nfabric:"));
+}
+
+TEST_CASE("a mistake in the addresses that are there gives a file without a fabric that says so") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  set_address(first, "enp1s0f1np1", "192.168.100.11/24");
+  set_address(second, "enp1s0f1np1", "192.168.100.12/24");
+  SECTION("both halves in one network") {
+    set_address(first, "enP2p1s0f1np1", "192.168.100.111/24");
+    set_address(second, "enP2p1s0f1np1", "192.168.100.112/24");
+  }
+  SECTION("one address on both") { set_address(second, "enp1s0f1np1", "192.168.100.11/24"); }
+  SECTION("the network of the management") { set_address(second, "enp1s0f1np1", "10.0.0.112/24"); }
+  SECTION("an MTU too small for it") { link_of(first, "enp1s0f1np1").mtu = 1000; }
+  SECTION("a node that is reached by its fabric address") {
+    first.address = first.facts->ssh_server_address = "192.168.100.11";
+  }
+  const auto draft = attempt({first, second});
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.no-fabric"));
+  CHECK(contains(draft->text, "\n# spark-02 enp1s0f1np1: "));
+  const Cluster cluster = loaded(draft->text);
+  CHECK(cluster.nodes.size() == 2);
+  CHECK_FALSE(cluster.nodes.front().sections.contains("fabric"));
+}
+
+TEST_CASE("what NetworkManager has made up for a port is nobody's address") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  for (auto* machine : {&first, &second}) {
+    set_address(*machine, "enp1s0f1np1", "10.55.0.7/24", 1500);
+    link_of(*machine, "enp1s0f1np1").profile = "made-up";
+    NetworkProfile profile;
+    profile.id = "Wired connection 2";
+    profile.uuid = "made-up";
+    profile.method = "auto";
+    profile.origin = ProfileOrigin::kGenerated;
+    machine->facts->host.network_profiles.push_back(profile);
+  }
+  CHECK(contains(draft_of({first, second}), "fabric: {topology: direct, port: 1}\n"));
+  first.facts->host.network_profiles.front().origin = ProfileOrigin::kHandWritten;
+  CHECK(contains(draft_of({first, second}), "10.55.0.7/24"));
+}
+
+TEST_CASE("who has answered on the fabric, and is none of those read, is a neighbour") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  set_address(second, "enp1s0f1np1", "192.168.100.12/24");
+  first.facts->extended.emplace();
+  first.facts->extended->neighbours = {{"enp1s0f1np1", "192.168.100.12", "52:54:00:00:00:02", "reachable"},
+                                       {"enp1s0f1np1", "192.168.100.14", "52:54:00:00:00:04", "stale"},
+                                       {"enp1s0f1np1", "192.168.100.15", "", "failed"},
+                                       {"enp1s0f1np1", "fe80::1", "52:54:00:00:00:05", "reachable"},
+                                       {"enP7s7", "10.0.0.99", "52:54:00:00:00:06", "reachable"}};
+  CHECK(fabric_neighbours({first, second}) == std::vector<std::string>{"192.168.100.14"});
+}
+
+TEST_CASE("an MTU that somebody has set stays, with a word about it") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  int number = 10;
+  for (auto* machine : {&first, &second}) {
+    const std::string last = std::to_string(++number) + "/24";
+    set_address(*machine, "enp1s0f1np1", "192.168.100." + last, 1500);
+    set_address(*machine, "enP2p1s0f1np1", "192.168.101." + last, 1500);
+  }
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "mtu: 1500"));
+  CHECK(contains(text, "So is the MTU"));
+}
+
+TEST_CASE("a port that a bond holds is the one with the cable, and the bond is named") {
+  std::vector<InitMachine> machines{bare_spark(1), bare_spark(2)};
+  for (InitMachine& machine : machines) {
+    LinkFacts bond;
+    bond.name = "bond0";
+    bond.kind = "bond";
+    bond.up = bond.carrier = true;
+    bond.addresses = {"192.168.200.1" + machine.address.substr(machine.address.size() - 1) + "/24"};
+    machine.facts->links.push_back(bond);
+    for (const char* half : {"enp1s0f1np1", "enP2p1s0f1np1"}) link_of(machine, half).master = "bond0";
+  }
+  const std::string text = unwrapped(draft_of(machines));
+  CHECK(contains(text, "fabric: {topology: direct, port: 1}"));
+  CHECK(contains(text, " Port 1 of all nodes has a peer."));
+  INFO(text);
+  for (const std::string half : {"enp1s0f1np1", "enP2p1s0f1np1"}) CHECK(contains(text, half + " belongs to bond0"));
+  // Without the bond nothing is told of it.
+  CHECK_FALSE(contains(draft_of({bare_spark(1), bare_spark(2)}), "belongs to"));
+}
+
+}  // namespace sparkplan::test

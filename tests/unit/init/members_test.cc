@@ -1,0 +1,170 @@
+// Whom `init` writes down, by which name and number; who is left out.
+#include "engine/init/second_contacts.h"
+#include "tests/support/catch.h"
+#include "tests/unit/init/machines.h"
+
+namespace sparkplan::test {
+TEST_CASE("names that no node can have, and that several have, are told apart") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  auto third = bare_spark(3);
+  first.facts->hostname = second.facts->hostname = "spark";
+  third.facts->hostname = "localhost.localdomain";
+  const std::string text = draft_of({first, second, third});
+  CHECK(contains(text, "name: spark-01,"));
+  CHECK(contains(text, "name: spark-02,"));
+  CHECK(contains(text, "name: node-01,"));
+  const Cluster cluster = loaded(text);
+  CHECK(cluster.nodes[2].id == 3);
+}
+
+TEST_CASE("names that differ in the case of letters alone are told apart") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  first.facts->hostname = "spark";
+  second.facts->hostname = "SPARK";
+  const std::string text = draft_of({first, second});
+  CHECK(contains(text, "name: spark-01,"));
+  CHECK(contains(text, "name: SPARK-02,"));
+}
+
+TEST_CASE("a name that ends in a number too large for a network gets an id") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  first.facts->hostname = "spark-1234";
+  second.facts->hostname = "spark-7f";
+  const Cluster cluster = loaded(draft_of({first, second}));
+  CHECK(cluster.nodes[0].id == 1);
+  CHECK(cluster.nodes[1].id == 2);
+  CHECK(cluster.name == "spark");
+}
+
+TEST_CASE("one machine under two names, or a clone, is refused with both") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  second.facts->machine_id = first.facts->machine_id;
+  const auto draft = attempt({first, second});
+  REQUIRE_FALSE(draft);
+  CHECK(draft.error().code == ErrorCode::kInvalidInput);
+  CHECK(contains(draft.error().message, "nvidia@10.0.0.11"));
+  CHECK(contains(draft.error().message, "nvidia@10.0.0.12"));
+}
+
+TEST_CASE("members of two clusters are refused") {
+  const auto text = [](const std::string& name, int number) {
+    return "version: 1\nname: " + name + "\nsysctl: {vm.swappiness: 10}\nnodes:\n  - {name: n" +
+           std::to_string(number) + ", address: 10.0.0." + std::to_string(number) + "}\n";
+  };
+  auto machines = applied(loaded(text("here", 1)));
+  auto others = applied(loaded(text("there", 2)));
+  others.front().manifest->roster.uuid = "another";
+  machines.push_back(others.front());
+  const auto draft = attempt(machines);
+  REQUIRE_FALSE(draft);
+  CHECK(draft.error().code == ErrorCode::kRefused);
+}
+
+TEST_CASE("a machine that cannot be read is a comment; one that the others know stays a member") {
+  const std::string bare = draft_of({bare_spark(1), bare_spark(2), unreachable("10.0.0.13")});
+  CHECK(contains(bare, "  # Could not be read: connect to 10.0.0.13 port 22: timed out\n"));
+  CHECK(contains(bare, "  # - {name: NAME, address: 10.0.0.13}\n"));
+  CHECK(loaded(bare).nodes.size() == 2);
+
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
+                     "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
+  machines[1] = unreachable("10.0.0.12");
+  const Cluster known = loaded(draft_of(machines));
+  REQUIRE(known.nodes.size() == 2);
+  CHECK(known.nodes[1].maintenance);
+  CHECK_FALSE(known.nodes[0].maintenance);
+}
+
+TEST_CASE("members that nobody named are kept in the file, and told of") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
+                     "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
+  machines.pop_back();
+  const auto draft = attempt(machines);
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.more-members"));
+  CHECK(loaded(draft->text).nodes.back().maintenance);
+}
+
+TEST_CASE("a member that was installed anew keeps its place; a stranger by its name does not get it") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
+                     "  - {name: spark-01, id: 5, address: 10.0.0.11}\n"
+                     "  - {name: spark-02, id: 7, address: 10.0.0.12}\n"));
+  machines[1] = bare_spark(2);
+  machines[1].facts->machine_id = "another";
+  SECTION("at the member's address") {
+    const auto draft = attempt(machines);
+    REQUIRE(draft);
+    CHECK(contains(draft->text, "installed anew"));
+    const Cluster cluster = loaded(draft->text);
+    REQUIRE(cluster.nodes.size() == 2);
+    CHECK(cluster.nodes[1].name.str() == "spark-02");
+    CHECK(cluster.nodes[1].id == 7);
+    CHECK_FALSE(cluster.nodes[1].maintenance);
+  }
+  SECTION("at another address") {
+    machines[1].address = machines[1].facts->ssh_server_address = "10.0.0.77";
+    const Cluster cluster = loaded(draft_of(machines));
+    REQUIRE(cluster.nodes.size() == 3);
+    CHECK(cluster.nodes[1].name.str() == "spark-02-01");
+    CHECK(cluster.nodes[1].id != 7);
+    CHECK(cluster.nodes[2].name.str() == "spark-02");
+    CHECK(cluster.nodes[2].id == 7);
+    CHECK(cluster.nodes[2].maintenance);
+  }
+}
+
+TEST_CASE("a clone with the records of a member is another node, and the member keeps what it has") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
+                     "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
+  InitMachine clone = machines[0];
+  clone.address = "10.0.0.13";
+  clone.facts->machine_id = "another";
+  set_address(clone, "enp1s0f1np1", "192.168.100.11/24");
+  const Cluster cluster = loaded(draft_of({clone, machines[0], machines[1]}));
+  REQUIRE(cluster.nodes.size() == 3);
+  CHECK(cluster.nodes[0].name.str() == "spark-01-01");
+  CHECK(cluster.nodes[1].name.str() == "spark-01");
+  REQUIRE(cluster.nodes[1].fabric.size() == 2);
+  CHECK(cluster.nodes[0].fabric.empty());
+}
+
+TEST_CASE("a machine that was found, and is one of those before it, is contacted once") {
+  const auto found_at = [](const std::string& address, int number) {
+    InitMachine machine = bare_spark(number);
+    machine.given = machine.address = address;
+    return machine;
+  };
+  std::vector<InitMachine> machines{bare_spark(1),
+                                    bare_spark(2),
+                                    found_at("10.0.1.11", 1),
+                                    found_at("10.0.1.13", 3),
+                                    unreachable("10.0.1.14"),
+                                    unreachable("10.0.1.15"),
+                                    found_at("10.0.2.13", 3)};
+  const auto remarks = drop_second_contacts(machines, 2);
+  std::vector<std::string> left;
+  for (const InitMachine& machine : machines) left.push_back(machine.address);
+  CHECK(left == std::vector<std::string>{"10.0.0.11", "10.0.0.12", "10.0.1.13", "10.0.1.14", "10.0.1.15"});
+  REQUIRE(remarks.size() == 2);
+  CHECK(remarks[0].severity == Severity::kWarning);
+  CHECK(remarks[0].message ==
+        "10.0.1.11 has the machine-id of nvidia@10.0.0.11, machine-of-spark-01: taken for the same machine, and left "
+        "out");
+  CHECK(contains(remarks[1].message, "10.0.2.13 has the machine-id of 10.0.1.13"));
+}
+
+TEST_CASE("two machines that were both named stay two, whatever their machine-id") {
+  std::vector<InitMachine> machines{bare_spark(1), bare_spark(1)};
+  CHECK(drop_second_contacts(machines, 2).empty());
+  CHECK(machines.size() == 2);
+}
+
+}  // namespace sparkplan::test

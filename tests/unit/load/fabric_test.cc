@@ -1,0 +1,185 @@
+#include "engine/load/fabric.h"
+#include "engine/load/address.h"
+#include "engine/load/load.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+Cluster load(const std::string& body) {
+  auto loaded = load_cluster("version: 1\nname: lab\n" + body, "cluster.yaml", builtin_registry());
+  for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(diagnostic.message);
+  REQUIRE(loaded.cluster);
+  return std::move(*loaded.cluster);
+}
+
+std::string nodes(int count) {
+  std::string text = "nodes:\n";
+  for (int i = 1; i <= count; ++i) {
+    text += "  - {name: n" + std::to_string(i) + ", address: 10.0.0." + std::to_string(i) + "}\n";
+  }
+  return text;
+}
+
+/// "0 192.168.100.11/24 9000; 1 ...": half, address, MTU.
+std::string addresses(const NodeSpec& node) {
+  std::string text;
+  for (const auto& address : node.fabric) {
+    if (!text.empty()) text += "; ";
+    text += std::to_string(address.half);
+    if (!address.interface.empty()) text += " " + address.interface;
+    if (!address.address.empty()) text += " " + address.address + "/" + std::to_string(address.prefix_length);
+    if (address.link_local) text += " link-local";
+    if (address.mtu) text += " " + std::to_string(*address.mtu);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("IPv4 is four plain decimal numbers") {
+  CHECK(parse_ipv4("192.168.100.11")->str() == "192.168.100.11");
+  for (const char* const text :
+       {"", "1.2.3", "1.2.3.4.5", "1.2.3.256", "01.2.3.4", "1.2.3.4 ", "0x1.2.3.4", "1..2.3", "-1.2.3.4"}) {
+    CHECK_FALSE(parse_ipv4(text));
+  }
+  CHECK(parse_ipv4_interface("10.1.2.3/16")->network().str() == "10.1.0.0/16");
+  CHECK(parse_ipv4_interface("10.1.2.3/0")->network().str() == "0.0.0.0/0");
+  for (const char* const text : {"10.1.2.3", "10.1.2.3/33", "10.1.2.3/", "10.1.2.3/-1", "10.1.2.3/024", "/24"}) {
+    CHECK_FALSE(parse_ipv4_interface(text));
+  }
+}
+
+TEST_CASE("host names, IPv6 and their one spelling") {
+  for (const char* const text : {"spark-01", "spark.lab", "3com.net", "a", "Host."}) CHECK(is_host_name(text));
+  for (const char* const text : {"", "-a", "a-", "a..b", "a_b", "1.2.3", "a b", "10.0.0.1"})
+    CHECK_FALSE(is_host_name(text));
+  CHECK_FALSE(is_host_name(std::string(64, 'a')));
+  for (const char* const text : {"::1", "fe80::1%enP7s7", "FD00::a", "::ffff:10.0.0.1"}) CHECK(is_ipv6(text));
+  for (const char* const text : {"", ":::", "fe80::1%", "fe80::1%a/b", "10.0.0.1", "[::1]", "12345::"})
+    CHECK_FALSE(is_ipv6(text));
+  CHECK(canonical_address("FE80:0::1%e") == "fe80::1%e");
+  CHECK(canonical_address("Spark-01.Lab.") == "spark-01.lab");
+}
+
+TEST_CASE("networks contain and overlap") {
+  const auto network = [](const char* text) { return parse_ipv4_interface(text)->network(); };
+  CHECK(network("10.1.0.0/16").contains(*parse_ipv4("10.1.255.255")));
+  CHECK_FALSE(network("10.1.0.0/16").contains(*parse_ipv4("10.2.0.0")));
+  CHECK(network("10.1.0.0/16").overlaps(network("10.1.4.0/24")));
+  CHECK(network("10.1.4.0/24").overlaps(network("10.1.0.0/16")));
+  CHECK_FALSE(network("10.1.4.0/24").overlaps(network("10.1.5.0/24")));
+  CHECK(network("10.1.4.0/24").broadcast().str() == "10.1.4.255");
+}
+
+TEST_CASE("an address is network + 10 + id") {
+  const auto network = *default_subnet(0);
+  CHECK(network.str() == "192.168.100.0/24");
+  CHECK(default_subnet(155)->str() == "192.168.255.0/24");
+  CHECK_FALSE(default_subnet(156));
+  CHECK_FALSE(default_subnet(-1));
+  CHECK(derived_address(network, 1)->str() == "192.168.100.11");
+  CHECK(derived_address(network, 244)->str() == "192.168.100.254");
+  CHECK_FALSE(derived_address(network, 245));
+  CHECK_FALSE(derived_address(network, 0));
+  const Ipv4Network wide{*parse_ipv4("10.20.0.0"), 16};
+  CHECK(largest_id(wide) == 65524);
+  CHECK(derived_address(wide, 300)->str() == "10.20.1.54");
+  CHECK(largest_id({*parse_ipv4("10.0.0.0"), 29}) == 0);
+  CHECK(largest_id({*parse_ipv4("10.0.0.0"), 28}) == 4);
+}
+
+TEST_CASE("an id is the number that a name ends in") {
+  CHECK(id_from_name("spark-01") == 1);
+  CHECK(id_from_name("spark-01.lab2.example") == 1);
+  CHECK(id_from_name("7") == 7);
+  CHECK(id_from_name("rack2-node12") == 12);
+  for (const char* const name : {"", "spark", "spark-0", "spark-00", "1spark", "a99999999999999999999", "a16777216"}) {
+    CHECK(id_from_name(name) == 0);
+  }
+}
+
+TEST_CASE("direct and switch: one network per half, the same for every node") {
+  const Cluster two = load("fabric: {topology: direct, port: 1}\n" + nodes(2));
+  CHECK(addresses(two.nodes[0]) == "0 192.168.100.11/24 9000; 1 192.168.101.11/24 9000");
+  CHECK(addresses(two.nodes[1]) == "0 192.168.100.12/24 9000; 1 192.168.101.12/24 9000");
+  const Cluster eight = load("fabric: {topology: switch, mtu: 1500}\n" + nodes(8));
+  CHECK(addresses(eight.nodes[0]) == "0 192.168.100.11/24 1500; 1 192.168.101.11/24 1500");
+  CHECK(addresses(eight.nodes[7]) == "0 192.168.100.18/24 1500; 1 192.168.101.18/24 1500");
+}
+
+TEST_CASE("addresses do not depend on the place in the list") {
+  const Cluster cluster = load(
+      "fabric: {topology: direct}\nnodes:\n  - {name: b, id: 9, address: 10.0.0.1}\n  - {name: a4, address: "
+      "10.0.0.2}\n");
+  CHECK(addresses(cluster.nodes[0]) == "0 192.168.100.19/24 9000; 1 192.168.101.19/24 9000");
+  CHECK(addresses(cluster.nodes[1]) == "0 192.168.100.14/24 9000; 1 192.168.101.14/24 9000");
+}
+
+TEST_CASE("dual-cable has four networks") {
+  const Cluster cluster = load("fabric: {topology: dual-cable, mtu: null}\n" + nodes(2));
+  CHECK(addresses(cluster.nodes[1]) ==
+        "0 192.168.100.12/24; 1 192.168.101.12/24; 2 192.168.102.12/24; 3 192.168.103.12/24");
+}
+
+TEST_CASE("a ring has two networks per cable, and a further node moves one end only") {
+  const Cluster three = load("fabric: {topology: ring, mtu: null}\n" + nodes(3));
+  CHECK(addresses(three.nodes[0]) ==
+        "0 192.168.100.11/24; 1 192.168.101.11/24; 2 192.168.104.11/24; 3 192.168.105.11/24");
+  CHECK(addresses(three.nodes[1]) ==
+        "0 192.168.102.12/24; 1 192.168.103.12/24; 2 192.168.100.12/24; 3 192.168.101.12/24");
+  CHECK(addresses(three.nodes[2]) ==
+        "0 192.168.104.13/24; 1 192.168.105.13/24; 2 192.168.102.13/24; 3 192.168.103.13/24");
+  const Cluster four = load("fabric: {topology: ring, mtu: null}\n" + nodes(4));
+  CHECK(addresses(four.nodes[1]) == addresses(three.nodes[1]));
+  CHECK(addresses(four.nodes[2]) == addresses(three.nodes[2]));
+  CHECK(addresses(four.nodes[0]) ==
+        "0 192.168.100.11/24; 1 192.168.101.11/24; 2 192.168.106.11/24; 3 192.168.107.11/24");
+}
+
+TEST_CASE("the cables of a ring may be named, on any port") {
+  const Cluster cluster =
+      load("fabric:\n  topology: ring\n  mtu: null\n  cables: [[n3:1, n1:0], [n1:1, n2:1], [n2:0, n3:0]]\n" + nodes(3));
+  CHECK(addresses(cluster.nodes[0]) ==
+        "0 192.168.104.11/24; 1 192.168.105.11/24; 2 192.168.100.11/24; 3 192.168.101.11/24");
+  CHECK(addresses(cluster.nodes[1]) ==
+        "0 192.168.102.12/24; 1 192.168.103.12/24; 2 192.168.100.12/24; 3 192.168.101.12/24");
+}
+
+TEST_CASE("link-local fabrics have no addresses of their own") {
+  const Cluster cluster = load("fabric: {topology: direct, link_local: ipv4}\n" + nodes(2));
+  CHECK(addresses(cluster.nodes[0]) == "0 link-local 9000; 1 link-local 9000");
+}
+
+TEST_CASE("a node's own interfaces replace what would be derived") {
+  const Cluster cluster = load(
+      "fabric: {topology: direct}\nnodes:\n  - {name: n1, address: 10.0.0.1}\n"
+      "  - name: n2\n    address: 10.0.0.2\n    fabric:\n      interfaces:\n"
+      "        - {name: enP2p1s0f1np1, link_local: ipv4, mtu: null}\n"
+      "        - {name: enp1s0f1np1, address: 192.168.177.11/24, mtu: 4200}\n      hcas: [rocep1s0f1]\n");
+  CHECK(addresses(cluster.nodes[0]) == "0 192.168.100.11/24 9000; 1 192.168.101.11/24 9000");
+  CHECK(addresses(cluster.nodes[1]) == "1 enP2p1s0f1np1 link-local; 0 enp1s0f1np1 192.168.177.11/24 4200");
+}
+
+TEST_CASE("custom: MTU-only interfaces, and no defaults") {
+  const Cluster cluster = load(
+      "fabric: {topology: custom}\nnodes:\n  - {name: a, address: 10.0.0.1, fabric: {interfaces: [{name: eth1, mtu: "
+      "9000}, {name: eth2}]}}\n");
+  CHECK(addresses(cluster.nodes[0]) == "0 eth1 9000; 1 eth2");
+}
+
+TEST_CASE("one subnet gives addresses to half A only") {
+  const Cluster cluster = load("fabric: {topology: direct, subnets: [192.168.177.0/24]}\n" + nodes(2));
+  CHECK(addresses(cluster.nodes[0]) == "0 192.168.177.11/24 9000; 1 9000");
+}
+
+TEST_CASE("the fabric section of a node carries the defaults") {
+  const Cluster cluster = load("fabric: {}\n" + nodes(2));
+  CHECK(cluster.nodes[0].sections.at("fabric") ==
+        Value::map({{"topology", "direct"},
+                    {"port", 1},
+                    {"mtu", 9000},
+                    {"subnets", Value::list({"192.168.100.0/24", "192.168.101.0/24"})}}));
+}
+
+}  // namespace sparkplan

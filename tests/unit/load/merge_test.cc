@@ -1,0 +1,143 @@
+#include "engine/load/merge.h"
+#include "engine/load/load.h"
+#include "engine/load/unresolved_node.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+Cluster load(const std::string& text) {
+  auto loaded = load_cluster(text, "cluster.yaml", builtin_registry());
+  for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(diagnostic.message);
+  REQUIRE(loaded.cluster);
+  return std::move(*loaded.cluster);
+}
+
+const char* const kTwo = "nodes:\n  - {name: a1, address: 10.0.0.1}\n  - {name: a2, address: 10.0.0.2";
+
+}  // namespace
+
+TEST_CASE("maps merge by key, at any depth") {
+  const Value base = Value::map({{"mode", "safe"}, {"env", Value::map({{"A", 1}, {"B", 2}})}});
+  const Value over = Value::map({{"env", Value::map({{"B", 3}, {"C", 4}})}});
+  CHECK(merge("nccl", base, over) ==
+        Value::map({{"mode", "safe"}, {"env", Value::map({{"A", 1}, {"B", 3}, {"C", 4}})}}));
+}
+
+TEST_CASE("scalars and plain lists replace") {
+  CHECK(merge("packages", Value::list({"a", "b"}), Value::list({"c"})) == Value::list({"c"}));
+  CHECK(merge("mtu", Value(9000), Value(1500)) == Value(1500));
+  CHECK(merge("x", Value::list({"a"}), Value::map({{"a", 1}})) == Value::map({{"a", 1}}));
+}
+
+TEST_CASE("null drops, and what is dropped can be set again") {
+  Value merged = merge("sysctl", Value::map({{"a", 1}, {"b", 2}}), Value::map({{"a", Value()}}));
+  CHECK(without_nulls(merged) == Value::map({{"b", 2}}));
+  merged = merge("sysctl", merged, Value::map({{"a", 3}}));
+  CHECK(without_nulls(merged) == Value::map({{"a", 3}, {"b", 2}}));
+  CHECK(merge("sysctl", Value::map({{"a", 1}}), Value()).is_null());
+  CHECK(merge("sysctl", Value(), Value::map({{"a", 1}})) == Value::map({{"a", 1}}));
+}
+
+TEST_CASE("lists of records merge by identity, in the order of first appearance") {
+  const auto unit = [](const char* name, const char* key, Value value) {
+    return Value::map({{"name", name}, {key, std::move(value)}});
+  };
+  const Value base = Value::list({unit("a.service", "content", "x"), unit("b.service", "content", "y")});
+  const Value over = Value::list({unit("b.service", "enabled", true), unit("c.service", "content", "z")});
+  const Value merged = merge("units", base, over);
+  REQUIRE(merged.list_items()->size() == 3);
+  CHECK((*merged.list_items())[1] == Value::map({{"name", "b.service"}, {"content", "y"}, {"enabled", true}}));
+  CHECK((*merged.list_items())[2].text_or("name", "") == "c.service");
+}
+
+TEST_CASE("limits of one domain and item are replaced together") {
+  const auto limit = [](const char* domain, const char* type, Value value) {
+    return Value::map({{"domain", domain}, {"item", "memlock"}, {"type", type}, {"value", std::move(value)}});
+  };
+  const Value base = Value::list({limit("*", "both", "unlimited"), limit("root", "both", "unlimited")});
+  const Value over = Value::list({limit("*", "soft", 1), limit("*", "hard", 2)});
+  CHECK(merge("limits", base, over) ==
+        Value::list({limit("root", "both", "unlimited"), limit("*", "soft", 1), limit("*", "hard", 2)}));
+}
+
+TEST_CASE("the profile sets exactly what it promises, below everything else") {
+  const Cluster cluster = load(
+      "version: 1\nname: lab\nprofile: dgx-spark\nssh: {user: nvidia}\n"
+      "sysctl: {net.core.rmem_max: 1MiB}\n" +
+      std::string(kTwo) + ", ssh: {user: other}, limits: null, nccl: {mode: socket}}\n");
+  const auto& first = cluster.nodes[0].sections;
+  CHECK(first.size() == 5);
+  CHECK(*first.at("sysctl").find("net.core.rmem_max") == Value("1MiB"));
+  CHECK(*first.at("sysctl").find("net.core.wmem_max") == Value("256MiB"));
+  const auto limit = [](const char* domain) {
+    return Value::map({{"domain", domain}, {"item", "memlock"}, {"type", "both"}, {"value", "unlimited"}});
+  };
+  CHECK(first.at("limits") == Value::list({limit("*"), limit("root")}));
+  CHECK(first.at("hosts") == Value::map({{"suffix", "-fabric"}}));
+  CHECK(first.at("ssh_trust") == Value::map({{"users", Value::list({"nvidia"})}}));
+  CHECK(first.at("nccl") == Value::map({{"mode", "safe"}}));
+  const auto& second = cluster.nodes[1].sections;
+  CHECK_FALSE(second.contains("limits"));
+  CHECK(second.at("nccl").text_or("mode", "") == "socket");
+  CHECK(second.at("ssh_trust") == Value::map({{"users", Value::list({"other"})}}));
+}
+
+TEST_CASE("positions lead to where a value was written, the profile's to its name") {
+  const Cluster cluster = load(
+      "version: 1\nname: lab\nprofile: dgx-spark\nssh: {user: nvidia}\n"
+      "sysctl:\n  net.core.rmem_max: 1MiB\n" +
+      std::string(kTwo) + ", sysctl: {vm.swappiness: 5}}\n");
+  const Value& sysctl = cluster.nodes[1].sections.at("sysctl");
+  CHECK(sysctl.find("net.core.rmem_max")->where.line == 6);
+  CHECK(sysctl.find("net.core.wmem_max")->where == SourceRange{3, 10, 19});
+  CHECK(sysctl.find("vm.swappiness")->where.line == 9);
+}
+
+TEST_CASE("ssh settings merge key by key and have defaults") {
+  const Cluster cluster =
+      load("version: 1\nname: lab\nssh: {user: nvidia, port: 2222, host_keys: accept-new, jump: bastion}\n" +
+           std::string(kTwo) + ", ssh: {port: null, become: none, identity: ~/.ssh/x}}\n");
+  const SshSettings& first = cluster.nodes[0].ssh;
+  CHECK(first.user == "nvidia");
+  CHECK(first.port == 2222);
+  CHECK(first.host_keys == HostKeyPolicy::kAcceptNew);
+  CHECK(first.become == Become::kSudo);
+  CHECK(first.jump == "bastion");
+  const SshSettings& second = cluster.nodes[1].ssh;
+  CHECK(second.port == 22);
+  CHECK(second.become == Become::kNone);
+  CHECK(second.identity == "~/.ssh/x");
+  CHECK(second.jump == "bastion");
+}
+
+TEST_CASE("no profile sets nothing, and null sections do not exist") {
+  const Cluster cluster =
+      load("version: 1\nname: lab\nsysctl: null\nfabric: null\n" + std::string(kTwo) + ", hosts: null}\n");
+  CHECK(cluster.profile.empty());
+  for (const auto& node : cluster.nodes) {
+    CHECK(node.sections.empty());
+    CHECK(node.fabric.empty());
+  }
+}
+
+TEST_CASE("a local node has a root and no address") {
+  const Cluster cluster =
+      load("version: 1\nname: lab\nnodes: [{name: image, transport: local, root: /srv/root, maintenance: true}]\n");
+  const NodeSpec& node = cluster.nodes.front();
+  CHECK(node.transport == TransportKind::kLocal);
+  CHECK(node.root == "/srv/root");
+  CHECK(node.maintenance);
+  CHECK(node.address.empty());
+  CHECK(node.id == 0);
+}
+
+TEST_CASE("the digest follows the content, not the layout") {
+  const std::string text = "version: 1\nname: lab\n" + std::string(kTwo) + "}\n";
+  const std::string other_layout =
+      "# a comment\nname: 'lab'\nversion: 1\nnodes: [{address: 10.0.0.1, name: a1}, {name: a2, address: 10.0.0.2}]\n";
+  CHECK(load(text).config_digest == load(other_layout).config_digest);
+  CHECK(load(text).config_digest != load("sysctl: {vm.swappiness: 1}\n" + text).config_digest);
+}
+
+}  // namespace sparkplan

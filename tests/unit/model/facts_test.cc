@@ -1,0 +1,164 @@
+#include "engine/model/facts.h"
+#include "engine/model/ipv4.h"
+
+#include "tests/support/catch.h"
+#include "tests/unit/model/codec_checks.h"
+
+namespace sparkplan {
+namespace {
+
+Facts some_facts() {
+  Facts facts;
+  facts.hostname = "spark-01";
+  facts.machine_id = "0123456789abcdef0123456789abcdef";
+  facts.boot_id = "b";
+  facts.architecture = "aarch64";
+  facts.kernel = "6.11.0-1016-nvidia";
+  facts.os_id = "ubuntu";
+  facts.os_name = "Ubuntu 24.04.2 LTS";
+  facts.os_version = "24.04";
+  facts.product = "NVIDIA DGX Spark";
+  facts.nccl_version = "2.28.9";
+  facts.live = false;
+  facts.memory_total_bytes = 137438953472;
+  facts.uptime_seconds = 77;
+  facts.ssh_server_address = "10.0.0.11";
+  facts.links = {{"enp1s0f1np1",
+                  "52:54:00:aa:00:01",
+                  9000,
+                  true,
+                  false,
+                  {"10.0.0.11/24", "fe80::1/64"},
+                  "",
+                  "bond0",
+                  "",
+                  "p1",
+                  "0000:01:00.1",
+                  "mlx5_core",
+                  {"rocep1s0f1"},
+                  200000},
+                 {"vlan5", "", 1500, true, true, {}, "vlan", "", "enp1s0f1np1", "", "", "", {}}};
+  facts.rdma_devices = {{"rocep1s0f1",
+                         "0c42a10300000001",
+                         1,
+                         {{1,
+                           "ACTIVE",
+                           "LinkUp",
+                           "Ethernet",
+                           "100 Gb/sec (2X HDR)",
+                           4096,
+                           {{0, "IB/RoCE v1", "fe80::5054:ff:feaa:1", "enp1s0f1np1"},
+                            {5, "RoCE v2", "::ffff:10.0.0.11", "enp1s0f1np1"}}}},
+                         "0000:01:00.1",
+                         PcieLink{4, 4, "32.0 GT/s PCIe", "32.0 GT/s PCIe"}},
+                        {"rxe0", "505400fffeaa0001", 1, {{1, "DOWN", "Disabled", "Ethernet", "2.5 Gb/sec (1X SDR)"}}}};
+  return facts;
+}
+
+TEST_CASE("Facts come back from the wire with every field") {
+  const auto back = decode_facts(over_the_wire(encode(some_facts())));
+  REQUIRE(back);
+  CHECK(canonical(*back) == canonical(some_facts()));
+  CHECK(back->links == some_facts().links);
+  CHECK(back->memory_total_bytes == 137438953472);
+  CHECK_FALSE(back->live);
+  CHECK(back->rdma_devices == some_facts().rdma_devices);
+}
+
+TEST_CASE("Facts of a newer agent are read, what is new in them is ignored") {
+  Value value = encode(some_facts());
+  value.set("gpu_count", 1);
+  item(value, "links", 0).set("lanes", Value::list());
+  const auto back = decode_facts(value);
+  REQUIRE(back);
+  CHECK(canonical(*back) == canonical(some_facts()));
+}
+
+TEST_CASE("Facts that an agent does not send keep their defaults") {
+  const auto back = decode_facts(Value::map({{"hostname", "a"}}));
+  REQUIRE(back);
+  CHECK(back->hostname == "a");
+  CHECK(back->live);
+  CHECK(back->links.empty());
+}
+
+TEST_CASE("A fact of a wrong kind is refused by name") {
+  Value value = encode(some_facts());
+  SECTION("a text") { check_refused(decode_facts(value.set("kernel", 6)), "kernel: expected text, found integer"); }
+  SECTION("a flag") { check_refused(decode_facts(value.set("live", "yes")), "live: expected true/false, found text"); }
+  SECTION("a number") {
+    check_refused(decode_facts(value.set("uptime_seconds", 1.5)), "uptime_seconds: expected integer, found number");
+  }
+  SECTION("a list") {
+    check_refused(decode_facts(value.set("links", Value::map())), "links: expected list, found map");
+  }
+  SECTION("an unknown") {
+    check_refused(decode_facts(value.set("kernel", Value::Unknown{})), "kernel: expected text, found unknown");
+  }
+  SECTION("a null") { check_refused(decode_facts(value.set("kernel", Value())), "kernel: expected text, found null"); }
+  SECTION("deep inside") {
+    item(value, "links", 1).set("mtu", "9000");
+    check_refused(decode_facts(value), "links: 1: mtu: expected integer, found text");
+  }
+  SECTION("out of range") {
+    item(value, "links", 0).set("mtu", std::int64_t{1} << 40);
+    check_refused(decode_facts(value), "links: 0: mtu: out of range: 1099511627776");
+  }
+  SECTION("missing") {
+    item(value, "links", 0).erase("name");
+    check_refused(decode_facts(value), "links: 0: name: missing");
+  }
+}
+
+TEST_CASE("Facts that are no map are refused") {
+  for (const Value& value : {Value(), Value(1), Value("x"), Value::list()}) CHECK_FALSE(decode_facts(value));
+  check_refused(decode_facts(Value::list()), "expected map, found list");
+}
+
+TEST_CASE("Whatever is wrong with facts, decoding gives an answer") {
+  std::mt19937 engine(6);
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    Value facts = encode(some_facts());
+    corrupt(facts, engine);
+    const auto read = decode_facts(facts);
+    refused += read ? 0 : 1;
+    if (read) REQUIRE(canonical(*decode_facts(encode(*read))) == canonical(*read));
+  }
+  CHECK(refused > 500);
+}
+
+}  // namespace
+TEST_CASE("a network is read with its length, or as one address, whatever its host bits; nothing else is one") {
+  CHECK(parse_ipv4_network("192.168.100.11/24") == Ipv4Network{{0xC0A86400}, 24});
+  CHECK(parse_ipv4_network("10.0.0.1") == Ipv4Network{{0x0A000001}, 32});
+  CHECK(parse_ipv4_network("10.0.0.1/0") == Ipv4Network{});
+  for (const char* text : {"", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/08", "10.0.0.0/8 ", "10.0.0/8",
+                           "10.0.0.1-10.0.0.9", "fd00::/8", "10.0.0.1.", "010.0.0.1"}) {
+    INFO(text);
+    CHECK_FALSE(parse_ipv4_network(text));
+  }
+}
+
+TEST_CASE("a network contains what is no wider and lies within it, and overlaps what shares an address with it") {
+  const auto network = [](const char* text) { return *parse_ipv4_network(text); };
+  CHECK(network("10.0.0.0/8").contains(network("10.1.0.0/16")));
+  CHECK(network("10.0.0.0/8").contains(network("10.0.0.0/8")));
+  CHECK_FALSE(network("10.1.0.0/16").contains(network("10.0.0.0/8")));
+  CHECK(network("10.1.0.0/16").overlaps(network("10.0.0.0/8")));
+  CHECK_FALSE(network("10.1.0.0/16").overlaps(network("10.2.0.0/16")));
+  CHECK(network("0.0.0.0/0").contains(network("255.255.255.255")));
+}
+
+TEST_CASE("two IPv4 addresses are in one network as far as their prefix says") {
+  CHECK(in_one_network("192.168.100.11", "192.168.100.244", 24));
+  CHECK_FALSE(in_one_network("192.168.100.11", "192.168.101.11", 24));
+  CHECK(in_one_network("192.168.100.11", "192.168.101.11", 23));
+  CHECK(in_one_network("10.0.0.1", "10.0.0.1", 32));
+  CHECK_FALSE(in_one_network("10.0.0.1", "10.0.0.2", 32));
+  CHECK_FALSE(in_one_network("10.0.0.1", "10.0.0.1", 0));
+  for (const char* text : {"", "10.0.0", "10.0.0.256", "10.0.0.1.2", "10.0.0.1 ", "fd00::1"})
+    CHECK_FALSE(ipv4_number(text));
+}
+
+}  // namespace sparkplan

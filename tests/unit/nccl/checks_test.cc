@@ -1,0 +1,174 @@
+// What is made of a run: pass, warn, fail or skip, with cause and fix.
+#include "engine/verify/levels/nccl_checks.h"
+
+#include <set>
+
+#include "engine/doctor/doctor_table.h"
+#include "engine/doctor/nccl_bands.h"
+#include "engine/doctor/rows.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+const std::vector<NcclRequest> kRequests{{Collective::kAllReduce, {kGibibyte}}, {Collective::kAllGather, {kGibibyte}}};
+
+NcclGround two_sparks() { return {{"spark-01", "spark-02"}, true, false, std::nullopt, 2, false}; }
+
+NcclOutcome outcome(double bus, NcclTransport transport = {"IB", {"a", "b"}, 4, 0, 0, false, {}}) {
+  NcclOutcome result;
+  for (const auto& request : kRequests) {
+    result.measured.push_back({request.collective, kGibibyte, kGibibyte, 20, 0.05, {bus, bus}, 0, ""});
+  }
+  result.transports = {transport, transport};
+  return result;
+}
+
+Check first_of(const NcclOutcome& run, const NcclGround& ground = two_sparks()) {
+  return checks_of_run("nccl/spark-01/spark-02", kRequests, run, ground).at(0);
+}
+
+NcclOutcome failed(NcclTrouble trouble, std::optional<RankFault> fault = {}, NcclPhase phase = NcclPhase::kRun) {
+  NcclOutcome result;
+  result.failure = NcclFailure{trouble, phase, 1, fault, {ErrorCode::kFailed, "as it was told", {}, {}, ""}, {}};
+  return result;
+}
+
+std::string row_of(const Check& check) {
+  for (const auto& row : nccl_rows()) {
+    if (check.fix == row.fix && check.cause.ends_with(row.cause)) return std::string(row.id);
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("ranks that report to have measured no bytes at all are no division by zero") {
+  NcclOutcome run = outcome(23.7);
+  for (auto& measured : run.measured) measured.bytes = 0;
+  CHECK(first_of(run).text.starts_with("0 "));
+}
+
+TEST_CASE("the bands of two Sparks") {
+  const auto row = [](double bus) {
+    const Check check = first_of(outcome(bus));
+    return std::string(to_string(check.status)) + " " + row_of(check);
+  };
+  CHECK(row(23.7) == "pass ");
+  CHECK(row(21.875) == "pass ");
+  CHECK(row(21.8) == "warn nccl-tuning");
+  CHECK(row(18) == "warn nccl-tuning");
+  CHECK(row(17.9) == "fail nccl-slow");
+  CHECK(row(13.4) == "fail nccl-one-half");
+  CHECK(row(10) == "fail nccl-one-half");
+  CHECK(row(9.9) == "fail nccl-slow");
+  CHECK(row(3) == "fail nccl-wrong-build");
+  CHECK(row(1) == "fail nccl-management-network");
+}
+
+TEST_CASE("TCP where HCAs are declared fails, however fast it is") {
+  const NcclTransport sockets{"Socket", {"enp1s0f1np1"}, 0, 4, 0, false, {}};
+  CHECK(row_of(first_of(outcome(23, sockets))) == "nccl-sockets");
+  auto ground = two_sparks();
+  ground.hcas_wanted = 0;
+  CHECK(first_of(outcome(23, sockets), ground).status == CheckStatus::kPass);
+}
+
+TEST_CASE("an HCA that is not used is the cause of a low value, and a warning where nothing is known of values") {
+  const NcclTransport one{"IB", {"a"}, 4, 0, 0, false, {}};
+  CHECK(row_of(first_of(outcome(8, one))) == "nccl-one-half");
+  CHECK(first_of(outcome(23, one)).status == CheckStatus::kPass);
+  auto ground = two_sparks();
+  ground.sparks = false;
+  CHECK(first_of(outcome(8, one), ground).status == CheckStatus::kWarn);
+  CHECK(first_of(outcome(8), ground).status == CheckStatus::kPass);
+}
+
+TEST_CASE("the user's threshold holds on any machine, and moves the bands") {
+  auto ground = two_sparks();
+  ground.sparks = false;
+  ground.threshold = 80e9;  // 10 GB/s
+  CHECK(first_of(outcome(10), ground).status == CheckStatus::kPass);
+  const auto check = first_of(outcome(9), ground);
+  CHECK(row_of(check) == "nccl-tuning");
+  CHECK(check.threshold == Approx(10));
+  CHECK(row_of(first_of(outcome(0.5), ground)) == "nccl-management-network");
+}
+
+TEST_CASE("a ring is held to its own value") {
+  auto ground = two_sparks();
+  ground.nodes = {"a", "b", "c"};
+  ground.ring = true;
+  CHECK(first_of(outcome(10.5), ground).status == CheckStatus::kPass);
+}
+
+TEST_CASE("wrong data fails whatever the value") {
+  auto run = outcome(24);
+  run.measured[0].wrong = 2;
+  run.measured[0].first_wrong = "spark-02: element 17 is 3, not 6";
+  const auto check = first_of(run);
+  CHECK(row_of(check) == "nccl-wrong-data");
+  CHECK(check.cause.find("element 17") != std::string::npos);
+}
+
+TEST_CASE("a run that failed says why once; the rest was not come to") {
+  auto run = failed(NcclTrouble::kEnded);
+  run.failure->transport.warnings = {"no route"};
+  const auto checks = checks_of_run("nccl/all", kRequests, run, two_sparks());
+  REQUIRE(checks.size() == 2);
+  CHECK(checks[0].id == "nccl/all/all_reduce");
+  CHECK(row_of(checks[0]) == "nccl-rank-ended");
+  CHECK(checks[0].cause.starts_with("on spark-02: as it was told; NCCL: no route: "));
+  CHECK(checks[1].status == CheckStatus::kSkip);
+  CHECK_FALSE(checks[1].cause.empty());
+}
+
+TEST_CASE("each trouble has a row of its own") {
+  const auto row = [](const NcclOutcome& run) { return row_of(first_of(run)); };
+  CHECK(row(failed(NcclTrouble::kSilent, {}, NcclPhase::kJoin)) == "nccl-join-hangs");
+  CHECK(row(failed(NcclTrouble::kSilent, {}, NcclPhase::kRun)) == "nccl-run-hangs");
+  CHECK(row(failed(NcclTrouble::kSilent, {}, NcclPhase::kPrepare)) == "nccl-load-hangs");
+  CHECK(row(failed(NcclTrouble::kConnection)) == "nccl-not-started");
+  CHECK(row(failed(NcclTrouble::kMixedVersions)) == "nccl-mixed-versions");
+  CHECK(row(failed(NcclTrouble::kFault, RankFault::kNotNccl)) == "nccl-not-a-library");
+  CHECK(row(failed(NcclTrouble::kFault, RankFault::kLibraryTooOld)) == "nccl-too-old");
+  CHECK(row(failed(NcclTrouble::kFault, RankFault::kMemory)) == "nccl-memory");
+  CHECK(row(failed(NcclTrouble::kFault, RankFault::kCuda)) == "nccl-cuda-error");
+  CHECK(row(failed(NcclTrouble::kFault, RankFault::kNccl)) == "nccl-error");
+  CHECK(row(failed(NcclTrouble::kFault, RankFault::kPeer)) == "nccl-peer-gone");
+}
+
+TEST_CASE("a machine without a GPU is skipped, one without the NCCL that the file names fails") {
+  NcclGround one{{"spark-01"}, false, false, std::nullopt, 0, false};
+  auto looked = failed(NcclTrouble::kFault, RankFault::kNoGpu);
+  looked.failure->place = 0;
+  CHECK(check_of_node(looked, one).status == CheckStatus::kSkip);
+  looked.failure->fault = RankFault::kNoLibrary;
+  CHECK(check_of_node(looked, one).status == CheckStatus::kSkip);
+  CHECK(row_of(check_of_node(looked, one)) == "nccl-no-library");
+  one.library_declared = true;
+  CHECK(check_of_node(looked, one).status == CheckStatus::kFail);
+}
+
+TEST_CASE("a version with a known fault is a warning on a Spark") {
+  CHECK(judge_nccl_version(22809, false, true).status == NcclVerdictStatus::kPass);
+  CHECK(judge_nccl_version(22809, true, false).row == "nccl-version-hang");
+  CHECK(judge_nccl_version(22903, true, false).status == NcclVerdictStatus::kPass);
+  CHECK(judge_nccl_version(22903, true, true).row == "nccl-version-ring");
+  CHECK(judge_nccl_version(23007, true, true).status == NcclVerdictStatus::kPass);
+}
+
+TEST_CASE("every row of nccl has all of its words and an id of its own") {
+  std::set<std::string_view> ids;
+  for (const auto& row : nccl_rows()) {
+    INFO(row.id);
+    CHECK(ids.insert(row.id).second);
+    CHECK(row.id.starts_with("nccl-"));
+    CHECK(row.where.starts_with("nccl"));
+    for (const auto text : {row.symptom, row.cause, row.fix, row.read}) CHECK_FALSE(text.empty());
+    CHECK(doctor_row(row.id).symptom == row.symptom);
+  }
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,77 @@
+// What NCCL's log says of the way its data takes. See nccl_logs/README.md for where the logs are from.
+#include "engine/nccl/nccl_log.h"
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "tests/support/catch.h"
+
+namespace sparkplan::nccl {
+namespace {
+
+using Names = std::vector<std::string>;
+
+NcclTransport read(const std::string& name) {
+  std::ifstream file(std::string(SPARKPLAN_SOURCE_DIR) + "/tests/unit/nccl/logs/" + name + ".log");
+  REQUIRE(file);
+  return transport_in(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+}  // namespace
+
+TEST_CASE("TCP between two GPUs: the network is Socket, with its interface") {
+  const auto seen = read("socket-2.28.3");
+  CHECK(seen.network == "Socket");
+  CHECK(seen.devices == Names{"eth0"});
+  CHECK(seen.channels_socket > 0);
+  CHECK(seen.channels_ib == 0);
+  CHECK(seen.channels_local == 0);
+  CHECK_FALSE(seen.gpu_direct);
+}
+
+TEST_CASE("NVLink: no channel goes through the network that is chosen") {
+  const auto seen = read("nvlink-2.28.3");
+  CHECK(seen.network == "Socket");
+  CHECK(seen.channels_local > 0);
+  CHECK(seen.channels_socket == 0);
+}
+
+TEST_CASE("RDMA over both halves of a port") {
+  const auto seen = read("ib-both-halves");
+  CHECK(seen.network == "IB");
+  CHECK(seen.devices == Names{"rocep1s0f1", "roceP2p1s0f1"});
+  CHECK(seen.channels_ib == 4);
+  CHECK(seen.channels_socket == 0);
+  CHECK_FALSE(seen.gpu_direct);
+}
+
+TEST_CASE("an HCA that no channel uses is not one that was used") {
+  CHECK(read("ib-one-half").devices == Names{"rocep1s0f1"});
+}
+
+TEST_CASE("a virtual device stands for its parts, and the log's warnings are kept, each once") {
+  const auto seen = read("ib-virtual-device");
+  CHECK(seen.devices == Names{"mlx5_0", "mlx5_1"});
+  CHECK(seen.gpu_direct);
+  CHECK(seen.warnings == Names{"socketProgress: Connection closed by remote peer spark-02<41234>"});
+}
+
+TEST_CASE("a log that says nothing, or rubbish, is no transport") {
+  CHECK(transport_in("") == NcclTransport{});
+  CHECK(transport_in("NCCL INFO NET/IB : Using [x]: [9999999999]a []\nNCCL INFO Channel via NET\nvia\n") ==
+        NcclTransport{});
+}
+
+TEST_CASE("what is written to the log's file is read back") {
+  auto log = LogFile::create();
+  REQUIRE(log);
+  CHECK(log->text().empty());
+  std::FILE* file = std::fopen(log->path().c_str(), "w");
+  REQUIRE(file != nullptr);
+  std::fputs("one\ntwo\n", file);
+  std::fclose(file);
+  CHECK(log->text() == "one\ntwo\n");
+}
+
+}  // namespace sparkplan::nccl

@@ -1,0 +1,255 @@
+// Ranks as real processes of the shipped program, with the driver and the NCCL of tests/fake_gpu: what is
+// measured, and what is told when something is wrong.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "engine/verify/levels/nccl_run.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Variables = std::map<std::string, std::string>;
+
+const std::string kFakes = SPARKPLAN_FAKE_GPU;
+
+/// Local nodes; their programs find the fakes as a node's loader finds the real ones.
+class Ranks {
+ public:
+  explicit Ranks(int count) {
+    ::setenv("LD_LIBRARY_PATH", kFakes.c_str(), 1);
+    for (int i = 1; i <= count; ++i) {
+      auto name = *NodeName::parse("spark-0" + std::to_string(i));
+      nodes_.push_back({std::move(name), i, "", {}, TransportKind::kLocal, "/tmp", false, {}, {}, {}});
+    }
+    for (const auto& node : nodes_) places_.push_back({&node, 0, "", {}});
+  }
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  RankPlace& place(std::size_t index) { return places_.at(index); }
+  std::vector<RankPlace>& places() { return places_; }
+  void set_all(const std::string& name, const std::string& value) {
+    for (auto& place : places_) place.environment[name] = value;
+  }
+
+  NcclOutcome run(const std::vector<NcclRequest>& requests = {{Collective::kAllReduce, {1 << 20}}}) {
+    return run_nccl(places_, requests, options);
+  }
+  NcclFailure failed_run() {
+    auto outcome = run();
+    REQUIRE(outcome.failure);
+    CHECK(outcome.left_running.empty());
+    return *outcome.failure;
+  }
+
+  NcclRunOptions options;
+
+ private:
+  std::vector<NodeSpec> nodes_;
+  std::vector<RankPlace> places_;
+};
+
+/// Processes that are ours and not reaped.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "children");
+    for (pid_t child = 0; file >> child;) found.push_back(child);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("every operation is carried out by real ranks, with right data") {
+  Ranks ranks(3);
+  ranks.options.warm_up = 1;
+  ranks.options.iterations = 3;
+  std::vector<NcclRequest> requests;
+  for (const auto collective : kCollectives) requests.push_back({collective, {4096, 1 << 20}});
+  const auto outcome = ranks.run(requests);
+  if (outcome.failure) FAIL(outcome.failure->error.describe());
+  REQUIRE(outcome.measured.size() == 12);
+  for (const auto& one : outcome.measured) {
+    INFO(to_string(one.collective) << " " << one.bytes);
+    CHECK(one.wrong == 0);
+    CHECK(one.iterations == 3);
+    CHECK(one.seconds > 0);
+    CHECK(one.bandwidth.bus == Approx(collective_bandwidth(one.collective, one.bytes, 3, one.seconds).bus));
+  }
+  CHECK(outcome.prepared[0].gpu == "Fake GPU");
+  CHECK(outcome.transports[2].network == "Socket");
+  CHECK(outcome.left_running.empty());
+  CHECK(children().empty());
+}
+
+TEST_CASE("one wrong element of a result is found, and where") {
+  Ranks ranks(2);
+  ranks.place(1).environment["FAKE_NCCL"] = "wrong";
+  const auto outcome = ranks.run();
+  REQUIRE_FALSE(outcome.failure);
+  REQUIRE(outcome.measured.size() == 1);
+  CHECK(outcome.measured[0].wrong == 1);
+  CHECK(outcome.measured[0].first_wrong.starts_with("spark-02: element 17 is "));
+}
+
+TEST_CASE("what NCCL prints is not taken for an answer") {
+  Ranks ranks(2);
+  ranks.set_all("FAKE_NCCL", "talk");
+  CHECK_FALSE(ranks.run().failure);
+}
+
+TEST_CASE("a rank that dies in the middle is told within 5 s, and the others are ended") {
+  Ranks ranks(3);
+  ranks.place(2).environment["FAKE_NCCL"] = "die";
+  const auto begun = Clock::now();
+  const auto failure = ranks.failed_run();
+  CHECK(Clock::now() - begun < std::chrono::seconds(5 + 5));  // The start of three programs beside it.
+  CHECK(failure.trouble == NcclTrouble::kEnded);
+  CHECK(failure.place == 2);
+  CHECK(failure.phase == NcclPhase::kRun);
+  CHECK(children().empty());
+}
+
+TEST_CASE("a rank that is killed while an operation hangs is told within 5 s") {
+  Ranks ranks(2);
+  ranks.set_all("FAKE_NCCL", "hang");
+  std::atomic<bool> running{false};
+  Clock::time_point killed;
+  ranks.options.tell = [&](std::string_view doing) {
+    if (doing.starts_with("all_reduce")) running = true;
+  };
+  const std::jthread killer([&] {
+    const auto deadline = Clock::now() + std::chrono::seconds(30);
+    while (!running && Clock::now() < deadline) std::this_thread::yield();
+    const auto ranks_now = children();
+    killed = Clock::now();
+    if (!ranks_now.empty()) ::kill(ranks_now.back(), SIGKILL);
+  });
+  const auto failure = ranks.failed_run();
+  const auto told = Clock::now();
+  CHECK(failure.trouble == NcclTrouble::kEnded);
+  CHECK(failure.error.describe().find("137") != std::string::npos);
+  CHECK(told - killed < std::chrono::seconds(5));
+  CHECK(children().empty());
+}
+
+TEST_CASE("an operation that hangs is given up, and no rank is left") {
+  Ranks ranks(2);
+  ranks.set_all("FAKE_NCCL", "hang");
+  ranks.options.run_timeout = std::chrono::milliseconds(500);
+  const auto failure = ranks.failed_run();
+  CHECK(failure.trouble == NcclTrouble::kSilent);
+  CHECK(failure.phase == NcclPhase::kRun);
+  CHECK(children().empty());
+}
+
+TEST_CASE("a stop ends all ranks, whatever they are at") {
+  Ranks ranks(2);
+  ranks.set_all("FAKE_NCCL", "hang");
+  std::stop_source stop;
+  ranks.options.stop = stop.get_token();
+  ranks.options.tell = [&](std::string_view doing) {
+    if (doing.starts_with("all_reduce")) stop.request_stop();
+  };
+  CHECK(ranks.failed_run().trouble == NcclTrouble::kStopped);
+  CHECK(children().empty());
+}
+
+TEST_CASE("a call that NCCL refuses is told in its words, by the rank it was refused to") {
+  Ranks ranks(2);
+  ranks.place(1).environment["FAKE_NCCL"] = "error";
+  const auto failure = ranks.failed_run();
+  CHECK(failure.trouble == NcclTrouble::kFault);
+  CHECK(failure.fault == RankFault::kNccl);
+  CHECK(failure.place == 1);
+  CHECK(failure.error.message == "all_reduce: unhandled system error");
+}
+
+TEST_CASE("what a node lacks is told by its name") {
+  const auto fault_of = [](const std::string& variable, const std::string& value, const std::string& library) {
+    Ranks ranks(2);
+    if (!variable.empty()) ranks.place(1).environment[variable] = value;
+    ranks.place(1).library = library;
+    const auto failure = ranks.failed_run();
+    CHECK(failure.trouble == NcclTrouble::kFault);
+    CHECK(failure.place == 1);
+    CHECK_FALSE(failure.error.message.empty());
+    return failure.fault;
+  };
+  CHECK(fault_of("FAKE_GPU", "none", "") == RankFault::kNoGpu);
+  CHECK(fault_of("FAKE_NCCL_VERSION", "21003", "") == RankFault::kLibraryTooOld);
+  CHECK(fault_of("", "", "/nowhere/libnccl.so.2") == RankFault::kNoLibrary);
+  CHECK(fault_of("", "", kFakes + "/text/libnccl.so.2") == RankFault::kNotNccl);
+  CHECK(fault_of("", "", kFakes + "/libcuda.so.1") == RankFault::kNotNccl);
+  CHECK(fault_of("FAKE_GPU_MEMORY", "1000000", "") == RankFault::kMemory);
+}
+
+TEST_CASE("without a driver there is no GPU") {
+  Ranks ranks(1);
+  ::setenv("LD_LIBRARY_PATH", "/nowhere", 1);
+  const auto looked = look_at_nccl(ranks.places(), ranks.options);
+  if (!looked.at(0).failure) {
+    WARN("SKIPPED: this machine has a GPU, and its driver is found without being told where");
+    return;
+  }
+  // A driver may be here without a GPU.
+  if (looked[0].failure->fault != RankFault::kNoGpu) CHECK(looked[0].failure->fault == RankFault::kNoDriver);
+}
+
+TEST_CASE("ranks with different NCCLs do not begin") {
+  Ranks ranks(2);
+  ranks.place(1).environment["FAKE_NCCL_VERSION"] = "22903";
+  const auto failure = ranks.failed_run();
+  CHECK(failure.trouble == NcclTrouble::kMixedVersions);
+  CHECK(failure.error.message.find("2.29.3") != std::string::npos);
+  CHECK(failure.error.message.find("2.28.9") != std::string::npos);
+}
+
+TEST_CASE("a library is looked for where the node's variables say") {
+  Ranks ranks(1);
+  ranks.place(0).environment["LD_LIBRARY_PATH"] = "/nowhere:" + kFakes + "/text";
+  const auto looked = look_at_nccl(ranks.places(), ranks.options);
+  REQUIRE(looked.at(0).failure);
+  CHECK(looked[0].failure->fault == RankFault::kNotNccl);
+}
+
+TEST_CASE("a size that memory has no room for is halved until it fits, and measured once") {
+  Ranks ranks(2);
+  ranks.options.iterations = 1;
+  ranks.set_all("FAKE_GPU_UNIFIED", "1");
+  const auto outcome = ranks.run({{Collective::kAllReduce, {1 << 20, 64 << 20, 1 << 30}}});
+  REQUIRE_FALSE(outcome.failure);
+  REQUIRE(outcome.measured.size() == 2);
+  CHECK(outcome.prepared[0].unified_memory);
+  CHECK(outcome.measured[1].asked_bytes == 64 << 20);
+  CHECK(outcome.measured[1].bytes == 4 << 20);  // 40 MiB are free, a fifth of that is for two buffers.
+}
+
+TEST_CASE("the size that fits leaves four fifths of the memory alone") {
+  const std::int64_t gibibyte = std::int64_t{1} << 30;
+  CHECK(size_that_fits(Collective::kAllReduce, gibibyte, 2, 10 * gibibyte) == gibibyte);
+  CHECK(size_that_fits(Collective::kAllReduce, gibibyte, 2, 10 * gibibyte - 1) == gibibyte / 2);
+  CHECK(size_that_fits(Collective::kAllGather, gibibyte, 2, 15 * gibibyte / 2) == gibibyte);
+  CHECK(size_that_fits(Collective::kAllReduce, 4096, 2, gibibyte) == 4096);
+  CHECK(size_that_fits(Collective::kAllReduce, gibibyte, 2, 1 << 20) == 0);
+}
+
+TEST_CASE("measurements are printed as nccl-tests does") {
+  NcclMeasurement one{Collective::kAllReduce, 1 << 20, 1 << 20, 20, 0.001, {1.05, 1.05}, 0, ""};
+  CHECK(nccl_table({one}, 2) ==
+        "# all_reduce, 2 ranks, out of place\n"
+        "#        size        count    type  iters       time    algbw    busbw  #wrong\n"
+        "#         (B)   (elements)                      (us)   (GB/s)   (GB/s)\n"
+        "      1048576       262144   float     20    1000.00     1.05     1.05       0\n");
+}
+
+}  // namespace sparkplan

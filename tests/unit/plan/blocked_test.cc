@@ -1,0 +1,155 @@
+#include <algorithm>
+
+#include "tests/support/catch.h"
+#include "tests/unit/plan/fakes.h"
+
+namespace sparkplan {
+namespace {
+
+using testing::applied_bench;
+using testing::artifacts_of;
+using testing::Bench;
+using testing::ids_of;
+using testing::key;
+using testing::kKnobFile;
+using testing::knob;
+using testing::knob_file;
+using testing::link;
+using testing::no_permission;
+
+TEST_CASE("a resource that could not be looked at is blocked, the others go on") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("a", 5), knob("b", 6)};
+  bench.distort = [](ObservedState& state) { state.types["knob"].resources["a"] = no_permission(); };
+  const NodePlan plan = bench.plan();
+  CHECK(ids_of(plan) == "knob/b");
+  REQUIRE(plan.blocked.size() == 1);
+  CHECK(plan.blocked[0].id.str() == "knob/a");
+  CHECK(plan.blocked[0].where.line == 7);
+  CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
+}
+
+TEST_CASE("a blocked resource does not lose its line in a shared file") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("a", 1), knob("b", 6)};
+  bench.distort = [](ObservedState& state) { state.types["knob"].resources["a"] = no_permission(); };
+  const NodePlan plan = bench.plan();
+  REQUIRE(plan.steps.size() == 2);
+  CHECK(content_of(plan.steps[1].after) == knob_file({{"a", 1}, {"b", 6}}));
+}
+
+TEST_CASE("a resource about which the node said nothing is blocked, never taken for absent") {
+  Bench bench;
+  bench.desired = {link("eth1", 9000)};
+  bench.distort = [](ObservedState& state) { state.types.clear(); };
+  const NodePlan plan = bench.plan();
+  CHECK(plan.changes.empty());
+  REQUIRE(plan.blocked.size() == 1);
+  CHECK(plan_node({bench.desired, nullptr, nullptr, {}, {}}, bench.registry).blocked.size() == 1);
+}
+
+TEST_CASE("a file that cannot be read blocks every change that has to be written to it") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("a", 5), knob("b", 2), link("eth1", 9000)};
+  bench.distort = [](ObservedState& state) { state.types["knob"].artifacts[kKnobFile] = no_permission(); };
+  const NodePlan plan = bench.plan();
+  CHECK(ids_of(plan) == "link/eth1");
+  CHECK(artifacts_of(plan) == "link:eth1");
+  CHECK(std::any_of(plan.blocked.begin(), plan.blocked.end(), [](const auto& b) { return b.id.str() == "knob/a"; }));
+  CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
+}
+
+TEST_CASE("a file that would be larger than is read again is not written, and the plan says so") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("a", 1), knob("b", 2), knob(std::string(kLargestTextFile, 'x'), 3), link("eth1", 9000)};
+  const NodePlan plan = bench.plan();
+  CHECK(ids_of(plan) == "link/eth1");
+  CHECK(artifacts_of(plan) == "link:eth1");
+  REQUIRE(plan.blocked.size() == 1);
+  CHECK(plan.blocked[0].error.code == ErrorCode::kRefused);
+  CHECK(plan.blocked[0].error.message.find(kKnobFile.name) != std::string::npos);
+}
+
+TEST_CASE("what needs a resource whose file cannot be read is blocked too, whatever its phase") {
+  Bench bench = applied_bench();
+  Resource early = key("anna");
+  early.after = {{"knob", "a"}};
+  bench.desired = {early, knob("a", 5), knob("b", 2)};
+  bench.distort = [](ObservedState& state) { state.types["knob"].artifacts[kKnobFile] = no_permission(); };
+  const NodePlan plan = bench.plan();
+  CHECK(plan.changes.empty());
+  CHECK(plan.steps.empty());
+}
+
+TEST_CASE("a resource that needs a blocked one is blocked, and the message names it") {
+  Bench bench;
+  Resource dependent = link("eth1", 9000);
+  dependent.after = {{"key", "anna"}};
+  Resource further = link("eth2", 9000);
+  further.after = {dependent.id};
+  bench.desired = {key("anna"), dependent, further};
+  bench.distort = [](ObservedState& state) { state.types["key"].resources["anna"] = no_permission(); };
+  const NodePlan plan = bench.plan();
+  CHECK(plan.changes.empty());
+  REQUIRE(plan.blocked.size() == 3);
+  CHECK(plan.blocked[1].error.message == "needs key/anna, which is blocked");
+  CHECK(plan.blocked[1].error.code == ErrorCode::kPermissionDenied);
+  CHECK(plan.blocked[2].error.message == "needs link/eth1, which is blocked");
+}
+
+TEST_CASE("a resource in sync is not held back by what it needs") {
+  Bench bench;
+  Resource dependent = link("eth1", 9000);
+  dependent.after = {{"key", "anna"}};
+  bench.machine.links["eth1"] = "9000";
+  bench.desired = {key("anna"), dependent};
+  bench.distort = [](ObservedState& state) { state.types["key"].resources["anna"] = no_permission(); };
+  CHECK(bench.plan().blocked.size() == 1);
+}
+
+TEST_CASE("a cycle is blocked with its path, and so is what needs a member of it") {
+  Bench bench;
+  Resource a = link("a", 1), b = link("b", 1), c = link("c", 1), outside = link("d", 1);
+  a.after = {b.id};
+  b.after = {c.id};
+  c.after = {a.id};
+  outside.after = {b.id};
+  bench.desired = {a, b, c, outside};
+  const NodePlan plan = bench.plan();
+  REQUIRE(plan.blocked.size() == 4);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(plan.blocked[i].error.message == "resources need each other: link/a -> link/b -> link/c -> link/a");
+  CHECK(plan.blocked[3].error.message == "needs link/b, which is blocked");
+  CHECK(plan.steps.empty());
+}
+
+TEST_CASE("a resource that needs itself is a cycle of one") {
+  Bench bench;
+  Resource a = link("a", 1);
+  a.after = {a.id};
+  bench.desired = {a};
+  REQUIRE(bench.plan().blocked.size() == 1);
+  CHECK(bench.plan().blocked[0].error.message == "resources need each other: link/a -> link/a");
+}
+
+TEST_CASE("a resource that needs what nothing asks for is blocked") {
+  Bench bench;
+  Resource a = link("a", 1);
+  a.after = {{"key", "nobody"}};
+  bench.desired = {a};
+  REQUIRE(bench.plan().blocked.size() == 1);
+  CHECK(bench.plan().blocked[0].error.message == "needs key/nobody, which nothing asks for");
+}
+
+TEST_CASE("a resource whose step failed earlier in the run is blocked and left as it is") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("a", 5), knob("b", 6)};
+  bench.failed[{"knob", "a"}] = {ErrorCode::kFailed, "write", {}, {}, {}};
+  bench.apply();
+  CHECK(bench.machine.running.at("a") == 1);
+  CHECK(*bench.machine.file == knob_file({{"a", 1}, {"b", 6}}));
+  CHECK(bench.manifest->resources.at({"knob", "a"}).last_applied == knob("a", 1).desired);
+}
+
+}  // namespace
+}  // namespace sparkplan

@@ -1,0 +1,172 @@
+#include "tests/support/catch.h"
+#include "tests/unit/plan/fakes.h"
+
+namespace sparkplan {
+namespace {
+
+using testing::applied_bench;
+using testing::artifacts_of;
+using testing::Bench;
+using testing::find_change;
+using testing::ids_of;
+using testing::key;
+using testing::knob;
+using testing::knob_file;
+using testing::link;
+
+// --- not applicable ---
+
+TEST_CASE("what cannot exist on the node is listed and is no change") {
+  Bench bench;
+  bench.machine.live = false;
+  bench.desired = {link("eth1", 9000)};
+  const NodePlan plan = bench.plan();
+  CHECK(plan.in_sync());
+  REQUIRE(plan.not_applicable.size() == 1);
+  CHECK(plan.not_applicable[0].field.empty());
+  CHECK(plan.not_applicable[0].reason == "an image has no links");
+  CHECK(plan.resulting.empty());
+}
+
+TEST_CASE("a field that cannot exist is listed, the others are applied") {
+  Bench bench;
+  bench.machine.live = false;
+  bench.desired = {knob("a", 1)};
+  const NodePlan plan = bench.apply();
+  REQUIRE(plan.not_applicable.size() == 1);
+  CHECK(plan.not_applicable[0].field == "running");
+  CHECK(plan.changes[0].fields.size() == 1);
+  CHECK(artifacts_of(plan) == "file:/etc/knobs.conf");
+  CHECK(bench.plan().in_sync());
+}
+
+TEST_CASE("an image that boots is pending, not drifted: its running values were never applied") {
+  Bench bench;
+  bench.machine.live = false;
+  bench.desired = {knob("a", 1)};
+  bench.apply();
+  bench.machine.live = true;
+  bench.machine.running["a"] = 10;
+  const NodePlan plan = bench.plan();
+  REQUIRE(plan.changes.size() == 1);
+  CHECK(plan.changes[0].origin == Origin::kConfig);
+}
+
+TEST_CASE("what is not applicable holds nobody back") {
+  Bench bench;
+  bench.machine.live = false;
+  Resource dependent = key("anna");
+  dependent.after = {{"link", "eth1"}};
+  bench.desired = {dependent, link("eth1", 9000)};
+  CHECK(ids_of(bench.plan()) == "key/anna");
+}
+
+// --- foreign claims ---
+
+void claim_a(ObservedState& state) {
+  state.types["knob"].foreign.push_back(
+      {{"knob", "a"}, "persistent", 60, "/etc/99-other.conf:3", "sets it to 60 and wins at boot"});
+}
+
+TEST_CASE("somebody else's setting is shown as foreign and makes no step") {
+  Bench bench = applied_bench();
+  bench.distort = claim_a;
+  const NodePlan plan = bench.plan();
+  REQUIRE(plan.changes.size() == 1);
+  const Change& change = plan.changes[0];
+  CHECK(change.origin == Origin::kForeign);
+  CHECK(change.action == Action::kUpdate);
+  CHECK(change.fields[0].path == "persistent");
+  CHECK(change.fields[0].before == Value(60));
+  CHECK(change.fields[0].after == Value(1));
+  CHECK(change.note == "/etc/99-other.conf:3 sets it to 60 and wins at boot");
+  CHECK(plan.steps.empty());
+}
+
+TEST_CASE("a resource with a change and a foreign claim shows both, the foreign one after it") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("a", 5), knob("b", 2)};
+  bench.distort = claim_a;
+  const NodePlan plan = bench.plan();
+  REQUIRE(ids_of(plan) == "knob/a knob/a");
+  CHECK(plan.changes[0].origin == Origin::kConfig);
+  CHECK(plan.changes[1].origin == Origin::kForeign);
+  CHECK(plan.changes[1].fields[0].after == Value(5));
+}
+
+TEST_CASE("somebody else's setting that does no harm is shown, and the node is in sync") {
+  Bench bench = applied_bench();
+  bench.distort = [](ObservedState& state) {
+    state.types["knob"].foreign.push_back({{"knob", "a"}, "", {}, "/etc/other.conf", "says it twice", true});
+  };
+  const NodePlan plan = bench.plan();
+  REQUIRE(plan.changes.size() == 1);
+  CHECK(plan.changes[0].origin == Origin::kForeign);
+  CHECK(plan.changes[0].fields.empty());
+  CHECK(plan.changes[0].note == "/etc/other.conf says it twice");
+  CHECK(plan.changes[0].is_harmless());
+  CHECK(plan.in_sync());
+  bench.distort = claim_a;
+  CHECK_FALSE(bench.plan().in_sync());
+}
+
+TEST_CASE("a foreign claim on what the file does not ask for, or on what is left out, is nobody's business") {
+  Bench bench = applied_bench();
+  bench.distort = claim_a;
+  bench.selected = [](const ResourceId& id) { return id.name != "a"; };
+  CHECK(bench.plan().changes.empty());
+  bench.selected = nullptr;
+  bench.distort = [](ObservedState& state) {
+    state.types["knob"].foreign.push_back({{"knob", "a"}, "other", 60, "/etc/99-other.conf:4", "sets that to 60"});
+  };
+  CHECK(bench.plan().changes.empty());
+  bench.distort = claim_a;
+  bench.desired.clear();
+  CHECK(find_change(bench.plan(), "knob/a", Origin::kForeign) == nullptr);
+}
+
+// --- selection ---
+
+TEST_CASE("what is not selected is neither shown nor touched, and keeps its place in the manifest") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("a", 5), knob("b", 6)};
+  bench.selected = [](const ResourceId& id) { return id.name == "b"; };
+  const NodePlan plan = bench.apply();
+  CHECK(ids_of(plan) == "knob/b");
+  CHECK(bench.machine.running.at("a") == 1);
+  CHECK(*bench.machine.file == knob_file({{"a", 1}, {"b", 6}}));
+  CHECK(bench.manifest->resources.at({"knob", "a"}).last_applied == knob("a", 1).desired);
+}
+
+TEST_CASE("a removal that is not selected does not happen") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("b", 6)};
+  bench.selected = [](const ResourceId& id) { return id.name == "b"; };
+  bench.apply();
+  CHECK(*bench.machine.file == knob_file({{"a", 1}, {"b", 6}}));
+  CHECK(bench.manifest->resources.count({"knob", "a"}) == 1);
+}
+
+TEST_CASE("a new resource that is not selected does not slip into a shared file") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("a", 1), knob("b", 6), knob("c", 3)};
+  bench.selected = [](const ResourceId& id) { return id.name == "b"; };
+  bench.apply();
+  CHECK(*bench.machine.file == knob_file({{"a", 1}, {"b", 6}}));
+  CHECK(bench.manifest->resources.count({"knob", "c"}) == 0);
+}
+
+TEST_CASE("needing something that has to change but is not selected blocks") {
+  Bench bench;
+  Resource dependent = link("eth1", 9000);
+  dependent.after = {{"key", "anna"}};
+  bench.desired = {key("anna"), dependent};
+  bench.selected = [](const ResourceId& id) { return id.type == "link"; };
+  const NodePlan plan = bench.plan();
+  REQUIRE(plan.blocked.size() == 1);
+  CHECK(plan.blocked[0].id.str() == "link/eth1");
+  CHECK(plan.blocked[0].error.hint == "name it in --only too");
+}
+
+}  // namespace
+}  // namespace sparkplan

@@ -1,0 +1,210 @@
+// What of a saved plan may still be carried out.
+#include <functional>
+
+#include "engine/plan/held_plan.h"
+#include "engine/resource/artifact.h"
+#include "tests/support/catch.h"
+#include "tests/unit/plan/saved_samples.h"
+
+namespace sparkplan {
+namespace {
+
+using testing::change_of;
+using testing::kA;
+using testing::kB;
+using testing::step_of;
+using testing::two_changes;
+
+using Edit = std::function<void(NodePlan&)>;
+
+/// Every way in which what is displayed of kA, or done about it, can be another.
+std::vector<std::pair<std::string, Edit>> edits_of_a() {
+  const auto change = [](auto edit) { return Edit([edit](NodePlan& plan) { edit(plan.changes[0]); }); };
+  const auto step = [](auto edit) { return Edit([edit](NodePlan& plan) { edit(plan.steps[0]); }); };
+  return {
+      {"action", change([](Change& one) { one.action = Action::kRemove; })},
+      {"origin", change([](Change& one) { one.origin = Origin::kDrift; })},
+      {"impact", change([](Change& one) { one.impact = Impact::kNeedsReboot; })},
+      {"reversibility", change([](Change& one) { one.reversible = Reversible::kNo; })},
+      {"remark", change([](Change& one) { one.note = "harmless"; })},
+      {"place", change([](Change& one) {
+         one.where = {7, 1, 2};
+       })},
+      {"before", change([](Change& one) { one.fields[0].before = 9; })},
+      {"after", change([](Change& one) { one.fields[0].after = 9; })},
+      {"after, unknown", change([](Change& one) {
+         one.fields[0].after = Value::Unknown{"later", "n2"};
+       })},
+      {"path", change([](Change& one) { one.fields[0].path = "other"; })},
+      {"another field", change([](Change& one) {
+         one.fields.push_back({"more", 1, 2});
+       })},
+      {"another change", [](NodePlan& plan) { plan.changes.push_back(plan.changes[0]); }},
+      {"a change of another's file",
+       [](NodePlan& plan) {
+         Change foreign = plan.changes[0];
+         foreign.origin = Origin::kForeign;
+         plan.changes.push_back(foreign);
+       }},
+      {"waiting", [](NodePlan& plan) { plan.waiting.push_back(kA); }},
+      {"type of the step", step([](Step& one) { one.type = "other"; })},
+      {"artifact", step([](Step& one) { one.artifact = file_artifact("/etc/shadow"); })},
+      {"phase", step([](Step& one) { one.phase = Phase::kNetwork; })},
+      {"step before", step([](Step& one) { one.before = Absent{}; })},
+      {"step after", step([](Step& one) { one.after = Absent{}; })},
+      {"step after, by one byte", step([](Step& one) { one.after = file_present("new\n", 0644); })},
+      {"mode", step([](Step& one) { one.after = file_present("new", 0666); })},
+      {"needs", step([](Step& one) {
+         one.needs = {{"fake", "c"}};
+       })},
+      {"group", step([](Step& one) { one.group = "another"; })},
+      {"activates", step([](Step& one) { one.activates = true; })},
+      {"cutting", step([](Step& one) { one.disruptive = true; })},
+      {"reversibility of the step", step([](Step& one) { one.reversible = Reversible::kNo; })},
+      {"another step", [](NodePlan& plan) { plan.steps.push_back(step_of("/c", "old", "new", {kA})); }},
+      {"value", [](NodePlan& plan) { plan.after_steps[kA] = 9; }},
+  };
+}
+
+Change waiting_change() {
+  Change change = change_of(kA, Value(), Value(Value::Unknown{"known after n2 has made its key", "n2/fake/key"}));
+  change.fields.push_back({"mode", Value(), "0644"});
+  return change;
+}
+
+NodePlan waiting_plan() {
+  NodePlan plan;
+  plan.changes = {waiting_change()};
+  plan.waiting = {kA};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a plan that is still the same is approved whole") {
+  const auto held = hold_to(two_changes(), two_changes());
+  CHECK(held.approved == std::set<ResourceId>{kA, kB});
+  CHECK(held.stale.empty());
+  CHECK(held.not_held.empty());
+}
+
+TEST_CASE("what begins or ends elsewhere is stale, and the other change is not") {
+  for (const auto& now_step : {step_of("/a", "touched", "new", {kA}), step_of("/a", "old", "other", {kA}),
+                               step_of("/elsewhere", "old", "new", {kA})}) {
+    auto now = two_changes();
+    now.steps[0] = now_step;
+    const auto held = hold_to(two_changes(), now);
+    CHECK(held.approved == std::set<ResourceId>{kB});
+    REQUIRE(held.stale.count(kA) == 1);
+    CHECK(held.stale.at(kA).code == ErrorCode::kStalePlan);
+  }
+}
+
+TEST_CASE("what is undone together with something stale, or needs it, is stale as well") {
+  auto saved = two_changes();
+  saved.steps[1].group = saved.steps[0].group;
+  auto now = saved;
+  now.steps[0].before = file_present("touched", 0644);
+  CHECK(hold_to(saved, now).approved.empty());
+  saved = two_changes();
+  saved.steps[1].needs = {kA};
+  now = saved;
+  now.steps[0].before = file_present("touched", 0644);
+  CHECK(hold_to(saved, now).approved.empty());
+}
+
+TEST_CASE("what is in sync by now is stale, what is new is named, what is blocked is neither") {
+  auto now = two_changes();
+  now.changes.erase(now.changes.begin());
+  now.steps.erase(now.steps.begin());
+  CHECK(hold_to(two_changes(), now).stale.count(kA) == 1);
+  const auto held = hold_to(now, two_changes());
+  CHECK(held.not_held == std::vector<ResourceId>{kA});
+  CHECK(held.approved == std::set<ResourceId>{kB});
+  now.blocked.push_back({kA, Error{ErrorCode::kFailed, "no look", {}, {}, ""}, {}});
+  CHECK(hold_to(two_changes(), now).stale.empty());
+}
+
+TEST_CASE("what is displayed and what is done are one: any difference, on either side, makes the change stale") {
+  for (const auto& [name, edit] : edits_of_a()) {
+    INFO(name);
+    auto edited = two_changes();
+    edit(edited);
+    const auto of_edited_plan = hold_to(edited, two_changes());
+    CHECK(of_edited_plan.approved == std::set<ResourceId>{kB});
+    REQUIRE(of_edited_plan.stale.count(kA) == 1);
+    CHECK(of_edited_plan.stale.at(kA).code == ErrorCode::kStalePlan);
+    const auto of_another_node = hold_to(two_changes(), edited);
+    CHECK(of_another_node.approved.count(kA) == 0);
+    CHECK(of_another_node.approved.count(kB) == 1);
+  }
+}
+
+TEST_CASE("a change that waits is approved while it waits for the same thing") {
+  CHECK(hold_to(waiting_plan(), waiting_plan()).approved == std::set<ResourceId>{kA});
+  auto saved = waiting_plan();
+  saved.steps = {step_of("/a", "old", "known part", {kA})};
+  CHECK(hold_to(saved, saved).approved == std::set<ResourceId>{kA});
+  auto now = saved;
+  now.steps[0].after = file_present("something else", 0644);
+  CHECK(hold_to(saved, now).stale.count(kA) == 1);
+  now = saved;
+  now.changes[0].fields[0].after = Value::Unknown{"known after n3 has made its key", "n3/fake/key"};
+  CHECK(hold_to(saved, now).stale.count(kA) == 1);
+}
+
+TEST_CASE("what is displayed as unknown and is known already is stale: nobody has read it, or somebody has hidden it") {
+  NodePlan now = waiting_plan();
+  now.waiting.clear();
+  now.changes[0].fields[0].after = "the key";
+  now.steps = {step_of("/a", "old", "with the key", {kA})};
+  const auto held = hold_to(waiting_plan(), now);
+  CHECK(held.approved.empty());
+  REQUIRE(held.stale.count(kA) == 1);
+  CHECK(held.stale.at(kA).message.find("known already") != std::string::npos);
+}
+
+TEST_CASE("what a list or a map holds besides the Unknown becomes nothing else than was displayed") {
+  const Value unknown = Value::Unknown{"known after n2 has made its key", "n2/fake/key"};
+  NodePlan saved = waiting_plan();
+  saved.changes[0].fields[0].after = Value::list({"mine", unknown});
+  CHECK(hold_to(saved, saved).approved.count(kA) == 1);
+  NodePlan later = saved;
+  later.changes[0].fields[0].after = Value::list({"mine", "theirs"});
+  CHECK(beyond_what_was_shown(saved, later).empty());
+  later.changes[0].fields[0].after = Value::list({"not mine", "theirs"});
+  CHECK(beyond_what_was_shown(saved, later).count(kA) == 1);
+  later.changes[0].fields[0].after = Value::list({"mine", "theirs", "one more"});
+  CHECK(beyond_what_was_shown(saved, later).count(kA) == 1);
+}
+
+TEST_CASE("a later stage makes known what was displayed as unknown, and nothing else") {
+  NodePlan later;
+  later.changes = {waiting_change()};
+  later.changes[0].fields[0].after = "the key";
+  later.changes[0].fields[1].before = "0600";  // An earlier stage has made it.
+  CHECK(beyond_what_was_shown(waiting_plan(), later).empty());
+  later.changes[0].fields.pop_back();
+  CHECK(beyond_what_was_shown(waiting_plan(), later).empty());
+  later.changes[0].fields.push_back({"mode", Value(), "0666"});
+  CHECK(beyond_what_was_shown(waiting_plan(), later).count(kA) == 1);
+  later.changes[0] = waiting_change();
+  later.changes[0].fields.push_back({"owner", Value(), 0});
+  CHECK(beyond_what_was_shown(waiting_plan(), later).count(kA) == 1);
+  later.changes[0] = waiting_change();
+  later.changes[0].impact = Impact::kInterruptsNetwork;
+  CHECK(beyond_what_was_shown(waiting_plan(), later).count(kA) == 1);
+  later.changes = {change_of(kB, 1, 2)};
+  CHECK(beyond_what_was_shown(waiting_plan(), later).empty());  // Approved by nobody: kept out by its id.
+}
+
+TEST_CASE("what is displayed without a change, and is not so, is named") {
+  NodePlan saved;
+  saved.blocked.push_back({kA, Error{ErrorCode::kFailed, "no look", {}, {}, ""}, {}});
+  saved.not_applicable.push_back({kB, "", "an image"});
+  saved.kept_orphans = {{"fake", "c"}};
+  CHECK(hold_to(saved, saved).not_so_now.empty());
+  CHECK(hold_to(saved, NodePlan()).not_so_now == std::vector<ResourceId>{kA, kB, {"fake", "c"}});
+}
+
+}  // namespace sparkplan

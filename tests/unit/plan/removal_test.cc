@@ -1,0 +1,139 @@
+#include "tests/support/catch.h"
+#include "tests/unit/plan/fakes.h"
+
+namespace sparkplan {
+namespace {
+
+using testing::applied_bench;
+using testing::Bench;
+using testing::ids_of;
+using testing::kKnobFile;
+using testing::knob;
+using testing::knob_file;
+using testing::link;
+
+TEST_CASE("what left the file and is still as applied is removed, and the original comes back") {
+  Bench bench = applied_bench();
+  bench.desired = {knob("b", 2)};
+  const NodePlan plan = bench.plan();
+  CHECK(ids_of(plan) == "knob/a");
+  CHECK(plan.changes[0].action == Action::kRemove);
+  CHECK(plan.changes[0].origin == Origin::kConfig);
+  CHECK(plan.changes[0].fields.size() == 2);
+  CHECK(plan.changes[0].fields[0].before == Value(1));
+  CHECK(plan.changes[0].fields[0].after.is_null());
+  CHECK_FALSE(plan.changes[0].where.known());
+  CHECK(plan.resulting.count({"knob", "a"}) == 1);
+  CHECK(plan.after_steps.at({"knob", "a"}).is_null());
+  bench.apply();
+  CHECK(bench.machine.running.at("a") == 10);
+  CHECK(*bench.machine.file == knob_file({{"b", 2}}));
+  CHECK(bench.plan().in_sync());
+}
+
+TEST_CASE("what left the file but was changed on the node is left alone and stays ours") {
+  Bench bench = applied_bench();
+  bench.machine.running["a"] = 99;
+  bench.desired = {knob("b", 2)};
+  const NodePlan plan = bench.plan();
+  CHECK(plan.changes.empty());
+  CHECK(plan.steps.empty());
+  REQUIRE(plan.kept_orphans.size() == 1);
+  CHECK(plan.kept_orphans[0].str() == "knob/a");
+  CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
+  CHECK(plan.in_sync());
+}
+
+TEST_CASE(
+    "a removal that broke off half-way is carried on: what is left is as we wrote it, the rest as it was before") {
+  Bench bench = applied_bench();
+  bench.machine.running["a"] = 10;  // Given back; the file still has the line.
+  bench.desired = {knob("b", 2)};
+  CHECK(bench.plan().kept_orphans.size() == 1);  // Somebody else may have done so.
+  bench.manifest->artifacts.at(kKnobFile).intended_digest = digest(file_present(knob_file({{"b", 2}}), 0644));
+  CHECK(bench.plan().kept_orphans.empty());
+  bench.apply();
+  CHECK(*bench.machine.file == knob_file({{"b", 2}}));
+  CHECK(bench.plan().in_sync());
+}
+
+TEST_CASE("what a run left half-way between two states, without telling the outcome, is removed all the same") {
+  Bench bench = applied_bench();
+  bench.machine.running["a"] = 99;
+  bench.desired = {knob("b", 2)};
+  bench.manifest->artifacts.at({"live", "a"}).intended_digest = "of what it was going to be";
+  CHECK(bench.plan().kept_orphans.empty());
+  bench.apply();
+  CHECK(bench.machine.running.at("a") == 10);
+}
+
+TEST_CASE("a file that a run has written which broke off is ours, and is removed with the last resource") {
+  Bench bench = applied_bench();
+  bench.machine.file = knob_file({{"a", 1}, {"b", 2}, {"c", 3}});
+  bench.desired.clear();
+  bench.manifest->resources.clear();
+  CHECK(bench.plan().steps.empty());  // Somebody else's.
+  bench.manifest->artifacts.at(kKnobFile).intended_digest = digest(file_present(*bench.machine.file, 0644));
+  bench.apply();
+  CHECK_FALSE(bench.machine.file.has_value());
+}
+
+TEST_CASE("a kept orphan keeps its line when the file is written for another reason") {
+  Bench bench = applied_bench();
+  bench.machine.running["a"] = 99;
+  bench.desired = {knob("b", 7)};
+  bench.apply();
+  CHECK(bench.machine.running.at("a") == 99);
+  CHECK(*bench.machine.file == knob_file({{"a", 1}, {"b", 7}}));
+}
+
+TEST_CASE("what left the file and is gone already drops out of the manifest without a change") {
+  Bench bench;
+  bench.desired = {link("eth1", 9000)};
+  bench.apply();
+  bench.desired.clear();
+  bench.machine.links.clear();
+  const NodePlan plan = bench.plan();
+  CHECK(plan.in_sync());
+  CHECK(plan.resulting.empty());
+}
+
+TEST_CASE("removing the last resource of a file removes the file") {
+  Bench bench = applied_bench();
+  bench.desired.clear();
+  bench.apply();
+  CHECK_FALSE(bench.machine.file.has_value());
+  CHECK(bench.machine.running == std::map<std::string, std::int64_t>{{"a", 10}, {"b", 20}, {"c", 30}});
+}
+
+TEST_CASE("a resource of a type that this build lacks is blocked, not removed") {
+  Bench bench = applied_bench();
+  bench.manifest->resources[{"newtype", "x"}].last_applied = Value::map({{"y", 1}});
+  const NodePlan plan = bench.plan();
+  REQUIRE(plan.blocked.size() == 1);
+  CHECK(plan.blocked[0].error.code == ErrorCode::kUnsupported);
+  CHECK(plan.resulting.count({"newtype", "x"}) == 1);
+}
+
+TEST_CASE("five removals that are over half of everything need consent, fewer do not") {
+  const auto consent = [](int managed, int removed) {
+    NodePlan plan;
+    plan.managed_before = managed;
+    for (int i = 0; i < removed; ++i) {
+      Change change;
+      change.id = {"knob", std::to_string(i)};
+      change.action = Action::kRemove;
+      plan.changes.push_back(change);
+    }
+    return needs_prune_consent(plan);
+  };
+  CHECK(consent(9, 5));
+  CHECK(consent(5, 5));
+  CHECK_FALSE(consent(10, 5));
+  CHECK_FALSE(consent(4, 4));
+  CHECK(consent(100, 51));
+  CHECK_FALSE(consent(100, 50));
+}
+
+}  // namespace
+}  // namespace sparkplan

@@ -1,0 +1,196 @@
+// A plan as a text.
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+#include "engine/core/json.h"
+#include "engine/plan/saved_plan.h"
+#include "tests/support/catch.h"
+#include "tests/unit/plan/saved_samples.h"
+#include "tests/unit/report/samples.h"
+
+namespace sparkplan {
+namespace {
+
+using testing::some_plan;
+using testing::two_changes;
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+bool fits_schema(const std::string& text) {
+  std::ifstream file(std::string(SPARKPLAN_SOURCE_DIR) + "/schemas/plan.schema.json");
+  const auto schema_document = nlohmann::json::parse(file);
+  valijson::Schema schema;
+  valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_document), schema);
+  const auto document = nlohmann::json::parse(text);
+  return valijson::Validator(valijson::Validator::kStrongTypes)
+      .validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
+}
+
+}  // namespace
+
+TEST_CASE("a saved plan says the same as before, in text and in JSON, and fits its schema") {
+  for (const auto& [name, report] : testing::sample_reports()) {
+    INFO(name);
+    if (name.starts_with("apply")) continue;  // No plan.
+    auto plan = some_plan(report);
+    if (name == "plan-hostile") plan.report.nodes[0].name = "spark-01";  // Its name is none, and refused.
+    const auto text = encode_saved_plan(plan);
+    CHECK(is_saved_plan(text));
+    CHECK(fits_schema(text));
+    const auto decoded = decode_saved_plan(text);
+    if (!decoded) UNSCOPED_INFO(decoded.error().describe());
+    REQUIRE(decoded);
+    CHECK(decoded->id == plan.id);
+    CHECK(decoded->source == plan.source);
+    CHECK(decoded->only == plan.only);
+    CHECK(decoded->machines == plan.machines);
+    auto expected = plan.report;
+    expected.interrupted = false;
+    for (auto& node : expected.nodes) node.outcomes.clear();
+    CHECK(public_json(to_json_value(decoded->report)) == public_json(to_json_value(expected)));
+    CHECK(to_text(decoded->report, {}) == to_text(expected, {}));
+  }
+}
+
+TEST_CASE("a plan is told by its content, and no cluster.yaml is taken for one") {
+  CHECK(is_saved_plan(" \n{ \"sparkplan_plan\": {"));
+  for (const std::string text : {"", "version: 1\n", "{version: 1, name: lab}", "{\"name\": \"sparkplan_plan\"}",
+                                 "sparkplan_plan: {}", "[\"sparkplan_plan\"]", "{"}) {
+    INFO(text);
+    CHECK_FALSE(is_saved_plan(text));
+  }
+}
+
+TEST_CASE("a plan that is cut off anywhere is refused as damaged") {
+  const auto text = encode_saved_plan(some_plan());
+  for (std::size_t length = 30; length + 2 < text.size(); length += text.size() / 41 + 1) {
+    INFO(length);
+    const auto decoded = decode_saved_plan(text.substr(0, length));
+    REQUIRE_FALSE(decoded);
+    CHECK(decoded.error().code == ErrorCode::kInvalidInput);
+    CHECK(decoded.error().message.find("damaged") != std::string::npos);
+    CHECK(decoded.error().hint.find("sparkplan plan -o") != std::string::npos);
+  }
+}
+
+TEST_CASE("a plan that was edited is refused, whatever was changed in it") {
+  const auto text = encode_saved_plan(some_plan());
+  for (const auto& edited : {replaced(text, "name: lab", "name: lob"), replaced(text, "SHA256:abc", "SHA256:abd"),
+                             replaced(text, "spark-0*", "spark-1*"), replaced(text, "0b5e0c3e", "1b5e0c3e"),
+                             replaced(text, "\"digest\": \"", "\"digest\": \"0")}) {
+    const auto decoded = decode_saved_plan(edited);
+    REQUIRE_FALSE(decoded);
+    CHECK(decoded.error().code == ErrorCode::kInvalidInput);
+    CHECK(decoded.error().message.find("not as it was written") != std::string::npos);
+  }
+}
+
+TEST_CASE("blanks and the order of keys are no edits") {
+  const auto text = encode_saved_plan(some_plan());
+  CHECK(decode_saved_plan(nlohmann::json::parse(text).dump()));
+}
+
+TEST_CASE("a plan of a newer major format is refused with its version, one of a newer minor is read") {
+  const auto text = encode_saved_plan(some_plan());
+  const auto newer = decode_saved_plan(replaced(text, "\"format_version\": \"1.0\"", "\"format_version\": \"2.0\""));
+  REQUIRE_FALSE(newer);
+  CHECK(newer.error().code == ErrorCode::kUnsupported);
+  CHECK(newer.error().message.find("2.0") != std::string::npos);
+  CHECK(newer.error().hint.find("0.1.0") != std::string::npos);
+}
+
+namespace {
+
+/// The node of a plan with one change that its step carries out.
+SavedPlan plan_of_one_node() {
+  NodeReport node = testing::sample_node(1, NodeStatus::kPending);
+  node.plan = two_changes();
+  return some_plan(testing::sample_report("plan", {node}));
+}
+
+bool is_refused(const SavedPlan& plan, const std::string& words) {
+  const auto decoded = decode_saved_plan(encode_saved_plan(plan));
+  if (decoded) return false;
+  INFO(decoded.error().describe());
+  CHECK(decoded.error().code == ErrorCode::kInvalidInput);
+  CHECK(decoded.error().describe().find(words) != std::string::npos);
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a plan whose parts do not belong together is refused, though its digest fits") {
+  REQUIRE(decode_saved_plan(encode_saved_plan(plan_of_one_node())));
+  const std::vector<std::pair<std::string, std::function<void(SavedPlan&)>>> edits{
+      {"waits on",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].plan.waiting.push_back({"fake", "hidden"});
+       }},
+      {"belongs to fake/hidden",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].plan.steps[0].resources.push_back({"fake", "hidden"});
+       }},
+      {"belongs to no change", [](SavedPlan& plan) { plan.report.nodes[0].plan.steps[0].resources.clear(); }},
+      {"belongs to no change",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].plan.after_steps[{"fake", "hidden"}] = 1;
+       }},
+      {"nothing is shown that it waits for",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].plan.waiting.push_back({"fake", "a"});
+       }},
+      {"shows nothing", [](SavedPlan& plan) { plan.report.nodes[0].plan.changes[0].fields.clear(); }},
+      {"twice", [](SavedPlan& plan) { plan.report.nodes.push_back(plan.report.nodes[0]); }},
+      {"no such node",
+       [](SavedPlan& plan) {
+         plan.machines["spark-77"] = {"1", "2"};
+       }},
+      {"is shown as in_sync", [](SavedPlan& plan) { plan.report.nodes[0].status = NodeStatus::kInSync; }},
+      {"left alone", [](SavedPlan& plan) { plan.report.nodes[0].status = NodeStatus::kSkipped; }},
+      {"left alone",
+       [](SavedPlan& plan) {
+         plan.report.nodes[0].error = Error{ErrorCode::kUnreachable, "gone", {}, {}, ""};
+       }},
+      {"its id", [](SavedPlan& plan) { plan.id = "../../etc"; }},
+      {"its id", [](SavedPlan& plan) { plan.id = ""; }},
+      {"the time", [](SavedPlan& plan) { plan.created = "\x1b[2J"; }},
+      {"sparkplan_version", [](SavedPlan& plan) { plan.sparkplan_version = "\x1b[2J"; }},
+  };
+  for (const auto& [words, edit] : edits) {
+    INFO(words);
+    auto plan = plan_of_one_node();
+    edit(plan);
+    CHECK(is_refused(plan, words));
+  }
+}
+
+TEST_CASE("a plan file holds a plan and nothing else") {
+  auto text = encode_saved_plan(some_plan());
+  text.insert(text.rfind('}'), ", \"more\": 1");
+  const auto decoded = decode_saved_plan(text);
+  REQUIRE_FALSE(decoded);
+  CHECK(decoded.error().message.find("besides the plan") != std::string::npos);
+}
+
+TEST_CASE("a plan of more values than any is refused before one of them is made") {
+  std::string text = "{\"sparkplan_plan\": [";
+  text.append(2 * kMostPlanValues, ',');
+  CHECK(is_too_large(text));
+  const auto decoded = decode_saved_plan(text);
+  REQUIRE_FALSE(decoded);
+  CHECK(decoded.error().message.find("larger than any") != std::string::npos);
+  // In a text a comma is none.
+  CHECK_FALSE(is_too_large("{\"sparkplan_plan\": \"\\\"" + std::string(2 * kMostPlanValues, ',') + "\"}"));
+}
+
+}  // namespace sparkplan

@@ -1,1 +1,0 @@
-spark_unit_test(rdma_test SOURCES doctor_rdma_bands_test.cc verify_rdma_test.cc LIBRARIES spark_verify)

@@ -1,0 +1,52 @@
+// Logging in by password to an sshd of this test's own, of which some are slow and some are hostile.
+#include "engine/remote/transport.h"
+#include "tests/support/catch.h"
+#include "tests/unit/remote/sshd.h"
+
+namespace sparkplan {
+namespace {
+
+using test::HomeWithoutKeys;
+using test::Sshd;
+
+constexpr std::chrono::seconds kLong{60};
+/// Enough to agree on keys with a busy machine.
+constexpr std::chrono::seconds kShort{3};
+
+}  // namespace
+
+TEST_CASE("login: a password is given to who asks for it, once") {
+  const HomeWithoutKeys home;
+  CHECK(Sshd(test::ask_as_pam_does).log_in(test::kSshdPassword, kLong));
+  const auto refused = Sshd(test::ask_as_pam_does).log_in("wrong", kLong);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kPermissionDenied);
+}
+
+TEST_CASE("login: who asks for nothing, again and again, is left") {
+  const HomeWithoutKeys home;
+  const auto refused = Sshd([](ssh_session, ssh_message message) {
+                         test::ask_for_password(message, 0);
+                       }).log_in(test::kSshdPassword, kLong);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kPermissionDenied);
+}
+
+TEST_CASE("login: who never decides over a password is left when the time to connect is over") {
+  const HomeWithoutKeys home;
+  const auto late = Sshd([](ssh_session, ssh_message) {}).log_in(test::kSshdPassword, kShort);
+  REQUIRE_FALSE(late);
+  CHECK(late.error().code == ErrorCode::kUnreachable);
+  CHECK(late.error().message == "log in: nvidia@127.0.0.1 has not decided over the password in time");
+}
+
+TEST_CASE("login: a wish to stop is heard while nobody answers") {
+  const HomeWithoutKeys home;
+  std::stop_source stop;
+  const Sshd silent([&](ssh_session, ssh_message) { stop.request_stop(); });
+  const auto stopped = silent.log_in(test::kSshdPassword, kLong, stop.get_token());
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().code == ErrorCode::kInterrupted);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,279 @@
+// What an SSH server can do to whoever connects to it.
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "engine/core/text.h"
+#include "engine/remote/host_keys.h"
+#include "tests/support/catch.h"
+#include "tests/unit/process/cost.h"
+#include "tests/unit/remote/sshd.h"
+
+namespace sparkplan {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::HomeWithoutKeys;
+using test::RawServer;
+using test::Sshd;
+
+/// Enough to agree on keys with a busy machine.
+constexpr seconds kTimeout{3};
+constexpr seconds kFarTooLong{30};
+constexpr std::uint32_t kRubbish = 32000;
+
+std::chrono::steady_clock::time_point now() { return std::chrono::steady_clock::now(); }
+
+/// `bytes` again and again until nobody takes them any more; with a pause between them it dribbles.
+auto sending(const std::string& greeting, const std::string& bytes, milliseconds pause) {
+  return [=](int socket, const std::stop_token& stop) {
+    (void)!::send(socket, greeting.data(), greeting.size(), MSG_NOSIGNAL);
+    while (!stop.stop_requested()) {
+      pollfd writable{socket, POLLOUT, 0};
+      if (::poll(&writable, 1, 50) <= 0) continue;
+      if (::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
+      if (pause.count() > 0) ::poll(nullptr, 0, static_cast<int>(pause.count()));
+    }
+  };
+}
+
+/// Runs `act` once, when its client starts the first program.
+test::OnMessage on_program(std::function<void(ssh_session, ssh_channel)> act) {
+  auto channel = std::make_shared<ssh_channel>(nullptr);
+  return [channel, act = std::move(act)](ssh_session session, ssh_message message) {
+    if (ssh_message_type(message) == SSH_REQUEST_CHANNEL_OPEN) {
+      *channel = ssh_message_channel_request_open_reply_accept(message);
+    } else if (ssh_message_type(message) == SSH_REQUEST_CHANNEL) {
+      ssh_message_channel_request_reply_success(message);
+      act(session, *channel);
+    }
+  };
+}
+
+Result<std::unique_ptr<Channel>> started(Result<std::unique_ptr<Connection>>& connection) {
+  REQUIRE(connection);
+  return (*connection)->start(RemoteProgram::kAgent, Elevation::kNone);
+}
+
+/// The error that reading ends with.
+Error read_to_the_end(Channel& channel, std::size_t& read) {
+  const auto end = now() + kFarTooLong;
+  while (now() < end) {
+    std::string bytes;
+    const auto count = channel.read_some(bytes, milliseconds(200));
+    if (!count) return count.error();
+    read += *count;
+  }
+  return Error{ErrorCode::kBug, "it never ended", {}, std::nullopt, ""};
+}
+
+}  // namespace
+
+TEST_CASE("ssh: what is no SSH server is left when the time to connect is over, whatever it sends") {
+  const HomeWithoutKeys home;
+  const std::string banner = "SSH-2.0-OpenSSH_9.6\r\n";
+  struct Case {
+    const char* name;
+    std::string greeting;
+    std::string bytes;
+    milliseconds pause;
+  };
+  for (const Case& one : {Case{"a banner without an end", "", std::string(4096, 'x'), milliseconds(0)},
+                          Case{"lines without an end", "", std::string(60, 'x') + "\n", milliseconds(0)},
+                          Case{"a banner byte by byte", "", "S", milliseconds(100)},
+                          Case{"a key exchange byte by byte", banner, std::string(1, '\0'), milliseconds(100)},
+                          Case{"rubbish after the banner", banner, std::string(4096, '\xff'), milliseconds(0)},
+                          Case{"nothing", "", "", milliseconds(100)}}) {
+    DYNAMIC_SECTION(one.name) {
+      const RawServer server(sending(one.greeting, one.bytes, one.pause));
+      const auto begun = now();
+      const auto key = offered_host_key(server.node(), seconds(1));
+      REQUIRE_FALSE(key);
+      CHECK(key.error().code == ErrorCode::kUnreachable);
+      CHECK(now() - begun < seconds(10));
+      CHECK(key.error().describe().size() < 500);
+    }
+  }
+}
+
+TEST_CASE("ssh: who never answers to the wish for a channel or for a program is left in time") {
+  const HomeWithoutKeys home;
+  const bool opens = GENERATE(false, true);
+  const Sshd silent(test::ask_as_pam_does, [opens](ssh_session session, ssh_message message) {
+    if (opens && ssh_message_type(message) == SSH_REQUEST_CHANNEL_OPEN) test::serve_programs(session, message);
+  });
+  auto connection = silent.log_in(test::kSshdPassword, kTimeout);
+  const auto begun = now();
+  const auto channel = started(connection);
+  REQUIRE_FALSE(channel);
+  CHECK(channel.error().code == ErrorCode::kUnreachable);
+  CHECK(now() - begun < 2 * kTimeout);
+}
+
+TEST_CASE("ssh: standard error without an end is dropped, and ends the node") {
+  const HomeWithoutKeys home;
+  const auto cost = test::cost_of([] {
+    const Sshd flooding(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
+                          const std::string rubbish(kRubbish, '#');
+                          while (ssh_channel_write_stderr(channel, rubbish.data(), kRubbish) > 0) continue;
+                        }));
+    auto connection = flooding.log_in(test::kSshdPassword, kTimeout);
+    auto channel = started(connection);
+    if (!channel) return false;
+    std::size_t read = 0;
+    const auto error = read_to_the_end(**channel, read);
+    const bool kept_little = (*channel)->standard_error().size() == kMaxStandardError;
+    connection->reset();
+    return kept_little && error.code == ErrorCode::kFailed &&
+           error.message == "the node printed more than 4 MiB on standard error";
+  });
+  std::printf("%-28s %4ld MB %7.2f s\n", "standard error", cost.megabytes, cost.seconds);
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 40);
+}
+
+TEST_CASE("ssh: what nobody reads stays with the sender") {
+  const HomeWithoutKeys home;
+  std::atomic<std::size_t> sent = 0;
+  const Sshd flooding(test::ask_as_pam_does, on_program([&](ssh_session session, ssh_channel channel) {
+                        const std::string rubbish(kRubbish, '#');
+                        ssh_set_blocking(session, 0);
+                        for (int i = 0; i < 200; ++i) {
+                          const int count = ssh_channel_write(channel, rubbish.data(), kRubbish);
+                          sent += count > 0 ? static_cast<std::size_t>(count) : 0;
+                        }
+                        ssh_set_blocking(session, 1);
+                      }));
+  auto connection = flooding.log_in(test::kSshdPassword, kTimeout);
+  auto channel = started(connection);
+  REQUIRE(channel);
+  std::string bytes;
+  REQUIRE((*channel)->read_some(bytes, seconds(5)));
+  CHECK(bytes.size() <= 32768);
+  CHECK(sent < (std::size_t{4} << 20));
+}
+
+TEST_CASE("ssh: a server that wants to open channels of its own is refused, and left when it goes on") {
+  const HomeWithoutKeys home;
+  const Sshd wishing(test::ask_as_pam_does, on_program([](ssh_session session, ssh_channel) {
+                       for (int i = 0; i < 2000 && ssh_is_connected(session) != 0; ++i) {
+                         const ssh_channel wish = ssh_channel_new(session);
+                         if (ssh_channel_open_reverse_forward(wish, "127.0.0.1", 1, "127.0.0.1", 1) == SSH_OK) return;
+                         ssh_channel_free(wish);
+                       }
+                     }));
+  auto connection = wishing.log_in(test::kSshdPassword, kTimeout);
+  auto channel = started(connection);
+  REQUIRE(channel);
+  std::size_t read = 0;
+  const auto error = read_to_the_end(**channel, read);
+  CHECK(error.code == ErrorCode::kFailed);
+  CHECK(error.message == "the node sends packets that nobody asked for");
+  channel->reset();
+  connection->reset();
+}
+
+TEST_CASE("ssh: a program that ends without a status keeps nobody waiting") {
+  const HomeWithoutKeys home;
+  const Sshd ending(test::ask_as_pam_does,
+                    on_program([](ssh_session, ssh_channel channel) { ssh_channel_send_eof(channel); }));
+  auto connection = ending.log_in(test::kSshdPassword, kTimeout);
+  auto channel = started(connection);
+  REQUIRE(channel);
+  std::size_t read = 0;
+  CHECK(read_to_the_end(**channel, read).code == ErrorCode::kNotFound);
+  const auto begun = now();
+  CHECK_FALSE((*channel)->exit_status());
+  CHECK(now() - begun < seconds(10));
+}
+
+TEST_CASE("ssh: a status that comes behind the end of the stream is taken at once") {
+  const HomeWithoutKeys home;
+  const Sshd ending(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
+                      ssh_channel_send_eof(channel);
+                      ::poll(nullptr, 0, 100);
+                      ssh_channel_request_send_exit_status(channel, 5);
+                    }));
+  auto connection = ending.log_in(test::kSshdPassword, kTimeout);
+  auto channel = started(connection);
+  REQUIRE(channel);
+  std::size_t read = 0;
+  CHECK(read_to_the_end(**channel, read).code == ErrorCode::kNotFound);
+  const auto begun = now();
+  CHECK((*channel)->exit_status() == 5);
+  CHECK(now() - begun < milliseconds(1500));
+}
+
+TEST_CASE("ssh: a server that takes no input is left at the deadline") {
+  const HomeWithoutKeys home;
+  std::atomic<bool> done = false;
+  const Sshd deaf(test::ask_as_pam_does, on_program([&](ssh_session, ssh_channel) {
+                    while (!done) ::poll(nullptr, 0, 10);
+                  }));
+  auto connection = deaf.log_in(test::kSshdPassword, kTimeout);
+  auto channel = started(connection);
+  REQUIRE(channel);
+  const auto begun = now();
+  const auto written = (*channel)->write_all(std::string(std::size_t{8} << 20, 'x'), milliseconds(500));
+  done = true;
+  REQUIRE_FALSE(written);
+  CHECK(written.error().message == "the node takes no more input");
+  CHECK(now() - begun < seconds(10));
+}
+
+TEST_CASE("ssh: what a program takes and prints arrives whole") {
+  const HomeWithoutKeys home;
+  constexpr std::size_t kSize = std::size_t{3} << 20;
+  const Sshd echoing(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
+                       std::string taken;
+                       while (taken.size() < kSize) {
+                         char buffer[8192];
+                         const int count = ssh_channel_read(channel, buffer, sizeof buffer, 0);
+                         if (count <= 0) return;
+                         taken.append(buffer, static_cast<std::size_t>(count));
+                       }
+                       for (std::size_t at = 0; at < taken.size();) {
+                         const int count = ssh_channel_write(
+                             channel, taken.data() + at,
+                             static_cast<std::uint32_t>(std::min<std::size_t>(16384, taken.size() - at)));
+                         if (count <= 0) return;
+                         at += static_cast<std::size_t>(count);
+                       }
+                       ssh_channel_request_send_exit_status(channel, 7);
+                       ssh_channel_send_eof(channel);
+                       ssh_channel_close(channel);
+                     }));
+  auto connection = echoing.log_in(test::kSshdPassword, kTimeout);
+  auto channel = started(connection);
+  REQUIRE(channel);
+  std::string sent(kSize, '\0');
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 31 + i / 4096);
+  REQUIRE((*channel)->write_all(sent, seconds(20)));
+  std::string got;
+  const auto end = now() + kFarTooLong;
+  while (now() < end && (*channel)->read_some(got, milliseconds(200))) continue;
+  CHECK(got == sent);
+  CHECK((*channel)->exit_status() == 7);
+}
+
+TEST_CASE("ssh: a server's last words are one short line") {
+  const HomeWithoutKeys home;
+  const Sshd cursing(test::ask_as_pam_does, on_program([](ssh_session session, ssh_channel) {
+                       const std::string words = "\x1b[2J\n" + std::string(900, 'w');
+                       ssh_session_set_disconnect_message(session, words.c_str());
+                       ssh_disconnect(session);
+                     }));
+  auto connection = cursing.log_in(test::kSshdPassword, kTimeout);
+  auto channel = started(connection);
+  REQUIRE(channel);
+  std::size_t read = 0;
+  const auto error = read_to_the_end(**channel, read);
+  CHECK(error.code == ErrorCode::kUnreachable);
+  CHECK(error.message.size() < 400);
+  CHECK(printable(error.message) == error.message);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,123 @@
+#include "engine/resource/resource_type.h"
+
+#include <algorithm>
+
+#include "engine/resource/registry.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_node.h"
+
+namespace sparkplan {
+namespace {
+
+class Named final : public ResourceType {
+ public:
+  explicit Named(std::string name, std::string section = "things") {
+    info_.name = std::move(name), info_.section = std::move(section);
+  }
+  const TypeInfo& info() const override { return info_; }
+  Desired desired(const ClusterView&, const Value&, const Facts&) const override { return {}; }
+  ObservedType observe(const ObserveRequest&, const NodeReader&) const override { return {}; }
+  std::vector<Step> steps(const StepsInput&) const override { return {}; }
+
+ private:
+  TypeInfo info_;
+};
+
+std::vector<std::string> changed(const Value& desired, const Present& present) {
+  const Resource resource{{"a", "b"}, desired, {}, {}, Impact::kLive, Reversible::kExact};
+  std::vector<std::string> paths;
+  for (const FieldChange& field : Named("a").diff(resource, present)) paths.push_back(field.path);
+  return paths;
+}
+
+using Paths = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a diff names the desired fields that differ, sorted") {
+  const Value desired = Value::map({{"mtu", 9000}, {"address", "a"}, {"up", true}});
+  const Value present = Value::map({{"up", true}, {"mtu", 1500}, {"address", "b"}});
+  CHECK(changed(desired, {present, {}}) == Paths{"address", "mtu"});
+}
+
+TEST_CASE("a diff ignores fields that nobody asked for and those that cannot exist there") {
+  const Value desired = Value::map({{"persistent", "1"}, {"running", "1"}});
+  const Value present = Value::map({{"persistent", "1"}, {"other", "2"}});
+  CHECK(changed(desired, {present, {{"running", "an image"}}}).empty());
+  CHECK(changed(desired, {present, {}}) == Paths{"running"});
+}
+
+TEST_CASE("a diff goes into maps and takes lists as one value") {
+  const Value desired = Value::map({{"a", Value::map({{"x", 1}, {"y", 2}})}, {"b", Value::list({1, 2})}});
+  const Value present = Value::map({{"a", Value::map({{"x", 1}, {"y", 3}})}, {"b", Value::list({2, 1})}});
+  CHECK(changed(desired, {present, {}}) == Paths{"a.y", "b"});
+  CHECK(changed(desired, {Value::map(), {}}) == Paths{"a.x", "a.y", "b"});
+  CHECK(changed(desired, {Value::map({{"a", "text"}, {"b", Value::list({1, 2})}}), {}}) == Paths{"a"});
+}
+
+TEST_CASE("a diff tells 0, false, empty text and nothing apart") {
+  const std::vector<Value> odd{Value(0), Value(false), Value(""), Value::list(), Value::map()};
+  for (const Value& one : odd) {
+    for (const Value& other : odd) {
+      const Paths expected = one == other ? Paths{} : Paths{"x"};
+      CHECK(changed(Value::map({{"x", one}}), {Value::map({{"x", other}}), {}}) == expected);
+    }
+    CHECK(changed(Value::map({{"x", one}}), {Value::map(), {}}) == Paths{"x"});
+  }
+}
+
+TEST_CASE("an unknown always differs") {
+  const Value unknown = Value::map({{"key", Value::Unknown{"later", "n"}}});
+  CHECK(changed(unknown, {unknown, {}}) == Paths{"key"});
+}
+
+TEST_CASE("what another node offers is found, and is unknown until it does") {
+  const Cluster cluster{"lab", "", "", "", {}};
+  const Result<NodeName> name = NodeName::parse("spark-02");
+  REQUIRE(name);
+  const NodeSpec self{*name, 1, "", {}, TransportKind::kSsh, {}, false, {}, {}, {}};
+  const std::map<std::string, NodeExports> exports{
+      {"spark-02", {{"ssh_trust", Value::map({{"nvidia", "ssh-ed25519 AAAA"}, {"root", Value()}})}}}};
+  const ClusterView view{cluster, self, exports};
+  CHECK(view.export_or_unknown(*name, "ssh_trust", "nvidia") == Value("ssh-ed25519 AAAA"));
+  for (const char* key : {"root", "nobody"}) {
+    const Value value = view.export_or_unknown(*name, "ssh_trust", key);
+    REQUIRE(value.is_unknown());
+    CHECK(value.unknown()->producer == std::string("spark-02/ssh_trust/") + key);
+  }
+  CHECK(view.export_or_unknown(*name, "other", "nvidia").is_unknown());
+}
+
+TEST_CASE("a registry finds its types by name and by section, in the order of names") {
+  std::vector<std::unique_ptr<const ResourceType>> types;
+  for (const char* name : {"mount", "alias", "nvme"}) {
+    types.push_back(std::make_unique<Named>(name, std::string(name) == "alias" ? "names" : "storage"));
+  }
+  const Registry registry(std::move(types));
+  REQUIRE(registry.types().size() == 3);
+  CHECK(registry.types()[0]->info().name == "alias");
+  CHECK(registry.types()[2]->info().name == "nvme");
+  REQUIRE(registry.find("mount") != nullptr);
+  CHECK(registry.find("mount")->info().name == "mount");
+  CHECK(registry.find("moun") == nullptr);
+  CHECK(registry.of_section("storage").size() == 2);
+  CHECK(registry.of_section("nothing").empty());
+}
+
+TEST_CASE("the types of this build are the folders of resources/") {
+  for (const char* name : {"hosts", "profile_env", "sysctl"}) CHECK(builtin_registry().find(name) != nullptr);
+  CHECK(std::is_sorted(builtin_registry().types().begin(), builtin_registry().types().end(),
+                       [](const auto& a, const auto& b) { return a->info().name < b->info().name; }));
+}
+
+TEST_CASE("a type that says nothing else validates everything, exports nothing and has no artifacts") {
+  const Named type("a");
+  test::FakeNode node;
+  CHECK(type.validate(Value::map()).empty());
+  REQUIRE(type.exports(Value::map(), node));
+  CHECK(type.exports(Value::map(), node)->is_null());
+  CHECK(std::holds_alternative<Error>(type.read_artifact({"x", "y"}, node)));
+  CHECK_FALSE(type.apply({"x", "y"}, Absent{}, node));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,124 @@
+#include "resources/file/file.h"
+#include "engine/load/load.h"
+#include "resources/file/accounts.h"
+#include "resources/file/places.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_node.h"
+
+namespace sparkplan::file {
+namespace {
+
+using test::FakeNode;
+
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("file: places that lock everybody out, or are made anew by others, are refused with a reason") {
+  for (const char* path :
+       {"/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/sudoers.d/lab", "/etc/ssh/sshd_config.d/10-lab.conf",
+        "/etc/pam.d/sshd", "/etc/fstab", "/etc/netplan/70-mine.yaml", "/proc/sys/vm/swappiness", "/sys/x", "/dev/x",
+        "/run/x", "/tmp/x", "/home/nvidia/x", "/root/.bashrc", "/var/lib/sparkplan/manifest.json",
+        "/usr/local/libexec/sparkplan/agent", "/usr/bin/x", "/boot/x"}) {
+    INFO(path);
+    const auto objection = objection_to(path);
+    REQUIRE(objection);
+    CHECK(objection->code == "file.place");
+    CHECK_FALSE(objection->message.empty());
+    CHECK_FALSE(objection->hint.empty());
+  }
+  for (const char* path : {"/etc/motd", "/etc/passwd.lab", "/etc/sudoers.dist", "/homes/x", "/usr/local/bin/x",
+                           "/opt/x", "/etc/ssh/ssh_config.d/70-mine.conf", "/var/lib/app/x"}) {
+    INFO(path);
+    CHECK_FALSE(objection_to(path));
+  }
+}
+
+TEST_CASE("file: a path is the plain one, so that no spelling gets around that") {
+  for (const char* path : {"//etc/motd", "/etc//motd", "/etc/./motd", "/etc/motd/", "/", "/etc/."}) {
+    INFO(path);
+    REQUIRE(objection_to(path));
+    CHECK(objection_to(path)->code == "file.path");
+  }
+}
+
+TEST_CASE("file: a directory on the way that is a link, or somebody else's, is refused and named") {
+  FakeNode node;
+  node.add_file("/etc/app/app.conf", "");
+  CHECK(check_directories("/etc/app/other.conf", node).value());
+  CHECK_FALSE(check_directories("/etc/none/other.conf", node).value());
+  CHECK(check_directories("/motd", node).value());
+
+  node.add_symlink("/etc/link", "/home/nvidia");
+  const auto link = check_directories("/etc/link/below/x.conf", node);
+  REQUIRE_FALSE(link);
+  CHECK(link.error().code == ErrorCode::kRefused);
+  CHECK(mentions(link.error().message, "/etc/link is a symbolic link"));
+
+  node.add_file("/etc/file", "");
+  CHECK(mentions(check_directories("/etc/file/x", node).error().message, "/etc/file is no directory"));
+}
+
+TEST_CASE("file: while packages are still to come, a file that is not there waits for them, and one that is does not") {
+  const auto loaded = load_cluster(
+      "version: 1\nname: lab\nssh: {user: nvidia}\nfiles:\n  - {path: /etc/app/app.conf, content: a}\n"
+      "  - {path: /etc/motd, content: b, owner: munge}\nnodes: [{name: spark-01, address: 10.0.0.11}]\n",
+      "cluster.yaml", builtin_registry());
+  REQUIRE(loaded.cluster);
+  const NodeSpec& node = loaded.cluster->nodes.front();
+  const Value& section = node.sections.at("files");
+  FakeNode machine;
+  machine.add_file("/etc/motd", "");
+  const auto type = make_resource_type("{}");
+  const auto own = type->exports(section, machine);
+  REQUIRE(own);
+  const auto desired_with = [&](Value::List missing_packages) {
+    const std::map<std::string, NodeExports> exports{
+        {"spark-01", {{"file", *own}, {"package", Value::map({{"missing", Value(std::move(missing_packages))}})}}}};
+    return type->desired(ClusterView{*loaded.cluster, node, exports}, section, Facts());
+  };
+
+  const Desired waiting = desired_with({Value("app")});
+  CHECK(waiting.diagnostics.empty());
+  REQUIRE(waiting.resources.size() == 2);
+  CHECK(waiting.resources[0].desired.find("content")->is_unknown());
+  CHECK(*waiting.resources[1].desired.find("content") == Value("b"));
+  CHECK(waiting.resources[1].desired.find("uid")->is_unknown());
+
+  const Desired settled = desired_with({});
+  CHECK(settled.resources.empty());
+  CHECK(settled.incomplete);
+  REQUIRE(settled.diagnostics.size() == 2);
+  CHECK(settled.diagnostics[0].code == "file.no-directory");
+  CHECK(settled.diagnostics[1].code == "file.no-user");
+}
+
+TEST_CASE("file: a failed look at a directory is told, never taken for its absence") {
+  FakeNode node;
+  node.add_file("/etc/app/app.conf", "");
+  node.fail_read(2, Error{ErrorCode::kPermissionDenied, "injected", {}, 13, {}});
+  CHECK(check_directories("/etc/app/app.conf", node).error().code == ErrorCode::kPermissionDenied);
+}
+
+TEST_CASE("file: an owner is looked up in the node's files, then in its directory service, and may not be there") {
+  FakeNode node;
+  node.add_file("/etc/passwd",
+                "root:x:0:0::/root:/bin/sh\nbroken\nnv:x:none:0::/:/bin/sh\nnvidia:x:1000:1000::/:/bin/sh\n");
+  node.add_file("/etc/group", "root:x:0:\nadm:x:4:syslog\n");
+  CHECK(number_of(Database::kUsers, "nvidia", node).value() == std::optional<std::int64_t>(1000));
+  CHECK(number_of(Database::kGroups, "adm", node).value() == std::optional<std::int64_t>(4));
+  CHECK(number_of(Database::kUsers, "nv", node).value() == std::nullopt);
+  CHECK(number_of(Database::kUsers, "nvid", node).value() == std::nullopt);
+
+  node.script("getent passwd -- alice", {0, "alice:*:70001:70000::/home/alice:/bin/bash\n", ""});
+  node.script("getent passwd -- bob", {2, "", ""});
+  node.script("getent passwd -- carol", {3, "", ""});
+  CHECK(number_of(Database::kUsers, "alice", node).value() == std::optional<std::int64_t>(70001));
+  CHECK(number_of(Database::kUsers, "bob", node).value() == std::nullopt);
+  CHECK_FALSE(number_of(Database::kUsers, "carol", node));
+
+  node.set_live(false);
+  CHECK(number_of(Database::kUsers, "alice", node).value() == std::nullopt);
+}
+
+}  // namespace sparkplan::file

@@ -1,0 +1,212 @@
+#include "engine/resource/registry.h"
+#include "resources/limits/login.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_node.h"
+
+namespace sparkplan::limits {
+namespace {
+
+const ResourceType& type() { return *builtin_registry().find("limits"); }
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+constexpr const char* kWithoutSysResource = "Name:\tagent\nCapBnd:\t00000000a80425fb\n";
+constexpr const char* kAllCapabilities = "Name:\tagent\nCapBnd:\t000001ffffffffff\n";
+
+/// As the kernel prints it.
+std::string proc_limits(const std::string& memlock, const std::string& files) {
+  return "Limit                     Soft Limit           Hard Limit           Units     \n"
+         "Max cpu time              unlimited            unlimited            seconds   \n"
+         "Max locked memory         " +
+         memlock + " bytes     \nMax open files            " + files +
+         " files     \nMax nice priority         0                    0                    \n";
+}
+
+/// A node on which every login gets 8192 KiB of locked memory and 1024 files of at most 4096.
+struct Machine {
+  Machine() {
+    node.add_file("/etc/pam.d/su", "auth sufficient pam_rootok.so\n@include common-session\n");
+    node.add_file("/etc/pam.d/common-session", "session\trequired  pam_limits.so\n");
+    node.add_file("/proc/self/status", kAllCapabilities);
+    node.add_file("/proc/sys/fs/nr_open", "1048576\n");
+    node.add_file("/bin/bash", "");
+    node.add_file("/home/alice/.profile", "");
+    passwd(
+        "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1::/:/usr/sbin/nologin\n"
+        "alice:x:1000:1000:Alice:/home/alice:/bin/bash\n");
+    account("root:x:0:0:root:/root:/bin/bash", "root");
+    account("alice:x:1000:1000:Alice:/home/alice:/bin/bash", "alice");
+    node.add_file("/root/.profile", "");
+    for (const char* user : {"alice", "root"}) login(user, {0, usual, ""});
+    node.script("id -Gn -- alice", {0, "alice staff\n", ""});
+    node.script("id -Gn -- root", {0, "root\n", ""});
+  }
+
+  void passwd(const std::string& text) { node.script("getent passwd", {0, text, ""}); }
+  void account(const std::string& line, const std::string& user) {
+    node.script("getent passwd -- " + user, {0, line + "\n", ""});
+  }
+  void sshd(const std::string& settings, const std::string& pam_service) {
+    node.add_file("/usr/sbin/sshd", "");
+    node.script("/usr/sbin/sshd -T", {0, settings, ""});
+    node.add_file("/etc/pam.d/sshd", pam_service);
+  }
+  void login(const std::string& user, CommandOutput output) {
+    node.script("su -l --session-command cat /proc/self/limits -- " + user, std::move(output));
+  }
+
+  std::vector<Ineffective> check(const std::string& name, const char* soft, const char* hard) const {
+    Value limit = Value::map();
+    if (soft != nullptr) limit.set("soft", soft);
+    if (hard != nullptr) limit.set("hard", hard);
+    return type().check_effect({{name, limit}}, node);
+  }
+  /// The one message; "" when the limit takes effect.
+  std::string message(const std::string& name, const char* soft, const char* hard) const {
+    const std::vector<Ineffective> found = check(name, soft, hard);
+    if (found.empty()) return "";
+    CHECK(found.size() == 1);
+    CHECK(found[0].name == name);
+    CHECK(found[0].code == "limits.not_effective");
+    return found[0].message;
+  }
+
+  const std::string usual = "Welcome!\n" + proc_limits("8388608              8388608             ",
+                                                       "1024                 4096                ");
+  test::FakeNode node;
+};
+
+}  // namespace
+
+TEST_CASE("limits effect: a login that gets what was asked for is no finding") {
+  const Machine machine;
+  CHECK(machine.message("*:memlock", "8192", "8192").empty());
+  CHECK(machine.message("root:nofile", "1024", nullptr).empty());
+  CHECK(machine.message("alice:nice", "20", "20").empty());
+}
+
+TEST_CASE("limits effect: what a login gets is told in the item's own unit, with both values") {
+  const Machine machine;
+  CHECK(machine.message("*:memlock", "unlimited", "unlimited") ==
+        "a new login of alice gets for memlock soft 8192 KiB instead of unlimited, hard 8192 KiB instead of unlimited");
+  CHECK(machine.message("alice:nofile", "1024", "5000") ==
+        "a new login of alice gets for nofile hard 4096 instead of 5000");
+}
+
+TEST_CASE("limits effect: the first ordinary user is taken from the node's own file, unless others are asked first") {
+  Machine machine;
+  machine.node.add_file("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nbob:x:1001:1001::/home/bob:/bin/bash\n");
+  machine.node.add_file("/home/bob/.profile", "");
+  machine.node.script("id -Gn -- bob", {0, "bob\n", ""});
+  machine.login("bob", {0, machine.usual, ""});
+  CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"), "a new login of bob gets"));
+  for (const char* others_first : {"passwd: ldap files\n", "group: files\n passwd:ldap files\n"}) {
+    machine.node.add_file("/etc/nsswitch.conf", others_first);
+    CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"), "a new login of alice gets"));
+  }
+}
+
+TEST_CASE("limits effect: where no hard limit can be raised, that is the reason") {
+  Machine machine;
+  machine.node.add_file("/proc/self/status", kWithoutSysResource);
+  CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"), "CAP_SYS_RESOURCE is missing"));
+  // Lowering is always possible, so it has to be something else.
+  CHECK_FALSE(contains(machine.message("*:memlock", "64", "64"), "CAP_SYS_RESOURCE"));
+}
+
+TEST_CASE("limits effect: a PAM stack without pam_limits is the reason") {
+  Machine machine;
+  machine.node.add_file("/etc/pam.d/common-session", "# session required pam_limits.so\nauth required pam_limits.so\n");
+  CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"), "does not use pam_limits.so"));
+  machine.node.add_file("/etc/pam.d/su",
+                        "session include common-session\nsession optional /lib/security/pam_limits.so\n");
+  CHECK_FALSE(contains(machine.message("*:memlock", "unlimited", "unlimited"), "does not use pam_limits.so"));
+}
+
+TEST_CASE("limits effect: an sshd that sets no limits is told, although su sets them") {
+  Machine machine;
+  const auto told = [&] { return machine.message("*:memlock", "8192", "8192"); };
+  machine.sshd("port 22\nusepam yes\n", "@include common-session\n");
+  CHECK(told().empty());
+  machine.sshd("port 22\nusepam no\n", "@include common-session\n");
+  CHECK(told() == "a login over ssh does not get memlock: sshd does not use PAM (UsePAM no)");
+  machine.sshd("usepam yes\n", "session required pam_unix.so\n");
+  CHECK(told() == "a login over ssh does not get memlock: /etc/pam.d/sshd does not use pam_limits.so");
+  CHECK(machine.check("@staff:memlock", "8192", "8192").size() == 1);
+  // One finding for a limit that su does not set either.
+  CHECK(contains(machine.message("*:memlock", "64", "64"), "a new login of alice"));
+}
+
+TEST_CASE("limits effect: who has no home does not log in, because that might make one") {
+  Machine machine;
+  machine.account("alice:x:1000:1000:Alice:/home/gone:/bin/bash", "alice");
+  const std::vector<Ineffective> found = machine.check("alice:memlock", "64", "64");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].code == "limits.not_checked");
+  CHECK(contains(found[0].message, "/home/gone"));
+  machine.passwd("alice:x:1000:1000:Alice:/home/gone:/bin/bash\n");
+  CHECK(machine.check("*:memlock", "64", "64").empty());
+}
+
+TEST_CASE("limits effect: a more specific line, a later file and an exemption are named with their place") {
+  Machine machine;
+  machine.node.add_file("/etc/security/limits.conf", "@staff hard memlock 8192\n");
+  CHECK(contains(machine.message("*:memlock", nullptr, "unlimited"),
+                 "/etc/security/limits.conf:1 sets 8192 for @staff and wins"));
+  machine.node.add_file("/etc/security/limits.d/99-x.conf", "\nalice - memlock 8192\n");
+  CHECK(contains(machine.message("alice:memlock", "unlimited", "unlimited"),
+                 "/etc/security/limits.d/99-x.conf:2 sets 8192 for alice and wins"));
+  machine.node.add_file("/etc/security/limits.d/00-x.conf", "alice -\n");
+  CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"),
+                 "/etc/security/limits.d/00-x.conf:1 takes the user out of all limits"));
+}
+
+TEST_CASE("limits effect: more files than the kernel allows, and a soft limit above the hard one, are told") {
+  const Machine machine;
+  CHECK(contains(machine.message("root:nofile", "2000000", "2000000"), "the kernel allows 1048576"));
+  CHECK(contains(machine.message("root:nofile", "5000", nullptr), "the hard limit is lower"));
+}
+
+TEST_CASE("limits effect: unlimited files are as many as the kernel allows") {
+  Machine machine;
+  machine.login("root", {0, proc_limits("0 0", "1048576              1048576             "), ""});
+  CHECK(machine.message("root:nofile", "unlimited", "unlimited").empty());
+}
+
+TEST_CASE("limits effect: a limit of the user's own decides for him, not the one for everybody") {
+  const Machine machine;
+  const Value everybody = Value::map({{"soft", "64"}, {"hard", "64"}});
+  const Value own = Value::map({{"soft", "8192"}, {"hard", "8192"}});
+  CHECK(type().check_effect({{"*:memlock", everybody}, {"alice:memlock", own}}, machine.node).empty());
+  CHECK(type().check_effect({{"*:memlock", everybody}, {"@staff:memlock", own}}, machine.node).empty());
+  CHECK(type().check_effect({{"*:memlock", everybody}, {"@others:memlock", own}}, machine.node).size() == 1);
+}
+
+TEST_CASE("limits effect: nothing is said of groups, ranges, logins, images and machines without users") {
+  Machine machine;
+  CHECK(machine.check("@staff:memlock", "64", "64").empty());
+  CHECK(machine.check("500:600:memlock", "64", "64").empty());
+  CHECK(machine.check("alice:maxlogins", "64", "64").empty());
+  machine.passwd(
+      "root:x:0:0:root:/root:/bin/bash\nservice:x:1500:1500::/:/usr/sbin/nologin\n"
+      "gone:x:1501:1501::/:/bin/no-such-shell\n-c:x:1502:1502::/:/bin/bash\n");
+  CHECK(machine.check("*:memlock", "64", "64").empty());
+  machine.node.set_live(false);
+  CHECK(machine.check("alice:memlock", "64", "64").empty());
+}
+
+TEST_CASE("limits effect: a login that does not work is told, and not taken for a limit") {
+  Machine machine;
+  machine.login("alice", {1, "", "su: user alice does not exist\n"});
+  const std::vector<Ineffective> found = machine.check("alice:memlock", "64", "64");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].code == "limits.not_checked");
+  CHECK(contains(found[0].message, "su: user alice does not exist"));
+}
+
+TEST_CASE("limits effect: names that a program could take for an option are none") {
+  for (const char* good : {"alice", "a.b-c", "_x", "1user"}) CHECK(is_user_name(good));
+  for (const char* bad : {"", "-c", ".x", "@staff", "*", "500:600", "a b", "%g", "a/b"}) CHECK_FALSE(is_user_name(bad));
+}
+
+}  // namespace sparkplan::limits

@@ -1,0 +1,116 @@
+// Subnets of the fabric that a node reaches elsewhere already.
+#include "resources/netplan/route_collisions.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan::netplan {
+namespace {
+
+FabricInterface half(const std::string& name, const std::string& address, int line) {
+  FabricInterface interface;
+  interface.name = name;
+  interface.wanted.interface = name;
+  interface.wanted.address = address;
+  interface.wanted.prefix_length = 24;
+  interface.wanted.where = {line, 3, 9};
+  return interface;
+}
+
+RouteFacts route(const std::string& interface, const std::string& destination, const std::string& gateway = "") {
+  RouteFacts one;
+  one.interface = interface;
+  one.destination = destination;
+  one.gateway = gateway;
+  return one;
+}
+
+std::vector<Diagnostic> found(const std::vector<RouteFacts>& routes, const Value& section = Value::map()) {
+  Facts facts;
+  facts.host.routes = routes;
+  return route_collisions("spark-01",
+                          {half("enp1s0f1np1", "192.168.100.11", 4), half("enP2p1s0f1np1", "192.168.101.11", 5)},
+                          {"enp1s0f0np0"}, section, facts);
+}
+
+}  // namespace
+
+TEST_CASE("netplan: a network at home in the range of the fabric is named, with node, route and interface") {
+  const auto findings = found({route("enP7s7", "192.168.100.0/24")});
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(findings[0].code == "fabric.subnet-has-route");
+  CHECK(findings[0].message ==
+        "the fabric subnet 192.168.100.0/24 overlaps 192.168.100.0/24, which spark-01 reaches through enP7s7");
+  CHECK(findings[0].where.line == 4);
+  CHECK(findings[0].node == "spark-01");
+  CHECK_FALSE(findings[0].hint.empty());
+}
+
+TEST_CASE("netplan: wider and narrower routes collide, too, whoever made them") {
+  CHECK(found({route("tun0", "192.168.0.0/16", "10.8.0.1")})[0].message.find("through tun0 by way of 10.8.0.1") !=
+        std::string::npos);
+  CHECK(found({route("docker0", "192.168.101.128/25")})[0].where.line == 5);
+  CHECK(found({route("wg0", "192.168.100.7/32")}).size() == 1);
+}
+
+TEST_CASE("netplan: default routes, other networks, IPv6, and the fabric's own ways are no collisions") {
+  CHECK(found({route("enP7s7", "0.0.0.0/0", "10.0.0.1"), route("tun0", "0.0.0.0/1", "10.8.0.1"),
+               route("tun0", "128.0.0.0/1", "10.8.0.1"), route("enP7s7", "10.0.0.0/24"), route("enP7s7", "::/0"),
+               route("enP7s7", "fe80::/64"), route("enp1s0f1np1", "192.168.100.0/24"),
+               route("enP2p1s0f1np1", "192.168.100.0/24"), route("enp1s0f0np0", "192.168.100.0/24")})
+            .empty());
+}
+
+TEST_CASE("netplan: the subnets of cables that the node has no end of count, too") {
+  Value subnets = Value::list({"192.168.100.0/24", "192.168.101.0/24", "192.168.102.0/24"});
+  (*subnets.list_items())[2].where = {7, 1, 2};
+  const Value section = Value::map({{"subnets", subnets}});
+  const auto findings = found({route("virbr0", "192.168.102.0/24")}, section);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].where.line == 7);
+}
+
+TEST_CASE("netplan: what a bond without a carrier keeps is named as left over") {
+  RouteFacts stale = route("bond0", "192.168.100.0/24");
+  stale.link_down = true;
+  const auto findings = found({stale, stale});
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].hint.find("bond0 has no carrier") == 0);
+}
+
+TEST_CASE("netplan: routes that could not be read are told, and are no proof that nothing collides") {
+  Facts facts;
+  facts.host.unreadable["routes"] = "list the routes: Out of memory";
+  const auto findings =
+      route_collisions("spark-01", {half("enp1s0f1np1", "192.168.100.11", 4)}, {}, Value::map(), facts);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(findings[0].code == "fabric.routes-unreadable");
+  CHECK(findings[0].message.find("list the routes: Out of memory") != std::string::npos);
+  CHECK(findings[0].node == "spark-01");
+}
+
+TEST_CASE("netplan: a fabric without subnets collides with nothing, whatever is known of the routes") {
+  Facts facts;
+  facts.host.unreadable["routes"] = "list the routes: Out of memory";
+  CHECK(route_collisions("spark-01", {half("enp1s0f1np1", "", 4)}, {}, Value::map({{"link_local", "ipv4"}}), facts)
+            .empty());
+}
+
+TEST_CASE("netplan: of routes too many to tell each, a subnet within a stretch of them may collide; others do not") {
+  RouteFacts many = route("bgp0", "192.168.100.0/22");
+  many.stands_for = 300;
+  const auto findings = found({many, route("tun0", "192.168.101.0/24")});
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(findings[0].code == "fabric.routes-unreadable");
+  CHECK(findings[0].message ==
+        "spark-01 has too many routes to tell each, and nobody knows whether the fabric subnet 192.168.100.0/24 "
+        "overlaps one of the 300 through bgp0 to parts of 192.168.100.0/22");
+  CHECK(findings[0].hint.find("`link_local: ipv4` needs none") != std::string::npos);
+  CHECK(findings[0].where.line == 4);
+  CHECK(findings[1].code == "fabric.subnet-has-route");
+  many.destination = "10.0.0.0/8";
+  CHECK(found({many}).empty());
+}
+
+}  // namespace sparkplan::netplan

@@ -1,0 +1,206 @@
+// Mounts that change or go: what nobody may lose by it, and who is asked before.
+#include <algorithm>
+
+#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/storage.h"
+#include "engine/resource/registry.h"
+#include "resources/mount/mount_change.h"
+#include "resources/mount/mount_checks.h"
+#include "resources/mount/mount_unit.h"
+#include "resources/nvme_tcp/connection_change.h"
+#include "resources/nvme_tcp/connection_state.h"
+#include "resources/nvme_tcp/connection_unit.h"
+#include "tests/support/catch.h"
+#include "tests/support/fake_storage.h"
+
+namespace sparkplan::test {
+namespace {
+
+StorageMount memory(const std::string& target, int bytes) {
+  StorageMount mount;
+  mount.target = target;
+  mount.what = mount.type = "tmpfs";
+  mount.options = {"size=" + std::to_string(bytes), "nofail"};
+  return mount;
+}
+
+StorageMount volume(const std::string& target) {
+  StorageMount mount;
+  mount.target = target;
+  mount.kind = StorageKind::kNvmeTcp;
+  mount.nvme = NvmeTcpVolume{"10.0.0.9", 4420, "vol", 1};
+  mount.what = nvme_device_link(*mount.nvme);
+  mount.type = "ext4";
+  mount.options = {"nofail", "_netdev"};
+  return mount;
+}
+
+Observation mounted_as(const StorageMount& mount) {
+  return Present{Value::map({{"unit", mount::render_unit(mount)}, {"enabled", !mount.nvme}, {"state", "mounted"}}), {}};
+}
+
+bool is_mounted(const FakeNode& node, const std::string& target) {
+  return mounted_at(parse_mountinfo(*node.text_of("/proc/self/mountinfo")), target) != nullptr;
+}
+
+/// "refused: MESSAGE"; empty where all went well.
+std::string told(const Result<void>& result) {
+  if (result) return {};
+  return (result.error().code == ErrorCode::kRefused ? "refused: " : "") + result.error().message;
+}
+
+/// What a run would be told before its first write.
+std::string objection(const std::string& target, const Observation& before, const Observation& after, FakeNode& node) {
+  Step step;
+  step.type = "mount";
+  step.artifact = {"mount", target};
+  step.before = before;
+  step.after = after;
+  const auto objections = mount::objections_to(std::vector<Step>{step}, node);
+  return objections.empty() ? std::string() : objections.front().error.message;
+}
+
+/// A machine that is connected to the volume.
+FakeNode client() {
+  FakeNode node;
+  install_fake_storage(node);
+  node.put_file("/fake/servers/vol", "nvme1n1");
+  node.put_file("/fake/devices/nvme1n1", "ext4");
+  connect_subsystem(node, "vol", "10.0.0.9", 4420);
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("what is in memory only is not lost by a change or a removal", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  const Observation large = mounted_as(memory("/mnt/fast", 65536));
+  REQUIRE(mount::make_mount("/mnt/fast", large, node));
+  node.add_directory("/mnt/fast/run");
+  SECTION("an empty one goes, whatever directories it has") {
+    CHECK(objection("/mnt/fast", large, Absent{}, node).empty());
+    REQUIRE(mount::make_mount("/mnt/fast", Absent{}, node));
+    CHECK_FALSE(is_mounted(node, "/mnt/fast"));
+  }
+  node.put_file("/mnt/fast/run/result", "one\n");
+  node.put_file("/mnt/fast/another", "two\n");
+  const std::string holds = "/mnt/fast holds 2 files, which are in memory only and would be lost";
+  SECTION("it is not unmounted") {
+    CHECK(objection("/mnt/fast", large, Absent{}, node) == holds);
+    CHECK(told(mount::make_mount("/mnt/fast", Absent{}, node)) == "refused: " + holds);
+  }
+  SECTION("nothing else takes its place") {
+    CHECK(objection("/mnt/fast", large, mounted_as(volume("/mnt/fast")), node) == holds);
+    CHECK(told(mount::make_mount("/mnt/fast", mounted_as(volume("/mnt/fast")), node)) == "refused: " + holds);
+  }
+  SECTION("it is not mounted anew where the kernel does not take the size") {
+    CHECK(told(mount::make_mount("/mnt/fast", mounted_as(memory("/mnt/fast", 4)), node)) ==
+          "refused: the options of /mnt/fast cannot be changed while it is mounted, and " + holds);
+  }
+  SECTION("a size that holds them is taken in place") {
+    CHECK(told(mount::make_mount("/mnt/fast", mounted_as(memory("/mnt/fast", 131072)), node)).empty());
+  }
+  if (is_mounted(node, "/mnt/fast")) CHECK(node.text_of("/mnt/fast/run/result") == "one\n");
+}
+
+TEST_CASE("a volume that a container has mounted writable is written to", "[storage]") {
+  FakeNode node = client();
+  const auto written = [&] { return display(*builtin_registry().find("mount")->exports(Value::list(), node)); };
+  const std::string link = "/dev/disk/by-id/sparkplan-nvme-vol-1";
+  CHECK(written().find(link) == std::string::npos);
+  node.put_file("/proc/fs/ext4/nvme1n1/options", "rw\nbsddf\n");
+  CHECK(written().find(link) != std::string::npos);
+  node.put_file("/proc/fs/ext4/nvme1n1/options", "ro\nbsddf\n");
+  CHECK(written().find(link) == std::string::npos);
+}
+
+TEST_CASE("a volume that a container holds is not taken for unmounted", "[storage]") {
+  FakeNode node = client();
+  REQUIRE(mount::make_mount("/mnt/a", mounted_as(volume("/mnt/a")), node));
+  node.put_file("/fake/held", "/dev/nvme1n1\n");
+  SECTION("it is mounted again") {
+    CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)) ==
+          "refused: /mnt/a is held by another mount namespace, such as a container's");
+    CHECK(is_mounted(node, "/mnt/a"));
+  }
+  SECTION("but for one that is mounted elsewhere for all to see") {
+    add_mount(node, "/dev/nvme1n1", "/mnt/by-hand", "ext4", "rw");
+    CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)).empty());
+    CHECK_FALSE(is_mounted(node, "/mnt/a"));
+  }
+  SECTION("and one of which nobody can tell is mounted again, too") {
+    node.add_program("perl", [](const FakeNode::Call&) -> Result<CommandOutput> {
+      return CommandOutput{1, {}, "Input/output error"};
+    });
+    CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)) ==
+          "nobody can tell whether /dev/nvme1n1 is in use: Input/output error");
+    CHECK(is_mounted(node, "/mnt/a"));
+  }
+}
+
+TEST_CASE("a target within a mount of the same run is looked at once that is mounted", "[storage]") {
+  FakeNode node = client();
+  REQUIRE(mount::make_mount("/mnt/a", mounted_as(volume("/mnt/a")), node));
+  node.put_file("/mnt/a/cache/model", "weights");
+  const auto inner = [&] {
+    return told(mount::make_mount("/mnt/a/cache", mounted_as(memory("/mnt/a/cache", 65536)), node));
+  };
+  CHECK(inner() == "refused: /mnt/a/cache is not empty: the mount would hide model");
+  CHECK_FALSE(is_mounted(node, "/mnt/a/cache"));
+  node.erase("/mnt/a/cache/model");
+  CHECK(inner().empty());
+}
+
+TEST_CASE("units of others that systemd would stop with a mount keep it where it is", "[storage]") {
+  FakeNode node = client();
+  const Observation there = mounted_as(volume("/mnt/a"));
+  REQUIRE(mount::make_mount("/mnt/a", there, node));
+  node.put_file("/fake/required-by", "mnt-a.mount inference.service\nmnt-a.mount srv-b.mount\n");
+  const std::string ours = mount::render_unit(memory("/srv/b", 4096));
+  node.put_file("/etc/systemd/system/srv-b.mount", ours);
+  const std::string used = "/mnt/a is in use by inference.service";
+  SECTION("it is not unmounted") {
+    CHECK(objection("/mnt/a", there, Absent{}, node) == used);
+    CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)) == "refused: " + used);
+    CHECK(is_mounted(node, "/mnt/a"));
+    CHECK_FALSE(node.text_of("/fake/inactive"));
+  }
+  SECTION("nor mounted anew") {
+    node.put_file("/proc/self/mountinfo", "");
+    add_mount(node, "/dev/nvme1n1", "/mnt/a", "ext4", "ro,norecovery");
+    CHECK(told(mount::make_mount("/mnt/a", there, node)) ==
+          "refused: the options of /mnt/a cannot be changed while it is mounted, and " + used);
+  }
+  SECTION("those that are down do not count") {
+    node.put_file("/fake/inactive", "inference.service\n");
+    CHECK(objection("/mnt/a", there, Absent{}, node).empty());
+    CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)).empty());
+  }
+  SECTION("who could not be asked for is not taken for nobody") {
+    node.add_program("systemctl", [](const FakeNode::Call&) -> Result<CommandOutput> {
+      return CommandOutput{1, {}, "Failed to connect to bus"};
+    });
+    CHECK(objection("/mnt/a", there, Absent{}, node) == "systemctl show: Failed to connect to bus");
+  }
+}
+
+TEST_CASE("no login waits for a server, and no shutdown cuts a volume off", "[storage]") {
+  nvme_tcp::Connection one;
+  one.server = {"10.0.0.9", 4420, "vol", 1};
+  const std::string text = nvme_tcp::render_unit(one);
+  CHECK(text.find("remote-fs-pre.target") == std::string::npos);
+  CHECK(text.find("Before=") == std::string::npos);
+  CHECK(text.find("TimeoutStopSec=5\n") != std::string::npos);
+  CHECK(text.find("ExecStop") == std::string::npos);
+  // The order that the mounts need is in their own units.
+  const std::string mount = mount::render_unit(volume("/mnt/a"));
+  CHECK(mount.find("\nRequires=sparkplan-nvme-vol.service\nAfter=sparkplan-nvme-vol.service\n") != std::string::npos);
+  FakeNode node = client();
+  const Observation there = Present{Value::map({{"unit", text}, {"enabled", true}, {"state", "connected"}}), {}};
+  REQUIRE(nvme_tcp::make_connection("vol", there, node));
+  REQUIRE(nvme_tcp::make_connection("vol", Absent{}, node));
+  CHECK_FALSE(node.text_of("/sys/class/nvme/nvme0/subsysnqn"));
+}
+
+}  // namespace sparkplan::test

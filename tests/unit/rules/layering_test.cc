@@ -1,0 +1,140 @@
+#include "tests/unit/rules/layering_rules.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+namespace fs = std::filesystem;
+using test::layering_violations;
+using test::layers_below;
+
+using Names = std::vector<std::string>;
+
+bool allowed(const std::string& path, const std::string& include_line) {
+  return layering_violations(path, "#pragma once\n" + include_line + "\nint x;\n").empty();
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool is_source(const fs::path& path) {
+  const auto extension = path.extension();
+  return extension == ".cc" || extension == ".h" || extension == ".hpp" || extension == ".cpp";
+}
+
+}  // namespace
+
+TEST_CASE("layers reach what their layers reach") {
+  CHECK(layers_below("core") == Names{"core"});
+  CHECK(layers_below("process") == Names{"core", "process"});
+  CHECK(layers_below("resource") == Names{"core", "model", "node", "resource"});
+  CHECK(layers_below("remote") == Names{"core", "model", "process", "remote", "wire"});
+  CHECK(layers_below("agent/facts") == Names{"agent/facts", "agent/kernel", "agent/node", "core", "domain", "model",
+                                             "node", "process", "resource", "wire"});
+  CHECK(layers_below("fleet") ==
+        Names{"core", "domain", "fleet", "load", "model", "node", "plan", "process", "remote", "resource", "wire"});
+  CHECK(layers_below("no-such-layer").empty());
+}
+
+TEST_CASE("an include along the arrows is allowed, directly or through other layers") {
+  CHECK(allowed("engine/core/text.cc", "#include \"engine/core/text.h\""));
+  CHECK(allowed("engine/cli/main.cc", "#include \"engine/core/result.h\""));
+  CHECK(allowed("engine/remote/x.cc", "#include \"engine/process/child_process.h\""));
+  CHECK(allowed("resources/sysctl/sysctl.cc", "#include \"engine/node/node.h\""));
+  CHECK(allowed("resources/sysctl/sysctl.cc", "#include \"resources/sysctl/sysctl.h\""));
+}
+
+TEST_CASE("an include against the arrows is found with its file and line") {
+  CHECK(layering_violations("engine/plan/planner.cc", "\n#include \"engine/load/load.h\"\n") ==
+        Names{"engine/plan/planner.cc:2: must not include engine/load/load.h"});
+  CHECK_FALSE(allowed("engine/core/text.h", "#include \"engine/model/plan.h\""));
+  CHECK_FALSE(allowed("engine/wire/frame.h", "#include \"engine/resource/registry.h\""));
+  CHECK_FALSE(allowed("engine/wire/frame.h", "#include \"engine/process/child_process.h\""));
+  CHECK_FALSE(allowed("engine/agent/session/serve.cc", "#include \"engine/remote/transport.h\""));
+  CHECK_FALSE(allowed("engine/remote/x.cc", "#include \"engine/agent/session/serve.h\""));
+  CHECK_FALSE(allowed("engine/fleet/x.cc", "#include \"engine/cli/terminal/console.h\""));
+  CHECK_FALSE(allowed("engine/load/load.cc", "#include \"engine/plan/planner.h\""));
+  CHECK_FALSE(allowed("engine/process/x.cc", "#include \"engine/model/plan.h\""));
+  CHECK_FALSE(allowed("resources/sysctl/sysctl.cc", "#include \"engine/plan/planner.h\""));
+}
+
+TEST_CASE("no spelling of an include escapes") {
+  for (const std::string line :
+       {"#include <engine/cli/terminal/console.h>", "  #  include   \"engine/cli/terminal/console.h\"  // why not",
+        "#include \"engine/cli/deeper/console.h\"", "#include\t\"engine/cli/terminal/console.h\"",
+        "#include \"../cli/console.h\"", "#include \"console.h\"", "#include \"tests/support/fake_node.h\""}) {
+    INFO(line);
+    CHECK_FALSE(allowed("engine/plan/planner.cc", line));
+  }
+}
+
+TEST_CASE("a resource type includes no other one, and the engine none at all") {
+  CHECK_FALSE(allowed("resources/hosts/hosts.cc", "#include \"resources/sysctl/sysctl.h\""));
+  CHECK_FALSE(allowed("engine/plan/planner.cc", "#include \"resources/sysctl/sysctl.h\""));
+  CHECK_FALSE(allowed("engine/cli/main.cc", "#include \"resources/sysctl/sysctl.h\""));
+}
+
+TEST_CASE("each library is used inside its own folder only") {
+  const std::vector<std::pair<std::string, Names>> homes{
+      {"yaml-cpp/yaml.h", {"load"}},
+      {"valijson/schema.hpp", {"load"}},
+      {"libssh/libssh.h", {"remote"}},
+      {"netlink/netlink.h", {"agent/kernel"}},
+      {"infiniband/verbs.h", {"agent/kernel"}},
+      {"nlohmann/json.hpp", {"load"}},
+      {"boost/process/child.hpp", {"process"}},
+      {"CLI/CLI.hpp", {"cli"}},
+      {"spdlog/spdlog.h", {"cli"}},
+      {"nccl.h", {"nccl"}},
+  };
+  for (const auto& [header, folders] : homes) {
+    for (const std::string layer :
+         {"core", "model", "node", "resource", "wire", "process", "load", "plan", "remote", "agent", "agent/kernel",
+          "agent/session", "fleet", "cli", "doctor", "verify", "nccl"}) {
+      INFO(header << " in " << layer);
+      const bool at_home = std::find(folders.begin(), folders.end(), layer) != folders.end();
+      CHECK(allowed("engine/" + layer + "/x.cc", "#include <" + header + ">") == at_home);
+    }
+    CHECK_FALSE(allowed("resources/sysctl/x.cc", "#include <" + header + ">"));
+  }
+  CHECK(allowed("resources/netplan/x.cc", "#include <yaml.h>"));
+  CHECK_FALSE(allowed("resources/sysctl/x.cc", "#include <yaml.h>"));
+  CHECK_FALSE(allowed("engine/load/x.cc", "#include <yaml.h>"));
+  CHECK(allowed("engine/core/x.cc", "#include <string>"));
+  CHECK(allowed("engine/core/result.h", "#include <tl/expected.hpp>"));
+}
+
+TEST_CASE("a folder that is no layer is found") {
+  CHECK_FALSE(layering_violations("engine/helpers/x.cc", "int x;\n").empty());
+  CHECK_FALSE(layering_violations("engine/x.cc", "int x;\n").empty());
+}
+
+TEST_CASE("the sources keep to the layers") {
+  const fs::path root = SPARKPLAN_SOURCE_DIR;
+  std::map<std::string, int> files;
+  Names violations;
+  for (const char* tree : {"engine", "resources"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / tree)) {
+      if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+      const auto path = fs::relative(entry.path(), root).string();
+      if (path.starts_with("engine/cmake/")) continue;
+      ++files[tree];
+      const auto found = layering_violations(path, read(entry.path()));
+      violations.insert(violations.end(), found.begin(), found.end());
+    }
+  }
+  for (const auto& violation : violations) FAIL_CHECK(violation);
+  // Else the sources are not where this test looks for them.
+  CHECK(files["engine"] > 80);
+  CHECK(files["resources"] > 8);
+}
+
+}  // namespace sparkplan

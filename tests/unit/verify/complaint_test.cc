@@ -1,0 +1,43 @@
+#include "engine/verify/levels/ssh_complaint.h"
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+// Words of OpenSSH 9.2 and util-linux 2.38.
+constexpr auto kUnknownKey =
+    "No ED25519 host key is known for spark-02 and you have requested strict checking.\r\n"
+    "Host key verification failed.\r\n";
+constexpr auto kChangedKey =
+    "@@@@@@@@@@\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n@@@@@@@@@@\r\n"
+    "Host key verification failed.\r\n";
+
+}  // namespace
+
+TEST_CASE("ssh's own words say which row it is") {
+  CHECK(read_complaint(kUnknownKey).row == "ssh-host-key");
+  CHECK(read_complaint(kChangedKey).row == "ssh-host-key");
+  CHECK(read_complaint("nvidia@spark-02: Permission denied (publickey,password).").row == "ssh-denied");
+  CHECK(read_complaint("ssh: connect to host 10.0.0.2 port 22: Connection timed out").row == "ssh-timeout");
+  CHECK(read_complaint("ssh: connect to host 10.0.0.2 port 22: Connection refused").row == "ssh-refused");
+  CHECK(read_complaint("ssh: connect to host 10.0.0.2 port 22: No route to host").row == "ssh-no-route");
+  CHECK(read_complaint("ssh: Could not resolve hostname spark-02-fabric: Name or service not known").row ==
+        "ssh-unknown-name");
+  CHECK(read_complaint("runuser: user ghost does not exist or the user entry does not contain all the required fields")
+            .row == "ssh-no-user");
+}
+
+TEST_CASE("what decides stands before what only follows from it, and a banner is passed over") {
+  const auto complaint = read_complaint(std::string("Welcome to spark-02\n") + kUnknownKey);
+  CHECK(complaint.words == "Host key verification failed.");
+  CHECK(read_complaint("").row == "ssh-other");
+  CHECK(read_complaint("").words == "ssh said nothing");
+  CHECK(read_complaint("odd\nodder\n\n").words == "odder");
+}
+
+TEST_CASE("nothing of it can harm a terminal") {
+  CHECK(read_complaint("\x1b[31mPermission denied\x07").words.find('\x1b') == std::string::npos);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,187 @@
+// What the level rdma decides without a machine: bytes on the wire, and which devices can be measured.
+#include <cerrno>
+
+#include "engine/doctor/doctor_table.h"
+#include "engine/doctor/rdma_bands.h"
+#include "engine/verify/levels/rdma_bytes.h"
+#include "engine/verify/levels/rdma_level.h"
+#include "engine/verify/levels/rdma_ports.h"
+#include "engine/wire/rdma_messages.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+RdmaDeviceFacts device(const std::string& name, const std::string& address, const std::string& interface) {
+  RdmaPortFacts port{1, "ACTIVE", "LinkUp", "Ethernet", "", 4096, {}};
+  port.gids = {{0, "RoCE v2", "fe80::1", interface}, {5, "RoCE v2", "::ffff:" + address, interface}};
+  return {name, "", 1, {port}, "0000:01:00.1", PcieLink{4, 4, "32.0 GT/s PCIe", "32.0 GT/s PCIe"}};
+}
+
+/// Two nodes with both halves of a port, as facts show them; nobody can be connected to.
+struct TwoSparks {
+  Cluster cluster;
+  VerifyOptions options;
+  std::vector<Facts> facts;
+
+  TwoSparks() {
+    for (const int id : {1, 2}) {
+      const auto number = std::to_string(10 + id);
+      cluster.nodes.push_back({*NodeName::parse("spark-0" + std::to_string(id)), id, {}, {}, {}, {}, {}, {}, {}, {}});
+      Facts& of = facts.emplace_back();
+      of.product = "NVIDIA DGX Spark";
+      of.links.resize(2);
+      of.links[0].name = "enp1s0f1np1";
+      of.links[0].rdma_devices = {"rocep1s0f1"};
+      of.links[1].name = "enP2p1s0f1np1";
+      of.links[1].rdma_devices = {"roceP2p1s0f1"};
+      for (LinkFacts& link : of.links) link.speed_mbps = 200'000;
+      of.rdma_devices = {device("rocep1s0f1", "192.168.100." + number, "enp1s0f1np1"),
+                         device("roceP2p1s0f1", "192.168.101." + number, "enP2p1s0f1np1")};
+    }
+  }
+
+  VerifyContext context() {
+    VerifyContext made{cluster, {}, options, {}, [](const std::string&, std::string_view) {}};
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+      VerifyNode node;
+      node.spec = &cluster.nodes[i];
+      node.facts = &facts[i];
+      for (int half = 0; half < 2; ++half) {
+        VerifyHalf seen;
+        seen.label = half == 0 ? "A" : "B";
+        seen.half = half;
+        seen.link = &facts[i].links[static_cast<std::size_t>(half)];
+        seen.interface = seen.link->name;
+        seen.hcas = seen.link->rdma_devices;
+        seen.address = "192.168.10" + std::to_string(half) + ".1" + std::to_string(i + 1);
+        seen.prefix_length = 24;
+        node.halves.push_back(seen);
+      }
+      made.nodes.push_back(node);
+    }
+    return made;
+  }
+};
+
+TEST_CASE("A write of 64 KiB over RoCE v2 is 16 packets of 58 bytes of headers, and 16 bytes once") {
+  CHECK(roce_bytes(1, 65536, 4096) == 65536 + 16 * 58 + 16);
+  CHECK(roce_bytes(1000, 65536, 4096) == 1000 * (65536 + 16 * 58 + 16));
+  CHECK(roce_bytes(1, 65536, 1024) == 65536 + 64 * 58 + 16);
+}
+
+TEST_CASE("A write that is no whole number of packets, or of words, is filled up") {
+  CHECK(roce_bytes(1, 4097, 4096) == 4100 + 2 * 58 + 16);
+  CHECK(roce_bytes(1, 2, 4096) == 4 + 58 + 16);
+  CHECK(roce_bytes(1, 0, 4096) == 58 + 16);
+  CHECK(roce_bytes(5, 65536, 0) == 0);
+}
+
+TEST_CASE("Devices that are as they should be pass, with what was seen of them") {
+  TwoSparks sparks;
+  const auto halves = rdma_halves(sparks.context());
+  REQUIRE(halves.size() == 2);
+  REQUIRE(halves[1].size() == 2);
+  const RdmaHalf& half = halves[1][1];
+  CHECK(half.check.id == "rdma/spark-02/B");
+  CHECK(half.check.status == CheckStatus::kPass);
+  CHECK(half.check.text ==
+        "roceP2p1s0f1 active, RDMA MTU 4096, GID 5 (RoCE v2), 4 PCIe lanes at 32.0 GT/s PCIe, link 200 Gb/s");
+  REQUIRE(half.device != nullptr);
+  CHECK(half.device->name == "roceP2p1s0f1");
+  CHECK(half.port == &half.device->port_facts.front());
+}
+
+TEST_CASE("What is wrong with a device is found and named") {
+  TwoSparks sparks;
+  Facts& facts = sparks.facts[1];
+  std::string seen;
+  std::string words;
+  SECTION("it is not there") {
+    facts.links[1].rdma_devices.clear();
+    facts.rdma_devices.pop_back();
+    seen = "spark-02 has no RDMA device on enP2p1s0f1np1";
+    words = doctor_row("rdma-no-device").fix;
+  }
+  SECTION("its port is down") {
+    facts.rdma_devices[1].port_facts[0].state = "DOWN";
+    facts.rdma_devices[1].port_facts[0].physical_state = "Disabled";
+    seen = "spark-02, roceP2p1s0f1 on enP2p1s0f1np1 is DOWN (Disabled)";
+    words = doctor_row("rdma-port-down").fix;
+  }
+  SECTION("its GIDs are others") {
+    facts.rdma_devices[1].port_facts[0].gids[1].type = "IB/RoCE v1";
+    seen = "there is no GID of type RoCE v2 for 192.168.101.12";
+    words = doctor_row("rdma-no-gid").fix;
+  }
+  const auto halves = rdma_halves(sparks.context());
+  const RdmaHalf& half = halves[1][1];
+  CHECK(half.check.status == CheckStatus::kFail);
+  CHECK(half.check.cause.find(seen) != std::string::npos);
+  CHECK(half.check.fix == words);
+  CHECK(half.device == nullptr);
+  CHECK(halves[1][0].check.status == CheckStatus::kPass);
+}
+
+TEST_CASE("A Spark's device with too few PCIe lanes, or a slow link, is a warning before anything is measured") {
+  TwoSparks sparks;
+  sparks.facts[0].rdma_devices[1].pcie->width = 2;
+  sparks.facts[1].links[0].speed_mbps = 100'000;
+  auto halves = rdma_halves(sparks.context());
+  CHECK(halves[0][1].check.status == CheckStatus::kWarn);
+  CHECK(halves[0][1].check.fix == doctor_row("rdma-pcie-width").fix);
+  CHECK(halves[0][1].device != nullptr);
+  CHECK(halves[1][0].check.fix == doctor_row("rdma-link-100g").fix);
+  sparks.facts[0].product = sparks.facts[1].product = "Another machine";
+  halves = rdma_halves(sparks.context());
+  CHECK(halves[0][1].check.status == CheckStatus::kPass);
+  CHECK(halves[1][0].check.status == CheckStatus::kPass);
+}
+
+TEST_CASE("Where no machine has RDMA, nothing is measured and nothing has failed; a Spark must have it") {
+  TwoSparks sparks;
+  for (Facts& facts : sparks.facts) {
+    facts.rdma_devices.clear();
+    for (LinkFacts& link : facts.links) link.rdma_devices.clear();
+  }
+  CHECK(rdma_halves(sparks.context())[0][0].check.status == CheckStatus::kFail);
+  for (Facts& facts : sparks.facts) facts.product = "KVM";
+  auto context = sparks.context();
+  CHECK(rdma_halves(context)[0][0].check.status == CheckStatus::kSkip);
+  CHECK(rdma_halves(context)[0][0].check.cause == "no RDMA device");
+  for (const Check& check : verify_rdma(context)) {
+    CHECK(check.status == CheckStatus::kSkip);
+    CHECK_FALSE(check.cause.empty());
+  }
+}
+
+TEST_CASE("A half whose link has failed is not looked at again") {
+  TwoSparks sparks;
+  auto context = sparks.context();
+  Check link;
+  link.id = "link/spark-01/A";
+  link.status = CheckStatus::kFail;
+  context.checks.push_back(link);
+  const auto halves = rdma_halves(context);
+  CHECK(halves[0][0].check.status == CheckStatus::kSkip);
+  CHECK(halves[0][0].check.cause == "link/spark-01/A failed");
+  CHECK(halves[0][0].device == nullptr);
+}
+
+TEST_CASE("The doctor knows the steps of a measurement by the agent's words for them") {
+  const auto row = [](RdmaStep step, const Error& error) {
+    return rdma_failure_row(to_string(step), error, rdma_completion_status_of(error));
+  };
+  const Error absent{ErrorCode::kNotFound, "", {}, std::nullopt, ""};
+  CHECK(row(RdmaStep::kOpenDevice, absent) == "rdma-no-device");
+  CHECK(row(RdmaStep::kFindGid, absent) == "rdma-no-gid");
+  CHECK(row(RdmaStep::kRegisterMemory, system_error("", ENOMEM)) == "rdma-no-memory");
+  CHECK(row(RdmaStep::kCreateQueuePair, system_error("", ENOMEM)) == "rdma-no-memory");
+  CHECK(row(RdmaStep::kConnect, system_error("", ETIMEDOUT)) == "rdma-connect-timeout");
+  CHECK(row(RdmaStep::kWrite, rdma_completion_error(12, "transport retry counter exceeded")) ==
+        "rdma-not-acknowledged");
+  CHECK(row(RdmaStep::kWrite, rdma_completion_error(10, "remote access error")) == "rdma-refused");
+}
+
+}  // namespace
+}  // namespace sparkplan

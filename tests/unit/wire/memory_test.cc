@@ -1,0 +1,243 @@
+// What the worst messages cost whoever reads them: a promise to the user, measured in a process of its own.
+#include <cstdio>
+#include <functional>
+
+#include "engine/core/json.h"
+#include "engine/wire/frame.h"
+#include "engine/wire/messages.h"
+#include "tests/support/catch.h"
+#include "tests/unit/process/cost.h"
+
+namespace sparkplan {
+namespace {
+
+using test::cost_of;
+
+/// What a controller with nodes of its own takes already; together they stay below 100 MB.
+constexpr long kMostMegabytes = 75;
+constexpr std::size_t kChunk = 32768;
+
+std::string header(std::size_t size) {
+  std::string bytes;
+  for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<char>((size >> shift) & 0xffU));
+  return bytes;
+}
+
+/// `begin`, `item` again and again, `end`: as many as a frame holds, or `most`.
+struct Shape {
+  std::string name;
+  std::string begin;
+  std::function<std::string(std::size_t)> item;
+  std::string end;
+  std::size_t most = kMaxFrameBytes;
+  bool is_read = false;  ///< It is within the limits, and a message of such a size is honest.
+};
+
+/// Piece by piece, so that the text itself costs nothing here: what a channel does.
+bool read_shape(const Shape& shape) {
+  std::size_t size = shape.begin.size() + shape.end.size();
+  std::size_t count = 0;
+  for (; count < shape.most; ++count) {
+    const auto more = shape.item(count).size();
+    if (size + more > kMaxFrameBytes) break;
+    size += more;
+  }
+  FrameReader reader;
+  reader.feed(std::string(kPreamble) + header(size) + shape.begin);
+  std::string chunk;
+  bool ended = false;
+  bool as_expected = false;
+  const auto feed = [&] {
+    reader.feed(chunk);
+    chunk.clear();
+    auto message = reader.next();
+    if (!message) {
+      ended = true;
+      as_expected = !shape.is_read;
+    } else if (*message) {
+      // As AgentClient goes on with it.
+      auto reply = decode_reply(std::move(**message));
+      if (reply && reply->body) (void)decode_facts_reply(*reply->body);
+      if (reply && reply->body) (void)decode_observed_state(*reply->body);
+      ended = true;
+      as_expected = shape.is_read == reply.has_value();
+    }
+  };
+  for (std::size_t i = 0; i < count && !ended; ++i) {
+    chunk += shape.item(i);
+    if (chunk.size() >= kChunk) feed();
+  }
+  chunk += shape.end;
+  if (!ended) feed();
+  return as_expected;
+}
+
+Shape repeated(const std::string& name, const std::string& begin, const std::string& item, const std::string& end) {
+  std::string block = item;
+  while (block.size() < kChunk / 8) block += item;
+  return {name, begin, [block](std::size_t) { return block; }, end};
+}
+
+std::string padded(std::size_t number, std::size_t width) {
+  auto digits = std::to_string(number);
+  return std::string(width - digits.size(), '0') + digits;
+}
+
+std::vector<Shape> worst_shapes() {
+  const std::string reply = R"({"id":1,"reply":)";
+  const std::string file_begin =
+      R"({"id":1,"reply":{"types":{"file":{"artifacts":{"file:/etc/a":{"state":"present","value":{"content":")";
+  const std::string file_end = R"("}}}}}}})";
+  std::vector<Shape> shapes{
+      repeated("empty lists", reply + "[[]", ",[]", "]}"),
+      repeated("empty maps", reply + "[{}", ",{}", "]}"),
+      repeated("zeros", reply + "[0", ",0", "]}"),
+      repeated("small texts", reply + R"([""])", R"(,"a")", "]}"),
+      repeated("maps of one", reply + R"([{"a":0})", R"(,{"a":0})", "]}"),
+      repeated("long numbers", reply + "[0", "," + std::string(900, '7') + ".5", "]}"),
+      repeated("one number", reply + "[1", "1", "]}"),
+      repeated("brackets", reply, "[", ""),
+      repeated("nested to the limit", reply + "[0", "," + std::string(60, '[') + std::string(60, ']'), "]}"),
+      repeated("an error with one text", R"({"id":1,"error":{"code":"failed","message":")", "xxxxxxxx", R"("}})"),
+      repeated("escapes", file_begin, R"(\u00e9\n)", file_end),
+      repeated("one text", file_begin, "xxxxxxxxxxxxxxxx", file_end),
+  };
+  for (auto& shape : shapes)
+    shape.is_read = shape.name == "one text" || shape.name == "escapes";  // A field of 16 MiB is refused.
+  shapes.push_back(
+      {"map keys", reply + R"({"k":0)", [](std::size_t i) { return ",\"" + padded(i, 7) + "\":0"; }, "}}"});
+  // As many values as the limit allows, and text for the rest of it: the most that is read at all.
+  const auto texts = [](std::size_t i) { return ",\"" + padded(i, 128) + '"'; };
+  shapes.push_back({"texts to the limit", reply + R"({"types":{},"x":[0)", texts, "]}}", 122'000, true});
+  const auto observations = [](std::size_t i) {
+    return ",\"" + padded(i, 20) + R"(":{"state":"present","value":")" + padded(i, 180) + "\"}";
+  };
+  shapes.push_back({"observations to the limit", reply + R"({"types":{"file":{"resources":{"a":{"state":"absent"})",
+                    observations, "}}}}}", 40'000, true});
+  const auto keys = [](std::size_t i) { return ",\"" + padded(i, 7) + "\":0"; };
+  shapes.push_back({"map keys to the limit", reply + R"({"types":{},"x":{"k":0)", keys, "}}}", 205'000, true});
+  return shapes;
+}
+
+}  // namespace
+
+TEST_CASE("the worst message costs its reader less than 75 MB and a few seconds") {
+  for (const auto& shape : worst_shapes()) {
+    DYNAMIC_SECTION(shape.name) {
+      const auto cost = cost_of([&] { return read_shape(shape); });
+      std::printf("%-28s %4ld MB %7.2f s\n", shape.name.c_str(), cost.megabytes, cost.seconds);
+      CHECK(cost.exit_status == 0);
+      CHECK(cost.megabytes < kMostMegabytes);
+    }
+  }
+}
+
+TEST_CASE("a message that is over the budget of values is refused before anything is built of it") {
+  const std::string lists = "[" + std::string(std::size_t{4} << 20, ' ') + "[]";
+  std::string text = lists;
+  while (text.size() < (std::size_t{8} << 20)) text += ",[]";
+  text += "]";
+  const auto cost = cost_of([&] { return !decode_json(text); });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 8);
+}
+
+TEST_CASE("small messages have a small limit, which their length alone breaks") {
+  FrameReader reader;
+  reader.feed(std::string(kPreamble) + header(kSmallMessage.bytes + 1));
+  const auto next = reader.next(kSmallMessage);
+  REQUIRE_FALSE(next);
+  CHECK(next.error().message.find(std::to_string(kSmallMessage.bytes)) != std::string::npos);
+}
+
+TEST_CASE("what is over the receiver's budget of values is not sent either, and the limit is named") {
+  Value list = Value::list();
+  for (int i = 0; i < 300'000; ++i) list.push_back(Value::list());
+  const auto frame = encode_frame(list);
+  REQUIRE_FALSE(frame);
+  CHECK(frame.error().code == ErrorCode::kUnsupported);
+  CHECK(frame.error().message.find(std::to_string(kMaxMessageMemory)) != std::string::npos);
+  const auto text = encode_frame(std::string(kMaxFrameBytes, 'x'));
+  REQUIRE_FALSE(text);
+  CHECK(text.error().message.find(std::to_string(kMaxFrameBytes)) != std::string::npos);
+}
+
+TEST_CASE("whatever a sender's budget lets out, the receiver's lets in") {
+  // At the edge: one value less than too many.
+  Value list = Value::list();
+  while (json_weight(list) < kMaxMessageMemory - (std::size_t{2} << 20)) {
+    for (int i = 0; i < 1000; ++i) list.push_back(i % 2 == 0 ? Value(1) : Value::map({{"a", 1}}));
+  }
+  const auto frame = encode_frame(list);
+  REQUIRE(frame);
+  FrameReader reader;
+  reader.feed(std::string(kPreamble) + *frame);
+  const auto message = reader.next();
+  REQUIRE(message);
+  CHECK(message->has_value());
+}
+
+TEST_CASE("the largest honest replies use a third of the budget at most") {
+  SECTION("the roster and the hosts of 1000 nodes") {
+    Value roster = Value::list();
+    Value resources = Value::map();
+    Value observed = Value::map();
+    Value::Map entries;
+    Value::Map seen;
+    for (std::size_t i = 0; i < 1000; ++i) {
+      const auto name = "spark-" + padded(i, 4);
+      roster.push_back(Value::map({{"name", name},
+                                   {"address", "10.100.200.100"},
+                                   {"machine_id", padded(i, 32)},
+                                   {"host_key", "SHA256:" + padded(i, 43)},
+                                   {"leaving", false}}));
+      entries.push_back({"hosts/" + name,
+                         Value::map({{"last_applied", Value::map({{"address", "10.100.200.100"}})},
+                                     {"artifacts", Value::list({"block:/etc/hosts"})}}),
+                         {}});
+      seen.push_back(
+          {name, Value::map({{"state", "present"}, {"value", Value::map({{"address", "10.100.200.100"}})}}), {}});
+    }
+    const Value whole = Value::list({roster, Value(entries), Value(seen)});
+    CHECK(encode_json(whole).size() + json_weight(whole) < kMaxMessageMemory / 3);
+  }
+  SECTION("50 runs of 200 artifacts each") {
+    HistoryReply history;
+    for (std::size_t run = 0; run < 50; ++run) {
+      JournaledRun one;
+      one.run = "2026-11-22T10-00-00Z-" + padded(run, 8);
+      for (std::size_t i = 0; i < 200; ++i) {
+        one.artifacts.push_back({"sysctl", {"sysctl", "net.ipv4.conf." + padded(i, 8)}, "done", ""});
+      }
+      history.runs.push_back(std::move(one));
+    }
+    const Value whole = encode(history);
+    CHECK(encode_json(whole).size() + json_weight(whole) < kMaxMessageMemory / 3);
+  }
+}
+
+TEST_CASE("what a node says in words is cut to the documented lengths") {
+  Error long_one{ErrorCode::kFailed, std::string(1 << 20, 'm'), {}, {}, std::string(1 << 20, 'h')};
+  for (int i = 0; i < 100; ++i) long_one.context.push_back(std::string(1 << 10, 'c'));
+  Value encoded = Value::map({{"code", "failed"}, {"message", long_one.message}, {"hint", long_one.hint}});
+  Value::List context;
+  for (const auto& level : long_one.context) context.emplace_back(level);
+  encoded.set("context", Value(std::move(context)));
+  const auto error = decode_error(encoded);
+  REQUIRE(error);
+  CHECK(error->message.size() == 4096);
+  CHECK(error->message.ends_with("m ..."));
+  CHECK(error->hint.size() == 1024);
+  CHECK(error->context.size() == 16);
+  CHECK(error->context[0].size() == 256);
+  const auto holder = decode_lock_holder(Value::map({{"who", std::string(1 << 20, 'w')}, {"pid", 1}}));
+  REQUIRE(holder);
+  CHECK(holder->who.size() == 300);
+  Value report = encode(TransactionReport{});
+  report.set("reason", std::string(1 << 20, 'r'));
+  CHECK(decode_transaction_report(report)->reason.size() == 4096);
+  report.set("manual_commands", Value::list({std::string(1 << 20, 'r')}));
+  CHECK_FALSE(decode_transaction_report(report));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,299 @@
+#include "engine/wire/messages.h"
+#include "tests/unit/model/codec_checks.h"
+
+namespace sparkplan {
+namespace {
+
+const std::string kBytes("no text: \xff\0\x1b", 12);
+
+Roster some_roster() {
+  RosterEntry first;
+  first.name = "spark-01";
+  first.id = 1;
+  first.address = "10.0.0.11";
+  first.user = "nvidia";
+  first.port = 2222;
+  first.host_key = "SHA256:abc";
+  RosterEntry second;
+  second.name = "spark-02";
+  second.id = 2;
+  second.leaving = true;
+  return Roster{"lab", "0b5e0c3e-7d2a-4c57-8a43-1f3b6c9d2e10", 7, {first, second}};
+}
+
+std::vector<Step> some_steps() {
+  Step write;
+  write.type = write.group = "sysctl";
+  write.artifact = {"file", "/etc/sysctl.d/90-sparkplan.conf"};
+  write.phase = Phase::kKernelParameters;
+  write.before = Absent{};
+  write.after = Present{Value::map({{"content", kBytes}, {"mode", "0644"}}), {{"running", "no kernel"}}};
+  write.resources = {{"sysctl", "net.ipv4.conf.enp1s0/200.rp_filter"}, {"sysctl", "vm.swappiness"}};
+  write.needs = {{"packages", "linux-tools"}};
+  Step key;
+  key.type = "ssh_trust";
+  key.artifact = {"key", "nvidia"};
+  key.phase = Phase::kUsersAndKeys;
+  key.before = NotApplicable{"an image"};
+  key.after = Absent{};
+  return {write, key};
+}
+
+/// The request after a journey over the wire.
+template <class T>
+T sent(const T& request, std::int64_t id = 42) {
+  const auto decoded = decode_request(over_the_wire(encode(NumberedRequest{id, request})));
+  REQUIRE(decoded);
+  CHECK(decoded->id == id);
+  REQUIRE(std::holds_alternative<T>(decoded->request));
+  return std::get<T>(decoded->request);
+}
+
+void check_same(const std::map<ResourceId, ManagedResource>& a, const std::map<ResourceId, ManagedResource>& b) {
+  REQUIRE(a.size() == b.size());
+  for (const auto& [id, managed] : a) {
+    INFO(id.str());
+    REQUIRE(b.count(id) == 1);
+    CHECK(b.at(id).last_applied == managed.last_applied);
+    CHECK(b.at(id).artifacts == managed.artifacts);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a hello survives the wire") {
+  const auto hello = decode_hello(over_the_wire(encode(Hello{3, 14, "0123abcd", "aarch64", {"hosts", "sysctl"}})));
+  REQUIRE(hello);
+  CHECK(hello->protocol_major == 3);
+  CHECK(hello->protocol_minor == 14);
+  CHECK(hello->build == "0123abcd");
+  CHECK(hello->architecture == "aarch64");
+  CHECK(hello->types == std::vector<std::string>{"hosts", "sysctl"});
+}
+
+TEST_CASE("a hello that says nothing of its protocol is of no major that we speak") {
+  const auto hello = decode_hello(Value::map({{"hello", Value::map()}}));
+  REQUIRE(hello);
+  CHECK(hello->protocol_major != kProtocolMajor);
+  CHECK_FALSE(decode_hello(Value::map({{"hello", "hi"}})));
+  CHECK_FALSE(decode_hello(Value::list({1})));
+}
+
+TEST_CASE("facts and observe requests survive the wire") {
+  const FactsRequest facts{{{"ssh_trust", Value::map({{"users", Value::list({"nvidia"})}})}, {"sysctl", Value()}}};
+  CHECK(sent(facts).exports == facts.exports);
+  CHECK(sent(FactsRequest{}).exports.empty());
+  CHECK_FALSE(sent(FactsRequest{}).observe_managed);
+  FactsRequest for_a_plan;
+  for_a_plan.observe_managed = true;
+  CHECK(sent(for_a_plan).observe_managed);
+  const ObserveNodeRequest request{{{"hosts", {}}, {"sysctl", {"vm.swappiness", kBytes}}}};
+  CHECK(sent(request).names == request.names);
+}
+
+TEST_CASE("a question for effects and its answer survive the wire") {
+  const EffectRequest request{{{"limits", {{"*:memlock", Value::map({{"soft", "unlimited"}})}, {"a", Value()}}}}};
+  CHECK(sent(request).desired == request.desired);
+  const EffectReply reply{{{"limits", {{"*:memlock", "limits.not_effective", "a login gets 8192", "see pam.d"}}}}};
+  const auto back = decode_effect_reply(over_the_wire(encode(reply)));
+  REQUIRE(back);
+  REQUIRE(back->ineffective.at("limits").size() == 1);
+  CHECK(back->ineffective.at("limits")[0].name == "*:memlock");
+  CHECK(back->ineffective.at("limits")[0].code == "limits.not_effective");
+  CHECK(back->ineffective.at("limits")[0].message == "a login gets 8192");
+  CHECK(back->ineffective.at("limits")[0].hint == "see pam.d");
+  CHECK_FALSE(decode_effect_reply(Value::map()));
+}
+
+TEST_CASE("lock, unlock, ping and stop survive the wire") {
+  const auto holder = sent(LockRequest{{"anna@laptop", 4242, "apply", "2026-03-01T12:00:00Z"}}).holder;
+  CHECK(holder.describe() == "anna@laptop (process 4242, apply since 2026-03-01T12:00:00Z)");
+  sent(UnlockRequest{}, 1);
+  sent(PingRequest{}, 2);
+  sent(StopNotice{}, 0);
+}
+
+TEST_CASE("an apply request survives the wire with every byte of its steps") {
+  const std::map<ResourceId, Value> after_steps{{{"sysctl", "a/b"}, Value::map({{"x", kBytes}})},
+                                                {{"hosts", "h"}, Value()}};
+  const auto request =
+      sent(ApplyRequest{"20260301T120000Z-4f9a1c", "spark-01", some_roster(), some_steps(), after_steps});
+  CHECK(request.after_steps == after_steps);
+  CHECK(request.run == "20260301T120000Z-4f9a1c");
+  CHECK(request.node == "spark-01");
+  CHECK(request.roster == some_roster());
+  REQUIRE(request.steps.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(canonical(request.steps[i]) == canonical(some_steps()[i]));
+  const auto* after = std::get_if<Present>(&request.steps[0].after);
+  REQUIRE(after != nullptr);
+  CHECK(after->value.text_or("content", "") == kBytes);
+  CHECK(request.steps[0].resources == some_steps()[0].resources);
+  CHECK(request.steps[0].needs == some_steps()[0].needs);
+}
+
+TEST_CASE("a commit request survives the wire") {
+  CommitRequest request{"run", "spark-01", some_roster(), {}, "run=1 by=anna"};
+  request.resources[{"sysctl", "a/b"}] = {Value::map({{"x", kBytes}}), {{"file", "/etc/a:b"}, {"link", "en/p1"}}};
+  request.resources[{"hosts", "h"}] = {Value(), {}};
+  const auto back = sent(request);
+  CHECK(back.run == request.run);
+  CHECK(back.node == request.node);
+  CHECK(back.roster == request.roster);
+  CHECK(back.audit == request.audit);
+  check_same(request.resources, back.resources);
+}
+
+TEST_CASE("a facts reply survives the wire with and without a manifest") {
+  FactsReply reply;
+  reply.facts.hostname = "spark-01";
+  reply.facts.live = false;
+  const auto bare = decode_facts_reply(over_the_wire(encode(reply)));
+  REQUIRE(bare);
+  CHECK(canonical(bare->facts) == canonical(reply.facts));
+  CHECK_FALSE(bare->manifest);
+  CHECK_FALSE(bare->lock_holder);
+  CHECK(bare->exports.empty());
+  CHECK(bare->observed.types.empty());
+
+  reply.observed.types["sysctl"].resources["vm.swappiness"] = Absent{};
+  reply.manifest = Manifest{};
+  reply.manifest->node = "spark-01";
+  reply.manifest->roster = some_roster();
+  reply.manifest->artifacts[{"file", "/etc/x"}] = {"sysctl", "abc", Absent{}};
+  reply.lock_holder = LockHolder{"bert@desk", 7, "apply", "now"};
+  reply.exports["ssh_trust"] = Value::map({{"nvidia", "ssh-ed25519 AAAA"}});
+  reply.export_errors["other"] = Error{ErrorCode::kFailed, "read a key", {"other"}, 5, "look"};
+  const auto full = decode_facts_reply(over_the_wire(encode(reply)));
+  REQUIRE(full);
+  REQUIRE(full->manifest);
+  CHECK(canonical(*full->manifest) == canonical(*reply.manifest));
+  REQUIRE(full->lock_holder);
+  CHECK(full->lock_holder->describe() == reply.lock_holder->describe());
+  CHECK(full->exports == reply.exports);
+  CHECK(full->export_errors == reply.export_errors);
+  REQUIRE(full->observed.types.contains("sysctl"));
+  CHECK(std::holds_alternative<Absent>(full->observed.types.at("sysctl").resources.at("vm.swappiness")));
+}
+
+TEST_CASE("an apply reply survives the wire with every outcome") {
+  ApplyReply reply;
+  reply.stopped = true;
+  for (const auto outcome :
+       {StepOutcome::kDone, StepOutcome::kFailed, StepOutcome::kStale, StepOutcome::kUndone, StepOutcome::kNotDone}) {
+    reply.results.push_back({{"file", "/etc/" + std::string(to_string(outcome))}, outcome, {}});
+  }
+  reply.results[1].error = Error{ErrorCode::kFailed, "write", {"outer", "inner"}, 28, "make room"};
+  const auto back = decode_apply_reply(over_the_wire(encode(reply)));
+  REQUIRE(back);
+  CHECK(back->stopped);
+  REQUIRE(back->results.size() == reply.results.size());
+  for (std::size_t i = 0; i < reply.results.size(); ++i) {
+    CHECK(back->results[i].artifact == reply.results[i].artifact);
+    CHECK(back->results[i].outcome == reply.results[i].outcome);
+    CHECK(back->results[i].error == reply.results[i].error);
+  }
+}
+
+TEST_CASE("a reply carries a value or an error with everything in it") {
+  const auto good = decode_reply(over_the_wire(encode(NumberedReply{9, Value::list({1, kBytes})})));
+  REQUIRE(good);
+  CHECK(good->id == 9);
+  REQUIRE(good->body);
+  CHECK(*good->body == Value::list({1, kBytes}));
+  const Error error{ErrorCode::kBusy, "locked", {"node spark-01"}, 11, "wait"};
+  const auto bad = decode_reply(over_the_wire(encode(NumberedReply{10, tl::unexpected<Error>(error)})));
+  REQUIRE(bad);
+  CHECK(bad->id == 10);
+  REQUIRE_FALSE(bad->body);
+  CHECK(bad->body.error() == error);
+}
+
+TEST_CASE("a request of a name that we do not know is refused and named") {
+  const auto request = decode_request(Value::map({{"request", "format_disk"}, {"id", 1}}));
+  REQUIRE_FALSE(request);
+  CHECK(request.error().code == ErrorCode::kInvalidInput);
+  CHECK(request.error().message.find("format_disk") != std::string::npos);
+  CHECK_FALSE(decode_request(Value()));
+  CHECK_FALSE(decode_request(Value::map({{"id", 1}})));
+}
+
+TEST_CASE("a request with a field that we do not know is refused, for it may be a condition") {
+  for (const Request& request : {Request(FactsRequest{}), Request(LockRequest{}), Request(UnlockRequest{}),
+                                 Request(ApplyRequest{}), Request(CommitRequest{}), Request(PingRequest{})}) {
+    Value message = encode(NumberedRequest{1, request});
+    REQUIRE(decode_request(message));
+    message.set("only_if_idle", true);
+    const auto decoded = decode_request(message);
+    REQUIRE_FALSE(decoded);
+    CHECK(decoded.error().message.find("only_if_idle") != std::string::npos);
+  }
+}
+
+TEST_CASE("a sign of progress is told apart from a reply") {
+  CHECK(progress_in(over_the_wire(encode_progress(7, "/etc/a " + kBytes))) == "/etc/a " + kBytes);
+  CHECK_FALSE(progress_in(encode(NumberedReply{7, Value::map({{"progress", "no"}})})));
+  CHECK_FALSE(progress_in(Value::map({{"progress", 1}})));
+  CHECK_FALSE(progress_in(Value()));
+}
+
+TEST_CASE("messages that lack a part are refused") {
+  const std::vector<Value> requests{
+      Value::map({{"request", "facts"}}),
+      Value::map({{"request", "facts"}, {"exports", Value::list({"sysctl"})}}),
+      Value::map({{"request", "observe"}, {"names", Value::map({{"sysctl", "x"}})}}),
+      Value::map({{"request", "lock"}}),
+      Value::map({{"request", "lock"}, {"holder", 1}}),
+      Value::map({{"request", "apply"}, {"steps", Value::list({})}}),
+      Value::map({{"request", "apply"}, {"steps", 1}, {"roster", encode(Roster{})}, {"after_steps", Value::map()}}),
+      Value::map({{"request", "apply"}, {"steps", Value::list({})}, {"roster", encode(Roster{})}}),
+      Value::map({{"request", "commit"}, {"roster", encode(Roster{})}}),
+  };
+  for (const auto& request : requests) {
+    INFO(encode_json(request));
+    const auto decoded = decode_request(request);
+    REQUIRE_FALSE(decoded);
+    CHECK(decoded.error().code == ErrorCode::kInvalidInput);
+  }
+  CHECK_FALSE(decode_reply(Value::map({{"id", 1}})));
+  CHECK_FALSE(decode_reply(Value::map({{"reply", 1}})));
+  CHECK_FALSE(decode_facts_reply(Value::map()));
+  CHECK_FALSE(decode_apply_reply(Value::map()));
+  const auto strange = Value::map({{"artifact", "file:/x"}, {"outcome", "exploded"}});
+  CHECK_FALSE(decode_apply_reply(Value::map({{"results", Value::list({strange})}})));
+}
+
+TEST_CASE("messages with a value of the wrong kind in them never crash the decoders") {
+  std::mt19937 engine(20260804);
+  CommitRequest commit{"run", "spark-01", some_roster(), {}, "audit"};
+  commit.resources[{"sysctl", "a"}] = {1, {{"file", "/etc/a"}}};
+  FactsReply facts;
+  facts.manifest = Manifest{};
+  facts.lock_holder = LockHolder{"a", 1, "b", "c"};
+  facts.exports["x"] = 1;
+  ApplyReply applied;
+  applied.results.push_back({{"file", "/x"}, StepOutcome::kFailed, Error{}});
+  const std::vector<Value> messages{
+      encode(NumberedRequest{1, FactsRequest{{{"a", "b"}}}}),
+      encode(NumberedRequest{2, ObserveNodeRequest{{{"a", {"b"}}}}}),
+      encode(NumberedRequest{3, LockRequest{{"a", 1, "b", "c"}}}),
+      encode(NumberedRequest{4, ApplyRequest{"r", "n", some_roster(), some_steps(), {{{"a", "b"}, 1}}}}),
+      encode(NumberedRequest{5, commit}),
+      encode(NumberedReply{6, tl::unexpected<Error>(Error{})}),
+      encode(facts),
+      encode(applied),
+      encode(Hello{})};
+  int refused = 0;
+  for (int run = 0; run < 5000; ++run) {
+    Value message = messages[engine() % messages.size()];
+    corrupt(message, engine);
+    refused += decode_request(message) ? 0 : 1;
+    refused += decode_reply(message) ? 0 : 1;
+    refused += decode_facts_reply(message) ? 0 : 1;
+    refused += decode_apply_reply(message) ? 0 : 1;
+    refused += decode_hello(message) ? 0 : 1;
+  }
+  CHECK(refused > 5000);
+  CHECK(refused < 5 * 5000);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,111 @@
+// Messages of `verify`.
+#include "engine/wire/messages.h"
+#include "tests/unit/model/codec_checks.h"
+
+namespace sparkplan {
+namespace {
+
+const std::string kToken(32, 'a');
+const WayEnd kEnd{"192.168.100.11", "enp1s0f1np1"};
+
+template <class T>
+T sent(const T& request) {
+  const auto decoded = decode_request(over_the_wire(encode(NumberedRequest{7, request})));
+  REQUIRE(decoded);
+  REQUIRE(std::holds_alternative<T>(decoded->request));
+  return std::get<T>(decoded->request);
+}
+
+Result<NumberedRequest> with(const Request& request, std::string_view field, Value value) {
+  Value encoded = encode(NumberedRequest{7, request});
+  encoded.set(field, std::move(value));
+  return decode_request(encoded);
+}
+
+}  // namespace
+
+TEST_CASE("requests for measurements arrive as they were sent") {
+  const auto ear = sent(OpenEarRequest{kEnd, "192.168.100.12", kToken});
+  CHECK(ear.at == kEnd);
+  CHECK(ear.peer == "192.168.100.12");
+  CHECK(ear.token == kToken);
+  const auto close = sent(CloseEarRequest{{84, 9000}, 400});
+  CHECK(close.awaited == std::vector<std::int64_t>{84, 9000});
+  CHECK(close.patience_ms == 400);
+  const auto listen = sent(ListenToCablesRequest{{"enp1s0f1np1", "enP2p1s0f1np1"}, kToken});
+  CHECK(listen.interfaces == std::vector<std::string>{"enp1s0f1np1", "enP2p1s0f1np1"});
+  CHECK(listen.token == kToken);
+  CHECK(sent(CallIntoCablesRequest{"spark-01"}).node == "spark-01");
+  sent(HearCablesRequest{});
+  const auto datagrams = sent(SendDatagramsRequest{kEnd, "192.168.100.12", 4000, kToken, {84}});
+  CHECK(datagrams.from == kEnd);
+  CHECK(datagrams.port == 4000);
+  CHECK(datagrams.sizes == std::vector<std::int64_t>{84});
+  const auto tcp = sent(MeasureTcpRequest{kEnd, "192.168.100.12", 4000, kToken, 4, 500});
+  CHECK(tcp.address == "192.168.100.12");
+  CHECK(tcp.streams == 4);
+  CHECK(tcp.duration_ms == 500);
+  const auto logins = sent(SshLoginRequest{"nvidia", {{"spark-02-fabric", 22}, {"10.0.0.12", 2222}}});
+  CHECK(logins.user == "nvidia");
+  CHECK(logins.targets == std::vector<SshLoginRequest::Target>{{"spark-02-fabric", 22}, {"10.0.0.12", 2222}});
+  const std::map<std::string, double> values{{"tcp/a/b/A", 93.25}, {"tcp/a/b/B", 90}};
+  CHECK(sent(MeasurementsRequest{values}).values == values);
+}
+
+TEST_CASE("what no controller of ours would ask is refused") {
+  const OpenEarRequest ear{kEnd, "192.168.100.12", kToken};
+  CHECK_FALSE(with(ear, "token", "short"));
+  CHECK_FALSE(with(ear, "at", "here"));
+  CHECK_FALSE(with(ear, "more", 1));
+  CHECK_FALSE(with(ListenToCablesRequest{{"a"}, kToken}, "token", "short"));
+  CHECK_FALSE(with(ListenToCablesRequest{{"a"}, kToken}, "interfaces", Value::list({7})));
+  CHECK_FALSE(with(CallIntoCablesRequest{"a"}, "node", "two\nlines"));
+  CHECK_FALSE(with(CloseEarRequest{}, "patience_ms", 1'000'000));
+  CHECK_FALSE(with(CloseEarRequest{}, "awaited", Value::list({70'000})));
+  const MeasureTcpRequest tcp{kEnd, "192.168.100.12", 4000, kToken, 4, 500};
+  CHECK_FALSE(with(tcp, "port", 0));
+  CHECK_FALSE(with(tcp, "streams", 1000));
+  CHECK_FALSE(with(tcp, "duration_ms", 1'000'000));
+  CHECK_FALSE(with(SshLoginRequest{"nvidia", {}}, "targets", Value::list({Value::map({{"host", ""}})})));
+  CHECK_FALSE(with(MeasurementsRequest{}, "values", Value::map({{"tcp/a/b/A", "fast"}})));
+}
+
+TEST_CASE("replies about measurements say everything") {
+  const auto ports = decode_open_ear_reply(over_the_wire(encode(OpenEarReply{4000, 4001})));
+  REQUIRE(ports);
+  CHECK(ports->port == 4000);
+  CHECK(ports->datagram_port == 4001);
+  CHECK_FALSE(decode_open_ear_reply(encode(OpenEarReply{0, 1})));
+  const std::vector<CableCall> calls{{"enp1s0f1np1", "spark-02", "enp1s0f0np0"}};
+  const std::map<std::string, std::string> mute{{"enP2p1s0f1np1", "Network is down"}};
+  const auto cables = decode_hear_cables_reply(over_the_wire(encode(HearCablesReply{calls, mute})));
+  REQUIRE(cables);
+  CHECK(cables->calls == calls);
+  CHECK(cables->mute == mute);
+  CHECK(decode_hear_cables_reply(Value::map({{"calls", Value::list()}})));
+  CHECK_FALSE(decode_hear_cables_reply(Value::map({{"calls", Value::list()}, {"mute", Value::list({7})}})));
+  CHECK_FALSE(decode_hear_cables_reply(Value::map({{"calls", Value::list({7})}})));
+  CHECK(decode_close_ear_reply(over_the_wire(encode(CloseEarReply{{84, 1500}})))->heard ==
+        std::vector<std::int64_t>{84, 1500});
+  for (const auto outcome :
+       {TcpOutcome::kDone, TcpOutcome::kRefused, TcpOutcome::kDropped, TcpOutcome::kNoRoute, TcpOutcome::kBroken}) {
+    const auto reply = decode_measure_tcp_reply(over_the_wire(encode(MeasureTcpReply{outcome, "why", 12, 34})));
+    REQUIRE(reply);
+    CHECK(reply->outcome == outcome);
+    CHECK(reply->reason == "why");
+    CHECK(reply->bytes == 12);
+    CHECK(reply->nanoseconds == 34);
+  }
+  const auto logins = decode_ssh_login_reply(over_the_wire(encode(SshLoginReply{{{true, ""}, {false, "denied"}}})));
+  REQUIRE(logins);
+  REQUIRE(logins->logins.size() == 2);
+  CHECK(logins->logins[0].succeeded);
+  CHECK(logins->logins[1].complaint == "denied");
+  const MeasurementsReply kept{{{"tcp/a/b/A", {90, 91.5}}}, "/var/lib/x"};
+  const auto arrived = decode_measurements_reply(over_the_wire(encode(kept)));
+  REQUIRE(arrived);
+  CHECK(arrived->earlier == kept.earlier);
+  CHECK(arrived->set_aside == "/var/lib/x");
+}
+
+}  // namespace sparkplan

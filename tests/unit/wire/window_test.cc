@@ -1,0 +1,71 @@
+// Messages about changes on trial.
+#include "engine/wire/messages.h"
+#include "tests/unit/model/codec_checks.h"
+
+namespace sparkplan {
+namespace {
+
+template <class T>
+T sent(const T& request) {
+  const auto decoded = decode_request(over_the_wire(encode(NumberedRequest{7, request})));
+  REQUIRE(decoded);
+  REQUIRE(std::holds_alternative<T>(decoded->request));
+  return std::get<T>(decoded->request);
+}
+
+/// The request with one field as the test wants it.
+Result<NumberedRequest> with(const Request& request, std::string_view field, Value value) {
+  Value encoded = encode(NumberedRequest{7, request});
+  encoded.set(field, std::move(value));
+  return decode_request(encoded);
+}
+
+}  // namespace
+
+TEST_CASE("requests about a change on trial arrive as they were sent") {
+  CHECK(sent(ConfirmRequest{"run-1"}).run == "run-1");
+  CHECK(sent(RollBackRequest{"run-1", "it was cut"}).reason == "it was cut");
+  CHECK(sent(ExtendRequest{"run-1", 90}).seconds == 90);
+  sent(TransactionRequest{});
+  const ProbeRequest probes{{{"192.168.100.12", "enp1s0f1np1", 9000, 0}, {"10.0.0.12", "", 0, 22}}, 500};
+  const auto arrived = sent(probes);
+  CHECK(arrived.targets == probes.targets);
+  CHECK(arrived.patience_ms == 500);
+  ApplyRequest apply;
+  apply.run = "run-1";
+  apply.window_seconds = 90;
+  CHECK(sent(apply).window_seconds == 90);
+  CHECK(sent(FactsRequest{{}, true}).set_damaged_aside);
+}
+
+TEST_CASE("a report on a change on trial says everything") {
+  TransactionReport report{"run-1",           TransactionState::kRollbackFailed,  "anna@laptop", 12, true, true, true,
+                           "a disk was full", {"first command", "second command"}};
+  const auto arrived = decode_transaction_report(over_the_wire(encode(report)));
+  REQUIRE(arrived);
+  CHECK(arrived->run == report.run);
+  CHECK(arrived->state == report.state);
+  CHECK(arrived->who == report.who);
+  CHECK(arrived->seconds_left == 12);
+  CHECK(arrived->carried_out);
+  CHECK(arrived->at_work);
+  CHECK(arrived->undone);
+  CHECK(arrived->reason == report.reason);
+  CHECK(arrived->manual_commands == report.manual_commands);
+  for (const auto state : {TransactionState::kBegun, TransactionState::kArmed, TransactionState::kCommitted,
+                           TransactionState::kRolledBack}) {
+    report.state = state;
+    CHECK(decode_transaction_report(encode(report))->state == state);
+  }
+}
+
+TEST_CASE("windows, patience and packet sizes out of range are refused") {
+  CHECK_FALSE(with(ApplyRequest{}, "window_seconds", -1));
+  CHECK_FALSE(with(ApplyRequest{}, "window_seconds", 3601));
+  CHECK_FALSE(with(ProbeRequest{}, "patience_ms", 60'000));
+  CHECK_FALSE(with(ConfirmRequest{"run-1"}, "anyway", true));
+  CHECK_FALSE(decode_transaction_report(Value::map({{"state", "perhaps"}})));
+  CHECK_FALSE(decode_probe_reply(Value::map({{"answered", "yes"}})));
+}
+
+}  // namespace sparkplan
