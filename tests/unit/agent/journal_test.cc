@@ -56,7 +56,8 @@ TEST_CASE("a run's journal is continued, never begun anew") {
     REQUIRE(journal);
     REQUIRE(journal->append("stage", Value::map({{"number", i}})));
   }
-  CHECK(split_lines(root.read(kFolder + "run-1.jsonl")).size() == 3);
+  const auto lines = root.read(kFolder + "run-1.jsonl");
+  CHECK(split_lines(lines).size() == 3);
 }
 
 TEST_CASE("the journals of the newest runs are kept and no more") {
@@ -78,7 +79,8 @@ TEST_CASE("the journal in use stays, even if its controller's clock is behind") 
   auto journal = Journal::open(run_id(0), node);
   REQUIRE(journal);
   REQUIRE(journal->append("intent", Value()));
-  CHECK(split_lines(root.read(kFolder + run_id(0) + ".jsonl")).size() == 1);
+  const auto lines = root.read(kFolder + run_id(0) + ".jsonl");
+  CHECK(split_lines(lines).size() == 1);
   CHECK(node.list_directory(kFolder)->size() == Journal::kKeptRuns);
 }
 

@@ -14,17 +14,17 @@ using Views = std::vector<std::string_view>;
 using Names = std::vector<std::string>;
 
 TEST_CASE("split() gives one piece more than there are separators") {
-  CHECK(split("a,,b", ',') == Views{"a", "", "b"});
-  CHECK(split("", ',') == Views{""});
-  CHECK(split(",", ',') == Views{"", ""});
+  CHECK(split(std::string_view("a,,b"), ',') == Views{"a", "", "b"});
+  CHECK(split(std::string_view(""), ',') == Views{""});
+  CHECK(split(std::string_view(","), ',') == Views{"", ""});
 }
 
 TEST_CASE("A final newline starts no further line, an empty line counts") {
-  CHECK(split_lines("a\nb\n") == Views{"a", "b"});
-  CHECK(split_lines("a\nb") == Views{"a", "b"});
-  CHECK(split_lines("a\n\n") == Views{"a", ""});
-  CHECK(split_lines("\n") == Views{""});
-  CHECK(split_lines("").empty());
+  CHECK(split_lines(std::string_view("a\nb\n")) == Views{"a", "b"});
+  CHECK(split_lines(std::string_view("a\nb")) == Views{"a", "b"});
+  CHECK(split_lines(std::string_view("a\n\n")) == Views{"a", ""});
+  CHECK(split_lines(std::string_view("\n")) == Views{""});
+  CHECK(split_lines(std::string_view("")).empty());
 }
 
 TEST_CASE("trim() takes blanks from the ends only") {
