@@ -138,7 +138,8 @@ std::string ssh_session_process() {
   for (int depth = 0; depth < 6 && process > 1; ++depth, process = parent_of(process)) {
     const auto directory = "/proc/" + std::to_string(process);
     // The outermost one: what sudo has made of it says nothing of a plain login.
-    for (const auto variable : split(kernel_file(directory + "/environ"), '\0')) {
+    const auto environment = kernel_file(directory + "/environ");
+    for (const auto variable : split(environment, '\0')) {
       if (variable.starts_with(kVariable)) found = directory;
     }
   }
