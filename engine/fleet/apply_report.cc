@@ -36,7 +36,9 @@ NodeReport ClusterRun::apply_report_on(const NodeRun& node) const {
       outcome = Outcome::kFailed;
     } else if (node.in_flight.count(change.id) > 0) {
       outcome = Outcome::kUnknown;
-    } else if (node.done.count(change.id) == 0 && (node.error || is_left_to_do(node.plan, change.id))) {
+    } else if (const bool done = node.done.count(change.id) > 0;
+               (!done && node.error) ||
+               ((!done || contains(node.plan.waiting, change.id)) && is_left_to_do(node.plan, change.id))) {
       outcome = Outcome::kNotDone;
     }
     report.outcomes[change.id] = outcome;

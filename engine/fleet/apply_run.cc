@@ -72,12 +72,12 @@ Report ClusterRun::apply(const ApplyOptions& options) {
     planned = report();
   }
   // What a node's facts show to be wrong has taken its own resources out of the plan, and no others.
-  if (guards_refuse(options) || options_.stop.stop_requested()) return report();
+  if (guards_refuse(options) || options_.stop.stop_requested()) return report_not_begun();
   const bool changes = std::any_of(nodes_.begin(), nodes_.end(), [&](const NodeRun& node) {
     return active(node) && (node.leaving || !node.plan.steps.empty());
   });
-  if (changes && options.approve && !options.approve(planned)) return report();
-  if (!lock_all(options.lock_timeout)) return report();
+  if (changes && options.approve && !options.approve(planned)) return report_not_begun();
+  if (!lock_all(options.lock_timeout)) return report_not_begun();
   check_unchanged_since_planning();
   const bool somebody_fell_out =
       std::any_of(nodes_.begin(), nodes_.end(), [](const NodeRun& node) { return node.error.has_value(); });
@@ -90,6 +90,12 @@ Report ClusterRun::apply(const ApplyOptions& options) {
   }
   unlock_all();
   return apply_report();
+}
+
+Report ClusterRun::report_not_begun() const {
+  Report report = this->report();
+  report.not_begun = true;
+  return report;
 }
 
 /// A member is contacted and given back only in a run with consent. Where there was consent before and the member did
@@ -118,24 +124,22 @@ bool ClusterRun::refuse_unasked_releases() {
   return refused;
 }
 
-bool ClusterRun::refuse_unasked_prunes(const ApplyOptions& options) {
-  bool refused = false;
+/// What a node's manifest lists is the node's claim: only that node is refused.
+void ClusterRun::refuse_unasked_prunes(const ApplyOptions& options) {
   for (auto& node : nodes_) {
     if (!active(node) || node.leaving || options.allow_prune || !needs_prune_consent(node.plan)) continue;
-    node.error = Error{ErrorCode::kRefused,
-                       "most of what sparkplan manages there would be removed",
-                       {},
-                       std::nullopt,
-                       "if that is what you want, say so with --yes-prune"};
-    refused = true;
+    give_up(node, Error{ErrorCode::kRefused,
+                        "most of what sparkplan manages there would be removed",
+                        {},
+                        std::nullopt,
+                        "if that is what you want, say so with --yes-prune"});
   }
-  return refused;
 }
 
 bool ClusterRun::guards_refuse(const ApplyOptions& options) {
   const bool releases = refuse_unasked_releases();
-  const bool prunes = refuse_unasked_prunes(options);
-  if (releases || prunes) return true;
+  refuse_unasked_prunes(options);
+  if (releases) return true;
   if (!options.all_or_nothing) return false;
   return std::any_of(nodes_.begin(), nodes_.end(),
                      [](const NodeRun& node) { return node.error || !node.plan.blocked.empty(); });
@@ -150,7 +154,8 @@ bool ClusterRun::lock_all(std::chrono::milliseconds timeout) {
     on_each([&](NodeRun& node) {
       auto locked = node.client->lock(holder_, purpose_of(node));
       if (locked) return;
-      if (locked.error().code != ErrorCode::kBusy) return give_up(node, std::move(locked).error());
+      // Nobody else waits for a node that leaves: one that is always locked keeps the others from nothing.
+      if (locked.error().code != ErrorCode::kBusy || node.leaving) return give_up(node, std::move(locked).error());
       misses[static_cast<std::size_t>(&node - nodes_.data())] = std::move(locked).error();
     });
     const bool missed = std::any_of(misses.begin(), misses.end(), [](const auto& miss) { return miss.has_value(); });
@@ -162,7 +167,11 @@ bool ClusterRun::lock_all(std::chrono::milliseconds timeout) {
     unlock_all();
     if (Clock::now() + pause >= end || options_.stop.stop_requested()) {
       for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (misses[i]) nodes_[i].error = std::move(misses[i]);
+        if (!misses[i]) continue;
+        std::string& hint = misses[i]->hint;
+        hint +=
+            (hint.empty() ? "" : "; ") + std::string("to go on without it: --exclude ") + nodes_[i].spec->name.str();
+        nodes_[i].error = std::move(misses[i]);
       }
       return false;
     }
@@ -218,7 +227,8 @@ void ClusterRun::carry_out(NodeRun& node) {
   if (count == 0) return;
   tell(node, "applying " + std::to_string(count) + (count == 1 ? " step" : " steps"));
   for (const auto& step : steps) node.in_flight.insert(step.resources.begin(), step.resources.end());
-  auto reply = node.client->apply({run_, node.spec->name.str(), new_roster(), steps, node.plan.after_steps});
+  auto reply = node.client->apply(
+      {run_, node.spec->name.str(), new_roster_of(node, new_roster()), steps, node.plan.after_steps});
   if (!reply) return give_up(node, std::move(reply).error());
   node.in_flight.clear();
   note_results(node, *reply, steps);

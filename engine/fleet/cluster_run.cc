@@ -184,17 +184,13 @@ void ClusterRun::take_out_same_machines() {
   for (const auto& node : nodes_) {
     if (node.leaving || !active(node) || !node.client) continue;
     MachineIdentity identity{node.known.facts.machine_id, node.client->host_key(), node.known.facts.host.nvme_host_nqn,
-                             "", false};
+                             ""};
     const auto recorded = std::find_if(roster_.members.begin(), roster_.members.end(),
                                        [&](const RosterEntry& entry) { return entry.name == node.spec->name.str(); });
     // The record is about the machine with that host key.
     if (recorded != roster_.members.end() && recorded->host_key == identity.host_key) {
       identity.recorded_machine_id = recorded->machine_id;
     }
-    const auto& manifest = node.known.manifest;
-    identity.is_nvme_host =
-        manifest && std::any_of(manifest->resources.begin(), manifest->resources.end(),
-                                [](const auto& managed) { return managed.first.type == "nvme_tcp"; });
     identities[node.spec->name.str()] = std::move(identity);
   }
   SameMachines same = same_machines(cluster_, identities);
@@ -220,16 +216,20 @@ void ClusterRun::compile() {
     }
   }
   std::vector<std::vector<Diagnostic>> findings(nodes_.size());
+  std::vector<std::vector<Diagnostic>> about_several(nodes_.size());
   work_out_each([&](NodeRun& node) {
     if (node.leaving) return;
     auto desired =
         desired_state(ClusterView{cluster_, *node.spec, told_, allow_management_change_}, node.known.facts, registry_);
     node.desired = std::move(desired.resources);
     node.incomplete_types = std::move(desired.incomplete_types);
-    findings[static_cast<std::size_t>(&node - nodes_.data())] = std::move(desired.diagnostics);
+    const auto place = static_cast<std::size_t>(&node - nodes_.data());
+    findings[place] = std::move(desired.diagnostics);
+    about_several[place] = std::move(desired.about_several);
     if (desired.refused) give_up(node, *desired.refused);
   });
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    std::move(about_several[i].begin(), about_several[i].end(), std::back_inserter(diagnostics_));
     for (auto& finding : findings[i]) {
       if (finding.node.empty()) finding.node = nodes_[i].spec->name.str();
       if (finding.file.empty()) finding.file = cluster_.file;

@@ -162,6 +162,7 @@ class ClusterRun {
   /// Members that the roster names and the file does not. With consent they are contacted from here on, to be given
   /// back.
   void admit_departed_members();
+  bool is_ours(const Manifest& manifest) const;
   bool consents_to_release(const std::string& name) const;
   void open_departing(NodeRun& node);
   Result<void> prove_identity(NodeRun& node);
@@ -192,11 +193,12 @@ class ClusterRun {
   void make_plans_of_undoing();
   void remark_on_rollback();
   void leave_out_other_runs(const std::vector<std::string>& names);
+  void refuse_unclear_rollback(const std::map<std::string, std::vector<std::string>>& nodes_of_run);
   static std::map<ResourceId, ManagedResource> managed_after_undoing(const NodeRun& node);
 
   bool guards_refuse(const ApplyOptions& options);
   bool refuse_unasked_releases();
-  bool refuse_unasked_prunes(const ApplyOptions& options);
+  void refuse_unasked_prunes(const ApplyOptions& options);
   bool lock_all(std::chrono::milliseconds timeout);
   void unlock_all();
   std::map<std::string, NodeExports> told() const;
@@ -241,8 +243,10 @@ class ClusterRun {
   void release_departing();
   std::string audit_line(const NodeRun& node, const std::string& what) const;
   Report apply_report() const;
+  Report report_not_begun() const;
   NodeReport apply_report_on(const NodeRun& node) const;
   Roster new_roster() const;
+  Roster new_roster_of(const NodeRun& node, const Roster& next) const;
 
   const Cluster& cluster_;
   const Registry& registry_;
@@ -255,11 +259,13 @@ class ClusterRun {
   std::vector<NodeRun> nodes_;
   std::map<std::string, NodeExports> told_;  ///< What the nodes' desired values were made from.
   Roster roster_;                            ///< As most of the manifests have it.
-  std::string saved_plan_;                   ///< The id of ApplyOptions::saved_plan.
-  const SavedPlan* held_plan_ = nullptr;     ///< ApplyOptions::saved_plan
-  std::string only_release_;                 ///< ApplyOptions::release
-  bool plans_ = false;                       ///< plan() or apply(), and not open() alone.
-  bool writes_ = false;                      ///< apply() and not plan().
+  /// Departed members that one manifest alone lists: that manifest keeps them, and nothing else follows.
+  std::vector<RosterEntry> single_witness_;
+  std::string saved_plan_;                ///< The id of ApplyOptions::saved_plan.
+  const SavedPlan* held_plan_ = nullptr;  ///< ApplyOptions::saved_plan
+  std::string only_release_;              ///< ApplyOptions::release
+  bool plans_ = false;                    ///< plan() or apply(), and not open() alone.
+  bool writes_ = false;                   ///< apply() and not plan().
   bool allow_management_change_ = false;
   std::chrono::seconds window_{0};
   std::size_t max_parallel_ = 0;

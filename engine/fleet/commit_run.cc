@@ -50,8 +50,14 @@ Roster ClusterRun::new_roster() const {
     if (node.released) released.insert(node.spec->name.str());
     if (node.leaving && !node.not_contacted && !node.skipped) consented.insert(node.spec->name.str());
   }
-  if (rolls_back_) return roster_;  // Who belongs to the cluster is the file's business.
+  if (rolls_back_) return roster_;
   return next_roster(roster_, cluster_, machines(), released, consented, uuid_);
+}
+
+Roster ClusterRun::new_roster_of(const NodeRun& node, const Roster& next) const {
+  if (!node.known.manifest) return roster_of_node(next, {}, cluster_, single_witness_);
+  if (rolls_back_) return node.known.manifest->roster;  // Who belongs to the cluster is the file's business.
+  return roster_of_node(next, node.known.manifest->roster, cluster_, single_witness_);
 }
 
 /// A node on which something could not be undone keeps its manifest and its agent, to try again.
@@ -80,7 +86,7 @@ void ClusterRun::commit(NodeRun& node, const Roster& roster) {
 
 void ClusterRun::commit_all() {
   const auto roster = new_roster();
-  on_each([&](NodeRun& node) { commit(node, roster); });
+  on_each([&](NodeRun& node) { commit(node, new_roster_of(node, roster)); });
 }
 
 }  // namespace sparkplan

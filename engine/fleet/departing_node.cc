@@ -80,6 +80,7 @@ Result<void> check_departing_machine(const RosterEntry& entry, const std::string
   if (known.facts.machine_id != entry.machine_id) {
     return failure(refused(entry, "its machine-id is not the one that the roster has"));
   }
+  if (!known.manifest) return failure(refused(entry, "it has no manifest"));
   if (known.manifest->node != entry.name) {
     return failure(refused(entry, "its manifest is that of \"" + printable(known.manifest->node) + "\""));
   }

@@ -1,7 +1,9 @@
 #include "engine/fleet/history.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "engine/fleet/fan_out.h"
@@ -53,6 +55,9 @@ void ask(Question& question, const RunOptions& options, bool with_artifacts) {
   tell("journals read", Activity::kWaiting);
 }
 
+/// A sum of what nodes claim has an end.
+constexpr std::int64_t kMostChanges = 1'000'000'000;
+
 /// From best to worst.
 int badness(RunOutcome outcome) {
   switch (outcome) {
@@ -91,14 +96,16 @@ std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions
 }
 
 std::vector<ClusterHistoryEntry> merged(const std::vector<NodeHistory>& histories) {
-  std::map<std::string, ClusterHistoryEntry, std::greater<>> runs;
+  // Nodes that do not agree on who has run it are shown apart.
+  std::map<std::tuple<std::string, std::string, std::string>, ClusterHistoryEntry, std::greater<>> runs;
   for (const auto& history : histories) {
     for (const auto& run : history.reply.runs) {
-      auto [entry, first] = runs.try_emplace(run.run, ClusterHistoryEntry{run, {}});
+      auto [entry, first] = runs.try_emplace({run.run, run.who, run.operation}, ClusterHistoryEntry{run, {}});
       entry->second.nodes.push_back(history.node);
+      if (first) entry->second.run.changes = std::clamp<std::int64_t>(run.changes, 0, kMostChanges);
       if (first) continue;
       auto& whole = entry->second.run;
-      whole.changes += run.changes;
+      whole.changes = std::min(whole.changes + std::clamp<std::int64_t>(run.changes, 0, kMostChanges), kMostChanges);
       whole.time = std::min(whole.time, run.time);
       if (badness(run.outcome) > badness(whole.outcome)) whole.outcome = run.outcome;
     }

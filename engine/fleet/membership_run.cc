@@ -56,6 +56,7 @@ void ClusterRun::find_roster() {
     manifests.emplace(node.spec->name.str(), &*node.known.manifest);
   }
   auto agreed = agree_on_roster(manifests);
+  single_witness_ = require_two_witnesses(agreed, manifests, cluster_, machines());
   const bool tie = !agreed.refused.empty() && agreed.roster.uuid.empty();
   for (auto& node : nodes_) {
     if (!active(node)) continue;
@@ -78,6 +79,11 @@ void ClusterRun::warn_of(std::vector<UnsupportedMember> unsupported) {
   });
   constexpr auto kHint = "if it did belong to the cluster, put it back into the file and run `sparkplan release` on it";
   for (auto& warning : warnings_of(unsupported, kHint)) remarks_.push_back(std::move(warning));
+}
+
+/// The uuid alone is no proof: one node may have brought that of another cluster into all manifests.
+bool ClusterRun::is_ours(const Manifest& manifest) const {
+  return manifest.roster.uuid == roster_.uuid && check_membership(manifest, cluster_).has_value();
 }
 
 bool ClusterRun::consents_to_release(const std::string& name) const {
@@ -111,7 +117,7 @@ void ClusterRun::admit_departed_members() {
     if (!node.leaving || !active(node)) continue;
     const auto& manifest = node.known.manifest;
     // It belongs to another cluster by now: it has left for good.
-    const bool of_others = manifest && !roster_.uuid.empty() && manifest->roster.uuid != roster_.uuid;
+    const bool of_others = manifest && !roster_.uuid.empty() && !is_ours(*manifest);
     const bool never_applied = !manifest && node.departed;
     if (never_applied) {
       auto remark = finding(Severity::kNote, "release.nothing-applied",
@@ -139,7 +145,7 @@ void ClusterRun::open_departing(NodeRun& node) {
   node.known = std::move(*known);
   node.client.emplace(std::move(*client));
   // Without a manifest, or with that of another cluster, it is left alone.
-  if (!node.known.manifest || node.known.manifest->roster.uuid != roster_.uuid) return;
+  if (!node.known.manifest || !is_ours(*node.known.manifest)) return;
   if (auto proved = prove_identity(node); !proved) give_up(node, std::move(proved).error());
 }
 

@@ -134,18 +134,39 @@ void ClusterRun::make_plans_of_undoing() {
   }
 }
 
-/// Without names it is the cluster's last run: nodes that have seen a later or an earlier one stay out.
+/// Without names it is the cluster's last run: nodes that have not seen it stay out. Which run that is more than half
+/// of the nodes have to say, or no node would be rolled back by the claim of one.
 void ClusterRun::leave_out_other_runs(const std::vector<std::string>& names) {
   std::string newest;
+  std::size_t with_runs = 0;
+  std::map<std::string, std::vector<std::string>> nodes_of_run;
   for (const auto& node : nodes_) {
-    if (active(node) && node.undo) newest = std::max(newest, node.undo->run);
+    if (!active(node) || !node.undo || node.undo->run.empty()) continue;
+    newest = std::max(newest, node.undo->run);
+    nodes_of_run[node.undo->run].push_back(node.spec->name.str());
+    ++with_runs;
   }
+  const bool unclear = with_runs > 0 && nodes_of_run[newest].size() * 2 <= with_runs;
+  if (names.empty() && unclear) return refuse_unclear_rollback(nodes_of_run);
   for (auto& node : nodes_) {
     if (!active(node) || !node.undo) continue;
     const bool concerned = !node.undo->run.empty() && (!names.empty() || node.undo->run == newest);
     if (concerned) continue;
     node.skipped = true;
     node.client.reset();
+  }
+}
+
+void ClusterRun::refuse_unclear_rollback(const std::map<std::string, std::vector<std::string>>& nodes_of_run) {
+  std::vector<std::string> last_runs;
+  for (const auto& [run, names] : nodes_of_run) last_runs.push_back(printable(run) + " on " + fold_names(names));
+  for (auto& node : nodes_) {
+    if (!active(node)) continue;
+    give_up(node, Error{ErrorCode::kRefused,
+                        "the nodes name different last runs: " + join(last_runs, ", "),
+                        {},
+                        std::nullopt,
+                        "name the nodes to roll back: sparkplan rollback NODE..."});
   }
 }
 
@@ -187,7 +208,9 @@ Report ClusterRun::plan_rollback(const std::vector<std::string>& names) {
 }
 
 std::map<ResourceId, ManagedResource> ClusterRun::managed_after_undoing(const NodeRun& node) {
-  auto managed = node.known.manifest->resources;
+  // A node may answer without a manifest the second time it is asked.
+  std::map<ResourceId, ManagedResource> managed;
+  if (node.known.manifest) managed = node.known.manifest->resources;
   for (const auto& [id, before] : node.undo->managed_before) {
     if (node.done.count(id) == 0) continue;
     if (before) {

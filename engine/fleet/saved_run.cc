@@ -157,17 +157,24 @@ void ClusterRun::drop_what_is_not_held(NodeRun& node, const NodePlan& saved) {
 }
 
 void ClusterRun::keep_to_saved_plan(const SavedPlan& saved) {
-  std::optional<Error> applied;
+  // A node speaks for itself. For the others it takes more than half: one claim is not to spoil the plan for all.
+  std::map<std::string, Error> applied;
+  std::size_t asked = 0;
   for (const auto& node : nodes_) {
-    const auto* before = active(node) ? find_applied(node, saved.id) : nullptr;
-    if (before != nullptr && !applied) applied = applied_before(*before, node.spec->name.str());
+    if (!active(node)) continue;
+    ++asked;
+    const auto& name = node.spec->name.str();
+    if (const auto* before = find_applied(node, saved.id)) applied.emplace(name, applied_before(*before, name));
   }
+  const bool by_most = applied.size() * 2 > asked;
   leave_alone_what_is_not_held(saved);
   compare_findings(saved);
   for (auto& node : nodes_) {
-    if (!applied || !active(node)) continue;
+    if (applied.empty() || !active(node)) continue;
+    const auto own = applied.find(node.spec->name.str());
+    if (own == applied.end() && !by_most) continue;
     node.plan = {};
-    give_up(node, *applied);
+    give_up(node, own == applied.end() ? applied.begin()->second : own->second);
   }
   const auto plan_of = [&](const NodeRun& node) -> const NodePlan& {
     return find_node(saved, node.spec->name.str())->plan;  // All others are left alone by now.

@@ -105,7 +105,8 @@ void ClusterRun::begin_trial(NodeRun& node) {
   trial.begun = Clock::now();
   const auto silence = std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(window_ * 0.4));
   auto reply = node.client->try_out(
-      {run_, node.spec->name.str(), new_roster(), trial.steps, trial.after_steps, window_.count()}, silence);
+      {run_, node.spec->name.str(), new_roster_of(node, new_roster()), trial.steps, trial.after_steps, window_.count()},
+      silence);
   if (!reply) {
     // An agent that says no is still there to be asked; one that is cut off is not.
     const bool may_be_cut = reply.error().code == ErrorCode::kUnreachable || reply.error().code == ErrorCode::kFailed;

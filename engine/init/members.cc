@@ -16,21 +16,23 @@
 namespace sparkplan {
 namespace {
 
-/// A clone of an image, and one machine under two names, look the same from here.
-Result<void> check_that_they_are_many(const std::vector<InitMachine>& machines) {
+/// A clone of an image, and one machine under two names, look the same from here: each machine with the other one.
+std::map<const InitMachine*, const InitMachine*> machines_of_one_id(const std::vector<InitMachine>& machines) {
   std::map<std::string, const InitMachine*> seen;
+  std::map<const InitMachine*, const InitMachine*> twins;
   for (const InitMachine& machine : machines) {
     if (!machine.facts || machine.facts->machine_id.empty()) continue;
     const auto [first, fresh] = seen.emplace(machine.facts->machine_id, &machine);
     if (fresh) continue;
-    return failure(ErrorCode::kInvalidInput,
-                   first->second->given + " and " + machine.given + " have the same /etc/machine-id, " +
-                       printable(machine.facts->machine_id),
-                   "if they are one machine, name it once; a clone of an image needs a machine-id of its own: empty "
-                   "the file there, and run `systemd-machine-id-setup`");
+    twins.try_emplace(first->second, &machine);
+    twins.emplace(&machine, first->second);
   }
-  return {};
+  return twins;
 }
+
+constexpr auto kTwinHint =
+    "if they are one machine, name it once; a clone of an image needs a machine-id of its own: empty "
+    "the file there, and run `systemd-machine-id-setup`";
 
 /// What all names begin with: "spark" of spark-01 and spark-02.
 std::string cluster_name_from(const std::vector<Member>& nodes) {
@@ -64,13 +66,13 @@ std::string numbered(const std::string& stem, int number) {
 
 class Naming {
  public:
-  Naming(const std::vector<InitMachine>& machines, const Roster& roster) : roster_(roster) {
+  Naming(const std::vector<const InitMachine*>& machines, const Roster& roster) : roster_(roster) {
     // The machine-id first, for all: a clone, or another machine by a member's name, must not be faster.
     claim(machines, &has_its_machine_id);
     claim(machines, &has_its_manifest);
     claim(machines, &is_in_its_place);
-    for (const InitMachine& machine : machines) {
-      if (machine.facts) ++called_[lower(node_name_from(machine.facts->hostname))];
+    for (const InitMachine* machine : machines) {
+      if (machine->facts) ++called_[lower(node_name_from(machine->facts->hostname))];
     }
     for (const RosterEntry& entry : roster.members) {
       ids_.insert(entry.id);
@@ -133,12 +135,12 @@ class Naming {
     return lower(node_name_from(machine.facts->hostname)) == lower(entry.name);
   }
 
-  void claim(const std::vector<InitMachine>& machines, Likeness is_like) {
-    for (const InitMachine& machine : machines) {
+  void claim(const std::vector<const InitMachine*>& machines, Likeness is_like) {
+    for (const InitMachine* machine : machines) {
       for (const RosterEntry& entry : roster_.members) {
-        if (entry.leaving || known_.contains(&machine) || claimed_.contains(&entry)) continue;
-        if (!is_like(entry, machine)) continue;
-        known_.emplace(&machine, &entry);
+        if (entry.leaving || known_.contains(machine) || claimed_.contains(&entry)) continue;
+        if (!is_like(entry, *machine)) continue;
+        known_.emplace(machine, &entry);
         claimed_.insert(&entry);
       }
     }
@@ -216,9 +218,12 @@ void add_remarks(const AgreedRoster& agreed, Members& members) {
 }  // namespace
 
 Result<Members> members_of(const std::vector<InitMachine>& machines) {
-  SPARK_CHECK(check_that_they_are_many(machines));
+  const auto twins = machines_of_one_id(machines);
   std::map<std::string, const Manifest*> manifests;
+  std::vector<const InitMachine*> apart;
   for (const InitMachine& machine : machines) {
+    if (twins.contains(&machine)) continue;
+    apart.push_back(&machine);
     if (machine.manifest) manifests.emplace(machine.given, &*machine.manifest);
   }
   const AgreedRoster agreed = agree_on_roster(manifests);
@@ -226,15 +231,29 @@ Result<Members> members_of(const std::vector<InitMachine>& machines) {
   if (!agreed.refused.empty() && roster.uuid.empty()) return failure(agreed.refused.begin()->second);
   Members members;
   add_remarks(agreed, members);
-  Naming naming(machines, roster);
+  Naming naming(apart, roster);
   for (const InitMachine& machine : machines) {
-    if (agreed.refused.contains(machine.given)) {
+    if (const auto twin = twins.find(&machine); twin != twins.end()) {
+      members.left_out.push_back({&machine, "Has the machine-id of " + twin->second->given});
+      members.remarks.push_back(
+          finding(Severity::kWarning, "init.same-machine-id",
+                  machine.given + " and " + twin->second->given + " have the same /etc/machine-id; both are left out",
+                  kTwinHint));
+    } else if (agreed.refused.contains(machine.given)) {
       members.left_out.push_back({&machine, "Belongs to another cluster"});
     } else if (machine.facts) {
       members.nodes.push_back(naming.member(machine));
     } else if (naming.entry(machine) == nullptr) {
       members.left_out.push_back({&machine, "Could not be read: " + (machine.error ? machine.error->describe() : "")});
     }
+  }
+  if (members.nodes.empty() && !twins.empty()) {
+    const auto first = std::find_if(machines.begin(), machines.end(),
+                                    [&](const InitMachine& machine) { return twins.contains(&machine); });
+    return failure(ErrorCode::kInvalidInput,
+                   first->given + " and " + twins.at(&*first)->given + " have the same /etc/machine-id, " +
+                       printable(first->facts->machine_id),
+                   kTwinHint);
   }
   if (members.nodes.empty()) return failure(ErrorCode::kUnreachable, "none of the machines could be read");
   add_unread(roster, naming, members);

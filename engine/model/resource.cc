@@ -142,6 +142,8 @@ Result<Error> decode_error(const Value& value) {
   const std::string code = fields.require("code").text("code");
   // A code of a newer version is still a failure, and the message says which.
   error.code = error_code_from(code).value_or(ErrorCode::kFailed);
+  // Another program's bug is a failure to this one: exit status 1 is for what goes wrong here.
+  if (error.code == ErrorCode::kBug) error.code = ErrorCode::kFailed;
   error.message = fields.require("message").text("message");
   error.context = fields.list<std::string>("context", decode_text);
   if (value.find("sys_errno") != nullptr) error.sys_errno = fields.integer("sys_errno", 0);

@@ -73,6 +73,10 @@ DesiredState desired_state(const ClusterView& view, const Facts& own, const Regi
       if (part.incomplete) all.incomplete_types.insert(type->info().name);
       if (part.refused && !all.refused) all.refused = std::move(part.refused);
       std::move(part.resources.begin(), part.resources.end(), std::back_inserter(all.resources));
+      for (Diagnostic& finding : part.about_several) {
+        if (finding.file.empty() && finding.where.known()) finding.file = view.cluster.file;
+        all.about_several.push_back(std::move(finding));
+      }
       for (Diagnostic& finding : part.diagnostics) {
         // Facts decided it, so it holds for this node only.
         if (finding.node.empty()) finding.node = view.self.name.str();

@@ -68,6 +68,7 @@ struct Report {
   std::chrono::duration<double> duration{};
   bool partial = false;              ///< --only or --exclude left something out.
   bool interrupted = false;          ///< Ctrl-C.
+  bool not_begun = false;            ///< A lock or a guard stopped an apply before its first step.
   bool verification_failed = false;  ///< A check of `verify` has failed.
 
   /// True for the commands that carry out what they have planned.

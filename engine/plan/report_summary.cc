@@ -114,6 +114,10 @@ std::vector<std::string> first_sentences(const Report& report, const Counts& c) 
     parts.push_back(c.pending.changes == 0 ? "Pending: none" : sum("Pending", c.pending, "change"));
   } else if (report.carries_out()) {
     const std::string_view done = report.command == "rollback" ? "Rolled back" : "Applied";
+    if (report.not_begun) {
+      parts.push_back("Not begun: nothing was changed on any node");
+      return parts;
+    }
     const bool nothing = c.work.changes + c.failed.changes + c.not_done.changes + c.not_known.changes == 0;
     parts.push_back(nothing ? fmt::format("{}: nothing to do on {}", done, asked_nodes(c))
                             : fmt::format("{}: {} added, {} changed, {} removed on {}", done, c.create, c.update,

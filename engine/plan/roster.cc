@@ -154,13 +154,17 @@ bool is_the_same_machine(const RosterEntry& member, const Machine& machine) {
          member.name == machine.known_as;
 }
 
+const RosterEntry* find_by_name(const std::vector<RosterEntry>& members, const std::string& name) {
+  const auto found = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.name == name; });
+  return found == members.end() ? nullptr : &*found;
+}
+
 /// The member that the node was, under this name or another.
 const RosterEntry* find_member(const Roster& roster, const NodeSpec& node) {
   const auto& members = roster.members;
-  auto found = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.name == node.name.str(); });
-  if (found == members.end()) {
-    found = std::find_if(members.begin(), members.end(), [&](const auto& m) { return is_at_the_same_place(m, node); });
-  }
+  if (const RosterEntry* named = find_by_name(members, node.name.str())) return named;
+  const auto found =
+      std::find_if(members.begin(), members.end(), [&](const auto& m) { return is_at_the_same_place(m, node); });
   return found == members.end() ? nullptr : &*found;
 }
 
@@ -206,6 +210,26 @@ AgreedRoster agree_on_roster(const std::map<std::string, const Manifest*>& manif
   sort_members(agreed.roster);
   agreed.unsupported = unsupported_members(votes, agreed.roster);
   return agreed;
+}
+
+std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed,
+                                               const std::map<std::string, const Manifest*>& manifests,
+                                               const Cluster& cluster, const Machines& machines) {
+  std::vector<RosterEntry> taken_out;
+  if (cluster.nodes.size() < 2) return taken_out;
+  for (RosterEntry& member : departed_members(agreed.roster, cluster, machines)) {
+    UnsupportedMember unsupported{member.name, {}};
+    for (const auto& [node, manifest] : manifests) {
+      if (manifest != nullptr && find_by_name(manifest->roster.members, member.name) != nullptr) {
+        unsupported.listed_by.push_back(node);
+      }
+    }
+    if (unsupported.listed_by.size() > 1) continue;
+    std::erase_if(agreed.roster.members, [&](const RosterEntry& entry) { return entry.name == member.name; });
+    agreed.unsupported.push_back(std::move(unsupported));
+    taken_out.push_back(std::move(member));
+  }
+  return taken_out;
 }
 
 std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupported, const std::string& hint) {
@@ -257,6 +281,28 @@ Roster next_roster(const Roster& previous, const Cluster& cluster, const Machine
   sort_members(next);  // The order of the file says nothing about membership.
   if (next != previous && next.generation < kLargestGeneration) ++next.generation;
   return next;
+}
+
+Roster roster_of_node(const Roster& next, const Roster& own, const Cluster& cluster,
+                      const std::vector<RosterEntry>& single_witness) {
+  std::set<std::string_view> in_file;
+  for (const NodeSpec& node : cluster.nodes) in_file.insert(node.name.str());
+  Roster kept = next;
+  std::erase_if(kept.members, [&](RosterEntry& member) {
+    if (in_file.contains(member.name)) return false;
+    const RosterEntry* known = find_by_name(own.members, member.name);
+    if (known == nullptr) return member.address.empty() && member.root.empty();
+    const bool leaving = member.leaving || known->leaving;
+    member = *known;
+    member.leaving = leaving;
+    return false;
+  });
+  for (const RosterEntry& member : single_witness) {
+    const RosterEntry* known = find_by_name(own.members, member.name);
+    if (known != nullptr && kept.members.size() < kMostMembers) kept.members.push_back(*known);
+  }
+  sort_members(kept);
+  return kept;
 }
 
 Result<void> check_membership(const Manifest& manifest, const Cluster& cluster) {

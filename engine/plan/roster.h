@@ -13,6 +13,14 @@
 
 namespace sparkplan {
 
+/// What this run has seen of the machines behind the file's nodes, by the node's name in the file.
+struct Machine {
+  std::string host_key;    ///< Empty: not seen in this run, or a local node.
+  std::string machine_id;  ///< As the node reports it.
+  std::string known_as;    ///< The name in the machine's own manifest; empty without one.
+};
+using Machines = std::map<std::string, Machine>;
+
 /// A member that half or fewer of the manifests list. Nothing follows from it but a warning.
 struct UnsupportedMember {
   std::string name;
@@ -36,16 +44,15 @@ struct AgreedRoster {
 /// out of the count.
 AgreedRoster agree_on_roster(const std::map<std::string, const Manifest*>& manifests);
 
+/// Pure. Takes members that the file no longer names out of `agreed`, into `unsupported`, where fewer than two
+/// manifests list them: the manifest of one machine decides nothing as soon as the file names two nodes.
+/// Returns the entries that were taken out.
+std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed,
+                                               const std::map<std::string, const Manifest*>& manifests,
+                                               const Cluster& cluster, const Machines& machines);
+
 /// A warning "roster.unsupported-member" for each set of nodes that list the same members; the first five are named.
 std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupported, const std::string& hint);
-
-/// What this run has seen of the machines behind the file's nodes, by the node's name in the file.
-struct Machine {
-  std::string host_key;    ///< Empty: not seen in this run, or a local node.
-  std::string machine_id;  ///< As the node reports it.
-  std::string known_as;    ///< The name in the machine's own manifest; empty without one.
-};
-using Machines = std::map<std::string, Machine>;
 
 /// Members of `roster` that the file no longer names. A member is still in the file under its name, at its address, or
 /// as a machine that has shown its host key in this run. A local node has no host key: its machine-id and the name in
@@ -58,6 +65,12 @@ std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& c
 Roster next_roster(const Roster& previous, const Cluster& cluster, const Machines& machines,
                    const std::set<std::string>& released, const std::set<std::string>& consented,
                    const std::string& new_uuid);
+
+/// Pure. `next` as one node's manifest takes it. A departed member stays as that manifest has it, so that no other
+/// manifest can blank or change its record. `single_witness`: members that only this manifest may list; it keeps them.
+/// A departed member without an address is given to no manifest that does not have it.
+Roster roster_of_node(const Roster& next, const Roster& own, const Cluster& cluster,
+                      const std::vector<RosterEntry>& single_witness);
 
 /// Errors: kRefused when the manifest belongs to another cluster than `cluster`.
 Result<void> check_membership(const Manifest& manifest, const Cluster& cluster);

@@ -63,8 +63,7 @@ std::string hint_for(const std::vector<const Mark*>& marks) {
 
 /// The node had this mark before this run.
 bool had_before(const Mark& mark, const MachineIdentity& identity) {
-  if (mark.value == &MachineIdentity::machine_id) return identity.recorded_machine_id == identity.machine_id;
-  return mark.value == &MachineIdentity::nvme_host && identity.is_nvme_host;
+  return mark.value == &MachineIdentity::machine_id && identity.recorded_machine_id == identity.machine_id;
 }
 
 /// The node reports another mark than it had before.
@@ -84,6 +83,9 @@ Refusal refusal_for(const std::vector<const Mark*>& marks, const MachineIdentity
   Refusal refusal;
   const bool proved = !earlier.host_key.empty() && earlier.host_key == later.host_key;
   for (const Mark* mark : marks) {
+    // A claim to a name on storage servers stops the resources that use it, and no node: the type nvme_tcp sees to
+    // that.
+    if (mark->value == &MachineIdentity::nvme_host) continue;
     const bool earlier_had = had_before(*mark, earlier);
     const bool later_had = had_before(*mark, later);
     if (proved) {
@@ -92,7 +94,7 @@ Refusal refusal_for(const std::vector<const Mark*>& marks, const MachineIdentity
       (earlier_had ? refusal.later : refusal.earlier) = true;
     } else if (contradicts_record(*mark, earlier) != contradicts_record(*mark, later)) {
       (contradicts_record(*mark, earlier) ? refusal.earlier : refusal.later) = true;
-    } else if (!(earlier_had && mark->value == &MachineIdentity::nvme_host)) {
+    } else {
       refusal = {true, true};
     }
   }

@@ -17,13 +17,12 @@ struct MachineIdentity {
   std::string host_key;                  ///< "SHA256:...", as the connection has met it.
   std::string nvme_host;                 ///< /etc/nvme/hostnqn
   std::string recorded_machine_id = {};  ///< Which machine-id the roster has for the machine of that host key.
-  bool is_nvme_host = false;             ///< sparkplan manages NVMe connections there already.
 };
 
 /// Nodes of which a cluster cannot consist.
 struct SameMachines {
   /// "nodes.same-machine": one for each pair, at the entry further down. An error where both are refused, a warning
-  /// where one of them goes on.
+  /// where one of them goes on, or both.
   std::vector<Diagnostic> findings;
   std::map<std::string, Error> by_node;  ///< Of each node concerned, why nothing is to be done there.
 };

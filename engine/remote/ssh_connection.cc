@@ -136,8 +136,9 @@ class SshChannel final : public Channel {
   Result<void> make_way() {
     if (arrived_.size() > kMostUnread) return failure(ErrorCode::kFailed, "the node answers before it was asked");
     const auto read = read_now(arrived_);
-    // The end of the stream is the reader's business.
-    if (!read && read.error().code != ErrorCode::kNotFound) return failure(read.error());
+    // After the end of the stream libssh handles no packet any more, so it would not send what it holds either.
+    if (!read && read.error().code == ErrorCode::kNotFound) return failure(broken("write: the program has ended"));
+    if (!read) return failure(read.error());
     if (ssh_channel_poll_timeout(channel_.get(), 0, 0) == SSH_ERROR) return failure(broken("write"));
     return check_flood();
   }

@@ -94,6 +94,8 @@ struct ClusterView {
 struct Desired {
   std::vector<Resource> resources;
   std::vector<Diagnostic> diagnostics;
+  /// Findings about several nodes, from what they export. None of them is refused for what another one claims.
+  std::vector<Diagnostic> about_several;
   /// A safety rule says no (the interface that carries our connection would go): nothing at all is
   /// written on this node, the others go on, exit 9. Its code is kRefused.
   std::optional<Error> refused;

@@ -33,6 +33,7 @@ void add_refused_exports(const std::vector<Peer>& peers, SourceRange where, std:
         finding(Severity::kWarning, "ssh_trust.export-refused",
                 "what " + peer.name() + " says of its keys and addresses is not taken: " + peer.excess,
                 "its lines stay as they are everywhere, until it says less: find out why it does not", where));
+    diagnostics.back().node = peer.name();
   }
 }
 
@@ -49,7 +50,7 @@ class TrustOfUser {
   TrustOfUser& operator=(const TrustOfUser&) = delete;
 
   void add_to(Desired& result) const {
-    add_diagnostics(result.diagnostics);
+    add_diagnostics(result.diagnostics, result.about_several);
     Resource resource;
     resource.id = {kType, name()};
     resource.desired = value();
@@ -151,7 +152,7 @@ class TrustOfUser {
     return names;
   }
 
-  void add_diagnostics(std::vector<Diagnostic>& diagnostics) const {
+  void add_diagnostics(std::vector<Diagnostic>& diagnostics, std::vector<Diagnostic>& about_several) const {
     if (const auto others = sharing_our_home(); !others.empty()) {
       Diagnostic refusal;
       refusal.code = "ssh_trust.shared-home";
@@ -165,9 +166,9 @@ class TrustOfUser {
       std::vector<Peer> apart;  // One home has one key, which is told otherwise.
       std::copy_if(peers_.begin(), peers_.end(), std::back_inserter(apart),
                    [&](const Peer& peer) { return !homes_.is_shared(peer); });
-      for (Diagnostic& warning : same_user_keys(apart, user_)) diagnostics.push_back(std::move(warning));
+      for (Diagnostic& warning : same_user_keys(apart, user_)) about_several.push_back(std::move(warning));
     }
-    if (auto note = root_on_all()) diagnostics.push_back(*std::move(note));
+    if (auto note = root_on_all()) about_several.push_back(*std::move(note));
   }
 
   /// Said once, by the first node of those concerned that a run plans for, while there still is a key
@@ -208,7 +209,7 @@ Desired desired_trust(const ClusterView& view, const Value& section) {
   if (!users.empty() && speaks_for_all(peers, view.self.name.str())) {
     add_refused_exports(peers, users.front().where, result.diagnostics);
     for (Diagnostic& warning : same_host_keys(peers, users.front().where)) {
-      result.diagnostics.push_back(std::move(warning));
+      result.about_several.push_back(std::move(warning));
     }
   }
   for (const Value& user : users) TrustOfUser(view, peers, user).add_to(result);

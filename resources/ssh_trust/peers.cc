@@ -18,6 +18,7 @@ namespace {
 constexpr const char* kType = "ssh_trust";
 constexpr const char* kSection = "ssh_trust";
 constexpr const char* kUsualSuffix = "-fabric";
+constexpr int kUsualPort = 22;
 
 const Value* section_of(const NodeSpec& node, const std::string& section) {
   const auto found = node.sections.find(section);
@@ -91,10 +92,21 @@ std::set<std::string> exported_addresses(const Value* exported) {
   return own;
 }
 
-/// An address that it exports serves where the one in the file is a name, has a zone, or is none of those it has.
-bool needs_exported_addresses(const Peer& peer) {
-  const std::optional<std::string> address = canonical_ip(peer.spec->address);
-  return !address || !peer.own.contains(*address);
+/// An address that it exports serves only where the file cannot know from where it connects: its address there is a
+/// name, has a zone, lies behind a jump host, or, as the port or other nodes at the same address show, behind an
+/// address translation. Else a node could choose from where its key is accepted.
+bool needs_exported_addresses(const Peer& peer) { return !peer.has_fixed_address; }
+
+void mark_fixed_addresses(std::vector<Peer>& peers, const Cluster& cluster) {
+  std::map<std::string, int> nodes_at;
+  for (const NodeSpec& node : cluster.nodes) {
+    if (const auto address = canonical_ip(node.address)) ++nodes_at[*address];
+  }
+  for (Peer& peer : peers) {
+    const auto address = canonical_ip(peer.spec->address);
+    peer.has_fixed_address =
+        address && nodes_at[*address] == 1 && peer.spec->ssh.port == kUsualPort && peer.spec->ssh.jump.empty();
+  }
 }
 
 /// What the file gives to one node, another cannot have: it could let in from there whom it likes.
@@ -123,7 +135,6 @@ void drop_names_of_others(std::vector<Peer>& peers, const Cluster& cluster) {
 
 /// Behind an address translation many nodes have one address, and each a port of its own.
 void mark_shared_names(std::vector<Peer>& peers) {
-  constexpr int kUsualPort = 22;
   const bool usual =
       std::all_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.spec->ssh.port == kUsualPort; });
   if (usual) return;
@@ -154,6 +165,7 @@ std::vector<Peer> peers_of(const ClusterView& view) {
     name_fabric(peer, view);
     peers.push_back(std::move(peer));
   }
+  mark_fixed_addresses(peers, view.cluster);
   drop_addresses_of_others(peers, view.cluster);
   drop_names_of_others(peers, view.cluster);
   mark_shared_names(peers);

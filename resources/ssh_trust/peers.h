@@ -21,6 +21,7 @@ struct Peer {
   std::string fabric_name_address;     ///< What the fabric name stands for.
   std::string excess;                  ///< Why its export is refused; empty when it is not, or there is none.
   std::set<std::string> own;           ///< The addresses that it exports, canonical, without those of other nodes.
+  bool has_fixed_address = false;      ///< The file's addresses are all that it connects from.
   std::set<std::string> shared_names;  ///< Those that other nodes have as well; only the port tells them apart.
 
   const std::string& name() const { return spec->name.str(); }

@@ -74,27 +74,29 @@ seeds() { # TARGET DIRECTORY
 }
 
 run_target() { # TARGET
-  local target=$1 status=0 log=$built/$1.log new=$built/found/$1
+  local target=$1 status=0 log=$built/$1.log new=$built/found/$1 # Takes what is found: the corpus stays as it is.
   local corpus=("tests/fuzz/corpus/$target" "$built/seeds/$target") options
-  mkdir -p "$new" "$built/failures" "${corpus[@]}"
+  mkdir -p "$new" "$built/failures" "${corpus[1]}"
+  [ -d "${corpus[0]}" ] || corpus=("${corpus[1]}")
   seeds "$target" "$built/seeds/$target"
   if [ "$merge" = yes ]; then
-    "$built/tests/fuzz_$target" -merge=1 -timeout=10 -rss_limit_mb=1024 "${corpus[0]}" "${corpus[1]}" "$new" >"$log" 2>&1
+    mkdir -p "tests/fuzz/corpus/$target"
+    "$built/tests/fuzz_$target" -merge=1 -timeout=10 -rss_limit_mb=1024 "tests/fuzz/corpus/$target" "$built/seeds/$target" "$new" >"$log" 2>&1
     return
   fi
-  options=(-timeout=10 -rss_limit_mb=512 -max_len="${longest[$target]}" -artifact_prefix="$built/failures/$target-" -print_final_stats=1)
+  options=(-timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 -max_len="${longest[$target]}" -artifact_prefix="$built/failures/$target-" -print_final_stats=1)
   [ ! -f "tests/fuzz/$target.dict" ] || options+=(-dict="tests/fuzz/$target.dict")
   if [ -n "$seconds" ]; then
     options+=(-max_total_time="$seconds")
-    corpus=("$new" "${corpus[@]}")
   elif [ -n "$runs" ]; then
     options+=(-runs="$runs")
-    corpus=("$new" "${corpus[@]}")
   else
+    new=$built/short/$target
+    rm -rf "$new" && mkdir -p "$new"
     options+=(-runs="${short[$target]}" -max_total_time="$bound" -seed=1)
   fi
   # Leaks are looked for where they can be traced.
-  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 "$built/tests/fuzz_$target" "${options[@]}" "${corpus[@]}" >"$log" 2>&1 || status=$?
+  ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=32 UBSAN_OPTIONS=print_stacktrace=1 "$built/tests/fuzz_$target" "${options[@]}" "$new" "${corpus[@]}" >"$log" 2>&1 || status=$?
   local executions
   executions=$(sed -nE 's/^stat::number_of_executed_units: *([0-9]+)$/\1/p' "$log" | tail -n 1)
   total=$((total + ${executions:-0}))

@@ -340,7 +340,9 @@ Look look_at(const World& world, const Registry& registry) {
   look.refused = std::move(desired.refused);
   look.incomplete_types = desired.incomplete_types;
   look.diagnostics = world.findings;
-  look.diagnostics.insert(look.diagnostics.end(), desired.diagnostics.begin(), desired.diagnostics.end());
+  for (const auto* part : {&desired.about_several, &desired.diagnostics}) {
+    look.diagnostics.insert(look.diagnostics.end(), part->begin(), part->end());
+  }
 
   const Manifest* manifest = world.applied ? &world.manifest : nullptr;
   for (const auto& [name, names] : names_to_observe(look.desired, manifest)) {

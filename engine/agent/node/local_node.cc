@@ -59,16 +59,35 @@ LocalNode::~LocalNode() {
 }
 
 Result<int> LocalNode::open_descriptor(const fs::path& path, int flags, std::uint32_t mode) const {
-  int descriptor = -1;
-  if (live_) {
-    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-  } else {
+  if (!live_) return open_in_tree(path, flags, mode);
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  if (descriptor < 0) return failure(file_error("open", path));
+  return descriptor;
+}
+
+/// What opening a device does here, only the owner of the tree knows. So what is there is looked at before it is
+/// opened.
+Result<int> LocalNode::open_in_tree(const fs::path& path, int flags, std::uint32_t mode) const {
+  const auto below = path.relative_path();
+  const auto open_below = [&](int how_to_open, std::uint32_t new_mode) {
     open_how how{};
-    how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_CLOEXEC));
-    how.mode = mode;
+    how.flags = static_cast<__u64>(static_cast<unsigned int>(how_to_open | O_CLOEXEC));
+    how.mode = new_mode;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-    const auto below = path.relative_path();
-    descriptor = static_cast<int>(::syscall(SYS_openat2, root_, below.empty() ? "." : below.c_str(), &how, sizeof how));
+    return static_cast<int>(::syscall(SYS_openat2, root_, below.empty() ? "." : below.c_str(), &how, sizeof how));
+  };
+  int descriptor = -1;
+  const FileDescriptor there(open_below(O_PATH | (flags & O_NOFOLLOW), 0));
+  struct stat status {};
+  const bool known = there.get() >= 0 && ::fstat(there.get(), &status) == 0;
+  const bool only_look = (static_cast<unsigned int>(flags) & static_cast<unsigned int>(O_PATH)) != 0;
+  if (!known || only_look || S_ISLNK(status.st_mode)) {
+    descriptor = open_below(flags, mode);
+  } else if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
+  } else {
+    const auto same = "/proc/self/fd/" + std::to_string(there.get());
+    descriptor = ::open(same.c_str(), (flags & ~(O_NOFOLLOW | O_CREAT)) | O_CLOEXEC);
   }
   if (descriptor < 0) return failure(file_error("open", path));
   return descriptor;

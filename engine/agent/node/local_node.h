@@ -93,6 +93,7 @@ class LocalNode final : public Node {
 
  private:
   LocalNode(int root, bool live) : root_(root), live_(live) {}
+  Result<int> open_in_tree(const std::filesystem::path& path, int flags, std::uint32_t mode) const;
   Result<FileStatus> status_of(int descriptor, const std::filesystem::path& path) const;
   Result<int> open_directory_of(const std::filesystem::path& file) const;
   Result<int> open_in_home(const UserPath& path, int flags) const;

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/core/text.h"
 #include "engine/doctor/rdma_bands.h"
 #include "engine/verify/levels/rdma_bytes.h"
 
@@ -127,7 +128,12 @@ class PairMeasurement {
       const VerifyHalf& place = place_of(way, true, first);
       RdmaOpenRequest request{half.device->name, half.port->number, place.interface,        place.address,
                               kQueuePairs,       kMessageBytes,     RdmaOpenRequest().depth};
-      const auto reply = node.client->rdma_open(request);
+      auto reply = node.client->rdma_open(request);
+      const bool routed =
+          half.port->link_layer == "Ethernet" || half_of(way, true, !first).port->link_layer == "Ethernet";
+      if (reply && routed && !is_gid_of(reply->gid, place.address)) {
+        reply = failure(ErrorCode::kFailed, "it names an endpoint at another address: " + printable(reply->gid));
+      }
       if (reply) endpoint = *reply;
       if (!reply) explain(check, node, half.device->name, reply.error());
       return reply.has_value();

@@ -1,6 +1,9 @@
 #include "engine/verify/levels/rdma_ports.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "engine/doctor/rdma_bands.h"
 
@@ -105,6 +108,13 @@ std::vector<std::vector<RdmaHalf>> rdma_halves(const VerifyContext& context) {
     all.push_back(std::move(halves));
   }
   return all;
+}
+
+bool is_gid_of(const std::string& gid, const std::string& address) {
+  in6_addr given{};
+  in6_addr own{};
+  return ::inet_pton(AF_INET6, gid.c_str(), &given) == 1 &&
+         ::inet_pton(AF_INET6, ("::ffff:" + address).c_str(), &own) == 1 && std::memcmp(&given, &own, sizeof own) == 0;
 }
 
 }  // namespace sparkplan

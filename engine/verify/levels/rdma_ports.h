@@ -17,4 +17,8 @@ struct RdmaHalf {
 /// and is it connected as a Spark's should be? A device that no node has is no failure, unless it is a Spark's.
 std::vector<std::vector<RdmaHalf>> rdma_halves(const VerifyContext& context);
 
+/// Pure. True for the GID that RoCE v2 gives the IPv4 address. The other node writes to that place: a node may name
+/// its own address and no other. Source: RFC 4291, 2.5.5.2.
+bool is_gid_of(const std::string& gid, const std::string& address);
+
 }  // namespace sparkplan

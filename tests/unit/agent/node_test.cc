@@ -1,5 +1,7 @@
 // What LocalNode promises as a Node, on a directory tree.
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "engine/agent/node/local_node.h"
@@ -183,6 +185,22 @@ TEST_CASE("only regular files are read, and a pipe without a writer is not waite
   CHECK(node.read_file("/pipe").error().code == ErrorCode::kUnsupported);
   CHECK(node.read_file("/missing").error().code == ErrorCode::kNotFound);
   CHECK(node.read_file("/missing/file").error().code == ErrorCode::kNotFound);
+}
+
+TEST_CASE("a device in a directory tree is not opened: only its owner knows what that does") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: devices are made by root");
+    return;
+  }
+  const ScratchDirectory root;
+  root.make_directory("/etc");
+  REQUIRE(::mknod((root / "/etc/os-release").c_str(), S_IFCHR | 0666, ::makedev(1, 3)) == 0);
+  const auto node = node_at(root);
+  for (const int flags : {O_RDONLY, O_WRONLY, O_RDWR | O_CREAT}) {
+    const auto opened = node.open_descriptor("/etc/os-release", flags, 0600);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().code == ErrorCode::kUnsupported);
+  }
 }
 
 TEST_CASE("the status tells every kind of file apart and follows no link") {

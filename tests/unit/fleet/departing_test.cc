@@ -92,6 +92,50 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("departing: what one node alone lists is a claim also while the others have no manifest yet") {
+  WatchedCluster cluster(3);
+  // Another cluster of the same name, whose uuid and member the liar knows.
+  FleetBench other(1);
+  other.root(1).write(kMachineId, std::string(32, '9'));
+  other.sections = kSections;
+  other.apply_all();
+  const auto before = other.root(1).tree();
+  auto theirs = decode_manifest(*decode_json(other.root(1).read(kManifestFile)));
+  REQUIRE(theirs);
+  edit_roster(cluster.bench.root(3), [&](Roster& roster) {
+    RosterEntry stolen = theirs->roster.members.front();
+    stolen.name = "stolen";
+    stolen.leaving = true;
+    roster = {"lab", theirs->roster.uuid, 5, {stolen}};
+  });
+  for (const std::size_t number : {1U, 2U}) {
+    cluster.bench.root(number).remove("/var/lib/sparkplan");
+    cluster.bench.root(number).remove(kSysctlFile);
+  }
+  cluster.bench.options.allow_prune = true;
+  for (int run = 0; run < 2; ++run) {
+    const auto applied = cluster.bench.apply();
+    CHECK(exit_of(applied) == 0);
+    CHECK(has_diagnostic(applied, "roster.unsupported-member"));
+    CHECK_FALSE(cluster.has_contacted(other.root(1)));
+    for (const std::size_t number : {1U, 2U}) {
+      CHECK(cluster.bench.root(number).read(kManifestFile).find("stolen") == std::string::npos);
+    }
+  }
+  CHECK(other.root(1).tree() == before);
+}
+
+TEST_CASE("departing: a machine of another cluster is forgotten and not touched, whatever uuid its manifest has") {
+  WatchedCluster cluster(2);
+  edit_roster(cluster.bench.root(2), [](Roster& roster) { roster.cluster = "theirs"; });
+  cluster.bench.left_out[1] = true;
+  cluster.bench.options.allow_prune = true;
+  const auto before = cluster.bench.root(2).tree();
+  const auto applied = cluster.bench.apply();
+  CHECK(standing(applied) == "n1 in_sync, n2 released");
+  CHECK(cluster.bench.root(2).tree() == before);
+}
+
 TEST_CASE("departing: without consent no member that has left is contacted, whatever the roster calls it") {
   WatchedCluster cluster(2);
   edit_roster(cluster.bench.root(1), [](Roster& roster) { roster.members.at(1).leaving = true; });

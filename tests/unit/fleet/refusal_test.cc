@@ -75,8 +75,23 @@ TEST_CASE("a held lock is exit 6 with its holder named, and nothing is written a
   REQUIRE(report.nodes[1].error);
   CHECK(report.nodes[1].error->code == ErrorCode::kBusy);
   CHECK(report.nodes[1].error->message.find("anna@laptop") != std::string::npos);
+  CHECK(report.nodes[1].error->hint.find("--exclude n2") != std::string::npos);
+  CHECK(report.not_begun);
   for (const auto& tree : bench.trees()) CHECK(tree.empty());
   for (const std::size_t node : {1U, 2U, 3U}) CHECK_FALSE(bench.root(node).exists(kManifestFile));
+}
+
+TEST_CASE("a lock that is held on a departing node keeps the others from nothing") {
+  FleetBench bench(3);
+  bench.sections = kSection;
+  bench.apply_all();
+  bench.left_out[2] = true;
+  bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  const auto anna = hold_lock(bench, 3);
+  bench.options.allow_prune = true;
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 6);
+  CHECK(standing(report) == "n1 applied, n2 applied, n3 failed");
 }
 
 TEST_CASE("a held lock does not keep anybody from planning, who is told of it") {

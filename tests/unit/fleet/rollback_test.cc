@@ -1,5 +1,6 @@
 // Rolling back the last run, from the nodes' journals.
 #include <algorithm>
+#include <limits>
 
 #include "engine/core/json.h"
 #include "engine/fleet/history.h"
@@ -113,21 +114,39 @@ TEST_CASE("what was changed since is kept and named, the rest goes back") {
   CHECK(bench.root(1).read(kSysctlFile) == sysctl_before);
 }
 
-TEST_CASE("without names only the cluster's last run is undone, with names each node's own") {
-  FleetBench bench(2);
+TEST_CASE("without names the last run of most nodes is undone, with names each node's own") {
+  FleetBench bench(3);
   bench.sections = kFirst;
   bench.apply_all();
   bench.sections = kSecond;
-  bench.run.selection = Selection({"n2"}, {});
+  bench.run.selection = Selection({"n2", "n3"}, {});
   REQUIRE(exit_of(bench.apply()) == 0);
   bench.run.selection = {};
   const auto before = bench.trees();
   const auto report = roll_back(bench);
-  CHECK(standing(report) == "n1 skipped, n2 applied");
+  CHECK(standing(report) == "n1 skipped, n2 applied, n3 applied");
   CHECK(bench.trees()[0] == before[0]);
   CHECK(exit_of(roll_back(bench, {"n1"})) == 0);
   CHECK_FALSE(bench.root(1).exists(kSysctlFile));
   CHECK(bench.root(2).exists(kSysctlFile));
+}
+
+TEST_CASE("a last run that half of the nodes or fewer name is not undone unless the nodes are named") {
+  FleetBench bench(3);
+  bench.sections = kFirst;
+  bench.apply_all();
+  bench.sections = kSecond;
+  bench.run.selection = Selection({"n3"}, {});
+  REQUIRE(exit_of(bench.apply()) == 0);
+  bench.run.selection = {};
+  const auto before = bench.trees();
+  const auto report = roll_back(bench);
+  CHECK(exit_of(report) == 9);
+  CHECK(standing(report) == "n1 refused, n2 refused, n3 refused");
+  CHECK(report.nodes[0].error->message.find("on n3") != std::string::npos);
+  CHECK(bench.trees() == before);
+  CHECK(exit_of(roll_back(bench, {"n3"})) == 0);
+  CHECK(bench.trees()[2] != before[2]);
 }
 
 TEST_CASE("a rollback shows what it will do; a no writes nothing") {
@@ -199,6 +218,31 @@ TEST_CASE("a history tells the runs of all nodes, newest first, and what became 
   CHECK(apply.run.who.find('@') != std::string::npos);
   REQUIRE(apply.run.artifacts.size() == 2);
   CHECK(apply.run.artifacts[0].outcome == "done");
+}
+
+TEST_CASE("what a node claims of a run is bounded, and shown apart where the others say otherwise") {
+  const auto told = [](const std::string& node, const std::string& who, std::int64_t changes) {
+    NodeHistory history;
+    history.node = node;
+    JournaledRun run;
+    run.run = "20261123T100000Z-aaaaaaaa";
+    run.who = who;
+    run.operation = "apply";
+    run.changes = changes;
+    history.reply.runs.push_back(run);
+    return history;
+  };
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  const auto all = merged({told("n1", "anna@laptop", 2), told("n2", "anna@laptop", kMost),
+                           told("n3", "ceo@desk", kMost), told("n4", "ceo@desk", -kMost)});
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].run.who == "ceo@desk");
+  CHECK(all[0].nodes == std::vector<std::string>{"n3", "n4"});
+  CHECK(all[1].run.who == "anna@laptop");
+  for (const auto& one : all) {
+    CHECK(one.run.changes > 0);
+    CHECK(one.run.changes <= 1'000'000'000);
+  }
 }
 
 TEST_CASE("a node that was never applied has no history, and asking leaves nothing on it") {

@@ -34,6 +34,12 @@ bool says(const Report& report, std::string_view words) {
                      [&](const Diagnostic& diagnostic) { return diagnostic.message.find(words) != std::string::npos; });
 }
 
+void forget_everything(FleetBench& bench, std::size_t number) {
+  bench.root(number).remove("/var/lib/sparkplan");
+  bench.root(number).remove(kSysctlFile);
+  bench.root(number).remove(kProfileFile);
+}
+
 }  // namespace
 
 TEST_CASE("a saved plan is carried out as it was made") {
@@ -83,26 +89,38 @@ TEST_CASE("a plan is applied once, though nothing else has changed since") {
   CHECK(bench.whole_trees() == before);
 }
 
-TEST_CASE("a plan of which one node knows is refused on all, and says that it broke off") {
-  FleetBench bench(2);
+TEST_CASE("a plan that most of the nodes have been given is refused on all, and says that it broke off") {
+  FleetBench bench(3);
   bench.sections = kTwoSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
-  // The connection to n2 is cut after n1 is done: as if only n1 had been there, and its agent killed.
+  // The connection to n3 is cut after n1 and n2 are done: as if it had never been there, and the agents killed.
   REQUIRE(exit_of(bench.apply()) == 0);
-  auto manifest = bench.root(1).read(test::kManifestFile);
-  const auto at = manifest.find("\"finished\": true");
-  REQUIRE(at != std::string::npos);
-  manifest.replace(at, 16, "\"finished\": false");
-  bench.root(1).write(test::kManifestFile, manifest);
-  bench.root(2).remove("/var/lib/sparkplan");
-  bench.root(2).remove(kSysctlFile);
-  bench.root(2).remove(kProfileFile);
+  for (const std::size_t number : {1U, 2U}) {
+    auto manifest = bench.root(number).read(test::kManifestFile);
+    const auto at = manifest.find("\"finished\": true");
+    REQUIRE(at != std::string::npos);
+    manifest.replace(at, 16, "\"finished\": false");
+    bench.root(number).write(test::kManifestFile, manifest);
+  }
+  forget_everything(bench, 3);
   const auto before = bench.whole_trees();
   const auto again = bench.apply();
   CHECK(exit_of(again) == 5);
   CHECK(says(again, "which broke off"));
   CHECK(bench.whole_trees() == before);
+}
+
+TEST_CASE("a plan that one node of three claims to have been given is refused there, and carried out elsewhere") {
+  FleetBench bench(3);
+  bench.sections = kTwoSections;
+  const auto plan = saved(bench);
+  bench.options.saved_plan = &plan;
+  REQUIRE(exit_of(bench.apply()) == 0);
+  for (const std::size_t number : {1U, 2U}) forget_everything(bench, number);
+  const auto again = bench.apply();
+  CHECK(exit_of(again) == 5);
+  CHECK(standing(again) == "n1 applied, n2 applied, n3 failed");
 }
 
 TEST_CASE("a change whose file was touched since is refused; another node's goes on") {

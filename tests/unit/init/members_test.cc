@@ -50,6 +50,20 @@ TEST_CASE("one machine under two names, or a clone, is refused with both") {
   CHECK(contains(draft.error().message, "nvidia@10.0.0.12"));
 }
 
+TEST_CASE("a machine that claims another's machine-id ends init for these two, and for no other") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  const auto third = bare_spark(3);
+  second.facts->machine_id = first.facts->machine_id;
+  const auto draft = attempt({first, second, third});
+  REQUIRE(draft);
+  CHECK(contains(draft->text, "spark-03"));
+  CHECK_FALSE(contains(draft->text, "name: spark-01"));
+  CHECK_FALSE(contains(draft->text, "name: spark-02"));
+  CHECK(std::count_if(draft->remarks.begin(), draft->remarks.end(),
+                      [](const Diagnostic& remark) { return remark.code == "init.same-machine-id"; }) == 2);
+}
+
 TEST_CASE("members of two clusters are refused") {
   const auto text = [](const std::string& name, int number) {
     return "version: 1\nname: " + name + "\nsysctl: {vm.swappiness: 10}\nnodes:\n  - {name: n" +

@@ -129,6 +129,12 @@ TEST_CASE("An error without errno has none afterwards") {
   CHECK(*back == plain);
 }
 
+TEST_CASE("A bug of another program is a failure to this one") {
+  const auto back = decode_error(encode(Error{ErrorCode::kBug, "no such state", {}, std::nullopt, {}}));
+  REQUIRE(back);
+  CHECK(back->code == ErrorCode::kFailed);
+}
+
 TEST_CASE("An error code of a newer version is a failure all the same") {
   const auto back = decode_error(Value::map({{"code", "overheated"}, {"message", "too hot"}}));
   REQUIRE(back);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/plan/roster.h"
 #include "tests/support/catch.h"
 
@@ -155,6 +157,49 @@ TEST_CASE("roster: agreeing word for word and agreeing member by member give the
   const Manifest second = with_members(manifest_of("spark-02", "u", 3), turned);
   CHECK(agree_on_roster({{"spark-01", &first}, {"spark-02", &second}}).roster.members == honest);
   CHECK(agree_on_roster({{"spark-01", &first}}).roster.members == honest);
+}
+
+TEST_CASE("roster: a departed member that one manifest alone lists is a claim, as soon as the file names two nodes") {
+  const Manifest only = with_members(manifest_of("spark-01", "u", 4),
+                                     {member("spark-01", 1, "10.0.0.11"), member("gone", 9, "10.0.0.19")});
+  const Manifests one{{"spark-01", &only}, {"spark-02", nullptr}};
+  auto agreed = agree_on_roster(one);
+  const auto kept = require_two_witnesses(agreed, one, two_sparks(), {});
+  REQUIRE(kept.size() == 1);
+  CHECK(kept.front().name == "gone");
+  REQUIRE(agreed.roster.members.size() == 1);
+  REQUIRE(agreed.unsupported.size() == 1);
+  CHECK(agreed.unsupported.front().listed_by == std::vector<std::string>{"spark-01"});
+  // A file of one node has no other witness.
+  auto alone = agree_on_roster(one);
+  CHECK(require_two_witnesses(alone, one, lab({node("spark-01", 1, "10.0.0.11")}), {}).empty());
+  CHECK(alone.roster.members.size() == 2);
+  // Two that agree are enough.
+  const Manifests two{{"spark-01", &only}, {"spark-02", &only}};
+  auto both = agree_on_roster(two);
+  CHECK(require_two_witnesses(both, two, two_sparks(), {}).empty());
+}
+
+TEST_CASE(
+    "roster: a manifest keeps the departed members that it has as it has them, and takes none from others' blanks") {
+  Roster own;
+  own.members = {member("gone", 9, "10.0.0.19"), member("alone", 8, "10.0.0.18")};
+  Roster next;
+  RosterEntry blank;
+  blank.name = "gone";
+  blank.leaving = true;
+  next.members = {member("spark-01", 1, "10.0.0.11"), blank};
+  const auto kept = roster_of_node(next, own, two_sparks(), {member("alone", 8, "1.2.3.4")});
+  REQUIRE(kept.members.size() == 3);
+  const auto entry = [&](const std::string& name) {
+    return *std::find_if(kept.members.begin(), kept.members.end(), [&](const auto& one) { return one.name == name; });
+  };
+  CHECK(entry("gone").address == "10.0.0.19");
+  CHECK(entry("gone").leaving);
+  CHECK(entry("alone").address == "10.0.0.18");
+  const auto fresh = roster_of_node(next, {}, two_sparks(), {member("alone", 8, "1.2.3.4")});
+  REQUIRE(fresh.members.size() == 1);
+  CHECK(fresh.members.front().name == "spark-01");
 }
 
 TEST_CASE("the first apply makes a roster of generation 1 with a new uuid") {

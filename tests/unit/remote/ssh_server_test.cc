@@ -224,6 +224,20 @@ TEST_CASE("ssh: a server that takes no input is left at the deadline") {
   CHECK(now() - begun < seconds(10));
 }
 
+TEST_CASE("ssh: a program that has ended is written to no further, also where its input is still open") {
+  const HomeWithoutKeys home;
+  const Sshd ending(test::ask_as_pam_does,
+                    on_program([](ssh_session, ssh_channel channel) { ssh_channel_send_eof(channel); }));
+  auto connection = ending.log_in(test::kSshdPassword, kTimeout);
+  const auto channel = started(connection);
+  REQUIRE(channel);
+  const auto begun = now();
+  const auto written = (*channel)->write_all(std::string(std::size_t{64} << 20, '#'), kFarTooLong);
+  REQUIRE_FALSE(written);
+  CHECK(written.error().code == ErrorCode::kUnreachable);
+  CHECK(now() - begun < kFarTooLong / 2);
+}
+
 TEST_CASE("ssh: what a program takes and prints arrives whole") {
   const HomeWithoutKeys home;
   constexpr std::size_t kSize = std::size_t{3} << 20;

@@ -45,7 +45,9 @@ std::vector<std::string> texts(const std::vector<Destination>& destinations) {
 
 std::vector<Diagnostic> findings(const Cluster& cluster, const Exports& exports, std::size_t self) {
   const ClusterView view{cluster, cluster.nodes.at(self), exports};
-  return builtin_registry().find("ssh_trust")->desired(view, view.self.sections.at("ssh_trust"), {}).diagnostics;
+  auto desired = builtin_registry().find("ssh_trust")->desired(view, view.self.sections.at("ssh_trust"), {});
+  std::move(desired.about_several.begin(), desired.about_several.end(), std::back_inserter(desired.diagnostics));
+  return std::move(desired.diagnostics);
 }
 
 using Set = std::set<std::string>;
@@ -62,7 +64,7 @@ TEST_CASE("ssh_trust: logins may come from a node's management and fabric addres
   CHECK(source_addresses(peers[0], true) == Set{"10.0.0.11", "127.0.0.1", "192.168.100.11", "192.168.101.11", "::1"});
 }
 
-TEST_CASE("ssh_trust: a node whose address is a name, or not its own, may come from all it has") {
+TEST_CASE("ssh_trust: a node whose address is a name may come from all it has, one with an address from there alone") {
   const Cluster cluster = cluster_of(
       "ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: a.example.net}\n"
       "  - {name: b, address: 203.0.113.7}\n");
@@ -70,7 +72,19 @@ TEST_CASE("ssh_trust: a node whose address is a name, or not its own, may come f
                         {"b", {{"ssh_trust", exported({"10.0.0.2", "fd00::2"})}}}};
   const std::vector<Peer> peers = peers_in(cluster, exports);
   CHECK(source_addresses(peers[0], false) == Set{"10.0.0.1"});
-  CHECK(source_addresses(peers[1], false) == Set{"10.0.0.2", "203.0.113.7", "fd00::2"});
+  CHECK(source_addresses(peers[1], false) == Set{"203.0.113.7"});
+}
+
+TEST_CASE("ssh_trust: nodes behind a jump host, or behind one address, may come from all they have") {
+  const Cluster cluster = cluster_of(
+      "ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: 10.0.0.7, ssh: {jump: gate}}\n"
+      "  - {name: b, address: 203.0.113.7, ssh: {port: 2201}}\n"
+      "  - {name: c, address: 203.0.113.7, ssh: {port: 2202}}\n");
+  const Exports exports{{"a", {{"ssh_trust", exported({"172.16.0.1"})}}},
+                        {"b", {{"ssh_trust", exported({"172.16.0.2"})}}}};
+  const std::vector<Peer> peers = peers_in(cluster, exports);
+  CHECK(source_addresses(peers[0], false) == Set{"10.0.0.7", "172.16.0.1"});
+  CHECK(source_addresses(peers[1], false) == Set{"172.16.0.2", "203.0.113.7"});
 }
 
 TEST_CASE("ssh_trust: one address in two spellings is one address") {
@@ -91,8 +105,9 @@ TEST_CASE("ssh_trust: one address in two spellings is one address") {
   const Exports exports{{"a", {{"ssh_trust", exported({"fd00::12", "fd00::13"})}}}};
   CHECK(source_addresses(peers_in(cluster, exports)[0], false) == Set{"fd00::12"});
   // What a node exports is not taken on trust: a loopback address would open the others to themselves.
+  const Cluster named = cluster_of("ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: a.example.net}\n");
   const Exports lies{{"a", {{"ssh_trust", exported({"127.0.0.1", "::1", "fd00::13"})}}}};
-  CHECK(source_addresses(peers_in(cluster, lies)[0], false) == Set{"fd00::12", "fd00::13"});
+  CHECK(source_addresses(peers_in(named, lies)[0], false) == Set{"fd00::13"});
 }
 
 TEST_CASE("ssh_trust: an address that the file gives to another node is not taken from a node that exports it") {

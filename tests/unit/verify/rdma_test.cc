@@ -92,6 +92,16 @@ TEST_CASE("Devices that are as they should be pass, with what was seen of them")
   CHECK(half.port == &half.device->port_facts.front());
 }
 
+TEST_CASE("An endpoint at another address than the node's is refused before anything is written") {
+  CHECK(is_gid_of("::ffff:192.168.100.11", "192.168.100.11"));
+  CHECK(is_gid_of("::ffff:c0a8:640b", "192.168.100.11"));
+  for (const char* other : {"::ffff:192.168.100.12", "fe80::1", "", "192.168.100.11", "no GID"}) {
+    INFO(other);
+    CHECK_FALSE(is_gid_of(other, "192.168.100.11"));
+  }
+  CHECK_FALSE(is_gid_of("::ffff:192.168.100.11", ""));
+}
+
 TEST_CASE("What is wrong with a device is found and named") {
   TwoSparks sparks;
   Facts& facts = sparks.facts[1];
