@@ -184,8 +184,10 @@ Result<Cluster> cluster_with_fabric(const Members& members, const FabricChoice& 
   }
   auto loaded = load_cluster(plain_text(file), "cluster.yaml", registry);
   if (loaded.cluster) return *std::move(loaded.cluster);
-  return failure(ErrorCode::kInvalidInput, "these machines fit into no file: " + loaded.diagnostics.front().message,
-                 loaded.diagnostics.front().hint);
+  const auto wrong = std::find_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
+                                  [](const Diagnostic& one) { return one.severity == Severity::kError; });
+  if (wrong == loaded.diagnostics.end()) return failure(ErrorCode::kBug, "a file without errors does not load");
+  return failure(ErrorCode::kInvalidInput, "these machines fit into no file: " + wrong->message, wrong->hint);
 }
 
 }  // namespace

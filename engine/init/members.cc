@@ -188,8 +188,12 @@ Member from_roster(const RosterEntry& entry) {
 void add_unread(const Roster& roster, const Naming& naming, Members& members) {
   std::vector<std::string> unnamed;
   for (const RosterEntry& entry : roster.members) {
-    const bool there = std::any_of(members.nodes.begin(), members.nodes.end(),
-                                   [&](const Member& node) { return node.name == entry.name; });
+    const bool there = std::any_of(members.nodes.begin(), members.nodes.end(), [&](const Member& node) {
+      // At one address there is one machine, whatever member it says it is.
+      const bool same_place =
+          node.address == entry.address && node.ssh.port == entry.port && node.ssh.jump == entry.jump;
+      return node.name == entry.name || same_place;
+    });
     if (there || entry.leaving || !entry.root.empty()) continue;
     members.nodes.push_back(from_roster(entry));
     const bool tried = naming.has_found(entry);

@@ -166,8 +166,12 @@ class FieldReader {
 
 /// Decoders for plain items and keys.
 inline Result<std::string> decode_text(const Value& value) {
-  if (const auto* text = value.string()) return *text;
-  return failure(FieldReader::wrong_kind("text", value));
+  const auto* text = value.string();
+  if (text == nullptr) return failure(FieldReader::wrong_kind("text", value));
+  if (text->size() > FieldReader::kLongestText) {
+    return failure(FieldReader::invalid("longer than " + std::to_string(FieldReader::kLongestText) + " bytes"));
+  }
+  return *text;
 }
 template <class Id>
 Result<Id> decode_id(const Value& value) {

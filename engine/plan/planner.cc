@@ -108,7 +108,8 @@ bool settle_changes_without_steps(ResourceStates& states, const NodePlan& plan) 
     } else if (state.more_to_come) {
       state.verdict = Verdict::kWaiting;
     } else {
-      state.block({ErrorCode::kBug, "type " + id.type + " has made no step for it", {}, {}, {}});
+      // What the node reports of it and of its artifacts may contradict each other.
+      state.block({ErrorCode::kFailed, "type " + id.type + " has made no step for it", {}, {}, {}});
     }
   }
   return settled;

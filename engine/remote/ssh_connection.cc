@@ -48,6 +48,7 @@ class SshChannel final : public Channel {
     callbacks_.channel_data_function = take_data;
     ssh_callbacks_init(&callbacks_);
     ssh_set_channel_callbacks(channel_.get(), &callbacks_);
+    take_early_errors();
   }
   SshChannel(const SshChannel&) = delete;
   SshChannel& operator=(const SshChannel&) = delete;
@@ -160,6 +161,17 @@ class SshChannel final : public Channel {
     pollfd waiting{ssh_get_fd(session_), events, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
     ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+  }
+
+  /// What came on standard error before there was a callback for it. As long as it lies there, libssh does not say
+  /// that the stream has ended, and handles no packet either.
+  void take_early_errors() {
+    std::array<char, kPiece> buffer{};
+    while (true) {
+      const int count = ssh_channel_read_timeout(channel_.get(), buffer.data(), buffer.size(), 1, 0);
+      if (count <= 0) return;
+      take_data(session_, channel_.get(), buffer.data(), static_cast<std::uint32_t>(count), 1, this);
+    }
   }
 
   /// Called by libssh for each packet with all that has not been read. How much of it was taken: of standard output

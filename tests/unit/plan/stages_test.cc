@@ -135,7 +135,7 @@ TEST_CASE("a change for which its type has no step is a bug that is shown, not o
   const NodePlan plan = plan_node({{resource}, &observed, nullptr, {}, {}}, step_less_registry());
   CHECK(plan.changes.empty());
   REQUIRE(plan.blocked.size() == 1);
-  CHECK(plan.blocked[0].error.code == ErrorCode::kBug);
+  CHECK(plan.blocked[0].error.code == ErrorCode::kFailed);
 }
 
 TEST_CASE("a removal for which there is nothing to write is done with") {

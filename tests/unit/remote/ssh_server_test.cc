@@ -238,6 +238,30 @@ TEST_CASE("ssh: a program that has ended is written to no further, also where it
   CHECK(now() - begun < kFarTooLong / 2);
 }
 
+TEST_CASE("ssh: what is printed on standard error before the program's start is confirmed holds up nothing") {
+  const HomeWithoutKeys home;
+  auto channel = std::make_shared<ssh_channel>(nullptr);
+  const Sshd hasty(test::ask_as_pam_does, [channel](ssh_session session, ssh_message message) {
+    if (ssh_message_type(message) == SSH_REQUEST_CHANNEL_OPEN) {
+      *channel = ssh_message_channel_request_open_reply_accept(message);
+    } else if (ssh_message_type(message) == SSH_REQUEST_CHANNEL) {
+      ssh_channel_write_stderr(*channel, "mind the gap", 12);
+      ssh_channel_send_eof(*channel);
+      ssh_message_channel_request_reply_success(message);
+    }
+    static_cast<void>(session);
+  });
+  auto connection = hasty.log_in(test::kSshdPassword, kTimeout);
+  const auto program = started(connection);
+  REQUIRE(program);
+  const auto begun = now();
+  CHECK_FALSE((*program)->write_all(std::string(std::size_t{64} << 20, '#'), kFarTooLong));
+  std::size_t read = 0;
+  CHECK(read_to_the_end(**program, read).code == ErrorCode::kNotFound);
+  CHECK((*program)->standard_error() == "mind the gap");
+  CHECK(now() - begun < kFarTooLong / 2);
+}
+
 TEST_CASE("ssh: what a program takes and prints arrives whole") {
   const HomeWithoutKeys home;
   constexpr std::size_t kSize = std::size_t{3} << 20;
