@@ -35,7 +35,7 @@ def by(outcomes, key, first, order=None):
         of_it = outcomes if name == "all" else groups[name]
         ways = [sum(outcome.direction == way for outcome in of_it) for way, _ in WAYS]
         rows.append([name, *ways, *counts(of_it)])
-    head = [first, *(text for _, text in WAYS), "tried", "torn", "told wrongly", "not converged", "left over"]
+    head = [first, *(text for _, text in WAYS), "tried", "torn", "misreported", "not converged", "left over"]
     return table(head, rows)
 
 
@@ -75,7 +75,7 @@ def cases_text(cases):
         said = same[0].said.replace("|", "\\|")[:160]
         rows.append([name, about, codes, f"{good} of {len(same)}", said])
     rows.sort(key=lambda row: row[:2])
-    head = ["case", "where", "exit", "passed", "what is said"]
+    head = ["case", "where", "exit", "passed", "message"]
     lines = [head, ["---"] * len(head), *rows]
     body = "".join("| " + " | ".join(str(cell) for cell in row) + " |\n" for row in lines)
     return f"\n### Cases\n{len(cases)} tried, {sum(not case.problems for case in cases)} passed.\n\n" + body
