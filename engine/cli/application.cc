@@ -356,7 +356,7 @@ int run_completion(const std::string& shell, Console& console) {
 }
 
 int run_application(int argc, char** argv) {
-  // An agent or a pager that disappears is an error to report, not a reason to die.
+  // A node's agent or a pager that goes away is an error to be told, not a reason to die.
   ::signal(SIGPIPE, SIG_IGN);
   CommandLine line;
   CLI::App app;
