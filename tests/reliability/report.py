@@ -54,7 +54,7 @@ def crash_text(outcomes, total, seconds):
     return (f"\n### The agent killed before a system call\n{len(outcomes)} of {total} points tried in {seconds:.0f} s; "
             f"the agent was killed at {killed}. The struck runs ended with: {codes}.\n\n"
             + by(outcomes, lambda outcome: outcome.action, "system call")
-            + "\nThe same points by what the agent was at:\n\n"
+            + "\nBy the work of the agent:\n\n"
             + by(outcomes, lambda outcome: outcome.about, "at work on"))
 
 
@@ -63,7 +63,7 @@ def frames_text(outcomes, total, seconds):
     return (f"\n### The connection struck, and the controller killed, at a frame\n{len(outcomes)} of {total} points tried "
             f"in {seconds:.0f} s. The lock was free {slowest:.1f} s after the strike, at the latest.\n\n"
             + by(outcomes, lambda outcome: outcome.action, "what happened")
-            + "\nThe same points by the frame:\n\n"
+            + "\nBy the frame:\n\n"
             + by(outcomes, lambda outcome: outcome.about, "frame of the"))
 
 
