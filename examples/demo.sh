@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows sparkplan at work on two machines: real ones of the project's lab, or, where the lab cannot
-# run, two directories that stand for machines. Installs and builds what is missing first.
+# Runs sparkplan on two machines of the project's lab, or on two directories if the lab cannot run.
+# Installs and builds what is missing first.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -11,7 +11,7 @@ unexpected=0
 rm -rf "$work"
 mkdir -p "$work"
 
-# The first line says what is shown, so the lab's few packages come before it, in silence.
+# The first line names the mode, so the lab's few packages are installed before it, silently.
 tests/install-dependencies.sh lab >"$log" 2>&1
 if reason=$(tests/lab/lab.sh check 2>>"$log"); then mode=lab; else mode=embedded; fi
 if [ "$mode" = lab ]; then echo "mode: lab"; else echo "mode: embedded ($reason)"; fi
@@ -98,7 +98,7 @@ show 0 sparkplan plan
 show 0 sparkplan apply --yes
 show 0 sparkplan plan --detailed-exitcode
 echo
-echo "# Somebody changes something by hand ..."
+echo "# A person edits a node by hand ..."
 break_something
 show 2 sparkplan drift
 show 0 sparkplan apply --yes

@@ -56,24 +56,25 @@ void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseco
 
 void add_safety(CLI::App& app, SafetyOptions& safety) {
   add_duration(app, "--confirm-timeout", safety.confirm_timeout,
-               "undo what may cut a node off unless it answers within; 5s to 30m [90s]");
+               "roll back if the node is unreachable after DURATION; 5s to 30m [90s]");
   app.add_flag("--allow-mgmt-change", safety.allow_management_change,
-               "try changes of the interface that carries the connection, too");
-  app.add_flag("--no-safety-net", safety.no_safety_net, "undo nothing by itself on a node that is cut off");
+               "also change the interface that carries the connection");
+  app.add_flag("--no-safety-net", safety.no_safety_net, "do not roll back on a node that is cut off");
   app.add_option("--max-parallel", safety.max_parallel,
-                 "after the first, change the network of at most N nodes at once [all]")
+                 "after the first node, change the network of at most N nodes at once [all]")
       ->check(CLI::Range(1, 256).description(""))
       ->type_name("N");
 }
 
 void add_signer(CLI::App& app, SignerOptions& into) {
-  // An empty variable of a script must not turn the question off.
+  // An empty variable of a script must not disable the check.
   const CLI::Validator not_empty(
       [](std::string& text) { return text.empty() ? std::string("it must not be empty") : std::string(); }, "");
   app.add_option("--signed-by", into.identity, "refuse a plan that IDENTITY has not signed with ssh-keygen -Y sign")
       ->check(not_empty)
       ->type_name("IDENTITY");
-  app.add_option("--allowed-signers", into.allowed_signers, "whose keys count as whose [~/.ssh/allowed_signers]")
+  app.add_option("--allowed-signers", into.allowed_signers,
+                 "file that assigns keys to identities [~/.ssh/allowed_signers]")
       ->check(not_empty)
       ->type_name("PATH");
 }
@@ -90,40 +91,42 @@ void add_file_option(CLI::App& app, std::string& into) {
 }
 
 void add_selection(CLI::App& app, SelectionOptions& into) {
-  app.add_option("--only", into.only, "only what fits GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME")
+  app.add_option("--only", into.only, "only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME")
       ->type_name("GLOB")
       ->allow_extra_args(false);
-  app.add_option("--exclude", into.exclude, "all but what fits GLOB")->type_name("GLOB")->allow_extra_args(false);
+  app.add_option("--exclude", into.exclude, "everything except what matches GLOB")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
 }
 
 void add_global_options(CLI::App& app, GlobalOptions& global) {
-  app.add_flag("-v,--verbose", global.verbosity, "tell what is done on each node");
+  app.add_flag("-v,--verbose", global.verbosity, "print each action on each node");
   app.add_flag("-q,--quiet", global.quiet, "print only what needs attention");
   app.add_flag("--no-color", global.no_color, "no colours (NO_COLOR in the environment does the same)");
-  app.add_option("--log-file", global.log_file, "write what -v tells to PATH")->type_name("PATH");
-  app.add_option("--workers", global.workers, "nodes worked on at a time, 1 to 256 [16]")
+  app.add_option("--log-file", global.log_file, "write the output of -v to PATH")->type_name("PATH");
+  app.add_option("--workers", global.workers, "number of nodes in parallel, 1 to 256 [16]")
       ->check(CLI::Range(1, 256).description(""))
       ->type_name("N");
   add_duration(app, "--timeout", global.timeout, "how long to wait for a connection [10s]");
-  app.add_flag("--ask-become-pass", global.ask_become_pass, "ask for the password that sudo wants on the nodes");
+  app.add_flag("--ask-become-pass", global.ask_become_pass, "ask for the password that sudo needs on the nodes");
 }
 
 void add_init(CLI::App& app, CommandLine& line) {
-  auto* init = app.add_subcommand("init", "write a cluster.yaml for these machines, as they are");
+  auto* init = app.add_subcommand("init", "write a cluster.yaml that describes these machines as they are");
   init->add_option("HOST", line.init.hosts, "[USER@]HOST[:PORT] of each machine")->type_name("");
   init->add_flag("--discover", line.init.discover, "find machines that announce SSH in this machine's networks");
   init->add_option("-o,--output", line.init.output, "write PATH; - is standard output [where commands look for FILE]")
       ->type_name("PATH");
   init->footer(
-      "What sparkplan manages there already is asked for again, and addresses that are\n"
-      "there are kept. Unknown host keys are shown and asked about, once for all; where no\n"
-      "key is accepted, for one password. A machine without a usable agent, a single static\n"
-      "file, gets it. Nothing else is written there but, after asking, your public key.");
+      "The file keeps what sparkplan already manages there, and the existing addresses.\n"
+      "init shows unknown host keys and asks once for all of them. If a machine accepts no\n"
+      "key, it asks for one password. It writes to a machine only the agent, a single\n"
+      "static file, if it is missing, and your public key if you agree.");
   init->callback([&] { line.command = [&](Console& c) { return run_init(line.init, line.global, c); }; });
 }
 
 void add_commands(CLI::App& app, CommandLine& line) {
-  auto* validate = app.add_subcommand("validate", "check cluster.yaml; contacts nobody");
+  auto* validate = app.add_subcommand("validate", "check cluster.yaml; contacts no node");
   add_file(*validate, line.validate.file);
   validate->add_flag("--json", line.validate.json, "findings as JSON");
   validate->callback([&] { line.command = [&](Console& c) { return run_validate(line.validate, line.global, c); }; });
@@ -132,68 +135,69 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_file(*plan, line.plan.file);
   plan->add_option("-o,--output", line.plan.output, "save the plan as PATH, for apply")->type_name("PATH");
   plan->add_flag("--json", line.plan.json, "the plan as JSON");
-  plan->add_flag("--yes-prune", line.plan.yes_prune, "contact nodes that left the file, and show what they get back");
+  plan->add_flag("--yes-prune", line.plan.yes_prune,
+                 "contact nodes that left the file, and show what is restored there");
   plan->add_flag("--detailed-exitcode", line.plan.detailed_exit_code, "exit 2 if there are changes");
   add_selection(*plan, line.plan.selection);
   plan->footer(
-      "A node without a usable agent, a single static file, gets it. Nothing else is\n"
-      "written to a node.");
+      "plan writes nothing to a node except the agent, a single static file, if the node\n"
+      "has no usable one.");
   plan->callback([&] { line.command = [&](Console& c) { return run_plan(line.plan, line.global, c); }; });
 
-  auto* show = app.add_subcommand("show", "show a saved plan again; contacts nobody");
-  show->add_option("PLAN", line.show.file, "what plan -o has saved")->required()->type_name("");
+  auto* show = app.add_subcommand("show", "show a saved plan; contacts no node");
+  show->add_option("PLAN", line.show.file, "the file that plan -o has written")->required()->type_name("");
   show->add_flag("--json", line.show.json, "the plan as JSON");
   add_signer(*show, line.show.signer);
   show->callback([&] { line.command = [&](Console& c) { return run_show(line.show, c); }; });
 
-  auto* apply = app.add_subcommand("apply", "make the nodes match cluster.yaml, or carry out a saved plan");
+  auto* apply = app.add_subcommand("apply", "make the nodes match cluster.yaml, or apply a saved plan");
   apply->add_option("FILE", line.apply.file, kFileOrPlanHelp)->type_name("");
   apply->add_flag("--yes", line.apply.yes, "do not ask");
   apply->add_flag("--yes-prune", line.apply.yes_prune,
-                  "give back nodes that left the file; remove most of what is managed on a node");
-  apply->add_flag("--all-or-nothing", line.apply.all_or_nothing,
-                  "change nothing anywhere if one node cannot be reached or planned");
+                  "restore nodes that left the file; permit a prune of most resources");
+  apply->add_flag("--all-or-nothing", line.apply.all_or_nothing, "change no node if one cannot be reached or planned");
   add_safety(*apply, line.apply.safety);
   add_duration(*apply, "--lock-timeout", line.apply.lock_timeout, "how long to wait for another run's locks [0s]");
   add_signer(*apply, line.apply.signer);
-  apply->add_flag("--verify", line.apply.verify, "if it succeeds, measure what `verify` measures");
+  apply->add_flag("--verify", line.apply.verify, "after success, run the checks of `verify`");
   apply->add_flag("--json", line.apply.json, "the outcome as JSON");
   add_selection(*apply, line.apply.selection);
   apply->footer(
-      "Shows the plan and asks; without a terminal it needs --yes. Afterwards it looks\n"
-      "again and says what has no effect. What may cut a node off is tried on one node\n"
-      "first, and undone by the node itself unless it is reached anew. Ctrl-C finishes\n"
-      "the step in hand, writes down what was done and releases the locks. Of a saved\n"
-      "plan it carries out what the plan holds and nothing else, once, and refuses what\n"
-      "is no longer as it was.");
+      "Shows the plan and asks; without a terminal it needs --yes. After the changes it\n"
+      "reads the nodes again and reports settings without effect. Disruptive changes are\n"
+      "made on one node first. A node rolls back by itself unless sparkplan reconnects in\n"
+      "time. Ctrl-C finishes the current step, records what was done and releases the\n"
+      "locks. A saved plan is applied once, exactly as it is shown. Changes whose nodes\n"
+      "differ from the plan are refused.");
   apply->callback([&] { line.command = [&](Console& c) { return run_apply(line.apply, line.global, c); }; });
 
-  auto* drift = app.add_subcommand("drift", "find what was changed behind sparkplan's back; for cron");
+  auto* drift = app.add_subcommand("drift", "find changes made on the nodes since the last apply; for cron");
   add_file(*drift, line.drift.file);
   drift->add_flag("--json", line.drift.json, "the findings as JSON");
   drift->add_flag("--syslog", line.drift.syslog, "one RFC 5424 message per finding to /dev/log");
   drift->add_option("--textfile", line.drift.textfile, "write metrics for Prometheus' node exporter to PATH")
       ->type_name("PATH");
-  add_duration(*drift, "--splay", line.drift.splay, "begin after a random while of up to DURATION");
+  add_duration(*drift, "--splay", line.drift.splay, "start after a random delay of up to DURATION");
   drift->add_flag("--pending", line.drift.pending, "exit 2 also for changes that were never applied");
   add_selection(*drift, line.drift.selection);
   drift->footer(
-      "Never asks and never writes to a node. With --quiet it prints nothing when there\n"
-      "is nothing to say. A node that was never applied is pending, not drifted.");
+      "Never asks and never writes to a node. With --quiet it prints nothing if there is\n"
+      "no finding. A node that was never applied is pending, not drifted.");
   drift->callback([&] { line.command = [&](Console& c) { return run_drift(line.drift, line.global, c); }; });
 }
 
 void add_membership_commands(CLI::App& app, CommandLine& line) {
-  auto* release = app.add_subcommand("release", "give a node back as it was before sparkplan; the others forget it");
+  auto* release =
+      app.add_subcommand("release", "restore a node as it was before sparkplan, and remove it from the others");
   release->add_option("NODE", line.release.node, "its name")->required()->type_name("");
   add_file_option(*release, line.release.file);
   release->add_flag("--yes", line.release.yes, "do not ask");
   add_safety(*release, line.release.safety);
   add_duration(*release, "--lock-timeout", line.release.lock_timeout, "how long to wait for another run's locks [0s]");
   release->footer(
-      "Nothing of sparkplan's is left on the node, the agent neither. What somebody has\n"
-      "changed since stays as it is. The other nodes are made to match the file without\n"
-      "it. To release for good, take the node out of the file as well.");
+      "Removes everything of sparkplan from the node, the agent too. Values that were\n"
+      "edited since stay. The other nodes are changed to match the file without this node.\n"
+      "To release it permanently, remove it from the file as well.");
   release->callback([&] { line.command = [&](Console& c) { return run_release(line.release, line.global, c); }; });
 
   auto* trust = app.add_subcommand("trust", "show a node's host key and record it in ~/.ssh/known_hosts");
@@ -201,21 +205,21 @@ void add_membership_commands(CLI::App& app, CommandLine& line) {
   add_file_option(*trust, line.trust.file);
   trust->add_flag("--yes", line.trust.yes, "do not ask");
   trust->footer(
-      "Asks first if there is a terminal. Compare the fingerprint with what `ssh-keygen\n"
-      "-lf /etc/ssh/ssh_host_ed25519_key.pub` says on the machine itself.");
+      "Asks first if there is a terminal. Compare the fingerprint with the output of\n"
+      "`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the machine itself.");
   trust->callback([&] { line.command = [&](Console& c) { return run_trust(line.trust, line.global, c); }; });
 }
 
 void add_commands_about_past_runs(CLI::App& app, CommandLine& line) {
   auto* history = app.add_subcommand("history", "past runs, newest first");
-  history->add_option("NODE", line.history.node, "its runs, with every artifact; all nodes when left out")
+  history->add_option("NODE", line.history.node, "its runs, with every artifact; without it, the runs of all nodes")
       ->type_name("");
   add_file_option(*history, line.history.file);
   history->add_flag("--json", line.history.json, "as JSON");
   history->callback([&] { line.command = [&](Console& c) { return run_history(line.history, line.global, c); }; });
 
-  auto* rollback = app.add_subcommand("rollback", "undo the last run where nobody has changed its values since");
-  rollback->add_option("NODE", line.rollback.nodes, "undo the last run of each; the cluster's last run when left out")
+  auto* rollback = app.add_subcommand("rollback", "undo the last run, except values that were edited since");
+  rollback->add_option("NODE", line.rollback.nodes, "undo the last run of each; without it, the cluster's last run")
       ->type_name("");
   add_file_option(*rollback, line.rollback.file);
   rollback->add_flag("--yes", line.rollback.yes, "do not ask");
@@ -223,46 +227,46 @@ void add_commands_about_past_runs(CLI::App& app, CommandLine& line) {
   add_duration(*rollback, "--lock-timeout", line.rollback.lock_timeout,
                "how long to wait for another run's locks [0s]");
   rollback->footer(
-      "Shows what it will do and asks. What was changed since stays and is named. The\n"
-      "cluster's description still asks for the other state: the next plan shows it.\n"
+      "Shows its plan and asks. Values that were edited since stay, and are listed.\n"
+      "cluster.yaml still asks for the other state: the next plan shows the difference.\n"
       "A second rollback undoes the run before, never the rollback.");
   rollback->callback([&] { line.command = [&](Console& c) { return run_rollback(line.rollback, line.global, c); }; });
 
-  auto* unlock = app.add_subcommand("unlock", "break a node's lock, naming its holder");
+  auto* unlock = app.add_subcommand("unlock", "break a node's lock, after naming its holder");
   unlock->add_option("NODE", line.unlock.node, "its name")->required()->type_name("");
   add_file_option(*unlock, line.unlock.file);
   unlock->add_flag("--yes", line.unlock.yes, "do not ask");
   unlock->footer(
-      "Ends the agent that works on the node for somebody else's run, and so that run\n"
-      "there. A lock ends by itself when its run does, or when its controller is gone for\n"
-      "two minutes: it seldom has to be broken.");
+      "Ends the agent that holds the lock, and so the other run on that node. You rarely\n"
+      "need it: a lock ends with its run, or two minutes after its controller disappeared.");
   unlock->callback([&] { line.command = [&](Console& c) { return run_unlock(line.unlock, line.global, c); }; });
 }
 
 void add_verify(CLI::App& app, CommandLine& line) {
   auto* verify = app.add_subcommand("verify", "measure whether the cluster works, from the cable up to NCCL");
   add_file(*verify, line.verify.file);
-  verify->add_option("--level", line.verify.level, "one of " + join(level_names(), ", ") + "; with what it needs [all]")
+  verify
+      ->add_option("--level", line.verify.level,
+                   "one of " + join(level_names(), ", ") + "; runs the levels it needs, too [all]")
       ->type_name("LEVEL");
   verify->add_flag("--json", line.verify.json, "the checks as JSON");
   verify->add_option("--junit", line.verify.junit, "write the checks to PATH as JUnit XML")->type_name("PATH");
-  verify->add_option("--only", line.verify.selection.only, "only nodes whose name fits GLOB")
+  verify->add_option("--only", line.verify.selection.only, "only nodes whose name matches GLOB")
       ->type_name("GLOB")
       ->allow_extra_args(false);
   verify->footer(
-      "Changes nothing on a node but the agent, where it is missing or of another build,\n"
-      "and the history of its measurements. What failed is told last, with its cause and\n"
-      "what to do. A level is skipped where one below it failed, and where its hardware is\n"
-      "absent.");
+      "Writes to a node only the agent, if it is missing or of another build, and the\n"
+      "history of its measurements. Failed checks are printed last, with cause and fix. A\n"
+      "check is skipped if one that it needs failed, or if its hardware is absent.");
   verify->callback([&] { line.command = [&](Console& c) { return run_verify(line.verify, line.global, c); }; });
 
-  auto* doctor = app.add_subcommand("doctor", "look for what is known to go wrong, with its cause and what to do");
+  auto* doctor = app.add_subcommand("doctor", "find known faults, with cause and fix");
   add_file(*doctor, line.doctor.file);
   doctor->add_flag("--json", line.doctor.json, "the findings as JSON");
   doctor->footer(
-      "Reads everything of the nodes and measures nothing. Changes nothing on a node but\n"
-      "the agent, where it is missing or of another build. Exit 8 if something fails; a\n"
-      "warning is worth a look and no failure. docs/doctor.md lists all that it knows.");
+      "Reads everything from the nodes and measures nothing. Writes to a node only the\n"
+      "agent, if it is missing or of another build. Exits with 8 if something fails;\n"
+      "warnings do not count. docs/doctor.md lists all faults it knows.");
   doctor->callback([&] { line.command = [&](Console& c) { return run_doctor(line.doctor, line.global, c); }; });
 }
 
@@ -271,36 +275,36 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   add_file(*status, line.status_file);
   status->callback([&] { line.command = [&](Console& c) { return run_status(line.status_file, line.global, c); }; });
 
-  auto* facts = app.add_subcommand("facts", "what is known of a node");
-  facts->add_option("NODE", line.facts.node, "its name; all nodes when left out")->type_name("");
+  auto* facts = app.add_subcommand("facts", "print everything that sparkplan reads from a node");
+  facts->add_option("NODE", line.facts.node, "its name; without it, all nodes")->type_name("");
   add_file_option(*facts, line.facts.file);
   facts->add_flag("--json", line.facts.json, "as JSON");
   facts->footer(
-      "Reads everything of a node. Changes nothing there but the agent, where it is\n"
-      "missing or of another build.");
+      "Reads everything from a node. Writes to it only the agent, if it is missing or of\n"
+      "another build.");
   facts->callback([&] { line.command = [&](Console& c) { return run_facts(line.facts, line.global, c); }; });
 
-  auto* exported = app.add_subcommand("export", "print the cluster as another tool wants it; contacts nobody");
+  auto* exported = app.add_subcommand("export", "print the cluster for another tool; contacts no node");
   add_file(*exported, line.exported.file);
   exported->add_option("--format", line.exported.format, "one of " + join(export_formats(), ", "))
       ->type_name("FORMAT")
       ->check(CLI::IsMember(export_formats()).description(""));
   exported->footer(
-      "Made from the file alone: RDMA devices that only a node can name are missing from\n"
-      "env and docker unless the file names them or the profile is dgx-spark.");
+      "Uses only the file. RDMA devices that only a node can name are missing from env and\n"
+      "docker, unless the file names them or the profile is dgx-spark.");
   exported->callback([&] { line.command = [&](Console& c) { return run_export(line.exported, c); }; });
 
-  auto* completion = app.add_subcommand("completion", "print the script that makes a shell complete sparkplan's words");
-  // The type name is also what the shells are told to offer.
-  completion->add_option("SHELL", line.completion_shell, "whose script")
+  auto* completion = app.add_subcommand("completion", "print a script that adds completion of sparkplan to a shell");
+  // The shells offer the words of the type name.
+  completion->add_option("SHELL", line.completion_shell, "the shell")
       ->required()
       ->type_name(join(completion_shells(), "|"))
       ->check(CLI::IsMember(completion_shells()).description(""));
   completion->footer(
-      "For bash put `source <(sparkplan completion bash)` into ~/.bashrc, for zsh\n"
-      "`source <(sparkplan completion zsh)` into ~/.zshrc behind compinit, for fish\n"
-      "`sparkplan completion fish | source` into ~/.config/fish/config.fish. The Debian\n"
-      "package has installed all three already.");
+      "For bash add `source <(sparkplan completion bash)` to ~/.bashrc, for zsh\n"
+      "`source <(sparkplan completion zsh)` to ~/.zshrc after compinit, for fish\n"
+      "`sparkplan completion fish | source` to ~/.config/fish/config.fish. The Debian\n"
+      "package installs all three.");
   completion->callback([&] { line.command = [&](Console& c) { return run_completion(line.completion_shell, c); }; });
 
   app.add_subcommand("schema", "print the JSON Schema of cluster.yaml")->callback([&] { line.command = run_schema; });
@@ -325,7 +329,7 @@ void declare(CLI::App& app, CommandLine& line) {
   add_inspecting_commands(app, line);
 }
 
-/// What stands where a command belongs and is none; CLI11 only says that one is missing.
+/// The unknown word in the place of a command; CLI11 only reports that a command is missing.
 std::optional<std::string> unknown_command(const CLI::App& app) {
   const auto words = app.remaining();
   if (!app.get_subcommands().empty() || words.empty() || words.front().starts_with('-')) return std::nullopt;

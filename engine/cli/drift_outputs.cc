@@ -110,7 +110,7 @@ void node_samples(std::string& text, const Report& report) {
     if (!was_asked(node)) continue;
     text += "sparkplan_node_up{node=\"" + label(node.name) + "\"} " + (could_not_look(node) ? "0" : "1") + "\n";
   }
-  head(text, "sparkplan_drift", "Resources changed behind sparkplan's back, by node and type.");
+  head(text, "sparkplan_drift", "Resources changed on the node since the last apply, by node and type.");
   for (const auto& node : report.nodes) {
     if (!was_read(node)) continue;
     std::map<std::string, int> by_type;

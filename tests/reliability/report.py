@@ -35,7 +35,7 @@ def by(outcomes, key, first, order=None):
         of_it = outcomes if name == "all" else groups[name]
         ways = [sum(outcome.direction == way for outcome in of_it) for way, _ in WAYS]
         rows.append([name, *ways, *counts(of_it)])
-    head = [first, *(text for _, text in WAYS), "tried", "torn", "told wrongly", "not converged", "left over"]
+    head = [first, *(text for _, text in WAYS), "tried", "torn", "misreported", "not converged", "left over"]
     return table(head, rows)
 
 
@@ -54,7 +54,7 @@ def crash_text(outcomes, total, seconds):
     return (f"\n### The agent killed before a system call\n{len(outcomes)} of {total} points tried in {seconds:.0f} s; "
             f"the agent was killed at {killed}. The struck runs ended with: {codes}.\n\n"
             + by(outcomes, lambda outcome: outcome.action, "system call")
-            + "\nThe same points by what the agent was at:\n\n"
+            + "\nBy the work of the agent:\n\n"
             + by(outcomes, lambda outcome: outcome.about, "at work on"))
 
 
@@ -63,7 +63,7 @@ def frames_text(outcomes, total, seconds):
     return (f"\n### The connection struck, and the controller killed, at a frame\n{len(outcomes)} of {total} points tried "
             f"in {seconds:.0f} s. The lock was free {slowest:.1f} s after the strike, at the latest.\n\n"
             + by(outcomes, lambda outcome: outcome.action, "what happened")
-            + "\nThe same points by the frame:\n\n"
+            + "\nBy the frame:\n\n"
             + by(outcomes, lambda outcome: outcome.about, "frame of the"))
 
 
@@ -75,7 +75,7 @@ def cases_text(cases):
         said = same[0].said.replace("|", "\\|")[:160]
         rows.append([name, about, codes, f"{good} of {len(same)}", said])
     rows.sort(key=lambda row: row[:2])
-    head = ["case", "where", "exit", "passed", "what is said"]
+    head = ["case", "where", "exit", "passed", "message"]
     lines = [head, ["---"] * len(head), *rows]
     body = "".join("| " + " | ".join(str(cell) for cell in row) + " |\n" for row in lines)
     return f"\n### Cases\n{len(cases)} tried, {sum(not case.problems for case in cases)} passed.\n\n" + body

@@ -7,11 +7,11 @@ namespace sparkplan {
 namespace {
 
 constexpr std::string_view kHead = R"(<!-- Made from the program: cmake --build build --target reference -->
-# What the doctor knows
+# doctor: known faults
 
-`sparkplan doctor` reads everything of the nodes and says which of these states they are in. It measures nothing and
-changes nothing on a node but the agent, where it is missing or of another build. A state that can only be measured is
-reported by the level of `sparkplan verify` that is named with it.
+`sparkplan doctor` reads everything from the nodes and reports which of these faults they have. It measures nothing. It
+writes to a node only the agent, if that is missing or of another build. Some faults need a measurement: the level of
+`sparkplan verify` that is named with them reports them.
 
 ```
 $ sparkplan doctor
@@ -24,9 +24,8 @@ skip  nccl-version-ring, nvme-not-live, ...
 Doctor: 1 failed, 0 to look at, 118 well, 4 not looked at. 0.81 s
 ```
 
-A finding is *skip* where there is nothing of the kind, or where it could not be looked at; `--json` says which. What
-is known of DGX Sparks only is skipped on other machines. The exit code is 8 if something fails; warnings are worth a
-look and no failure.
+A finding is *skip* if the node has nothing of the kind, or if it could not be read; `--json` has the reason. Faults that
+are known of DGX Sparks only are skipped on other machines. The exit code is 8 if something fails; warnings do not count.
 
 )";
 
