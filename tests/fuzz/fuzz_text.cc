@@ -6,10 +6,9 @@
 #include <string_view>
 
 #include "engine/agent/facts/extended_facts.h"
-#include "engine/agent/facts/input_rules.h"
+#include "engine/agent/facts/input_chains.h"
 #include "engine/agent/facts/machine_reader.h"
 #include "engine/agent/facts/network_reader.h"
-#include "engine/agent/facts/nft_listing.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/agent/node/bus_message.h"
 #include "engine/agent/state/journal_reader.h"
@@ -116,17 +115,8 @@ void read_address(std::string_view text) {
 }
 
 void read_rules(std::string_view text) {
-  std::size_t words = 0;
-  for (const NftTable& table : nft_tables(text)) {
-    for (const auto& [name, chain] : table.chains) {
-      require(chain.rules.size() == chain.texts.size(), "rules without a text", name);
-      for (const auto& rule : chain.rules) words += rule.size();
-    }
-  }
-  require(words <= text.size() + 1, "there are more words than text");
   (void)nft_input_chains(text);
   (void)iptables_input_chains(text);
-  (void)shown_rule(text);
   (void)firewall::is_enabled(text);
   const auto rules = firewall::parse_rules(text);
   if (!rules.empty()) (void)firewall::obstacle_to(rules.back(), rules);
