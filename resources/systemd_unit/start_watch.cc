@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "resources/systemd_unit/systemctl.h"
 #include "resources/systemd_unit/unit_state.h"
 
 namespace sparkplan::systemd_unit {

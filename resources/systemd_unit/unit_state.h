@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <span>
@@ -12,6 +13,8 @@
 #include "engine/node/node.h"
 
 namespace sparkplan::systemd_unit {
+
+inline constexpr std::chrono::seconds kQueryDeadline{30};
 
 /// Where a restart that is still to be made is noted: written before a file changes, gone with the
 /// next boot, which makes it needless.

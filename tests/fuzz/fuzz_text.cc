@@ -1,5 +1,6 @@
 // Every text that somebody else has written or printed, by the function that reads it: files of a node, output of
 // its programs, messages on a bus and in a network. An input is the reader's name, a newline, and the text.
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -11,6 +12,7 @@
 #include "engine/agent/facts/network_reader.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/agent/node/bus_message.h"
+#include "engine/agent/node/systemd_bus.h"
 #include "engine/agent/state/journal_reader.h"
 #include "engine/core/digest.h"
 #include "engine/core/json.h"
@@ -124,7 +126,7 @@ void read_rules(std::string_view text) {
 }
 
 void read_bus(std::string_view text) {
-  static const std::vector<std::string> wanted{"ActiveState", "Id", "DropInPaths", "MainPID"};
+  static constexpr std::array<std::string_view, 4> wanted{"ActiveState", "Id", "DropInPaths", "MainPID"};
   std::string bytes(text);
   while (!bytes.empty()) {
     const std::size_t before = bytes.size();
@@ -136,6 +138,7 @@ void read_bus(std::string_view text) {
   const std::string call = properties_call(1, text);
   require(call.size() <= 4 * text.size() + 512, "a call is too long");
   (void)hexadecimal(text);
+  (void)parse_units(text);
 }
 
 void read_mdns(std::string_view text) {

@@ -160,14 +160,18 @@ void LocalNode::pause(std::chrono::milliseconds duration) const {
   std::this_thread::sleep_for(duration);
 }
 
+Result<std::vector<UnitProperties>> LocalNode::units(std::span<const std::string> names,
+                                                     std::span<const std::string_view> properties,
+                                                     std::chrono::milliseconds deadline) const {
+  if (!live_) return not_running();
+  auto units = units_by_bus(names, properties, deadline);
+  // systemctl would wait for the same systemd. Every other failure of the bus it may not have.
+  if (units || units.error().code == ErrorCode::kUnreachable) return units;
+  return units_by_systemctl(names, properties, *this, deadline);
+}
+
 Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const {
   if (!live_) return not_running();
-  if (const auto question = unit_question(argv)) {
-    auto answer = ask_systemd(*question, deadline);
-    if (answer) return CommandOutput{answer->exit_status, std::move(answer->printed), ""};
-    // systemctl would wait for the same systemd. Whatever else it does not say this way, systemctl may.
-    if (answer.error().code == ErrorCode::kUnreachable) return failure(std::move(answer).error());
-  }
   const CaptureLimits limits{deadline};
   SPARK_TRY(auto output, run_and_capture(argv, limits));
   // Whoever asks would take what there is for the whole.

@@ -4,11 +4,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <vector>
 
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/core/text.h"
+#include "engine/resource/systemd_units.h"
 
 namespace sparkplan {
 namespace {
@@ -42,21 +44,12 @@ Result<std::string> output_of(const std::vector<std::string>& argv, LocalNode& n
 
 /// A quoted command line has been mangled by a daemon-reload before; what systemd holds is what counts.
 Result<void> check_that_it_waits(const std::string& run, const fs::path& program, LocalNode& node) {
+  constexpr std::array<std::string_view, 1> kExecStart{"ExecStart"};
   const auto unit = unit_name(run);
-  SPARK_TRY(const std::string shown,
-            output_of({"systemctl", "show", "--property=Id,ActiveState,ExecStart", unit + ".timer", unit + ".service"},
-                      node));
-  bool waits = false;
-  bool starts_us = false;
-  std::string id;
-  for (const auto line : split_lines(shown)) {
-    if (line.starts_with("Id=")) id = std::string(line.substr(3));
-    if (line == "ActiveState=active" && id == unit + ".timer") waits = true;
-    starts_us = starts_us || line.find("argv[]=" + program.string() + " --rollback " + run + " ;") != std::string::npos;
-  }
-  // The order of the properties is systemd's: an Id may come after the state that it belongs to.
-  if (!waits) waits = shown.find("ActiveState=active") != std::string::npos && !id.empty();
-  if (waits && starts_us) return {};
+  SPARK_TRY(const bool waits, is_active(unit + ".timer", node, kToolDeadline));
+  SPARK_TRY(const auto service, node.units(std::array{unit + ".service"}, kExecStart, kToolDeadline));
+  const std::string command = "argv[]=" + program.string() + " --rollback " + run + " ;";
+  if (waits && property_of(service.front(), "ExecStart").find(command) != std::string::npos) return {};
   return failure(ErrorCode::kFailed, "the timer that would undo the change does not wait as it should", kNoNet);
 }
 
@@ -114,9 +107,7 @@ Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path&
   // On a second start the first timer goes: the few milliseconds between have no window to run out in,
   // because who extends one does it long before its end.
   const std::vector<std::string> stop{"systemctl", "stop", unit + ".timer"};
-  const auto waiting =
-      node.query(std::vector<std::string>{"systemctl", "is-active", "--quiet", unit + ".timer"}, kToolDeadline);
-  if (waiting && waiting->exit_status == 0) SPARK_CHECK(output_of(stop, node));
+  if (is_active(unit + ".timer", node, kToolDeadline).value_or(false)) SPARK_CHECK(output_of(stop, node));
   // Monotonic, so that no step of the clock matters; the accuracy's default is a minute.
   SPARK_CHECK(
       output_of({"systemd-run", "--quiet", "--collect", "--unit=" + unit,
