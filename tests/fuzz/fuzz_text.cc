@@ -7,9 +7,8 @@
 #include <string_view>
 
 #include "engine/agent/facts/extended_facts.h"
+#include "engine/agent/facts/facts_reader.h"
 #include "engine/agent/facts/input_chains.h"
-#include "engine/agent/facts/machine_reader.h"
-#include "engine/agent/facts/network_reader.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/agent/node/bus_message.h"
 #include "engine/agent/node/systemd_bus.h"

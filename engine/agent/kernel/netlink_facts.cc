@@ -1,5 +1,5 @@
 // Routes and neighbours as facts. Source: rtnetlink(7).
-#include "engine/agent/kernel/netlink_facts.h"
+#include "engine/agent/kernel/netlink.h"
 
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/agent/kernel/file_descriptor.h"
-#include "engine/agent/node/atomic_file.h"
+#include "engine/agent/node/file_io.h"
 #include "engine/agent/node/local_node.h"
 
 namespace sparkplan {
@@ -62,11 +62,7 @@ Result<void> LocalNode::remove_file(const fs::path& path) {
 
 Result<void> LocalNode::check_replaceable(const fs::path& path, const std::string& bytes) {
   const auto opened = open_descriptor(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (opened) {
-    const FileDescriptor file(*opened);
-  } else if (opened.error().code != ErrorCode::kNotFound) {
-    return failure(opened.error());
-  }
+  if (!opened && opened.error().code != ErrorCode::kNotFound) return failure(opened.error());
   const fs::path trial = path.parent_path() / trial_name(path.filename().string());
   SPARK_CHECK(write_in_place(trial, FileContent{bytes, 0600, 0, 0}));
   return remove_in_place(trial);

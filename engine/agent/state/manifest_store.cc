@@ -1,9 +1,9 @@
 #include "engine/agent/state/manifest_store.h"
-#include "engine/agent/node/utc_time.h"
 
 #include <vector>
 
-#include "engine/agent/node/atomic_file.h"
+#include "engine/agent/node/file_io.h"
+#include "engine/agent/node/utc_time.h"
 #include "engine/core/json.h"
 #include "engine/resource/artifact.h"
 

@@ -78,8 +78,7 @@ std::string recover_unit(const std::string& run, const fs::path& program) {
 Result<void> enable_at_boot(LocalNode& node) {
   const fs::path wants = fs::path(kUnitDirectory) / kWantedBy;
   SPARK_CHECK(node.make_directories(wants));
-  SPARK_TRY(const int number, node.open_descriptor(wants, O_RDONLY | O_DIRECTORY));
-  const FileDescriptor directory(number);
+  SPARK_TRY(const FileDescriptor directory, node.open_descriptor(wants, O_RDONLY | O_DIRECTORY));
   const auto target = (fs::path(kUnitDirectory) / kRecoverUnit).string();
   if (::symlinkat(target.c_str(), directory.get(), kRecoverUnit) != 0 && errno != EEXIST) {
     return failure(file_error("make", wants / kRecoverUnit));

@@ -11,6 +11,7 @@
 #include "engine/agent/state/manifest_store.h"
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/shell_environment.h"
 
 namespace sparkplan {
 namespace {
@@ -33,13 +34,6 @@ void note_in_journal(const Transaction& transaction, std::string_view event, con
   if (auto journal = Journal::open(transaction.run(), node)) {
     (void)journal->append(event, Value::map({{"reason", reason}}));
   }
-}
-
-/// Text that a shell takes as one word.
-std::string shell_word(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 /// Undoing, step by step, with what went wrong.
@@ -122,23 +116,23 @@ class Undoing {
 
 /// Copies of the files from before, and how to put them back by hand.
 std::vector<std::string> manual_commands(const Transaction& transaction, const Registry& registry, LocalNode& node) {
-  std::vector<std::string> commands{shell_word(transaction.program().string()) + " --rollback " + transaction.run()};
+  std::vector<std::string> commands{shell_quote(transaction.program().string()) + " --rollback " + transaction.run()};
   bool netplan = false;
   int number = 0;
   for (const Step& step : transaction.request().steps) {
     if (const auto staged = staged_file(step, registry)) {
-      commands.push_back("rm -f " + shell_word(staged->twin.string()));
+      commands.push_back("rm -f " + shell_quote(staged->twin.string()));
       netplan = true;
     }
     if (!is_text_artifact(step.artifact)) continue;
     const auto before = content_of(step.before);
     if (!before) {
-      commands.push_back("rm -f " + shell_word(step.artifact.name));
+      commands.push_back("rm -f " + shell_quote(step.artifact.name));
       continue;
     }
     const fs::path backup = transaction.directory() / ("backup-" + std::to_string(++number));
     if (!node.write_file(backup, FileContent{*before, 0600, 0, 0})) continue;
-    commands.push_back("cp " + shell_word(backup.string()) + " " + shell_word(step.artifact.name));
+    commands.push_back("cp " + shell_quote(backup.string()) + " " + shell_quote(step.artifact.name));
   }
   if (netplan) commands.emplace_back("netplan apply");
   return commands;

@@ -11,8 +11,6 @@
 
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/facts_reader.h"
-#include "engine/agent/facts/machine_reader.h"
-#include "engine/agent/facts/network_reader.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/agent/node/systemd_bus.h"
 #include "engine/core/json.h"
