@@ -51,7 +51,7 @@ struct CheckedDirectory {
   std::optional<FileStatus> status;  ///< Nothing: it was not there.
 };
 
-/// A file in the home of a user, who can put a symbolic link wherever he likes: from `home` on,
+/// A file in the home of a user, who can put a symbolic link anywhere: from `home` on,
 /// `home` itself included, none is followed. What is above `home` belongs to root and is trusted.
 struct UserPath {
   std::filesystem::path home;   ///< "/home/nvidia"
@@ -81,7 +81,7 @@ struct FileContent {
   bool operator==(const FileContent&) const = default;
 };
 
-/// One machine, seen without the power to change it. ResourceType::observe() gets only this, so
+/// One machine, seen without the power to change it. ResourceType::observe() has only this, so
 /// "plan changes nothing" holds by type, not by discipline.
 /// Implementations: LocalNode (engine/agent), FakeNode (tests/support).
 class NodeReader {
@@ -117,7 +117,7 @@ class NodeReader {
                                              std::size_t max_bytes = std::size_t{1} << 20) const = 0;
   virtual Result<FileStatus> user_status(const UserPath& path) const = 0;
 
-  /// The node's end of the connection that asks, as sshd tells it ("10.0.0.11", "fe80::1%eth0"); empty
+  /// The node's end of our connection, as sshd reports it ("10.0.0.11", "fe80::1%eth0"); empty
   /// where there is none.
   virtual std::string connection_address() const = 0;
 

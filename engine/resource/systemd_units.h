@@ -34,9 +34,9 @@ std::optional<std::string> unit_setting(std::string_view text, std::string_view 
 
 /// A unit file in /etc/systemd/system.
 struct UnitFile {
-  std::optional<std::string> content;  ///< Whoever wrote it.
+  std::optional<std::string> content;  ///< Also a foreign one.
   bool enabled = false;                ///< A link in TARGET.wants leads to it.
-  /// Why a file of ours may not take its place: it was written by somebody else, is no regular file, or ours
+  /// Why a file of ours may not take its place: it is foreign, is no regular file, or ours
   /// would hide one of a package's. Empty otherwise.
   std::string in_the_way;
 

@@ -98,7 +98,7 @@ class UnitChange {
     static_cast<void>(node_.run(argv, kQueryDeadline));
   }
 
-  /// A unit that systemd has not known until now is read when somebody asks for it.
+  /// systemd reads a unit that is new to it at the first question for it.
   bool is_new() const { return !now_.running->exists && !vanishes_; }
 
   Result<void> have_systemd_read_it() {

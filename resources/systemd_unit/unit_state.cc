@@ -46,7 +46,7 @@ Result<RunningState> running_from(const std::string& name, const UnitProperties&
   const std::string load = property_of(unit, "LoadState");
   if (load == "masked") {
     return failure(ErrorCode::kRefused, name + " is masked",
-                   "somebody does not want it to run: systemctl unmask " + name + ", if it shall");
+                   "an administrator keeps it from running; `systemctl unmask " + name + "` undoes that");
   }
   if (const std::string id = property_of(unit, "Id"); !id.empty() && id != name) {
     return failure(ErrorCode::kRefused, name + " is another name of " + id, "write " + id);
@@ -85,7 +85,7 @@ std::set<std::string> linked_units(const NodeReader& node) {
   return linked;
 }
 
-/// systemd remembers what a unit file's state was when it last looked; is-enabled reads the links anew.
+/// systemd caches the state of a unit file; is-enabled reads the links again.
 /// It is slow, and needless where what systemd remembers and the links agree.
 Result<void> read_file_states(std::map<std::string, Result<RunningState>>& units, const NodeReader& node) {
   std::vector<std::string> argv{"systemctl", "is-enabled", "--"};
@@ -148,7 +148,7 @@ Result<UnitFile> read_unit_file(const std::string& path, const NodeReader& node)
   return file;
 }
 
-/// A unit file of somebody else's that one of ours would hide.
+/// A foreign unit file that one of ours would hide.
 Result<std::string> other_unit_file(const std::string& name, const NodeReader& node) {
   for (const std::string_view directory : kOtherDirectories) {
     const std::string path = std::string(directory) + "/" + name;

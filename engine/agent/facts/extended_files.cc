@@ -1,4 +1,4 @@
-// What many small files tell: modules, kernel parameters, NVMe, firmware, NCCL's variables, fstab.
+// Facts from small files: modules, kernel parameters, NVMe, firmware, NCCL's variables, fstab.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -134,7 +134,7 @@ std::string without_secrets(std::string_view options) {
   return text;
 }
 
-/// "curlftpfs#user:password@host" without what stands between the colon and the last "@".
+/// "curlftpfs#user:password@host" without the text between the colon and the last "@".
 std::string without_password(const std::string& device) {
   const auto at = device.rfind('@');
   if (at == std::string::npos) return device;

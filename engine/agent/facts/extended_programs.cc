@@ -1,4 +1,4 @@
-// What only a program of the node's can tell: sshd, netplan, the clock, units.
+// Facts that only programs of the node know: sshd, netplan, the clock, units.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -90,7 +90,7 @@ std::string without_secrets(std::string_view yaml) {
   for (const auto line : split_lines(yaml)) {
     const auto indent = line.find_first_not_of(' ');
     if (indent == std::string_view::npos) continue;
-    // The items of a list may stand below their key, not behind it.
+    // The items of a list may begin in the column of their key.
     const bool below = secret_indent != std::string_view::npos &&
                        (indent > secret_indent || (indent == secret_indent && line[indent] == '-'));
     if (below) continue;

@@ -37,7 +37,7 @@ void read_operating_system(const NodeReader& node, Facts& facts) {
 }
 
 /// The release of libnccl.so.2 by the name of the file that the link of that name leads to. A directory is
-/// read only where the link is. Two releases side by side, of which nobody can tell which is meant: "2.28.9 and
+/// read only where the link is. Two releases side by side are both named, as neither is known to be used: "2.28.9 and
 /// 2.30.7".
 std::string nccl_version(const NodeReader& node) {
   constexpr std::string_view kPrefix = "libnccl.so.";

@@ -71,7 +71,8 @@ Words words_of_rule(std::string_view rule, bool escapes) {
   while ((at = rule.find_first_not_of(" \t,{}", at)) < rule.size()) {
     const bool quoted = rule[at] == '"';
     std::size_t end = quoted ? at + 1 : std::min(rule.find_first_of(" \t,{}", at), rule.size());
-    while (quoted && end < rule.size() && rule[end] != '"') end += escapes && rule[end] == '\\' ? 2 : 1;
+    while (quoted && end < rule.size() && rule[end] != '"')
+      end += escapes && rule[end] == '\\' ? std::size_t{2} : std::size_t{1};
     end = std::min(end, rule.size());
     words.emplace_back(rule.substr(at, end - at));
     at = quoted ? end + 1 : end;

@@ -80,7 +80,7 @@ class MessageReader {
   bool bad_ = false;
 };
 
-/// What cannot be told apart from two items, or two lines, once it is printed.
+/// False for a text that would look like two items, or two lines, once it is printed.
 bool is_plain(std::string_view text, bool in_list) {
   return std::none_of(text.begin(), text.end(), [&](char letter) {
     return static_cast<unsigned char>(letter) < ' ' || (in_list && letter == ' ');
@@ -97,7 +97,7 @@ bool is_printed_as_number(std::string_view name) {
 }
 
 std::optional<std::string> printed_number(std::string_view name, std::uint64_t number, std::uint64_t most) {
-  // The largest number stands for a limit, or for a value that is not set.
+  // The largest number means "no limit" or "not set".
   if (number == most) return name.starts_with("Limit") ? std::optional<std::string>("infinity") : std::nullopt;
   return is_printed_as_number(name) ? std::optional(std::to_string(number)) : std::nullopt;
 }

@@ -43,7 +43,7 @@ class TemporaryFile {
   std::string name_;
 };
 
-/// A symbolic link or directory where a file of ours belongs is somebody's decision.
+/// A symbolic link or directory in place of our file is a decision of the node's administrator.
 Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path) {
   struct stat status {};
   if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -106,7 +106,7 @@ Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) co
                                           : FileStatus::Kind::kOther;
   result.mode = status.st_mode & 07777U;
   result.size = status.st_size;
-  // Whoever bakes an image without being root owns its files in root's stead.
+  // A user who bakes an image without being root owns the files that root would own.
   const bool stands_for_root = !live_ && ::geteuid() != 0 && status.st_uid == ::geteuid();
   result.uid = stands_for_root ? 0 : status.st_uid;
   result.gid = stands_for_root ? 0 : status.st_gid;
@@ -168,7 +168,7 @@ Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::c
   if (!live_) return not_running();
   const CaptureLimits limits{deadline};
   SPARK_TRY(auto output, run_and_capture(argv, limits));
-  // Whoever asks would take what there is for the whole.
+  // The caller would take this part for the whole.
   if (output.cut_off) {
     return failure(ErrorCode::kFailed, argv[0] + " prints more than " + std::to_string(limits.max_bytes) + " bytes");
   }
@@ -201,7 +201,7 @@ Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mod
   return {};
 }
 
-/// The directory that a file is in. One that is a link leads to files that somebody else looks after,
+/// The directory that a file is in. A link in its place leads to files that others manage,
 /// such as the drop-ins of another unit.
 Result<FileDescriptor> LocalNode::open_directory_of(const fs::path& file) const {
   const fs::path directory = file.parent_path();
@@ -271,7 +271,7 @@ void LocalNode::remove_stale_scratch_directories() {
   if (!names) return;      // There has never been one.
   named_scratch_.clear();  // Ours are among them.
   for (const std::string& name : *names) {
-    std::error_code stays;  // It is in nobody's way: the next run tries again.
+    std::error_code stays;  // It does no harm: the next run tries again.
     if (name.starts_with(kScratchPrefix)) fs::remove_all(fs::path(kScratchParent) / name, stays);
   }
 }

@@ -20,7 +20,7 @@ struct StagedFile {
   std::string absent_content;  ///< What the twin holds while the file is to be gone.
 };
 
-/// The machine the agent runs on, or a directory that stands for one. Below a directory no path,
+/// The machine that the agent runs on, or a directory in its place. Below a directory no path,
 /// and no symbolic link in it, leads out.
 class LocalNode final : public Node {
  public:

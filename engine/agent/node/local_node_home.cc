@@ -44,7 +44,7 @@ Result<FileDescriptor> open_beneath(int directory, const fs::path& relative, int
 }
 
 /// True for a directory just made by us: the home's owner can put another one in its place at once, and that must not
-/// be given to him.
+/// become theirs.
 bool is_new_and_ours(int directory) {
   struct stat status {};
   if (::fstat(directory, &status) != 0 || status.st_uid != ::geteuid()) return false;
@@ -98,7 +98,7 @@ Result<FileDescriptor> LocalNode::open_in_home(const UserPath& path, int flags) 
   return open_beneath(above.get(), path.below.empty() ? path.home.filename() : below, flags, whole);
 }
 
-/// The open directory is the one that somebody has checked for the file.
+/// The open directory is the one that was checked for the file.
 Result<void> LocalNode::check_is_the_same(int directory, const UserPath& file) const {
   if (!file.checked) return {};
   if (!file.checked->status) return another_directory(file);  // It was not there.

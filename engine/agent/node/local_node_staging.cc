@@ -37,7 +37,7 @@ Result<fs::path> LocalNode::place_of(const fs::path& path) const {
   return file->twin;
 }
 
-/// The twins are no files of somebody else's, and what they say counts where they say it for.
+/// The twins are not foreign files, and their content counts at the path that they override.
 void LocalNode::show_as_staged(const fs::path& directory, std::vector<std::string>& names) const {
   for (const StagedFile& file : staged_) {
     if (!twin_exists(file)) continue;

@@ -77,7 +77,7 @@ bool ended(int process, std::chrono::milliseconds patience) {
 }
 
 Result<void> end(int process) {
-  // A file is written whole or not at all, and the journal tells what was begun: the same as a power cut.
+  // A file is written whole or not at all, and the journal has what was begun: the same as a power cut.
   for (const int signal : {SIGTERM, SIGKILL}) {
     if (::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0) != 0 && errno != ESRCH)
       return failure(system_error("end the agent that holds the lock", errno));
@@ -144,7 +144,7 @@ Result<std::optional<LockHolder>> lock_holder(const LocalNode& node) {
 
 Result<void> break_lock(const BreakLockRequest& request, const LocalNode& node) {
   SPARK_TRY(const auto held, locking_agent(node));
-  if (!held) return failure(ErrorCode::kNotFound, "nobody holds the lock");
+  if (!held) return failure(ErrorCode::kNotFound, "the lock is free");
   if (held->holder.describe() != request.holder)
     return failure(ErrorCode::kBusy, "by now it is locked by " + held->holder.describe());
   SPARK_CHECK(check_no_open_window(node));

@@ -37,15 +37,15 @@ struct LockingAgent {
   std::uint64_t started = 0;  ///< start_of_process()
 };
 
-/// Nothing when nobody holds the lock. Errors: kPermissionDenied, kFailed.
+/// Nothing while the lock is free. Errors: kPermissionDenied, kFailed.
 Result<std::optional<LockingAgent>> locking_agent(const LocalNode& node);
 
-/// Who holds the lock; taken from nobody by asking. Errors: kPermissionDenied, kFailed.
+/// The holder of the lock. Errors: kPermissionDenied, kFailed.
 Result<std::optional<LockHolder>> lock_holder(const LocalNode& node);
 
 /// Ends the agent that holds the node's lock, and no other process: the one that the lock's file names
 /// by process id and start time, if it is an agent. Returns when the lock is free.
-/// Errors: kNotFound (nobody holds it), kBusy (by now it is somebody else's), kRefused (a network change
+/// Errors: kNotFound (it is free), kBusy (another run holds it by now), kRefused (a network change
 /// is open, or what holds it is no agent), kUnreachable (it did not end), kPermissionDenied.
 Result<void> break_lock(const BreakLockRequest& request, const LocalNode& node);
 

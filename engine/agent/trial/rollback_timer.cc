@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kToolDeadline{10'000};
 constexpr const char* kUnitDirectory = "/etc/systemd/system";
 constexpr const char* kRecoverUnit = "sparkplan-recover.service";
 constexpr const char* kWantedBy = "sysinit.target.wants";
-constexpr const char* kNoNet = "without it nothing would undo the change; --no-safety-net goes without";
+constexpr const char* kNoNet = "without it nothing would undo the change; --no-safety-net applies it nevertheless";
 
 std::string unit_name(const std::string& run) { return "sparkplan-rollback-" + run; }
 
@@ -110,7 +110,7 @@ Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path&
   // Monotonic, so that no step of the clock matters; the accuracy's default is a minute.
   SPARK_CHECK(
       output_of({"systemd-run", "--quiet", "--collect", "--unit=" + unit,
-                 "--description=sparkplan: undo a change that nobody has confirmed",
+                 "--description=sparkplan: undo an unconfirmed change",
                  "--on-active=" + std::to_string(window.count()) + "s", "--timer-property=AccuracySec=200ms",
                  "--property=Type=oneshot", "--property=TimeoutStartSec=300", program.string(), "--rollback", run},
                 node));
