@@ -77,7 +77,7 @@ void add_units(FakeNode& node, const std::string& text) {
   node.set_unit_reader([](const FakeNode&, const std::string& name) -> Result<UnitProperties> {
     return UnitProperties{{"Id", name}, {"LoadState", "not-found"}};
   });
-  for (UnitProperties& unit : parse_units(text)) node.add_unit(unit.at("Id"), std::move(unit));
+  for (const UnitProperties& unit : parse_units(text)) node.add_unit(unit.at("Id"), unit);
 }
 
 FakeNode node_of(const std::vector<Section>& sections) {
