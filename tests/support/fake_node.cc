@@ -290,7 +290,9 @@ Result<std::vector<UnitProperties>> FakeNode::units(std::span<const std::string>
   std::vector<UnitProperties> units;
   for (const std::string& name : names) {
     const auto known = units_.find(name);
-    if (known == units_.end() && !unit_reader_) return failure(ErrorCode::kUnsupported, "there is no systemd");
+    if (known == units_.end() && !unit_reader_) {
+      return failure(ErrorCode::kUnsupported, "there is no systemctl on this node", "units need systemd");
+    }
     SPARK_TRY(const UnitProperties all, known != units_.end() ? known->second : unit_reader_(*this, name));
     UnitProperties& unit = units.emplace_back();
     for (const auto property : properties) {
