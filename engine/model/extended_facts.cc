@@ -47,13 +47,11 @@ Result<UnitFacts> decode_unit(const Value& value) {
 }
 
 Value encode_verdict(const InputVerdictFacts& one) {
-  return Value::map(
-      {{"interface", one.interface}, {"from", one.from}, {"to", one.to}, {"verdict", one.verdict}, {"rule", one.rule}});
+  return Value::map({{"interface", one.interface}, {"from", one.from}, {"verdict", one.verdict}, {"rule", one.rule}});
 }
 Result<InputVerdictFacts> decode_verdict(const Value& value) {
   FieldReader fields(value);
-  InputVerdictFacts one{fields.text("interface"), fields.text("from"), fields.text("to"), fields.text("verdict"),
-                        fields.text("rule")};
+  InputVerdictFacts one{fields.text("interface"), fields.text("from"), fields.text("verdict"), fields.text("rule")};
   SPARK_CHECK(std::move(fields).check());
   return one;
 }

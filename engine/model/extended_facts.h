@@ -32,19 +32,18 @@ struct UnitFacts {
 };
 
 /// What a packet filter does with new TCP connections over IPv4 to ports that the kernel has chosen, of those that fit
-/// the first three. Rules for other things, such as one known port, make none.
+/// the first two. Rules for other connections, such as those to one port, make none.
 struct InputVerdictFacts {
-  std::string interface;  ///< "enp1s0f1np1", "enp*"; empty: through whichever they come.
-  std::string from;       ///< "192.168.100.0/24"; empty: from anywhere.
-  std::string to;         ///< As above, of addresses of this node.
-  std::string verdict;    ///< "accept", "drop", or "unclear": the rule asks for something that is not understood.
+  std::string interface;  ///< "enp1s0f1np1", "enp*"; empty: any interface.
+  std::string from;       ///< "192.168.100.0/24"; empty: any address.
+  std::string verdict;    ///< "accept", "drop", or "unclear": the rule would have to be evaluated.
   std::string rule;       ///< Its text, or "policy drop".
 
   bool operator==(const InputVerdictFacts&) const = default;
 };
 
-/// A chain that sees all that comes in. The first verdict that fits holds, and what none fits is let in. What comes in
-/// has to be let in by all such chains.
+/// A chain that all incoming packets pass. The first verdict that fits holds; without one the packet is accepted. All
+/// such chains have to accept it.
 struct InputChainFacts {
   std::string name;  ///< "ip filter INPUT"
   std::vector<InputVerdictFacts> verdicts;
@@ -52,7 +51,7 @@ struct InputChainFacts {
   bool operator==(const InputChainFacts&) const = default;
 };
 
-/// What lets packets in, of all tables of nftables, ufw's among them.
+/// The packet filter: all tables of nftables and iptables, with those of ufw.
 struct FirewallFacts {
   std::string ufw;  ///< "active", "inactive"; empty: there is no ufw.
   std::vector<InputChainFacts> input_chains;

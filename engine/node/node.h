@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,16 @@ struct CommandOutput {
   std::string standard_output;
   std::string standard_error;
 };
+
+/// Properties of a systemd unit by name, as `systemctl show` prints them: "yes", "infinity", a list joined by blanks. A
+/// property that units of its kind lack is missing.
+using UnitProperties = std::map<std::string, std::string>;
+
+/// Empty for one that is missing.
+inline std::string property_of(const UnitProperties& unit, const std::string& name) {
+  const auto found = unit.find(name);
+  return found == unit.end() ? std::string() : found->second;
+}
 
 /// A file of any kind as lstat(2) sees it.
 struct FileStatus {
@@ -40,7 +51,7 @@ struct CheckedDirectory {
   std::optional<FileStatus> status;  ///< Nothing: it was not there.
 };
 
-/// A file in the home of a user, who can put a symbolic link wherever he likes: from `home` on,
+/// A file in the home of a user, who can put a symbolic link anywhere: from `home` on,
 /// `home` itself included, none is followed. What is above `home` belongs to root and is trusted.
 struct UserPath {
   std::filesystem::path home;   ///< "/home/nvidia"
@@ -70,7 +81,7 @@ struct FileContent {
   bool operator==(const FileContent&) const = default;
 };
 
-/// One machine, seen without the power to change it. ResourceType::observe() gets only this, so
+/// One machine, seen without the power to change it. ResourceType::observe() has only this, so
 /// "plan changes nothing" holds by type, not by discipline.
 /// Implementations: LocalNode (engine/agent), FakeNode (tests/support).
 class NodeReader {
@@ -89,6 +100,14 @@ class NodeReader {
   /// lstat(2). Errors: kNotFound, kPermissionDenied.
   virtual Result<FileStatus> status(const std::filesystem::path& path) const = 0;
 
+  /// Whether a file of any kind has that path. Errors: kPermissionDenied.
+  Result<bool> is_there(const std::filesystem::path& path) const {
+    const auto found = status(path);
+    if (found) return true;
+    if (found.error().code == ErrorCode::kNotFound) return false;
+    return failure(found.error());
+  }
+
   /// Names in a directory, sorted, without "." and "..". Errors: kNotFound, kPermissionDenied.
   virtual Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const = 0;
 
@@ -98,7 +117,7 @@ class NodeReader {
                                              std::size_t max_bytes = std::size_t{1} << 20) const = 0;
   virtual Result<FileStatus> user_status(const UserPath& path) const = 0;
 
-  /// The node's end of the connection that asks, as sshd tells it ("10.0.0.11", "fe80::1%eth0"); empty
+  /// The node's end of our connection, as sshd reports it ("10.0.0.11", "fe80::1%eth0"); empty
   /// where there is none.
   virtual std::string connection_address() const = 0;
 
@@ -110,7 +129,14 @@ class NodeReader {
   /// clock: then it comes to its end at once where time does not really pass, as in tests.
   virtual void pause(std::chrono::milliseconds duration) const = 0;
 
-  /// Runs a command that must not change the node ("systemctl show"). No shell: argv[0] is looked
+  /// These properties of these units, in the order of `names`, which are whole names of no templates. systemd describes
+  /// each unit at one moment; one that does not exist has the LoadState "not-found".
+  /// Errors: kUnsupported when not live() or without systemd; kUnreachable (deadline); kFailed with systemd's reason.
+  virtual Result<std::vector<UnitProperties>> units(std::span<const std::string> names,
+                                                    std::span<const std::string_view> properties,
+                                                    std::chrono::milliseconds deadline) const = 0;
+
+  /// Runs a command that must not change the node ("nft list ruleset"). No shell: argv[0] is looked
   /// up in a fixed PATH. A non-zero exit is a value, not an Error.
   /// Errors: kNotFound, kUnreachable (deadline; the command is killed), kUnsupported when not live(); kFailed for more
   /// than 4 MiB of standard output: the first part of an answer is none.

@@ -27,13 +27,6 @@ std::string in_hexadecimal(char c) {
   return std::string("\\x") + kDigits[byte >> 4U] + kDigits[byte & 15U];
 }
 
-Result<bool> is_there(const std::string& path, const NodeReader& node) {
-  const auto status = node.status(path);
-  if (status) return true;
-  if (status.error().code == ErrorCode::kNotFound) return false;
-  return failure(status.error());
-}
-
 std::string wants_link(const std::string& name, std::string_view target) {
   return std::string(kSystemUnitDirectory) + "/" + std::string(target) + ".wants/" + name;
 }
@@ -110,18 +103,18 @@ Result<UnitFile> read_unit(const std::string& name, std::string_view target, con
   if (!status) {
     for (const std::string_view directory : kOtherDirectories) {
       const std::string other = std::string(directory) + "/" + name;
-      SPARK_TRY(const bool hidden, is_there(other, node));
+      SPARK_TRY(const bool hidden, node.is_there(other));
       if (hidden && unit.in_the_way.empty()) unit.in_the_way = "a unit of ours would hide " + other;
     }
   }
-  SPARK_TRY(unit.enabled, is_there(wants_link(name, target), node));
+  SPARK_TRY(unit.enabled, node.is_there(wants_link(name, target)));
   return unit;
 }
 
 Result<void> systemctl(const std::string& verb, const std::string& name, Node& node) {
   std::vector<std::string> argv{"systemctl", verb};
   // A reload takes as long as all the rest; it is done once, when the files are as they shall be.
-  if (verb == "enable" || verb == "disable") argv.emplace_back("--no-reload");
+  if (verb == "enable" || verb == "reenable" || verb == "disable") argv.emplace_back("--no-reload");
   if (!name.empty()) argv.insert(argv.end(), {"--", name});
   auto output = node.run(argv, kJobDeadline);
   if (!output && output.error().code == ErrorCode::kNotFound) {
@@ -130,9 +123,16 @@ Result<void> systemctl(const std::string& verb, const std::string& name, Node& n
   if (!output) return failure(std::move(output).error());
   if (output->exit_status == 0) return {};
   const auto lines = split_lines(output->standard_error);
-  return failure(ErrorCode::kFailed, "systemctl " + verb + " " + name + ": " +
+  return failure(ErrorCode::kFailed, "systemctl " + verb + (name.empty() ? "" : " " + name) + ": " +
                                          (lines.empty() ? "exit status " + std::to_string(output->exit_status)
                                                         : std::string(lines.front())));
+}
+
+Result<bool> is_active(const std::string& name, const NodeReader& node, std::chrono::milliseconds deadline) {
+  constexpr std::array<std::string_view, 1> kActiveState{"ActiveState"};
+  SPARK_TRY(const auto units, node.units(std::array{name}, kActiveState, deadline));
+  const std::string state = property_of(units.front(), "ActiveState");
+  return state == "active" || state == "reloading" || state == "refreshing";
 }
 
 Result<void> write_unit(const std::string& name, const std::string& content, bool enabled, const UnitFile& now,

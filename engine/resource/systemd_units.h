@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,9 +34,9 @@ std::optional<std::string> unit_setting(std::string_view text, std::string_view 
 
 /// A unit file in /etc/systemd/system.
 struct UnitFile {
-  std::optional<std::string> content;  ///< Whoever wrote it.
+  std::optional<std::string> content;  ///< Also a foreign one.
   bool enabled = false;                ///< A link in TARGET.wants leads to it.
-  /// Why a file of ours may not take its place: it was written by somebody else, is no regular file, or ours
+  /// Why a file of ours may not take its place: it is foreign, is no regular file, or ours
   /// would hide one of a package's. Empty otherwise.
   std::string in_the_way;
 
@@ -48,6 +49,9 @@ Result<UnitFile> read_unit(const std::string& name, std::string_view target, con
 /// I/O. `systemctl VERB -- NAME`; `name` may be empty. Errors: kFailed with what systemctl says, kUnsupported
 /// without systemd.
 Result<void> systemctl(const std::string& verb, const std::string& name, Node& node);
+
+/// I/O, read-only. True for a unit that is up, not on its way. Errors: as NodeReader::units().
+Result<bool> is_active(const std::string& name, const NodeReader& node, std::chrono::milliseconds deadline);
 
 /// I/O. Writes the unit where it differs, enables or disables it, and lets systemd read it.
 Result<void> write_unit(const std::string& name, const std::string& content, bool enabled, const UnitFile& now,

@@ -1,6 +1,7 @@
 #include "resources/mount/mount_checks.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iterator>
 #include <set>
@@ -20,13 +21,6 @@ constexpr std::chrono::milliseconds kPause{100};
 constexpr int kPauses = 100;  ///< Ten seconds: a namespace shows itself within one.
 constexpr std::size_t kMostUsersNamed = 4;
 constexpr std::size_t kMostFilesCounted = 1000;
-
-Result<bool> is_there(const std::string& path, const NodeReader& node) {
-  const auto status = node.status(path);
-  if (status) return true;
-  if (status.error().code == ErrorCode::kNotFound) return false;
-  return failure(status.error());
-}
 
 Error absent_device(const MountUnit& unit) {
   Error error{ErrorCode::kNotFound, "there is no " + unit.what, {}, {}, ""};
@@ -103,20 +97,15 @@ Result<bool> is_of_storage(const std::string& unit, const NodeReader& node) {
   return file.ours();
 }
 
-Result<std::string> shown_by_systemd(std::vector<std::string> argv, const NodeReader& node) {
-  argv.insert(argv.begin(), {"systemctl", "show"});
-  SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
-  if (output.exit_status == 0) return output.standard_output;
-  return failure(ErrorCode::kFailed, "systemctl show: " + std::string(trim(output.standard_error)));
-}
-
 /// Of `units` those that are up, or on the way.
 Result<std::vector<std::string>> active_of(const std::vector<std::string>& units, const NodeReader& node) {
+  constexpr std::array<std::string_view, 1> kActiveState{"ActiveState"};
   std::vector<std::string> active;
-  for (const std::string& unit : units) {
-    SPARK_TRY(const std::string shown, shown_by_systemd({"--property=ActiveState", "--", unit}, node));
-    const std::string_view state = trim(shown);
-    if (state != "ActiveState=inactive" && state != "ActiveState=failed") active.push_back(unit);
+  if (units.empty()) return active;
+  SPARK_TRY(const auto shown, node.units(units, kActiveState, kQueryDeadline));
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const std::string state = property_of(shown[i], "ActiveState");
+    if (state != "inactive" && state != "failed") active.push_back(units[i]);
   }
   return active;
 }
@@ -124,13 +113,12 @@ Result<std::vector<std::string>> active_of(const std::vector<std::string>& units
 /// Source: systemd.unit(5), the properties that Requires=, Requisite=, BindsTo=, PartOf= and PropagatesStopTo= have on
 /// the other side.
 Result<std::vector<std::string>> units_needing(const std::string& target, const NodeReader& node) {
-  SPARK_TRY(
-      const std::string shown,
-      shown_by_systemd(
-          {"--property=RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo", "--", unit_name(target)}, node));
+  constexpr std::array<std::string_view, 5> kNeeding{"RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf",
+                                                     "PropagatesStopTo"};
+  SPARK_TRY(const auto shown, node.units(std::array{unit_name(target)}, kNeeding, kQueryDeadline));
   std::set<std::string> names;
-  for (const std::string_view line : split_lines(shown)) {
-    const auto words = words_of(line.substr(std::min(line.size(), line.find('=') + 1)));
+  for (const auto& [property, units] : shown.front()) {
+    const auto words = words_of(units);
     names.insert(words.begin(), words.end());
   }
   std::vector<std::string> others;
@@ -203,7 +191,7 @@ bool is_nested(const Step& step, std::span<const Step> steps) {
 std::optional<Error> objection_to_device(const MountUnit& unit, const NodeReader& node) {
   if (!unit.what.starts_with("/dev/")) return std::nullopt;
   // What a connection of this run brings is not there yet.
-  const auto there = is_there(unit.what, node);
+  const auto there = node.is_there(unit.what);
   if (there && !*there && unit.what.starts_with(kNvmeLinkPrefix)) return std::nullopt;
   const auto checked = check_device(unit, Patience::kNone, node);
   return checked ? std::nullopt : std::optional(checked.error());
@@ -237,7 +225,7 @@ std::optional<Error> missing_bind_source(const Step& step, std::span<const Step>
   const bool below_another = std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
     return mounts(other.after) && is_within(unit.what, other.artifact.name);
   });
-  const auto there = is_there(unit.what, node);
+  const auto there = node.is_there(unit.what);
   if (!there) return there.error();
   if (*there || below_another) return std::nullopt;
   return Error{ErrorCode::kNotFound, "there is no directory " + unit.what, {}, {}, "make it, or bind another one"};
@@ -247,10 +235,10 @@ std::optional<Error> missing_bind_source(const Step& step, std::span<const Step>
 
 Result<void> check_device(const MountUnit& unit, Patience patience, const NodeReader& node) {
   if (!unit.what.starts_with("/dev/")) return {};
-  SPARK_TRY(bool there, is_there(unit.what, node));
+  SPARK_TRY(bool there, node.is_there(unit.what));
   for (int pause = 0; !there && patience == Patience::kWaits && pause < kPauses; ++pause) {
     node.pause(kPause);
-    SPARK_TRY(there, is_there(unit.what, node));
+    SPARK_TRY(there, node.is_there(unit.what));
   }
   if (!there) return failure(absent_device(unit));
   SPARK_TRY(const std::string found, file_system_on(unit.what, node));

@@ -56,13 +56,6 @@ bool is_generated(const std::string& interface, const NodeReader& node) {
   return is_newer(generated_for_networkd(interface)) || is_newer(generated_for_network_manager(interface));
 }
 
-Result<bool> exists(const std::filesystem::path& path, const NodeReader& node) {
-  const auto status = node.status(path);
-  if (status) return true;
-  if (status.error().code == ErrorCode::kNotFound) return false;
-  return failure(status.error());
-}
-
 /// The keys of the profiles for these interfaces in netplan files: those that were taken over and have come back.
 Result<std::set<std::string>> profiles_for(const std::set<std::string>& interfaces, const NodeReader& node) {
   SPARK_TRY(const ForeignFiles foreign, read_foreign_files(node));
@@ -262,12 +255,12 @@ struct WayBack {
 };
 
 Result<WayBack> ask_renderer_for(const std::string& interface, const Value* profile, Node& node) {
-  SPARK_TRY(const bool networkd, exists(generated_for_networkd(interface), node));
+  SPARK_TRY(const bool networkd, node.is_there(generated_for_networkd(interface)));
   if (networkd) {
     SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
     return WayBack{true, false};
   }
-  SPARK_TRY(const bool network_manager, exists(generated_for_network_manager(interface), node));
+  SPARK_TRY(const bool network_manager, node.is_there(generated_for_network_manager(interface)));
   if (network_manager) {
     SPARK_CHECK(bring_up_generated(interface, node));
     return WayBack{true, false};

@@ -6,6 +6,7 @@
 
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
+#include "engine/resource/systemd_units.h"
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/network_manager.h"
@@ -97,10 +98,9 @@ Result<fs::path> generate_in_copy(const NetplanFiles& changed, Node& node) {
 
 /// Why networkd cannot configure `interface`, which netplan hands to it. Nothing when it runs.
 std::optional<Error> why_no_networkd(const std::string& interface, const NodeReader& node) {
-  const std::vector<std::string> argv{"systemctl", "is-active", "systemd-networkd.service"};
-  const auto output = node.query(argv, kDeadline);
-  if (!output) return output.error();
-  if (output->exit_status == 0) return std::nullopt;
+  const auto runs = is_active("systemd-networkd.service", node, kDeadline);
+  if (!runs) return runs.error();
+  if (*runs) return std::nullopt;
   return Error{ErrorCode::kUnsupported,
                "netplan hands " + interface + " to systemd-networkd, which is not running",
                {},

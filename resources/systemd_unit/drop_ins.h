@@ -9,7 +9,7 @@
 
 namespace sparkplan::systemd_unit {
 
-/// What somebody else's file makes of a unit file or drop-in of ours.
+/// What a foreign file makes of a unit file or drop-in of ours.
 struct Override {
   bool of_content = false;  ///< Else of our drop-in.
   std::string value;        ///< "LimitMEMLOCK=8M"; for a whole file its path.

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "resources/systemd_unit/systemctl.h"
 #include "resources/systemd_unit/unit_state.h"
 
 namespace sparkplan::systemd_unit {
@@ -15,7 +14,7 @@ constexpr std::chrono::milliseconds kPause{100};
 constexpr int kLooksUntilSteady = 6;  ///< Half a second with a pause between each.
 constexpr int kLooksAtMost = 300;     ///< `systemctl start` has already waited for what is slow to start.
 
-/// systemd has no memory of a unit that is down and that nothing else needs, so it is asked anew.
+/// systemd has no memory of a unit that is down and that nothing else needs, so its conditions are checked again.
 bool condition_fails(const std::string& name, const NodeReader& node) {
   const std::vector<std::string> argv{"systemd-analyze", "condition", "--unit=" + name};
   const Result<CommandOutput> output = node.query(argv, kQueryDeadline);
@@ -68,7 +67,7 @@ Result<std::string> watch_start(const std::string& name, const NodeReader& node)
 Error with_last_messages(const std::string& name, Error error, const NodeReader& node) {
   const std::vector<std::string> argv{"journalctl", "--unit=" + name, "-n", "5", "-o", "cat", "--no-pager", "--quiet"};
   const Result<CommandOutput> journal = node.query(argv, kQueryDeadline);
-  if (!journal || journal->exit_status != 0) return error;  // The failure itself is what has to be told.
+  if (!journal || journal->exit_status != 0) return error;  // The failure itself is what matters.
   std::vector<std::string> lines;
   for (const std::string_view line : split_lines(journal->standard_output)) {
     if (!trim(line).empty()) lines.emplace_back(trim(line));

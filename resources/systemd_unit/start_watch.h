@@ -8,7 +8,7 @@
 namespace sparkplan::systemd_unit {
 
 /// I/O, read-only. Looks again and again until the unit is up and, for a service, has stayed up for
-/// half a second without being started anew; a oneshot may be over with success, and a unit whose
+/// half a second without another start; a oneshot may be over with success, and a unit whose
 /// condition does not hold need not run. Gives state::kStarted, kFinished or kSkipped.
 /// Errors: kFailed with the last lines of the unit's journal.
 Result<std::string> watch_start(const std::string& name, const NodeReader& node);

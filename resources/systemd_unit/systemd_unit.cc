@@ -47,7 +47,7 @@ Error foreign_file(const std::string& name) {
 Error hidden_file(const std::string& name, const std::string& path) {
   if (path == unit_path(name)) {
     return Error{
-        ErrorCode::kRefused, path + " is no regular file", {}, {}, "somebody linked the unit: move the link away"};
+        ErrorCode::kRefused, path + " is no regular file", {}, {}, "a symbolic link is in its place: move the link away"};
   }
   return Error{ErrorCode::kRefused,
                "a unit file of ours would hide " + path,
@@ -79,7 +79,7 @@ void add_obstacles(const std::string& name, const UnitState& unit, bool live, Ob
   };
   if (unit.content && !is_ours(*unit.content)) add(obstacle::kForeignFile, foreign_file(name));
   if (!unit.in_the_way.empty()) add(obstacle::kHiddenFile, hidden_file(name, unit.in_the_way));
-  // What an image will have once it runs cannot be told.
+  // What an image will have once it runs is unknown.
   if (live && !unit.exists()) add(obstacle::kNoUnit, missing_unit(name));
   if (!unit.running || unit.running->enabled) return;
   const std::string& file_state = unit.running->file_state;

@@ -5,30 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/text.h"
+#include "engine/resource/systemd_units.h"
 #include "resources/systemd_unit/start_watch.h"
-#include "resources/systemd_unit/systemctl.h"
+#include "resources/systemd_unit/unit_state.h"
 #include "resources/systemd_unit/unit_text.h"
 
 namespace sparkplan::systemd_unit {
 namespace {
-
-/// Longer than systemd's own 90 seconds for a start or a stop.
-constexpr std::chrono::seconds kJobDeadline{200};
-
-/// `systemctl VERB -- NAME`, or without a name.
-Result<void> systemctl(const std::string& verb, const std::string& name, Node& node) {
-  std::vector<std::string> argv{"systemctl", verb};
-  // A reload takes as long as all the rest; carry_out() does one where it is needed.
-  if (verb == "enable" || verb == "reenable" || verb == "disable") argv.emplace_back("--no-reload");
-  if (!name.empty()) argv.insert(argv.end(), {"--", name});
-  SPARK_TRY(const CommandOutput output, node.run(argv, kJobDeadline));
-  if (output.exit_status == 0) return {};
-  const std::vector<std::string_view> lines = split_lines(output.standard_error);
-  return failure(ErrorCode::kFailed, join(argv, " ") + ": " +
-                                         (lines.empty() ? "exit status " + std::to_string(output.exit_status)
-                                                        : std::string(lines.front())));
-}
 
 /// Errors: kBug for what attributes are never written as.
 Result<FileContent> file_with(std::string bytes, const std::string& attributes) {
@@ -115,7 +98,7 @@ class UnitChange {
     static_cast<void>(node_.run(argv, kQueryDeadline));
   }
 
-  /// A unit that systemd has not known until now is read when somebody asks for it.
+  /// systemd reads a unit that is new to it at the first question for it.
   bool is_new() const { return !now_.running->exists && !vanishes_; }
 
   Result<void> have_systemd_read_it() {

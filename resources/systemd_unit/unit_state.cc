@@ -1,13 +1,128 @@
 #include "resources/systemd_unit/unit_state.h"
 
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
 #include <utility>
 
 #include "engine/core/file_mode.h"
-#include "resources/systemd_unit/systemctl.h"
+#include "engine/core/text.h"
+#include "engine/core/words.h"
 #include "resources/systemd_unit/unit_text.h"
 
 namespace sparkplan::systemd_unit {
 namespace {
+
+constexpr auto kProperties = std::to_array<std::string_view>(
+    {"Id", "LoadState", "ActiveState", "SubState", "UnitFileState", "FragmentPath", "DropInPaths", "NeedDaemonReload",
+     "Type", "RemainAfterExit", "Result", "NRestarts", "InvocationID", "ConditionResult", "ConditionTimestampMonotonic",
+     "ExecMainExitTimestampMonotonic"});
+
+bool has_happened(const UnitProperties& unit, const std::string& timestamp) {
+  return std::strtoll(property_of(unit, timestamp).c_str(), nullptr, 10) > 0;
+}
+
+std::string state_of(const UnitProperties& unit) {
+  const std::string active = property_of(unit, "ActiveState");
+  if (active == "activating" && property_of(unit, "SubState").starts_with("auto-restart")) {
+    return std::string(state::kFailed);
+  }
+  if (active == "active" || active == "reloading" || active == "refreshing" || active == "activating") {
+    return std::string(state::kStarted);
+  }
+  if (active == "failed") return std::string(state::kFailed);
+  const bool over = property_of(unit, "Type") == "oneshot" && property_of(unit, "RemainAfterExit") == "no";
+  if (over && property_of(unit, "Result") == "success" && has_happened(unit, "ExecMainExitTimestampMonotonic")) {
+    return std::string(state::kFinished);
+  }
+  if (property_of(unit, "ConditionResult") == "no" && has_happened(unit, "ConditionTimestampMonotonic")) {
+    return std::string(state::kSkipped);
+  }
+  return std::string(state::kStopped);
+}
+
+Result<RunningState> running_from(const std::string& name, const UnitProperties& unit) {
+  const std::string load = property_of(unit, "LoadState");
+  if (load == "masked") {
+    return failure(ErrorCode::kRefused, name + " is masked",
+                   "an administrator keeps it from running; `systemctl unmask " + name + "` undoes that");
+  }
+  if (const std::string id = property_of(unit, "Id"); !id.empty() && id != name) {
+    return failure(ErrorCode::kRefused, name + " is another name of " + id, "write " + id);
+  }
+  const std::string active = property_of(unit, "ActiveState");
+  RunningState state;
+  state.exists = load != "not-found" && !load.empty();
+  state.up = active == "active" || active == "reloading" || active == "refreshing" || active == "activating";
+  state.state = state_of(unit);
+  state.settled = active != "activating" && active != "deactivating";
+  state.file_state = property_of(unit, "UnitFileState");
+  const bool has_a_file = !property_of(unit, "FragmentPath").empty();
+  state.enabled_known = !has_a_file || (!state.file_state.empty() && state.file_state != "bad");
+  state.needs_reload = property_of(unit, "NeedDaemonReload") == "yes";
+  state.fragment = property_of(unit, "FragmentPath");
+  state.drop_ins = words_of(property_of(unit, "DropInPaths"));
+  state.is_service = name.ends_with(".service");
+  state.ends_by_itself = property_of(unit, "Type") == "oneshot";
+  state.incarnation = property_of(unit, "InvocationID") + " " + property_of(unit, "NRestarts");
+  state.result = property_of(unit, "Result");
+  return state;
+}
+
+/// The names of the units for which there is a link that an [Install] section has made.
+/// Source: systemd.unit(5), WantedBy=, RequiredBy=, UpheldBy=.
+std::set<std::string> linked_units(const NodeReader& node) {
+  const std::filesystem::path units("/etc/systemd/system");
+  std::set<std::string> linked;
+  const Result<std::vector<std::string>> directories = node.list_directory(units);
+  if (!directories) return linked;
+  for (const std::string& directory : *directories) {
+    if (!directory.ends_with(".wants") && !directory.ends_with(".requires") && !directory.ends_with(".upholds"))
+      continue;
+    if (const auto links = node.list_directory(units / directory)) linked.insert(links->begin(), links->end());
+  }
+  return linked;
+}
+
+/// systemd caches the state of a unit file; is-enabled reads the links again.
+/// It is slow, and needless where what systemd remembers and the links agree.
+Result<void> read_file_states(std::map<std::string, Result<RunningState>>& units, const NodeReader& node) {
+  std::vector<std::string> argv{"systemctl", "is-enabled", "--"};
+  std::vector<RunningState*> asked;
+  const std::set<std::string> linked = linked_units(node);
+  for (auto& [name, unit] : units) {
+    if (!unit || unit->file_state.empty()) continue;
+    if (unit->file_state == "enabled" && linked.count(name) > 0) {
+      unit->enabled = true;
+      continue;
+    }
+    argv.push_back(name);
+    asked.push_back(&*unit);
+  }
+  if (asked.empty()) return {};
+  SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
+  const std::vector<std::string_view> states = split_lines(output.standard_output);
+  // It stops at a unit whose file has gone meanwhile or is damaged, and says nothing of the others.
+  if (states.size() == asked.size()) {
+    for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->file_state = std::string(trim(states[i]));
+  } else {
+    for (RunningState* unit : asked) unit->enabled_known = false;
+  }
+  for (RunningState* unit : asked) unit->enabled = unit->file_state == "enabled";
+  return {};
+}
+
+/// An Error for a single unit: masked, or another name of a unit. Errors: as NodeReader::units().
+Result<std::map<std::string, Result<RunningState>>> running_states(std::span<const std::string> names,
+                                                                   const NodeReader& node) {
+  std::map<std::string, Result<RunningState>> states;
+  if (names.empty()) return states;
+  SPARK_TRY(const auto units, node.units(names, kProperties, kQueryDeadline));
+  for (std::size_t i = 0; i < names.size(); ++i) states.emplace(names[i], running_from(names[i], units[i]));
+  SPARK_CHECK(read_file_states(states, node));
+  return states;
+}
 
 struct UnitFile {
   std::optional<std::string> bytes;  ///< Nothing: no regular file.
@@ -33,18 +148,11 @@ Result<UnitFile> read_unit_file(const std::string& path, const NodeReader& node)
   return file;
 }
 
-Result<bool> is_there(const std::string& path, const NodeReader& node) {
-  const Result<FileStatus> status = node.status(path);
-  if (status) return true;
-  if (status.error().code == ErrorCode::kNotFound) return false;
-  return failure(status.error());
-}
-
-/// A unit file of somebody else's that one of ours would hide.
+/// A foreign unit file that one of ours would hide.
 Result<std::string> other_unit_file(const std::string& name, const NodeReader& node) {
   for (const std::string_view directory : kOtherDirectories) {
     const std::string path = std::string(directory) + "/" + name;
-    SPARK_TRY(const bool there, is_there(path, node));
+    SPARK_TRY(const bool there, node.is_there(path));
     if (there) return path;
   }
   return std::string();
@@ -76,7 +184,7 @@ Result<UnitState> read_files(const std::string& name, const NodeReader& node) {
     SPARK_TRY(unit.in_the_way, other_unit_file(name, node));
   }
   if (node.live()) {
-    SPARK_TRY(unit.restart_pending, is_there(restart_marker(name), node));
+    SPARK_TRY(unit.restart_pending, node.is_there(restart_marker(name)));
     SPARK_TRY(unit.outcome, recorded_outcome(name, node));
   }
   return unit;
@@ -109,7 +217,7 @@ std::map<std::string, Result<UnitState>> look_at_units(std::span<const std::stri
   for (const std::string& name : names) {
     if (node.live() && !is_template(name)) to_show.push_back(name);
   }
-  const Result<std::map<std::string, Result<RunningState>>> running = show_units(to_show, node);
+  const Result<std::map<std::string, Result<RunningState>>> running = running_states(to_show, node);
   for (const std::string& name : names) {
     units.emplace(name, running ? combine(name, *running, node) : Result<UnitState>(failure(running.error())));
   }
@@ -123,7 +231,7 @@ Result<UnitState> look_at_unit(const std::string& name, const NodeReader& node) 
 
 Result<RunningState> running_state(const std::string& name, const NodeReader& node) {
   const std::vector<std::string> names{name};
-  SPARK_TRY(const auto units, show_units(names, node));
+  SPARK_TRY(const auto units, running_states(names, node));
   return units.at(name);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <span>
@@ -12,6 +13,8 @@
 #include "engine/node/node.h"
 
 namespace sparkplan::systemd_unit {
+
+inline constexpr std::chrono::seconds kQueryDeadline{30};
 
 /// Where a restart that is still to be made is noted: written before a file changes, gone with the
 /// next boot, which makes it needless.
@@ -57,10 +60,10 @@ struct RunningState {
 
 /// One unit on one node.
 struct UnitState {
-  std::optional<std::string> content;  ///< Of /etc/systemd/system/NAME, whoever wrote it.
+  std::optional<std::string> content;  ///< Of /etc/systemd/system/NAME, also a foreign one.
   std::optional<std::string> drop_in;  ///< Of our drop-in.
   std::string attributes;              ///< Of our files where they are not kAttributes; else empty.
-  std::string content_attributes;      ///< Of `content` where it is somebody else's and they are not kAttributes.
+  std::string content_attributes;      ///< Of `content` where it is foreign and they are not kAttributes.
   std::string in_the_way;              ///< What our unit file would hide, or a link in its place; else empty.
   bool restart_pending = false;
   std::string outcome;                  ///< What outcome_record() holds; empty without one.
@@ -69,7 +72,7 @@ struct UnitState {
   bool exists() const { return running ? running->exists || content : content || !in_the_way.empty(); }
 };
 
-/// I/O, read-only. All these units, with two processes for all of them together. An Error stands for
+/// I/O, read-only. All these units, with one question to systemd for all of them. An Error stands for
 /// a single unit: masked, another name of a unit, a link in the place of our drop-in, unreadable.
 std::map<std::string, Result<UnitState>> look_at_units(std::span<const std::string> names, const NodeReader& node);
 Result<UnitState> look_at_unit(const std::string& name, const NodeReader& node);

@@ -130,7 +130,7 @@ class ChangedUnit {
     return settled(std::move(value));
   }
 
-  /// Somebody has put a file of his own in the place of ours, which is not ours to take away.
+  /// A foreign file is in the place of ours; it is not removed.
   static bool has_foreign_content(const Value& now) {
     const Value* content = now.find(field::kContent);
     return content != nullptr && content->string() != nullptr && !is_ours(*content->string());
@@ -272,7 +272,7 @@ ReportedShapes reported_units() {
 std::vector<FieldChange> complete_diff(const Resource& resource, const Present& present,
                                        std::vector<FieldChange> compared) {
   std::erase_if(compared, [](const FieldChange& change) { return change.path == field::kState && amounts_to(change); });
-  // Nobody asks for a unit that is only remembered: what is left to do about it is no reason to keep it.
+  // cluster.yaml has no such unit any more: what is left to do about it is no reason to keep it.
   if (!resource.where.known()) return compared;
   const Value& wanted = resource.desired;
   const auto seen = [&](std::string_view key) {

@@ -20,7 +20,7 @@ inline constexpr std::string_view kEnabled = "enabled";
 inline constexpr std::string_view kState = "state";
 /// There only when something is left to do, and never asked for.
 inline constexpr std::string_view kAttributes = "attributes";
-inline constexpr std::string_view kContentAttributes = "content_attributes";  ///< Of somebody else's unit file.
+inline constexpr std::string_view kContentAttributes = "content_attributes";  ///< Of a foreign unit file.
 inline constexpr std::string_view kReload = "reload";
 inline constexpr std::string_view kRestart = "restart";
 }  // namespace field
@@ -41,7 +41,7 @@ struct WantedUnit {
   std::optional<std::string> content;
   std::optional<std::string> drop_in;
   std::string attributes;          ///< Of our files; empty: the usual ones.
-  std::string content_attributes;  ///< Of `content` where it is somebody else's; empty: the usual ones.
+  std::string content_attributes;  ///< Of `content` where it is foreign; empty: the usual ones.
   std::optional<bool> enabled;     ///< Nothing: it is not known, as in an image.
   std::optional<bool> up;
   bool restart_pending = false;

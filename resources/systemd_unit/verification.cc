@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "resources/systemd_unit/systemctl.h"
+#include "resources/systemd_unit/unit_state.h"
 #include "resources/systemd_unit/unit_text.h"
 #include "resources/systemd_unit/unit_value.h"
 

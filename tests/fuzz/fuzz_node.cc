@@ -2,8 +2,7 @@
 // what somebody wants them to say. An input is the title of a case, a newline, and what the machine does with its
 // answers. What the agent then sends goes through encoding, decoding, a plan and a report, as with a controller.
 #include "engine/agent/facts/extended_facts.h"
-#include "engine/agent/facts/machine_reader.h"
-#include "engine/agent/facts/network_reader.h"
+#include "engine/agent/facts/facts_reader.h"
 #include "engine/agent/facts/storage_reading.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"

@@ -1,17 +1,17 @@
 // Every text that somebody else has written or printed, by the function that reads it: files of a node, output of
 // its programs, messages on a bus and in a network. An input is the reader's name, a newline, and the text.
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 
 #include "engine/agent/facts/extended_facts.h"
-#include "engine/agent/facts/input_rules.h"
-#include "engine/agent/facts/machine_reader.h"
-#include "engine/agent/facts/network_reader.h"
-#include "engine/agent/facts/nft_listing.h"
+#include "engine/agent/facts/facts_reader.h"
+#include "engine/agent/facts/input_chains.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/agent/node/bus_message.h"
+#include "engine/agent/node/systemd_bus.h"
 #include "engine/agent/state/journal_reader.h"
 #include "engine/core/digest.h"
 #include "engine/core/json.h"
@@ -116,17 +116,8 @@ void read_address(std::string_view text) {
 }
 
 void read_rules(std::string_view text) {
-  std::size_t words = 0;
-  for (const NftTable& table : nft_tables(text)) {
-    for (const auto& [name, chain] : table.chains) {
-      require(chain.rules.size() == chain.texts.size(), "rules without a text", name);
-      for (const auto& rule : chain.rules) words += rule.size();
-    }
-  }
-  require(words <= text.size() + 1, "there are more words than text");
   (void)nft_input_chains(text);
   (void)iptables_input_chains(text);
-  (void)shown_rule(text);
   (void)firewall::is_enabled(text);
   const auto rules = firewall::parse_rules(text);
   if (!rules.empty()) (void)firewall::obstacle_to(rules.back(), rules);
@@ -134,7 +125,7 @@ void read_rules(std::string_view text) {
 }
 
 void read_bus(std::string_view text) {
-  static const std::vector<std::string> wanted{"ActiveState", "Id", "DropInPaths", "MainPID"};
+  static constexpr std::array<std::string_view, 4> wanted{"ActiveState", "Id", "DropInPaths", "MainPID"};
   std::string bytes(text);
   while (!bytes.empty()) {
     const std::size_t before = bytes.size();
@@ -146,6 +137,7 @@ void read_bus(std::string_view text) {
   const std::string call = properties_call(1, text);
   require(call.size() <= 4 * text.size() + 512, "a call is too long");
   (void)hexadecimal(text);
+  (void)parse_units(text);
 }
 
 void read_mdns(std::string_view text) {

@@ -103,6 +103,20 @@ Result<std::vector<LinkFacts>> HostileNode::links() const {
   return spoiled ? std::move(spoiled->links) : std::move(facts.links);
 }
 
+Result<std::vector<UnitProperties>> HostileNode::units(std::span<const std::string> names,
+                                                       std::span<const std::string_view> properties,
+                                                       std::chrono::milliseconds deadline) const {
+  auto units = honest_.units(names, properties, deadline);
+  if (!lies()) return units;
+  if (!units || choices_.below(3) == 0) return failure(error());
+  for (UnitProperties& unit : *units) {
+    for (auto& [property, value] : unit) {
+      if (lies()) value = hostile_text(choices_);
+    }
+  }
+  return units;
+}
+
 Result<CommandOutput> HostileNode::query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const {
   return answer(honest_.query(argv, deadline));
 }

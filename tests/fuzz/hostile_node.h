@@ -23,6 +23,9 @@ class HostileNode final : public Node {
   std::string connection_address() const override;
   Result<std::vector<LinkFacts>> links() const override;
   void pause(std::chrono::milliseconds duration) const override { honest_.pause(duration); }
+  Result<std::vector<UnitProperties>> units(std::span<const std::string> names,
+                                            std::span<const std::string_view> properties,
+                                            std::chrono::milliseconds deadline) const override;
   Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const override;
 
   Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;

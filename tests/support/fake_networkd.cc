@@ -13,7 +13,6 @@ namespace {
 const std::string kGenerated = "/run/systemd/network/";
 const std::string kPrefix = "10-netplan-";
 const std::string kSuffix = ".network";
-const std::string kIsActive = "systemctl is-active systemd-networkd.service";
 
 CommandOutput failed(std::string why) { return {1, {}, std::move(why)}; }
 
@@ -78,13 +77,13 @@ Result<CommandOutput> networkctl_program(const FakeNode::Call& call) {
 void install_fake_networkd(FakeNode& node) {
   node.add_program("netplan", netplan_program);
   node.add_program("networkctl", networkctl_program);
-  node.script(kIsActive, {0, "active\n", {}});
+  node.add_unit("systemd-networkd.service", {{"ActiveState", "active"}});
 }
 
 void install_fake_netplan_generator(FakeNode& node, const std::string& path) {
   node.add_file(path, "", 0755);
   node.add_program(path, netplan_program);
-  node.script(kIsActive, {0, "active\n", {}});
+  node.add_unit("systemd-networkd.service", {{"ActiveState", "active"}});
 }
 
 }  // namespace sparkplan::test

@@ -281,6 +281,27 @@ Result<CommandOutput> FakeNode::command(std::span<const std::string> argv, FakeN
   return program->second(Call{{argv.begin(), argv.end()}, *this, writable});
 }
 
+Result<std::vector<UnitProperties>> FakeNode::units(std::span<const std::string> names,
+                                                    std::span<const std::string_view> properties,
+                                                    std::chrono::milliseconds /*deadline*/) const {
+  if (auto error = next_read()) return failure(*std::move(error));
+  if (!live_) return failure(ErrorCode::kUnsupported, "nothing is running there");
+  ++unit_questions_;
+  std::vector<UnitProperties> units;
+  for (const std::string& name : names) {
+    const auto known = units_.find(name);
+    if (known == units_.end() && !unit_reader_) {
+      return failure(ErrorCode::kUnsupported, "there is no systemctl on this node", "units need systemd");
+    }
+    SPARK_TRY(const UnitProperties all, known != units_.end() ? known->second : unit_reader_(*this, name));
+    UnitProperties& unit = units.emplace_back();
+    for (const auto property : properties) {
+      if (const auto found = all.find(std::string(property)); found != all.end()) unit.insert(*found);
+    }
+  }
+  return units;
+}
+
 Result<CommandOutput> FakeNode::query(std::span<const std::string> argv, std::chrono::milliseconds /*deadline*/) const {
   if (auto error = next_read()) return failure(*std::move(error));
   return command(argv, nullptr);

@@ -59,6 +59,10 @@ class FakeNode final : public Node {
   using Program = std::function<Result<CommandOutput>(const Call&)>;
   /// Answers every command line that begins with `name` and is not scripted.
   void add_program(const std::string& name, Program program) { programs_[name] = std::move(program); }
+  /// What systemd says of a unit that add_unit() has not named.
+  using UnitReader = std::function<Result<UnitProperties>(const FakeNode&, const std::string& name)>;
+  void set_unit_reader(UnitReader reader) { unit_reader_ = std::move(reader); }
+  void add_unit(const std::string& name, UnitProperties properties) { units_[name] = std::move(properties); }
   /// For programs: changes that are theirs, past the log and the faults.
   void put_file(const std::string& path, std::string content) { add_file(path, std::move(content)); }
   /// What a command line prints; words joined by single blanks. All others are not found.
@@ -71,6 +75,8 @@ class FakeNode final : public Node {
   void clear_faults();
   int reads() const { return reads_; }
   int writes() const { return writes_; }
+  /// How often units() was called.
+  int unit_questions() const { return unit_questions_; }
 
   const std::vector<Write>& log() const { return log_; }
   void clear_log() { log_.clear(); }
@@ -91,6 +97,10 @@ class FakeNode final : public Node {
   void pause(std::chrono::milliseconds duration) const override { paused_ += duration; }
   /// How long the node was made to wait in all.
   std::chrono::milliseconds paused() const { return paused_; }
+  /// kUnsupported for a unit that neither add_unit() nor a UnitReader knows.
+  Result<std::vector<UnitProperties>> units(std::span<const std::string> names,
+                                            std::span<const std::string_view> properties,
+                                            std::chrono::milliseconds deadline) const override;
   Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const override;
   Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;
   Result<void> remove_file(const std::filesystem::path& path) override;
@@ -133,6 +143,8 @@ class FakeNode final : public Node {
   std::map<std::string, Entry> entries_;
   std::map<std::string, CommandOutput> commands_;
   std::map<std::string, Program> programs_;
+  std::map<std::string, UnitProperties> units_;
+  UnitReader unit_reader_;
   std::map<std::string, LinkFacts> links_;
   int scratch_directories_ = 0;
   std::map<std::string, std::filesystem::path> named_scratch_directories_;
@@ -140,6 +152,7 @@ class FakeNode final : public Node {
   mutable std::chrono::milliseconds paused_{0};
   std::vector<Write> log_;
   mutable int reads_ = 0;
+  mutable int unit_questions_ = 0;
   int writes_ = 0;
   Fault read_fault_;
   Fault write_fault_;

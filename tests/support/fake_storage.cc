@@ -181,18 +181,15 @@ void stop_units_needing(FakeNode& node, const std::string& name) {
   if (!inactive.empty()) node.put_file("/fake/inactive", inactive);
 }
 
-/// systemctl show --property=... -- NAME
-CommandOutput show_unit(const FakeNode& node, const std::string& properties, const std::string& name) {
-  if (properties == "--property=ActiveState") {
-    const bool inactive = text_at(node, "/fake/inactive").find(name) != std::string::npos;
-    return {0, std::string("ActiveState=") + (inactive ? "inactive" : "active") + "\n", {}};
-  }
-  return {0, "RequiredBy=" + join(units_needing(node, name), " ") + "\nBoundBy=\n", {}};
+Result<UnitProperties> unit_properties(const FakeNode& node, const std::string& name) {
+  const bool inactive = text_at(node, "/fake/inactive").find(name) != std::string::npos;
+  return UnitProperties{{"ActiveState", inactive ? "inactive" : "active"},
+                        {"RequiredBy", join(units_needing(node, name), " ")},
+                        {"BoundBy", ""}};
 }
 
 Result<CommandOutput> systemctl_program(const Call& call) {
   const std::string& verb = call.argv.at(1);
-  if (verb == "show") return show_unit(call.node, call.argv.at(2), call.argv.back());
   if (call.writable == nullptr) return failure(ErrorCode::kBug, "systemctl " + verb + " is no question");
   if (verb == "daemon-reload" || verb == "reset-failed") return CommandOutput{};
   FakeNode& node = *call.writable;
@@ -266,6 +263,7 @@ Result<CommandOutput> directories(const Call& call) {
 }  // namespace
 
 void install_fake_storage(FakeNode& node) {
+  node.set_unit_reader(unit_properties);
   node.add_program("systemctl", systemctl_program);
   node.add_program("blkid", blkid);
   node.add_program("mount", remount);

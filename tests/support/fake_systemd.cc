@@ -75,52 +75,6 @@ std::string file_state(const FakeNode& node, const std::string& name) {
   return contains(text_on_disk(node, name), "[Install]") ? "disabled" : "static";
 }
 
-std::map<std::string, std::string> properties_of(const FakeNode& node, const std::string& name) {
-  const std::string text = text_in_memory(node, name);
-  const bool in_memory = has(node, kMemory + "loaded/" + name);
-  std::map<std::string, std::string> shown{{"Id", name},
-                                           {"ActiveState", "inactive"},
-                                           {"SubState", "dead"},
-                                           {"LoadState", "loaded"},
-                                           {"Result", "success"},
-                                           {"RemainAfterExit", "no"},
-                                           {"MainPID", "0"},
-                                           {"ConditionTimestampMonotonic", "0"},
-                                           {"ExecMainExitTimestampMonotonic", "0"}};
-  shown["Type"] = contains(text, "Type=oneshot") ? "oneshot" : "simple";
-  shown["UnitFileState"] = file_state(node, name);
-  shown["FragmentPath"] = fragment_of(node, name);
-  shown["DropInPaths"] = join(drop_ins_of(node, name), " ");
-  shown["NeedDaemonReload"] = in_memory && text != text_on_disk(node, name) ? "yes" : "no";
-  if (shown["FragmentPath"].empty() && !in_memory) shown["LoadState"] = "not-found";
-  if (is_link(node, "/etc/systemd/system/" + name)) shown["LoadState"] = "masked";
-  if (is_running(node, name)) {
-    shown["ActiveState"] = "active";
-    shown["SubState"] = "running";
-    shown["MainPID"] = "100";
-  } else if (has(node, kMemory + "failed/" + name)) {
-    shown["ActiveState"] = shown["SubState"] = "failed";
-    shown["Result"] = "exit-code";
-  } else if (has(node, kMemory + "finished/" + name)) {
-    shown["ExecMainExitTimestampMonotonic"] = "1000000";
-  }
-  const std::string others = node.text_of(kMemory + "properties/" + name).value_or("");
-  for (const std::string_view line : split_lines(others)) {
-    const std::size_t equals = line.find('=');
-    shown[std::string(line.substr(0, equals))] = std::string(line.substr(equals + 1));
-  }
-  return shown;
-}
-
-CommandOutput show(const Call& call, const Words& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    if (!text.empty()) text += '\n';
-    for (const auto& [key, value] : properties_of(call.node, name)) text.append(key).append("=").append(value) += '\n';
-  }
-  return succeeded(std::move(text));
-}
-
 CommandOutput show_file_states(const Call& call, const Words& names) {
   std::string text;
   for (const std::string& name : names) {
@@ -182,7 +136,6 @@ Result<CommandOutput> systemctl(const Call& call) {
   const std::string& verb = call.argv.at(1);
   const auto names_begin = std::find(call.argv.begin(), call.argv.end(), "--");
   const Words names(names_begin == call.argv.end() ? names_begin : std::next(names_begin), call.argv.end());
-  if (verb == "show") return show(call, names);
   if (verb == "is-enabled") return show_file_states(call, names);
   static const std::set<std::string> verbs{"start",   "stop",     "restart",      "enable",
                                            "disable", "reenable", "reset-failed", "daemon-reload"};
@@ -241,7 +194,45 @@ void set_unit_properties(FakeNode& node, const std::string& name, const std::str
   node.put_file(kMemory + "properties/" + name, lines);
 }
 
+UnitProperties unit_properties(const FakeNode& node, const std::string& name) {
+  const std::string text = text_in_memory(node, name);
+  const bool in_memory = has(node, kMemory + "loaded/" + name);
+  UnitProperties shown{{"Id", name},
+                       {"ActiveState", "inactive"},
+                       {"SubState", "dead"},
+                       {"LoadState", "loaded"},
+                       {"Result", "success"},
+                       {"RemainAfterExit", "no"},
+                       {"MainPID", "0"},
+                       {"ConditionTimestampMonotonic", "0"},
+                       {"ExecMainExitTimestampMonotonic", "0"}};
+  shown["Type"] = contains(text, "Type=oneshot") ? "oneshot" : "simple";
+  shown["UnitFileState"] = file_state(node, name);
+  shown["FragmentPath"] = fragment_of(node, name);
+  shown["DropInPaths"] = join(drop_ins_of(node, name), " ");
+  shown["NeedDaemonReload"] = in_memory && text != text_on_disk(node, name) ? "yes" : "no";
+  if (shown["FragmentPath"].empty() && !in_memory) shown["LoadState"] = "not-found";
+  if (is_link(node, "/etc/systemd/system/" + name)) shown["LoadState"] = "masked";
+  if (is_running(node, name)) {
+    shown["ActiveState"] = "active";
+    shown["SubState"] = "running";
+    shown["MainPID"] = "100";
+  } else if (has(node, kMemory + "failed/" + name)) {
+    shown["ActiveState"] = shown["SubState"] = "failed";
+    shown["Result"] = "exit-code";
+  } else if (has(node, kMemory + "finished/" + name)) {
+    shown["ExecMainExitTimestampMonotonic"] = "1000000";
+  }
+  const std::string others = node.text_of(kMemory + "properties/" + name).value_or("");
+  for (const std::string_view line : split_lines(others)) {
+    const std::size_t equals = line.find('=');
+    shown[std::string(line.substr(0, equals))] = std::string(line.substr(equals + 1));
+  }
+  return shown;
+}
+
 void add_systemd(FakeNode& node) {
+  node.set_unit_reader(unit_properties);
   node.add_program("systemctl", systemctl);
   node.add_program("env", analyze);
   node.add_program("rmdir", [](const Call&) -> Result<CommandOutput> { return succeeded(); });

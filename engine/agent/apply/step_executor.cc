@@ -35,8 +35,12 @@ bool contains_unknown(const Observation& observation) {
 }  // namespace
 
 StepExecutor::StepExecutor(const Registry& registry, LocalNode& node, Journal& journal,
-                           std::function<bool()> stop_asked, std::function<void(std::string_view)> tell)
-    : registry_(registry), node_(node), journal_(journal), stop_asked_(std::move(stop_asked)), tell_(std::move(tell)) {}
+                           std::function<bool()> stop_asked, std::function<void(std::string_view)> report)
+    : registry_(registry),
+      node_(node),
+      journal_(journal),
+      stop_asked_(std::move(stop_asked)),
+      report_(std::move(report)) {}
 
 const ResourceType& StepExecutor::type_of(const Step& step) const { return *registry_.find(step.type); }
 
@@ -74,7 +78,7 @@ void StepExecutor::ask_the_nodes_own_tools(const std::vector<Step>& steps, Apply
   }
 }
 
-/// Also what is going to be written: should this run break off, it must not be taken for somebody else's.
+/// Also the digests still to be written: after an aborted run they show that the change was ours.
 Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, const ApplyReply& reply,
                                             Manifest& manifest) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -90,7 +94,7 @@ Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, cons
   return write_manifest(manifest, node_);
 }
 
-/// A step waits for nobody: what it needs, and its own group, must not have failed by now.
+/// Steps run in order: what a step needs, and its own group, must not have failed before it.
 bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const {
   const Step& step = steps[index];
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -107,10 +111,10 @@ bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, 
 }
 
 void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, StepResult& result) {
-  // A file is told by its name; a kernel parameter or a unit as cluster.yaml calls it.
+  // A file is reported by its name; a kernel parameter or a unit by its name in cluster.yaml.
   const bool is_file = step.artifact.name.starts_with('/');
-  tell_(is_file || step.resources.size() != 1 ? step.artifact.name : step.resources.front().str());
-  // Looked at again: steps before this one may have taken minutes. What activates is different: an
+  report_(is_file || step.resources.size() != 1 ? step.artifact.name : step.resources.front().str());
+  // Compared again: steps before this one may have taken minutes. Activations are not compared: an
   // activation before it, of the same files, may have brought its artifact along.
   if (!step.activates) compare(step, result);
   if (trial_ != nullptr && !result.error && !trial_->goes_on()) {
@@ -214,7 +218,7 @@ bool record(const std::vector<Step>& steps, const std::vector<StepResult>& resul
 
 namespace {
 
-/// Not between a file and its activation: a network file that nobody has tried would wait for the next
+/// Not between a file and its activation: an untried network file would take effect at the next
 /// boot.
 bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const ApplyReply& reply) {
   const auto of_same_group = [&](std::size_t i) { return steps[i].group == steps[next].group; };
@@ -231,16 +235,16 @@ bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const App
 
 namespace {
 
-/// What a stop has kept from being begun is still intended: the next run knows by it that a resource which is
-/// half-way back was left so by us.
+/// Steps that a stop prevented are still intended: from them the next run knows that we left a resource
+/// half-way back.
 std::vector<Step> without_what_was_stopped(const std::vector<Step>& steps, const ApplyReply& reply) {
   if (!reply.stopped) return steps;
-  std::vector<Step> told;
+  std::vector<Step> begun_steps;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const bool begun = reply.results[i].outcome != StepOutcome::kNotDone || reply.results[i].error;
-    if (begun) told.push_back(steps[i]);
+    if (begun) begun_steps.push_back(steps[i]);
   }
-  return told;
+  return begun_steps;
 }
 
 }  // namespace

@@ -22,20 +22,20 @@ class Trial {
   virtual bool goes_on() const = 0;
 };
 
-/// What these steps set out to write is known to have come to nothing, or to its end.
+/// These steps are over, with or without an effect.
 void forget_intentions(const std::vector<Step>& steps, Manifest& manifest);
 
 /// Records in the manifest that all these steps are done.
 void record_as_done(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps, Manifest& manifest);
 
 /// Carries out steps on this node: all compared first, originals on the disk before the first act,
-/// the node's own tools asked what they think of it, each intent journaled, a failed group undone:
+/// the node's own tools check them, each intent is journaled, a failed group is undone:
 /// last step first, what activates after what was written.
 class StepExecutor {
  public:
-  /// `stop_asked` is called between steps, `tell` before each.
+  /// `stop_asked` is called between steps, `report` before each.
   StepExecutor(const Registry& registry, LocalNode& node, Journal& journal, std::function<bool()> stop_asked,
-               std::function<void(std::string_view)> tell);
+               std::function<void(std::string_view)> report);
 
   /// From now on steps are on trial: all or none, and not in the manifest before the trial's end.
   void put_on_trial(Trial& trial) { trial_ = &trial; }
@@ -63,7 +63,7 @@ class StepExecutor {
   LocalNode& node_;
   Journal& journal_;
   std::function<bool()> stop_asked_;
-  std::function<void(std::string_view)> tell_;
+  std::function<void(std::string_view)> report_;
   Trial* trial_ = nullptr;
 };
 

@@ -42,7 +42,7 @@ std::vector<ChangedArtifact> changed_artifacts(const RunJournal& journal) {
   return changed;
 }
 
-/// The state of links follows their files, whoever has changed it meanwhile.
+/// The state of links follows their files, also after a change by others.
 bool follows_files(const Step& step) { return step.activates && step.phase == Phase::kNetwork; }
 
 /// Why the artifact stays as it is; empty: it is put back.
@@ -98,7 +98,7 @@ Result<const RunJournal*> run_to_undo(const UndoRequest& request, const Journals
   return nullptr;
 }
 
-/// A journal that nobody can read may be the one of the last run.
+/// A damaged journal may be the journal of the last run.
 Result<void> check_none_damaged_after(const std::string& run, const Journals& journals) {
   for (const auto& damaged : journals.damaged) {
     const auto name = std::filesystem::path(damaged.file).stem().string();
@@ -143,7 +143,7 @@ Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journa
     // Also what the run wrote without changing it.
     if (!follows_files(step) && same_state(now, step.before)) continue;
     auto reason = why_kept(changed, now);
-    // Nobody asks the others here. Once it is in cluster.yaml, an apply does.
+    // The other nodes are not asked here. An apply of cluster.yaml asks them.
     const bool concerns_others = type != nullptr && type->info().exports_everywhere;
     if (reason.empty() && concerns_others && std::holds_alternative<Present>(step.before)) {
       reason = "other nodes may use by now what it would bring back: ask for it in cluster.yaml, and apply";

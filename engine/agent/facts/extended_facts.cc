@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 
-#include "engine/agent/kernel/netlink_facts.h"
+#include "engine/agent/kernel/netlink.h"
 #include "engine/agent/node/ssh_session.h"
 #include "engine/core/text.h"
 

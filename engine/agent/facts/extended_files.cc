@@ -1,4 +1,4 @@
-// What many small files tell: modules, kernel parameters, NVMe, firmware, NCCL's variables, fstab.
+// Facts from small files: modules, kernel parameters, NVMe, firmware, NCCL's variables, fstab.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -6,18 +6,10 @@
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 
 namespace sparkplan {
 namespace {
-
-/// A directory that is not there is empty; one that cannot be read is told.
-std::vector<std::string> names_in(const NodeReader& node, const std::string& directory, const std::string& field,
-                                  ExtendedFacts& facts) {
-  auto names = node.list_directory(directory);
-  if (names) return std::move(*names);
-  if (names.error().code != ErrorCode::kNotFound) facts.unreadable[field] = names.error().describe();
-  return {};
-}
 
 std::string first_word(std::string_view line) {
   line = trim(line);
@@ -36,7 +28,7 @@ void read_modules(const NodeReader& node, ExtendedFacts& facts) {
   }
   std::sort(facts.kernel_modules.begin(), facts.kernel_modules.end());
   for (const std::string directory : {"/usr/lib/modules-load.d", "/etc/modules-load.d"}) {
-    for (const auto& file : names_in(node, directory, "modules_at_boot", facts)) {
+    for (const auto& file : names_or_reason(node, directory, "modules_at_boot", facts.unreadable)) {
       const auto text = node.read_file(directory + "/" + file);
       if (!text || !file.ends_with(".conf")) continue;
       for (const auto line : split_lines(*text)) {
@@ -64,7 +56,7 @@ void read_sysctl(const NodeReader& node, const std::vector<LinkFacts>& links, Ex
 }
 
 void read_nvme(const NodeReader& node, ExtendedFacts& facts) {
-  for (const auto& name : names_in(node, "/sys/class/nvme", "nvme", facts)) {
+  for (const auto& name : names_or_reason(node, "/sys/class/nvme", "nvme", facts.unreadable)) {
     const auto directory = "/sys/class/nvme/" + name + "/";
     facts.nvme.push_back({name, first_line_of(node, directory + "transport"),
                           first_line_of(node, directory + "address"), first_line_of(node, directory + "state"),
@@ -79,7 +71,7 @@ void read_rdma_firmware(const NodeReader& node, ExtendedFacts& facts) {
                                                "hw_counters/packet_seq_err",
                                                "hw_counters/local_ack_timeout_err",
                                                "hw_counters/out_of_sequence"};
-  for (const auto& device : names_in(node, "/sys/class/infiniband", "rdma_firmware", facts)) {
+  for (const auto& device : names_or_reason(node, "/sys/class/infiniband", "rdma_firmware", facts.unreadable)) {
     const auto directory = "/sys/class/infiniband/" + device + "/";
     RdmaFirmwareFacts one{
         device, first_line_of(node, directory + "fw_ver"), first_line_of(node, directory + "board_id"), {}};
@@ -101,16 +93,10 @@ void add_profile_variables(const Result<std::string>& text, ExtendedFacts& facts
 }
 
 void read_nccl(const NodeReader& node, ExtendedFacts& facts) {
-  constexpr const char* kOwnFile = "/etc/nccl.conf";
-  const auto own = node.read_file(kOwnFile);
-  if (own) {
-    facts.nccl_files.push_back({kOwnFile, nccl_file_variables(*own)});
-  } else if (own.error().code != ErrorCode::kNotFound) {
-    facts.unreadable["nccl_files"] = own.error().describe();
-  }
+  read_nccl_file("/etc/nccl.conf", node.read_file("/etc/nccl.conf"), facts);
   add_profile_variables(node.read_file("/etc/environment"), facts);
   const std::string directory = "/etc/profile.d";
-  for (const auto& file : names_in(node, directory, "nccl_profile", facts)) {
+  for (const auto& file : names_or_reason(node, directory, "nccl_profile", facts.unreadable)) {
     if (file.ends_with(".sh")) add_profile_variables(node.read_file(directory + "/" + file), facts);
   }
 }
@@ -148,7 +134,7 @@ std::string without_secrets(std::string_view options) {
   return text;
 }
 
-/// "curlftpfs#user:password@host" without what stands between the colon and the last "@".
+/// "curlftpfs#user:password@host" without the text between the colon and the last "@".
 std::string without_password(const std::string& device) {
   const auto at = device.rfind('@');
   if (at == std::string::npos) return device;
@@ -165,12 +151,7 @@ void read_fstab(const NodeReader& node, ExtendedFacts& facts) {
     return;
   }
   for (const auto line : split_lines(*text)) {
-    std::string spaced(line);
-    std::replace(spaced.begin(), spaced.end(), '\t', ' ');
-    std::vector<std::string> words;
-    for (const auto word : split(trim(spaced), ' ')) {
-      if (!word.empty()) words.emplace_back(word);
-    }
+    const auto words = words_of(line);
     if (words.size() < 4 || words[0].front() == '#') continue;
     facts.fstab.push_back({without_password(words[0]), words[1], words[2], without_secrets(words[3])});
   }

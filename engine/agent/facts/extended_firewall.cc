@@ -1,4 +1,4 @@
-// What lets packets in. Sources: nft(8), iptables-save(8), ufw-framework(8).
+// What lets packets in. Source: ufw-framework(8).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/agent/facts/extended_facts.h"
-#include "engine/agent/facts/input_rules.h"
+#include "engine/agent/facts/input_chains.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/core/text.h"
 
@@ -28,23 +28,23 @@ std::string state_of_ufw(const NodeReader& node) {
   return state;
 }
 
-/// Nothing where there is nobody to ask, or who is there cannot tell, which is then put into `facts`.
+/// Nothing where no program lists the rules; why one fails is listed in `facts.unreadable`.
 std::optional<std::vector<InputChainFacts>> listed_chains(const NodeReader& node, ExtendedFacts& facts) {
   const std::vector<std::string> nft{"nft", "list", "ruleset"};
   const std::vector<std::string> iptables{"iptables-save"};
   const auto ruleset = answer_of(node, nft);
   if (ruleset) return nft_input_chains(*ruleset);
   const ErrorCode why = ruleset.error().code;
-  // An nft that runs into a limit may know of tables that iptables does not: those are not asked in its place.
+  // An nft that reaches a limit may list tables that iptables does not know: iptables does not replace it then.
   if (why == ErrorCode::kNotFound || why == ErrorCode::kUnsupported) {
     if (const auto rules = printed_by(node, iptables, kField, facts)) return iptables_input_chains(*rules);
   }
-  // Why nft could not be asked says more than why iptables could not.
+  // The reason of nft says more than the reason of iptables.
   if (why != ErrorCode::kNotFound) facts.unreadable[kField] = ruleset.error().describe();
   return std::nullopt;
 }
 
-/// The kernel keeps what iptables-legacy has set apart from all that nft and iptables-nft list. Source: iptables(8).
+/// The kernel keeps the tables of iptables-legacy apart: nft and iptables-nft do not list them. Source: iptables(8).
 std::optional<std::vector<InputChainFacts>> legacy_chains(const NodeReader& node, ExtendedFacts& facts) {
   const auto tables = node.read_file("/proc/net/ip_tables_names");
   if (!tables && tables.error().code != ErrorCode::kNotFound) {

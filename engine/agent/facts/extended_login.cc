@@ -1,10 +1,11 @@
-// What the login that this run has made got. Source: proc(5).
+// Limits and environment of our SSH session. Source: proc(5).
 #include <string>
 #include <vector>
 
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 
 namespace sparkplan {
 namespace {
@@ -19,10 +20,7 @@ void read_limits(const NodeReader& node, const std::string& process, ExtendedFac
   }
   for (const auto line : split_lines(*text)) {
     if (!line.starts_with(kName)) continue;
-    std::vector<std::string> words;
-    for (const auto word : split(line.substr(kName.size()), ' ')) {
-      if (!word.empty()) words.emplace_back(word);
-    }
+    const auto words = words_of(line.substr(kName.size()));
     if (words.size() < 2) continue;
     facts.login.locked_memory_soft = words[0];
     facts.login.locked_memory_hard = words[1];
@@ -52,7 +50,7 @@ void read_uid(const NodeReader& node, const std::string& process, ExtendedFacts&
   }
 }
 
-/// sudo's own word, as root may ask it of everybody.
+/// Root may ask sudo about every user.
 void read_sudo(const NodeReader& node, ExtendedFacts& facts) {
   const std::vector<std::string> argv{"sudo", "-n", "-l", "-U", facts.login.user};
   const auto text = printed_by(node, argv, "login.sudo_without_password", facts);
@@ -60,14 +58,6 @@ void read_sudo(const NodeReader& node, ExtendedFacts& facts) {
   facts.login.sudo_without_password = false;
   for (const auto line : split_lines(*text)) {
     if (trim(line).ends_with("NOPASSWD: ALL")) facts.login.sudo_without_password = true;
-  }
-}
-
-void read_nccl_file(const std::string& name, const Result<std::string>& text, ExtendedFacts& facts) {
-  if (text) {
-    facts.nccl_files.push_back({name, nccl_file_variables(*text)});
-  } else if (text.error().code != ErrorCode::kNotFound) {
-    facts.unreadable["nccl_files"] = text.error().describe();
   }
 }
 
@@ -82,6 +72,14 @@ std::string home_of(const NodeReader& node, const std::string& user) {
 }
 
 }  // namespace
+
+void read_nccl_file(const std::string& name, const Result<std::string>& text, ExtendedFacts& facts) {
+  if (text) {
+    facts.nccl_files.push_back({name, nccl_file_variables(*text)});
+  } else if (text.error().code != ErrorCode::kNotFound) {
+    facts.unreadable["nccl_files"] = text.error().describe();
+  }
+}
 
 std::map<std::string, std::string> nccl_file_variables(std::string_view text) {
   std::map<std::string, std::string> variables;

@@ -1,4 +1,4 @@
-// What only a program of the node's can tell: sshd, netplan, the clock, units.
+// Facts that only programs of the node know: sshd, netplan, the clock, units.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, 14> kUnits{
 
 /// It is written in Python, and a machine may be busy.
 constexpr std::chrono::seconds kNetplanDeadline{10};
+constexpr std::chrono::seconds kUnitsDeadline{10};
 
 void read_sshd(const NodeReader& node, ExtendedFacts& facts) {
   const std::vector<std::string> argv{"sshd", "-T"};
@@ -89,7 +90,7 @@ std::string without_secrets(std::string_view yaml) {
   for (const auto line : split_lines(yaml)) {
     const auto indent = line.find_first_not_of(' ');
     if (indent == std::string_view::npos) continue;
-    // The items of a list may stand below their key, not behind it.
+    // The items of a list may begin in the column of their key.
     const bool below = secret_indent != std::string_view::npos &&
                        (indent > secret_indent || (indent == secret_indent && line[indent] == '-'));
     if (below) continue;
@@ -119,33 +120,20 @@ void read_netplan(const NodeReader& node, ExtendedFacts& facts) {
       "netplan: exit " + std::to_string(output->exit_status) + (complaint.empty() ? "" : ": " + complaint);
 }
 
-std::string_view value_of(std::string_view line, std::string_view key) {
-  return line.size() > key.size() && line.starts_with(key) && line[key.size()] == '=' ? line.substr(key.size() + 1)
-                                                                                      : std::string_view();
-}
-
 void read_units(const NodeReader& node, ExtendedFacts& facts) {
-  std::vector<std::string> argv{"systemctl", "show", "--property=Id,LoadState,ActiveState,UnitFileState,LimitMEMLOCK",
-                                "--"};
-  for (const auto unit : kUnits) argv.emplace_back(unit);
-  const auto text = printed_by(node, argv, "units", facts);
-  if (!text) return;
-  UnitFacts unit;
-  bool there = false;
-  const auto finish = [&] {
-    if (there && !unit.name.empty()) facts.units.push_back(unit);
-    unit = {};
-    there = false;
-  };
-  for (const auto line : split_lines(*text)) {
-    if (line.empty()) finish();
-    if (const auto id = value_of(line, "Id"); !id.empty()) unit.name = id;
-    if (const auto state = value_of(line, "ActiveState"); !state.empty()) unit.active = state;
-    if (const auto state = value_of(line, "UnitFileState"); !state.empty()) unit.enabled = state;
-    if (const auto limit = value_of(line, "LimitMEMLOCK"); !limit.empty()) unit.locked_memory = limit;
-    if (const auto state = value_of(line, "LoadState"); !state.empty()) there = state == "loaded";
+  constexpr std::array<std::string_view, 5> kProperties{"Id", "LoadState", "ActiveState", "UnitFileState",
+                                                        "LimitMEMLOCK"};
+  const std::vector<std::string> names(kUnits.begin(), kUnits.end());
+  const auto units = node.units(names, kProperties, kUnitsDeadline);
+  if (!units) {
+    if (units.error().code != ErrorCode::kUnsupported) facts.unreadable["units"] = units.error().describe();
+    return;
   }
-  finish();
+  for (const UnitProperties& unit : *units) {
+    if (property_of(unit, "LoadState") != "loaded") continue;
+    facts.units.push_back({property_of(unit, "Id"), property_of(unit, "ActiveState"),
+                           property_of(unit, "UnitFileState"), property_of(unit, "LimitMEMLOCK")});
+  }
   std::sort(facts.units.begin(), facts.units.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
 }
 

@@ -4,16 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <iterator>
+#include <utility>
 
 #include "engine/agent/facts/extended_facts.h"
-#include "engine/agent/facts/machine_reader.h"
-#include "engine/agent/facts/network_reader.h"
-#include "engine/agent/kernel/kernel_file.h"
+#include "engine/agent/facts/node_text.h"
 #include "engine/agent/kernel/netlink.h"
-#include "engine/agent/kernel/netlink_facts.h"
 #include "engine/agent/kernel/rdma.h"
 #include "engine/agent/node/ssh_session.h"
 #include "engine/core/text.h"
@@ -22,28 +17,12 @@
 namespace sparkplan {
 namespace {
 
-std::string first_line(const NodeReader& node, const char* path) {
-  const auto text = node.read_file(path);
-  return text ? std::string(trim(std::string_view(*text).substr(0, text->find('\n')))) : "";
-}
-
-/// The value of KEY=value or KEY="value" in os-release and its like.
+/// The value of KEY in os-release and its like; empty without one.
 std::string assigned(const std::string& text, std::string_view key) {
   for (const auto line : split_lines(text)) {
-    if (line.size() <= key.size() || line.substr(0, key.size()) != key || line[key.size()] != '=') continue;
-    auto value = trim(line.substr(key.size() + 1));
-    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
-    return std::string(value);
+    if (auto setting = assignment_in(line); setting && setting->first == key) return std::move(setting->second);
   }
   return "";
-}
-
-std::int64_t leading_number(std::string_view text) {
-  const auto digits = text.find_first_of("0123456789");
-  std::int64_t number = 0;
-  if (digits == std::string_view::npos) return 0;
-  std::from_chars(text.data() + digits, text.data() + text.size(), number);
-  return number;
 }
 
 void read_operating_system(const NodeReader& node, Facts& facts) {
@@ -58,7 +37,7 @@ void read_operating_system(const NodeReader& node, Facts& facts) {
 }
 
 /// The release of libnccl.so.2 by the name of the file that the link of that name leads to. A directory is
-/// read only where the link is. Two releases side by side, of which nobody can tell which is meant: "2.28.9 and
+/// read only where the link is. Two releases side by side are both named, as neither is known to be used: "2.28.9 and
 /// 2.30.7".
 std::string nccl_version(const NodeReader& node) {
   constexpr std::string_view kPrefix = "libnccl.so.";
@@ -84,12 +63,12 @@ Result<void> read_running_machine(const NodeReader& node, Facts& facts) {
   facts.hostname = machine.nodename;
   facts.architecture = machine.machine;
   facts.kernel = machine.release;
-  facts.boot_id = first_line(node, "/proc/sys/kernel/random/boot_id");
-  if (facts.product.empty()) facts.product = first_line(node, "/sys/class/dmi/id/product_name");
-  facts.uptime_seconds = leading_number(first_line(node, "/proc/uptime"));
+  facts.boot_id = first_line_of(node, "/proc/sys/kernel/random/boot_id");
+  if (facts.product.empty()) facts.product = first_line_of(node, "/sys/class/dmi/id/product_name");
+  facts.uptime_seconds = number_in_text(first_line_of(node, "/proc/uptime")).value_or(0);
   if (const auto memory = node.read_file("/proc/meminfo")) {
     for (const auto line : split_lines(*memory)) {
-      if (line.rfind("MemTotal:", 0) == 0) facts.memory_total_bytes = leading_number(line) * 1024;
+      if (line.starts_with("MemTotal:")) facts.memory_total_bytes = number_in_text(line).value_or(0) * 1024;
     }
   }
   facts.ssh_server_address = ssh_server_address();
@@ -114,14 +93,14 @@ void read_installed_software(const NodeReader& node, Facts& facts) {
 Result<Facts> read_facts(const NodeReader& node, bool everything) {
   Facts facts;
   facts.live = node.live();
-  facts.machine_id = first_line(node, "/etc/machine-id");
+  facts.machine_id = first_line_of(node, "/etc/machine-id");
   read_installed_software(node, facts);
   read_machine(node, facts.host);
   read_network_configuration(node, facts.host);
   if (facts.live) {
     SPARK_CHECK(read_running_machine(node, facts));
   } else {
-    facts.hostname = first_line(node, "/etc/hostname");
+    facts.hostname = first_line_of(node, "/etc/hostname");
   }
   if (everything) facts.extended = extended(node, facts.links);
   return facts;

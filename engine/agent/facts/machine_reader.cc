@@ -1,4 +1,4 @@
-#include "engine/agent/facts/machine_reader.h"
+#include "engine/agent/facts/facts_reader.h"
 
 #include <string>
 
@@ -57,12 +57,7 @@ std::string gpu_driver_in(const std::string& line) {
 
 void read_host_keys(const NodeReader& node, HostFacts& facts) {
   const std::string directory = "/etc/ssh";
-  const auto names = node.list_directory(directory);
-  if (!names) {
-    if (names.error().code != ErrorCode::kNotFound) facts.unreadable["host_keys"] = names.error().describe();
-    return;
-  }
-  for (const auto& name : *names) {
+  for (const auto& name : names_or_reason(node, directory, "host_keys", facts.unreadable)) {
     if (!name.starts_with("ssh_host_") || !name.ends_with("_key.pub")) continue;
     auto key = host_key_in(first_line_of(node, directory + "/" + name));
     if (!key.fingerprint.empty()) facts.host_keys.push_back(std::move(key));

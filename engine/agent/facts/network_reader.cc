@@ -1,4 +1,4 @@
-#include "engine/agent/facts/network_reader.h"
+#include "engine/agent/facts/facts_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -77,12 +77,7 @@ ProfileOrigin origin_of(const std::string& file, const std::map<std::string, std
 
 void read_profiles(const NodeReader& node, HostFacts& facts) {
   for (const auto directory : kProfileDirectories) {
-    const auto names = node.list_directory(directory);
-    if (!names) {
-      if (names.error().code != ErrorCode::kNotFound) facts.unreadable["network_profiles"] = names.error().describe();
-      continue;
-    }
-    for (const auto& name : *names) {
+    for (const auto& name : names_or_reason(node, std::string(directory), "network_profiles", facts.unreadable)) {
       const auto file = std::string(directory) + "/" + name;
       const auto text = node.read_file(file);
       if (!text && text.error().code != ErrorCode::kNotFound) {
@@ -96,12 +91,7 @@ void read_profiles(const NodeReader& node, HostFacts& facts) {
 void read_netplan_files(const NodeReader& node, HostFacts& facts) {
   std::map<std::string, NetplanFileFacts> by_name;
   for (const auto directory : kNetplanDirectories) {
-    const auto names = node.list_directory(directory);
-    if (!names) {
-      if (names.error().code != ErrorCode::kNotFound) facts.unreadable["netplan_files"] = names.error().describe();
-      continue;
-    }
-    for (const auto& name : *names) {
+    for (const auto& name : names_or_reason(node, std::string(directory), "netplan_files", facts.unreadable)) {
       if (!name.ends_with(".yaml")) continue;
       const auto path = std::string(directory) + "/" + name;
       if (const auto status = node.status(path)) by_name[name] = {path, status->mode};

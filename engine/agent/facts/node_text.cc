@@ -31,6 +31,14 @@ std::string line_or_reason(const NodeReader& node, const std::string& path, cons
   return "";
 }
 
+std::vector<std::string> names_or_reason(const NodeReader& node, const std::string& directory, const std::string& field,
+                                         std::map<std::string, std::string>& unreadable) {
+  auto names = node.list_directory(directory);
+  if (names) return *std::move(names);
+  if (names.error().code != ErrorCode::kNotFound) unreadable[field] = names.error().describe();
+  return {};
+}
+
 std::optional<std::int64_t> number_in_text(std::string_view text) {
   const auto digits = text.find_first_of("0123456789");
   if (digits == std::string_view::npos) return std::nullopt;

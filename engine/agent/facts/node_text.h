@@ -5,19 +5,24 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/node/node.h"
 
-/// What the readers of facts have in common: small texts of a node, and the forms in which they come.
+/// Small texts of a node and their formats, for the readers of facts.
 namespace sparkplan {
 
 /// The first line of a file without blanks around it; empty where it cannot be read.
 std::string first_line_of(const NodeReader& node, const std::string& path);
 
-/// As the first line, of a file that may be there and still not be readable: that is then put into `unreadable`
-/// under `field`.
+/// As first_line_of(). Where the file exists and cannot be read, `unreadable` has the reason under `field`.
 std::string line_or_reason(const NodeReader& node, const std::string& path, const std::string& field,
                            std::map<std::string, std::string>& unreadable);
+
+/// Names in a directory; none where it is missing. Where it cannot be read, none, and `unreadable` has the reason under
+/// `field`.
+std::vector<std::string> names_or_reason(const NodeReader& node, const std::string& directory, const std::string& field,
+                                         std::map<std::string, std::string>& unreadable);
 
 /// The first run of digits as a number; nothing where there is none.
 std::optional<std::int64_t> number_in_text(std::string_view text);

@@ -7,7 +7,7 @@
 namespace sparkplan {
 
 /// Reads at most 256 MiB: of a large file there, else of the block device itself. What cannot be read is a
-/// complaint; an Error means that nobody could try.
+/// complaint; an Error means that nothing was tried.
 Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const NodeReader& node);
 
 }  // namespace sparkplan

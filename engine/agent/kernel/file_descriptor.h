@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,6 +33,14 @@ class FileDescriptor {
  private:
   int number_;
 };
+
+/// For the locks of open file descriptions. `type`: F_RDLCK, F_WRLCK. Source: fcntl(2).
+inline struct flock lock_of_whole_file(short type) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  return range;
+}
 
 /// errno of the system call just made, as "verb path".
 inline Error file_error(const std::string& verb, const std::filesystem::path& path) {

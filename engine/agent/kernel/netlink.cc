@@ -109,11 +109,11 @@ void add_device(LinkFacts& facts, const std::map<std::string, std::set<std::stri
   std::set<std::string> hcas;
   if (const auto known = rdma_devices.find(facts.name); known != rdma_devices.end()) hcas = known->second;
   facts.rdma_devices.assign(hcas.begin(), hcas.end());
-  // The kernel says -1, or does not let the file be read, where there is no speed to tell.
+  // Without a known speed the kernel writes -1, or refuses to read the file.
   if (facts.carrier) {
-    const std::string told = kernel_line(fs::path("/sys/class/net") / facts.name / "speed");
+    const std::string text = kernel_line(fs::path("/sys/class/net") / facts.name / "speed");
     int speed = 0;
-    std::from_chars(told.data(), told.data() + told.size(), speed);
+    std::from_chars(text.data(), text.data() + text.size(), speed);
     if (speed > 0) facts.speed_mbps = speed;
   }
   if (none) return;

@@ -1,5 +1,5 @@
 // Routes and neighbours as facts. Source: rtnetlink(7).
-#include "engine/agent/kernel/netlink_facts.h"
+#include "engine/agent/kernel/netlink.h"
 
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
@@ -18,7 +18,7 @@
 namespace sparkplan {
 namespace {
 
-/// What one wants to have sent to him of them with every run, and for each of a thousand nodes.
+/// More would make the facts of each run too large, with a thousand nodes.
 constexpr std::size_t kMostRoutes = 4096;
 
 std::string interface_name(int index) {

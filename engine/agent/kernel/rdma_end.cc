@@ -38,7 +38,7 @@ tl::unexpected<Error> refused(RdmaStep step, ErrorCode code, std::string what) {
   return failure(Error{code, std::move(what), {}, std::nullopt, ""}.within(std::string(to_string(step))));
 }
 
-/// Where the kernel refuses memory, a limit of this process is a reason that can be told from others.
+/// The kernel refuses memory for several reasons; a limit of this process is one that can be named.
 tl::unexpected<Error> no_memory(const std::string& what, int error_number) {
   Error error = system_error(what, error_number).within(std::string(to_string(RdmaStep::kRegisterMemory)));
   rlimit limit{};

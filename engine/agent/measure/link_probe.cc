@@ -20,14 +20,14 @@ namespace {
 constexpr std::uint16_t kEtherType = 0x88B5;
 /// A wire that is in order loses none.
 constexpr int kCopies = 3;
-/// Everybody has called before anybody is asked what was heard: what comes now is on its way already.
+/// All nodes have sent before the first one is asked: frames that arrive now are on their way already.
 constexpr int kQuietMs = 100;
-/// Whatever comes in, a look ends.
+/// Receiving ends after that time, whatever still comes in.
 constexpr std::chrono::seconds kLongest{1};
-/// At one interface, before the others have their turn.
+/// From one interface before the next one is read.
 constexpr int kFramesInTurn = 1'000;
 constexpr std::size_t kMaxFrame = 2'048;
-/// Of a rack's worth of callers; the kernel counts what it keeps of a frame, not its bytes.
+/// For the frames of a rack of nodes; the kernel counts what it keeps of a frame, not its bytes.
 constexpr int kBuffer = 8 << 20;
 
 sockaddr_ll at_interface(int index) {
@@ -53,13 +53,12 @@ std::optional<CableCall> call_in(std::string_view frame, const std::string& toke
 }
 
 /// False when the socket cannot be read any more.
-bool take_in(const LinkProbeSocket& ear, const std::string& token, const std::string& node,
-             std::set<CableCall>& heard) {
+bool take_in(const LinkProbeSocket& at, const std::string& token, const std::string& node, std::set<CableCall>& heard) {
   std::array<char, kMaxFrame> frame{};
   for (int frames = 0; frames < kFramesInTurn; ++frames) {
-    const ssize_t size = ::recv(ear.socket.get(), frame.data(), frame.size(), 0);
+    const ssize_t size = ::recv(at.socket.get(), frame.data(), frame.size(), 0);
     if (size < 0) return errno == EAGAIN || errno == EINTR;
-    auto call = call_in({frame.data(), static_cast<std::size_t>(size)}, token, ear.interface);
+    auto call = call_in({frame.data(), static_cast<std::size_t>(size)}, token, at.interface);
     if (call && call->node != node) heard.insert(*std::move(call));
   }
   return true;
@@ -67,28 +66,28 @@ bool take_in(const LinkProbeSocket& ear, const std::string& token, const std::st
 
 }  // namespace
 
-std::vector<CableCall> calls_heard(std::span<const LinkProbeSocket> ears, const std::string& token,
+std::vector<CableCall> calls_heard(std::span<const LinkProbeSocket> sockets, const std::string& token,
                                    const std::string& node, const SteadyTime& now) {
   std::set<CableCall> heard;
   std::vector<pollfd> waiting;
-  for (const LinkProbeSocket& ear : ears) waiting.push_back({ear.socket.get(), POLLIN, 0});
+  for (const LinkProbeSocket& one : sockets) waiting.push_back({one.socket.get(), POLLIN, 0});
   const auto end = now() + kLongest;
   while (now() < end && ::poll(waiting.data(), waiting.size(), kQuietMs) > 0) {
-    for (std::size_t at = 0; at < ears.size(); ++at) {
+    for (std::size_t at = 0; at < sockets.size(); ++at) {
       // poll() passes over what is below 0.
-      if (waiting[at].revents != 0 && !take_in(ears[at], token, node, heard)) waiting[at].fd = -1;
+      if (waiting[at].revents != 0 && !take_in(sockets[at], token, node, heard)) waiting[at].fd = -1;
     }
   }
   return {heard.begin(), heard.end()};
 }
 
 Result<LinkProbe> LinkProbe::open(const ListenToCablesRequest& request) {
-  LinkProbe ears;
-  ears.token_ = request.token;
+  LinkProbe probe;
+  probe.token_ = request.token;
   for (const std::string& interface : request.interfaces) {
     const auto index = static_cast<int>(::if_nametoindex(interface.c_str()));
     if (index == 0) {
-      ears.mute_[interface] = "there is no such interface";
+      probe.unusable_[interface] = "there is no such interface";
       continue;
     }
     FileDescriptor socket(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(kEtherType)));
@@ -96,40 +95,40 @@ Result<LinkProbe> LinkProbe::open(const ListenToCablesRequest& request) {
     const auto address = at_interface(index);
     if (::bind(socket.get(), generic(address), sizeof address) != 0) {
       if (errno == ENODEV) {
-        ears.mute_[interface] = "it went away";
+        probe.unusable_[interface] = "it went away";
         continue;
       }
       return failure(system_error("listen to the cable at " + interface, errno));
     }
     (void)::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kBuffer, sizeof kBuffer);
-    ears.ears_.push_back({interface, index, std::move(socket)});
+    probe.sockets_.push_back({interface, index, std::move(socket)});
   }
-  return ears;
+  return probe;
 }
 
 void LinkProbe::call(const std::string& node) {
   std::map<std::string, std::string> failed;
   std::set<std::string> sent;
   for (int copy = 0; copy < kCopies; ++copy) {
-    for (const LinkProbeSocket& ear : ears_) {
-      auto everybody = at_interface(ear.index);
-      everybody.sll_halen = 6;
-      std::fill_n(std::begin(everybody.sll_addr), everybody.sll_halen, static_cast<unsigned char>(0xFF));
-      const std::string frame = token_ + node + "\n" + ear.interface + "\n";
-      if (::sendto(ear.socket.get(), frame.data(), frame.size(), 0, generic(everybody), sizeof everybody) >= 0) {
-        sent.insert(ear.interface);
+    for (const LinkProbeSocket& one : sockets_) {
+      auto broadcast = at_interface(one.index);
+      broadcast.sll_halen = 6;
+      std::fill_n(std::begin(broadcast.sll_addr), broadcast.sll_halen, static_cast<unsigned char>(0xFF));
+      const std::string frame = token_ + node + "\n" + one.interface + "\n";
+      if (::sendto(one.socket.get(), frame.data(), frame.size(), 0, generic(broadcast), sizeof broadcast) >= 0) {
+        sent.insert(one.interface);
       } else {
-        failed[ear.interface] = system_error("call into the cable", errno).describe();
+        failed[one.interface] = system_error("send into the cable", errno).describe();
       }
     }
   }
   for (auto& [interface, why] : failed) {
-    if (!sent.contains(interface)) mute_[interface] = std::move(why);
+    if (!sent.contains(interface)) unusable_[interface] = std::move(why);
   }
 }
 
 HearCablesReply LinkProbe::hear(const std::string& node) const {
-  return HearCablesReply{calls_heard(ears_, token_, node, std::chrono::steady_clock::now), mute_};
+  return HearCablesReply{calls_heard(sockets_, token_, node, std::chrono::steady_clock::now), unusable_};
 }
 
 }  // namespace sparkplan

@@ -1,11 +1,7 @@
 #include "engine/agent/measure/probe.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <netinet/ip_icmp.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/agent/kernel/file_descriptor.h"
+#include "engine/agent/measure/fabric_socket.h"
 
 namespace sparkplan {
 namespace {
@@ -24,7 +20,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAgain{250};
-constexpr std::size_t kIpHeader = 20;
 
 /// Source: RFC 1071.
 std::uint16_t internet_checksum(const std::vector<unsigned char>& bytes) {
@@ -37,41 +32,31 @@ std::uint16_t internet_checksum(const std::vector<unsigned char>& bytes) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-std::optional<sockaddr_in> parse(const std::string& address, std::int64_t port) {
-  sockaddr_in parsed{};
-  parsed.sin_family = AF_INET;
-  parsed.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (::inet_pton(AF_INET, address.c_str(), &parsed.sin_addr) != 1) return std::nullopt;
-  return parsed;
-}
-
-const sockaddr* generic(const sockaddr_in& address) { return reinterpret_cast<const sockaddr*>(&address); }
-
 /// One target being tried.
 class Attempt {
  public:
   explicit Attempt(const ProbeTarget& target, std::uint16_t number)
-      : target_(target), number_(number), address_(parse(target.address, target.ssh_port)), socket_(-1) {}
+      : target_(target), number_(number), address_(socket_address(target.address, target.ssh_port)) {}
 
   bool answered() const { return answered_; }
   pollfd wanted() const {
     // A connection that is being made becomes writable.
     const short connecting = target_.ssh_port != 0 && !connected_ ? POLLOUT : POLLIN;
-    return {answered_ ? -1 : socket_, connecting, 0};
+    return {answered_ ? -1 : socket_.get(), connecting, 0};
   }
 
   void begin() {
     if (!address_ || answered_) return;
     if (target_.ssh_port != 0) {
-      if (socket_ < 0) begin_connection();
+      if (socket_.get() < 0) begin_connection();
     } else {
-      if (socket_ < 0) open_echo();
+      if (socket_.get() < 0) open_echo();
       send_echo();
     }
   }
 
   void take(short events) {
-    if (events == 0 || answered_ || socket_ < 0) return;
+    if (events == 0 || answered_ || socket_.get() < 0) return;
     if (target_.ssh_port != 0) {
       take_greeting();
     } else {
@@ -79,43 +64,32 @@ class Attempt {
     }
   }
 
-  Attempt(Attempt&& other) noexcept
-      : target_(other.target_),
-        number_(other.number_),
-        address_(other.address_),
-        socket_(std::exchange(other.socket_, -1)),
-        connected_(other.connected_),
-        answered_(other.answered_) {}
-  Attempt& operator=(Attempt&&) = delete;
-  ~Attempt() { close_socket(); }
-
  private:
   void close_socket() {
-    if (socket_ >= 0) ::close(socket_);
-    socket_ = -1;
+    socket_.replace(-1);
     connected_ = false;
   }
 
   bool leave_through_interface() const {
     if (target_.interface.empty()) return true;
     const auto size = static_cast<socklen_t>(target_.interface.size() + 1);
-    return ::setsockopt(socket_, SOL_SOCKET, SO_BINDTODEVICE, target_.interface.c_str(), size) == 0;
+    return ::setsockopt(socket_.get(), SOL_SOCKET, SO_BINDTODEVICE, target_.interface.c_str(), size) == 0;
   }
 
   void open_echo() {
-    socket_ = ::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP);
-    if (socket_ < 0) return;
+    socket_.replace(::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP));
+    if (socket_.get() < 0) return;
     // Not to be fragmented, whatever the kernel believes of the path. Source: ip(7).
     const int probing = IP_PMTUDISC_PROBE;
-    const bool ready = ::setsockopt(socket_, IPPROTO_IP, IP_MTU_DISCOVER, &probing, sizeof probing) == 0;
+    const bool ready = ::setsockopt(socket_.get(), IPPROTO_IP, IP_MTU_DISCOVER, &probing, sizeof probing) == 0;
     if (!ready || !leave_through_interface()) close_socket();
   }
 
   void send_echo() {
-    if (socket_ < 0) return;
+    if (socket_.get() < 0) return;
     constexpr std::size_t kHeader = sizeof(icmphdr);
     const auto whole = static_cast<std::size_t>(target_.bytes);
-    std::vector<unsigned char> packet(std::max(whole, kIpHeader + kHeader) - kIpHeader);
+    std::vector<unsigned char> packet(std::max(whole, kIpHeaderBytes + kHeader) - kIpHeaderBytes);
     icmphdr header{};
     header.type = ICMP_ECHO;
     header.un.echo.id = htons(static_cast<std::uint16_t>(::getpid()));
@@ -124,7 +98,7 @@ class Attempt {
     header.checksum = htons(internet_checksum(packet));
     std::memcpy(packet.data(), &header, kHeader);
     // What cannot be sent now is sent again, until the patience is over.
-    (void)::sendto(socket_, packet.data(), packet.size(), 0, generic(*address_), sizeof *address_);
+    (void)::sendto(socket_.get(), packet.data(), packet.size(), 0, generic(*address_), sizeof *address_);
   }
 
   void take_echo() {
@@ -132,8 +106,7 @@ class Attempt {
     while (true) {
       sockaddr_in from{};
       socklen_t size = sizeof from;
-      const auto count =
-          ::recvfrom(socket_, packet.data(), packet.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
+      const auto count = ::recvfrom(socket_.get(), packet.data(), packet.size(), 0, generic(from), &size);
       if (count < 0) return;
       const std::size_t begin = (packet[0] & 0x0fU) * std::size_t{4};
       if (static_cast<std::size_t>(count) < begin + sizeof(icmphdr)) continue;
@@ -147,21 +120,21 @@ class Attempt {
   }
 
   void begin_connection() {
-    socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (socket_ < 0) return;
+    socket_.replace(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (socket_.get() < 0) return;
     if (!leave_through_interface()) return close_socket();
-    const int begun = ::connect(socket_, generic(*address_), sizeof *address_);
+    const int begun = ::connect(socket_.get(), generic(*address_), sizeof *address_);
     if (begun != 0 && errno != EINPROGRESS) close_socket();
   }
 
   void take_greeting() {
     int error = 0;
     socklen_t size = sizeof error;
-    ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
+    ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) return close_socket();
     connected_ = true;
     std::array<char, 4> greeting{};
-    const auto count = ::recv(socket_, greeting.data(), greeting.size(), MSG_PEEK);
+    const auto count = ::recv(socket_.get(), greeting.data(), greeting.size(), MSG_PEEK);
     if (count == 0) return close_socket();
     answered_ = count == 4 && std::memcmp(greeting.data(), "SSH-", 4) == 0;
   }
@@ -169,7 +142,7 @@ class Attempt {
   const ProbeTarget& target_;
   std::uint16_t number_;
   std::optional<sockaddr_in> address_;
-  int socket_;
+  FileDescriptor socket_{-1};
   bool connected_ = false;
   bool answered_ = false;
 };

@@ -41,11 +41,11 @@ Result<std::unique_ptr<TrafficReceiver>> TrafficReceiver::open(const OpenEarRequ
   SPARK_TRY(const auto datagram_port, port_of(datagrams));
   FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (wake.get() < 0) return failure(system_error("listen", errno));
-  std::unique_ptr<TrafficReceiver> ear(
+  std::unique_ptr<TrafficReceiver> receiver(
       new TrafficReceiver(std::move(listener), std::move(datagrams), std::move(wake), *peer, request.token));
-  ear->ports_ = {port, datagram_port};
-  ear->thread_ = std::thread([open = ear.get()] { open->listen_on(); });
-  return ear;
+  receiver->ports_ = {port, datagram_port};
+  receiver->thread_ = std::thread([open = receiver.get()] { open->listen_on(); });
+  return receiver;
 }
 
 TrafficReceiver::TrafficReceiver(FileDescriptor listener, FileDescriptor datagrams, FileDescriptor wake,
@@ -75,7 +75,7 @@ void TrafficReceiver::listen_on() {
   const auto end = std::chrono::steady_clock::now() + kLongestLife;
   while (!over_) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    if (left.count() <= 0) {  // Whoever opened it has gone without a word.
+    if (left.count() <= 0) {  // The session that opened it is gone.
       connections_.clear();
       (void)::shutdown(listener_.get(), SHUT_RDWR);
       return;
@@ -103,7 +103,7 @@ void TrafficReceiver::admit() {
 
 void TrafficReceiver::hear_datagrams() {
   std::array<char, kMaxDatagram> packet{};
-  // Whoever sends faster than this reads must not keep it from everything else.
+  // A sender that is faster than this thread must not keep it from its other sockets.
   for (int i = 0; i < kDatagramsAtOnce && !over_; ++i) {
     sockaddr_in from{};
     socklen_t length = sizeof from;

@@ -1,6 +1,8 @@
 #include "engine/agent/node/bus_message.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 
 #include "engine/core/ascii.h"
 
@@ -78,24 +80,39 @@ class MessageReader {
   bool bad_ = false;
 };
 
-/// What cannot be told apart from two items, or two lines, once it is printed.
+/// False for a text that would look like two items, or two lines, once it is printed.
 bool is_plain(std::string_view text, bool in_list) {
   return std::none_of(text.begin(), text.end(), [&](char letter) {
     return static_cast<unsigned char>(letter) < ' ' || (in_list && letter == ' ');
   });
 }
 
-/// A value as systemctl prints it. Nothing for a type that is printed in another way.
-std::optional<std::string> printed_value(std::string_view type, MessageReader& body) {
+/// False for times, sizes, modes and flags. Source: systemd, src/shared/bus-print-properties.c.
+bool is_printed_as_number(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kOtherwise{"USec", "UMask", "Mode",      "UID",
+                                                       "GID",  "Flags", "Capabilit", "Filter"};
+  return !name.ends_with("Timestamp") && !name.starts_with("Restrict") &&
+         std::none_of(kOtherwise.begin(), kOtherwise.end(),
+                      [&](auto part) { return name.find(part) != std::string_view::npos; });
+}
+
+std::optional<std::string> printed_number(std::string_view name, std::uint64_t number, std::uint64_t most) {
+  // The largest number means "no limit" or "not set".
+  if (number == most) return name.starts_with("Limit") ? std::optional<std::string>("infinity") : std::nullopt;
+  return is_printed_as_number(name) ? std::optional(std::to_string(number)) : std::nullopt;
+}
+
+/// A value as systemctl prints it. Nothing for those that it prints in a form of its own.
+std::optional<std::string> printed_value(std::string_view name, std::string_view type, MessageReader& body) {
   if (type == "s") {
     const auto text = body.text(4);
     return is_plain(text, false) ? std::optional(std::string(text)) : std::nullopt;
   }
   if (type == "b") return body.number(4) != 0 ? "yes" : "no";
-  if (type == "u") return std::to_string(body.number(4));
-  if (type == "t") return std::to_string(body.number(8));
+  if (type == "u") return printed_number(name, body.number(4), std::numeric_limits<std::uint32_t>::max());
+  if (type == "t") return printed_number(name, body.number(8), std::numeric_limits<std::uint64_t>::max());
   const bool list = type == "as";
-  if (!list && type != "ay") return std::nullopt;
+  if (!list && !(type == "ay" && name == "InvocationID")) return std::nullopt;
   const auto size = body.number(4);
   if (!list) return hexadecimal(body.raw(size));
   std::string joined;
@@ -191,7 +208,8 @@ std::uint32_t answered_serial(MessageReader fields) {
 tl::unexpected<Error> no_message() { return failure(ErrorCode::kInvalidInput, "systemd's answer cannot be read"); }
 
 /// Of a list of names and values, a{sv}.
-Result<std::map<std::string, std::string>> wanted_values(MessageReader& body, std::span<const std::string> wanted) {
+Result<std::map<std::string, std::string>> wanted_values(MessageReader& body,
+                                                         std::span<const std::string_view> wanted) {
   std::map<std::string, std::string> values;
   const auto size = body.number(4);
   body.align(8);
@@ -204,7 +222,7 @@ Result<std::map<std::string, std::string>> wanted_values(MessageReader& body, st
       skip_values(type, body);
       continue;
     }
-    auto value = printed_value(type, body);
+    auto value = printed_value(name, type, body);
     if (!value) return no_message();
     values[name] = std::move(*value);
   }
@@ -257,7 +275,7 @@ std::string properties_call(std::uint32_t serial, std::string_view unit) {
   return message.take() + body.take();
 }
 
-Result<std::optional<BusReply>> take_reply(std::string& bytes, std::span<const std::string> wanted) {
+Result<std::optional<BusReply>> take_reply(std::string& bytes, std::span<const std::string_view> wanted) {
   constexpr std::size_t kFixedHeader = 16;
   constexpr std::uint64_t kReturn = 2;
   constexpr std::uint64_t kError = 3;

@@ -20,13 +20,13 @@ std::string object_name(std::string_view unit);
 struct BusReply {
   std::uint32_t serial = 0;  ///< Of the call that is answered; 0 for what answers none.
   bool is_error = false;     ///< No such unit.
-  /// The properties that were wanted and are there, as systemctl prints them: "yes", a list joined by blanks.
+  /// The wanted properties that the unit has, as `systemctl show` prints them.
   std::map<std::string, std::string> values;
 };
 
 /// Pure. The first whole message in `bytes`, which is cut off them; nothing while there is none.
-/// Errors: kInvalidInput for what is no message, or where a wanted property is not plain.
-Result<std::optional<BusReply>> take_reply(std::string& bytes, std::span<const std::string> wanted);
+/// Errors: kInvalidInput for what is no message, or for a wanted property that systemctl prints in a form of its own.
+Result<std::optional<BusReply>> take_reply(std::string& bytes, std::span<const std::string_view> wanted);
 
 /// Pure. A call of org.freedesktop.DBus.Properties.GetAll on a unit's object, of all its interfaces: the answer
 /// describes one moment.

@@ -16,10 +16,9 @@
 
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/agent/kernel/netlink.h"
-#include "engine/agent/node/atomic_file.h"
+#include "engine/agent/node/file_io.h"
 #include "engine/agent/node/ssh_session.h"
 #include "engine/agent/node/systemd_bus.h"
-#include "engine/agent/node/whole_file.h"
 #include "engine/process/child_process.h"
 
 namespace sparkplan {
@@ -39,13 +38,13 @@ tl::unexpected<Error> not_running() { return failure(ErrorCode::kUnsupported, "n
 }  // namespace
 
 Result<LocalNode> LocalNode::open(const fs::path& root) {
-  const int descriptor = ::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return failure(file_error("open", root));
-  return LocalNode(descriptor, root == "/");
+  FileDescriptor descriptor(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.get() < 0) return failure(file_error("open", root));
+  return LocalNode(std::move(descriptor), root == "/");
 }
 
 LocalNode::LocalNode(LocalNode&& other) noexcept
-    : root_(std::exchange(other.root_, -1)),
+    : root_(std::move(other.root_)),
       live_(other.live_),
       scratch_(std::exchange(other.scratch_, {})),
       named_scratch_(std::exchange(other.named_scratch_, {})),
@@ -55,47 +54,45 @@ LocalNode::LocalNode(LocalNode&& other) noexcept
 LocalNode::~LocalNode() {
   std::error_code gone_already;
   for (const fs::path& directory : scratch_) fs::remove_all(directory, gone_already);
-  if (root_ >= 0) ::close(root_);
 }
 
-Result<int> LocalNode::open_descriptor(const fs::path& path, int flags, std::uint32_t mode) const {
+Result<FileDescriptor> LocalNode::open_descriptor(const fs::path& path, int flags, std::uint32_t mode) const {
   if (!live_) return open_in_tree(path, flags, mode);
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-  if (descriptor < 0) return failure(file_error("open", path));
+  FileDescriptor descriptor(::open(path.c_str(), flags | O_CLOEXEC, mode));
+  if (descriptor.get() < 0) return failure(file_error("open", path));
   return descriptor;
 }
 
-/// What opening a device does here, only the owner of the tree knows. So what is there is looked at before it is
+/// Opening a device may have effects that only the owner of the tree knows, so the kind of file is checked before it is
 /// opened.
-Result<int> LocalNode::open_in_tree(const fs::path& path, int flags, std::uint32_t mode) const {
+Result<FileDescriptor> LocalNode::open_in_tree(const fs::path& path, int flags, std::uint32_t mode) const {
   const auto below = path.relative_path();
   const auto open_below = [&](int how_to_open, std::uint32_t new_mode) {
     open_how how{};
     how.flags = static_cast<__u64>(static_cast<unsigned int>(how_to_open | O_CLOEXEC));
     how.mode = new_mode;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-    return static_cast<int>(::syscall(SYS_openat2, root_, below.empty() ? "." : below.c_str(), &how, sizeof how));
+    return static_cast<int>(::syscall(SYS_openat2, root_.get(), below.empty() ? "." : below.c_str(), &how, sizeof how));
   };
-  int descriptor = -1;
+  FileDescriptor descriptor(-1);
   const FileDescriptor there(open_below(O_PATH | (flags & O_NOFOLLOW), 0));
   struct stat status {};
   const bool known = there.get() >= 0 && ::fstat(there.get(), &status) == 0;
   const bool only_look = (static_cast<unsigned int>(flags) & static_cast<unsigned int>(O_PATH)) != 0;
   if (!known || only_look || S_ISLNK(status.st_mode)) {
-    descriptor = open_below(flags, mode);
+    descriptor.replace(open_below(flags, mode));
   } else if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
     return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
   } else {
     const auto same = "/proc/self/fd/" + std::to_string(there.get());
-    descriptor = ::open(same.c_str(), (flags & ~(O_NOFOLLOW | O_CREAT)) | O_CLOEXEC);
+    descriptor.replace(::open(same.c_str(), (flags & ~(O_NOFOLLOW | O_CREAT)) | O_CLOEXEC));
   }
-  if (descriptor < 0) return failure(file_error("open", path));
+  if (descriptor.get() < 0) return failure(file_error("open", path));
   return descriptor;
 }
 
 Result<std::string> LocalNode::read_in_place(const fs::path& path, std::size_t max_bytes) const {
-  SPARK_TRY(const int number, open_descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  const FileDescriptor file(number);
+  SPARK_TRY(const FileDescriptor file, open_descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   return read_whole(file.get(), path, max_bytes);
 }
 
@@ -109,7 +106,7 @@ Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) co
                                           : FileStatus::Kind::kOther;
   result.mode = status.st_mode & 07777U;
   result.size = status.st_size;
-  // Whoever bakes an image without being root owns its files in root's stead.
+  // A user who bakes an image without being root owns the files that root would own.
   const bool stands_for_root = !live_ && ::geteuid() != 0 && status.st_uid == ::geteuid();
   result.uid = stands_for_root ? 0 : status.st_uid;
   result.gid = stands_for_root ? 0 : status.st_gid;
@@ -120,18 +117,15 @@ Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) co
 }
 
 Result<FileStatus> LocalNode::status_in_place(const fs::path& path) const {
-  SPARK_TRY(const int number, open_descriptor(path, O_PATH | O_NOFOLLOW));
-  const FileDescriptor file(number);
+  SPARK_TRY(const FileDescriptor file, open_descriptor(path, O_PATH | O_NOFOLLOW));
   return status_of(file.get(), path);
 }
 
 Result<std::vector<std::string>> LocalNode::list_directory(const fs::path& path) const {
-  SPARK_TRY(const int number, open_descriptor(path, O_RDONLY | O_DIRECTORY));
-  DIR* directory = ::fdopendir(number);
-  if (directory == nullptr) {
-    ::close(number);
-    return failure(file_error("list", path));
-  }
+  SPARK_TRY(FileDescriptor opened, open_descriptor(path, O_RDONLY | O_DIRECTORY));
+  DIR* directory = ::fdopendir(opened.get());
+  if (directory == nullptr) return failure(file_error("list", path));
+  static_cast<void>(opened.release());  // closedir() closes it.
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(directory)) {
     const std::string name = entry->d_name;
@@ -160,17 +154,21 @@ void LocalNode::pause(std::chrono::milliseconds duration) const {
   std::this_thread::sleep_for(duration);
 }
 
+Result<std::vector<UnitProperties>> LocalNode::units(std::span<const std::string> names,
+                                                     std::span<const std::string_view> properties,
+                                                     std::chrono::milliseconds deadline) const {
+  if (!live_) return not_running();
+  auto units = units_by_bus(names, properties, deadline);
+  // systemctl would wait for the same systemd. Every other failure of the bus it may not have.
+  if (units || units.error().code == ErrorCode::kUnreachable) return units;
+  return units_by_systemctl(names, properties, *this, deadline);
+}
+
 Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const {
   if (!live_) return not_running();
-  if (const auto question = unit_question(argv)) {
-    auto answer = ask_systemd(*question, deadline);
-    if (answer) return CommandOutput{answer->exit_status, std::move(answer->printed), ""};
-    // systemctl would wait for the same systemd. Whatever else it does not say this way, systemctl may.
-    if (answer.error().code == ErrorCode::kUnreachable) return failure(std::move(answer).error());
-  }
   const CaptureLimits limits{deadline};
   SPARK_TRY(auto output, run_and_capture(argv, limits));
-  // Whoever asks would take what there is for the whole.
+  // The caller would take this part for the whole.
   if (output.cut_off) {
     return failure(ErrorCode::kFailed, argv[0] + " prints more than " + std::to_string(limits.max_bytes) + " bytes");
   }
@@ -189,8 +187,7 @@ Result<CommandOutput> LocalNode::run(std::span<const std::string> argv, std::chr
 Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mode) {
   fs::path so_far = "/";
   for (const auto& part : path.relative_path()) {
-    SPARK_TRY(const int number, open_descriptor(so_far, O_RDONLY | O_DIRECTORY));
-    const FileDescriptor parent(number);
+    SPARK_TRY(const FileDescriptor parent, open_descriptor(so_far, O_RDONLY | O_DIRECTORY));
     so_far /= part;
     const bool last = so_far == path;
     if (::mkdirat(parent.get(), part.c_str(), last ? mode : 0755) != 0) {
@@ -204,14 +201,14 @@ Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mod
   return {};
 }
 
-/// The directory that a file is in. One that is a link leads to files that somebody else looks after,
+/// The directory that a file is in. A link in its place leads to files that others manage,
 /// such as the drop-ins of another unit.
-Result<int> LocalNode::open_directory_of(const fs::path& file) const {
+Result<FileDescriptor> LocalNode::open_directory_of(const fs::path& file) const {
   const fs::path directory = file.parent_path();
-  auto number = open_descriptor(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (number || directory == "/") return number;
+  auto opened = open_descriptor(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (opened || directory == "/") return opened;
   const auto there = status(directory);
-  if (!there || there->kind != FileStatus::Kind::kSymlink) return number;
+  if (!there || there->kind != FileStatus::Kind::kSymlink) return opened;
   return failure(ErrorCode::kRefused,
                  directory.string() + " is a symbolic link, and " + file.string() + " would be elsewhere",
                  "make it a directory, then plan again");
@@ -219,24 +216,18 @@ Result<int> LocalNode::open_directory_of(const fs::path& file) const {
 
 Result<void> LocalNode::write_in_place(const fs::path& path, const FileContent& content) {
   SPARK_CHECK(make_directories(path.parent_path()));
-  SPARK_TRY(const int number, open_directory_of(path));
-  const FileDescriptor directory(number);
+  SPARK_TRY(const FileDescriptor directory, open_directory_of(path));
   return replace_file_in(directory.get(), path, content);
 }
 
 Result<void> LocalNode::remove_in_place(const fs::path& path) {
-  auto number = open_directory_of(path);
-  if (!number) {
-    if (number.error().code == ErrorCode::kNotFound) return {};
-    return failure(std::move(number).error());
-  }
-  const FileDescriptor directory(*number);
-  return remove_file_in(directory.get(), path);
+  const auto directory = open_directory_of(path);
+  if (directory) return remove_file_in(directory->get(), path);
+  return directory.error().code == ErrorCode::kNotFound ? Result<void>() : failure(directory.error());
 }
 
 Result<void> LocalNode::rename(const fs::path& from, const fs::path& to) const {
-  SPARK_TRY(const int number, open_descriptor(from.parent_path(), O_RDONLY | O_DIRECTORY));
-  const FileDescriptor directory(number);
+  SPARK_TRY(const FileDescriptor directory, open_descriptor(from.parent_path(), O_RDONLY | O_DIRECTORY));
   if (::renameat(directory.get(), from.filename().c_str(), directory.get(), to.filename().c_str()) != 0) {
     return failure(file_error("rename", from));
   }
@@ -245,13 +236,10 @@ Result<void> LocalNode::rename(const fs::path& from, const fs::path& to) const {
 }
 
 Result<void> LocalNode::remove_directory(const fs::path& path) {
-  auto number = open_directory_of(path);
-  if (!number) {
-    if (number.error().code == ErrorCode::kNotFound) return {};
-    return failure(std::move(number).error());
-  }
-  const FileDescriptor parent(*number);
-  if (::unlinkat(parent.get(), path.filename().c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  const auto parent = open_directory_of(path);
+  if (!parent && parent.error().code == ErrorCode::kNotFound) return {};
+  if (!parent) return failure(parent.error());
+  if (::unlinkat(parent->get(), path.filename().c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
   return failure(file_error("remove", path));
 }
 
@@ -283,15 +271,14 @@ void LocalNode::remove_stale_scratch_directories() {
   if (!names) return;      // There has never been one.
   named_scratch_.clear();  // Ours are among them.
   for (const std::string& name : *names) {
-    std::error_code stays;  // It is in nobody's way: the next run tries again.
+    std::error_code stays;  // It does no harm: the next run tries again.
     if (name.starts_with(kScratchPrefix)) fs::remove_all(fs::path(kScratchParent) / name, stays);
   }
 }
 
 Result<void> LocalNode::write_kernel_file(const fs::path& path, std::string_view content) {
   if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no kernel");
-  SPARK_TRY(const int number, open_descriptor(path, O_WRONLY));
-  const FileDescriptor file(number);
+  SPARK_TRY(const FileDescriptor file, open_descriptor(path, O_WRONLY));
   // One write(2): the kernel takes each as a value of its own.
   const auto count = ::write(file.get(), content.data(), content.size());
   if (count != static_cast<ssize_t>(content.size())) return failure(file_error("write", path));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/agent/kernel/file_descriptor.h"
 #include "engine/node/node.h"
 
 namespace sparkplan {
@@ -19,7 +20,7 @@ struct StagedFile {
   std::string absent_content;  ///< What the twin holds while the file is to be gone.
 };
 
-/// The machine the agent runs on, or a directory that stands for one. Below a directory no path,
+/// The machine that the agent runs on, or a directory in its place. Below a directory no path,
 /// and no symbolic link in it, leads out.
 class LocalNode final : public Node {
  public:
@@ -40,6 +41,9 @@ class LocalNode final : public Node {
   std::string connection_address() const override;
   Result<std::vector<LinkFacts>> links() const override;
   void pause(std::chrono::milliseconds duration) const override;
+  Result<std::vector<UnitProperties>> units(std::span<const std::string> names,
+                                            std::span<const std::string_view> properties,
+                                            std::chrono::milliseconds deadline) const override;
   Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const override;
 
   Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;
@@ -85,22 +89,22 @@ class LocalNode final : public Node {
   /// Removes what killed agents have left of make_scratch_directory(). Only under the node's lock.
   void remove_stale_scratch_directories();
 
-  /// An open file descriptor below the root, close-on-exec; the caller closes it. For what needs a
-  /// descriptor of its own: the lock, the journal. Errors: as the system call's.
-  Result<int> open_descriptor(const std::filesystem::path& path, int flags, std::uint32_t mode = 0) const;
+  /// An open file below the root, close-on-exec, for those that need a descriptor: the lock, the journal.
+  /// Errors: those of the system call.
+  Result<FileDescriptor> open_descriptor(const std::filesystem::path& path, int flags, std::uint32_t mode = 0) const;
   /// Makes a directory and its parents; `mode` holds for the last one.
   Result<void> make_directories(const std::filesystem::path& path, std::uint32_t mode = 0755);
 
  private:
-  LocalNode(int root, bool live) : root_(root), live_(live) {}
-  Result<int> open_in_tree(const std::filesystem::path& path, int flags, std::uint32_t mode) const;
+  LocalNode(FileDescriptor root, bool live) : root_(std::move(root)), live_(live) {}
+  Result<FileDescriptor> open_in_tree(const std::filesystem::path& path, int flags, std::uint32_t mode) const;
   Result<FileStatus> status_of(int descriptor, const std::filesystem::path& path) const;
-  Result<int> open_directory_of(const std::filesystem::path& file) const;
-  Result<int> open_in_home(const UserPath& path, int flags) const;
+  Result<FileDescriptor> open_directory_of(const std::filesystem::path& file) const;
+  Result<FileDescriptor> open_in_home(const UserPath& path, int flags) const;
   Result<void> check_is_the_same(int directory, const UserPath& file) const;
-  Result<int> open_checked_directory_of(const UserPath& file, int flags) const;
-  Result<int> open_user_file(const UserPath& path, int flags) const;
-  Result<int> open_or_make_directory_of(const UserPath& file, const FileContent& owner);
+  Result<FileDescriptor> open_checked_directory_of(const UserPath& file, int flags) const;
+  Result<FileDescriptor> open_user_file(const UserPath& path, int flags) const;
+  Result<FileDescriptor> open_or_make_directory_of(const UserPath& file, const FileContent& owner);
 
   const StagedFile* staged(const std::filesystem::path& path) const;
   bool twin_exists(const StagedFile& file) const;
@@ -113,7 +117,7 @@ class LocalNode final : public Node {
   Result<void> write_in_place(const std::filesystem::path& path, const FileContent& content);
   Result<void> remove_in_place(const std::filesystem::path& path);
 
-  int root_;
+  FileDescriptor root_;
   bool live_;
   std::vector<std::filesystem::path> scratch_;
   std::map<std::string, std::filesystem::path> named_scratch_;  ///< Those of scratch_ that have a name.

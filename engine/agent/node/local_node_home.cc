@@ -10,9 +10,8 @@
 #include <cerrno>
 
 #include "engine/agent/kernel/file_descriptor.h"
-#include "engine/agent/node/atomic_file.h"
+#include "engine/agent/node/file_io.h"
 #include "engine/agent/node/local_node.h"
-#include "engine/agent/node/whole_file.h"
 
 namespace sparkplan {
 namespace {
@@ -33,19 +32,19 @@ tl::unexpected<Error> another_directory(const UserPath& file) {
 }
 
 /// Opens what is below an open directory; no link is followed and nothing above it is reached.
-Result<int> open_beneath(int directory, const fs::path& relative, int flags, const fs::path& whole) {
+Result<FileDescriptor> open_beneath(int directory, const fs::path& relative, int flags, const fs::path& whole) {
   open_how how{};
   how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_CLOEXEC | O_NOFOLLOW));
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   const auto descriptor = static_cast<int>(::syscall(SYS_openat2, directory, relative.c_str(), &how, sizeof how));
-  if (descriptor >= 0) return descriptor;
+  if (descriptor >= 0) return FileDescriptor(descriptor);
   // A link in place of a directory is ENOTDIR, like anything else that is none.
   if (errno != ELOOP && errno != ENOTDIR) return failure(file_error("open", whole));
   return link_in_the_way(whole);
 }
 
 /// True for a directory just made by us: the home's owner can put another one in its place at once, and that must not
-/// be given to him.
+/// become theirs.
 bool is_new_and_ours(int directory) {
   struct stat status {};
   if (::fstat(directory, &status) != 0 || status.st_uid != ::geteuid()) return false;
@@ -85,7 +84,7 @@ Result<void> give_new_directory(int directory, const UserPath& file, const FileC
 }  // namespace
 
 /// The directory that the home is in belongs to root.
-Result<int> LocalNode::open_in_home(const UserPath& path, int flags) const {
+Result<FileDescriptor> LocalNode::open_in_home(const UserPath& path, int flags) const {
   const auto whole = path.path();
   if (!path.home.is_absolute() || path.home == "/" || path.home.filename().empty()) {
     return failure(ErrorCode::kInvalidInput, "\"" + path.home.string() + "\" is no home directory");
@@ -94,13 +93,12 @@ Result<int> LocalNode::open_in_home(const UserPath& path, int flags) const {
   if (path.below.is_absolute() || std::find(path.below.begin(), path.below.end(), "..") != path.below.end()) {
     return failure(ErrorCode::kInvalidInput, whole.string() + " is not in " + path.home.string());
   }
-  SPARK_TRY(const int number, open_descriptor(path.home.parent_path(), O_PATH | O_DIRECTORY));
-  const FileDescriptor above(number);
+  SPARK_TRY(const FileDescriptor above, open_descriptor(path.home.parent_path(), O_PATH | O_DIRECTORY));
   const auto below = path.home.filename() / path.below;
   return open_beneath(above.get(), path.below.empty() ? path.home.filename() : below, flags, whole);
 }
 
-/// The open directory is the one that somebody has checked for the file.
+/// The open directory is the one that was checked for the file.
 Result<void> LocalNode::check_is_the_same(int directory, const UserPath& file) const {
   if (!file.checked) return {};
   if (!file.checked->status) return another_directory(file);  // It was not there.
@@ -111,65 +109,56 @@ Result<void> LocalNode::check_is_the_same(int directory, const UserPath& file) c
   return same ? Result<void>() : another_directory(file);
 }
 
-Result<int> LocalNode::open_checked_directory_of(const UserPath& file, int flags) const {
-  SPARK_TRY(const int number, open_in_home({file.home, file.below.parent_path()}, flags | O_DIRECTORY));
-  FileDescriptor directory(number);
+Result<FileDescriptor> LocalNode::open_checked_directory_of(const UserPath& file, int flags) const {
+  SPARK_TRY(FileDescriptor directory, open_in_home({file.home, file.below.parent_path()}, flags | O_DIRECTORY));
   SPARK_CHECK(check_is_the_same(directory.get(), file));
-  return directory.release();
+  return directory;
 }
 
-Result<int> LocalNode::open_user_file(const UserPath& path, int flags) const {
+Result<FileDescriptor> LocalNode::open_user_file(const UserPath& path, int flags) const {
   if (!path.checked || path.below.empty()) return open_in_home(path, flags);
-  SPARK_TRY(const int number, open_checked_directory_of(path, O_PATH));
-  const FileDescriptor directory(number);
+  SPARK_TRY(const FileDescriptor directory, open_checked_directory_of(path, O_PATH));
   return open_beneath(directory.get(), path.below.filename(), flags, path.path());
 }
 
 Result<std::string> LocalNode::read_user_file(const UserPath& path, std::size_t max_bytes) const {
-  SPARK_TRY(const int number, open_user_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  const FileDescriptor file(number);
+  SPARK_TRY(const FileDescriptor file, open_user_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   return read_whole(file.get(), path.path(), max_bytes);
 }
 
 Result<FileStatus> LocalNode::user_status(const UserPath& path) const {
-  SPARK_TRY(const int number, open_user_file(path, O_PATH));
-  const FileDescriptor file(number);
+  SPARK_TRY(const FileDescriptor file, open_user_file(path, O_PATH));
   SPARK_TRY(const FileStatus status, status_of(file.get(), path.path()));
   if (status.kind == FileStatus::Kind::kSymlink) return link_in_the_way(path.path());
   return status;
 }
 
-Result<int> LocalNode::open_or_make_directory_of(const UserPath& file, const FileContent& owner) {
+Result<FileDescriptor> LocalNode::open_or_make_directory_of(const UserPath& file, const FileContent& owner) {
   if (file.checked && file.checked->status) return open_checked_directory_of(file, O_RDONLY);
   UserPath so_far{file.home, {}};
-  SPARK_TRY(const int home, open_in_home(so_far, O_RDONLY | O_DIRECTORY));
-  FileDescriptor directory(home);
+  SPARK_TRY(FileDescriptor directory, open_in_home(so_far, O_RDONLY | O_DIRECTORY));
   for (const auto& part : file.below.parent_path()) {
     so_far.below /= part;
     SPARK_TRY(const bool made, make_directory(directory.get(), so_far));
     if (!made && file.checked) return another_directory(file);  // It was not there.
-    SPARK_TRY(const int number, open_beneath(directory.get(), part, O_RDONLY | O_DIRECTORY, so_far.path()));
-    directory.replace(number);
+    SPARK_TRY(auto next, open_beneath(directory.get(), part, O_RDONLY | O_DIRECTORY, so_far.path()));
+    directory.replace(next.release());
     if (made) SPARK_CHECK(give_new_directory(directory.get(), file, owner));
   }
-  return directory.release();
+  return directory;
 }
 
 Result<void> LocalNode::write_user_file(const UserPath& path, const FileContent& content) {
-  SPARK_TRY(const int number, open_or_make_directory_of(path, content));
-  const FileDescriptor directory(number);
+  SPARK_TRY(const FileDescriptor directory, open_or_make_directory_of(path, content));
   return replace_file_in(directory.get(), path.path(), content);
 }
 
 Result<void> LocalNode::remove_user_file(const UserPath& path) {
-  auto number = open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY);
-  if (!number) {
-    if (number.error().code == ErrorCode::kNotFound) return {};
-    return failure(std::move(number).error());
-  }
-  const FileDescriptor directory(*number);
-  SPARK_CHECK(check_is_the_same(directory.get(), path));
-  return remove_file_in(directory.get(), path.path());
+  const auto directory = open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY);
+  if (!directory && directory.error().code == ErrorCode::kNotFound) return {};
+  if (!directory) return failure(directory.error());
+  SPARK_CHECK(check_is_the_same(directory->get(), path));
+  return remove_file_in(directory->get(), path.path());
 }
 
 }  // namespace sparkplan

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/agent/kernel/file_descriptor.h"
-#include "engine/agent/node/atomic_file.h"
+#include "engine/agent/node/file_io.h"
 #include "engine/agent/node/local_node.h"
 
 namespace sparkplan {
@@ -37,7 +37,7 @@ Result<fs::path> LocalNode::place_of(const fs::path& path) const {
   return file->twin;
 }
 
-/// The twins are no files of somebody else's, and what they say counts where they say it for.
+/// The twins are not foreign files, and their content counts at the path that they override.
 void LocalNode::show_as_staged(const fs::path& directory, std::vector<std::string>& names) const {
   for (const StagedFile& file : staged_) {
     if (!twin_exists(file)) continue;
@@ -62,11 +62,7 @@ Result<void> LocalNode::remove_file(const fs::path& path) {
 
 Result<void> LocalNode::check_replaceable(const fs::path& path, const std::string& bytes) {
   const auto opened = open_descriptor(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (opened) {
-    const FileDescriptor file(*opened);
-  } else if (opened.error().code != ErrorCode::kNotFound) {
-    return failure(opened.error());
-  }
+  if (!opened && opened.error().code != ErrorCode::kNotFound) return failure(opened.error());
   const fs::path trial = path.parent_path() / trial_name(path.filename().string());
   SPARK_CHECK(write_in_place(trial, FileContent{bytes, 0600, 0, 0}));
   return remove_in_place(trial);

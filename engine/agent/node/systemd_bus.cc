@@ -9,46 +9,13 @@
 
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/agent/node/bus_message.h"
-#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
 
+/// Questions are sent before the first answer is read: more would fill both sockets.
 constexpr std::size_t kMostUnits = 64;
-
-/// Those that systemctl prints as they are: no times, no limits, no command lines.
-constexpr std::array<std::string_view, 16> kPlain{"Id",
-                                                  "LoadState",
-                                                  "ActiveState",
-                                                  "SubState",
-                                                  "UnitFileState",
-                                                  "FragmentPath",
-                                                  "DropInPaths",
-                                                  "InvocationID",
-                                                  "ConditionResult",
-                                                  "ConditionTimestampMonotonic",
-                                                  "NeedDaemonReload",
-                                                  "Type",
-                                                  "RemainAfterExit",
-                                                  "Result",
-                                                  "NRestarts",
-                                                  "ExecMainExitTimestampMonotonic"};
-
-template <std::size_t N>
-bool holds(const std::array<std::string_view, N>& list, std::string_view text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-bool is_unit_name(std::string_view name) {
-  constexpr std::array<std::string_view, 11> kKinds{"service", "socket", "target", "device", "mount", "automount",
-                                                    "swap",    "timer",  "path",   "slice",  "scope"};
-  const auto dot = name.rfind('.');
-  const bool plain = std::all_of(name.begin(), name.end(), [](char letter) {
-    return is_alphanumeric(letter) || std::string_view(":-_.\\@").find(letter) != std::string_view::npos;
-  });
-  return plain && dot != std::string_view::npos && dot > 0 && holds(kKinds, name.substr(dot + 1));
-}
 
 Result<FileDescriptor> connect_to(std::string_view path) {
   sockaddr_un address{};
@@ -91,7 +58,7 @@ class Conversation {
         return {};
       }
       if (size == 0) return failure(ErrorCode::kNotFound, "systemd does not answer us");
-      if (errno != EAGAIN && errno != EINTR) return failure(system_error("hear systemd", errno));
+      if (errno != EAGAIN && errno != EINTR) return failure(system_error("read systemd's answer", errno));
       SPARK_CHECK(wait_for(POLLIN));
     }
   }
@@ -115,10 +82,10 @@ std::string login() {
   return std::string(1, '\0') + "AUTH EXTERNAL " + hexadecimal(std::to_string(::geteuid())) + "\r\nBEGIN\r\n";
 }
 
-std::string calls_of(const UnitQuestion& question) {
+std::string calls_for(std::span<const std::string> names) {
   std::string bytes;
   std::uint32_t serial = 0;
-  for (const std::string& unit : question.units) bytes += properties_call(++serial, unit);
+  for (const std::string& name : names) bytes += properties_call(++serial, name);
   return bytes;
 }
 
@@ -136,55 +103,10 @@ Result<bool> take_welcome(std::string& bytes) {
 
 }  // namespace
 
-std::optional<UnitQuestion> unit_question(std::span<const std::string> argv) {
-  if (argv.size() < 3 || argv[0] != "systemctl") return std::nullopt;
-  UnitQuestion question;
-  question.form = argv[1] == "is-active" ? UnitQuestion::Form::kIsActive : UnitQuestion::Form::kShow;
-  const bool show = question.form == UnitQuestion::Form::kShow;
-  if (show && argv[1] != "show") return std::nullopt;
-  if (!show) question.properties = {"ActiveState"};
-  constexpr std::string_view kPropertyIs = "--property=";
-  for (std::size_t i = 2; i < argv.size(); ++i) {
-    const std::string& word = argv[i];
-    const bool separate = show && word == "--property" && i + 1 < argv.size();
-    if (separate || (show && word.starts_with(kPropertyIs))) {
-      const std::string_view list = separate ? argv[++i] : std::string_view(word).substr(kPropertyIs.size());
-      for (const auto name : split(list, ',')) question.properties.emplace_back(name);
-    } else if (!show && word == "--quiet") {
-      question.quiet = true;
-    } else if (word != "--no-pager" && word != "--") {
-      question.units.push_back(word);
-    }
-  }
-  const bool known = std::all_of(question.properties.begin(), question.properties.end(),
-                                 [](const auto& property) { return holds(kPlain, property); });
-  const auto& units = question.units;
-  const bool asked = !units.empty() && units.size() <= (show ? kMostUnits : 1) && !question.properties.empty();
-  if (!asked || !known || !std::all_of(units.begin(), units.end(), is_unit_name)) return std::nullopt;
-  return question;
-}
-
-UnitAnswer unit_answer(const UnitQuestion& question, const std::vector<std::map<std::string, std::string>>& units) {
-  UnitAnswer answer;
-  if (question.form == UnitQuestion::Form::kIsActive) {
-    constexpr int kNotActive = 3;
-    const auto found = units.front().find("ActiveState");
-    const std::string state = found == units.front().end() ? "inactive" : found->second;
-    const bool active = state == "active" || state == "reloading" || state == "refreshing";
-    return {question.quiet ? "" : state + "\n", active ? 0 : kNotActive};
-  }
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (i > 0) answer.printed += "\n";
-    for (const std::string& property : question.properties) {
-      const auto value = units[i].find(property);
-      if (value != units[i].end()) answer.printed += property + "=" + value->second + "\n";
-    }
-  }
-  return answer;
-}
-
-Result<UnitAnswer> ask_systemd(const UnitQuestion& question, std::chrono::milliseconds deadline,
-                               std::string_view socket_path) {
+Result<std::vector<UnitProperties>> units_by_bus(std::span<const std::string> names,
+                                                 std::span<const std::string_view> properties,
+                                                 std::chrono::milliseconds deadline, std::string_view socket_path) {
+  if (names.size() > kMostUnits) return failure(ErrorCode::kUnsupported, "too many units for one conversation");
   SPARK_TRY(FileDescriptor socket, connect_to(socket_path));
   Conversation conversation(std::move(socket), deadline);
   SPARK_CHECK(conversation.send(login()));
@@ -193,25 +115,56 @@ Result<UnitAnswer> ask_systemd(const UnitQuestion& question, std::chrono::millis
     SPARK_CHECK(conversation.receive(bytes));
     SPARK_TRY(welcome, take_welcome(bytes));
   }
-  // Not before: what systemd reads together with the login it looks at only when more comes.
-  SPARK_CHECK(conversation.send(calls_of(question)));
-  std::vector<std::map<std::string, std::string>> units(question.units.size());
+  // Not before: systemd reads calls that come together with the login only when more bytes arrive.
+  SPARK_CHECK(conversation.send(calls_for(names)));
+  std::vector<UnitProperties> units(names.size());
   for (std::size_t missing = units.size(); missing > 0;) {
-    SPARK_TRY(auto reply, take_reply(bytes, question.properties));
+    SPARK_TRY(auto reply, take_reply(bytes, properties));
     if (!reply) {
       SPARK_CHECK(conversation.receive(bytes));
       continue;
     }
     if (reply->serial == 0 || reply->serial > units.size()) continue;
     const std::size_t index = reply->serial - 1;
-    // Every unit has a name; an object that has none is no unit.
+    // An object without any of the properties is no unit.
     if (reply->is_error || reply->values.empty()) {
-      return failure(ErrorCode::kNotFound, "systemd knows no unit " + question.units[index]);
+      return failure(ErrorCode::kNotFound, "systemd knows no unit " + names[index]);
     }
     units[index] = std::move(reply->values);
     --missing;
   }
-  return unit_answer(question, units);
+  return units;
+}
+
+Result<std::vector<UnitProperties>> units_by_systemctl(std::span<const std::string> names,
+                                                       std::span<const std::string_view> properties,
+                                                       const NodeReader& node, std::chrono::milliseconds deadline) {
+  std::vector<std::string> argv{"systemctl", "show", "--no-pager", "--property", {}, "--"};
+  for (const auto property : properties) argv[4] += (argv[4].empty() ? "" : ",") + std::string(property);
+  argv.insert(argv.end(), names.begin(), names.end());
+  const auto output = node.query(argv, deadline);
+  if (!output && output.error().code == ErrorCode::kNotFound) {
+    return failure(ErrorCode::kUnsupported, "there is no systemctl on this node", "units need systemd");
+  }
+  if (!output) return failure(output.error());
+  auto units = parse_units(output->standard_output);
+  if (output->exit_status == 0 && units.size() == names.size()) return units;
+  const auto lines = split_lines(output->standard_error);
+  return failure(ErrorCode::kFailed,
+                 "systemctl show: " + (lines.empty() ? "exit status " + std::to_string(output->exit_status)
+                                                     : std::string(lines.front())));
+}
+
+std::vector<UnitProperties> parse_units(std::string_view printed) {
+  std::vector<UnitProperties> units;
+  bool begins = true;
+  for (const auto line : split_lines(printed)) {
+    const auto equals = line.find('=');
+    if (!line.empty() && begins) units.emplace_back();
+    begins = line.empty();
+    if (equals != std::string_view::npos) units.back()[std::string(line.substr(0, equals))] = line.substr(equals + 1);
+  }
+  return units;
 }
 
 }  // namespace sparkplan

@@ -1,48 +1,33 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/core/result.h"
+#include "engine/node/node.h"
 
-/// What `systemctl show` and `systemctl is-active` say, asked of systemd itself over the socket that systemctl uses:
-/// the answer takes a fraction of a millisecond, the start of the program five. Whatever is not exactly as expected is
-/// left to systemctl.
-/// Source: D-Bus specification (SASL EXTERNAL); org.freedesktop.systemd1(5); systemctl(1).
+/// The two ways to NodeReader::units(). systemd itself answers within a fraction of a millisecond over the socket that
+/// systemctl uses; the program takes five to start, and can do what the bus here cannot.
 namespace sparkplan {
 
 inline constexpr std::string_view kSystemdSocket = "/run/systemd/private";
 
-/// A question that can be asked without systemctl.
-struct UnitQuestion {
-  enum class Form : std::uint8_t { kShow, kIsActive };
-  Form form = Form::kShow;
-  bool quiet = false;                   ///< is-active --quiet
-  std::vector<std::string> properties;  ///< "ActiveState", in the order in which they are printed.
-  std::vector<std::string> units;
-};
+/// I/O. Errors: kNotFound (no systemd, no such unit, or we are refused), kUnreachable (deadline), kInvalidInput (a
+/// property that systemctl prints in a form of its own), kUnsupported (too many units).
+/// Source: D-Bus specification (SASL EXTERNAL); org.freedesktop.systemd1(5).
+Result<std::vector<UnitProperties>> units_by_bus(std::span<const std::string> names,
+                                                 std::span<const std::string_view> properties,
+                                                 std::chrono::milliseconds deadline,
+                                                 std::string_view socket_path = kSystemdSocket);
 
-/// Pure. `argv` as such a question: `systemctl show [--no-pager] --property LIST -- UNIT...` with properties that are
-/// plain values, or `systemctl is-active [--quiet] UNIT`. Nothing for all others.
-std::optional<UnitQuestion> unit_question(std::span<const std::string> argv);
+/// I/O, through node.query(). Errors: as NodeReader::units(). Source: systemctl(1), show.
+Result<std::vector<UnitProperties>> units_by_systemctl(std::span<const std::string> names,
+                                                       std::span<const std::string_view> properties,
+                                                       const NodeReader& node, std::chrono::milliseconds deadline);
 
-/// What systemctl would print, and its exit status.
-struct UnitAnswer {
-  std::string printed;
-  int exit_status = 0;
-};
-
-/// Pure. Values by unit in the order asked for; those that systemd does not have are not in it.
-UnitAnswer unit_answer(const UnitQuestion& question, const std::vector<std::map<std::string, std::string>>& units);
-
-/// I/O. Errors: kNotFound (no systemd, or not ours to ask), kUnreachable (deadline), kInvalidInput.
-Result<UnitAnswer> ask_systemd(const UnitQuestion& question, std::chrono::milliseconds deadline,
-                               std::string_view socket_path = kSystemdSocket);
+/// Pure. What `systemctl show` prints: a block of KEY=value lines per unit.
+std::vector<UnitProperties> parse_units(std::string_view printed);
 
 }  // namespace sparkplan

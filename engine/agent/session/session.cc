@@ -13,7 +13,6 @@
 #include "engine/agent/facts/facts_reader.h"
 #include "engine/agent/session/uninstall.h"
 #include "engine/agent/state/journal_reader.h"
-#include "engine/agent/state/lock_breaker.h"
 #include "engine/agent/state/manifest_store.h"
 #include "engine/resource/artifact.h"
 

@@ -38,27 +38,21 @@ Result<void> remove_oldest(LocalNode& node, const std::string& current) {
 
 std::filesystem::path journal_directory() { return std::filesystem::path(kStateDirectory) / "journal"; }
 
-Journal::Journal(Journal&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-
-Journal::~Journal() {
-  if (file_ >= 0) ::close(file_);
-}
-
 Result<Journal> Journal::open(const std::string& run, LocalNode& node) {
   if (!is_plain_word(run)) return failure(ErrorCode::kInvalidInput, "the run id is no plain word");
   SPARK_CHECK(prepare_state_directory(node));
   SPARK_CHECK(node.make_directories(journal_directory(), 0700));
   const auto name = run + ".jsonl";
-  SPARK_TRY(const int file,
+  SPARK_TRY(FileDescriptor file,
             node.open_descriptor(journal_directory() / name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600));
-  Journal journal(file);
+  Journal journal(std::move(file));
   SPARK_CHECK(remove_oldest(node, name));
   return journal;
 }
 
 Result<void> Journal::begin(Value fields) {
   struct stat status {};
-  if (::fstat(file_, &status) != 0) return failure(system_error("look at the journal", errno));
+  if (::fstat(file_.get(), &status) != 0) return failure(system_error("look at the journal", errno));
   return status.st_size == 0 ? write_line("begin", std::move(fields), false) : Result<void>();
 }
 
@@ -73,13 +67,13 @@ Result<void> Journal::write_line(std::string_view event, Value fields, bool to_d
   }
   const auto text = encode_json(line) + "\n";
   struct stat before {};
-  if (::fstat(file_, &before) != 0) return failure(system_error("look at the journal", errno));
-  const auto written = ::write(file_, text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_) == 0)) return {};
+  if (::fstat(file_.get(), &before) != 0) return failure(system_error("look at the journal", errno));
+  const auto written = ::write(file_.get(), text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_.get()) == 0)) return {};
   // A disk that is full takes a part without an error.
   const int why = written < 0 || written == static_cast<ssize_t>(text.size()) ? errno : ENOSPC;
   auto error = system_error("write the journal in /var/lib/sparkplan/journal", why);
-  if (::ftruncate(file_, before.st_size) != 0) error.message += "; and half of a line is left in it";
+  if (::ftruncate(file_.get(), before.st_size) != 0) error.message += "; and half of a line is left in it";
   return failure(std::move(error));
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "engine/agent/kernel/file_descriptor.h"
 #include "engine/agent/node/local_node.h"
 #include "engine/core/result.h"
 #include "engine/core/value.h"
@@ -26,10 +27,6 @@ class Journal {
   /// Errors: kPermissionDenied, kFailed, kInvalidInput for a run id that is no plain word.
   static Result<Journal> open(const std::string& run, LocalNode& node);
 
-  Journal(Journal&& other) noexcept;
-  Journal& operator=(Journal&&) = delete;
-  ~Journal();
-
   /// Adds {"time": ..., "event": ..., ...fields} and syncs it. What could not be written whole is taken
   /// back, so that the next line begins a line.
   Result<void> append(std::string_view event, Value fields);
@@ -40,9 +37,9 @@ class Journal {
   static constexpr std::size_t kKeptRuns = 50;
 
  private:
-  explicit Journal(int file) : file_(file) {}
+  explicit Journal(FileDescriptor file) : file_(std::move(file)) {}
   Result<void> write_line(std::string_view event, Value fields, bool to_disk);
-  int file_;
+  FileDescriptor file_;
 };
 
 }  // namespace sparkplan

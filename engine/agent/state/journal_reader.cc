@@ -95,7 +95,8 @@ void sort_by_age(Journals& journals) {
   });
 }
 
-JournaledRun told(const RunJournal& journal, const std::map<std::string, std::string>& undone, bool with_artifacts) {
+JournaledRun summary_of(const RunJournal& journal, const std::map<std::string, std::string>& undone,
+                        bool with_artifacts) {
   JournaledRun run;
   run.run = journal.run;
   run.time = journal.time;
@@ -191,7 +192,7 @@ std::map<std::string, std::string> undone_runs(const Journals& journals) {
 HistoryReply history_of(const Journals& journals, bool with_artifacts) {
   HistoryReply reply;
   const auto undone = undone_runs(journals);
-  for (const auto& journal : journals.runs) reply.runs.push_back(told(journal, undone, with_artifacts));
+  for (const auto& journal : journals.runs) reply.runs.push_back(summary_of(journal, undone, with_artifacts));
   reply.damaged = journals.damaged;
   return reply;
 }

@@ -17,16 +17,16 @@ struct JournaledStep {
   Step step;
   /// What the manifest said of the step's resources before; nothing: it did not know of them.
   std::map<ResourceId, std::optional<ManagedResource>> managed;
-  std::optional<StepOutcome> outcome;  ///< Nothing: the agent ended before it could tell.
+  std::optional<StepOutcome> outcome;  ///< Nothing: the agent ended before it was known.
   std::string error;
-  /// False for a line of an older version, which does not tell all that undoing needs.
+  /// False for a line of an older version, which lacks a part of what undoing needs.
   bool complete = true;
 
   /// The artifact may be as the step wanted it.
   bool may_have_happened() const { return !outcome || *outcome == StepOutcome::kDone; }
 };
 
-/// One run as its journal tells it.
+/// One run as journaled.
 struct RunJournal {
   std::string run;
   std::string previous;  ///< The run before it on this node; empty: none, or not known.

@@ -1,9 +1,9 @@
 #include "engine/agent/state/manifest_store.h"
-#include "engine/agent/node/utc_time.h"
 
 #include <vector>
 
-#include "engine/agent/node/atomic_file.h"
+#include "engine/agent/node/file_io.h"
+#include "engine/agent/node/utc_time.h"
 #include "engine/core/json.h"
 #include "engine/resource/artifact.h"
 
@@ -53,7 +53,7 @@ void remove_unfinished_files(LocalNode& node) {
   for (const auto& file : files) {
     const std::string name = file.filename().string();
     for (const auto& unfinished : {file.parent_path() / temporary_name(name), file.parent_path() / trial_name(name)}) {
-      // It is in nobody's way: the next run tries again.
+      // It does no harm: the next run tries again.
       if (node.status(unfinished)) (void)node.remove_file(unfinished);
     }
   }

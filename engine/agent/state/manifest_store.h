@@ -19,7 +19,7 @@ Result<std::optional<Manifest>> read_manifest(const NodeReader& node);
 Result<void> write_manifest(const Manifest& manifest, LocalNode& node);
 
 /// Clears away what an agent that was killed while it wrote has left beside the manifest and the files
-/// that it lists. For whoever holds the lock.
+/// that it lists. Only under the node's lock.
 void remove_unfinished_files(LocalNode& node);
 
 /// Makes kStateDirectory, 0700. Errors: kPermissionDenied, kFailed.

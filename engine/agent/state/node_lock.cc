@@ -1,11 +1,15 @@
 #include "engine/agent/state/node_lock.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -21,13 +25,6 @@ std::filesystem::path lock_directory(const LocalNode& node) {
   return node.live() ? std::string_view(kLockDirectory) : kStateDirectory;
 }
 
-struct flock whole_file(short type) {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  return range;
-}
-
 std::optional<LockingAgent> read_holder(int file) {
   std::array<char, 4096> text{};
   const auto size = ::pread(file, text.data(), text.size(), 0);
@@ -40,22 +37,66 @@ std::optional<LockingAgent> read_holder(int file) {
                       static_cast<std::uint64_t>(value->integer_or("agent_started", 0))};
 }
 
-}  // namespace
+constexpr const char* kInstalledAgent = "/usr/local/libexec/sparkplan/agent";
+constexpr std::chrono::milliseconds kTimeToEnd{2000};
 
-NodeLock::NodeLock(NodeLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-
-NodeLock::~NodeLock() {
-  if (file_ >= 0) ::close(file_);
+/// A program that was replaced while it ran is called so.
+std::string without_deleted(std::string path) {
+  constexpr std::string_view kMark = " (deleted)";
+  if (path.ends_with(kMark)) path.resize(path.size() - kMark.size());
+  return path;
 }
+
+std::string program_of(const std::string& process) {
+  std::error_code gone;
+  return without_deleted(std::filesystem::read_symlink("/proc/" + process + "/exe", gone).string());
+}
+
+bool is_agent(std::int64_t process) {
+  const auto program = program_of(std::to_string(process));
+  return !program.empty() && (program == kInstalledAgent || program == program_of("self"));
+}
+
+/// The dead-man's switch of a network change: it has to find the node as its change has left it.
+Result<void> check_no_open_window(const LocalNode& node) {
+  const auto directory = std::filesystem::path(kStateDirectory) / "txn";
+  const auto names = node.list_directory(directory);
+  if (!names && names.error().code == ErrorCode::kNotFound) return {};
+  if (!names) return failure(Error(names.error()));
+  for (const auto& name : *names) {
+    if (!node.status(directory / name / "armed")) continue;
+    return failure(ErrorCode::kRefused, "a network change is open there, which is confirmed or taken back by itself",
+                   "wait for the end of its window, and look again");
+  }
+  return {};
+}
+
+bool ended(int process, std::chrono::milliseconds patience) {
+  pollfd exit{process, POLLIN, 0};
+  return ::poll(&exit, 1, static_cast<int>(patience.count())) == 1;
+}
+
+Result<void> end(int process) {
+  // A file is written whole or not at all, and the journal has what was begun: the same as a power cut.
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    if (::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0) != 0 && errno != ESRCH)
+      return failure(system_error("end the agent that holds the lock", errno));
+    if (ended(process, kTimeToEnd)) return {};
+  }
+  return failure(ErrorCode::kUnreachable, "the agent that holds the lock does not end",
+                 "it may wait for a disk or a driver that does not answer");
+}
+
+}  // namespace
 
 Result<NodeLock> NodeLock::acquire(const LockHolder& holder, LocalNode& node) {
   SPARK_CHECK(node.make_directories(lock_directory(node), 0700));
-  SPARK_TRY(const int file, node.open_descriptor(lock_directory(node) / "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
-  NodeLock lock(file);
-  auto range = whole_file(F_WRLCK);
-  if (::fcntl(file, F_OFD_SETLK, &range) != 0) {
+  SPARK_TRY(FileDescriptor file,
+            node.open_descriptor(lock_directory(node) / "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  auto range = lock_of_whole_file(F_WRLCK);
+  if (::fcntl(file.get(), F_OFD_SETLK, &range) != 0) {
     if (errno != EAGAIN && errno != EACCES) return failure(system_error("lock the node", errno));
-    const auto other = read_holder(file);
+    const auto other = read_holder(file.get());
     return failure(ErrorCode::kBusy, "locked by " + (other ? other->holder.describe() : std::string("another run")),
                    "wait for it, or give --lock-timeout");
   }
@@ -63,10 +104,11 @@ Result<NodeLock> NodeLock::acquire(const LockHolder& holder, LocalNode& node) {
   content.set("agent", static_cast<std::int64_t>(::getpid()));
   content.set("agent_started", static_cast<std::int64_t>(start_of_process(::getpid())));
   const auto text = encode_json(content) + "\n";
-  if (::ftruncate(file, 0) != 0 || ::pwrite(file, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+  if (::ftruncate(file.get(), 0) != 0 ||
+      ::pwrite(file.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
     return failure(system_error("write the lock", errno));
   }
-  return lock;
+  return NodeLock(std::move(file));
 }
 
 std::uint64_t start_of_process(std::int64_t process) {
@@ -84,24 +126,39 @@ std::uint64_t start_of_process(std::int64_t process) {
 }
 
 Result<std::optional<LockingAgent>> locking_agent(const LocalNode& node) {
-  auto opened = node.open_descriptor(lock_directory(node) / "lock", O_RDONLY | O_NOFOLLOW);
-  if (!opened) {
-    if (opened.error().code == ErrorCode::kNotFound) return std::optional<LockingAgent>();
-    return failure(std::move(opened).error());
-  }
-  const int file = *opened;
-  auto range = whole_file(F_RDLCK);
+  const auto file = node.open_descriptor(lock_directory(node) / "lock", O_RDONLY | O_NOFOLLOW);
+  if (!file && file.error().code == ErrorCode::kNotFound) return std::optional<LockingAgent>();
+  if (!file) return failure(file.error());
+  auto range = lock_of_whole_file(F_RDLCK);
   std::optional<LockingAgent> holder;
-  if (::fcntl(file, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK) {
-    holder = read_holder(file).value_or(LockingAgent{LockHolder{"somebody", 0, "run", "?"}});
+  if (::fcntl(file->get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK) {
+    holder = read_holder(file->get()).value_or(LockingAgent{LockHolder{"somebody", 0, "run", "?"}});
   }
-  ::close(file);
   return holder;
 }
 
 Result<std::optional<LockHolder>> lock_holder(const LocalNode& node) {
   SPARK_TRY(auto held, locking_agent(node));
   return held ? std::optional<LockHolder>(std::move(held->holder)) : std::nullopt;
+}
+
+Result<void> break_lock(const BreakLockRequest& request, const LocalNode& node) {
+  SPARK_TRY(const auto held, locking_agent(node));
+  if (!held) return failure(ErrorCode::kNotFound, "the lock is free");
+  if (held->holder.describe() != request.holder)
+    return failure(ErrorCode::kBusy, "by now it is locked by " + held->holder.describe());
+  SPARK_CHECK(check_no_open_window(node));
+  const auto opened = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(held->process), 0));
+  if (opened < 0 && errno != ESRCH && errno != EINVAL)
+    return failure(system_error("look at the agent that holds the lock", errno));
+  const FileDescriptor process(opened);
+  // From here on the number cannot become another process's without our noticing.
+  if (opened < 0 || held->process <= 1 || start_of_process(held->process) != held->started ||
+      !is_agent(held->process)) {
+    return failure(ErrorCode::kRefused, "what holds the lock is not the agent that its file names",
+                   "find it on the node: fuser -v /run/sparkplan/lock");
+  }
+  return end(process.get());
 }
 
 }  // namespace sparkplan

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
+#include "engine/agent/kernel/file_descriptor.h"
 #include "engine/agent/node/local_node.h"
 #include "engine/core/result.h"
 #include "engine/wire/messages.h"
@@ -19,13 +21,9 @@ class NodeLock {
   /// Errors: kBusy with the holder's description; kPermissionDenied, kFailed.
   static Result<NodeLock> acquire(const LockHolder& holder, LocalNode& node);
 
-  NodeLock(NodeLock&& other) noexcept;
-  NodeLock& operator=(NodeLock&&) = delete;
-  ~NodeLock();
-
  private:
-  explicit NodeLock(int file) : file_(file) {}
-  int file_;
+  explicit NodeLock(FileDescriptor file) : file_(std::move(file)) {}
+  FileDescriptor file_;
 };
 
 /// When a process began, in clock ticks since boot: with its number it names one process for ever. 0 when there is
@@ -39,10 +37,16 @@ struct LockingAgent {
   std::uint64_t started = 0;  ///< start_of_process()
 };
 
-/// Nothing when nobody holds the lock. Errors: kPermissionDenied, kFailed.
+/// Nothing while the lock is free. Errors: kPermissionDenied, kFailed.
 Result<std::optional<LockingAgent>> locking_agent(const LocalNode& node);
 
-/// Who holds the lock; taken from nobody by asking. Errors: kPermissionDenied, kFailed.
+/// The holder of the lock. Errors: kPermissionDenied, kFailed.
 Result<std::optional<LockHolder>> lock_holder(const LocalNode& node);
+
+/// Ends the agent that holds the node's lock, and no other process: the one that the lock's file names
+/// by process id and start time, if it is an agent. Returns when the lock is free.
+/// Errors: kNotFound (it is free), kBusy (another run holds it by now), kRefused (a network change
+/// is open, or what holds it is no agent), kUnreachable (it did not end), kPermissionDenied.
+Result<void> break_lock(const BreakLockRequest& request, const LocalNode& node);
 
 }  // namespace sparkplan

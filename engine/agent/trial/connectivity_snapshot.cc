@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kToolDeadline{10'000};
-/// A renderer that was told to has an interface as it was after well below a second; DHCP takes longer.
+/// A renderer puts an interface back within well below a second; DHCP takes longer.
 constexpr milliseconds kPatience{4'000};
 constexpr milliseconds kPause{100};
 

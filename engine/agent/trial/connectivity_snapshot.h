@@ -16,12 +16,12 @@ namespace sparkplan {
 
 /// What a node is reached by: the interfaces that carry our connection, what they are made of, their routes and
 /// those of the interfaces that change, and the filter for packets. Kept while a change is on trial, so that it can be
-/// put back whatever the change has done to it by means that no file tells of.
+/// put back after changes that no file shows.
 struct ConnectivitySnapshot {
   std::vector<LinkState> links;
   std::vector<Route> routes;
-  /// `nft list ruleset`; empty where there is no nft, or no rule. Nothing where it could not be read: what nobody
-  /// knows is not put back.
+  /// `nft list ruleset`; empty where there is no nft, or no rule. Nothing where it could not be read: then
+  /// it is not put back.
   std::optional<std::string> filter = "";
 };
 
@@ -29,7 +29,7 @@ struct ConnectivitySnapshot {
 std::optional<std::string> filter_of(const Result<CommandOutput>& listed);
 
 /// As it is now, with the routes through the interfaces that `steps` are about as well: a renderer that configures
-/// one anew drops what somebody has added by hand. Errors: kFailed.
+/// one again drops what was added by hand. Errors: kFailed.
 Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNode& node);
 
 /// Puts back what of it has changed and does not come back by itself within a few seconds.

@@ -4,11 +4,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <vector>
 
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/core/text.h"
+#include "engine/resource/systemd_units.h"
 
 namespace sparkplan {
 namespace {
@@ -19,7 +21,7 @@ constexpr std::chrono::milliseconds kToolDeadline{10'000};
 constexpr const char* kUnitDirectory = "/etc/systemd/system";
 constexpr const char* kRecoverUnit = "sparkplan-recover.service";
 constexpr const char* kWantedBy = "sysinit.target.wants";
-constexpr const char* kNoNet = "without it nothing would undo the change; --no-safety-net goes without";
+constexpr const char* kNoNet = "without it nothing would undo the change; --no-safety-net applies it nevertheless";
 
 std::string unit_name(const std::string& run) { return "sparkplan-rollback-" + run; }
 
@@ -42,21 +44,12 @@ Result<std::string> output_of(const std::vector<std::string>& argv, LocalNode& n
 
 /// A quoted command line has been mangled by a daemon-reload before; what systemd holds is what counts.
 Result<void> check_that_it_waits(const std::string& run, const fs::path& program, LocalNode& node) {
+  constexpr std::array<std::string_view, 1> kExecStart{"ExecStart"};
   const auto unit = unit_name(run);
-  SPARK_TRY(const std::string shown,
-            output_of({"systemctl", "show", "--property=Id,ActiveState,ExecStart", unit + ".timer", unit + ".service"},
-                      node));
-  bool waits = false;
-  bool starts_us = false;
-  std::string id;
-  for (const auto line : split_lines(shown)) {
-    if (line.starts_with("Id=")) id = std::string(line.substr(3));
-    if (line == "ActiveState=active" && id == unit + ".timer") waits = true;
-    starts_us = starts_us || line.find("argv[]=" + program.string() + " --rollback " + run + " ;") != std::string::npos;
-  }
-  // The order of the properties is systemd's: an Id may come after the state that it belongs to.
-  if (!waits) waits = shown.find("ActiveState=active") != std::string::npos && !id.empty();
-  if (waits && starts_us) return {};
+  SPARK_TRY(const bool waits, is_active(unit + ".timer", node, kToolDeadline));
+  SPARK_TRY(const auto service, node.units(std::array{unit + ".service"}, kExecStart, kToolDeadline));
+  const std::string command = "argv[]=" + program.string() + " --rollback " + run + " ;";
+  if (waits && property_of(service.front(), "ExecStart").find(command) != std::string::npos) return {};
   return failure(ErrorCode::kFailed, "the timer that would undo the change does not wait as it should", kNoNet);
 }
 
@@ -85,8 +78,7 @@ std::string recover_unit(const std::string& run, const fs::path& program) {
 Result<void> enable_at_boot(LocalNode& node) {
   const fs::path wants = fs::path(kUnitDirectory) / kWantedBy;
   SPARK_CHECK(node.make_directories(wants));
-  SPARK_TRY(const int number, node.open_descriptor(wants, O_RDONLY | O_DIRECTORY));
-  const FileDescriptor directory(number);
+  SPARK_TRY(const FileDescriptor directory, node.open_descriptor(wants, O_RDONLY | O_DIRECTORY));
   const auto target = (fs::path(kUnitDirectory) / kRecoverUnit).string();
   if (::symlinkat(target.c_str(), directory.get(), kRecoverUnit) != 0 && errno != EEXIST) {
     return failure(file_error("make", wants / kRecoverUnit));
@@ -114,13 +106,11 @@ Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path&
   // On a second start the first timer goes: the few milliseconds between have no window to run out in,
   // because who extends one does it long before its end.
   const std::vector<std::string> stop{"systemctl", "stop", unit + ".timer"};
-  const auto waiting =
-      node.query(std::vector<std::string>{"systemctl", "is-active", "--quiet", unit + ".timer"}, kToolDeadline);
-  if (waiting && waiting->exit_status == 0) SPARK_CHECK(output_of(stop, node));
+  if (is_active(unit + ".timer", node, kToolDeadline).value_or(false)) SPARK_CHECK(output_of(stop, node));
   // Monotonic, so that no step of the clock matters; the accuracy's default is a minute.
   SPARK_CHECK(
       output_of({"systemd-run", "--quiet", "--collect", "--unit=" + unit,
-                 "--description=sparkplan: undo a change that nobody has confirmed",
+                 "--description=sparkplan: undo an unconfirmed change",
                  "--on-active=" + std::to_string(window.count()) + "s", "--timer-property=AccuracySec=200ms",
                  "--property=Type=oneshot", "--property=TimeoutStartSec=300", program.string(), "--rollback", run},
                 node));

@@ -9,13 +9,13 @@
 
 namespace sparkplan {
 
-/// What undoes a change on trial when nobody is there to do it: a timer of systemd's for the end of the
+/// Rolls a change back without a controller: a timer of systemd for the end of the
 /// window, and a unit for a boot within it. Implementations: SystemdRollbackTimer, a test's own.
 class RollbackTimer {
  public:
   virtual ~RollbackTimer() = default;
 
-  /// Starts `program --rollback run` after `window`, whatever becomes of us. Called again for the same run
+  /// Starts `program --rollback run` after `window`, also after our end. Called again for the same run
   /// it gives it a new end. Errors: kUnsupported where nothing could be started; kFailed when it cannot be
   /// seen to wait.
   virtual Result<void> start(const std::string& run, const std::filesystem::path& program, std::chrono::seconds window,

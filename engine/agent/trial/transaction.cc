@@ -1,5 +1,4 @@
 #include "engine/agent/trial/transaction.h"
-#include "engine/agent/node/utc_time.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 #include <ctime>
 #include <utility>
 
+#include "engine/agent/node/utc_time.h"
 #include "engine/agent/state/journal.h"
 #include "engine/agent/state/manifest_store.h"
 #include "engine/core/json.h"
@@ -49,17 +49,9 @@ std::string boot_id(const LocalNode& node) {
   return text ? std::string(trim(*text)) : std::string();
 }
 
-struct flock whole_file(short type) {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  return range;
-}
-
 /// The very file that runs, whatever is installed by then. Another file system needs a copy.
 Result<void> put_program(const fs::path& to, LocalNode& node) {
-  SPARK_TRY(const int number, node.open_descriptor(to.parent_path(), O_RDONLY | O_DIRECTORY));
-  const FileDescriptor directory(number);
+  SPARK_TRY(const FileDescriptor directory, node.open_descriptor(to.parent_path(), O_RDONLY | O_DIRECTORY));
   if (::linkat(AT_FDCWD, "/proc/self/exe", directory.get(), to.filename().c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
   const FileDescriptor self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   if (self.get() < 0) return failure(file_error("read", "/proc/self/exe"));
@@ -232,17 +224,14 @@ Result<void> Transaction::sign_work(const FileDescriptor& file) const {
 }
 
 bool Transaction::is_worked_on(const LocalNode& node) const {
-  const auto opened = node.open_descriptor(directory() / kWorking, O_RDONLY | O_NOFOLLOW);
-  if (!opened) return false;
-  const FileDescriptor file(*opened);
-  auto range = whole_file(F_RDLCK);
-  return ::fcntl(file.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+  const auto file = node.open_descriptor(directory() / kWorking, O_RDONLY | O_NOFOLLOW);
+  auto range = lock_of_whole_file(F_RDLCK);
+  return file && ::fcntl(file->get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
 Result<FileDescriptor> Transaction::begin_work(LocalNode& node) const {
-  SPARK_TRY(const int number, node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
-  FileDescriptor file(number);
-  auto range = whole_file(F_WRLCK);
+  SPARK_TRY(FileDescriptor file, node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  auto range = lock_of_whole_file(F_WRLCK);
   if (::fcntl(file.get(), F_OFD_SETLK, &range) != 0) return failure(file_error("lock", directory() / kWorking));
   SPARK_CHECK(sign_work(file));
   return file;
@@ -253,12 +242,12 @@ Result<std::optional<FileDescriptor>> Transaction::take_over_work(std::chrono::m
   auto opened = node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (!opened && opened.error().code == ErrorCode::kNotFound) return std::optional<FileDescriptor>();
   if (!opened) return failure(opened.error());
-  FileDescriptor file(*opened);
+  FileDescriptor& file = *opened;
   constexpr std::chrono::milliseconds kPause{50};
   constexpr std::chrono::milliseconds kForTheKernel{5'000};
   bool killed = false;
   for (std::chrono::milliseconds waited{0};; waited += kPause) {
-    auto range = whole_file(F_WRLCK);
+    auto range = lock_of_whole_file(F_WRLCK);
     if (::fcntl(file.get(), F_OFD_SETLK, &range) == 0) break;
     if (waited >= patience + kForTheKernel)
       return failure(ErrorCode::kFailed, "the steps in hand do not come to an end");

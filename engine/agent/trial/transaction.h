@@ -18,7 +18,7 @@ namespace sparkplan {
 inline constexpr const char* kTransactionsDirectory = "/var/lib/sparkplan/txn";
 
 /// A change that may cut the node off, with everything that undoing or finishing it takes, on the disk
-/// before its first act. Whether it stays is decided by who renames its token file `armed` first: to
+/// before its first act. The first rename of its token file `armed` decides whether it stays: to
 /// `committed` or to `rolledback`.
 class Transaction {
  public:
@@ -61,9 +61,9 @@ class Transaction {
   /// For each file of the record, its content from before, to be copied back by hand.
   Result<void> keep_manual_commands(const std::vector<std::string>& commands, LocalNode& node);
 
-  /// Held by whoever carries out the steps, so that undoing waits for the step in hand.
+  /// Held while steps are carried out, so that undoing waits for the current step.
   Result<FileDescriptor> begin_work(LocalNode& node) const;
-  /// Waits until nobody does, and then holds it; one who takes longer than `patience` is killed. Nothing when
+  /// Waits until it is free, and then holds it; a holder is killed after `patience`. Nothing when
   /// the transaction is gone by then.
   Result<std::optional<FileDescriptor>> take_over_work(std::chrono::milliseconds patience, LocalNode& node) const;
 

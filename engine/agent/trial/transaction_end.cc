@@ -11,6 +11,7 @@
 #include "engine/agent/state/manifest_store.h"
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/shell_environment.h"
 
 namespace sparkplan {
 namespace {
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 /// A step in hand has that long to come to its end before its process is killed.
 constexpr std::chrono::milliseconds kPatienceForSteps{15'000};
 
-void tell_syslog(int priority, const std::string& line, const LocalNode& node) {
+void log_to_syslog(int priority, const std::string& line, const LocalNode& node) {
   if (!node.live()) return;
   ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
   ::syslog(priority, "%s", line.c_str());
@@ -33,13 +34,6 @@ void note_in_journal(const Transaction& transaction, std::string_view event, con
   if (auto journal = Journal::open(transaction.run(), node)) {
     (void)journal->append(event, Value::map({{"reason", reason}}));
   }
-}
-
-/// Text that a shell takes as one word.
-std::string shell_word(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 /// Undoing, step by step, with what went wrong.
@@ -91,7 +85,7 @@ class Undoing {
       if (auto removed = node_.remove_file(staged->twin); !removed) failures_.push_back(std::move(removed).error());
     }
     const auto now = read_artifact(step.artifact, *type, node_);
-    // A file that was overridden is written again, though it never changed: what somebody has generated from
+    // A file that was overridden is written again, though it never changed: files generated from
     // its twin is then older than it is.
     const bool overridden = staged_file(step, registry_) && !std::holds_alternative<Absent>(step.before);
     if (same_state(now, step.before) && !overridden) return;
@@ -122,32 +116,32 @@ class Undoing {
 
 /// Copies of the files from before, and how to put them back by hand.
 std::vector<std::string> manual_commands(const Transaction& transaction, const Registry& registry, LocalNode& node) {
-  std::vector<std::string> commands{shell_word(transaction.program().string()) + " --rollback " + transaction.run()};
+  std::vector<std::string> commands{shell_quote(transaction.program().string()) + " --rollback " + transaction.run()};
   bool netplan = false;
   int number = 0;
   for (const Step& step : transaction.request().steps) {
     if (const auto staged = staged_file(step, registry)) {
-      commands.push_back("rm -f " + shell_word(staged->twin.string()));
+      commands.push_back("rm -f " + shell_quote(staged->twin.string()));
       netplan = true;
     }
     if (!is_text_artifact(step.artifact)) continue;
     const auto before = content_of(step.before);
     if (!before) {
-      commands.push_back("rm -f " + shell_word(step.artifact.name));
+      commands.push_back("rm -f " + shell_quote(step.artifact.name));
       continue;
     }
     const fs::path backup = transaction.directory() / ("backup-" + std::to_string(++number));
     if (!node.write_file(backup, FileContent{*before, 0600, 0, 0})) continue;
-    commands.push_back("cp " + shell_word(backup.string()) + " " + shell_word(step.artifact.name));
+    commands.push_back("cp " + shell_quote(backup.string()) + " " + shell_quote(step.artifact.name));
   }
   if (netplan) commands.emplace_back("netplan apply");
   return commands;
 }
 
 Error rollback_failure(const std::vector<Error>& failures) {
-  std::vector<std::string> told;
-  for (const auto& error : failures) told.push_back(error.describe());
-  return Error{ErrorCode::kFailed, "could not be put back: " + join(told, "; "), {}, std::nullopt, ""};
+  std::vector<std::string> texts;
+  for (const auto& error : failures) texts.push_back(error.describe());
+  return Error{ErrorCode::kFailed, "could not be put back: " + join(texts, "; "), {}, std::nullopt, ""};
 }
 
 Result<void> give_up_on(Transaction& transaction, const std::vector<Error>& failures, const Registry& registry,
@@ -158,10 +152,10 @@ Result<void> give_up_on(Transaction& transaction, const std::vector<Error>& fail
   (void)transaction.note_reason(error.describe(), node);
   (void)transaction.mark_rollback_failed(node);
   note_in_journal(transaction, "rollback_failed", error.describe(), node);
-  tell_syslog(LOG_CRIT,
-              "run=" + transaction.run() + " rollback failed: " + error.describe() +
-                  "; to be done by hand: " + join(commands, " && "),
-              node);
+  log_to_syslog(LOG_CRIT,
+                "run=" + transaction.run() + " rollback failed: " + error.describe() +
+                    "; to be done by hand: " + join(commands, " && "),
+                node);
   error.hint = "on the node, as root: " + join(commands, " && ");
   return failure(std::move(error));
 }
@@ -182,11 +176,11 @@ Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& reg
   if (!undoing.failures().empty()) return give_up_on(transaction, undoing.failures(), registry, node);
   if (scope == UndoScope::kFilesOnly) return {};
   const auto report = transaction.report(node);
-  std::string reason = report && !report->reason.empty() ? report->reason : "nobody confirmed it in time";
+  std::string reason = report && !report->reason.empty() ? report->reason : "it was not confirmed in time";
   if (!undoing.left_alone().empty()) {
-    reason += "; left as somebody else has made it since: " + join(undoing.left_alone(), ", ");
+    reason += "; left as others have changed it since: " + join(undoing.left_alone(), ", ");
   }
-  // One that cannot be read is told, and set aside, by the next run.
+  // The next run reports a damaged one and moves it away.
   if (auto manifest = read_manifest(node); manifest && *manifest) {
     forget_intentions(transaction.request().steps, **manifest);
     SPARK_CHECK(write_manifest(**manifest, node));
@@ -194,7 +188,7 @@ Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& reg
   SPARK_CHECK(transaction.note_reason(reason, node));
   SPARK_CHECK(transaction.note_undone(node));
   note_in_journal(transaction, "rolled_back", reason, node);
-  tell_syslog(LOG_WARNING, "run=" + transaction.run() + " rolled back: " + reason, node);
+  log_to_syslog(LOG_WARNING, "run=" + transaction.run() + " rolled back: " + reason, node);
   return timer.stop(transaction.run(), node);
 }
 
@@ -236,7 +230,7 @@ Result<void> recover_at_boot(const std::string& run, const Registry& registry, L
   SPARK_TRY(auto found, Transaction::find(node));
   if (!found || found->run() != run) return timer.stop(run, node);
   SPARK_TRY(const bool ours, found->claim(TransactionState::kRolledBack, node));
-  if (ours) SPARK_CHECK(found->note_reason("the node was booted before anybody confirmed it", node));
+  if (ours) SPARK_CHECK(found->note_reason("the node was booted before it was confirmed", node));
   SPARK_TRY(const auto state, found->state(node));
   if (state == TransactionState::kBegun) return timer.stop(run, node);
   constexpr std::chrono::milliseconds kReload{30'000};

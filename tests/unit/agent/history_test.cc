@@ -5,7 +5,6 @@
 
 #include "engine/agent/apply/undo.h"
 #include "engine/agent/state/journal_reader.h"
-#include "engine/agent/state/lock_breaker.h"
 #include "engine/agent/state/node_lock.h"
 #include "tests/unit/agent/executor_bench.h"
 

@@ -1,6 +1,5 @@
 // What files of a node tell of it: machine, interfaces, who configures the network.
-#include "engine/agent/facts/machine_reader.h"
-#include "engine/agent/facts/network_reader.h"
+#include "engine/agent/facts/facts_reader.h"
 #include "engine/agent/facts/node_text.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"

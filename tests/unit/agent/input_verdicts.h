@@ -16,7 +16,6 @@ inline Verdicts verdicts_of(const InputChainFacts& chain) {
     std::string text = one.verdict;
     if (!one.interface.empty()) text += " " + one.interface;
     if (!one.from.empty()) text += " from " + one.from;
-    if (!one.to.empty()) text += " to " + one.to;
     verdicts.push_back(text);
   }
   return verdicts;

@@ -1,6 +1,5 @@
 // The tests' machine has neither links nor RDMA devices: no test depends on what it runs on.
 #include "engine/agent/kernel/netlink.h"
-#include "engine/agent/kernel/netlink_facts.h"
 #include "engine/agent/kernel/rdma.h"
 #include "engine/agent/kernel/rdma_ends.h"
 #include "engine/agent/trial/connectivity_snapshot.h"

@@ -32,11 +32,13 @@ TEST_CASE("sshd, clock, netplan and units say what they are asked") {
   node.script("sshd -T", {0, "port 22\nusepam no\nallowusers a\nallowusers b\nciphers x\n", ""});
   node.script("timedatectl show --property=NTPSynchronized --value", {0, "no\n", ""});
   node.script("netplan get", {1, "", "/etc/netplan/50.yaml:1:2: Invalid YAML:\n  password: hunter2\n  ^\n"});
-  node.add_program("systemctl", [](const FakeNode::Call&) {
-    return CommandOutput{0,
-                         "LimitMEMLOCK=8388608\nId=docker.service\nLoadState=loaded\nActiveState=active\n"
-                         "UnitFileState=enabled\n\nId=earlyoom.service\nLoadState=not-found\nActiveState=inactive\n",
-                         ""};
+  node.set_unit_reader([](const FakeNode&, const std::string& name) -> Result<UnitProperties> {
+    if (name != "docker.service") return UnitProperties{{"Id", name}, {"LoadState", "not-found"}};
+    return UnitProperties{{"LimitMEMLOCK", "8388608"},
+                          {"Id", name},
+                          {"LoadState", "loaded"},
+                          {"ActiveState", "active"},
+                          {"UnitFileState", "enabled"}};
   });
   const auto facts = programs_of(node);
   CHECK(facts.sshd.at("usepam") == "no");

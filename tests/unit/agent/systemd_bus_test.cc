@@ -11,12 +11,18 @@
 #include "engine/agent/node/bus_message.h"
 #include "engine/agent/node/systemd_bus.h"
 #include "tests/support/catch.h"
+#include "tests/support/fake_node.h"
 
 namespace sparkplan {
 namespace {
 
 using Words = std::vector<std::string>;
+using Properties = std::vector<std::string_view>;
+using Units = std::vector<UnitProperties>;
 using namespace std::chrono_literals;
+
+const Words kNames{"a.service"};
+const Properties kActiveState{"ActiveState"};
 
 std::string number(std::uint32_t value) {
   std::string bytes;
@@ -120,27 +126,6 @@ void hear_all(int connection) { hear(connection, "there is no such text"); }
 
 }  // namespace
 
-TEST_CASE("plain questions about units are asked of systemd, all others of systemctl", "[agent][systemd]") {
-  const auto question = unit_question(
-      Words{"systemctl", "show", "--no-pager", "--property", "Id,Result", "--", "a.service", "b@1.timer"});
-  REQUIRE(question);
-  CHECK(question->properties == Words{"Id", "Result"});
-  CHECK(question->units == Words{"a.service", "b@1.timer"});
-  const auto active = unit_question(Words{"systemctl", "is-active", "--quiet", "a.timer"});
-  REQUIRE(active);
-  CHECK(active->quiet);
-  CHECK(active->properties == Words{"ActiveState"});
-  const Words others = GENERATE(
-      Words{"systemctl", "start", "a.service"}, Words{"systemctl", "show"},
-      Words{"networkctl", "is-active", "a.service"}, Words{"systemctl", "show", "--property=ExecStart", "a.service"},
-      Words{"systemctl", "show", "--property=Id", "a"},
-      Words{"systemctl", "show", "--property=Id", "--all", "a.service"}, Words{"systemctl", "show", "a.service"},
-      Words{"systemctl", "show", "--property=Id", "*.service"}, Words{"systemctl", "show", "--property=Id", "a.thing"},
-      Words{"systemctl", "is-active", "a.service", "b.service"}, Words{"systemctl", "show", "--property", "Id"});
-  CAPTURE(others);
-  CHECK_FALSE(unit_question(others));
-}
-
 TEST_CASE("an object is named after its unit, letter by letter", "[agent][systemd]") {
   CHECK(object_name("tune.service") == "tune_2eservice");
   CHECK(object_name("1-a@x\\x20b.mount") == "_31_2da_40x_5cx20b_2emount");
@@ -157,27 +142,41 @@ TEST_CASE("a call is a message of the D-Bus specification", "[agent][systemd]") 
   CHECK(call.find(text("/org/freedesktop/systemd1/unit/a_2eservice")) != std::string::npos);
 }
 
-TEST_CASE("a value is told as systemctl prints it", "[agent][systemd]") {
-  const auto told = [](const Property& property) {
+TEST_CASE("a value has the text that systemctl prints, or is left to it", "[agent][systemd]") {
+  const auto printed = [](const Property& property) {
     std::string bytes = message(2, 3, all({plain("Before", "x"), property, plain("After", "y")}));
-    const auto reply = take_reply(bytes, Words{"P"});
+    const auto reply = take_reply(bytes, Properties{property.name});
     REQUIRE(reply);
     REQUIRE(*reply);
     CHECK(bytes.empty());
     CHECK((*reply)->serial == 3);
     REQUIRE((*reply)->values.size() == 1);
-    return (*reply)->values.at("P");
+    return (*reply)->values.at(property.name);
   };
-  CHECK(told(plain("P", "active")) == "active");
-  CHECK(told(plain("P", "")) == "");
-  CHECK(told({"P", "b", number(1)}) == "yes");
-  CHECK(told({"P", "b", number(0)}) == "no");
-  CHECK(told({"P", "u", number(42)}) == "42");
-  CHECK(told({"P", "t", number(5) + number(1), 8}) == "4294967301");
-  CHECK(told({"P", "ay", number(2) + "\x0a\xff"}) == "0aff");
-  CHECK(told({"P", "as", number(0)}) == "");
+  const std::string largest(8, '\xff');
+  CHECK(printed(plain("P", "active")) == "active");
+  CHECK(printed(plain("P", "")) == "");
+  CHECK(printed({"P", "b", number(1)}) == "yes");
+  CHECK(printed({"P", "b", number(0)}) == "no");
+  CHECK(printed({"P", "u", number(42)}) == "42");
+  CHECK(printed({"P", "t", number(5) + number(1), 8}) == "4294967301");
+  CHECK(printed({"ConditionTimestampMonotonic", "t", number(7) + number(0), 8}) == "7");
+  CHECK(printed({"LimitMEMLOCK", "t", number(8388608) + number(0), 8}) == "8388608");
+  CHECK(printed({"LimitMEMLOCK", "t", largest, 8}) == "infinity");
+  CHECK(printed({"InvocationID", "ay", number(2) + "\x0a\xff"}) == "0aff");
+  CHECK(printed({"P", "as", number(0)}) == "");
   const std::string list = padded(text("/a"), 4) + text("/b");
-  CHECK(told({"P", "as", number(static_cast<std::uint32_t>(list.size())) + list}) == "/a /b");
+  CHECK(printed({"P", "as", number(static_cast<std::uint32_t>(list.size())) + list}) == "/a /b");
+  // Times, sizes, modes, and what is not set.
+  for (const Property& other : std::vector<Property>{{"TimeoutStartUSec", "t", number(5) + number(0), 8},
+                                                     {"ActiveEnterTimestamp", "t", number(5) + number(0), 8},
+                                                     {"MemoryCurrent", "t", largest, 8},
+                                                     {"UMask", "u", number(18)},
+                                                     {"StandardInputData", "ay", number(2) + "ab"}}) {
+    INFO(other.name);
+    std::string bytes = message(2, 3, all({other}));
+    CHECK_FALSE(take_reply(bytes, Properties{other.name}));
+  }
 }
 
 TEST_CASE("what nobody wants is passed over, whatever its type", "[agent][systemd]") {
@@ -196,14 +195,14 @@ TEST_CASE("what nobody wants is passed over, whatever its type", "[agent][system
       Property{"O", "v", "\x01y" + none + "z", 1}, Property{"O", "(bs)", number(1) + text("x"), 8});
   CAPTURE(other.type);
   std::string bytes = message(2, 3, all({plain("P", "1"), other, plain("Q", "2")}));
-  const auto reply = take_reply(bytes, Words{"P", "Q"});
+  const auto reply = take_reply(bytes, Properties{"P", "Q"});
   REQUIRE(reply);
   REQUIRE(*reply);
   CHECK((*reply)->values == std::map<std::string, std::string>{{"P", "1"}, {"Q", "2"}});
 }
 
 TEST_CASE("half a message waits, an error is one, and what is no message is refused", "[agent][systemd]") {
-  const Words wanted{"P"};
+  const Properties wanted{"P"};
   const std::string whole = message(2, 3, all({plain("P", "active")}));
   std::string half = whole.substr(0, whole.size() - 1);
   auto none = take_reply(half, wanted);
@@ -238,11 +237,10 @@ TEST_CASE("systemd's answers come in parts, in any order and among signals", "[a
     say(connection, second.substr(30) + message(2, 1, all({plain("ActiveState", "failed")})));
     hear_all(connection);
   });
-  const UnitQuestion two{UnitQuestion::Form::kShow, false, {"ActiveState", "Type"}, {"a.service", "b.service"}};
-  const auto answer = ask_systemd(two, 10s, systemd.path());
+  const Properties properties{"ActiveState", "Type"};
+  const auto answer = units_by_bus(Words{"a.service", "b.service"}, properties, 10s, systemd.path());
   REQUIRE(answer);
-  CHECK(answer->printed == "ActiveState=failed\n\nActiveState=active\nType=simple\n");
-  CHECK(answer->exit_status == 0);
+  CHECK(*answer == Units{{{"ActiveState", "failed"}}, {{"ActiveState", "active"}, {"Type", "simple"}}});
 }
 
 TEST_CASE("nothing comes with the login, which systemd would not look at before more comes", "[agent][systemd]") {
@@ -252,16 +250,14 @@ TEST_CASE("nothing comes with the login, which systemd would not look at before 
       hear(connection, "BEGIN\r\n", &first);
       hear_all(connection);
     });
-    const UnitQuestion question{UnitQuestion::Form::kShow, false, {"ActiveState"}, {"a.service"}};
-    CHECK_FALSE(ask_systemd(question, 20ms, systemd.path()));
+    CHECK_FALSE(units_by_bus(kNames, kActiveState, 20ms, systemd.path()));
   }
   CHECK(first.ends_with("BEGIN\r\n"));
 }
 
 TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[agent][systemd]") {
-  const UnitQuestion question{UnitQuestion::Form::kShow, false, {"ActiveState"}, {"a.service"}};
   SECTION("no socket") {
-    const auto answer = ask_systemd(question, 10s, "/nonexistent/private");
+    const auto answer = units_by_bus(kNames, kActiveState, 10s, "/nonexistent/private");
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::kNotFound);
   }
@@ -271,17 +267,17 @@ TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[a
       say(connection, "REJECTED EXTERNAL\r\n");
       hear_all(connection);
     });
-    CHECK_FALSE(ask_systemd(question, 10s, systemd.path()));
+    CHECK_FALSE(units_by_bus(kNames, kActiveState, 10s, systemd.path()));
   }
   SECTION("no answer, which systemctl would not get either") {
     const SystemdOfTheTest systemd(hear_all);
-    const auto answer = ask_systemd(question, 20ms, systemd.path());
+    const auto answer = units_by_bus(kNames, kActiveState, 20ms, systemd.path());
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::kUnreachable);
   }
   SECTION("hung up") {
     const SystemdOfTheTest systemd([](int connection) { hear(connection, "BEGIN"); });
-    CHECK_FALSE(ask_systemd(question, 10s, systemd.path()));
+    CHECK_FALSE(units_by_bus(kNames, kActiveState, 10s, systemd.path()));
   }
   SECTION("no such unit") {
     const SystemdOfTheTest systemd([](int connection) {
@@ -291,18 +287,49 @@ TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[a
       say(connection, message(3, 1, text("no unit")));
       hear_all(connection);
     });
-    CHECK_FALSE(ask_systemd(question, 10s, systemd.path()));
+    CHECK_FALSE(units_by_bus(kNames, kActiveState, 10s, systemd.path()));
   }
 }
 
-TEST_CASE("is-active ends as systemctl does", "[agent][systemd]") {
-  UnitQuestion question{UnitQuestion::Form::kIsActive, false, {"ActiveState"}, {"a.service"}};
-  CHECK(unit_answer(question, {{{"ActiveState", "active"}}}).exit_status == 0);
-  CHECK(unit_answer(question, {{{"ActiveState", "reloading"}}}).exit_status == 0);
-  CHECK(unit_answer(question, {{{"ActiveState", "failed"}}}).exit_status == 3);
-  CHECK(unit_answer(question, {{{"ActiveState", "failed"}}}).printed == "failed\n");
-  question.quiet = true;
-  CHECK(unit_answer(question, {{{"ActiveState", "active"}}}).printed.empty());
+TEST_CASE("systemctl gives what the bus gives", "[agent][systemd]") {
+  const Words names{"a.service", "b.service"};
+  const Properties properties{"Id", "ActiveState", "LimitMEMLOCK", "DropInPaths"};
+  const SystemdOfTheTest systemd([](int connection) {
+    hear(connection, "BEGIN\r\n");
+    say(connection, "OK 01\r\n");
+    hear(connection, "b_2eservice");
+    const std::string paths = padded(text("/a"), 4) + text("/b");
+    say(connection, message(2, 1,
+                            all({plain("Id", "a.service"),
+                                 plain("ActiveState", "active"),
+                                 {"LimitMEMLOCK", "t", std::string(8, '\xff'), 8},
+                                 {"DropInPaths", "as", number(static_cast<std::uint32_t>(paths.size())) + paths}})));
+    say(connection, message(2, 2, all({plain("Id", "b.service"), plain("ActiveState", "inactive")})));
+    hear_all(connection);
+  });
+  test::FakeNode node;
+  node.script("systemctl show --no-pager --property Id,ActiveState,LimitMEMLOCK,DropInPaths -- a.service b.service",
+              {0,
+               "LimitMEMLOCK=infinity\nId=a.service\nActiveState=active\nDropInPaths=/a /b\n\nId=b.service\n"
+               "ActiveState=inactive\n",
+               ""});
+  const auto by_bus = units_by_bus(names, properties, 10s, systemd.path());
+  const auto by_systemctl = units_by_systemctl(names, properties, node, 10s);
+  REQUIRE(by_bus);
+  REQUIRE(by_systemctl);
+  CHECK(*by_bus == *by_systemctl);
+  CHECK(property_of(by_bus->front(), "LimitMEMLOCK") == "infinity");
+}
+
+TEST_CASE("systemctl that fails, is not there or leaves a unit out is an error", "[agent][systemd]") {
+  const std::string line = "systemctl show --no-pager --property ActiveState -- a.service";
+  test::FakeNode node;
+  CHECK(units_by_systemctl(kNames, kActiveState, node, 10s).error().code == ErrorCode::kUnsupported);
+  node.script(line, {1, "", "Failed to connect to bus\nsecond line\n"});
+  CHECK(units_by_systemctl(kNames, kActiveState, node, 10s).error().message ==
+        "systemctl show: Failed to connect to bus");
+  node.script(line, {0, "", ""});
+  CHECK(units_by_systemctl(kNames, kActiveState, node, 10s).error().code == ErrorCode::kFailed);
 }
 
 }  // namespace sparkplan

@@ -11,9 +11,8 @@
 
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/facts_reader.h"
-#include "engine/agent/facts/machine_reader.h"
-#include "engine/agent/facts/network_reader.h"
 #include "engine/agent/facts/node_text.h"
+#include "engine/agent/node/systemd_bus.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "tests/support/fake_node.h"
@@ -73,9 +72,18 @@ void add_program(FakeNode& node, const Section& section) {
   node.add_program(section.head.at(2), [output](const FakeNode::Call&) { return output; });
 }
 
+/// As `systemctl show` prints them.
+void add_units(FakeNode& node, const std::string& text) {
+  node.set_unit_reader([](const FakeNode&, const std::string& name) -> Result<UnitProperties> {
+    return UnitProperties{{"Id", name}, {"LoadState", "not-found"}};
+  });
+  for (const UnitProperties& unit : parse_units(text)) node.add_unit(unit.at("Id"), unit);
+}
+
 FakeNode node_of(const std::vector<Section>& sections) {
   FakeNode node;
   for (Section section : sections) {
+    if (section.head.at(0) == "units") add_units(node, section.text);
     if (section.head.at(0) == "program") add_program(node, section);
     if (section.head.at(0) != "file") continue;
     const auto& path = section.head.at(1);

@@ -34,8 +34,8 @@ ExtendedFacts some_extended() {
   facts.neighbours = {{"enp1s0f1np1", "192.168.100.12", "52:54:00:00:00:02", "reachable"}};
   facts.sshd = {{"usepam", "yes"}};
   facts.login = {"nvidia", 1000, true, "8388608", "unlimited", {{"NCCL_DEBUG", "WARN"}}};
-  facts.firewall = FirewallFacts{
-      "active", {{"ip filter INPUT", {{"lo", "10.0.0.0/8", "10.0.0.11", "accept", "iifname \"lo\" accept"}}}}};
+  facts.firewall =
+      FirewallFacts{"active", {{"ip filter INPUT", {{"lo", "10.0.0.0/8", "accept", "iifname \"lo\" accept"}}}}};
   facts.clock_synchronised = false;
   facts.netplan_error = "e";
   facts.netplan_merged = "network: {}";

@@ -219,7 +219,7 @@ TEST_CASE("netplan: a renderer that is not there, or does not run, is named befo
   CHECK(refusal(without, Renderer::kNetworkManager) ==
         "netplan hands enp1s0f1np1 to NetworkManager, and this node has no nmcli");
   FakeNode desktop = spark();
-  desktop.script("systemctl is-active systemd-networkd.service", {3, "inactive\n", {}});
+  desktop.add_unit("systemd-networkd.service", {{"ActiveState", "inactive"}});
   CHECK(refusal(desktop, Renderer::kNetworkd) == "netplan hands enp1s0f1np1 to systemd-networkd, which is not running");
 }
 

@@ -178,8 +178,8 @@ TEST_CASE("units of others that systemd would stop with a mount keep it where it
     CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)).empty());
   }
   SECTION("who could not be asked for is not taken for nobody") {
-    node.add_program("systemctl", [](const FakeNode::Call&) -> Result<CommandOutput> {
-      return CommandOutput{1, {}, "Failed to connect to bus"};
+    node.set_unit_reader([](const FakeNode&, const std::string&) -> Result<UnitProperties> {
+      return failure(ErrorCode::kFailed, "systemctl show: Failed to connect to bus");
     });
     CHECK(objection("/mnt/a", there, Absent{}, node) == "systemctl show: Failed to connect to bus");
   }

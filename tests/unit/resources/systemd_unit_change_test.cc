@@ -113,7 +113,7 @@ TEST_CASE("units: what does not start or does not stay up is an error with its l
     return result.error().message;
   };
   CHECK(error_with("/fake/fails") ==
-        "systemctl start -- tune.service: Job for tune.service failed because the control process exited with error "
+        "systemctl start tune.service: Job for tune.service failed because the control process exited with error "
         "code.; its last messages: starting / cannot open /dev/fake");
   CHECK(error_with("/fake/dies") ==
         "tune.service does not stay up (exit-code); its last messages: starting / cannot open /dev/fake");
@@ -125,9 +125,9 @@ TEST_CASE("units: a service whose main process hands over to another one stays u
   test::start_unit(node, kTune);
   FakeNode handing_over = node;
   int pid = 100;
-  node.add_program("systemctl", [&](const FakeNode::Call& call) {
+  node.set_unit_reader([&](const FakeNode&, const std::string& name) {
     test::set_unit_properties(handing_over, kTune, "MainPID=" + std::to_string(++pid) + "\n");
-    return handing_over.query(call.argv, {});
+    return test::unit_properties(handing_over, name);
   });
   CHECK(watch_start(kTune, node) == "started");
 }
@@ -137,9 +137,9 @@ TEST_CASE("units: a service that is started anew by hand while it is watched doe
   test::start_unit(node, kTune);
   FakeNode restarting = node;
   int starts = 0;
-  node.add_program("systemctl", [&](const FakeNode::Call& call) {
+  node.set_unit_reader([&](const FakeNode&, const std::string& name) {
     test::set_unit_properties(restarting, kTune, "InvocationID=" + std::to_string(++starts) + "\n");
-    return restarting.query(call.argv, {});
+    return test::unit_properties(restarting, name);
   });
   CHECK_FALSE(watch_start(kTune, node));
 }
@@ -149,9 +149,9 @@ TEST_CASE("units: a service that systemd restarts while it is watched does not s
   test::start_unit(node, kTune);
   FakeNode restarting = node;
   int restarts = 0;
-  node.add_program("systemctl", [&](const FakeNode::Call& call) {
+  node.set_unit_reader([&](const FakeNode&, const std::string& name) {
     test::set_unit_properties(restarting, kTune, "NRestarts=" + std::to_string(++restarts) + "\n");
-    return restarting.query(call.argv, {});
+    return test::unit_properties(restarting, name);
   });
   const Result<std::string> result = watch_start(kTune, node);
   REQUIRE_FALSE(result);

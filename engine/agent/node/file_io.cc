@@ -1,9 +1,10 @@
-#include "engine/agent/node/atomic_file.h"
+#include "engine/agent/node/file_io.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -42,7 +43,7 @@ class TemporaryFile {
   std::string name_;
 };
 
-/// A symbolic link or directory where a file of ours belongs is somebody's decision.
+/// A symbolic link or directory in place of our file is a decision of the node's administrator.
 Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path) {
   struct stat status {};
   if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -54,7 +55,31 @@ Result<void> refuse_what_is_no_file(int directory, const std::string& name, cons
                  "move it away, then plan again");
 }
 
+tl::unexpected<Error> too_large(const std::filesystem::path& path, std::size_t max_bytes) {
+  return failure(ErrorCode::kUnsupported, path.string() + " has more than " + std::to_string(max_bytes) + " bytes");
+}
+
 }  // namespace
+
+Result<std::string> read_whole(int file, const std::filesystem::path& path, std::size_t max_bytes) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return failure(file_error("look at", path));
+  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
+  // Files of the kernel's say 0, whatever is in them.
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size > max_bytes) return too_large(path, max_bytes);
+  std::string text;
+  text.reserve(size);
+  std::array<char, 16384> buffer{};
+  while (true) {
+    const auto count = ::read(file, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(file_error("read", path));
+    if (count == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > max_bytes) return too_large(path, max_bytes);
+  }
+}
 
 std::string temporary_name(const std::string& name) { return "." + name + ".sparkplan-new"; }
 std::string trial_name(const std::string& name) { return "." + name + ".sparkplan-trial"; }

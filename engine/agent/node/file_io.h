@@ -8,6 +8,10 @@
 
 namespace sparkplan {
 
+/// Content of a regular file that is open; `path` is for messages only. A file that says that it is larger is not
+/// read at all. Errors: kUnsupported above `max_bytes` or for no regular file; kFailed.
+Result<std::string> read_whole(int file, const std::filesystem::path& path, std::size_t max_bytes);
+
 /// What replace_file_in() calls a file of that name until it is whole; a killed agent leaves it there.
 std::string temporary_name(const std::string& name);
 /// The file that is written and removed beside `name` to see whether it could be: hidden, and without a suffix
