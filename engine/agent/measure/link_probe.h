@@ -9,11 +9,11 @@
 
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/core/result.h"
-#include "engine/wire/cable_messages.h"
+#include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 
-/// A socket that hears what comes in at an interface.
+/// A socket that receives at one interface.
 struct LinkProbeSocket {
   std::string interface;
   int index = 0;
@@ -22,30 +22,30 @@ struct LinkProbeSocket {
 
 using SteadyTime = std::function<std::chrono::steady_clock::time_point()>;
 
-/// I/O. The calls with that token that come in, until nothing has for a moment, and for a second at most: whoever else
-/// sends frames of that kind cannot hold it up. `node` is who we are: the two halves of one port hear each other inside
-/// the adapter, which says nothing of the cable. A socket that cannot be read any more is passed over.
-std::vector<CableCall> calls_heard(std::span<const LinkProbeSocket> ears, const std::string& token,
-                                   const std::string& node, const SteadyTime& now);
+/// I/O. The probes with that token, until none has arrived for a moment, and for a second at most: other senders of
+/// such frames cannot delay it. Probes of `node`, which is this node, are left out: the two halves of one port receive
+/// each other's frames inside the adapter, which says nothing of the cable. A socket that fails is skipped.
+std::vector<ReceivedProbe> received_probes(std::span<const LinkProbeSocket> sockets, const std::string& token,
+                                           const std::string& node, const SteadyTime& now);
 
-/// Says and hears names on the wire itself, below all addresses: who is at the other end of a cable shows before
-/// anything is configured, and whatever is. Frames of an EtherType that is there for such things (0x88B5), to all who
-/// are on that wire. Source: packet(7), IEEE 802 "Local Experimental EtherTypes".
+/// Sends and receives node names as broadcast Ethernet frames, below all addresses: the other end of a cable is found
+/// whatever is configured. The EtherType is one for experiments (0x88B5).
+/// Source: packet(7), IEEE 802 "Local Experimental EtherTypes".
 class LinkProbe {
  public:
-  /// From here on the kernel keeps what comes in. An interface that is not there, or is down, is passed over.
+  /// From here on the kernel keeps received probes. An interface that is missing or down is skipped.
   /// Errors: those of the system calls (without root there is no such socket).
-  static Result<LinkProbe> open(const ListenToCablesRequest& request);
+  static Result<LinkProbe> open(const StartLinkProbeRequest& request);
 
-  /// Calls through every interface. What nothing could be sent through is told by hear().
-  void call(const std::string& node);
-  /// What has come in, as calls_heard() has it.
-  HearCablesReply hear(const std::string& node) const;
+  /// Sends a probe through each interface. Interfaces that failed are reported by read().
+  void send(const std::string& node);
+  /// The received_probes(), and the interfaces that could not send.
+  ReadLinkProbesReply read(const std::string& node) const;
 
  private:
   std::string token_;
-  std::vector<LinkProbeSocket> ears_;
-  std::map<std::string, std::string> mute_;  ///< Interface -> why.
+  std::vector<LinkProbeSocket> sockets_;
+  std::map<std::string, std::string> send_errors_;  ///< Interface -> why.
 };
 
 }  // namespace sparkplan

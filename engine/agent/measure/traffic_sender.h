@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "engine/core/result.h"
-#include "engine/wire/verify_messages.h"
+#include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 

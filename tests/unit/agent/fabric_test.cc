@@ -13,7 +13,7 @@ namespace {
 
 const std::string kToken(32, 'a');
 const std::string kOtherToken(32, 'b');
-const WayEnd kHere{"127.0.0.1", "lo"};
+const TrafficEndpoint kHere{"127.0.0.1", "lo"};
 
 std::unique_ptr<TrafficReceiver> open_ear(const std::string& peer = "127.0.0.1") {
   auto ear = TrafficReceiver::open({kHere, peer, kToken});
@@ -53,7 +53,7 @@ struct Cables {
 };
 
 const std::string kCall = kToken + "spark-02\nenp1s0f1np1\n";
-const std::vector<CableCall> kHeardCall{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}};
+const std::vector<ReceivedProbe> kHeardCall{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}};
 
 }  // namespace
 
@@ -71,16 +71,16 @@ TEST_CASE("nobody is listened to but the peer, and nobody without the token") {
   const auto strict = open_ear("127.0.0.2");
   CHECK(measure_tcp(tcp_to(strict->ports().port), never)->outcome == TcpOutcome::kBroken);
   REQUIRE(send_datagrams({kHere, "127.0.0.1", strict->ports().datagram_port, kToken, {84}}));
-  CHECK(strict->await({{84}, 50}).heard.empty());
+  CHECK(strict->await({{84}, 50}).received.empty());
   const auto ear = open_ear();
   REQUIRE(send_datagrams({kHere, "127.0.0.1", ear->ports().datagram_port, kOtherToken, {84}}));
-  CHECK(ear->await({{84}, 50}).heard.empty());
+  CHECK(ear->await({{84}, 50}).received.empty());
 }
 
 TEST_CASE("datagrams are heard with their sizes, and waited for") {
   const auto ear = open_ear();
   REQUIRE(send_datagrams({kHere, "127.0.0.1", ear->ports().datagram_port, kToken, {1500, 84, 9000}}));
-  CHECK(ear->await({{84, 1500, 9000}, 10'000}).heard == std::vector<std::int64_t>{84, 1500, 9000});
+  CHECK(ear->await({{84, 1500, 9000}, 10'000}).received == std::vector<std::int64_t>{84, 1500, 9000});
 }
 
 TEST_CASE("a port that nobody listens at refuses, and a stop ends a measurement early") {
@@ -107,10 +107,10 @@ TEST_CASE("an address or an interface that is not there is an error") {
 TEST_CASE("an interface that nothing can be called through is told with the reason") {
   auto ears = LinkProbe::open({{"none0"}, kToken});
   REQUIRE(ears);
-  ears->call("spark-01");
-  const auto reply = ears->hear("spark-01");
-  CHECK(reply.calls.empty());
-  CHECK(reply.mute == std::map<std::string, std::string>{{"none0", "there is no such interface"}});
+  ears->send("spark-01");
+  const auto reply = ears->read("spark-01");
+  CHECK(reply.received.empty());
+  CHECK(reply.send_errors == std::map<std::string, std::string>{{"none0", "there is no such interface"}});
 }
 
 TEST_CASE("whoever sends frames of that kind without end does not hold up who listens for calls") {
@@ -123,7 +123,7 @@ TEST_CASE("whoever sends frames of that kind without end does not hold up who li
     if (++asked < 1'000) cables.send("a frame of somebody else");
     return std::chrono::steady_clock::time_point(std::chrono::milliseconds(90) * asked);
   };
-  CHECK(calls_heard(cables.ears, kToken, "spark-01", now) == kHeardCall);
+  CHECK(received_probes(cables.ears, kToken, "spark-01", now) == kHeardCall);
   CHECK(asked < 20);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("a socket that cannot be read any more does not end what is heard at o
     if (++asked == 3) cables.send(kCall);  // After a first look at both.
     return std::chrono::steady_clock::time_point();
   };
-  CHECK(calls_heard(cables.ears, kToken, "spark-01", now) == kHeardCall);
+  CHECK(received_probes(cables.ears, kToken, "spark-01", now) == kHeardCall);
 }
 
 }  // namespace sparkplan
