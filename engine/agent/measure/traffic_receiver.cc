@@ -41,11 +41,11 @@ Result<std::unique_ptr<TrafficReceiver>> TrafficReceiver::open(const OpenReceive
   SPARK_TRY(const auto datagram_port, port_of(datagrams));
   FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (wake.get() < 0) return failure(system_error("listen", errno));
-  std::unique_ptr<TrafficReceiver> ear(
+  std::unique_ptr<TrafficReceiver> receiver(
       new TrafficReceiver(std::move(listener), std::move(datagrams), std::move(wake), *peer, request.token));
-  ear->ports_ = {port, datagram_port};
-  ear->thread_ = std::thread([open = ear.get()] { open->listen_on(); });
-  return ear;
+  receiver->ports_ = {port, datagram_port};
+  receiver->thread_ = std::thread([open = receiver.get()] { open->listen_on(); });
+  return receiver;
 }
 
 TrafficReceiver::TrafficReceiver(FileDescriptor listener, FileDescriptor datagrams, FileDescriptor wake,

@@ -32,6 +32,10 @@ encode and decode.
 - Unknown fields of a reply are ignored. An absent field has the default of its struct.
 - A field of the wrong kind or out of its bounds makes the message invalid. "cut" marks texts that are cut instead.
 
+To add a message: write its struct with `kName` and `Reply` and its `list_fields()`, add it to `Request` in
+`engine/wire/messages.h`, and write `AgentSession::handle()` for it, without which the agent does not compile. The
+controller sends it with `AgentClient::call()`.
+
 )";
 
 struct Row {
