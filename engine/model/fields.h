@@ -81,7 +81,8 @@ concept ListsFields = requires(FieldVisitor& field, T& object) {
   list_fields(field, object);
 };
 
-/// Is called with each field of a struct, in the order of encoding.
+/// Is called with each field of a struct, in the order of encoding. A description changes the struct only while
+/// reading() is true.
 class FieldVisitor {
  public:
   FieldVisitor(const FieldVisitor&) = delete;
@@ -184,7 +185,7 @@ class FieldVisitor {
       if constexpr (std::same_as<T, bool>) {
         bool item = items[i];
         visit(item, rule);
-        items[i] = item;
+        if (mode_ == Mode::kRead) items[i] = item;
       } else {
         visit(items[i], rule);
       }
@@ -223,7 +224,7 @@ class FieldVisitor {
   template <class T>
   void visit_optional(std::optional<T>& value, const FieldRule& rule) {
     if (null(!value.has_value())) {
-      value.reset();
+      if (mode_ == Mode::kRead) value.reset();
       return;
     }
     if (!value) value.emplace();
@@ -242,7 +243,7 @@ void FieldVisitor::visit(T& value, const FieldRule& rule) {
     constexpr auto kLeast = static_cast<std::int64_t>(std::numeric_limits<T>::min());
     constexpr auto kMost = static_cast<std::int64_t>(std::numeric_limits<T>::max());
     integer(wide, rule.within(std::max(rule.least, kLeast), std::min(rule.most, kMost)));
-    value = static_cast<T>(wide);
+    if (mode_ == Mode::kRead) value = static_cast<T>(wide);
   } else if constexpr (std::same_as<T, double>) {
     real(value);
   } else if constexpr (std::same_as<T, Value>) {
@@ -250,7 +251,7 @@ void FieldVisitor::visit(T& value, const FieldRule& rule) {
   } else if constexpr (NamedEnum<T>) {
     auto index = static_cast<std::size_t>(value);
     one_of(index, names_of(value));
-    value = static_cast<T>(index);
+    if (mode_ == Mode::kRead) value = static_cast<T>(index);
   } else if constexpr (ListsFields<T>) {
     if (!begin_struct(typeid(T))) return;
     list_fields(*this, value);
@@ -367,7 +368,7 @@ class FieldReader final : public FieldVisitor {
 template <ListsFields T>
 Value encode(const T& object) {
   FieldWriter writer;
-  // A writer changes nothing: one description serves both directions.
+  // A writer only reads, also where several threads encode one object: one description serves both directions.
   writer.visit(const_cast<T&>(object), kOptional);
   return std::move(writer).take();
 }

@@ -13,7 +13,7 @@ void list_named(FieldVisitor& field, std::string_view key, Enum& value, Enum las
   for (int i = 0; i <= static_cast<int>(last); ++i) names.push_back(to_string(static_cast<Enum>(i)));
   auto index = static_cast<std::size_t>(value);
   field.choice(key, index, names, rule);
-  value = static_cast<Enum>(index);
+  if (field.reading()) value = static_cast<Enum>(index);
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ void list_fields(FieldVisitor& field, Report& report) {
   field("partial", report.partial);
   double seconds = report.duration.count();
   field("duration_s", seconds);
-  report.duration = std::chrono::duration<double>(seconds);
+  if (field.reading()) report.duration = std::chrono::duration<double>(seconds);
   field("nodes", report.nodes, kRequired);
   field("diagnostics", report.diagnostics);
 }
