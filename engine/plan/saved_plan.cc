@@ -65,7 +65,6 @@ void list_fields(FieldVisitor& field, PlannedMachine& machine) {
 }
 
 void list_fields(FieldVisitor& field, SavedPlan& plan) {
-  constexpr FieldRule kText = kOptional.no_longer_than(kMostPlanBytes);
   std::string format(kSavedPlanFormat);
   field("format_version", format);
   field("id", plan.id, kRequired);
@@ -82,7 +81,7 @@ void list_fields(FieldVisitor& field, SavedPlan& plan) {
   field("plan", plan.report, kRequired);
   field("source", plan.source, kRequired);
   // Only where there are any: a plan without is what it always was.
-  field("beside", plan.beside, kText.unless(plan.beside.empty()));
+  field("beside", plan.beside, kOptional.unless(plan.beside.empty()));
 }
 
 std::string encode_saved_plan(const SavedPlan& plan) {
