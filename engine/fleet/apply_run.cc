@@ -318,7 +318,7 @@ void ClusterRun::check_effects() {
     }
     if (request.desired.empty()) return;
     tell(node, "looking at the effect");
-    auto reply = node.client->check_effect(request);
+    auto reply = node.client->call(request);
     if (reply) reply = checked(std::move(*reply), request);
     tell(node, "done", Activity::kWaiting);
     auto& warnings = found[static_cast<std::size_t>(&node - nodes_.data())];

@@ -63,7 +63,7 @@ void ClusterRun::on_each(const std::function<void(NodeRun&)>& work) {
   const auto keep_alive = [&](NodeRun& node) {
     if (!active(node) || !node.client) return;
     work_on(node, [&](NodeRun& silent) {
-      if (auto answered = silent.client->ping(); !answered) give_up(silent, std::move(answered).error());
+      if (auto answered = silent.client->call(PingRequest{}); !answered) give_up(silent, std::move(answered).error());
     });
   };
   if (!locked_) return fan_out(nodes_, options_.workers, active_only, keep_alive);

@@ -66,7 +66,7 @@ void ClusterRun::release_departing() {
     const bool all_undone = node.plan.steps.empty() && node.plan.blocked.empty() && node.failures.empty();
     if (!node.leaving || !all_undone || node.stopped) return;
     tell(node, "releasing");
-    auto released = node.client->release({audit_line(node, "released")});
+    auto released = node.client->call(ReleaseRequest{audit_line(node, "released")});
     if (!released) return give_up(node, std::move(released).error().within("release"));
     node.client.reset();  // Its lock has gone with it.
     node.released = true;
@@ -79,8 +79,9 @@ void ClusterRun::commit(NodeRun& node, const Roster& roster) {
   const bool nothing_new =
       before != nullptr && !node.wrote && before->roster == roster && same_resources(before->resources, managed);
   if (nothing_new) return;
-  auto committed = node.client->commit({run_, node.spec->name.str(), roster, managed,
-                                        audit_line(node, rolls_back_ ? "rolled_back=" + node.undo->run : "applied")});
+  auto committed =
+      node.client->call(CommitRequest{run_, node.spec->name.str(), roster, managed,
+                                      audit_line(node, rolls_back_ ? "rolled_back=" + node.undo->run : "applied")});
   if (!committed) give_up(node, std::move(committed).error().within("write the manifest"));
 }
 

@@ -44,7 +44,7 @@ void ask(Question& question, const RunOptions& options, bool with_artifacts) {
     question.answer.applied = false;
     return tell("never applied", Activity::kWaiting);
   }
-  auto reply = client ? client->history({with_artifacts}) : tl::unexpected<Error>(client.error());
+  auto reply = client ? client->call(HistoryRequest{with_artifacts}) : tl::unexpected<Error>(client.error());
   if (!reply) {
     tell(reply.error().describe(), Activity::kFailed);
     question.answer.error = std::move(reply).error();
@@ -123,9 +123,9 @@ Result<std::optional<LockHolder>> holder_of_lock(const NodeSpec& node, const Age
 Result<void> break_lock(const NodeSpec& node, const AgentOptions& options, const LockHolder& holder,
                         const std::string& cluster) {
   SPARK_TRY(auto client, open_existing(node, options));
-  return client.break_lock({holder.describe(), "unlock cluster=" + cluster + " node=" + node.name.str() +
-                                                   " by=" + this_controller("unlock").who + " broken=" + holder.who +
-                                                   "/" + holder.operation});
+  return client.call(BreakLockRequest{holder.describe(), "unlock cluster=" + cluster + " node=" + node.name.str() +
+                                                             " by=" + this_controller("unlock").who +
+                                                             " broken=" + holder.who + "/" + holder.operation});
 }
 
 }  // namespace sparkplan

@@ -73,12 +73,12 @@ Result<EffectReply> checked(EffectReply reply, const EffectRequest& request) {
 }
 
 Result<ObservedState> observe_node(AgentClient& client, const ObserveNodeRequest& request, const Registry& registry) {
-  SPARK_TRY(auto observed, client.observe(request));
+  SPARK_TRY(auto observed, client.call(request));
   return checked(std::move(observed), request.names, registry);
 }
 
 Result<UndoReply> what_undoes(AgentClient& client, const UndoRequest& request, const Registry& registry) {
-  SPARK_TRY(auto reply, client.what_undoes(request));
+  SPARK_TRY(auto reply, client.call(request));
   return checked(std::move(reply), registry);
 }
 

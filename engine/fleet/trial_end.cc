@@ -50,13 +50,13 @@ void ClusterRun::extend(NodeRun& node) {
   const auto end = node.trial.begun + window_;
   const auto least = std::min<Clock::duration>(kEnoughToDecide, window_ / 3);
   if (end - Clock::now() >= least) return;
-  auto extended = node.client->extend({run_, window_.count()});
+  auto extended = node.client->call(ExtendRequest{run_, window_.count()});
   if (extended) node.trial.begun = Clock::now();
 }
 
 void ClusterRun::confirm(NodeRun& node) {
   TrialRun& trial = node.trial;
-  auto told = node.client->confirm({run_});
+  auto told = node.client->call(ConfirmRequest{run_});
   if (!told) {
     // The answer may be what was lost: the node knows.
     auto client = open_again(node, trial.begun + window_ + kPatienceForRollback);
@@ -99,7 +99,7 @@ void ClusterRun::confirm(NodeRun& node) {
 void ClusterRun::roll_back(NodeRun& node) {
   tell(node, "undoing it: " + node.trial.why_not);
   if (node.client) {
-    auto told = node.client->roll_back({run_, node.trial.why_not});
+    auto told = node.client->call(RollBackRequest{run_, node.trial.why_not});
     if (told && told->undone) return note_rolled_back(node, node.trial.why_not);
     if (!told && told.error().code == ErrorCode::kFailed && !told.error().hint.empty()) {
       // It says itself what could not be undone, and what to type.
@@ -124,7 +124,7 @@ void ClusterRun::await_old_state(NodeRun& node) {
       return note_rollback_failed(node, *transaction);
     if (!ours || transaction->undone) return note_rolled_back(node, node.trial.why_not);
     // Reached before its timer ran out: no reason to wait for that.
-    if (transaction->state == TransactionState::kArmed) (void)client->roll_back({run_, node.trial.why_not});
+    if (transaction->state == TransactionState::kArmed) (void)client->call(RollBackRequest{run_, node.trial.why_not});
     std::this_thread::sleep_for(kPauseBetweenLooks);
   }
   node.trial.state = TrialRun::State::kLost;

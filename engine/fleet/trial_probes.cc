@@ -48,7 +48,7 @@ void ClusterRun::choose_probes(NodeRun& node) {
     }
   }
   if (targets.empty()) return;
-  const auto reply = node.client->probe({targets, kPatienceBefore});
+  const auto reply = node.client->call(ProbeRequest{targets, kPatienceBefore});
   if (!reply) return;  // The trial, which comes next, says what is wrong with the connection.
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (reply->answered[i]) node.trial.worked_before.push_back(targets[i]);
@@ -76,7 +76,7 @@ void ClusterRun::probe_again(NodeRun& node) {
     if (size != largest.end()) targets.push_back({target.address, "", size->second, 0});
   }
   tell(node, "probing its neighbours");
-  const auto reply = node.client->probe({targets, kPatienceAfter});
+  const auto reply = node.client->call(ProbeRequest{targets, kPatienceAfter});
   if (!reply) {
     node.trial.why_not = "its neighbours could not be probed: " + reply.error().describe();
     return;
@@ -95,7 +95,8 @@ bool ClusterRun::neighbour_reaches(const NodeRun& node) {
   for (auto& other : nodes_) {
     if (&other == &node || !active(other) || !other.client || !other.known.facts.live) continue;
     if (other.trial.state == TrialRun::State::kCarriedOut) continue;
-    const auto reply = other.client->probe({{{node.spec->address, "", 0, node.spec->ssh.port}}, kPatienceAfter});
+    const auto reply =
+        other.client->call(ProbeRequest{{{node.spec->address, "", 0, node.spec->ssh.port}}, kPatienceAfter});
     if (reply && reply->answered.front()) return true;
   }
   return false;

@@ -110,7 +110,7 @@ void ClusterRun::begin_trial(NodeRun& node) {
   if (!reply) {
     // An agent that says no is still there to be asked; one that is cut off is not.
     const bool may_be_cut = reply.error().code == ErrorCode::kUnreachable || reply.error().code == ErrorCode::kFailed;
-    const bool answered = !may_be_cut || (reply.error().code == ErrorCode::kFailed && node.client->ping());
+    const bool answered = !may_be_cut || (reply.error().code == ErrorCode::kFailed && node.client->call(PingRequest{}));
     if (answered) {
       node.in_flight.clear();
       trial.state = TrialRun::State::kEnded;

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string_view>
+
+#include "engine/model/named_enum.h"
 
 namespace sparkplan {
 
@@ -15,8 +17,7 @@ inline constexpr std::array<Collective, 6> kCollectives{Collective::kAllReduce, 
                                                         Collective::kAllToAll,      Collective::kSendReceive};
 
 /// "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv"
-std::string_view to_string(Collective collective);
-std::optional<Collective> collective_from(std::string_view name);
+std::span<const std::string_view> names_of(Collective collective);
 
 /// How many elements of 4 bytes one rank gives and takes in one operation.
 struct CollectiveShape {

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/result.h"
-#include "engine/core/value.h"
+#include "engine/model/fields.h"
 
 namespace sparkplan {
 
@@ -136,8 +135,16 @@ struct ExtendedFacts {
   bool operator==(const ExtendedFacts&) const = default;
 };
 
-Value encode(const ExtendedFacts& facts);
-/// Errors: kInvalidInput for a wrong kind; unknown keys are ignored.
-Result<ExtendedFacts> decode_extended_facts(const Value& value);
+void list_fields(FieldVisitor& field, NeighbourFacts& neighbour);
+void list_fields(FieldVisitor& field, UnitFacts& unit);
+void list_fields(FieldVisitor& field, InputVerdictFacts& verdict);
+void list_fields(FieldVisitor& field, InputChainFacts& chain);
+void list_fields(FieldVisitor& field, FirewallFacts& firewall);
+void list_fields(FieldVisitor& field, NvmeControllerFacts& controller);
+void list_fields(FieldVisitor& field, RdmaFirmwareFacts& firmware);
+void list_fields(FieldVisitor& field, NcclFileFacts& file);
+void list_fields(FieldVisitor& field, FstabFacts& line);
+void list_fields(FieldVisitor& field, LoginFacts& login);
+void list_fields(FieldVisitor& field, ExtendedFacts& facts);
 
 }  // namespace sparkplan

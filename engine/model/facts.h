@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/result.h"
-#include "engine/core/value.h"
 #include "engine/model/extended_facts.h"
 #include "engine/model/host_facts.h"
 #include "engine/model/rdma_facts.h"
@@ -73,8 +71,7 @@ std::set<std::string> links_below(std::set<std::string> links, const std::vector
 /// True for a GB10 machine of NVIDIA or one of its partners, by its own names.
 bool is_dgx_spark(const Facts& facts);
 
-Value encode(const Facts& facts);
-/// Errors: kInvalidInput for a wrong kind; unknown keys are ignored (a newer agent may say more).
-Result<Facts> decode_facts(const Value& value);
+void list_fields(FieldVisitor& field, LinkFacts& link);
+void list_fields(FieldVisitor& field, Facts& facts);
 
 }  // namespace sparkplan

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/result.h"
-#include "engine/core/value.h"
+#include "engine/model/fields.h"
 
 namespace sparkplan {
 
@@ -36,7 +35,7 @@ enum class ProfileOrigin : std::uint8_t {
   kNetplan,
 };
 /// "hand-written", "generated", "netplan"
-std::string_view to_string(ProfileOrigin origin);
+std::span<const std::string_view> names_of(ProfileOrigin origin);
 
 /// A profile of NetworkManager's, without its secrets. Source: nm-settings-keyfile(5).
 struct NetworkProfile {
@@ -93,8 +92,10 @@ struct HostFacts {
   bool operator==(const HostFacts&) const = default;
 };
 
-Value encode(const HostFacts& facts);
-/// Errors: kInvalidInput for a wrong kind; unknown keys are ignored.
-Result<HostFacts> decode_host_facts(const Value& value);
+void list_fields(FieldVisitor& field, RouteFacts& route);
+void list_fields(FieldVisitor& field, NetworkProfile& profile);
+void list_fields(FieldVisitor& field, HostKeyFacts& key);
+void list_fields(FieldVisitor& field, NetplanFileFacts& file);
+void list_fields(FieldVisitor& field, HostFacts& facts);
 
 }  // namespace sparkplan

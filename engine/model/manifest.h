@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "engine/core/ids.h"
-#include "engine/core/result.h"
-#include "engine/core/value.h"
+#include "engine/model/fields.h"
 #include "engine/model/resource.h"
 
 namespace sparkplan {
@@ -93,13 +92,15 @@ std::map<std::string, std::vector<std::string>> names_managed(const Manifest& ma
 /// The format that this build writes. A manifest of a newer one is refused, with the version named.
 inline constexpr std::int64_t kManifestFormatVersion = 1;
 
-Value encode(const Manifest& manifest);
-Value encode(const Roster& roster);
-Value encode(const ManagedResource& resource);
-/// Errors: kUnsupported for a newer format_version; kInvalidInput, also for a roster over the limits above, for names
-/// that are no node's and for texts with control characters.
+/// Refused are a roster over the limits above, names that are no node's and texts with control characters.
+void list_fields(FieldVisitor& field, RosterEntry& member);
+void list_fields(FieldVisitor& field, Roster& roster);
+void list_fields(FieldVisitor& field, ManagedResource& resource);
+void list_fields(FieldVisitor& field, ManagedArtifact& artifact);
+void list_fields(FieldVisitor& field, AppliedPlan& applied);
+void list_fields(FieldVisitor& field, Manifest& manifest);
+
+/// A manifest by itself. Errors: kUnsupported for a newer format_version; kInvalidInput.
 Result<Manifest> decode_manifest(const Value& value);
-Result<Roster> decode_roster(const Value& value);
-Result<ManagedResource> decode_managed_resource(const Value& value);
 
 }  // namespace sparkplan

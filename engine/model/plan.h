@@ -11,6 +11,7 @@
 #include "engine/core/ids.h"
 #include "engine/core/result.h"
 #include "engine/core/value.h"
+#include "engine/model/fields.h"
 #include "engine/model/resource.h"
 
 namespace sparkplan {
@@ -25,8 +26,8 @@ enum class Origin : std::uint8_t {
 };
 
 /// "create", "update", "remove"; "config", "drift", "foreign".
-std::string_view to_string(Action action);
-std::string_view to_string(Origin origin);
+std::span<const std::string_view> names_of(Action action);
+std::span<const std::string_view> names_of(Origin origin);
 
 /// One field that differs. Null means "not there".
 struct FieldChange {
@@ -62,8 +63,7 @@ enum class Phase : std::uint8_t {
   kRestarts,
   kNetwork,
 };
-std::string_view to_string(Phase phase);
-std::optional<Phase> phase_from(std::string_view name);
+std::span<const std::string_view> names_of(Phase phase);
 
 /// One artifact that has to become something else. Steps are what the agent carries out.
 struct Step {
@@ -88,8 +88,7 @@ struct Step {
   Reversible reversible = Reversible::kExact;
 };
 
-Value encode(const Step& step);
-Result<Step> decode_step(const Value& value);
+void list_fields(FieldVisitor& field, Step& step);
 
 /// A resource for which nothing can be planned, and why.
 struct BlockedResource {

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/result.h"
-#include "engine/core/value.h"
+#include "engine/model/fields.h"
 
 namespace sparkplan {
 
@@ -61,12 +60,9 @@ Result<int> roce_v2_gid_index(const RdmaPortFacts& port, const std::string& addr
 /// The port that an interface's GIDs, or else the only one, is of; null where there is none.
 const RdmaPortFacts* rdma_port(const RdmaDeviceFacts& device, const std::string& interface);
 
-Value encode(const PcieLink& link);
-/// Errors: kInvalidInput.
-Result<std::optional<PcieLink>> decode_pcie_link(const Value& value);
-
-Value encode(const RdmaDeviceFacts& device);
-/// Errors: kInvalidInput.
-Result<RdmaDeviceFacts> decode_rdma_device_facts(const Value& value);
+void list_fields(FieldVisitor& field, RdmaGid& gid);
+void list_fields(FieldVisitor& field, RdmaPortFacts& port);
+void list_fields(FieldVisitor& field, PcieLink& link);
+void list_fields(FieldVisitor& field, RdmaDeviceFacts& device);
 
 }  // namespace sparkplan

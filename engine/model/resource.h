@@ -11,6 +11,7 @@
 #include "engine/core/ids.h"
 #include "engine/core/result.h"
 #include "engine/core/value.h"
+#include "engine/model/fields.h"
 
 namespace sparkplan {
 
@@ -26,11 +27,9 @@ enum class Impact : std::uint8_t {
 enum class Reversible : std::uint8_t { kExact, kBestEffort, kNo };
 
 /// "live", "needs-relogin", "restarts-service", "interrupts-network", "needs-reboot".
-std::string_view to_string(Impact impact);
+std::span<const std::string_view> names_of(Impact impact);
 /// "exact", "best_effort", "no".
-std::string_view to_string(Reversible reversible);
-std::optional<Impact> impact_from(std::string_view name);
-std::optional<Reversible> reversible_from(std::string_view name);
+std::span<const std::string_view> names_of(Reversible reversible);
 
 /// One managed thing as the file wants it, in its type's canonical form.
 struct Resource {
@@ -96,13 +95,13 @@ struct ObservedState {
   std::map<std::string, ObservedType> types;
 };
 
-Value encode(const Observation& observation);
-Value encode(const ObservedState& observed);
-Value encode(const Error& error);
-/// What another machine says in words is cut to the lengths of engine/core/bounded_text.h, on both ways.
-/// Errors: kInvalidInput.
-Result<Observation> decode_observation(const Value& value);
-Result<ObservedState> decode_observed_state(const Value& value);
-Result<Error> decode_error(const Value& value);
+/// Texts from another machine are cut to the lengths of engine/core/bounded_text.h; those of an error also before they
+/// are sent.
+void list_fields(FieldVisitor& field, Error& error);
+void list_fields(FieldVisitor& field, Observation& observation);
+void list_fields(FieldVisitor& field, ForeignClaim& claim);
+void list_fields(FieldVisitor& field, Ineffective& ineffective);
+void list_fields(FieldVisitor& field, ObservedType& type);
+void list_fields(FieldVisitor& field, ObservedState& observed);
 
 }  // namespace sparkplan

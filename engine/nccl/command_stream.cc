@@ -36,7 +36,7 @@ void CommandStream::read_all() {
     while (true) {
       auto message = reader.next();
       if (message && !*message) break;
-      auto command = message ? decode_rank_command(**message) : Result<RankCommand>(failure(message.error()));
+      auto command = message ? decode<RankCommand>(**message) : Result<RankCommand>(failure(message.error()));
       const std::lock_guard lock(mutex_);
       commands_.push_back(std::move(command));
       arrived_.notify_one();

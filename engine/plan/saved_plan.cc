@@ -5,7 +5,6 @@
 #include "engine/core/digest.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
-#include "engine/model/field_reader.h"
 #include "engine/plan/saved_plan_check.h"
 
 namespace sparkplan {
@@ -36,34 +35,6 @@ std::size_t most_values_in(std::string_view text) {
   return values;
 }
 
-Value encode_texts(const std::vector<std::string>& texts) {
-  return encode_list(texts, [](const std::string& text) { return Value(text); });
-}
-
-Result<PlannedMachine> decode_machine(const Value& value) {
-  FieldReader fields(value);
-  PlannedMachine machine{fields.text("machine_id"), fields.text("host_key")};
-  SPARK_CHECK(std::move(fields).check());
-  return machine;
-}
-
-Result<SavedPlan> decode_body(const Value& body) {
-  FieldReader fields(body);
-  SavedPlan plan;
-  plan.id = fields.require("id").text("id");
-  plan.created = fields.text("created");
-  plan.sparkplan_version = fields.text("sparkplan_version");
-  plan.source = fields.require("source").text("source");
-  plan.beside = fields.map<std::string, std::string>("beside", same_key, decode_text);
-  plan.only = fields.list<std::string>("only", decode_text);
-  plan.exclude = fields.list<std::string>("exclude", decode_text);
-  plan.machines = fields.map<std::string, PlannedMachine>(
-      "machines", [](const std::string& name) { return Result<std::string>(name); }, decode_machine);
-  plan.report = fields.require("plan").object("plan", Report{}, decode_report);
-  SPARK_CHECK(std::move(fields).check());
-  return plan;
-}
-
 /// Before the digest: a later version may have another one.
 Result<void> check_format(const Value& body) {
   const auto format = body.text_or("format_version", "");
@@ -88,29 +59,33 @@ bool is_saved_plan(std::string_view text) {
   return trim(text.substr(1)).starts_with("\"" + std::string(kKey) + "\"");
 }
 
-std::string encode_saved_plan(const SavedPlan& plan) {
-  Value machines = Value::map();
-  for (const auto& [node, machine] : plan.machines) {
-    machines.set(node, Value::map({{"machine_id", machine.machine_id}, {"host_key", machine.host_key}}));
-  }
-  Value body = Value::map({{"format_version", kSavedPlanFormat},
-                           {"id", plan.id},
-                           {"created", plan.created},
-                           {"sparkplan_version", plan.sparkplan_version},
-                           {"cluster", plan.report.cluster},
-                           {"file", plan.report.file},
-                           {"config_digest", plan.report.config_digest},
-                           {"only", encode_texts(plan.only)},
-                           {"exclude", encode_texts(plan.exclude)},
-                           {"machines", std::move(machines)},
-                           {"plan", encode(plan.report)},
-                           {"source", plan.source}});
+void list_fields(FieldVisitor& field, PlannedMachine& machine) {
+  field("machine_id", machine.machine_id);
+  field("host_key", machine.host_key);
+}
+
+void list_fields(FieldVisitor& field, SavedPlan& plan) {
+  std::string format(kSavedPlanFormat);
+  field("format_version", format);
+  field("id", plan.id, kRequired);
+  field("created", plan.created);
+  field("sparkplan_version", plan.sparkplan_version);
+  // For people and other programs, who need not look into the report for it.
+  Report heading{"", plan.report.cluster, plan.report.file, plan.report.config_digest, {}, {}};
+  field("cluster", heading.cluster);
+  field("file", heading.file);
+  field("config_digest", heading.config_digest);
+  field("only", plan.only);
+  field("exclude", plan.exclude);
+  field("machines", plan.machines);
+  field("plan", plan.report, kRequired);
+  field("source", plan.source, kRequired);
   // Only where there are any: a plan without is what it always was.
-  if (!plan.beside.empty()) {
-    Value beside = Value::map();
-    for (const auto& [name, text] : plan.beside) beside.set(name, text);
-    body.set("beside", std::move(beside));
-  }
+  field("beside", plan.beside, kOptional.unless(plan.beside.empty()));
+}
+
+std::string encode_saved_plan(const SavedPlan& plan) {
+  Value body = encode(plan);
   const auto seal = digest(body);
   body.set("digest", seal);
   return encode_json(Value::map({{kKey.data(), std::move(body)}}), 1) + "\n";
@@ -135,7 +110,7 @@ Result<SavedPlan> decode_saved_plan(std::string_view text) {
     return failure(ErrorCode::kInvalidInput, "the saved plan is not as it was written: its digest does not fit",
                    "a plan is not to be edited: change cluster.yaml and " + std::string(kMakeAnother));
   }
-  auto plan = decode_body(body);
+  auto plan = decode<SavedPlan>(body);
   if (!plan) return damaged(plan.error().describe());
   SPARK_CHECK(check_consistency(*plan));
   return plan;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/model/fields.h"
 #include "engine/plan/report.h"
 
 namespace sparkplan {
@@ -53,8 +54,18 @@ std::string encode_saved_plan(const SavedPlan& plan);
 /// another major version.
 Result<SavedPlan> decode_saved_plan(std::string_view text);
 
-/// The report of a plan or a run, without loss, and back. Errors: kInvalidInput.
-Value encode(const Report& report);
-Result<Report> decode_report(const Value& value);
+/// The parts of a saved plan. Those of the report are without loss.
+void list_fields(FieldVisitor& field, SourceRange& where);
+void list_fields(FieldVisitor& field, FieldChange& change);
+void list_fields(FieldVisitor& field, Change& change);
+void list_fields(FieldVisitor& field, BlockedResource& blocked);
+void list_fields(FieldVisitor& field, SkippedResource& skipped);
+void list_fields(FieldVisitor& field, NodePlan& plan);
+void list_fields(FieldVisitor& field, NodeReport& node);
+void list_fields(FieldVisitor& field, DiagnosticNote& note);
+void list_fields(FieldVisitor& field, Diagnostic& diagnostic);
+void list_fields(FieldVisitor& field, Report& report);
+void list_fields(FieldVisitor& field, PlannedMachine& machine);
+void list_fields(FieldVisitor& field, SavedPlan& plan);
 
 }  // namespace sparkplan

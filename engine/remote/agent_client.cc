@@ -10,7 +10,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+Result<void> check_count(std::size_t reported, std::size_t requested, std::string_view parts) {
+  if (reported == requested) return {};
+  return failure(ErrorCode::kFailed, "the agent reported on " + std::to_string(reported) + " of " +
+                                         std::to_string(requested) + " " + std::string(parts));
+}
+
 }  // namespace
+
+Result<void> check_reply(const ApplyRequest& request, const ApplyReply& reply) {
+  return check_count(reply.results.size(), request.steps.size(), "steps");
+}
+Result<void> check_reply(const ProbeRequest& request, const ProbeReply& reply) {
+  return check_count(reply.answered.size(), request.targets.size(), "targets");
+}
+Result<void> check_reply(const SshLoginRequest& request, const SshLoginReply& reply) {
+  return check_count(reply.logins.size(), request.targets.size(), "logins");
+}
+Result<void> check_reply(const RdmaWriteRequest& request, const RdmaWriteReply& reply) {
+  return check_count(reply.results.size(), request.sessions.size(), "RDMA sessions");
+}
 
 AgentClient::AgentClient(std::unique_ptr<Connection> connection, AgentOptions options)
     : connection_(std::move(connection)), options_(std::move(options)) {}
@@ -109,7 +128,9 @@ Result<void> AgentClient::handshake(const FactsRequest& request) {
     (void)channel_->write_all(opening, options_.reply_timeout);
   }
   SPARK_TRY(const auto hello, receive(greeting, {kSmallMessage, 0, false}));
-  SPARK_TRY(hello_, decoded(hello, decode_hello));
+  auto greeted = decode<Hello>(hello);
+  if (!greeted) return failure(bounded(std::move(greeted).error()));
+  hello_ = std::move(*greeted);
   if (hello_.protocol_major != kProtocolMajor) return {};
   RequestClock clock(deadline_of(request, options_.reply_timeout), Clock::now());
   if (wait_for_hello) SPARK_CHECK(channel_->write_all(opening, clock.left(Clock::now())));
@@ -117,8 +138,7 @@ Result<void> AgentClient::handshake(const FactsRequest& request) {
   auto reply = decode_reply(std::move(message));
   if (!reply) return failure(bounded(std::move(reply).error()));
   if (reply->id != id) return failure(ErrorCode::kFailed, "the agent answered another request");
-  if (!reply->body) return failure(std::move(reply->body).error());
-  SPARK_TRY(facts_, decoded(*reply->body, decode_facts_reply));
+  SPARK_TRY(facts_, reply_to(request, reply->body));
   return {};
 }
 
@@ -193,7 +213,7 @@ Result<Value> AgentClient::receive(RequestClock& clock, const Awaited& awaited) 
   }
 }
 
-Result<Value> AgentClient::call(Request request, std::optional<std::chrono::milliseconds> silence) {
+Result<Value> AgentClient::exchange(Request request, std::optional<std::chrono::milliseconds> silence) {
   auto deadline = deadline_of(request, options_.reply_timeout);
   if (silence) deadline.silence = *silence;
   const Awaited awaited{reply_limits(request), next_id_++, std::holds_alternative<ApplyRequest>(request)};
@@ -209,16 +229,8 @@ Result<Value> AgentClient::call(Request request, std::optional<std::chrono::mill
 }
 
 Result<FactsReply> AgentClient::refresh_facts(const FactsRequest& request) {
-  SPARK_TRY(facts_, ask(request, decode_facts_reply));
+  SPARK_TRY(facts_, call(request));
   return facts_;
-}
-
-Result<ObservedState> AgentClient::observe(const ObserveNodeRequest& request) {
-  return ask(request, decode_observed_state);
-}
-
-Result<EffectReply> AgentClient::check_effect(const EffectRequest& request) {
-  return ask(request, decode_effect_reply);
 }
 
 Result<void> AgentClient::lock(const LockHolder& holder, const RunPurpose& purpose) {
@@ -227,54 +239,16 @@ Result<void> AgentClient::lock(const LockHolder& holder, const RunPurpose& purpo
   return {};
 }
 
-Result<ApplyReply> AgentClient::apply(const ApplyRequest& request) {
-  return try_out(request, deadline_of(request, options_.reply_timeout).silence);
-}
-
-Result<ApplyReply> AgentClient::try_out(const ApplyRequest& request, std::chrono::milliseconds patience) {
-  SPARK_TRY(const auto body, call(request, patience));
-  SPARK_TRY(auto reply, decoded(body, decode_apply_reply));
-  if (reply.results.size() != request.steps.size()) {
-    return failure(ErrorCode::kFailed, "the agent reported on " + std::to_string(reply.results.size()) + " of " +
-                                           std::to_string(request.steps.size()) + " steps");
-  }
-  return reply;
-}
-
-Result<TransactionReport> AgentClient::confirm(const ConfirmRequest& request) {
-  return ask(request, decode_transaction_report);
-}
-Result<TransactionReport> AgentClient::roll_back(const RollBackRequest& request) {
-  return ask(request, decode_transaction_report);
-}
-Result<TransactionReport> AgentClient::extend(const ExtendRequest& request) {
-  return ask(request, decode_transaction_report);
-}
-Result<ProbeReply> AgentClient::probe(const ProbeRequest& request) {
-  SPARK_TRY(auto reply, ask(request, decode_probe_reply));
-  if (reply.answered.size() == request.targets.size()) return reply;
-  return failure(ErrorCode::kFailed, "the agent reported on " + std::to_string(reply.answered.size()) + " of " +
-                                         std::to_string(request.targets.size()) + " targets");
-}
-
-Result<void> AgentClient::commit(const CommitRequest& request) {
-  return call(request).map([](const Value&) {});
-}
-Result<void> AgentClient::release(const ReleaseRequest& request) {
-  return call(request).map([](const Value&) {});
-}
 Result<void> AgentClient::unlock() {
   SPARK_CHECK(call(UnlockRequest{}));
   locked_ = false;
   return {};
 }
-Result<HistoryReply> AgentClient::history(const HistoryRequest& request) { return ask(request, decode_history_reply); }
-Result<UndoReply> AgentClient::what_undoes(const UndoRequest& request) { return ask(request, decode_undo_reply); }
-Result<void> AgentClient::break_lock(const BreakLockRequest& request) {
-  return call(request).map([](const Value&) {});
-}
-Result<void> AgentClient::ping() {
-  return call(PingRequest{}).map([](const Value&) {});
+
+Result<ApplyReply> AgentClient::apply(const ApplyRequest& request) { return call(request); }
+
+Result<ApplyReply> AgentClient::try_out(const ApplyRequest& request, std::chrono::milliseconds patience) {
+  return reply_to(request, exchange(request, patience));
 }
 
 }  // namespace sparkplan

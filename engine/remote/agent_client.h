@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/result.h"
@@ -40,6 +41,12 @@ struct AgentOptions {
   std::function<void(std::string_view)> progress;  ///< What the agent is at during an apply.
 };
 
+/// A reply has as many results as the request has parts. Errors: kFailed.
+Result<void> check_reply(const ApplyRequest& request, const ApplyReply& reply);
+Result<void> check_reply(const ProbeRequest& request, const ProbeReply& reply);
+Result<void> check_reply(const SshLoginRequest& request, const SshLoginReply& reply);
+Result<void> check_reply(const RdmaWriteRequest& request, const RdmaWriteReply& reply);
+
 /// The agent on one node, by typed calls. One connection, one channel, requests answered in order.
 /// Used from one thread at a time.
 class AgentClient {
@@ -55,47 +62,24 @@ class AgentClient {
   const Hello& hello() const { return hello_; }
   std::string host_key() const { return connection_->host_key(); }
 
-  /// Every call ends within deadline_of() its request, whatever the node sends, and its errors are bounded().
-  /// Errors of all calls: what the agent answered, or kUnreachable, kFailed (it speaks
-  /// rubbish), kInterrupted. After one of the latter three the client is of no more use.
+  /// The agent's answer to a request. Ends within deadline_of() it, whatever the node sends. Errors are bounded():
+  /// what the agent answered, or kUnreachable, kFailed (it does not speak the protocol, or answered less than was
+  /// requested), kInterrupted. After one of the latter three the client is of no more use.
+  template <class Kind>
+  Result<typename Kind::Reply> call(const Kind& request) {
+    return reply_to(request, exchange(request));
+  }
+
+  /// As call(), and facts() returns the answer from then on.
   Result<FactsReply> refresh_facts(const FactsRequest& request);
-  Result<ObservedState> observe(const ObserveNodeRequest& request);
-  Result<EffectReply> check_effect(const EffectRequest& request);
   /// From here to unlock() a stop no longer interrupts a call: what was begun is brought to its end.
   Result<void> lock(const LockHolder& holder, const RunPurpose& purpose = {});
-  /// A stop asked for while it runs is passed on; the reply then says what was done before.
+  Result<void> unlock();
+  /// A stop that is requested while it runs is passed on; the reply then says what was done before.
   Result<ApplyReply> apply(const ApplyRequest& request);
   /// As apply(), of steps on trial. After `patience` without a sign of life the connection counts as cut:
   /// kUnreachable.
   Result<ApplyReply> try_out(const ApplyRequest& request, std::chrono::milliseconds patience);
-  /// Confirms, undoes or extends what is on trial. kRolledBack in the reply to a confirmation: too late.
-  Result<TransactionReport> confirm(const ConfirmRequest& request);
-  Result<TransactionReport> roll_back(const RollBackRequest& request);
-  Result<TransactionReport> extend(const ExtendRequest& request);
-  Result<ProbeReply> probe(const ProbeRequest& request);
-  Result<RdmaEndpoint> rdma_open(const RdmaOpenRequest& request);
-  Result<void> rdma_connect(const RdmaConnectRequest& request);
-  Result<RdmaWriteReply> rdma_write(const RdmaWriteRequest& request);
-  Result<RdmaLatencyReply> rdma_latency(const RdmaLatencyRequest& request);
-  Result<RdmaCountersReply> rdma_counters(const RdmaCountersRequest& request);
-  Result<void> rdma_close(const RdmaCloseRequest& request);
-  Result<void> commit(const CommitRequest& request);
-  Result<void> release(const ReleaseRequest& request);
-  Result<void> unlock();
-  Result<HistoryReply> history(const HistoryRequest& request);
-  Result<UndoReply> what_undoes(const UndoRequest& request);
-  Result<void> break_lock(const BreakLockRequest& request);
-  Result<OpenEarReply> open_ear(const OpenEarRequest& request);
-  Result<CloseEarReply> close_ear(const CloseEarRequest& request);
-  Result<void> send_datagrams(const SendDatagramsRequest& request);
-  Result<void> listen_to_cables(const ListenToCablesRequest& request);
-  Result<void> call_into_cables(const CallIntoCablesRequest& request);
-  Result<HearCablesReply> hear_cables();
-  Result<MeasureTcpReply> measure_tcp(const MeasureTcpRequest& request);
-  Result<ReadStorageReply> read_storage(const ReadStorageRequest& request);
-  Result<SshLoginReply> ssh_login(const SshLoginRequest& request);
-  Result<MeasurementsReply> measurements(const MeasurementsRequest& request);
-  Result<void> ping();
 
  private:
   AgentClient(std::unique_ptr<Connection> connection, AgentOptions options);
@@ -110,23 +94,24 @@ class AgentClient {
   Result<void> install(const NodeSpec& node);
   Result<void> handshake(const FactsRequest& request);
   Result<void> reconnect_after_password(const NodeSpec& node);
-  Result<Value> call(Request request, std::optional<std::chrono::milliseconds> silence = {});
+  Result<Value> exchange(Request request, std::optional<std::chrono::milliseconds> silence = {});
   Result<Value> receive(RequestClock& clock, const Awaited& awaited);
   Result<void> take_progress(const Value& message, std::string_view doing, RequestClock& clock, const Awaited& awaited);
   Result<void> heed_stop(RequestClock& clock, const Awaited& awaited, bool& passed_on);
   Error why_silent(const Error& error) const;
   Error too_late(const RequestClock& clock) const;
 
-  template <class T>
-  Result<T> ask(Request request, Result<T> (*decode)(const Value&)) {
-    SPARK_TRY(const auto body, call(std::move(request)));
-    return decoded(body, decode);
-  }
-  template <class T>
-  static Result<T> decoded(const Value& body, Result<T> (*decode)(const Value&)) {
-    auto reply = decode(body);
-    if (!reply) return failure(bounded(std::move(reply).error()));
-    return reply;
+  template <class Kind>
+  static Result<typename Kind::Reply> reply_to(const Kind& request, const Result<Value>& body) {
+    if (!body) return failure(body.error());
+    if constexpr (std::is_void_v<typename Kind::Reply>) {
+      return {};
+    } else {
+      auto reply = decode<typename Kind::Reply>(*body);
+      if (!reply) return failure(bounded(std::move(reply).error()));
+      if constexpr (requires { check_reply(request, *reply); }) SPARK_CHECK(check_reply(request, *reply));
+      return reply;
+    }
   }
 
   std::unique_ptr<Connection> connection_;

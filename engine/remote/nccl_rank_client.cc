@@ -87,7 +87,7 @@ Result<std::optional<RankAnswer>> NcclRankClient::receive(std::chrono::milliseco
                    "the node does not speak our protocol: " + shown_text(message.error().describe()));
   }
   if (!*message) return std::optional<RankAnswer>();
-  auto answer = decode_rank_answer(**message);
+  auto answer = decode<RankAnswer>(**message);
   if (!answer) return failure(bounded(std::move(answer).error()));
   return std::optional<RankAnswer>(*std::move(answer));
 }

@@ -38,7 +38,7 @@ struct Keeper {
       // What failed must not become what is usual.
       if (check->status != CheckStatus::kFail) request.values.emplace(check->id, *check->value);
     }
-    const auto reply = node->client->measurements(request);
+    const auto reply = node->client->call(request);
     if (!reply) {
       if (!note_if_lost(*node, reply.error())) {
         warn("verify.history",

@@ -4,7 +4,7 @@
 
 namespace sparkplan {
 
-/// 32 random hexadecimal digits, for OpenEarRequest::token.
+/// 32 random hexadecimal digits, for OpenReceiverRequest::token.
 std::string new_token();
 
 }  // namespace sparkplan

@@ -9,27 +9,22 @@
 #include <vector>
 
 #include "engine/core/result.h"
-#include "engine/core/value.h"
+#include "engine/model/fields.h"
 #include "engine/model/manifest.h"
 #include "engine/model/plan.h"
+#include "engine/wire/apply_messages.h"
 
 namespace sparkplan {
-
-/// What a run is carried out for; the node's journal says it at its beginning.
-struct RunPurpose {
-  std::string saved_plan;  ///< The id of the saved plan that is carried out; empty: none.
-  std::string undoes;      ///< The run that is rolled back; empty: none.
-};
 
 /// How a run ended on a node.
 enum class RunOutcome : std::uint8_t {
   kApplied,
-  kFailed,      ///< Something was not done; the rest was.
+  kFailed,      ///< Some steps were not done; the others were.
   kRolledBack,  ///< What it did was undone, by itself or by a later run.
   kBrokenOff,   ///< The agent ended in the middle: killed, or the node lost power.
 };
 /// "applied", "failed", "rolled_back", "broken_off".
-std::string_view to_string(RunOutcome outcome);
+std::span<const std::string_view> names_of(RunOutcome outcome);
 
 /// What a run did to one artifact.
 struct JournaledArtifact {
@@ -59,18 +54,16 @@ struct DamagedJournal {
   Error error;
 };
 
-/// The runs whose journals the node still has.
-struct HistoryRequest {
-  bool with_artifacts = false;
-};
 struct HistoryReply {
   std::vector<JournaledRun> runs;  ///< Newest first.
   std::vector<DamagedJournal> damaged;
 };
 
-/// What would undo a run on this node.
-struct UndoRequest {
-  std::string run;  ///< Empty: the newest that changed something and was not undone yet.
+/// The runs whose journals the node still has.
+struct HistoryRequest {
+  static constexpr std::string_view kName = "history";
+  using Reply = HistoryReply;
+  bool with_artifacts = false;
 };
 
 /// An artifact that undoing leaves as it is.
@@ -92,20 +85,20 @@ struct UndoReply {
   std::map<ResourceId, std::optional<ManagedResource>> managed_before;
 };
 
-/// Ends the agent that holds the node's lock.
-struct BreakLockRequest {
-  std::string holder;  ///< LockHolder::describe() of the one that is meant; another one is left alone.
-  std::string audit;   ///< One line for syslog.
+/// The steps that would undo a run on this node.
+struct UndoRequest {
+  static constexpr std::string_view kName = "undo";
+  using Reply = UndoReply;
+  std::string run;  ///< Empty: the newest that changed something and was not undone yet.
 };
 
-Value encode_body(const HistoryRequest& request);
-Value encode_body(const UndoRequest& request);
-Value encode_body(const BreakLockRequest& request);
-Value encode(const HistoryReply& reply);
-Value encode(const UndoReply& reply);
-
-/// Errors of all decoders: kInvalidInput.
-Result<HistoryReply> decode_history_reply(const Value& value);
-Result<UndoReply> decode_undo_reply(const Value& value);
+void list_fields(FieldVisitor& field, JournaledArtifact& artifact);
+void list_fields(FieldVisitor& field, JournaledRun& run);
+void list_fields(FieldVisitor& field, DamagedJournal& damaged);
+void list_fields(FieldVisitor& field, HistoryReply& reply);
+void list_fields(FieldVisitor& field, HistoryRequest& request);
+void list_fields(FieldVisitor& field, KeptArtifact& kept);
+void list_fields(FieldVisitor& field, UndoReply& reply);
+void list_fields(FieldVisitor& field, UndoRequest& request);
 
 }  // namespace sparkplan

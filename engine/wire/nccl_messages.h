@@ -11,6 +11,7 @@
 #include "engine/core/result.h"
 #include "engine/core/value.h"
 #include "engine/model/collective.h"
+#include "engine/model/fields.h"
 
 /// What the controller and a rank of the NCCL test (program sparkplan-nccl) say to each other, as frames.
 /// The rank greets; then each command is answered by its answer or by a RankFailure, after which the rank
@@ -19,18 +20,21 @@ namespace sparkplan {
 
 /// The rank's first message, unasked.
 struct RankHello {
+  static constexpr std::string_view kName = "hello";
   std::string build;         ///< elf_build_id() of the running program.
   std::string architecture;  ///< uname -m
 };
 
 /// Loads driver and library, opens the GPU.
 struct PrepareRank {
+  static constexpr std::string_view kName = "prepare";
   int device = 0;                                  ///< The GPU's number, from 0.
   std::string library;                             ///< NCCL's file; empty: libnccl.so.2, wherever the loader finds it.
   std::map<std::string, std::string> environment;  ///< All that NCCL is to see.
   bool make_id = false;                            ///< Answer with a new unique id.
 };
 struct PreparedRank {
+  static constexpr std::string_view kName = "prepared";
   int nccl_version = 0;    ///< 22809 for 2.28.9: ncclGetVersion().
   std::string library;     ///< The file that was loaded.
   int driver_version = 0;  ///< 13000 for CUDA 13.0: cuDriverGetVersion().
@@ -45,6 +49,7 @@ struct PreparedRank {
 
 /// Becomes one of `ranks`.
 struct JoinRank {
+  static constexpr std::string_view kName = "join";
   int rank = 0;
   int ranks = 0;
   std::string id;
@@ -63,11 +68,13 @@ struct NcclTransport {
   bool operator==(const NcclTransport&) const = default;
 };
 struct JoinedRank {
+  static constexpr std::string_view kName = "joined";
   NcclTransport transport;
 };
 
 /// Runs one operation at one size.
 struct RunCollective {
+  static constexpr std::string_view kName = "run";
   Collective collective = Collective::kAllReduce;
   std::int64_t bytes = 0;  ///< See collective_shape().
   int warm_up = 5;
@@ -76,6 +83,7 @@ struct RunCollective {
   std::int64_t pattern = 0;  ///< Another number, other data.
 };
 struct CollectiveResult {
+  static constexpr std::string_view kName = "result";
   std::int64_t bytes = 0;   ///< As they turned out.
   double seconds = 0;       ///< Of one iteration, by CUDA events around the batch.
   std::int64_t wrong = 0;   ///< Elements that are not what they have to be; 0 without a check.
@@ -84,7 +92,9 @@ struct CollectiveResult {
 };
 
 /// Leaves the others and ends.
-struct EndRank {};
+struct EndRank {
+  static constexpr std::string_view kName = "end";
+};
 
 /// Why a rank cannot go on, as far as the program can tell.
 enum class RankFault : std::uint8_t {
@@ -99,8 +109,7 @@ enum class RankFault : std::uint8_t {
   kPeer,           ///< NCCL says that another rank is gone.
   kProtocol,       ///< What came in is no command that fits.
 };
-std::string_view to_string(RankFault fault);
-std::optional<RankFault> rank_fault_from(std::string_view name);
+std::span<const std::string_view> names_of(RankFault fault);
 
 /// Older ones do not choose the GID of a RoCE v2 port by themselves. Source: NCCL, release notes of 2.21.5.
 inline constexpr int kOldestNccl = 22105;
@@ -108,6 +117,7 @@ inline constexpr int kOldestNccl = 22105;
 std::string nccl_version_text(int version);
 
 struct RankFailure {
+  static constexpr std::string_view kName = "failure";
   RankFault fault = RankFault::kProtocol;
   Error error;
   NcclTransport transport;  ///< What the log said until then.
@@ -116,10 +126,17 @@ struct RankFailure {
 using RankCommand = std::variant<PrepareRank, JoinRank, RunCollective, EndRank>;
 using RankAnswer = std::variant<RankHello, PreparedRank, JoinedRank, CollectiveResult, RankFailure>;
 
-Value encode(const RankCommand& command);
-Value encode(const RankAnswer& answer);
-/// Errors: kInvalidInput.
-Result<RankCommand> decode_rank_command(const Value& value);
-Result<RankAnswer> decode_rank_answer(const Value& value);
+void list_fields(FieldVisitor& field, RankHello& answer);
+void list_fields(FieldVisitor& field, PrepareRank& command);
+void list_fields(FieldVisitor& field, PreparedRank& answer);
+void list_fields(FieldVisitor& field, JoinRank& command);
+void list_fields(FieldVisitor& field, NcclTransport& transport);
+void list_fields(FieldVisitor& field, JoinedRank& answer);
+void list_fields(FieldVisitor& field, RunCollective& command);
+void list_fields(FieldVisitor& field, CollectiveResult& answer);
+inline void list_fields(FieldVisitor& /*field*/, EndRank& /*command*/) {}
+void list_fields(FieldVisitor& field, RankFailure& answer);
+void list_fields(FieldVisitor& field, RankCommand& command);
+void list_fields(FieldVisitor& field, RankAnswer& answer);
 
 }  // namespace sparkplan

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
-#include "engine/core/value.h"
+#include "engine/model/fields.h"
 
 namespace sparkplan {
 
@@ -22,7 +22,7 @@ enum class RdmaStep : std::uint8_t {
   kWrite,    ///< Post and complete writes.
 };
 /// "open the device", "find the GID", "register memory", "create a queue pair", "connect a queue pair", "write".
-std::string_view to_string(RdmaStep step);
+std::span<const std::string_view> names_of(RdmaStep step);
 /// The step that an agent's error is of; nothing for errors of other kinds, as of the connection.
 std::optional<RdmaStep> rdma_step_of(const Error& error);
 
@@ -30,17 +30,6 @@ std::optional<RdmaStep> rdma_step_of(const Error& error);
 Error rdma_completion_error(int status, std::string_view text);
 /// Its status; nothing for other errors. 12: nobody acknowledged.
 std::optional<int> rdma_completion_status_of(const Error& error);
-
-/// Makes queue pairs and memory to write from and into. Reply: an RdmaEndpoint.
-struct RdmaOpenRequest {
-  std::string device;     ///< "rocep1s0f1"
-  std::int64_t port = 1;  ///< Of the device.
-  std::string interface;  ///< The GID must be of it; empty: of any.
-  std::string address;    ///< IPv4, of the GID. Not looked at on InfiniBand.
-  std::int64_t queue_pairs = 1;
-  std::int64_t message_bytes = 65536;
-  std::int64_t depth = 32;  ///< Writes on their way, per queue pair.
-};
 
 /// One end of a measurement, as the other end has to know it.
 struct RdmaEndpoint {
@@ -57,17 +46,27 @@ struct RdmaEndpoint {
   bool operator==(const RdmaEndpoint&) const = default;
 };
 
-/// Connects the queue pairs of a session with those of `peer`, one by one. Reply: {}.
+/// Makes queue pairs and memory to write from and into.
+struct RdmaOpenRequest {
+  static constexpr std::string_view kName = "rdma_open";
+  using Reply = RdmaEndpoint;
+  std::string device;     ///< "rocep1s0f1"
+  std::int64_t port = 1;  ///< Of the device.
+  std::string interface;  ///< The GID must be of it; empty: of any.
+  std::string address;    ///< IPv4, of the GID. Ignored on InfiniBand.
+  std::int64_t queue_pairs = 1;
+  std::int64_t message_bytes = 65536;
+  std::int64_t depth = 32;  ///< Writes on their way, per queue pair.
+};
+
+/// Connects the queue pairs of a session with those of `peer`, one by one.
 struct RdmaConnectRequest {
+  static constexpr std::string_view kName = "rdma_connect";
+  using Reply = void;
   std::int64_t session = 0;
   RdmaEndpoint peer;
 };
 
-/// Writes into the peers' memory, over all sessions at the same time. Reply: an RdmaWriteReply.
-struct RdmaWriteRequest {
-  std::vector<std::int64_t> sessions;
-  std::int64_t duration_ms = 1000;  ///< New writes are begun for that long; the last one is waited for.
-};
 struct RdmaWritten {
   std::int64_t messages = 0;
   std::int64_t nanoseconds = 0;  ///< From the first write to the last completion.
@@ -76,13 +75,14 @@ struct RdmaWriteReply {
   std::vector<Result<RdmaWritten>> results;  ///< One for each session, in the same order.
 };
 
-/// Two bytes there and two bytes back, again and again. Both ends are asked at the same time, one of them to
-/// begin. Reply: an RdmaLatencyReply.
-struct RdmaLatencyRequest {
-  std::int64_t session = 0;
-  bool begins = false;
-  std::int64_t iterations = 1000;
+/// Writes into the peers' memory, over all sessions at the same time.
+struct RdmaWriteRequest {
+  static constexpr std::string_view kName = "rdma_write";
+  using Reply = RdmaWriteReply;
+  std::vector<std::int64_t> sessions;
+  std::int64_t duration_ms = 1000;  ///< New writes are begun for that long; the last one is waited for.
 };
+
 /// Of half a round trip. All 0 at the end that has not begun.
 struct RdmaLatencyReply {
   std::int64_t minimum_ns = 0;
@@ -90,12 +90,15 @@ struct RdmaLatencyReply {
   std::int64_t p99_ns = 0;
 };
 
-/// What a port has sent and received. Reply: an RdmaCountersReply.
-struct RdmaCountersRequest {
-  std::string device;
-  std::int64_t port = 1;
-  std::string interface;  ///< Empty: none.
+/// Two bytes there and two bytes back, many times. Both ends are asked at the same time, one of them to begin.
+struct RdmaLatencyRequest {
+  static constexpr std::string_view kName = "rdma_latency";
+  using Reply = RdmaLatencyReply;
+  std::int64_t session = 0;
+  bool begins = false;
+  std::int64_t iterations = 1000;
 };
+
 /// Only those that are there. Source: Documentation/ABI/stable/sysfs-class-infiniband, sysfs-class-net-statistics.
 struct RdmaCountersReply {
   std::optional<std::int64_t> sent_bytes;  ///< port_xmit_data, which is in words of 4 bytes.
@@ -106,33 +109,33 @@ struct RdmaCountersReply {
   std::optional<std::int64_t> interface_received_bytes;
 };
 
-/// Gives back what the sessions have taken. One that is not there is no failure. Reply: {}.
+/// What a port has sent and received.
+struct RdmaCountersRequest {
+  static constexpr std::string_view kName = "rdma_counters";
+  using Reply = RdmaCountersReply;
+  std::string device;
+  std::int64_t port = 1;
+  std::string interface;  ///< Empty: none.
+};
+
+/// Frees what the sessions have taken. An unknown session is no failure.
 struct RdmaCloseRequest {
+  static constexpr std::string_view kName = "rdma_close";
+  using Reply = void;
   std::vector<std::int64_t> sessions;
 };
 
-Value encode_body(const RdmaOpenRequest& request);
-Value encode_body(const RdmaConnectRequest& request);
-Value encode_body(const RdmaWriteRequest& request);
-Value encode_body(const RdmaLatencyRequest& request);
-Value encode_body(const RdmaCountersRequest& request);
-Value encode_body(const RdmaCloseRequest& request);
-Value encode(const RdmaEndpoint& endpoint);
-Value encode(const RdmaWriteReply& reply);
-Value encode(const RdmaLatencyReply& reply);
-Value encode(const RdmaCountersReply& reply);
-
-/// Errors of all decoders: kInvalidInput; of requests also for what no agent should be asked to do: thousands of
-/// queue pairs, an hour of writing.
-Result<RdmaOpenRequest> decode_rdma_open_request(const Value& value);
-Result<RdmaConnectRequest> decode_rdma_connect_request(const Value& value);
-Result<RdmaWriteRequest> decode_rdma_write_request(const Value& value);
-Result<RdmaLatencyRequest> decode_rdma_latency_request(const Value& value);
-Result<RdmaCountersRequest> decode_rdma_counters_request(const Value& value);
-Result<RdmaCloseRequest> decode_rdma_close_request(const Value& value);
-Result<RdmaEndpoint> decode_rdma_endpoint(const Value& value);
-Result<RdmaWriteReply> decode_rdma_write_reply(const Value& value);
-Result<RdmaLatencyReply> decode_rdma_latency_reply(const Value& value);
-Result<RdmaCountersReply> decode_rdma_counters_reply(const Value& value);
+/// Decoding refuses what an agent is never asked for: thousands of queue pairs, an hour of writing.
+void list_fields(FieldVisitor& field, RdmaEndpoint& endpoint);
+void list_fields(FieldVisitor& field, RdmaOpenRequest& request);
+void list_fields(FieldVisitor& field, RdmaConnectRequest& request);
+void list_fields(FieldVisitor& field, Result<RdmaWritten>& result);
+void list_fields(FieldVisitor& field, RdmaWriteReply& reply);
+void list_fields(FieldVisitor& field, RdmaWriteRequest& request);
+void list_fields(FieldVisitor& field, RdmaLatencyReply& reply);
+void list_fields(FieldVisitor& field, RdmaLatencyRequest& request);
+void list_fields(FieldVisitor& field, RdmaCountersReply& reply);
+void list_fields(FieldVisitor& field, RdmaCountersRequest& request);
+void list_fields(FieldVisitor& field, RdmaCloseRequest& request);
 
 }  // namespace sparkplan

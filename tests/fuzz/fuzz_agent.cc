@@ -203,15 +203,15 @@ bool stays_in_the_directory(const Request& request) {
   }
   return !std::holds_alternative<ProbeRequest>(request) && !std::holds_alternative<SshLoginRequest>(request) &&
          !std::holds_alternative<SendDatagramsRequest>(request) &&
-         !std::holds_alternative<MeasureTcpRequest>(request) && !std::holds_alternative<OpenEarRequest>(request) &&
-         !std::holds_alternative<ListenToCablesRequest>(request) &&
-         !std::holds_alternative<CallIntoCablesRequest>(request) && !std::holds_alternative<BreakLockRequest>(request);
+         !std::holds_alternative<MeasureTcpRequest>(request) && !std::holds_alternative<OpenReceiverRequest>(request) &&
+         !std::holds_alternative<StartLinkProbeRequest>(request) &&
+         !std::holds_alternative<SendLinkProbesRequest>(request) && !std::holds_alternative<BreakLockRequest>(request);
 }
 
 void learn(const Request& request, const Value& reply, Controller& controller) {
-  if (std::holds_alternative<FactsRequest>(request)) (void)decoded(reply, decode_facts_reply, controller.known);
+  if (std::holds_alternative<FactsRequest>(request)) (void)decoded(reply, decode<FactsReply>, controller.known);
   if (std::holds_alternative<ObserveNodeRequest>(request)) {
-    (void)decoded(reply, decode_observed_state, controller.observed);
+    (void)decoded(reply, decode<ObservedState>, controller.observed);
   }
 }
 

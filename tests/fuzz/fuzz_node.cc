@@ -43,7 +43,7 @@ Facts look_at_machine(const NodeReader& node, Facts facts, bool everything) {
     facts.extended = extended(node, facts.links);
     read_login(node, "/proc/4242", *facts.extended);
   }
-  return sent(facts, decode_facts);
+  return sent(facts, decode<Facts>);
 }
 
 void plan_and_apply(const CaseMachines& machines, const Facts& facts, HostileNode& node, std::size_t writes) {
@@ -62,7 +62,7 @@ void plan_and_apply(const CaseMachines& machines, const Facts& facts, HostileNod
   for (const auto& [name, names] : names_to_observe(desired.resources, manifest)) {
     if (const auto* type = registry.find(name)) observed.types[name] = type->observe({names}, node);
   }
-  observed = sent(observed, decode_observed_state);
+  observed = sent(observed, decode<ObservedState>);
   NodePlanInput input;
   input.desired = desired.resources;
   input.observed = &observed;
@@ -81,11 +81,11 @@ void plan_and_apply(const CaseMachines& machines, const Facts& facts, HostileNod
   for (const auto& [name, steps] : by_type) {
     const auto* type = registry.find(name);
     if (type == nullptr) continue;
-    for (const Objection& objection : type->prepare(steps, node)) (void)sent(objection.error, decode_error);
+    for (const Objection& objection : type->prepare(steps, node)) (void)sent(objection.error, decode<Error>);
     for (const Step& step : steps) {
-      (void)sent(read_artifact(step.artifact, *type, node), decode_observation);
+      (void)sent(read_artifact(step.artifact, *type, node), decode<Observation>);
       if (const auto done = apply_artifact(step.artifact, step.after, *type, node); !done) {
-        (void)sent(done.error(), decode_error);
+        (void)sent(done.error(), decode<Error>);
       }
     }
   }
@@ -97,7 +97,7 @@ void plan_and_apply(const CaseMachines& machines, const Facts& facts, HostileNod
     }
     if (!wanted.empty()) effect.ineffective[type->info().name] = type->check_effect(wanted, node);
   }
-  (void)sent(effect, decode_effect_reply);
+  (void)sent(effect, decode<EffectReply>);
 }
 
 void look(Choices choices) {
@@ -109,7 +109,7 @@ void look(Choices choices) {
   Facts facts = machines->world.facts;
   if (what % 4 == 1) facts = look_at_machine(node, facts, (what & 4U) != 0);
   if (what % 16 == 2) {
-    if (const auto reply = read_storage({"/mnt/models"}, node)) (void)sent(*reply, decode_read_storage_reply);
+    if (const auto reply = read_storage({"/mnt/models"}, node)) (void)sent(*reply, decode<ReadStorageReply>);
   }
   plan_and_apply(*machines, facts, node, what & 8U);
 }

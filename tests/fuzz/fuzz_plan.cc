@@ -48,8 +48,8 @@ std::optional<Answers> spoiled_answers(const CaseMachines& machines, Choices& ch
   const auto facts_sent = arrived(facts);
   const auto observed_sent = arrived(observed);
   if (!facts_sent || !observed_sent) return std::nullopt;
-  const auto known = decode_facts_reply(*facts_sent);
-  auto seen = decode_observed_state(*observed_sent);
+  const auto known = decode<FactsReply>(*facts_sent);
+  auto seen = decode<ObservedState>(*observed_sent);
   if (!known || !seen) return std::nullopt;
   FactsRequest request;
   for (const auto& type : builtin_registry().types()) request.exports[type->info().name];
@@ -128,7 +128,7 @@ void plan(const CaseMachines& machines, const Answers& answers) {
     (void)needs_prune_consent(one.plan);
     if (answers.known.lock_holder) one.lock_holder = answers.known.lock_holder->describe();
     for (const Step& step : one.plan.steps) {
-      require(decode_step(encode(step)).has_value(), "an agent would refuse a step", encode_json(encode(step)));
+      require(decode<Step>(encode(step)).has_value(), "an agent would refuse a step", encode_json(encode(step)));
     }
     Report alone{"plan", "lab", "cluster.yaml", "", {one}, {}};
     const std::string text = encode_json(encode(alone));
@@ -150,7 +150,7 @@ void diagnose(const CaseMachines& machines, const Answers& answers) {
   for (const NodeSpec& node : cluster.nodes) {
     const Facts* facts = &answers.known.facts;
     if (&node != machines.self) {
-      auto reply = decode_facts_reply(machines.facts_replies.at(node.name.str()));
+      auto reply = decode<FactsReply>(machines.facts_replies.at(node.name.str()));
       if (!reply) continue;
       facts = &others.emplace_back(std::move(reply->facts));
     }
@@ -172,7 +172,7 @@ void draft(const CaseMachines& machines, const Answers& answers) {
     machine.ssh = node.ssh;
     FactsReply reply = answers.known;
     if (&node != machines.self) {
-      auto other = decode_facts_reply(machines.facts_replies.at(node.name.str()));
+      auto other = decode<FactsReply>(machines.facts_replies.at(node.name.str()));
       if (!other) continue;
       reply = std::move(*other);
     }
@@ -218,7 +218,7 @@ void judge(const CaseMachines& machines, const Answers& answers, Choices& choice
       encode(RankAnswer(PreparedRank{22'809, "/lib/libnccl.so.2", 13'000, "NVIDIA GB10", 1 << 30, true, "", {}}));
   spoil(rank, choices);
   NcclOutcome outcome;
-  if (const auto answer = decode_rank_answer(rank)) {
+  if (const auto answer = decode<RankAnswer>(rank)) {
     if (const auto* prepared = std::get_if<PreparedRank>(&*answer)) outcome.prepared = {*prepared};
   }
   if (choices.byte() % 2 == 1) {

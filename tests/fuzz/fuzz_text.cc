@@ -294,7 +294,7 @@ void read_journal(std::string_view text) {
   journals.runs.push_back(*journal);
   (void)undone_runs(journals);
   const Value reply = encode(history_of(journals, true));
-  require(decode_history_reply(reply).has_value(), "a history cannot be read", encode_json(reply));
+  require(decode<HistoryReply>(reply).has_value(), "a history cannot be read", encode_json(reply));
 }
 
 void read_any(std::string_view text) {

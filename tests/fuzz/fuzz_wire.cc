@@ -34,17 +34,6 @@ void round_trip(const Value& value, Decode decode) {
   require(encode_json(encode(*second)) == encode_json(written), "decoding loses something", encode_json(written));
 }
 
-/// For requests that travel inside a NumberedRequest.
-template <class Decode>
-void round_trip_body(const Value& value, Decode decode) {
-  const auto first = decode(value);
-  if (!first) return;
-  const Value written = encode_body(*first);
-  const auto second = decode(written);
-  require(second.has_value(), "a request that was decoded and encoded is refused", encode_json(written));
-  require(encode_json(encode_body(*second)) == encode_json(written), "decoding loses something", encode_json(written));
-}
-
 /// A stream in pieces says what it says in one.
 void read_frames(std::string_view stream) {
   Choices choices(stream);
@@ -96,51 +85,46 @@ template <class Decode>
 Reader by(Decode decode) {
   return [decode](const Value& value) { round_trip(value, decode); };
 }
-template <class Decode>
-Reader by_body(Decode decode) {
-  return [decode](const Value& value) { round_trip_body(value, decode); };
-}
-
 const std::map<std::string, Reader, std::less<>>& readers() {
   static const std::map<std::string, Reader, std::less<>> all{
-      {"facts", by(decode_facts)},
-      {"host_facts", by(decode_host_facts)},
-      {"survey_facts", by(decode_extended_facts)},
-      {"rdma_device", by(decode_rdma_device_facts)},
-      {"pcie_link", [](const Value& value) { (void)decode_pcie_link(value); }},
+      {"facts", by(decode<Facts>)},
+      {"host_facts", by(decode<HostFacts>)},
+      {"survey_facts", by(decode<ExtendedFacts>)},
+      {"rdma_device", by(decode<RdmaDeviceFacts>)},
+      {"pcie_link", by(decode<PcieLink>)},
       {"manifest", by(decode_manifest)},
-      {"roster", by(decode_roster)},
-      {"managed_resource", by(decode_managed_resource)},
-      {"step", by(decode_step)},
-      {"observation", by(decode_observation)},
-      {"observed", by(decode_observed_state)},
-      {"error", by(decode_error)},
-      {"hello", by(decode_hello)},
+      {"roster", by(decode<Roster>)},
+      {"managed_resource", by(decode<ManagedResource>)},
+      {"step", by(decode<Step>)},
+      {"observation", by(decode<Observation>)},
+      {"observed", by(decode<ObservedState>)},
+      {"error", by(decode<Error>)},
+      {"hello", by(decode<Hello>)},
       {"request", by(decode_request)},
       {"reply", by(decode_reply)},
-      {"facts_reply", by(decode_facts_reply)},
-      {"apply_reply", by(decode_apply_reply)},
-      {"effect_reply", by(decode_effect_reply)},
-      {"cables_reply", by(decode_hear_cables_reply)},
-      {"history_reply", by(decode_history_reply)},
-      {"undo_reply", by(decode_undo_reply)},
-      {"transaction", by(decode_transaction_report)},
-      {"probe_reply", by(decode_probe_reply)},
-      {"storage_reply", by(decode_read_storage_reply)},
-      {"open_ear_reply", by(decode_open_ear_reply)},
-      {"close_ear_reply", by(decode_close_ear_reply)},
-      {"tcp_reply", by(decode_measure_tcp_reply)},
-      {"login_reply", by(decode_ssh_login_reply)},
-      {"measurements_reply", by(decode_measurements_reply)},
-      {"rdma_endpoint", by(decode_rdma_endpoint)},
-      {"rdma_write_reply", by(decode_rdma_write_reply)},
-      {"rdma_latency_reply", by(decode_rdma_latency_reply)},
-      {"rdma_counters_reply", by(decode_rdma_counters_reply)},
-      {"rank_command", by(decode_rank_command)},
-      {"rank_answer", by(decode_rank_answer)},
-      {"probe_request", by_body(decode_probe_request)},
-      {"tcp_request", by_body(decode_measure_tcp_request)},
-      {"rdma_connect_request", by_body(decode_rdma_connect_request)},
+      {"facts_reply", by(decode<FactsReply>)},
+      {"apply_reply", by(decode<ApplyReply>)},
+      {"effect_reply", by(decode<EffectReply>)},
+      {"cables_reply", by(decode<ReadLinkProbesReply>)},
+      {"history_reply", by(decode<HistoryReply>)},
+      {"undo_reply", by(decode<UndoReply>)},
+      {"transaction", by(decode<TransactionReport>)},
+      {"probe_reply", by(decode<ProbeReply>)},
+      {"storage_reply", by(decode<ReadStorageReply>)},
+      {"open_ear_reply", by(decode<OpenReceiverReply>)},
+      {"close_ear_reply", by(decode<CloseReceiverReply>)},
+      {"tcp_reply", by(decode<MeasureTcpReply>)},
+      {"login_reply", by(decode<SshLoginReply>)},
+      {"measurements_reply", by(decode<MeasurementsReply>)},
+      {"rdma_endpoint", by(decode<RdmaEndpoint>)},
+      {"rdma_write_reply", by(decode<RdmaWriteReply>)},
+      {"rdma_latency_reply", by(decode<RdmaLatencyReply>)},
+      {"rdma_counters_reply", by(decode<RdmaCountersReply>)},
+      {"rank_command", by(decode<RankCommand>)},
+      {"rank_answer", by(decode<RankAnswer>)},
+      {"probe_request", by(decode<ProbeRequest>)},
+      {"tcp_request", by(decode<MeasureTcpRequest>)},
+      {"rdma_connect_request", by(decode<RdmaConnectRequest>)},
   };
   return all;
 }

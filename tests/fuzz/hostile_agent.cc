@@ -70,8 +70,8 @@ Value honest_answer(const Request& request, const Peer& peer) {
   if (std::holds_alternative<EffectRequest>(request)) return encode(EffectReply{});
   if (std::holds_alternative<HistoryRequest>(request)) return encode(history());
   if (std::holds_alternative<UndoRequest>(request)) return encode(undo_of(peer.machines));
-  if (std::holds_alternative<OpenEarRequest>(request)) return encode(OpenEarReply{40'000, 40'001});
-  if (std::holds_alternative<CloseEarRequest>(request)) return encode(CloseEarReply{{84, 1500, 9000}});
+  if (std::holds_alternative<OpenReceiverRequest>(request)) return encode(OpenReceiverReply{40'000, 40'001});
+  if (std::holds_alternative<CloseReceiverRequest>(request)) return encode(CloseReceiverReply{{84, 1500, 9000}});
   if (std::holds_alternative<MeasureTcpRequest>(request)) {
     return encode(MeasureTcpReply{TcpOutcome::kDone, "", 1'000'000'000, 500'000'000});
   }
@@ -86,8 +86,8 @@ Value honest_answer(const Request& request, const Peer& peer) {
     for (const auto& [id, value] : values->values) reply.earlier[id] = {value, value * 2, value * 3};
     return encode(reply);
   }
-  if (std::holds_alternative<HearCablesRequest>(request)) {
-    return encode(HearCablesReply{{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}}, {}});
+  if (std::holds_alternative<ReadLinkProbesRequest>(request)) {
+    return encode(ReadLinkProbesReply{{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}}, {}});
   }
   if (std::holds_alternative<ReadStorageRequest>(request)) {
     return encode(ReadStorageReply{"", "/mnt/models/a", 1 << 28, 100'000'000, true});
@@ -175,7 +175,7 @@ class HostileChannel final : public Channel {
     if (const auto frame = encode_frame(encode(reply))) say(*frame);
   }
   void answer_as_rank(const Value& message) {
-    if (const auto command = decode_rank_command(message)) send(honest_answer(*command));
+    if (const auto command = decode<RankCommand>(message)) send(honest_answer(*command));
   }
 
   std::shared_ptr<Peer> peer_;

@@ -99,7 +99,7 @@ Result<std::vector<LinkFacts>> HostileNode::links() const {
   facts.links = std::move(*links);
   Value tree = encode(facts);
   spoil(tree, choices_);
-  auto spoiled = decode_facts(tree);
+  auto spoiled = decode<Facts>(tree);
   return spoiled ? std::move(spoiled->links) : std::move(facts.links);
 }
 

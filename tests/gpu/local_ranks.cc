@@ -56,7 +56,7 @@ std::vector<RankPlace> places_for(const std::vector<NodeSpec>& nodes, const std:
 int main(int argc, char** argv) {
   if (argc < 4) return usage();
   const int ranks = std::atoi(argv[1]);
-  const auto collective = collective_from(argv[2]);
+  const auto collective = value_named<Collective>(argv[2]);
   if (ranks < 1 || !collective) return usage();
   NcclRequest request{*collective, {}};
   for (const auto size : split(std::string_view(argv[3]), ',')) request.sizes.push_back(std::atoll(std::string(size).c_str()));

@@ -228,7 +228,7 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
     for (const Value& type : *types->list_items()) world.types.push_back(*type.string());
   }
   if (const Value* facts = observed.find("facts")) {
-    SPARK_TRY(world.facts, decode_facts(*facts));
+    SPARK_TRY(world.facts, decode<Facts>(*facts));
   }
   world.facts.live = observed.boolean_or("live", true);
   if (world.facts.hostname.empty()) world.facts.hostname = world.self;

@@ -2,7 +2,7 @@
 
 #include "engine/core/result.h"
 #include "engine/node/node.h"
-#include "engine/wire/storage_messages.h"
+#include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 

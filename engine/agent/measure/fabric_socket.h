@@ -10,7 +10,7 @@
 #include <string>
 
 #include "engine/agent/kernel/file_descriptor.h"
-#include "engine/wire/verify_messages.h"
+#include "engine/wire/measure_messages.h"
 
 /// Sockets that use one interface and no other. For the files that measure between nodes.
 namespace sparkplan {
@@ -31,7 +31,7 @@ inline sockaddr* generic(sockaddr_in& address) { return reinterpret_cast<sockadd
 
 /// `type` is SOCK_STREAM or SOCK_DGRAM; not blocking, bound to the address and the interface, with a port
 /// that the kernel chooses. Errors: kInvalidInput (no IPv4 address), those of the system calls.
-inline Result<FileDescriptor> open_fabric_socket(const WayEnd& end, int type) {
+inline Result<FileDescriptor> open_fabric_socket(const TrafficEndpoint& end, int type) {
   const auto address = socket_address(end.address, 0);
   if (!address) return failure(ErrorCode::kInvalidInput, end.address + " is no IPv4 address");
   FileDescriptor socket(::socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/wire/window_messages.h"
+#include "engine/wire/trial_messages.h"
 
 namespace sparkplan {
 

@@ -4,7 +4,7 @@
 
 #include "engine/core/result.h"
 #include "engine/node/node.h"
-#include "engine/wire/verify_messages.h"
+#include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 

@@ -31,7 +31,7 @@ Result<std::int64_t> port_of(const FileDescriptor& socket) {
 
 }  // namespace
 
-Result<std::unique_ptr<TrafficReceiver>> TrafficReceiver::open(const OpenEarRequest& request) {
+Result<std::unique_ptr<TrafficReceiver>> TrafficReceiver::open(const OpenReceiverRequest& request) {
   const auto peer = socket_address(request.peer, 0);
   if (!peer) return failure(ErrorCode::kInvalidInput, request.peer + " is no IPv4 address");
   SPARK_TRY(auto listener, open_fabric_socket(request.at, SOCK_STREAM));
@@ -62,13 +62,13 @@ TrafficReceiver::~TrafficReceiver() {
   if (thread_.joinable()) thread_.join();
 }
 
-CloseEarReply TrafficReceiver::await(const CloseEarRequest& request) {
+CloseReceiverReply TrafficReceiver::await(const CloseReceiverRequest& request) {
   std::unique_lock lock(mutex_);
-  heard_more_.wait_for(lock, std::chrono::milliseconds(request.patience_ms), [&] {
+  more_received_.wait_for(lock, std::chrono::milliseconds(request.patience_ms), [&] {
     return std::all_of(request.awaited.begin(), request.awaited.end(),
-                       [&](std::int64_t size) { return heard_.contains(size); });
+                       [&](std::int64_t size) { return received_.contains(size); });
   });
-  return CloseEarReply{{heard_.begin(), heard_.end()}};
+  return CloseReceiverReply{{received_.begin(), received_.end()}};
 }
 
 void TrafficReceiver::listen_on() {
@@ -89,7 +89,7 @@ void TrafficReceiver::listen_on() {
       at = ready && !drain(*at) ? connections_.erase(at) : std::next(at);
     }
     if (waiting[1].revents != 0) admit();
-    if (waiting[2].revents != 0) hear_datagrams();
+    if (waiting[2].revents != 0) receive_datagrams();
   }
 }
 
@@ -101,7 +101,7 @@ void TrafficReceiver::admit() {
   if (connections_.size() < kMaxConnections) connections_.push_back({std::move(socket), {}});
 }
 
-void TrafficReceiver::hear_datagrams() {
+void TrafficReceiver::receive_datagrams() {
   std::array<char, kMaxDatagram> packet{};
   // A sender that is faster than this thread must not keep it from its other sockets.
   for (int i = 0; i < kDatagramsAtOnce && !over_; ++i) {
@@ -112,8 +112,8 @@ void TrafficReceiver::hear_datagrams() {
     const std::string_view bytes(packet.data(), static_cast<std::size_t>(size));
     if (from.sin_addr.s_addr != peer_.sin_addr.s_addr || !bytes.starts_with(token_)) continue;
     const std::lock_guard lock(mutex_);
-    heard_.insert(static_cast<std::int64_t>(bytes.size() + kIpHeaderBytes + kUdpHeaderBytes));
-    heard_more_.notify_all();
+    received_.insert(static_cast<std::int64_t>(bytes.size() + kIpHeaderBytes + kUdpHeaderBytes));
+    more_received_.notify_all();
   }
 }
 

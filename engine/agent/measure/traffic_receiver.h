@@ -13,7 +13,7 @@
 
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/core/result.h"
-#include "engine/wire/verify_messages.h"
+#include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 
@@ -22,14 +22,14 @@ namespace sparkplan {
 class TrafficReceiver {
  public:
   /// Errors: kInvalidInput, those of the system calls (the address is not there).
-  static Result<std::unique_ptr<TrafficReceiver>> open(const OpenEarRequest& request);
+  static Result<std::unique_ptr<TrafficReceiver>> open(const OpenReceiverRequest& request);
   TrafficReceiver(const TrafficReceiver&) = delete;
   TrafficReceiver& operator=(const TrafficReceiver&) = delete;
   ~TrafficReceiver();
 
-  OpenEarReply ports() const { return ports_; }
-  /// Sizes of the datagrams that were heard, once those of `request.awaited` are, or its patience is over.
-  CloseEarReply await(const CloseEarRequest& request);
+  OpenReceiverReply ports() const { return ports_; }
+  /// Sizes of the received datagrams, once those of `request.awaited` are, or its patience is over.
+  CloseReceiverReply await(const CloseReceiverRequest& request);
 
  private:
   struct Connection {
@@ -41,7 +41,7 @@ class TrafficReceiver {
                   std::string token);
   void listen_on();
   void admit();
-  void hear_datagrams();
+  void receive_datagrams();
   /// False when the connection is over.
   bool drain(Connection& connection) const;
 
@@ -50,11 +50,11 @@ class TrafficReceiver {
   FileDescriptor wake_;
   sockaddr_in peer_;
   std::string token_;
-  OpenEarReply ports_;
+  OpenReceiverReply ports_;
   std::list<Connection> connections_;  ///< Of the thread alone.
   std::mutex mutex_;
-  std::condition_variable heard_more_;
-  std::set<std::int64_t> heard_;
+  std::condition_variable more_received_;
+  std::set<std::int64_t> received_;
   std::atomic<bool> over_{false};
   std::thread thread_;
 };

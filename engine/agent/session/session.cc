@@ -63,36 +63,16 @@ void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
 }
 
 Result<Value> AgentSession::answer(const Request& request) {
-  if (auto answered = answer_rdma(request)) return std::move(*answered);
-  if (const auto* facts = std::get_if<FactsRequest>(&request)) return answer_facts(*facts);
-  if (const auto* observe = std::get_if<ObserveNodeRequest>(&request)) {
-    const LocalNode::OneMoment moment(node_);
-    return encode(this->observe(observe->names));
-  }
-  if (const auto* effect = std::get_if<EffectRequest>(&request)) return answer_effect(*effect);
-  if (const auto* lock = std::get_if<LockRequest>(&request)) return answer_lock(*lock);
-  if (const auto* apply = std::get_if<ApplyRequest>(&request)) return answer_apply(*apply);
-  if (const auto* commit = std::get_if<CommitRequest>(&request)) return answer_commit(*commit);
-  if (const auto* release = std::get_if<ReleaseRequest>(&request)) return answer_release(*release);
-  if (std::holds_alternative<TransactionRequest>(request)) return answer_transaction();
-  if (const auto* confirm = std::get_if<ConfirmRequest>(&request)) return answer_confirm(*confirm);
-  if (const auto* roll_back = std::get_if<RollBackRequest>(&request)) return answer_roll_back(*roll_back);
-  if (const auto* extend = std::get_if<ExtendRequest>(&request)) return answer_extend(*extend);
-  if (const auto* targets = std::get_if<ProbeRequest>(&request)) return answer_probe(*targets);
-  if (const auto* ear = std::get_if<OpenEarRequest>(&request)) return answer_open_ear(*ear);
-  if (const auto* close = std::get_if<CloseEarRequest>(&request)) return answer_close_ear(*close);
-  if (const auto* datagrams = std::get_if<SendDatagramsRequest>(&request)) return answer_send_datagrams(*datagrams);
-  if (const auto* tcp = std::get_if<MeasureTcpRequest>(&request)) return answer_measure_tcp(*tcp);
-  if (auto answer = answer_about_cables(request)) return *std::move(answer);
-  if (const auto* read = std::get_if<ReadStorageRequest>(&request)) return answer_read_storage(*read);
-  if (const auto* logins = std::get_if<SshLoginRequest>(&request)) return answer_ssh_login(*logins);
-  if (const auto* values = std::get_if<MeasurementsRequest>(&request)) return answer_measurements(*values);
-  if (const auto* history = std::get_if<HistoryRequest>(&request)) return answer_history(*history);
-  if (const auto* undo = std::get_if<UndoRequest>(&request)) return answer_undo(*undo);
-  if (const auto* breaking = std::get_if<BreakLockRequest>(&request)) return answer_break_lock(*breaking);
-  if (std::holds_alternative<UnlockRequest>(request)) lock_.reset();
-  return Value::map();
+  return std::visit(
+      [this]<class Kind>(const Kind& one) {
+        const Result<typename Kind::Reply> reply = handle(one);
+        return encode_body(reply);
+      },
+      request);
 }
+
+Result<void> AgentSession::handle(const PingRequest& /*request*/) { return {}; }
+Result<void> AgentSession::handle(const StopNotice& /*notice*/) { return {}; }
 
 /// What cannot be read is never guessed at. Moved away, it stops this run, and not the next.
 Result<std::optional<Manifest>> AgentSession::check_records(bool set_aside) {
@@ -120,7 +100,7 @@ Result<std::optional<Manifest>> AgentSession::check_records(bool set_aside) {
   return failure(std::move(error));
 }
 
-Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
+Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
   const LocalNode::OneMoment moment(node_);
   FactsReply reply;
   SPARK_TRY(reply.facts, read_facts(node_, request.everything));
@@ -140,7 +120,12 @@ Result<Value> AgentSession::answer_facts(const FactsRequest& request) {
       reply.exports.emplace(name, std::move(*exported));
     }
   }
-  return encode(reply);
+  return reply;
+}
+
+Result<ObservedState> AgentSession::handle(const ObserveNodeRequest& request) const {
+  const LocalNode::OneMoment moment(node_);
+  return observe(request.names);
 }
 
 ObservedState AgentSession::observe(const std::map<std::string, std::vector<std::string>>& names) const {
@@ -161,7 +146,7 @@ ObservedState AgentSession::observe(const std::map<std::string, std::vector<std:
   return observed;
 }
 
-Result<Value> AgentSession::answer_effect(const EffectRequest& request) {
+Result<EffectReply> AgentSession::handle(const EffectRequest& request) const {
   const LocalNode::OneMoment moment(node_);
   EffectReply reply;
   for (const auto& [name, desired] : request.desired) {
@@ -170,11 +155,11 @@ Result<Value> AgentSession::answer_effect(const EffectRequest& request) {
     auto findings = type->check_effect(desired, node_);
     if (!findings.empty()) reply.ineffective.emplace(name, std::move(findings));
   }
-  return encode(reply);
+  return reply;
 }
 
-Result<Value> AgentSession::answer_lock(const LockRequest& request) {
-  if (lock_) return Value::map();
+Result<void> AgentSession::handle(const LockRequest& request) {
+  if (lock_) return {};
   SPARK_TRY(auto lock, NodeLock::acquire(request.holder, node_));
   lock_.emplace(std::move(lock));
   if (auto settled = settle_transaction(request.holder); !settled) {
@@ -185,7 +170,7 @@ Result<Value> AgentSession::answer_lock(const LockRequest& request) {
   purpose_ = request.purpose;
   node_.remove_stale_scratch_directories();
   remove_unfinished_files(node_);
-  return Value::map();
+  return {};
 }
 
 Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, const Roster& roster) const {
@@ -228,20 +213,19 @@ Result<void> AgentSession::note_saved_plan(const std::string& run, bool finished
   return {};
 }
 
-Result<Value> AgentSession::answer_apply(const ApplyRequest& request) {
+Result<ApplyReply> AgentSession::handle(const ApplyRequest& request) {
   if (!lock_) return needs_lock();
-  if (request.window_seconds > 0) return answer_trial(request);
+  if (request.window_seconds > 0) return try_out(request);
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
   SPARK_CHECK(note_saved_plan(request.run, false, manifest));
   SPARK_TRY(auto journal, journal_of(request.run, manifest));
   manifest.last_run = request.run;
   manifest.last_run_time = utc_now();
   StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
-  SPARK_TRY(const auto reply, executor.carry_out(request.steps, request.after_steps, manifest));
-  return encode(reply);
+  return executor.carry_out(request.steps, request.after_steps, manifest);
 }
 
-Result<Value> AgentSession::answer_commit(const CommitRequest& request) {
+Result<void> AgentSession::handle(const CommitRequest& request) {
   if (!lock_) return needs_lock();
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
   manifest.roster = request.roster;
@@ -254,32 +238,35 @@ Result<Value> AgentSession::answer_commit(const CommitRequest& request) {
   SPARK_CHECK(journal.append("commit", Value::map({{"audit", request.audit}})));
   SPARK_CHECK(write_manifest(manifest, node_));
   if (node_.live()) write_audit_line(request.audit);
-  return Value::map();
+  return {};
 }
 
-Result<Value> AgentSession::answer_release(const ReleaseRequest& request) {
+Result<void> AgentSession::handle(const ReleaseRequest& request) {
   if (!lock_) return needs_lock();
   if (node_.live()) write_audit_line(request.audit);
-  SPARK_CHECK(remove_every_trace(node_));
-  return Value::map();
+  return remove_every_trace(node_);
 }
 
-Result<Value> AgentSession::answer_history(const HistoryRequest& request) {
+Result<void> AgentSession::handle(const UnlockRequest& /*request*/) {
+  lock_.reset();
+  return {};
+}
+
+Result<HistoryReply> AgentSession::handle(const HistoryRequest& request) const {
   SPARK_TRY(const auto journals, read_journals(node_));
-  return encode(history_of(journals, request.with_artifacts));
+  return history_of(journals, request.with_artifacts);
 }
 
-Result<Value> AgentSession::answer_undo(const UndoRequest& request) {
+Result<UndoReply> AgentSession::handle(const UndoRequest& request) const {
   SPARK_TRY(const auto journals, read_journals(node_));
-  SPARK_TRY(const auto reply, what_undoes(request, journals, registry_, node_));
-  return encode(reply);
+  return what_undoes(request, journals, registry_, node_);
 }
 
-Result<Value> AgentSession::answer_break_lock(const BreakLockRequest& request) {
+Result<void> AgentSession::handle(const BreakLockRequest& request) {
   if (lock_) return failure(ErrorCode::kBug, "an agent was asked to break its own lock");
   SPARK_CHECK(break_lock(request, node_));
   if (node_.live()) write_audit_line(request.audit);
-  return Value::map();
+  return {};
 }
 
 }  // namespace sparkplan

@@ -25,43 +25,56 @@ class AgentSession {
   AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
                const std::function<void(std::string_view)>& tell);
 
+  /// By the handler of the request's type. A request without a handler does not compile.
   Result<Value> answer(const Request& request);
   bool holds_lock() const { return lock_.has_value(); }
 
  private:
-  Result<Value> answer_facts(const FactsRequest& request);
+  Result<FactsReply> handle(const FactsRequest& request);
+  Result<ObservedState> handle(const ObserveNodeRequest& request) const;
+  Result<EffectReply> handle(const EffectRequest& request) const;
+  Result<void> handle(const LockRequest& request);
+  Result<ApplyReply> handle(const ApplyRequest& request);
+  Result<void> handle(const CommitRequest& request);
+  Result<void> handle(const ReleaseRequest& request);
+  Result<void> handle(const UnlockRequest& request);
+  Result<void> handle(const BreakLockRequest& request);
+  static Result<void> handle(const PingRequest& request);
+  static Result<void> handle(const StopNotice& notice);
+  Result<std::optional<TransactionReport>> handle(const TransactionRequest& request) const;
+  Result<TransactionReport> handle(const ConfirmRequest& request);
+  Result<TransactionReport> handle(const RollBackRequest& request);
+  Result<TransactionReport> handle(const ExtendRequest& request);
+  Result<ProbeReply> handle(const ProbeRequest& request) const;
+  Result<HistoryReply> handle(const HistoryRequest& request) const;
+  Result<UndoReply> handle(const UndoRequest& request) const;
+  Result<OpenReceiverReply> handle(const OpenReceiverRequest& request);
+  Result<CloseReceiverReply> handle(const CloseReceiverRequest& request);
+  Result<void> handle(const SendDatagramsRequest& request) const;
+  Result<MeasureTcpReply> handle(const MeasureTcpRequest& request) const;
+  Result<void> handle(const StartLinkProbeRequest& request);
+  Result<void> handle(const SendLinkProbesRequest& request);
+  Result<ReadLinkProbesReply> handle(const ReadLinkProbesRequest& request);
+  Result<SshLoginReply> handle(const SshLoginRequest& request) const;
+  Result<ReadStorageReply> handle(const ReadStorageRequest& request) const;
+  Result<MeasurementsReply> handle(const MeasurementsRequest& request);
+  Result<RdmaEndpoint> handle(const RdmaOpenRequest& request);
+  Result<void> handle(const RdmaConnectRequest& request);
+  Result<RdmaWriteReply> handle(const RdmaWriteRequest& request);
+  Result<RdmaLatencyReply> handle(const RdmaLatencyRequest& request);
+  Result<RdmaCountersReply> handle(const RdmaCountersRequest& request) const;
+  Result<void> handle(const RdmaCloseRequest& request);
+
+  /// Errors: kUnsupported in a directory tree.
+  Result<void> check_measurable() const;
+  Result<ApplyReply> try_out(const ApplyRequest& request);
   ObservedState observe(const std::map<std::string, std::vector<std::string>>& names) const;
-  Result<Value> answer_effect(const EffectRequest& request);
-  Result<Value> answer_lock(const LockRequest& request);
-  Result<Value> answer_apply(const ApplyRequest& request);
-  Result<Value> answer_commit(const CommitRequest& request);
-  Result<Value> answer_release(const ReleaseRequest& request);
-  Result<Value> answer_trial(const ApplyRequest& request);
-  Result<Value> answer_transaction() const;
-  Result<Value> answer_confirm(const ConfirmRequest& request);
-  Result<Value> answer_roll_back(const RollBackRequest& request);
-  Result<Value> answer_extend(const ExtendRequest& request);
-  Result<Value> answer_probe(const ProbeRequest& request) const;
-  /// Nothing for a request that is not about RDMA.
-  std::optional<Result<Value>> answer_rdma(const Request& request);
-  static tl::unexpected<Error> no_rdma();
-  Result<Value> answer_open_ear(const OpenEarRequest& request);
-  Result<Value> answer_close_ear(const CloseEarRequest& request);
-  std::optional<Result<Value>> answer_about_cables(const Request& request);
-  Result<Value> answer_send_datagrams(const SendDatagramsRequest& request) const;
-  Result<Value> answer_measure_tcp(const MeasureTcpRequest& request) const;
-  Result<Value> answer_ssh_login(const SshLoginRequest& request) const;
-  Result<Value> answer_read_storage(const ReadStorageRequest& request) const;
-  Result<Value> answer_measurements(const MeasurementsRequest& request);
   void see_files_on_trial();
   Result<std::optional<Manifest>> check_records(bool set_aside);
   Result<std::optional<TransactionReport>> latest_transaction() const;
   Result<void> settle_transaction(const LockHolder& holder);
   Result<void> end_failed_trial(Transaction& transaction, bool armed);
   static tl::unexpected<Error> needs_lock();
-  Result<Value> answer_history(const HistoryRequest& request);
-  Result<Value> answer_undo(const UndoRequest& request);
-  Result<Value> answer_break_lock(const BreakLockRequest& request);
   Result<Journal> journal_of(const std::string& run, const Manifest& manifest);
   Result<void> note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const;
   void drop_unused_artifacts(Manifest& manifest) const;
@@ -77,7 +90,7 @@ class AgentSession {
   std::unique_ptr<RdmaEnds> rdma_;             ///< Null: nothing was measured yet.
   std::unique_ptr<TrafficReceiver> receiver_;  ///< Null: none is open.
   std::optional<LinkProbe> link_probe_;
-  std::string called_as_;  ///< What `link_probe_` have called.
+  std::string probed_as_;  ///< The node's name in the probes that `link_probe_` has sent.
   std::unique_ptr<RollbackTimer> timer_ = std::make_unique<SystemdRollbackTimer>();
 };
 

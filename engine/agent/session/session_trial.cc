@@ -116,7 +116,7 @@ Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
   return {};
 }
 
-Result<Value> AgentSession::answer_trial(const ApplyRequest& request) {
+Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
   if (!node_.live()) return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree that could be cut off");
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
   SPARK_CHECK(note_saved_plan(request.run, false, manifest));
@@ -138,12 +138,11 @@ Result<Value> AgentSession::answer_trial(const ApplyRequest& request) {
     SPARK_CHECK(transaction.note_carried_out(node_));
     // Who confirms comes by another connection, and this one may be dead without knowing it.
     lock_.reset();
-    return encode(*reply);
+    return reply;
   }
   { const auto released = std::move(work); }
   SPARK_CHECK(end_failed_trial(transaction, trial.armed()));
-  SPARK_CHECK(reply);
-  return encode(*reply);
+  return reply;
 }
 
 /// The executor has undone what it could, in order; what is left is looked at once more.
@@ -158,12 +157,11 @@ Result<void> AgentSession::end_failed_trial(Transaction& transaction, bool armed
   return transaction.remove(node_);
 }
 
-Result<Value> AgentSession::answer_transaction() const {
-  SPARK_TRY(const auto report, latest_transaction());
-  return report ? encode(*report) : Value();
+Result<std::optional<TransactionReport>> AgentSession::handle(const TransactionRequest& /*request*/) const {
+  return latest_transaction();
 }
 
-Result<Value> AgentSession::answer_confirm(const ConfirmRequest& request) {
+Result<TransactionReport> AgentSession::handle(const ConfirmRequest& request) {
   if (!lock_) return needs_lock();
   SPARK_TRY(auto found, Transaction::find(node_));
   if (!found || found->run() != request.run) return no_such_transaction(request.run);
@@ -172,10 +170,10 @@ Result<Value> AgentSession::answer_confirm(const ConfirmRequest& request) {
   if (ours || report.state == TransactionState::kCommitted) {
     SPARK_CHECK(finish(*found, registry_, node_, *timer_));
   }
-  return encode(report);
+  return report;
 }
 
-Result<Value> AgentSession::answer_roll_back(const RollBackRequest& request) {
+Result<TransactionReport> AgentSession::handle(const RollBackRequest& request) {
   SPARK_TRY(auto found, Transaction::find(node_));
   if (!found || found->run() != request.run) return no_such_transaction(request.run);
   SPARK_TRY(const bool ours, found->claim(TransactionState::kRolledBack, node_));
@@ -183,11 +181,10 @@ Result<Value> AgentSession::answer_roll_back(const RollBackRequest& request) {
     SPARK_CHECK(found->note_reason(request.reason, node_));
     SPARK_CHECK(undo(*found, UndoScope::kAll, registry_, node_, *timer_));
   }
-  SPARK_TRY(const auto report, found->report(node_));
-  return encode(report);
+  return found->report(node_);
 }
 
-Result<Value> AgentSession::answer_extend(const ExtendRequest& request) {
+Result<TransactionReport> AgentSession::handle(const ExtendRequest& request) {
   SPARK_TRY(auto found, Transaction::find(node_));
   if (!found || found->run() != request.run) return no_such_transaction(request.run);
   constexpr std::int64_t kLongest = 3600;
@@ -195,13 +192,12 @@ Result<Value> AgentSession::answer_extend(const ExtendRequest& request) {
   const std::chrono::seconds window(request.seconds);
   SPARK_CHECK(timer_->start(found->run(), found->program(), window, node_));
   SPARK_CHECK(found->set_deadline(window, node_));
-  SPARK_TRY(const auto report, found->report(node_));
-  return encode(report);
+  return found->report(node_);
 }
 
-Result<Value> AgentSession::answer_probe(const ProbeRequest& request) const {
+Result<ProbeReply> AgentSession::handle(const ProbeRequest& request) const {
   if (!node_.live()) return failure(ErrorCode::kUnsupported, "a directory tree has no network");
-  return encode(probe(request));
+  return probe(request);
 }
 
 }  // namespace sparkplan

@@ -6,7 +6,6 @@
 
 #include "engine/agent/state/journal.h"
 #include "engine/core/json.h"
-#include "engine/model/field_reader.h"
 
 namespace sparkplan {
 namespace {
@@ -14,28 +13,21 @@ namespace {
 constexpr std::string_view kEnding = ".jsonl";
 constexpr std::size_t kMaxJournalBytes = std::size_t{64} << 20;
 
-Result<std::optional<ManagedResource>> decode_managed(const Value& value) {
-  if (value.is_null()) return std::optional<ManagedResource>();
-  SPARK_TRY(auto managed, decode_managed_resource(value));
-  return std::optional<ManagedResource>(std::move(managed));
-}
-
 Result<JournaledStep> decode_intent(Value line) {
   JournaledStep journaled;
   // An older version wrote down the artifact and its values only.
   journaled.complete = line.find("phase") != nullptr && line.find("managed") != nullptr;
   if (line.find("phase") == nullptr) line.set("phase", to_string(Phase::kFiles));
-  SPARK_TRY(journaled.step, decode_step(line));
-  FieldReader fields(line);
-  journaled.managed =
-      fields.map<ResourceId, std::optional<ManagedResource>>("managed", ResourceId::parse, decode_managed);
-  SPARK_CHECK(std::move(fields).check());
+  SPARK_TRY(journaled.step, decode<Step>(line));
+  if (const Value* managed = line.find("managed")) {
+    SPARK_TRY(journaled.managed, decode<decltype(journaled.managed)>(*managed));
+  }
   return journaled;
 }
 
 Result<void> note_result(const Value& line, RunJournal& journal) {
   SPARK_TRY(const auto artifact, ArtifactId::parse(line.text_or("artifact", "")));
-  const auto outcome = step_outcome_from(line.text_or("outcome", ""));
+  const auto outcome = value_named<StepOutcome>(line.text_or("outcome", ""));
   if (!outcome) return failure(ErrorCode::kInvalidInput, "there is no such outcome of a step");
   const auto of_artifact = [&](const JournaledStep& journaled) { return journaled.step.artifact == artifact; };
   const auto latest = std::find_if(journal.steps.rbegin(), journal.steps.rend(), of_artifact);

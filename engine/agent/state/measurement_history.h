@@ -2,7 +2,7 @@
 
 #include "engine/agent/node/local_node.h"
 #include "engine/core/result.h"
-#include "engine/wire/verify_messages.h"
+#include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 

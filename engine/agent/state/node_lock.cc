@@ -31,7 +31,7 @@ std::optional<LockingAgent> read_holder(int file) {
   if (size <= 0) return std::nullopt;
   const auto value = decode_json(std::string_view(text.data(), static_cast<std::size_t>(size)));
   if (!value) return std::nullopt;
-  auto holder = decode_lock_holder(*value);
+  auto holder = decode<LockHolder>(*value);
   if (!holder) return std::nullopt;
   return LockingAgent{std::move(*holder), value->integer_or("agent", 0),
                       static_cast<std::uint64_t>(value->integer_or("agent_started", 0))};

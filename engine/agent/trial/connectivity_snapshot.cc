@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "engine/agent/kernel/netlink.h"
-#include "engine/core/text_list.h"
-#include "engine/model/field_reader.h"
 
 namespace sparkplan {
 namespace {
@@ -97,35 +95,6 @@ Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node
   return {};
 }
 
-Value encode_link(const LinkState& link) {
-  return Value::map(
-      {{"name", link.name}, {"mtu", link.mtu}, {"up", link.up}, {"addresses", list_of_texts(link.addresses)}});
-}
-
-Result<LinkState> decode_link(const Value& value) {
-  FieldReader fields(value);
-  LinkState link{fields.require("name").text("name"), fields.integer("mtu", 0), fields.boolean("up", false),
-                 texts_in(value.find("addresses"))};
-  SPARK_CHECK(std::move(fields).check());
-  return link;
-}
-
-Value encode_route(const Route& route) {
-  return Value::map({{"interface", route.interface},
-                     {"destination", route.destination},
-                     {"gateway", route.gateway},
-                     {"metric", route.metric},
-                     {"protocol", route.protocol}});
-}
-
-Result<Route> decode_route(const Value& value) {
-  FieldReader fields(value);
-  Route route{fields.require("interface").text("interface"), fields.require("destination").text("destination"),
-              fields.text("gateway"), fields.integer("metric", 0), fields.integer("protocol", 0)};
-  SPARK_CHECK(std::move(fields).check());
-  return route;
-}
-
 }  // namespace
 
 std::optional<std::string> filter_of(const Result<CommandOutput>& listed) {
@@ -157,25 +126,26 @@ Result<void> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& n
   return let_in;
 }
 
-Value encode(const ConnectivitySnapshot& snapshot) {
-  Value::List links;
-  for (const LinkState& link : snapshot.links) links.push_back(encode_link(link));
-  Value::List routes;
-  for (const Route& route : snapshot.routes) routes.push_back(encode_route(route));
-  Value value = Value::map({{"links", Value(std::move(links))}, {"routes", Value(std::move(routes))}});
-  if (snapshot.filter) value.set("filter", *snapshot.filter);
-  return value;
+void list_fields(FieldVisitor& field, LinkState& link) {
+  field("name", link.name, kRequired);
+  field("mtu", link.mtu);
+  field("up", link.up);
+  field("addresses", link.addresses);
 }
 
-Result<ConnectivitySnapshot> decode_snapshot(const Value& value) {
-  FieldReader fields(value);
-  ConnectivitySnapshot snapshot;
-  snapshot.links = fields.list<LinkState>("links", decode_link);
-  snapshot.routes = fields.list<Route>("routes", decode_route);
-  const bool has_filter = value.find("filter") != nullptr;
-  snapshot.filter = has_filter ? std::optional(fields.text("filter")) : std::nullopt;
-  SPARK_CHECK(std::move(fields).check());
-  return snapshot;
+void list_fields(FieldVisitor& field, Route& route) {
+  field("interface", route.interface, kRequired);
+  field("destination", route.destination, kRequired);
+  field("gateway", route.gateway);
+  field("metric", route.metric);
+  field("protocol", route.protocol);
+}
+
+void list_fields(FieldVisitor& field, ConnectivitySnapshot& snapshot) {
+  if (field.reading()) snapshot.filter.reset();
+  field("links", snapshot.links);
+  field("routes", snapshot.routes);
+  field("filter", snapshot.filter);
 }
 
 }  // namespace sparkplan

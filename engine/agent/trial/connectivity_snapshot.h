@@ -8,7 +8,7 @@
 #include "engine/agent/kernel/netlink.h"
 #include "engine/agent/node/local_node.h"
 #include "engine/core/result.h"
-#include "engine/core/value.h"
+#include "engine/model/fields.h"
 #include "engine/model/plan.h"
 #include "engine/node/node.h"
 
@@ -36,7 +36,8 @@ Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNod
 /// Errors: kFailed with what could not be put back.
 Result<void> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node);
 
-Value encode(const ConnectivitySnapshot& snapshot);
-Result<ConnectivitySnapshot> decode_snapshot(const Value& value);
+void list_fields(FieldVisitor& field, LinkState& link);
+void list_fields(FieldVisitor& field, Route& route);
+void list_fields(FieldVisitor& field, ConnectivitySnapshot& snapshot);
 
 }  // namespace sparkplan

@@ -107,7 +107,7 @@ Result<std::optional<Transaction>> Transaction::find(const LocalNode& node) {
   auto* apply = std::get_if<ApplyRequest>(&numbered->request);
   if (apply == nullptr || apply->run != names->back())
     return unusable({ErrorCode::kFailed, "not the record of this change", {}, {}, ""});
-  auto decoded = decode_lock_holder(*holder);
+  auto decoded = decode<LockHolder>(*holder);
   if (!decoded) return unusable(std::move(decoded).error());
   return std::optional(Transaction(std::move(*apply), std::move(*decoded)));
 }
@@ -206,7 +206,7 @@ Result<void> Transaction::keep_snapshot(const ConnectivitySnapshot& snapshot, Lo
 std::optional<ConnectivitySnapshot> Transaction::snapshot(const LocalNode& node) const {
   const auto text = node.read_file(directory() / kSnapshot, kMaxRecordBytes);
   const auto value = text ? decode_json(*text) : Result<Value>(Value());
-  auto snapshot = value ? decode_snapshot(*value) : Result<ConnectivitySnapshot>(ConnectivitySnapshot());
+  auto snapshot = value ? decode<ConnectivitySnapshot>(*value) : Result<ConnectivitySnapshot>(ConnectivitySnapshot());
   return text && snapshot ? std::optional(std::move(*snapshot)) : std::nullopt;
 }
 

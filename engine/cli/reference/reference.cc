@@ -72,6 +72,7 @@ Result<std::map<std::string, std::string>> reference_files(const std::filesystem
                                                               {"@SECTIONS@\n", manual_of_sections(schema, registry)}}));
   SPARK_TRY(files["docs/commands.md"], completed_document(source / "docs/commands.md", markdown_of_commands(program)));
   files["docs/doctor.md"] = markdown_of_doctor();
+  files["docs/protocol.md"] = markdown_of_protocol();
   return files;
 }
 

@@ -27,6 +27,9 @@ std::string markdown_of_commands(const ProgramUsage& program);
 /// docs/doctor.md: the doctor's table, as Markdown.
 std::string markdown_of_doctor();
 
+/// docs/protocol.md: every message and record with its fields, as Markdown.
+std::string markdown_of_protocol();
+
 /// Every file of the repository that is made from the table of commands and from the schema: its path
 /// below `source`, and what has to be in it. What people have written of them is read below `source`.
 /// Errors: kNotFound, kFailed (a file to be completed is missing or has no place for what is made).

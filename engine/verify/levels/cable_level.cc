@@ -71,7 +71,7 @@ class CableJudge {
     return check;
   }
 
-  void judge_half(std::size_t at, std::size_t half_at, const std::vector<CableCall>& calls, Check& check) const {
+  void judge_half(std::size_t at, std::size_t half_at, const std::vector<ReceivedProbe>& calls, Check& check) const {
     std::string out_of_the_way;
     const std::set<Far> declared = declared_ends(at, half_at, out_of_the_way);
     if (declared.empty()) {
@@ -80,7 +80,7 @@ class CableJudge {
     }
     const std::string& interface = context_.nodes[at].halves[half_at].interface;
     std::set<Far> there;
-    for (const CableCall& call : calls) {
+    for (const ReceivedProbe& call : calls) {
       if (call.at == interface) there.insert({call.node, call.interface});
     }
     if (const std::string why = why_mute(at, interface); there.empty() && !why.empty()) {
@@ -153,18 +153,18 @@ class CableRound {
   HeardCables run() {
     if (places_.empty()) return std::move(heard_);
     on_each("listening to the cables", [&](VerifyNode& node, std::size_t) {
-      return node.client->listen_to_cables({interfaces_to_listen_at(node), token_});
+      return node.client->call(StartLinkProbeRequest{interfaces_to_listen_at(node), token_});
     });
     on_each("calling into the cables",
-            [](VerifyNode& node, std::size_t) { return node.client->call_into_cables({node.name()}); });
+            [](VerifyNode& node, std::size_t) { return node.client->call(SendLinkProbesRequest{node.name()}); });
     on_each("listening to the cables", [&](VerifyNode& node, std::size_t at) -> Result<void> {
-      SPARK_TRY(auto reply, node.client->hear_cables());
+      SPARK_TRY(auto reply, node.client->call(ReadLinkProbesRequest{}));
       replies_[at] = std::move(reply);
       return {};
     });
     for (const std::size_t at : places_) {
-      heard_.calls[at] = std::move(replies_[at].calls);
-      if (!replies_[at].mute.empty()) heard_.mute[at] = std::move(replies_[at].mute);
+      heard_.calls[at] = std::move(replies_[at].received);
+      if (!replies_[at].send_errors.empty()) heard_.mute[at] = std::move(replies_[at].send_errors);
     }
     for (const auto& [at, why] : heard_.silent) heard_.calls.erase(at);
     return std::move(heard_);
@@ -196,7 +196,7 @@ class CableRound {
   VerifyContext& context_;
   std::string token_;
   std::vector<std::size_t> places_;
-  std::vector<HearCablesReply> replies_;
+  std::vector<ReadLinkProbesReply> replies_;
   HeardCables heard_;
 };
 

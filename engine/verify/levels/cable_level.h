@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "engine/verify/verify_context.h"
-#include "engine/wire/cable_messages.h"
+#include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 
 /// What every node has heard through its cables, by the place in VerifyContext::nodes; nodes that could not be asked
 /// are not in it, with the reason in `silent`.
 struct HeardCables {
-  std::map<std::size_t, std::vector<CableCall>> calls;
+  std::map<std::size_t, std::vector<ReceivedProbe>> calls;
   std::map<std::size_t, std::string> silent;
   /// Interfaces that could hear and not call, with the reason: that nobody hears them says nothing of the cable.
   std::map<std::size_t, std::map<std::string, std::string>> mute;

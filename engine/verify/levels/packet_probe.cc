@@ -25,7 +25,7 @@ void PacketProbe::echo(const std::vector<std::int64_t>& sizes, std::int64_t pati
   if (!from_.can_be_asked()) return;
   ProbeRequest request{{}, patience_ms};
   for (const auto size : sizes) request.targets.push_back({in_.address, out_.interface, size, 0});
-  const auto reply = from_.client->probe(request);
+  const auto reply = from_.client->call(request);
   if (!reply) {
     (void)note_if_lost(from_, reply.error());
     return;
@@ -38,17 +38,17 @@ void PacketProbe::echo(const std::vector<std::int64_t>& sizes, std::int64_t pati
 void PacketProbe::talk(const std::vector<std::int64_t>& sizes, Reached& reached) {
   if (!from_.can_be_asked() || !to_.can_be_asked()) return;
   const auto token = new_token();
-  const auto ear = to_.client->open_ear({{in_.address, in_.interface}, out_.address, token});
+  const auto ear = to_.client->call(OpenReceiverRequest{{in_.address, in_.interface}, out_.address, token});
   if (!ear) {
     (void)note_if_lost(to_, ear.error());
     return;
   }
-  const auto sent =
-      from_.client->send_datagrams({{out_.address, out_.interface}, in_.address, ear->datagram_port, token, sizes});
+  const auto sent = from_.client->call(
+      SendDatagramsRequest{{out_.address, out_.interface}, in_.address, ear->datagram_port, token, sizes});
   if (!sent) (void)note_if_lost(from_, sent.error());
-  const auto heard = to_.client->close_ear({sizes, kPatienceForDatagrams});
+  const auto heard = to_.client->call(CloseReceiverRequest{sizes, kPatienceForDatagrams});
   if (heard) {
-    reached.heard.insert(heard->heard.begin(), heard->heard.end());
+    reached.heard.insert(heard->received.begin(), heard->received.end());
   } else {
     (void)note_if_lost(to_, heard.error());
   }

@@ -128,7 +128,7 @@ class PairMeasurement {
       const VerifyHalf& place = place_of(way, true, first);
       RdmaOpenRequest request{half.device->name, half.port->number, place.interface,        place.address,
                               kQueuePairs,       kMessageBytes,     RdmaOpenRequest().depth};
-      auto reply = node.client->rdma_open(request);
+      auto reply = node.client->call(request);
       const bool routed =
           half.port->link_layer == "Ethernet" || half_of(way, true, !first).port->link_layer == "Ethernet";
       if (reply && routed && !is_gid_of(reply->gid, place.address)) {
@@ -140,7 +140,7 @@ class PairMeasurement {
     };
     const auto connected = [&](bool first, const RdmaEndpoint& own, const RdmaEndpoint& peer) {
       VerifyNode& node = end(true, first);
-      const auto reply = node.client->rdma_connect({own.session, peer});
+      const auto reply = node.client->call(RdmaConnectRequest{own.session, peer});
       if (!reply) explain(check, node, half_of(way, true, first).device->name, reply.error());
       return reply.has_value();
     };
@@ -169,9 +169,9 @@ class PairMeasurement {
   /// Bytes that the sender of a way has sent so far; nothing where nobody counts them.
   std::optional<std::int64_t> sent_bytes(const OpenWay& way, bool forward) {
     const RdmaHalf& half = half_of(way, forward, true);
-    const auto counters =
-        end(forward, true)
-            .client->rdma_counters({half.device->name, half.port->number, place_of(way, forward, true).interface});
+    const auto counters = end(forward, true)
+                              .client->call(RdmaCountersRequest{half.device->name, half.port->number,
+                                                                place_of(way, forward, true).interface});
     if (!counters) {
       (void)note_if_lost(end(forward, true), counters.error());
       return std::nullopt;
@@ -201,7 +201,7 @@ class PairMeasurement {
       request.sessions.push_back(forward ? ways[i]->from->session : ways[i]->to->session);
       counts[i].before = sent_bytes(*ways[i], forward);
     }
-    const auto reply = sender.client->rdma_write(request);
+    const auto reply = sender.client->call(request);
     if (!reply) {
       explain(bandwidth, sender, half_of(*ways.front(), forward, true).device->name, reply.error());
       for (OpenWay* way : ways) way->trouble = bandwidth.id;
@@ -294,8 +294,10 @@ class PairMeasurement {
     context_.tell(a_.name(), "measuring the latency to " + b_.name());
     Result<RdmaLatencyReply> answering;
     {
-      const std::jthread other([&] { answering = b_.client->rdma_latency({way.to->session, false, kIterations}); });
-      const auto begun = a_.client->rdma_latency({way.from->session, true, kIterations});
+      const std::jthread other([&] {
+        answering = b_.client->call(RdmaLatencyRequest{way.to->session, false, kIterations});
+      });
+      const auto begun = a_.client->call(RdmaLatencyRequest{way.from->session, true, kIterations});
       judge_latency_of(way, begun, check);
     }
     if (!answering && check.status == CheckStatus::kPass) {
@@ -328,7 +330,7 @@ class PairMeasurement {
         if (endpoint) request.sessions.push_back(endpoint->session);
       }
       if (request.sessions.empty() || !node.can_be_asked()) return;
-      if (const auto closed = node.client->rdma_close(request); !closed) (void)note_if_lost(node, closed.error());
+      if (const auto closed = node.client->call(request); !closed) (void)note_if_lost(node, closed.error());
     };
     close_on(a_, true);
     close_on(b_, false);

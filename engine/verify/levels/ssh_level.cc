@@ -69,7 +69,7 @@ void try_as(const std::string& user, NodeLogins& logins) {
     request.targets.push_back({name_for(*peer->spec, *node.spec), peer->spec->ssh.port});
   }
   if (peers.empty()) return;
-  const auto reply = node.client->ssh_login(request);
+  const auto reply = node.client->call(request);
   const bool lost = !reply && note_if_lost(node, reply.error());
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (lost) {

@@ -56,7 +56,7 @@ Check throughput(const VerifyNode& node, const StorageMount& mount, const ReadSt
 
 void read_it(const StorageMount& mount, NodeStorage& storage, Check& check) {
   VerifyNode& node = *storage.node;
-  const auto reply = node.client->read_storage({mount.target});
+  const auto reply = node.client->call(ReadStorageRequest{mount.target});
   if (!reply && note_if_lost(node, reply.error())) {
     check.status = CheckStatus::kSkip;
     check.cause = node.name() + " cannot be asked any more";

@@ -31,13 +31,13 @@ Result<MeasureTcpReply> measure(const VerifyContext& context, VerifyNode& from, 
                                 const VerifyHalf& in, VerifyNode*& culprit) {
   culprit = &to;
   const auto token = new_token();
-  SPARK_TRY(const auto ear, to.client->open_ear({{in.address, in.interface}, out.address, token}));
+  SPARK_TRY(const auto ear, to.client->call(OpenReceiverRequest{{in.address, in.interface}, out.address, token}));
   culprit = &from;
   MeasureTcpRequest request{{out.address, out.interface},        in.address, ear.port, token, kStreams,
                             context.options.tcp_duration.count()};
-  auto reply = from.client->measure_tcp(request);
+  auto reply = from.client->call(request);
   culprit = &to;
-  SPARK_CHECK(to.client->close_ear({{}, 0}));
+  SPARK_CHECK(to.client->call(CloseReceiverRequest{{}, 0}));
   culprit = &from;
   return reply;
 }

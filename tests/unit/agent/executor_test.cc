@@ -38,8 +38,8 @@ TEST_CASE("an intent holds what was before and what is to come") {
   const auto text = bench.root.read(std::string(kDirectory) + "/journal/" + bench.run_id() + ".jsonl");
   const auto intent = decode_json(split_lines(text).front());
   REQUIRE(intent);
-  const auto before = decode_observation(*intent->find("before"));
-  const auto after = decode_observation(*intent->find("after"));
+  const auto before = decode<Observation>(*intent->find("before"));
+  const auto after = decode<Observation>(*intent->find("after"));
   REQUIRE(before);
   REQUIRE(after);
   CHECK(same_state(*before, set_to("old")));

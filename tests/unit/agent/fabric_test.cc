@@ -1,4 +1,4 @@
-// An ear and a voice on this machine's own loopback: who is listened to, and what is told of it.
+// A receiver and a sender on this machine's own loopback: who is listened to, and what is told of it.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,12 +13,12 @@ namespace {
 
 const std::string kToken(32, 'a');
 const std::string kOtherToken(32, 'b');
-const WayEnd kHere{"127.0.0.1", "lo"};
+const TrafficEndpoint kHere{"127.0.0.1", "lo"};
 
-std::unique_ptr<TrafficReceiver> open_ear(const std::string& peer = "127.0.0.1") {
-  auto ear = TrafficReceiver::open({kHere, peer, kToken});
-  REQUIRE(ear);
-  return std::move(*ear);
+std::unique_ptr<TrafficReceiver> open_receiver(const std::string& peer = "127.0.0.1") {
+  auto receiver = TrafficReceiver::open({kHere, peer, kToken});
+  REQUIRE(receiver);
+  return std::move(*receiver);
 }
 
 MeasureTcpRequest tcp_to(std::int64_t port, const std::string& token = kToken) {
@@ -29,20 +29,20 @@ bool never() { return false; }
 
 /// Ears, and what is at the other ends of their cables.
 struct Cables {
-  std::vector<LinkProbeSocket> ears;
+  std::vector<LinkProbeSocket> sockets;
   std::vector<FileDescriptor> far_ends;
 
   void add(const std::string& interface) {
     std::array<int, 2> ends{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
-    ears.push_back({interface, 1, FileDescriptor(ends[0])});
+    sockets.push_back({interface, 1, FileDescriptor(ends[0])});
     far_ends.emplace_back(ends[1]);
   }
 
   void add_broken(const std::string& interface) {
     std::array<int, 2> ends{};
     REQUIRE(::pipe(ends.data()) == 0);
-    ears.push_back({interface, 1, FileDescriptor(ends[0])});
+    sockets.push_back({interface, 1, FileDescriptor(ends[0])});
     far_ends.emplace_back(ends[1]);
     REQUIRE(::write(ends[1], "x", 1) == 1);  // It is ready, and no socket.
   }
@@ -53,13 +53,13 @@ struct Cables {
 };
 
 const std::string kCall = kToken + "spark-02\nenp1s0f1np1\n";
-const std::vector<CableCall> kHeardCall{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}};
+const std::vector<ReceivedProbe> kHeardCall{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}};
 
 }  // namespace
 
 TEST_CASE("what is sent over several connections arrives and is measured") {
-  const auto ear = open_ear();
-  const auto reply = measure_tcp(tcp_to(ear->ports().port), never);
+  const auto receiver = open_receiver();
+  const auto reply = measure_tcp(tcp_to(receiver->ports().port), never);
   REQUIRE(reply);
   CHECK(reply->outcome == TcpOutcome::kDone);
   CHECK(reply->bytes > 0);
@@ -67,30 +67,30 @@ TEST_CASE("what is sent over several connections arrives and is measured") {
 }
 
 TEST_CASE("nobody is listened to but the peer, and nobody without the token") {
-  CHECK(measure_tcp(tcp_to(open_ear()->ports().port, kOtherToken), never)->outcome != TcpOutcome::kDone);
-  const auto strict = open_ear("127.0.0.2");
+  CHECK(measure_tcp(tcp_to(open_receiver()->ports().port, kOtherToken), never)->outcome != TcpOutcome::kDone);
+  const auto strict = open_receiver("127.0.0.2");
   CHECK(measure_tcp(tcp_to(strict->ports().port), never)->outcome == TcpOutcome::kBroken);
   REQUIRE(send_datagrams({kHere, "127.0.0.1", strict->ports().datagram_port, kToken, {84}}));
-  CHECK(strict->await({{84}, 50}).heard.empty());
-  const auto ear = open_ear();
-  REQUIRE(send_datagrams({kHere, "127.0.0.1", ear->ports().datagram_port, kOtherToken, {84}}));
-  CHECK(ear->await({{84}, 50}).heard.empty());
+  CHECK(strict->await({{84}, 50}).received.empty());
+  const auto receiver = open_receiver();
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kOtherToken, {84}}));
+  CHECK(receiver->await({{84}, 50}).received.empty());
 }
 
 TEST_CASE("datagrams are heard with their sizes, and waited for") {
-  const auto ear = open_ear();
-  REQUIRE(send_datagrams({kHere, "127.0.0.1", ear->ports().datagram_port, kToken, {1500, 84, 9000}}));
-  CHECK(ear->await({{84, 1500, 9000}, 10'000}).heard == std::vector<std::int64_t>{84, 1500, 9000});
+  const auto receiver = open_receiver();
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kToken, {1500, 84, 9000}}));
+  CHECK(receiver->await({{84, 1500, 9000}, 10'000}).received == std::vector<std::int64_t>{84, 1500, 9000});
 }
 
 TEST_CASE("a port that nobody listens at refuses, and a stop ends a measurement early") {
-  const auto port = open_ear()->ports().port;
+  const auto port = open_receiver()->ports().port;
   const auto refused = measure_tcp(tcp_to(port), never);
   REQUIRE(refused);
   CHECK(refused->outcome == TcpOutcome::kRefused);
   CHECK_FALSE(refused->reason.empty());
-  const auto ear = open_ear();
-  auto long_one = tcp_to(ear->ports().port);
+  const auto receiver = open_receiver();
+  auto long_one = tcp_to(receiver->ports().port);
   long_one.duration_ms = 30'000;
   const auto stopped = measure_tcp(long_one, [] { return true; });
   REQUIRE(stopped);
@@ -105,12 +105,12 @@ TEST_CASE("an address or an interface that is not there is an error") {
 }
 
 TEST_CASE("an interface that nothing can be called through is told with the reason") {
-  auto ears = LinkProbe::open({{"none0"}, kToken});
-  REQUIRE(ears);
-  ears->call("spark-01");
-  const auto reply = ears->hear("spark-01");
-  CHECK(reply.calls.empty());
-  CHECK(reply.mute == std::map<std::string, std::string>{{"none0", "there is no such interface"}});
+  auto sockets = LinkProbe::open({{"none0"}, kToken});
+  REQUIRE(sockets);
+  sockets->send("spark-01");
+  const auto reply = sockets->read("spark-01");
+  CHECK(reply.received.empty());
+  CHECK(reply.send_errors == std::map<std::string, std::string>{{"none0", "there is no such interface"}});
 }
 
 TEST_CASE("whoever sends frames of that kind without end does not hold up who listens for calls") {
@@ -123,7 +123,7 @@ TEST_CASE("whoever sends frames of that kind without end does not hold up who li
     if (++asked < 1'000) cables.send("a frame of somebody else");
     return std::chrono::steady_clock::time_point(std::chrono::milliseconds(90) * asked);
   };
-  CHECK(calls_heard(cables.ears, kToken, "spark-01", now) == kHeardCall);
+  CHECK(received_probes(cables.sockets, kToken, "spark-01", now) == kHeardCall);
   CHECK(asked < 20);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("a socket that cannot be read any more does not end what is heard at o
     if (++asked == 3) cables.send(kCall);  // After a first look at both.
     return std::chrono::steady_clock::time_point();
   };
-  CHECK(calls_heard(cables.ears, kToken, "spark-01", now) == kHeardCall);
+  CHECK(received_probes(cables.sockets, kToken, "spark-01", now) == kHeardCall);
 }
 
 }  // namespace sparkplan

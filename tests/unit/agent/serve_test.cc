@@ -119,7 +119,7 @@ TEST_CASE("an agent says hello first and unasked") {
   Served agent;
   const auto message = agent.receive();
   REQUIRE(message);
-  const auto hello = decode_hello(*message);
+  const auto hello = decode<Hello>(*message);
   REQUIRE(hello);
   CHECK(hello->protocol_major == kProtocolMajor);
   CHECK_FALSE(hello->architecture.empty());
@@ -175,7 +175,7 @@ TEST_CASE("facts of a directory tree say that nothing runs there, and hold the e
   agent.greet();
   const auto body = agent.ask(FactsRequest{{{"fake", Value()}, {"no-such-type", Value()}}});
   REQUIRE(body);
-  const auto reply = decode_facts_reply(*body);
+  const auto reply = decode<FactsReply>(*body);
   REQUIRE(reply);
   CHECK_FALSE(reply->facts.live);
   CHECK(reply->facts.hostname == "golden");
@@ -195,12 +195,12 @@ TEST_CASE("what the manifest names is observed with the facts where that is aske
   REQUIRE(agent.ask(ApplyRequest{"r1", "n1", kRoster, {knob_step("a", set_to("1"), set_to("2"))}, {}}));
   const ResourceId id{"fake", "a"};
   REQUIRE(agent.ask(CommitRequest{"r1", "n1", kRoster, {{id, {Value::map({{"value", "2"}}), {knob("a")}}}}, ""}));
-  const auto plain = decode_facts_reply(*agent.ask(FactsRequest{}));
+  const auto plain = decode<FactsReply>(*agent.ask(FactsRequest{}));
   REQUIRE(plain);
   CHECK(plain->observed.types.empty());
   FactsRequest for_a_plan;
   for_a_plan.observe_managed = true;
-  const auto reply = decode_facts_reply(*agent.ask(for_a_plan));
+  const auto reply = decode<FactsReply>(*agent.ask(for_a_plan));
   REQUIRE(reply);
   REQUIRE(reply->observed.types.contains("fake"));
   CHECK(reply->observed.types.at("fake").resources.contains("a"));
@@ -213,7 +213,7 @@ TEST_CASE("an export that cannot be read is told beside the facts, which come al
   agent.greet();
   const auto body = agent.ask(FactsRequest{{{"fake", "broken"}}});
   REQUIRE(body);
-  const auto reply = decode_facts_reply(*body);
+  const auto reply = decode<FactsReply>(*body);
   REQUIRE(reply);
   CHECK(reply->facts.hostname == "golden");
   CHECK(reply->exports.empty());
@@ -227,7 +227,7 @@ TEST_CASE("observe answers for every type asked about, also for one it does not 
   agent.greet();
   const auto body = agent.ask(ObserveNodeRequest{{{"fake", {"a", "b"}}, {"newer_type", {"c"}}}});
   REQUIRE(body);
-  const auto observed = decode_observed_state(*body);
+  const auto observed = decode<ObservedState>(*body);
   REQUIRE(observed);
   const auto& fake = observed->types.at("fake").resources;
   CHECK(same_state(fake.at("a"), set_to("1")));
@@ -258,7 +258,7 @@ TEST_CASE("lock, apply, commit and unlock leave a manifest and a free node") {
   const auto body =
       agent.ask(apply_request({knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("2"))}));
   REQUIRE(body);
-  const auto applied = decode_apply_reply(*body);
+  const auto applied = decode<ApplyReply>(*body);
   REQUIRE(applied);
   CHECK(applied->results[0].outcome == StepOutcome::kDone);
   CHECK(agent.told == std::vector<std::string>{"fake/a", "fake/b"});
@@ -266,7 +266,7 @@ TEST_CASE("lock, apply, commit and unlock leave a manifest and a free node") {
   commit.resources[{"fake", "a"}] = {Value(1), {knob("a")}};
   REQUIRE(agent.ask(commit));
   REQUIRE(agent.ask(UnlockRequest{}));
-  const auto facts = decode_facts_reply(*agent.ask(FactsRequest{}));
+  const auto facts = decode<FactsReply>(*agent.ask(FactsRequest{}));
   REQUIRE(facts);
   REQUIRE(facts->manifest);
   CHECK(facts->manifest->node == "spark-01");
@@ -287,7 +287,7 @@ TEST_CASE("who else holds the lock is told with the facts, and the agent's end f
     const auto lock = NodeLock::acquire(kHolder, *node);
     REQUIRE(lock);
     agent.greet();
-    const auto facts = decode_facts_reply(*agent.ask(FactsRequest{}));
+    const auto facts = decode<FactsReply>(*agent.ask(FactsRequest{}));
     REQUIRE(facts);
     REQUIRE(facts->lock_holder);
     CHECK(facts->lock_holder->describe() == kHolder.describe());
@@ -309,13 +309,13 @@ TEST_CASE("a stop that comes during an apply ends it after the step in hand") {
     return sent ? std::nullopt : std::optional(Error{ErrorCode::kBug, "the stop was not sent", {}, {}, ""});
   };
   const std::vector<Step> steps{knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("1"))};
-  const auto applied = decode_apply_reply(*agent.ask(apply_request(steps)));
+  const auto applied = decode<ApplyReply>(*agent.ask(apply_request(steps)));
   REQUIRE(applied);
   CHECK(applied->stopped);
   CHECK(applied->results[0].outcome == StepOutcome::kDone);
   CHECK(applied->results[1].outcome == StepOutcome::kNotDone);
   // It was meant for that apply alone.
-  const auto rest = decode_apply_reply(*agent.ask(apply_request({steps[1]})));
+  const auto rest = decode<ApplyReply>(*agent.ask(apply_request({steps[1]})));
   REQUIRE(rest);
   CHECK_FALSE(rest->stopped);
   CHECK(rest->results[0].outcome == StepOutcome::kDone);
@@ -326,7 +326,7 @@ TEST_CASE("a stop that comes too late does no harm to what follows") {
   agent.greet();
   REQUIRE(agent.ask(LockRequest{kHolder}));
   agent.send(Served::frame(0, StopNotice{}));
-  const auto applied = decode_apply_reply(*agent.ask(apply_request({knob_step("a", Absent{}, set_to("1"))})));
+  const auto applied = decode<ApplyReply>(*agent.ask(apply_request({knob_step("a", Absent{}, set_to("1"))})));
   REQUIRE(applied);
   CHECK_FALSE(applied->stopped);
 }
@@ -339,7 +339,7 @@ TEST_CASE("a controller that goes away during an apply stops it after the step i
     agent.end_input();
     return std::nullopt;
   };
-  const auto applied = decode_apply_reply(
+  const auto applied = decode<ApplyReply>(
       *agent.ask(apply_request({knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("1"))})));
   REQUIRE(applied);
   CHECK(applied->stopped);

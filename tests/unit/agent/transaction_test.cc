@@ -230,7 +230,7 @@ TEST_CASE("what is known of the packet filter outlives the run") {
   for (const std::optional<std::string>& filter : {std::optional<std::string>(), std::optional<std::string>(""),
                                                    std::optional<std::string>("table inet filter {\n}\n")}) {
     snapshot.filter = filter;
-    const auto kept = decode_snapshot(encode(snapshot));
+    const auto kept = decode<ConnectivitySnapshot>(encode(snapshot));
     REQUIRE(kept);
     CHECK(kept->filter == filter);
     CHECK(kept->links.size() == 1);

@@ -56,7 +56,7 @@ Facts some_facts() {
 }
 
 TEST_CASE("Facts come back from the wire with every field") {
-  const auto back = decode_facts(over_the_wire(encode(some_facts())));
+  const auto back = decode<Facts>(over_the_wire(encode(some_facts())));
   REQUIRE(back);
   CHECK(canonical(*back) == canonical(some_facts()));
   CHECK(back->links == some_facts().links);
@@ -69,13 +69,13 @@ TEST_CASE("Facts of a newer agent are read, what is new in them is ignored") {
   Value value = encode(some_facts());
   value.set("gpu_count", 1);
   item(value, "links", 0).set("lanes", Value::list());
-  const auto back = decode_facts(value);
+  const auto back = decode<Facts>(value);
   REQUIRE(back);
   CHECK(canonical(*back) == canonical(some_facts()));
 }
 
 TEST_CASE("Facts that an agent does not send keep their defaults") {
-  const auto back = decode_facts(Value::map({{"hostname", "a"}}));
+  const auto back = decode<Facts>(Value::map({{"hostname", "a"}}));
   REQUIRE(back);
   CHECK(back->hostname == "a");
   CHECK(back->live);
@@ -84,35 +84,35 @@ TEST_CASE("Facts that an agent does not send keep their defaults") {
 
 TEST_CASE("A fact of a wrong kind is refused by name") {
   Value value = encode(some_facts());
-  SECTION("a text") { check_refused(decode_facts(value.set("kernel", 6)), "kernel: expected text, found integer"); }
-  SECTION("a flag") { check_refused(decode_facts(value.set("live", "yes")), "live: expected true/false, found text"); }
+  SECTION("a text") { check_refused(decode<Facts>(value.set("kernel", 6)), "kernel: expected text, found integer"); }
+  SECTION("a flag") { check_refused(decode<Facts>(value.set("live", "yes")), "live: expected true/false, found text"); }
   SECTION("a number") {
-    check_refused(decode_facts(value.set("uptime_seconds", 1.5)), "uptime_seconds: expected integer, found number");
+    check_refused(decode<Facts>(value.set("uptime_seconds", 1.5)), "uptime_seconds: expected integer, found number");
   }
   SECTION("a list") {
-    check_refused(decode_facts(value.set("links", Value::map())), "links: expected list, found map");
+    check_refused(decode<Facts>(value.set("links", Value::map())), "links: expected list, found map");
   }
   SECTION("an unknown") {
-    check_refused(decode_facts(value.set("kernel", Value::Unknown{})), "kernel: expected text, found unknown");
+    check_refused(decode<Facts>(value.set("kernel", Value::Unknown{})), "kernel: expected text, found unknown");
   }
-  SECTION("a null") { check_refused(decode_facts(value.set("kernel", Value())), "kernel: expected text, found null"); }
+  SECTION("a null") { check_refused(decode<Facts>(value.set("kernel", Value())), "kernel: expected text, found null"); }
   SECTION("deep inside") {
     item(value, "links", 1).set("mtu", "9000");
-    check_refused(decode_facts(value), "links: 1: mtu: expected integer, found text");
+    check_refused(decode<Facts>(value), "links: 1: mtu: expected integer, found text");
   }
   SECTION("out of range") {
     item(value, "links", 0).set("mtu", std::int64_t{1} << 40);
-    check_refused(decode_facts(value), "links: 0: mtu: out of range: 1099511627776");
+    check_refused(decode<Facts>(value), "links: 0: mtu: out of range: 1099511627776");
   }
   SECTION("missing") {
     item(value, "links", 0).erase("name");
-    check_refused(decode_facts(value), "links: 0: name: missing");
+    check_refused(decode<Facts>(value), "links: 0: name: missing");
   }
 }
 
 TEST_CASE("Facts that are no map are refused") {
-  for (const Value& value : {Value(), Value(1), Value("x"), Value::list()}) CHECK_FALSE(decode_facts(value));
-  check_refused(decode_facts(Value::list()), "expected map, found list");
+  for (const Value& value : {Value(), Value(1), Value("x"), Value::list()}) CHECK_FALSE(decode<Facts>(value));
+  check_refused(decode<Facts>(Value::list()), "expected map, found list");
 }
 
 TEST_CASE("Whatever is wrong with facts, decoding gives an answer") {
@@ -121,9 +121,9 @@ TEST_CASE("Whatever is wrong with facts, decoding gives an answer") {
   for (int i = 0; i < 1000; ++i) {
     Value facts = encode(some_facts());
     corrupt(facts, engine);
-    const auto read = decode_facts(facts);
+    const auto read = decode<Facts>(facts);
     refused += read ? 0 : 1;
-    if (read) REQUIRE(canonical(*decode_facts(encode(*read))) == canonical(*read));
+    if (read) REQUIRE(canonical(*decode<Facts>(encode(*read))) == canonical(*read));
   }
   CHECK(refused > 500);
 }

@@ -55,29 +55,29 @@ ExtendedFacts some_extended() {
 }  // namespace
 
 TEST_CASE("what is read of a machine with every run comes back from the wire with every field") {
-  const auto back = decode_host_facts(over_the_wire(encode(some_host_facts())));
+  const auto back = decode<HostFacts>(over_the_wire(encode(some_host_facts())));
   REQUIRE(back);
   CHECK(*back == some_host_facts());
 }
 
 TEST_CASE("what is read for those who ask for everything comes back from the wire with every field") {
-  const auto back = decode_extended_facts(over_the_wire(encode(some_extended())));
+  const auto back = decode<ExtendedFacts>(over_the_wire(encode(some_extended())));
   REQUIRE(back);
   CHECK(*back == some_extended());
 }
 
 TEST_CASE("a machine without contiguous memory is another than one that has none left") {
   HostFacts facts;
-  CHECK_FALSE(decode_host_facts(encode(facts))->cma_total);
+  CHECK_FALSE(decode<HostFacts>(encode(facts))->cma_total);
   facts.cma_total = 0;
-  CHECK(decode_host_facts(encode(facts))->cma_total == 0);
+  CHECK(decode<HostFacts>(encode(facts))->cma_total == 0);
 }
 
 TEST_CASE("only a node that was asked for everything has a survey") {
   Facts facts;
-  CHECK_FALSE(decode_facts(over_the_wire(encode(facts)))->extended);
+  CHECK_FALSE(decode<Facts>(over_the_wire(encode(facts)))->extended);
   facts.extended = some_extended();
-  const auto back = decode_facts(over_the_wire(encode(facts)));
+  const auto back = decode<Facts>(over_the_wire(encode(facts)));
   REQUIRE(back);
   CHECK(back->extended == some_extended());
 }
@@ -90,7 +90,7 @@ TEST_CASE("a link says who manages it and how it is connected") {
   facts.links[0].profile = "uuid";
   facts.links[0].carrier_changes = 7;
   facts.links[0].pcie = PcieLink{2, 4, "32.0 GT/s PCIe", "32.0 GT/s PCIe"};
-  const auto back = decode_facts(over_the_wire(encode(facts)));
+  const auto back = decode<Facts>(over_the_wire(encode(facts)));
   REQUIRE(back);
   CHECK(back->links == facts.links);
 }
@@ -98,7 +98,7 @@ TEST_CASE("a link says who manages it and how it is connected") {
 TEST_CASE("a fact of a machine that is of a wrong kind is refused by name") {
   Value value = encode(some_host_facts());
   item(value, "routes", 0).set("metric", "low");
-  check_refused(decode_host_facts(value), "routes: 0: metric: expected integer, found text");
+  check_refused(decode<HostFacts>(value), "routes: 0: metric: expected integer, found text");
 }
 
 }  // namespace sparkplan

@@ -67,17 +67,17 @@ TEST_CASE("A cluster finds its nodes by name") {
 TEST_CASE("Impacts, reversibilities and phases come back from their names") {
   for (const auto impact : {Impact::kLive, Impact::kNeedsRelogin, Impact::kRestartsService, Impact::kInterruptsNetwork,
                             Impact::kNeedsReboot}) {
-    CHECK(impact_from(to_string(impact)) == impact);
+    CHECK(value_named<Impact>(to_string(impact)) == impact);
   }
   for (const auto reversible : {Reversible::kExact, Reversible::kBestEffort, Reversible::kNo}) {
-    CHECK(reversible_from(to_string(reversible)) == reversible);
+    CHECK(value_named<Reversible>(to_string(reversible)) == reversible);
   }
   for (int i = 0; i <= static_cast<int>(Phase::kNetwork); ++i) {
-    CHECK(phase_from(to_string(static_cast<Phase>(i))) == static_cast<Phase>(i));
+    CHECK(value_named<Phase>(to_string(static_cast<Phase>(i))) == static_cast<Phase>(i));
   }
-  CHECK_FALSE(impact_from("kLive"));
-  CHECK_FALSE(reversible_from("maybe"));
-  CHECK_FALSE(phase_from(""));
+  CHECK_FALSE(value_named<Impact>("kLive"));
+  CHECK_FALSE(value_named<Reversible>("maybe"));
+  CHECK_FALSE(value_named<Phase>(""));
 }
 
 TEST_CASE("Words of the model are those that the reports promise") {
@@ -94,7 +94,7 @@ TEST_CASE("Words of the model are those that the reports promise") {
 
 TEST_CASE("Every kind of observation comes back from the wire") {
   for (const auto& observation : every_observation()) {
-    const auto back = decode_observation(over_the_wire(encode(observation)));
+    const auto back = decode<Observation>(over_the_wire(encode(observation)));
     REQUIRE(back);
     CHECK(back->index() == observation.index());
     CHECK(canonical(*back) == canonical(observation));
@@ -102,48 +102,48 @@ TEST_CASE("Every kind of observation comes back from the wire") {
 }
 
 TEST_CASE("Present with a null is not Absent") {
-  const auto back = decode_observation(over_the_wire(encode(Observation(Present{Value(), {}}))));
+  const auto back = decode<Observation>(over_the_wire(encode(Observation(Present{Value(), {}}))));
   REQUIRE(back);
   REQUIRE(std::holds_alternative<Present>(*back));
   CHECK(std::get<Present>(*back).value.is_null());
 }
 
 TEST_CASE("An observation that says nothing known is refused") {
-  check_refused(decode_observation(Value::map()), "state: missing");
-  check_refused(decode_observation(Value::map({{"state", "gone"}})), "state: no such state: \"gone\"");
-  check_refused(decode_observation(Value::map({{"state", "present"}})), "value: missing");
-  check_refused(decode_observation(Value::map({{"state", "error"}})), "error: missing");
-  check_refused(decode_observation(Value::map({{"state", 1}})), "state: expected text, found integer");
+  check_refused(decode<Observation>(Value::map()), "state: missing");
+  check_refused(decode<Observation>(Value::map({{"state", "gone"}})), "state: no such state: \"gone\"");
+  check_refused(decode<Observation>(Value::map({{"state", "present"}})), "value: missing");
+  check_refused(decode<Observation>(Value::map({{"state", "error"}})), "error: missing");
+  check_refused(decode<Observation>(Value::map({{"state", 1}})), "state: expected text, found integer");
 }
 
 TEST_CASE("An error crosses the wire whole") {
-  const auto back = decode_error(over_the_wire(encode(some_error())));
+  const auto back = decode<Error>(over_the_wire(encode(some_error())));
   REQUIRE(back);
   CHECK(*back == some_error());
 }
 
 TEST_CASE("An error without errno has none afterwards") {
   const Error plain{ErrorCode::kRefused, "no", {}, std::nullopt, {}};
-  const auto back = decode_error(over_the_wire(encode(plain)));
+  const auto back = decode<Error>(over_the_wire(encode(plain)));
   REQUIRE(back);
   CHECK(*back == plain);
 }
 
 TEST_CASE("A bug of another program is a failure to this one") {
-  const auto back = decode_error(encode(Error{ErrorCode::kBug, "no such state", {}, std::nullopt, {}}));
+  const auto back = decode<Error>(encode(Error{ErrorCode::kBug, "no such state", {}, std::nullopt, {}}));
   REQUIRE(back);
   CHECK(back->code == ErrorCode::kFailed);
 }
 
 TEST_CASE("An error code of a newer version is a failure all the same") {
-  const auto back = decode_error(Value::map({{"code", "overheated"}, {"message", "too hot"}}));
+  const auto back = decode<Error>(Value::map({{"code", "overheated"}, {"message", "too hot"}}));
   REQUIRE(back);
   CHECK(back->code == ErrorCode::kFailed);
   CHECK(back->message == "too hot");
 }
 
 TEST_CASE("An error without a message is refused") {
-  check_refused(decode_error(Value::map({{"code", "busy"}})), "message: missing");
+  check_refused(decode<Error>(Value::map({{"code", "busy"}})), "message: missing");
 }
 
 TEST_CASE("An observed state comes back from the wire with resources, artifacts and foreign claims") {
@@ -159,7 +159,7 @@ TEST_CASE("An observed state comes back from the wire with resources, artifacts 
       {{"sysctl", "net.core.somaxconn"}, "persistent", "128", "/etc/sysctl.d/99-tuning.conf:3", "sets it to 128"});
   type.foreign.push_back({{"sysctl", "a"}, "", {}, "/etc/a", "says it twice", true});
   state.types["empty"] = {};
-  const auto back = decode_observed_state(over_the_wire(encode(state)));
+  const auto back = decode<ObservedState>(over_the_wire(encode(state)));
   REQUIRE(back);
   CHECK(canonical(*back) == canonical(state));
   CHECK(back->types.at("sysctl").resources.size() == type.resources.size());
@@ -174,7 +174,7 @@ TEST_CASE("A bad id in an observed state is refused with the way to it") {
   const Value value = Value::map(
       {{"types", Value::map({{"sysctl", Value::map({{"artifacts",
                                                      Value::map({{"nocolon", encode(Observation(Absent{}))}})}})}})}});
-  const auto back = decode_observed_state(value);
+  const auto back = decode<ObservedState>(value);
   REQUIRE_FALSE(back);
   CHECK(back.error().code == ErrorCode::kInvalidInput);
   CHECK(back.error().context == std::vector<std::string>{"types", "sysctl", "artifacts"});
@@ -233,22 +233,22 @@ TEST_CASE("A manifest never forgets what was there before") {
 }
 
 TEST_CASE("A roster comes back from the wire") {
-  const auto back = decode_roster(over_the_wire(encode(some_manifest().roster)));
+  const auto back = decode<Roster>(over_the_wire(encode(some_manifest().roster)));
   REQUIRE(back);
   CHECK(*back == some_manifest().roster);
-  CHECK(*decode_roster(encode(Roster{})) == Roster{});
+  CHECK(*decode<Roster>(encode(Roster{})) == Roster{});
 }
 
 TEST_CASE("A port outside 16 bits is refused") {
   for (const std::int64_t port : {std::int64_t{-1}, std::int64_t{65536}}) {
     Value value = encode(some_manifest().roster);
     item(value, "members", 0).set("port", port);
-    check_refused(decode_roster(value), "members: 0: port: out of range: " + std::to_string(port));
+    check_refused(decode<Roster>(value), "members: 0: port: out of range: " + std::to_string(port));
   }
 }
 
 TEST_CASE("A step comes back from the wire with every field") {
-  const auto back = decode_step(over_the_wire(encode(some_step())));
+  const auto back = decode<Step>(over_the_wire(encode(some_step())));
   REQUIRE(back);
   CHECK(canonical(*back) == canonical(some_step()));
   CHECK(back->phase == Phase::kKernelParameters);
@@ -261,23 +261,23 @@ TEST_CASE("A step that cannot be carried out is refused") {
   const Value error = encode(Observation(some_error()));
   const Value not_applicable = encode(Observation(NotApplicable{"x"}));
   SECTION("no phase of ours") {
-    check_refused(decode_step(value.set("phase", "soon")), "phase: no such phase: \"soon\"");
+    check_refused(decode<Step>(value.set("phase", "soon")), "phase: no such phase: \"soon\"");
   }
   SECTION("starting from an error") {
-    check_refused(decode_step(value.set("before", error)), "before: an error is no state to start from");
+    check_refused(decode<Step>(value.set("before", error)), "before: an error is no state to start from");
   }
   SECTION("ending in an error") {
-    check_refused(decode_step(value.set("after", error)), "after: expected absent or present");
+    check_refused(decode<Step>(value.set("after", error)), "after: expected absent or present");
   }
   SECTION("ending in what cannot be") {
-    check_refused(decode_step(value.set("after", not_applicable)), "after: expected absent or present");
+    check_refused(decode<Step>(value.set("after", not_applicable)), "after: expected absent or present");
   }
-  SECTION("a bad artifact") { CHECK_FALSE(decode_step(value.set("artifact", "nocolon"))); }
-  SECTION("a bad resource") { CHECK_FALSE(decode_step(value.set("resources", Value::list({"noslash"})))); }
+  SECTION("a bad artifact") { CHECK_FALSE(decode<Step>(value.set("artifact", "nocolon"))); }
+  SECTION("a bad resource") { CHECK_FALSE(decode<Step>(value.set("resources", Value::list({"noslash"})))); }
   for (const auto* field : {"type", "artifact", "phase", "before", "after"}) {
     SECTION(std::string("without ") + field) {
       value.erase(field);
-      check_refused(decode_step(value), std::string(field) + ": missing");
+      check_refused(decode<Step>(value), std::string(field) + ": missing");
     }
   }
 }
@@ -290,11 +290,11 @@ TEST_CASE("Whatever is wrong with a message, decoding gives an answer") {
     Value step = encode(some_step());
     for (Value* value : {&manifest, &step}) corrupt(*value, engine);
     const auto read_manifest = decode_manifest(manifest);
-    const auto read_step = decode_step(step);
+    const auto read_step = decode<Step>(step);
     refused += (read_manifest ? 0 : 1) + (read_step ? 0 : 1);
     // What is taken must be stable: writing and reading it again changes nothing.
     if (read_manifest) REQUIRE(canonical(*decode_manifest(encode(*read_manifest))) == canonical(*read_manifest));
-    if (read_step) REQUIRE(canonical(*decode_step(encode(*read_step))) == canonical(*read_step));
+    if (read_step) REQUIRE(canonical(*decode<Step>(encode(*read_step))) == canonical(*read_step));
   }
   CHECK(refused > 500);
 }

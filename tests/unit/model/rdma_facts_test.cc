@@ -60,7 +60,7 @@ TEST_CASE("A port is found by the interface of its GIDs, or for being the only o
 
 TEST_CASE("What a port or a PCI function does not tell stays away from the wire") {
   RdmaDeviceFacts device{"rxe0", "", 1, {{1, "DOWN", "Disabled", "Ethernet", ""}}};
-  const auto back = decode_rdma_device_facts(over_the_wire(encode(device)));
+  const auto back = decode<RdmaDeviceFacts>(over_the_wire(encode(device)));
   REQUIRE(back);
   CHECK_FALSE(back->pcie);
   CHECK_FALSE(back->port_facts.at(0).active_mtu);

@@ -5,8 +5,8 @@
 namespace sparkplan {
 
 TEST_CASE("a collective is found by the name that it has") {
-  for (const auto collective : kCollectives) CHECK(collective_from(to_string(collective)) == collective);
-  CHECK_FALSE(collective_from("all_reduce_perf"));
+  for (const auto collective : kCollectives) CHECK(value_named<Collective>(to_string(collective)) == collective);
+  CHECK_FALSE(value_named<Collective>("all_reduce_perf"));
 }
 
 TEST_CASE("gather and scatter kinds count the total, in parts of 16 bytes") {

@@ -17,8 +17,8 @@ Message sent(const Message& message, Result<Message> (*decode)(const Value&)) {
   return *decoded;
 }
 
-RankCommand command_sent(const RankCommand& command) { return sent<RankCommand>(command, decode_rank_command); }
-RankAnswer answer_sent(const RankAnswer& answer) { return sent<RankAnswer>(answer, decode_rank_answer); }
+RankCommand command_sent(const RankCommand& command) { return sent<RankCommand>(command, decode<RankCommand>); }
+RankAnswer answer_sent(const RankAnswer& answer) { return sent<RankAnswer>(answer, decode<RankAnswer>); }
 
 std::string unique_id() {
   std::string id;
@@ -74,7 +74,7 @@ TEST_CASE("every fault has a name of its own") {
   for (const auto fault :
        {RankFault::kNoDriver, RankFault::kNoGpu, RankFault::kNoLibrary, RankFault::kNotNccl, RankFault::kLibraryTooOld,
         RankFault::kMemory, RankFault::kCuda, RankFault::kNccl, RankFault::kPeer, RankFault::kProtocol}) {
-    CHECK(rank_fault_from(to_string(fault)) == fault);
+    CHECK(value_named<RankFault>(to_string(fault)) == fault);
   }
 }
 
@@ -86,8 +86,8 @@ TEST_CASE("what is no message is refused") {
     INFO(text);
     const auto value = decode_json(text);
     REQUIRE(value);
-    CHECK_FALSE(decode_rank_command(*value));
-    CHECK_FALSE(decode_rank_answer(*value));
+    CHECK_FALSE(decode<RankCommand>(*value));
+    CHECK_FALSE(decode<RankAnswer>(*value));
   }
 }
 

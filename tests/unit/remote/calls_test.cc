@@ -71,15 +71,15 @@ TEST_CASE("each call sends its request and gives back what was answered") {
     return test::answer_usually(request);
   });
   auto& client = *talk.client;
-  const auto seen = client.observe({{{"sysctl", {"a"}}}});
+  const auto seen = client.call(ObserveNodeRequest{{{"sysctl", {"a"}}}});
   REQUIRE(seen);
   CHECK(seen->types.at("sysctl").resources.count("a") == 1);
   CHECK(client.lock({"anna", 1, "apply", "now"}));
   const auto applied = client.apply(apply_request({some_step()}));
   REQUIRE(applied);
   CHECK(applied->results.at(0).outcome == StepOutcome::kDone);
-  CHECK(client.commit({"run", "spark-01", {}, {}, "audit"}));
-  CHECK(client.ping());
+  CHECK(client.call(CommitRequest{"run", "spark-01", {}, {}, "audit"}));
+  CHECK(client.call(PingRequest{}));
   CHECK(client.unlock());
   CHECK(client.refresh_facts({{{"ssh_trust", 1}}})->facts.hostname == "spark-01");
   REQUIRE(talk.asked.size() == 8);
@@ -98,7 +98,7 @@ TEST_CASE("an error that the agent answers comes back with everything in it, and
   const auto locked = talk.client->lock({});
   REQUIRE_FALSE(locked);
   CHECK(locked.error() == busy);
-  CHECK(talk.client->ping());
+  CHECK(talk.client->call(PingRequest{}));
 }
 
 TEST_CASE("an answer to another request is an error") {
@@ -107,7 +107,7 @@ TEST_CASE("an answer to another request is an error") {
   auto client = AgentClient::open(node(), remote.options(), {});
   REQUIRE(client);
   remote.peer(0).on_write = [](Peer& self) { self.output = test::framed(encode(NumberedReply{99, Value::map()})); };
-  const auto answer = client->ping();
+  const auto answer = client->call(PingRequest{});
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == ErrorCode::kFailed);
 }
@@ -118,7 +118,7 @@ TEST_CASE("rubbish in the middle of the talk is an error") {
   auto client = AgentClient::open(node(), remote.options(), {});
   REQUIRE(client);
   remote.peer(0).on_write = [](Peer& self) { self.output = std::string("\0\0\0\2{]", 6); };
-  const auto answer = client->ping();
+  const auto answer = client->call(PingRequest{});
   REQUIRE_FALSE(answer);
   CHECK(answer.error().message.find("does not speak our protocol") != std::string::npos);
 }
@@ -131,9 +131,9 @@ TEST_CASE("an agent that falls silent is unreachable at the deadline, and so is 
   auto client = AgentClient::open(node(), options, {});
   REQUIRE(client);
   remote.peer(0).on_write = [](Peer&) {};
-  CHECK(client->ping().error().code == ErrorCode::kUnreachable);
+  CHECK(client->call(PingRequest{}).error().code == ErrorCode::kUnreachable);
   remote.peer(0).cut = true;
-  CHECK(client->ping().error().code == ErrorCode::kUnreachable);
+  CHECK(client->call(PingRequest{}).error().code == ErrorCode::kUnreachable);
 }
 
 TEST_CASE("an agent that reports on fewer steps than it was given is not believed") {
@@ -152,7 +152,7 @@ TEST_CASE("a stop interrupts a call before the lock") {
   auto client = AgentClient::open(node(), options, {});
   REQUIRE(client);
   remote.peer(0).on_write = [&](Peer&) { stop.request_stop(); };  // And no answer.
-  CHECK(client->observe({}).error().code == ErrorCode::kInterrupted);
+  CHECK(client->call(ObserveNodeRequest{}).error().code == ErrorCode::kInterrupted);
   CHECK(stops_in(remote.peer(0).written) == 0);
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("under the lock a stop interrupts no call") {
   REQUIRE(talk.client->lock({}));
   talk.stop.request_stop();
   CHECK(talk.client->refresh_facts({}));
-  CHECK(talk.client->commit({}));
+  CHECK(talk.client->call(CommitRequest{}));
   CHECK(talk.client->unlock());
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("after the unlock a stop interrupts again") {
   REQUIRE(talk.client->unlock());
   talk.stop.request_stop();
   talk.remote.peer(0).on_write = [](Peer&) {};
-  CHECK(talk.client->ping().error().code == ErrorCode::kInterrupted);
+  CHECK(talk.client->call(PingRequest{}).error().code == ErrorCode::kInterrupted);
 }
 
 TEST_CASE("a stop during an apply is passed on once, and what was done comes back") {

@@ -167,7 +167,7 @@ TEST_CASE("signs of life hold up a node's end for its deadline and no longer") {
     self.output = progress(2);
   });
   const auto begun = std::chrono::steady_clock::now();
-  const auto undone = talk.client->roll_back({"run", "why"});
+  const auto undone = talk.client->call(RollBackRequest{"run", "why"});
   const auto took = std::chrono::steady_clock::now() - begun;
   REQUIRE_FALSE(undone);
   CHECK(undone.error().code == ErrorCode::kUnreachable);
@@ -179,7 +179,7 @@ TEST_CASE("a sign of life where none belongs, or of another request, is an error
   for (const std::int64_t id : {2, 7}) {
     Talk talk;
     talk.answer_with([id](Peer& self) { self.output = progress(id); });
-    const auto answer = id == 2 ? talk.client->ping() : talk.client->lock({});
+    const auto answer = id == 2 ? talk.client->call(PingRequest{}) : talk.client->lock({});
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::kFailed);
     CHECK(answer.error().message.find("progress") != std::string::npos);
@@ -228,7 +228,7 @@ TEST_CASE("a peer that dribbles is given up at the deadline, in a frame and befo
     Talk talk(milliseconds(100));
     talk.remote.peer(0).output = std::string("\0\1\0\0", 4);
     talk.answer_with(byte_by_byte);
-    CHECK(talk.client->ping().error().code == ErrorCode::kUnreachable);
+    CHECK(talk.client->call(PingRequest{}).error().code == ErrorCode::kUnreachable);
   }
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("a reply is as large as its request allows") {
   talk.answer_with([](Peer& self) {
     self.output = test::framed(encode(NumberedReply{2, Value(std::string(kSmallMessage.bytes, 'x'))}));
   });
-  const auto answer = talk.client->ping();
+  const auto answer = talk.client->call(PingRequest{});
   REQUIRE_FALSE(answer);
   CHECK(answer.error().message.find("it announced a message of") != std::string::npos);
 }
@@ -249,7 +249,7 @@ TEST_CASE("what is wrong with a reply is told in a short error") {
     const Value types = Value::map({{name, Value(1)}});
     self.output = test::framed(encode(NumberedReply{2, Value::map({{"types", types}})}));
   });
-  const auto observed = talk.client->observe({});
+  const auto observed = talk.client->call(ObserveNodeRequest{});
   REQUIRE_FALSE(observed);
   CHECK(observed.error().describe().size() < 16 * 300 + 4096);
 }

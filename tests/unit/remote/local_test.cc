@@ -48,8 +48,8 @@ TEST_CASE("a directory node is served by this build's own agent, which leaves no
     CHECK(client->facts().facts.hostname == "golden");
     CHECK_FALSE(client->facts().facts.live);
     CHECK(client->host_key().empty());
-    CHECK(client->ping());
-    CHECK(client->observe({}));
+    CHECK(client->call(PingRequest{}));
+    CHECK(client->call(ObserveNodeRequest{}));
   }
   CHECK(root.tree() == before);
 }

@@ -29,7 +29,7 @@ HeardCables as_declared(std::size_t nodes) {
 }
 
 void forget(HeardCables& heard, std::size_t at, const std::string& half) {
-  std::erase_if(heard.calls.at(at), [&](const CableCall& call) { return call.at == half; });
+  std::erase_if(heard.calls.at(at), [&](const ReceivedProbe& call) { return call.at == half; });
 }
 
 Check check_in(SampleContext& sample, const HeardCables& heard, const std::string& id) {
@@ -81,7 +81,7 @@ TEST_CASE("cables: one that reaches nobody, and a switch that keeps one node apa
   forget(heard, 2, kB);
   for (const std::size_t at : {0U, 1U}) {
     std::erase_if(heard.calls[at],
-                  [](const CableCall& call) { return call.node == "spark-03" && call.interface == kB; });
+                  [](const ReceivedProbe& call) { return call.node == "spark-03" && call.interface == kB; });
   }
   const auto alone = check_in(sample, heard, "link/spark-03/B/cable");
   CHECK(alone.status == CheckStatus::kFail);
@@ -111,7 +111,7 @@ TEST_CASE("cables: an interface that could not call is no proof against its cabl
   auto heard = as_declared(3);
   for (const std::size_t at : {0U, 1U}) {
     std::erase_if(heard.calls[at],
-                  [](const CableCall& call) { return call.node == "spark-03" && call.interface == kA; });
+                  [](const ReceivedProbe& call) { return call.node == "spark-03" && call.interface == kA; });
   }
   CHECK(check_in(sample, heard, "link/spark-01/A/cable").status == CheckStatus::kFail);
   heard.mute[2][kA] = "No buffer space available";

@@ -57,8 +57,8 @@ bool read_shape(const Shape& shape) {
     } else if (*message) {
       // As AgentClient goes on with it.
       auto reply = decode_reply(std::move(**message));
-      if (reply && reply->body) (void)decode_facts_reply(*reply->body);
-      if (reply && reply->body) (void)decode_observed_state(*reply->body);
+      if (reply && reply->body) (void)decode<FactsReply>(*reply->body);
+      if (reply && reply->body) (void)decode<ObservedState>(*reply->body);
       ended = true;
       as_expected = shape.is_read == reply.has_value();
     }
@@ -223,21 +223,21 @@ TEST_CASE("what a node says in words is cut to the documented lengths") {
   Value::List context;
   for (const auto& level : long_one.context) context.emplace_back(level);
   encoded.set("context", Value(std::move(context)));
-  const auto error = decode_error(encoded);
+  const auto error = decode<Error>(encoded);
   REQUIRE(error);
   CHECK(error->message.size() == 4096);
   CHECK(error->message.ends_with("m ..."));
   CHECK(error->hint.size() == 1024);
   CHECK(error->context.size() == 16);
   CHECK(error->context[0].size() == 256);
-  const auto holder = decode_lock_holder(Value::map({{"who", std::string(1 << 20, 'w')}, {"pid", 1}}));
+  const auto holder = decode<LockHolder>(Value::map({{"who", std::string(1 << 20, 'w')}, {"pid", 1}}));
   REQUIRE(holder);
   CHECK(holder->who.size() == 300);
   Value report = encode(TransactionReport{});
   report.set("reason", std::string(1 << 20, 'r'));
-  CHECK(decode_transaction_report(report)->reason.size() == 4096);
+  CHECK(decode<TransactionReport>(report)->reason.size() == 4096);
   report.set("manual_commands", Value::list({std::string(1 << 20, 'r')}));
-  CHECK_FALSE(decode_transaction_report(report));
+  CHECK_FALSE(decode<TransactionReport>(report));
 }
 
 }  // namespace sparkplan

@@ -62,7 +62,7 @@ void check_same(const std::map<ResourceId, ManagedResource>& a, const std::map<R
 }  // namespace
 
 TEST_CASE("a hello survives the wire") {
-  const auto hello = decode_hello(over_the_wire(encode(Hello{3, 14, "0123abcd", "aarch64", {"hosts", "sysctl"}})));
+  const auto hello = decode<Hello>(over_the_wire(encode(Hello{3, 14, "0123abcd", "aarch64", {"hosts", "sysctl"}})));
   REQUIRE(hello);
   CHECK(hello->protocol_major == 3);
   CHECK(hello->protocol_minor == 14);
@@ -72,11 +72,11 @@ TEST_CASE("a hello survives the wire") {
 }
 
 TEST_CASE("a hello that says nothing of its protocol is of no major that we speak") {
-  const auto hello = decode_hello(Value::map({{"hello", Value::map()}}));
+  const auto hello = decode<Hello>(Value::map({{"hello", Value::map()}}));
   REQUIRE(hello);
   CHECK(hello->protocol_major != kProtocolMajor);
-  CHECK_FALSE(decode_hello(Value::map({{"hello", "hi"}})));
-  CHECK_FALSE(decode_hello(Value::list({1})));
+  CHECK_FALSE(decode<Hello>(Value::map({{"hello", "hi"}})));
+  CHECK_FALSE(decode<Hello>(Value::list({1})));
 }
 
 TEST_CASE("facts and observe requests survive the wire") {
@@ -95,14 +95,14 @@ TEST_CASE("a question for effects and its answer survive the wire") {
   const EffectRequest request{{{"limits", {{"*:memlock", Value::map({{"soft", "unlimited"}})}, {"a", Value()}}}}};
   CHECK(sent(request).desired == request.desired);
   const EffectReply reply{{{"limits", {{"*:memlock", "limits.not_effective", "a login gets 8192", "see pam.d"}}}}};
-  const auto back = decode_effect_reply(over_the_wire(encode(reply)));
+  const auto back = decode<EffectReply>(over_the_wire(encode(reply)));
   REQUIRE(back);
   REQUIRE(back->ineffective.at("limits").size() == 1);
   CHECK(back->ineffective.at("limits")[0].name == "*:memlock");
   CHECK(back->ineffective.at("limits")[0].code == "limits.not_effective");
   CHECK(back->ineffective.at("limits")[0].message == "a login gets 8192");
   CHECK(back->ineffective.at("limits")[0].hint == "see pam.d");
-  CHECK_FALSE(decode_effect_reply(Value::map()));
+  CHECK_FALSE(decode<EffectReply>(Value::map()));
 }
 
 TEST_CASE("lock, unlock, ping and stop survive the wire") {
@@ -147,7 +147,7 @@ TEST_CASE("a facts reply survives the wire with and without a manifest") {
   FactsReply reply;
   reply.facts.hostname = "spark-01";
   reply.facts.live = false;
-  const auto bare = decode_facts_reply(over_the_wire(encode(reply)));
+  const auto bare = decode<FactsReply>(over_the_wire(encode(reply)));
   REQUIRE(bare);
   CHECK(canonical(bare->facts) == canonical(reply.facts));
   CHECK_FALSE(bare->manifest);
@@ -163,7 +163,7 @@ TEST_CASE("a facts reply survives the wire with and without a manifest") {
   reply.lock_holder = LockHolder{"bert@desk", 7, "apply", "now"};
   reply.exports["ssh_trust"] = Value::map({{"nvidia", "ssh-ed25519 AAAA"}});
   reply.export_errors["other"] = Error{ErrorCode::kFailed, "read a key", {"other"}, 5, "look"};
-  const auto full = decode_facts_reply(over_the_wire(encode(reply)));
+  const auto full = decode<FactsReply>(over_the_wire(encode(reply)));
   REQUIRE(full);
   REQUIRE(full->manifest);
   CHECK(canonical(*full->manifest) == canonical(*reply.manifest));
@@ -183,7 +183,7 @@ TEST_CASE("an apply reply survives the wire with every outcome") {
     reply.results.push_back({{"file", "/etc/" + std::string(to_string(outcome))}, outcome, {}});
   }
   reply.results[1].error = Error{ErrorCode::kFailed, "write", {"outer", "inner"}, 28, "make room"};
-  const auto back = decode_apply_reply(over_the_wire(encode(reply)));
+  const auto back = decode<ApplyReply>(over_the_wire(encode(reply)));
   REQUIRE(back);
   CHECK(back->stopped);
   REQUIRE(back->results.size() == reply.results.size());
@@ -256,10 +256,10 @@ TEST_CASE("messages that lack a part are refused") {
   }
   CHECK_FALSE(decode_reply(Value::map({{"id", 1}})));
   CHECK_FALSE(decode_reply(Value::map({{"reply", 1}})));
-  CHECK_FALSE(decode_facts_reply(Value::map()));
-  CHECK_FALSE(decode_apply_reply(Value::map()));
+  CHECK_FALSE(decode<FactsReply>(Value::map()));
+  CHECK_FALSE(decode<ApplyReply>(Value::map()));
   const auto strange = Value::map({{"artifact", "file:/x"}, {"outcome", "exploded"}});
-  CHECK_FALSE(decode_apply_reply(Value::map({{"results", Value::list({strange})}})));
+  CHECK_FALSE(decode<ApplyReply>(Value::map({{"results", Value::list({strange})}})));
 }
 
 TEST_CASE("messages with a value of the wrong kind in them never crash the decoders") {
@@ -288,9 +288,9 @@ TEST_CASE("messages with a value of the wrong kind in them never crash the decod
     corrupt(message, engine);
     refused += decode_request(message) ? 0 : 1;
     refused += decode_reply(message) ? 0 : 1;
-    refused += decode_facts_reply(message) ? 0 : 1;
-    refused += decode_apply_reply(message) ? 0 : 1;
-    refused += decode_hello(message) ? 0 : 1;
+    refused += decode<FactsReply>(message) ? 0 : 1;
+    refused += decode<ApplyReply>(message) ? 0 : 1;
+    refused += decode<Hello>(message) ? 0 : 1;
   }
   CHECK(refused > 5000);
   CHECK(refused < 5 * 5000);

@@ -17,7 +17,7 @@ template <class T>
 void check_arrives(const T& request) {
   const auto arrived = sent(request);
   REQUIRE(arrived);
-  CHECK(canonical_json(encode_body(*arrived)) == canonical_json(encode_body(request)));
+  CHECK(canonical_json(encode(*arrived)) == canonical_json(encode(request)));
 }
 
 RdmaEndpoint some_endpoint() {
@@ -53,7 +53,7 @@ TEST_CASE("what an RDMA measurement found arrives, each session's error with it"
   RdmaWriteReply reply;
   reply.results.emplace_back(RdmaWritten{1000, 5'000'000});
   reply.results.emplace_back(failure(error));
-  const auto arrived = decode_rdma_write_reply(over_the_wire(encode(reply)));
+  const auto arrived = decode<RdmaWriteReply>(over_the_wire(encode(reply)));
   REQUIRE(arrived);
   REQUIRE(arrived->results.size() == 2);
   CHECK(arrived->results[0]->messages == 1000);
@@ -61,7 +61,7 @@ TEST_CASE("what an RDMA measurement found arrives, each session's error with it"
   REQUIRE_FALSE(arrived->results[1]);
   CHECK(arrived->results[1].error() == error);
 
-  const auto latency = decode_rdma_latency_reply(over_the_wire(encode(RdmaLatencyReply{1420, 1470, 1570})));
+  const auto latency = decode<RdmaLatencyReply>(over_the_wire(encode(RdmaLatencyReply{1420, 1470, 1570})));
   REQUIRE(latency);
   CHECK(latency->minimum_ns == 1420);
   CHECK(latency->typical_ns == 1470);
@@ -70,7 +70,7 @@ TEST_CASE("what an RDMA measurement found arrives, each session's error with it"
 
 TEST_CASE("a counter that a port does not have is none, not 0") {
   const RdmaCountersReply reply{std::nullopt, 0, {{"sent_pkts", 12}}, 99, std::nullopt};
-  const auto arrived = decode_rdma_counters_reply(over_the_wire(encode(reply)));
+  const auto arrived = decode<RdmaCountersReply>(over_the_wire(encode(reply)));
   REQUIRE(arrived);
   CHECK_FALSE(arrived->sent_bytes);
   CHECK(arrived->received_bytes == 0);
@@ -95,11 +95,11 @@ TEST_CASE("an error tells the step that it is of, and what the hardware said") {
 }
 
 TEST_CASE("replies that are none are refused") {
-  CHECK_FALSE(decode_rdma_endpoint(Value::map({{"gid", ""}})));
-  CHECK_FALSE(decode_rdma_endpoint(over_the_wire(encode(some_endpoint())).set("first_packet", 1 << 24)));
-  CHECK_FALSE(decode_rdma_write_reply(Value::map({{"results", Value::list({Value(1)})}})));
-  CHECK_FALSE(decode_rdma_latency_reply(Value::list()));
-  CHECK_FALSE(decode_rdma_counters_reply(Value::map({{"sent_bytes", "many"}})));
+  CHECK_FALSE(decode<RdmaEndpoint>(Value::map({{"gid", ""}})));
+  CHECK_FALSE(decode<RdmaEndpoint>(over_the_wire(encode(some_endpoint())).set("first_packet", 1 << 24)));
+  CHECK_FALSE(decode<RdmaWriteReply>(Value::map({{"results", Value::list({Value(1)})}})));
+  CHECK_FALSE(decode<RdmaLatencyReply>(Value::list()));
+  CHECK_FALSE(decode<RdmaCountersReply>(Value::map({{"sent_bytes", "many"}})));
 }
 
 }  // namespace

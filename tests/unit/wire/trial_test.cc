@@ -41,7 +41,7 @@ TEST_CASE("requests about a change on trial arrive as they were sent") {
 TEST_CASE("a report on a change on trial says everything") {
   TransactionReport report{"run-1",           TransactionState::kRollbackFailed,  "anna@laptop", 12, true, true, true,
                            "a disk was full", {"first command", "second command"}};
-  const auto arrived = decode_transaction_report(over_the_wire(encode(report)));
+  const auto arrived = decode<TransactionReport>(over_the_wire(encode(report)));
   REQUIRE(arrived);
   CHECK(arrived->run == report.run);
   CHECK(arrived->state == report.state);
@@ -55,7 +55,7 @@ TEST_CASE("a report on a change on trial says everything") {
   for (const auto state : {TransactionState::kBegun, TransactionState::kArmed, TransactionState::kCommitted,
                            TransactionState::kRolledBack}) {
     report.state = state;
-    CHECK(decode_transaction_report(encode(report))->state == state);
+    CHECK(decode<TransactionReport>(encode(report))->state == state);
   }
 }
 
@@ -64,8 +64,8 @@ TEST_CASE("windows, patience and packet sizes out of range are refused") {
   CHECK_FALSE(with(ApplyRequest{}, "window_seconds", 3601));
   CHECK_FALSE(with(ProbeRequest{}, "patience_ms", 60'000));
   CHECK_FALSE(with(ConfirmRequest{"run-1"}, "anyway", true));
-  CHECK_FALSE(decode_transaction_report(Value::map({{"state", "perhaps"}})));
-  CHECK_FALSE(decode_probe_reply(Value::map({{"answered", "yes"}})));
+  CHECK_FALSE(decode<TransactionReport>(Value::map({{"state", "perhaps"}})));
+  CHECK_FALSE(decode<ProbeReply>(Value::map({{"answered", "yes"}})));
 }
 
 }  // namespace sparkplan

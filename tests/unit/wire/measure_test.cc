@@ -6,7 +6,7 @@ namespace sparkplan {
 namespace {
 
 const std::string kToken(32, 'a');
-const WayEnd kEnd{"192.168.100.11", "enp1s0f1np1"};
+const TrafficEndpoint kEnd{"192.168.100.11", "enp1s0f1np1"};
 
 template <class T>
 T sent(const T& request) {
@@ -25,18 +25,18 @@ Result<NumberedRequest> with(const Request& request, std::string_view field, Val
 }  // namespace
 
 TEST_CASE("requests for measurements arrive as they were sent") {
-  const auto ear = sent(OpenEarRequest{kEnd, "192.168.100.12", kToken});
+  const auto ear = sent(OpenReceiverRequest{kEnd, "192.168.100.12", kToken});
   CHECK(ear.at == kEnd);
   CHECK(ear.peer == "192.168.100.12");
   CHECK(ear.token == kToken);
-  const auto close = sent(CloseEarRequest{{84, 9000}, 400});
+  const auto close = sent(CloseReceiverRequest{{84, 9000}, 400});
   CHECK(close.awaited == std::vector<std::int64_t>{84, 9000});
   CHECK(close.patience_ms == 400);
-  const auto listen = sent(ListenToCablesRequest{{"enp1s0f1np1", "enP2p1s0f1np1"}, kToken});
+  const auto listen = sent(StartLinkProbeRequest{{"enp1s0f1np1", "enP2p1s0f1np1"}, kToken});
   CHECK(listen.interfaces == std::vector<std::string>{"enp1s0f1np1", "enP2p1s0f1np1"});
   CHECK(listen.token == kToken);
-  CHECK(sent(CallIntoCablesRequest{"spark-01"}).node == "spark-01");
-  sent(HearCablesRequest{});
+  CHECK(sent(SendLinkProbesRequest{"spark-01"}).node == "spark-01");
+  sent(ReadLinkProbesRequest{});
   const auto datagrams = sent(SendDatagramsRequest{kEnd, "192.168.100.12", 4000, kToken, {84}});
   CHECK(datagrams.from == kEnd);
   CHECK(datagrams.port == 4000);
@@ -53,15 +53,15 @@ TEST_CASE("requests for measurements arrive as they were sent") {
 }
 
 TEST_CASE("what no controller of ours would ask is refused") {
-  const OpenEarRequest ear{kEnd, "192.168.100.12", kToken};
+  const OpenReceiverRequest ear{kEnd, "192.168.100.12", kToken};
   CHECK_FALSE(with(ear, "token", "short"));
   CHECK_FALSE(with(ear, "at", "here"));
   CHECK_FALSE(with(ear, "more", 1));
-  CHECK_FALSE(with(ListenToCablesRequest{{"a"}, kToken}, "token", "short"));
-  CHECK_FALSE(with(ListenToCablesRequest{{"a"}, kToken}, "interfaces", Value::list({7})));
-  CHECK_FALSE(with(CallIntoCablesRequest{"a"}, "node", "two\nlines"));
-  CHECK_FALSE(with(CloseEarRequest{}, "patience_ms", 1'000'000));
-  CHECK_FALSE(with(CloseEarRequest{}, "awaited", Value::list({70'000})));
+  CHECK_FALSE(with(StartLinkProbeRequest{{"a"}, kToken}, "token", "short"));
+  CHECK_FALSE(with(StartLinkProbeRequest{{"a"}, kToken}, "interfaces", Value::list({7})));
+  CHECK_FALSE(with(SendLinkProbesRequest{"a"}, "node", "two\nlines"));
+  CHECK_FALSE(with(CloseReceiverRequest{}, "patience_ms", 1'000'000));
+  CHECK_FALSE(with(CloseReceiverRequest{}, "awaited", Value::list({70'000})));
   const MeasureTcpRequest tcp{kEnd, "192.168.100.12", 4000, kToken, 4, 500};
   CHECK_FALSE(with(tcp, "port", 0));
   CHECK_FALSE(with(tcp, "streams", 1000));
@@ -71,38 +71,38 @@ TEST_CASE("what no controller of ours would ask is refused") {
 }
 
 TEST_CASE("replies about measurements say everything") {
-  const auto ports = decode_open_ear_reply(over_the_wire(encode(OpenEarReply{4000, 4001})));
+  const auto ports = decode<OpenReceiverReply>(over_the_wire(encode(OpenReceiverReply{4000, 4001})));
   REQUIRE(ports);
   CHECK(ports->port == 4000);
   CHECK(ports->datagram_port == 4001);
-  CHECK_FALSE(decode_open_ear_reply(encode(OpenEarReply{0, 1})));
-  const std::vector<CableCall> calls{{"enp1s0f1np1", "spark-02", "enp1s0f0np0"}};
+  CHECK_FALSE(decode<OpenReceiverReply>(encode(OpenReceiverReply{0, 1})));
+  const std::vector<ReceivedProbe> calls{{"enp1s0f1np1", "spark-02", "enp1s0f0np0"}};
   const std::map<std::string, std::string> mute{{"enP2p1s0f1np1", "Network is down"}};
-  const auto cables = decode_hear_cables_reply(over_the_wire(encode(HearCablesReply{calls, mute})));
+  const auto cables = decode<ReadLinkProbesReply>(over_the_wire(encode(ReadLinkProbesReply{calls, mute})));
   REQUIRE(cables);
-  CHECK(cables->calls == calls);
-  CHECK(cables->mute == mute);
-  CHECK(decode_hear_cables_reply(Value::map({{"calls", Value::list()}})));
-  CHECK_FALSE(decode_hear_cables_reply(Value::map({{"calls", Value::list()}, {"mute", Value::list({7})}})));
-  CHECK_FALSE(decode_hear_cables_reply(Value::map({{"calls", Value::list({7})}})));
-  CHECK(decode_close_ear_reply(over_the_wire(encode(CloseEarReply{{84, 1500}})))->heard ==
+  CHECK(cables->received == calls);
+  CHECK(cables->send_errors == mute);
+  CHECK(decode<ReadLinkProbesReply>(Value::map({{"calls", Value::list()}})));
+  CHECK_FALSE(decode<ReadLinkProbesReply>(Value::map({{"calls", Value::list()}, {"mute", Value::list({7})}})));
+  CHECK_FALSE(decode<ReadLinkProbesReply>(Value::map({{"calls", Value::list({7})}})));
+  CHECK(decode<CloseReceiverReply>(over_the_wire(encode(CloseReceiverReply{{84, 1500}})))->received ==
         std::vector<std::int64_t>{84, 1500});
   for (const auto outcome :
        {TcpOutcome::kDone, TcpOutcome::kRefused, TcpOutcome::kDropped, TcpOutcome::kNoRoute, TcpOutcome::kBroken}) {
-    const auto reply = decode_measure_tcp_reply(over_the_wire(encode(MeasureTcpReply{outcome, "why", 12, 34})));
+    const auto reply = decode<MeasureTcpReply>(over_the_wire(encode(MeasureTcpReply{outcome, "why", 12, 34})));
     REQUIRE(reply);
     CHECK(reply->outcome == outcome);
     CHECK(reply->reason == "why");
     CHECK(reply->bytes == 12);
     CHECK(reply->nanoseconds == 34);
   }
-  const auto logins = decode_ssh_login_reply(over_the_wire(encode(SshLoginReply{{{true, ""}, {false, "denied"}}})));
+  const auto logins = decode<SshLoginReply>(over_the_wire(encode(SshLoginReply{{{true, ""}, {false, "denied"}}})));
   REQUIRE(logins);
   REQUIRE(logins->logins.size() == 2);
   CHECK(logins->logins[0].succeeded);
   CHECK(logins->logins[1].complaint == "denied");
   const MeasurementsReply kept{{{"tcp/a/b/A", {90, 91.5}}}, "/var/lib/x"};
-  const auto arrived = decode_measurements_reply(over_the_wire(encode(kept)));
+  const auto arrived = decode<MeasurementsReply>(over_the_wire(encode(kept)));
   REQUIRE(arrived);
   CHECK(arrived->earlier == kept.earlier);
   CHECK(arrived->set_aside == "/var/lib/x");

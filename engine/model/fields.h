@@ -1,0 +1,386 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/core/bounded_text.h"
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+#include "engine/model/named_enum.h"
+
+/// A struct that is stored or sent has one description, `list_fields(FieldVisitor&, T&)`, declared beside it. encode(),
+/// decode() and the tables of docs/protocol.md all follow from that description.
+namespace sparkplan {
+
+/// What the kind of a field does not say. Bounds also hold for the items of a list or map.
+struct FieldRule {
+  /// A text is copied and printed, so a message must not be one text.
+  static constexpr std::size_t kLongestText = std::size_t{4} << 20;
+
+  bool required = false;       ///< Without it decoding fails. Other absent fields keep their default.
+  bool left_out = false;       ///< Not encoded: the default of the reader says the same.
+  bool null_for_none = false;  ///< An optional without a value is encoded as null. Null is always read as none.
+  bool is_cut = false;         ///< A longer text is cut when it is decoded. Otherwise it is refused.
+  bool is_printable = false;   ///< A text with control characters is refused.
+  std::size_t longest = kLongestText;
+  std::size_t most_items = std::numeric_limits<std::size_t>::max();
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+  constexpr FieldRule within(std::int64_t from, std::int64_t to) const {
+    FieldRule rule = *this;
+    rule.least = from;
+    rule.most = to;
+    return rule;
+  }
+  constexpr FieldRule no_longer_than(std::size_t bytes) const {
+    FieldRule rule = *this;
+    rule.longest = bytes;
+    return rule;
+  }
+  constexpr FieldRule cut_at(std::size_t bytes) const {
+    FieldRule rule = no_longer_than(bytes);
+    rule.is_cut = true;
+    return rule;
+  }
+  constexpr FieldRule at_most(std::size_t items) const {
+    FieldRule rule = *this;
+    rule.most_items = items;
+    return rule;
+  }
+  constexpr FieldRule unless(bool is_default) const {
+    FieldRule rule = *this;
+    rule.left_out = is_default;
+    return rule;
+  }
+};
+
+inline constexpr FieldRule kOptional{};
+inline constexpr FieldRule kRequired{.required = true};
+inline constexpr FieldRule kNullForNone{.null_for_none = true};
+inline constexpr FieldRule kShortText = kOptional.cut_at(kLongestShortText);
+inline constexpr FieldRule kMessageText = kOptional.cut_at(kLongestErrorMessage);
+
+class FieldVisitor;
+
+template <class T>
+concept ListsFields = requires(FieldVisitor& field, T& object) {
+  list_fields(field, object);
+};
+
+/// Is called with each field of a struct, in the order of encoding. A description changes the struct only while
+/// reading() is true.
+class FieldVisitor {
+ public:
+  FieldVisitor(const FieldVisitor&) = delete;
+  FieldVisitor& operator=(const FieldVisitor&) = delete;
+  virtual ~FieldVisitor() = default;
+
+  /// Texts, true/false, numbers, enumerations, ids, Values, structs that list their fields, and vectors, maps and
+  /// optionals of those.
+  template <class T>
+  void operator()(std::string_view key, T& value, const FieldRule& rule = kOptional) {
+    if (!enter(key, rule, is_none(value) && !rule.null_for_none)) return;
+    visit(value, rule);
+    leave();
+  }
+  /// An enumeration, by the place of its name in `names`.
+  void choice(std::string_view key, std::size_t& index, std::span<const std::string_view> names,
+              const FieldRule& rule = kOptional);
+  /// Bytes, as a text in base64.
+  void base64(std::string_view key, std::string& bytes, const FieldRule& rule = kOptional);
+  /// The alternative of a variant by its name in `key`, and its fields in the same map by `visit_alternative`.
+  template <class... Alternatives, class Visit>
+  void tagged(std::string_view key, std::variant<Alternatives...>& variant, std::span<const std::string_view> names,
+              Visit visit_alternative);
+
+  /// True when the object was filled from a message: only then a check or a conversion back has a point.
+  bool reading() const { return mode_ == Mode::kRead && !failed_; }
+  /// Refuses the message unless `holds`.
+  virtual void check(std::string_view key, bool holds, std::string_view requirement);
+  virtual void fail(Error /*error*/) {}
+
+  template <class T>
+  void visit(T& value, const FieldRule& rule);
+
+ protected:
+  enum class Mode : std::uint8_t { kWrite, kRead, kDescribe };
+  explicit FieldVisitor(Mode mode) : mode_(mode) {}
+
+  /// False: there is nothing to visit.
+  virtual bool enter(std::string_view key, const FieldRule& rule, bool none) = 0;
+  virtual void leave() = 0;
+  virtual bool begin_struct(const std::type_info& type) = 0;
+  virtual void end_struct() {}
+  virtual void begin_alternative(std::string_view /*name*/) {}
+  /// How many items or entries to visit.
+  virtual std::size_t begin_list(std::size_t size, const FieldRule& rule) = 0;
+  virtual std::size_t begin_map(std::size_t size, const FieldRule& rule) = 0;
+  virtual void enter_item(std::size_t index) = 0;
+  virtual void enter_entry(std::size_t index, const std::string& key) = 0;
+  virtual const std::string& entry_key(std::size_t index) const;
+  /// True when null was written or found.
+  virtual bool null(bool none) = 0;
+
+  virtual void text(std::string& text, const FieldRule& rule) = 0;
+  virtual void boolean(bool& boolean) = 0;
+  virtual void integer(std::int64_t& number, const FieldRule& rule) = 0;
+  virtual void real(double& number) = 0;
+  virtual void any(Value& value) = 0;
+  virtual void one_of(std::size_t& index, std::span<const std::string_view> names) = 0;
+
+  const Mode mode_;
+  bool failed_ = false;
+
+ private:
+  template <class T>
+  static bool is_none(const T& /*value*/) {
+    return false;
+  }
+  template <class T>
+  static bool is_none(const std::optional<T>& value) {
+    return !value.has_value();
+  }
+
+  static const std::string& key_text(const std::string& key) { return key; }
+  template <class Id>
+  static std::string key_text(const Id& id) {
+    return id.str();
+  }
+  bool parse(const std::string& text, std::string& key) {
+    key = text;
+    return true;
+  }
+  template <class Id>
+  bool parse(const std::string& text, Id& id) {
+    auto parsed = Id::parse(text);
+    if (parsed) {
+      id = std::move(*parsed);
+    } else {
+      fail(std::move(parsed).error());
+    }
+    return !failed_;
+  }
+
+  template <class T>
+  void visit_items(std::vector<T>& items, const FieldRule& rule) {
+    if (mode_ == Mode::kRead) items.clear();
+    const std::size_t count = begin_list(items.size(), rule);
+    for (std::size_t i = 0; i < count && !failed_; ++i) {
+      if (i == items.size()) items.emplace_back();
+      enter_item(i);
+      if constexpr (std::same_as<T, bool>) {
+        bool item = items[i];
+        visit(item, rule);
+        if (mode_ == Mode::kRead) items[i] = item;
+      } else {
+        visit(items[i], rule);
+      }
+      leave();
+    }
+  }
+
+  template <class Key, class T>
+  void visit_entries(std::map<Key, T>& map, const FieldRule& rule) {
+    if (mode_ == Mode::kRead) return read_entries(map, rule);
+    if (mode_ == Mode::kDescribe) map.try_emplace(Key());
+    begin_map(map.size(), rule);
+    std::size_t index = 0;
+    for (auto& [key, value] : map) {
+      enter_entry(index++, key_text(key));
+      visit(value, rule);
+      leave();
+    }
+  }
+
+  template <class Key, class T>
+  void read_entries(std::map<Key, T>& map, const FieldRule& rule) {
+    map.clear();
+    const std::size_t count = begin_map(0, rule);
+    for (std::size_t i = 0; i < count && !failed_; ++i) {
+      Key key;
+      if (!parse(entry_key(i), key)) return;
+      T value{};
+      enter_entry(i, entry_key(i));
+      visit(value, rule);
+      leave();
+      map.insert_or_assign(std::move(key), std::move(value));
+    }
+  }
+
+  template <class T>
+  void visit_optional(std::optional<T>& value, const FieldRule& rule) {
+    if (null(!value.has_value())) {
+      if (mode_ == Mode::kRead) value.reset();
+      return;
+    }
+    if (!value) value.emplace();
+    visit(*value, rule);
+  }
+};
+
+template <class T>
+void FieldVisitor::visit(T& value, const FieldRule& rule) {
+  if constexpr (std::same_as<T, std::string>) {
+    text(value, rule);
+  } else if constexpr (std::same_as<T, bool>) {
+    boolean(value);
+  } else if constexpr (std::integral<T>) {
+    auto wide = static_cast<std::int64_t>(value);
+    constexpr auto kLeast = static_cast<std::int64_t>(std::numeric_limits<T>::min());
+    constexpr auto kMost = static_cast<std::int64_t>(std::numeric_limits<T>::max());
+    integer(wide, rule.within(std::max(rule.least, kLeast), std::min(rule.most, kMost)));
+    if (mode_ == Mode::kRead) value = static_cast<T>(wide);
+  } else if constexpr (std::same_as<T, double>) {
+    real(value);
+  } else if constexpr (std::same_as<T, Value>) {
+    any(value);
+  } else if constexpr (NamedEnum<T>) {
+    auto index = static_cast<std::size_t>(value);
+    one_of(index, names_of(value));
+    if (mode_ == Mode::kRead) value = static_cast<T>(index);
+  } else if constexpr (ListsFields<T>) {
+    if (!begin_struct(typeid(T))) return;
+    list_fields(*this, value);
+    end_struct();
+  } else if constexpr (requires { value.str(); }) {
+    std::string id = mode_ == Mode::kWrite ? value.str() : std::string();
+    text(id, rule);
+    if (reading()) parse(id, value);
+  } else if constexpr (requires { value.has_value(); }) {
+    visit_optional(value, rule);
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    visit_entries(value, rule);
+  } else {
+    visit_items(value, rule);
+  }
+}
+
+template <class... Alternatives, class Visit>
+void FieldVisitor::tagged(std::string_view key, std::variant<Alternatives...>& variant,
+                          std::span<const std::string_view> names, Visit visit_alternative) {
+  constexpr auto kIndices = std::index_sequence_for<Alternatives...>();
+  const auto make = [&]<std::size_t... kIndex>(std::size_t wanted, std::index_sequence<kIndex...> /*indices*/) {
+    ((kIndex == wanted ? static_cast<void>(variant.template emplace<kIndex>()) : void()), ...);
+  };
+  std::size_t index = variant.index();
+  choice(key, index, names, kRequired);
+  const bool all = mode_ == Mode::kDescribe;
+  const std::size_t end = all ? names.size() : index + 1;
+  for (std::size_t i = all ? 0 : index; i < end; ++i) {
+    begin_alternative(names[i]);
+    if (i != variant.index()) make(i, kIndices);
+    std::visit(visit_alternative, variant);
+  }
+}
+
+template <class Variant>
+inline constexpr std::array<std::string_view, 0> kNamesOf{};
+/// Of the alternatives of a variant, by their `kName`.
+template <class... Alternatives>
+inline constexpr std::array<std::string_view, sizeof...(Alternatives)> kNamesOf<std::variant<Alternatives...>>{
+    Alternatives::kName...};
+
+class FieldWriter final : public FieldVisitor {
+ public:
+  FieldWriter() : FieldVisitor(Mode::kWrite) { open_.push_back(&written_); }
+  Value take() && { return std::move(written_); }
+
+ private:
+  bool enter(std::string_view key, const FieldRule& rule, bool none) override;
+  void leave() override { open_.pop_back(); }
+  bool begin_struct(const std::type_info& type) override;
+  std::size_t begin_list(std::size_t size, const FieldRule& rule) override;
+  std::size_t begin_map(std::size_t size, const FieldRule& rule) override;
+  void enter_item(std::size_t index) override;
+  void enter_entry(std::size_t index, const std::string& key) override;
+  bool null(bool none) override { return none; }
+  void text(std::string& text, const FieldRule& rule) override;
+  void boolean(bool& boolean) override;
+  void integer(std::int64_t& number, const FieldRule& rule) override;
+  void real(double& number) override;
+  void any(Value& value) override;
+  void one_of(std::size_t& index, std::span<const std::string_view> names) override;
+
+  Value written_;
+  std::vector<Value*> open_;  ///< From the root to the value that is being written.
+};
+
+/// Total: any Value gives an object or an error.
+class FieldReader final : public FieldVisitor {
+ public:
+  explicit FieldReader(const Value& value) : FieldVisitor(Mode::kRead), at_(&value), root_(value) {}
+
+  /// The first error, with the path to its place: "links: 0: mtu: expected integer, found text".
+  Result<void> result() const;
+  /// Fails when the outermost map has a field that no description has asked for. `what` names the map.
+  Result<void> refuse_unknown(std::string_view what) const;
+  void check(std::string_view key, bool holds, std::string_view requirement) override;
+  void fail(Error error) override;
+
+ private:
+  struct Level {
+    const Value* outer;
+    std::string_view key;  ///< Its data is null in a list.
+    std::size_t index;
+  };
+  bool enter(std::string_view key, const FieldRule& rule, bool none) override;
+  void leave() override;
+  bool begin_struct(const std::type_info& type) override;
+  std::size_t begin_list(std::size_t size, const FieldRule& rule) override;
+  std::size_t begin_map(std::size_t size, const FieldRule& rule) override;
+  void enter_item(std::size_t index) override;
+  void enter_entry(std::size_t index, const std::string& key) override;
+  const std::string& entry_key(std::size_t index) const override;
+  bool null(bool none) override;
+  void text(std::string& text, const FieldRule& rule) override;
+  void boolean(bool& boolean) override;
+  void integer(std::int64_t& number, const FieldRule& rule) override;
+  void real(double& number) override;
+  void any(Value& value) override;
+  void one_of(std::size_t& index, std::span<const std::string_view> names) override;
+
+  void enter(const Value& inner, std::string_view key, std::size_t index);
+  void invalid(std::string why);
+  void wrong_kind(std::string_view expected);
+  bool is_too_many(std::size_t size, const FieldRule& rule);
+
+  const Value* at_;
+  const Value& root_;
+  std::vector<Level> path_;
+  std::vector<std::string_view> known_;  ///< Fields of the outermost map.
+  std::optional<Error> error_;
+};
+
+template <ListsFields T>
+Value encode(const T& object) {
+  FieldWriter writer;
+  // A writer only reads, also where several threads encode one object: one description serves both directions.
+  writer.visit(const_cast<T&>(object), kOptional);
+  return std::move(writer).take();
+}
+
+/// Any type that FieldVisitor visits. Errors: kInvalidInput, with the path to the field. Unknown fields are ignored.
+template <class T>
+Result<T> decode(const Value& value) {
+  FieldReader reader(value);
+  T object{};
+  reader.visit(object, kOptional);
+  SPARK_CHECK(reader.result());
+  return object;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,65 @@
+#include "engine/wire/apply_messages.h"
+
+#include <array>
+
+namespace sparkplan {
+
+std::string LockHolder::describe() const {
+  return who + " (process " + std::to_string(pid) + ", " + operation + " since " + since + ")";
+}
+
+std::span<const std::string_view> names_of(StepOutcome /*outcome*/) {
+  static constexpr std::array<std::string_view, 5> kNames{"done", "failed", "stale", "undone", "not_done"};
+  return kNames;
+}
+
+void list_fields(FieldVisitor& field, LockHolder& holder) {
+  field("who", holder.who, kShortText);
+  field("pid", holder.pid);
+  field("operation", holder.operation, kShortText);
+  field("since", holder.since, kShortText);
+}
+
+void list_fields(FieldVisitor& field, LockRequest& request) {
+  field("holder", request.holder, kRequired);
+  field("saved_plan", request.purpose.saved_plan);
+  field("undoes", request.purpose.undoes);
+}
+
+void list_fields(FieldVisitor& field, BreakLockRequest& request) {
+  field("holder", request.holder);
+  field("audit", request.audit);
+}
+
+void list_fields(FieldVisitor& field, StepResult& result) {
+  field("artifact", result.artifact, kRequired);
+  field("outcome", result.outcome, kRequired);
+  field("error", result.error);
+}
+
+void list_fields(FieldVisitor& field, ApplyReply& reply) {
+  field("results", reply.results, kRequired);
+  field("stopped", reply.stopped);
+}
+
+void list_fields(FieldVisitor& field, ApplyRequest& request) {
+  constexpr std::int64_t kLongestWindow = 3600;
+  field("run", request.run);
+  field("node", request.node);
+  field("roster", request.roster, kRequired);
+  field("steps", request.steps, kRequired);
+  field("after_steps", request.after_steps, kRequired);
+  field("window_seconds", request.window_seconds, kOptional.within(0, kLongestWindow));
+}
+
+void list_fields(FieldVisitor& field, CommitRequest& request) {
+  field("run", request.run);
+  field("node", request.node);
+  field("roster", request.roster, kRequired);
+  field("resources", request.resources, kRequired);
+  field("audit", request.audit);
+}
+
+void list_fields(FieldVisitor& field, ReleaseRequest& request) { field("audit", request.audit); }
+
+}  // namespace sparkplan

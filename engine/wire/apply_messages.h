@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+#include "engine/model/fields.h"
+#include "engine/model/manifest.h"
+#include "engine/model/plan.h"
+
+/// Each request says its name on the wire and the type of its reply; void: an empty map.
+namespace sparkplan {
+
+/// Who holds a node's lock, in words that help to find them.
+struct LockHolder {
+  std::string who;        ///< "anna@laptop"
+  std::int64_t pid = 0;   ///< Of the controller process, on its own machine.
+  std::string operation;  ///< "apply"
+  std::string since;      ///< RFC 3339, UTC.
+
+  std::string describe() const;
+  bool operator==(const LockHolder&) const = default;
+};
+
+/// What a run is carried out for; the node's journal records it at the beginning of the run.
+struct RunPurpose {
+  std::string saved_plan;  ///< The id of the saved plan that is carried out; empty: none.
+  std::string undoes;      ///< The run that is rolled back; empty: none.
+};
+
+struct LockRequest {
+  static constexpr std::string_view kName = "lock";
+  using Reply = void;
+  LockHolder holder;
+  RunPurpose purpose = {};
+};
+
+/// Ends the agent that holds the node's lock.
+struct BreakLockRequest {
+  static constexpr std::string_view kName = "break_lock";
+  using Reply = void;
+  std::string holder;  ///< LockHolder::describe() of the one that is meant; another one is left alone.
+  std::string audit;   ///< One line for syslog.
+};
+
+enum class StepOutcome : std::uint8_t {
+  kDone,
+  kFailed,   ///< Tried; the artifact is as it was before.
+  kStale,    ///< Not tried: the artifact was not as planned on.
+  kUndone,   ///< Was done, and undone because another step of its group failed.
+  kNotDone,  ///< Not tried: its group had failed, or the run was stopped.
+};
+/// "done", "failed", "stale", "undone", "not_done".
+std::span<const std::string_view> names_of(StepOutcome outcome);
+
+struct StepResult {
+  ArtifactId artifact;
+  StepOutcome outcome = StepOutcome::kNotDone;
+  std::optional<Error> error;  ///< For kFailed and kStale; for kUndone only if the undoing failed.
+};
+struct ApplyReply {
+  std::vector<StepResult> results;  ///< One for each step, in the same order.
+  bool stopped = false;             ///< A StopNotice arrived during the apply.
+};
+
+/// Carries out steps in order, each one compared first (compare-and-swap) and journaled. Needs the lock.
+struct ApplyRequest {
+  static constexpr std::string_view kName = "apply";
+  using Reply = ApplyReply;
+  std::string run;
+  std::string node;  ///< The node's name, for its manifest.
+  Roster roster;     ///< Written into a manifest that is only now begun.
+  std::vector<Step> steps;
+  /// NodePlan::after_steps: written to the manifest with the steps, so that nothing is ever on the
+  /// node that the manifest does not know.
+  std::map<ResourceId, Value> after_steps;
+  /// Not 0: all steps or none, on trial. The node undoes them by itself that many seconds later unless
+  /// a ConfirmRequest comes. The lock is released, as the trial keeps other runs away.
+  std::int64_t window_seconds = 0;
+};
+
+/// The end of a run on a node: what its manifest contains from now on. Needs the lock.
+struct CommitRequest {
+  static constexpr std::string_view kName = "commit";
+  using Reply = void;
+  std::string run;
+  std::string node;
+  Roster roster;
+  std::map<ResourceId, ManagedResource> resources;
+  std::string audit;  ///< One line for syslog.
+};
+
+/// Removes manifest, journal and agent from a node on which everything was undone. Needs the lock.
+struct ReleaseRequest {
+  static constexpr std::string_view kName = "release";
+  using Reply = void;
+  std::string audit;  ///< One line for syslog.
+};
+
+struct UnlockRequest {
+  static constexpr std::string_view kName = "unlock";
+  using Reply = void;
+};
+
+struct PingRequest {
+  static constexpr std::string_view kName = "ping";
+  using Reply = void;
+};
+
+/// Ends an apply after the step in hand. The reply is that of the apply.
+struct StopNotice {
+  static constexpr std::string_view kName = "stop";
+  using Reply = void;
+};
+
+void list_fields(FieldVisitor& field, LockHolder& holder);
+void list_fields(FieldVisitor& field, LockRequest& request);
+void list_fields(FieldVisitor& field, BreakLockRequest& request);
+void list_fields(FieldVisitor& field, StepResult& result);
+void list_fields(FieldVisitor& field, ApplyReply& reply);
+void list_fields(FieldVisitor& field, ApplyRequest& request);
+void list_fields(FieldVisitor& field, CommitRequest& request);
+void list_fields(FieldVisitor& field, ReleaseRequest& request);
+inline void list_fields(FieldVisitor& /*field*/, UnlockRequest& /*request*/) {}
+inline void list_fields(FieldVisitor& /*field*/, PingRequest& /*request*/) {}
+inline void list_fields(FieldVisitor& /*field*/, StopNotice& /*notice*/) {}
+
+}  // namespace sparkplan

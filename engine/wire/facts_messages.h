@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/core/value.h"
+#include "engine/model/facts.h"
+#include "engine/model/fields.h"
+#include "engine/model/manifest.h"
+#include "engine/model/resource.h"
+#include "engine/wire/apply_messages.h"
+#include "engine/wire/trial_messages.h"
+
+namespace sparkplan {
+
+struct FactsReply {
+  Facts facts;
+  std::optional<Manifest> manifest;  ///< Nothing: the node was never applied.
+  std::optional<LockHolder> lock_holder;
+  std::optional<TransactionReport> transaction;  ///< The latest, until a later run removes it.
+  std::map<std::string, Value> exports;          ///< By type; null Values are left out.
+  std::map<std::string, Error> export_errors;    ///< Types whose exports could not be read.
+  ObservedState observed;                        ///< Of names_managed(); empty unless it was requested.
+};
+
+struct FactsRequest {
+  static constexpr std::string_view kName = "facts";
+  using Reply = FactsReply;
+  std::map<std::string, Value> exports;  ///< Types whose exports are requested, each with the node's section.
+  /// Moves an unreadable manifest or record of a change on trial away, so that it does not stop the next run. This run
+  /// fails nevertheless, with an error that names it. Only for runs that write.
+  bool set_damaged_aside = false;
+  /// Observes what the manifest names in the same turn. A plan needs nothing else when all is in sync.
+  bool observe_managed = false;
+  bool everything = false;  ///< Facts::extended as well, which takes programs and a second or so.
+};
+
+struct ObserveNodeRequest {
+  static constexpr std::string_view kName = "observe";
+  using Reply = ObservedState;
+  std::map<std::string, std::vector<std::string>> names;  ///< By type.
+};
+
+struct EffectReply {
+  std::map<std::string, std::vector<Ineffective>> ineffective;  ///< By type.
+};
+
+/// After an apply: which desired values do not take effect, by ResourceType::check_effect().
+struct EffectRequest {
+  static constexpr std::string_view kName = "effect";
+  using Reply = EffectReply;
+  std::map<std::string, std::map<std::string, Value>> desired;  ///< type -> resource name -> value
+};
+
+void list_fields(FieldVisitor& field, FactsReply& reply);
+void list_fields(FieldVisitor& field, FactsRequest& request);
+void list_fields(FieldVisitor& field, ObserveNodeRequest& request);
+void list_fields(FieldVisitor& field, EffectReply& reply);
+void list_fields(FieldVisitor& field, EffectRequest& request);
+
+}  // namespace sparkplan

@@ -1,0 +1,151 @@
+#include "engine/wire/measure_messages.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kMostPort = 65'535;
+constexpr std::int64_t kLongestPatience = 30'000;
+constexpr std::int64_t kMostStreams = 64;
+constexpr std::size_t kMostInterfaces = 256;
+constexpr std::size_t kMostProbes = 65'536;
+/// A name of a node or of an interface is no longer.
+constexpr std::size_t kLongestName = 255;
+
+constexpr FieldRule kPort = kRequired.within(1, kMostPort);
+constexpr FieldRule kPacketSizes = kRequired.within(0, 65'535).at_most(256);
+constexpr std::string_view kNameRequirement = "expected one line of 1 to 255 bytes";
+
+bool is_name(const std::string& text) {
+  return !text.empty() && text.size() <= kLongestName && text.find('\n') == std::string::npos;
+}
+
+void list_name(FieldVisitor& field, std::string_view key, std::string& name) {
+  field(key, name, kRequired);
+  field.check(key, is_name(name), kNameRequirement);
+}
+
+void list_token(FieldVisitor& field, std::string& token) {
+  constexpr std::size_t kTokenBytes = 32;
+  field("token", token, kRequired);
+  field.check("token", token.size() == kTokenBytes, "expected 32 bytes");
+}
+
+}  // namespace
+
+std::span<const std::string_view> names_of(TcpOutcome /*outcome*/) {
+  static constexpr std::array<std::string_view, 5> kNames{"done", "refused", "dropped", "no_route", "broken"};
+  return kNames;
+}
+
+void list_fields(FieldVisitor& field, TrafficEndpoint& end) {
+  field("address", end.address);
+  field("interface", end.interface);
+}
+
+void list_fields(FieldVisitor& field, OpenReceiverReply& reply) {
+  field("port", reply.port, kPort);
+  field("datagram_port", reply.datagram_port, kPort);
+}
+
+void list_fields(FieldVisitor& field, OpenReceiverRequest& request) {
+  field("at", request.at, kRequired);
+  field("peer", request.peer);
+  list_token(field, request.token);
+}
+
+void list_fields(FieldVisitor& field, CloseReceiverReply& reply) { field("heard", reply.received, kPacketSizes); }
+
+void list_fields(FieldVisitor& field, CloseReceiverRequest& request) {
+  field("awaited", request.awaited, kPacketSizes);
+  field("patience_ms", request.patience_ms, kOptional.within(0, kLongestPatience));
+}
+
+void list_fields(FieldVisitor& field, SendDatagramsRequest& request) {
+  field("from", request.from, kRequired);
+  field("address", request.address);
+  field("port", request.port, kPort);
+  list_token(field, request.token);
+  field("sizes", request.sizes, kPacketSizes);
+}
+
+void list_fields(FieldVisitor& field, MeasureTcpReply& reply) {
+  field("outcome", reply.outcome, kRequired);
+  field("reason", reply.reason, kMessageText);
+  field("bytes", reply.bytes);
+  field("nanoseconds", reply.nanoseconds);
+}
+
+void list_fields(FieldVisitor& field, MeasureTcpRequest& request) {
+  field("from", request.from, kRequired);
+  field("address", request.address);
+  field("port", request.port, kPort);
+  list_token(field, request.token);
+  field("streams", request.streams, kRequired.within(1, kMostStreams));
+  field("duration_ms", request.duration_ms, kRequired.within(1, kLongestPatience));
+}
+
+void list_fields(FieldVisitor& field, StartLinkProbeRequest& request) {
+  field("interfaces", request.interfaces, kRequired.at_most(kMostInterfaces));
+  field.check("interfaces", std::all_of(request.interfaces.begin(), request.interfaces.end(), is_name),
+              kNameRequirement);
+  list_token(field, request.token);
+}
+
+void list_fields(FieldVisitor& field, SendLinkProbesRequest& request) { list_name(field, "node", request.node); }
+
+void list_fields(FieldVisitor& field, ReceivedProbe& probe) {
+  list_name(field, "at", probe.at);
+  list_name(field, "node", probe.node);
+  list_name(field, "interface", probe.interface);
+}
+
+void list_fields(FieldVisitor& field, ReadLinkProbesReply& reply) {
+  field("calls", reply.received, kRequired.at_most(kMostProbes));
+  field("mute", reply.send_errors, kOptional.at_most(kMostInterfaces));
+  const bool are_names = std::all_of(reply.send_errors.begin(), reply.send_errors.end(),
+                                     [](const auto& entry) { return is_name(entry.first); });
+  field.check("mute", are_names, kNameRequirement);
+}
+
+void list_fields(FieldVisitor& field, SshLoginReply::Login& login) {
+  field("succeeded", login.succeeded);
+  field("complaint", login.complaint, kMessageText);
+}
+
+void list_fields(FieldVisitor& field, SshLoginReply& reply) { field("logins", reply.logins, kRequired); }
+
+void list_fields(FieldVisitor& field, SshLoginRequest::Target& target) {
+  field("host", target.host, kRequired);
+  field.check("host", !target.host.empty(), "expected a name or an address");
+  field("port", target.port, kPort);
+}
+
+void list_fields(FieldVisitor& field, SshLoginRequest& request) {
+  field("user", request.user);
+  field("targets", request.targets, kRequired);
+}
+
+void list_fields(FieldVisitor& field, MeasurementsReply& reply) {
+  field("earlier", reply.earlier, kRequired);
+  field("set_aside", reply.set_aside);
+}
+
+void list_fields(FieldVisitor& field, MeasurementsRequest& request) { field("values", request.values, kRequired); }
+
+void list_fields(FieldVisitor& field, ReadStorageReply& reply) {
+  field("complaint", reply.complaint, kMessageText);
+  field("what", reply.what, kMessageText);
+  field("bytes", reply.bytes);
+  field("nanoseconds", reply.nanoseconds);
+  field("direct", reply.direct);
+}
+
+void list_fields(FieldVisitor& field, ReadStorageRequest& request) {
+  field("target", request.target, kRequired);
+  field.check("target", request.target.starts_with('/'), "it is no absolute path");
+}
+
+}  // namespace sparkplan

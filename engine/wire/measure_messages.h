@@ -1,0 +1,198 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/fields.h"
+
+namespace sparkplan {
+
+/// The agent's own end of a path to another node.
+struct TrafficEndpoint {
+  std::string address;    ///< IPv4, its own.
+  std::string interface;  ///< The one that has it: nothing is received or sent through another.
+
+  bool operator==(const TrafficEndpoint&) const = default;
+};
+
+struct OpenReceiverReply {
+  std::int64_t port = 0;           ///< TCP, chosen by the kernel.
+  std::int64_t datagram_port = 0;  ///< UDP, likewise.
+};
+
+/// Receives on one address what another agent is going to send: TCP connections, whose bytes are counted and dropped,
+/// and datagrams, whose sizes are recorded. A session has one receiver at a time: a new one replaces the old one, and
+/// none outlives the session.
+struct OpenReceiverRequest {
+  static constexpr std::string_view kName = "open_ear";
+  using Reply = OpenReceiverReply;
+  TrafficEndpoint at;
+  std::string peer;   ///< IPv4: the only accepted sender.
+  std::string token;  ///< 32 characters at the beginning of each connection and datagram.
+};
+
+struct CloseReceiverReply {
+  std::vector<std::int64_t> received;  ///< Sizes of datagrams, each once, rising.
+};
+
+/// Waits for datagrams of these sizes, and closes the receiver.
+struct CloseReceiverRequest {
+  static constexpr std::string_view kName = "close_ear";
+  using Reply = CloseReceiverReply;
+  std::vector<std::int64_t> awaited;  ///< In bytes, with IP and UDP headers.
+  std::int64_t patience_ms = 0;
+};
+
+/// Sends datagrams of these sizes to a receiver, none of them to be fragmented.
+struct SendDatagramsRequest {
+  static constexpr std::string_view kName = "send_datagrams";
+  using Reply = void;
+  TrafficEndpoint from;
+  std::string address;
+  std::int64_t port = 0;
+  std::string token;
+  std::vector<std::int64_t> sizes;  ///< In bytes, with IP and UDP headers.
+};
+
+/// How an attempt to connect ended.
+enum class TcpOutcome : std::uint8_t {
+  kDone,
+  kRefused,  ///< The peer, or something on the path, answered with a refusal.
+  kDropped,  ///< No answer at all.
+  kNoRoute,
+  kBroken,  ///< Connected, and failed afterwards.
+};
+/// "done", "refused", "dropped", "no_route", "broken".
+std::span<const std::string_view> names_of(TcpOutcome outcome);
+
+struct MeasureTcpReply {
+  TcpOutcome outcome = TcpOutcome::kDone;
+  std::string reason;            ///< The kernel's words, unless done.
+  std::int64_t bytes = 0;        ///< That the other end has received.
+  std::int64_t nanoseconds = 0;  ///< From the first byte to the last one's arrival.
+};
+
+/// Sends over TCP to a receiver, as fast as possible.
+struct MeasureTcpRequest {
+  static constexpr std::string_view kName = "measure_tcp";
+  using Reply = MeasureTcpReply;
+  TrafficEndpoint from;
+  std::string address;
+  std::int64_t port = 0;
+  std::string token;
+  std::int64_t streams = 4;
+  std::int64_t duration_ms = 1000;
+};
+
+/// Opens these interfaces for link probes of other agents, until ReadLinkProbesRequest. Frames that do not begin with
+/// the token are not of this run.
+struct StartLinkProbeRequest {
+  static constexpr std::string_view kName = "listen_to_cables";
+  using Reply = void;
+  std::vector<std::string> interfaces;
+  std::string token;  ///< 32 characters
+};
+
+/// Sends a probe with the node's name through each open interface.
+struct SendLinkProbesRequest {
+  static constexpr std::string_view kName = "call_into_cables";
+  using Reply = void;
+  std::string node;  ///< As cluster.yaml names it.
+};
+
+/// A link probe of another node, received once or more often.
+struct ReceivedProbe {
+  std::string at;         ///< The interface that received it.
+  std::string node;       ///< The sender ...
+  std::string interface;  ///< ... and the interface it sent through.
+
+  auto operator<=>(const ReceivedProbe&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
+};
+struct ReadLinkProbesReply {
+  std::vector<ReceivedProbe> received;             ///< Sorted, each once.
+  std::map<std::string, std::string> send_errors;  ///< Interfaces that no probe could be sent through -> why.
+};
+
+/// The probes received since StartLinkProbeRequest, without the node's own. Closes the interfaces.
+struct ReadLinkProbesRequest {
+  static constexpr std::string_view kName = "hear_cables";
+  using Reply = ReadLinkProbesReply;
+};
+
+struct SshLoginReply {
+  struct Login {
+    bool succeeded = false;
+    std::string complaint;  ///< What ssh printed, unless it succeeded.
+  };
+  std::vector<Login> logins;  ///< One for each target.
+};
+
+/// Logs in by ssh as one user, to one host after the other, each with strict host key checking and without
+/// a question.
+struct SshLoginRequest {
+  static constexpr std::string_view kName = "ssh_login";
+  using Reply = SshLoginReply;
+  struct Target {
+    std::string host;
+    std::int64_t port = 22;
+
+    bool operator==(const Target&) const = default;
+  };
+  std::string user;
+  std::vector<Target> targets;
+};
+
+struct MeasurementsReply {
+  std::map<std::string, std::vector<double>> earlier;  ///< Oldest first; only for the requested ids.
+  std::string set_aside;                               ///< Not empty: the unreadable history was moved to this path.
+};
+
+/// Returns the earlier values of these checks, and keeps the new ones. Nothing is kept on a node that sparkplan
+/// does not manage, because no release would remove it.
+struct MeasurementsRequest {
+  static constexpr std::string_view kName = "measurements";
+  using Reply = MeasurementsReply;
+  std::map<std::string, double> values;  ///< By the id of the check.
+};
+
+struct ReadStorageReply {
+  std::string complaint;  ///< Why it cannot be read; empty when it can.
+  std::string what;       ///< The file or device that was read; empty when there was none large enough.
+  std::int64_t bytes = 0;
+  std::int64_t nanoseconds = 0;
+  bool direct = false;  ///< Past the cache.
+};
+
+/// Reads a bounded amount from what is mounted at `target`, past the node's own cache where the file system allows it.
+struct ReadStorageRequest {
+  static constexpr std::string_view kName = "read_storage";
+  using Reply = ReadStorageReply;
+  std::string target;
+};
+
+void list_fields(FieldVisitor& field, TrafficEndpoint& end);
+void list_fields(FieldVisitor& field, OpenReceiverReply& reply);
+void list_fields(FieldVisitor& field, OpenReceiverRequest& request);
+void list_fields(FieldVisitor& field, CloseReceiverReply& reply);
+void list_fields(FieldVisitor& field, CloseReceiverRequest& request);
+void list_fields(FieldVisitor& field, SendDatagramsRequest& request);
+void list_fields(FieldVisitor& field, MeasureTcpReply& reply);
+void list_fields(FieldVisitor& field, MeasureTcpRequest& request);
+void list_fields(FieldVisitor& field, StartLinkProbeRequest& request);
+void list_fields(FieldVisitor& field, SendLinkProbesRequest& request);
+void list_fields(FieldVisitor& field, ReceivedProbe& probe);
+void list_fields(FieldVisitor& field, ReadLinkProbesReply& reply);
+inline void list_fields(FieldVisitor& /*field*/, ReadLinkProbesRequest& /*request*/) {}
+void list_fields(FieldVisitor& field, SshLoginReply::Login& login);
+void list_fields(FieldVisitor& field, SshLoginReply& reply);
+void list_fields(FieldVisitor& field, SshLoginRequest::Target& target);
+void list_fields(FieldVisitor& field, SshLoginRequest& request);
+void list_fields(FieldVisitor& field, MeasurementsReply& reply);
+void list_fields(FieldVisitor& field, MeasurementsRequest& request);
+void list_fields(FieldVisitor& field, ReadStorageReply& reply);
+void list_fields(FieldVisitor& field, ReadStorageRequest& request);
+
+}  // namespace sparkplan

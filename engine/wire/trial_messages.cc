@@ -1,0 +1,55 @@
+#include "engine/wire/trial_messages.h"
+
+#include <array>
+
+namespace sparkplan {
+
+std::span<const std::string_view> names_of(TransactionState /*state*/) {
+  static constexpr std::array<std::string_view, 5> kNames{"begun", "armed", "committed", "rolledback", "failed"};
+  return kNames;
+}
+
+void list_fields(FieldVisitor& field, TransactionReport& report) {
+  field("run", report.run, kShortText);
+  field("state", report.state, kRequired);
+  field("who", report.who, kShortText);
+  field("seconds_left", report.seconds_left);
+  field("carried_out", report.carried_out);
+  field("at_work", report.at_work);
+  field("undone", report.undone);
+  field("reason", report.reason, kMessageText);
+  // Refused, not cut: half a command would be worse than none.
+  field("manual_commands", report.manual_commands,
+        kOptional.no_longer_than(kLongestErrorMessage).at_most(kMostManualCommands));
+}
+
+void list_fields(FieldVisitor& field, ConfirmRequest& request) { field("run", request.run); }
+
+void list_fields(FieldVisitor& field, RollBackRequest& request) {
+  field("run", request.run);
+  field("reason", request.reason);
+}
+
+void list_fields(FieldVisitor& field, ExtendRequest& request) {
+  field("run", request.run);
+  field("seconds", request.seconds);
+}
+
+void list_fields(FieldVisitor& field, ProbeTarget& target) {
+  constexpr std::int64_t kMostBytes = 65'535;
+  constexpr std::int64_t kMostPort = 65'535;
+  field("address", target.address);
+  field("interface", target.interface);
+  field("bytes", target.bytes, kOptional.within(0, kMostBytes));
+  field("ssh_port", target.ssh_port, kOptional.within(0, kMostPort));
+}
+
+void list_fields(FieldVisitor& field, ProbeReply& reply) { field("answered", reply.answered, kRequired); }
+
+void list_fields(FieldVisitor& field, ProbeRequest& request) {
+  constexpr std::int64_t kLongestPatience = 30'000;
+  field("targets", request.targets, kRequired);
+  field("patience_ms", request.patience_ms, kOptional.within(0, kLongestPatience));
+}
+
+}  // namespace sparkplan
