@@ -39,7 +39,7 @@ ReadChain read_chain(const InputChainFacts& chain) {
 const Ipv4Network kLinkLocal{{(169U << 24) | (254U << 16)}, 16};
 
 /// The verdict that holds for what comes from there to the half; null: it is let in, as no rule decides.
-const InputVerdictFacts* verdict_on(const ReadChain& chain, const ExaminedHalf& half, const Ipv4Network& from) {
+const InputVerdictFacts* verdict_on(const ReadChain& chain, const ObservedPort& half, const Ipv4Network& from) {
   const auto own = parse_ipv4_network(half.address);
   const Ipv4Network to = half.link_local ? kLinkLocal : own.value_or(Ipv4Network{});
   for (const ReadVerdict& one : chain.verdicts) {
@@ -56,7 +56,7 @@ const InputVerdictFacts* verdict_on(const ReadChain& chain, const ExaminedHalf& 
 
 /// Who else is in the network of the half; where nobody is known, all of that network.
 std::vector<Ipv4Network> sources_of(const ExaminedCluster& cluster, const ExaminedNode& node,
-                                    const ExaminedHalf& half) {
+                                    const ObservedPort& half) {
   if (half.link_local) return {kLinkLocal};
   const auto own = parse_ipv4(half.address);
   if (!own) return {};
@@ -64,7 +64,7 @@ std::vector<Ipv4Network> sources_of(const ExaminedCluster& cluster, const Examin
   std::vector<Ipv4Network> sources;
   for (const ExaminedNode& other : cluster.nodes) {
     if (other.name == node.name) continue;
-    for (const ExaminedHalf& end : other.halves) {
+    for (const ObservedPort& end : other.halves) {
       const auto address = parse_ipv4_network(end.address);
       if (address && network.overlaps(*address)) sources.push_back(*address);
     }
@@ -78,7 +78,7 @@ std::string described(const ReadChain& chain, const InputVerdictFacts& verdict) 
 }
 
 /// What the chain makes of one half, told once for each of its rules.
-void look_at_half(const ExaminedCluster& cluster, const ExaminedNode& node, const ExaminedHalf& half,
+void look_at_half(const ExaminedCluster& cluster, const ExaminedNode& node, const ObservedPort& half,
                   const ReadChain& chain, Complaints& dropped, Complaints& unclear) {
   std::map<const InputVerdictFacts*, std::vector<std::string>> stopped;
   const auto sources = sources_of(cluster, node, half);
@@ -99,23 +99,20 @@ void look_at_half(const ExaminedCluster& cluster, const ExaminedNode& node, cons
 
 }  // namespace
 
-Opinion firewall_drops(const ExaminedCluster& cluster, const ExaminedNode& node) {
-  if (!node.facts->live) return skip("nothing is running there");
-  if (node.halves.empty()) return skip("no fabric declared");
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
-  if (!extended->firewall) return skip("there is no firewall");
+Verdict firewall_drops(const ExaminedCluster& cluster, const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
+  if (!extended.firewall) return skip("there is no firewall");
   Complaints dropped;
   Complaints unclear;
-  for (const InputChainFacts& told : extended->firewall->input_chains) {
+  for (const InputChainFacts& told : extended.firewall->input_chains) {
     const ReadChain chain = read_chain(told);
-    for (const ExaminedHalf& half : node.halves) {
+    for (const ObservedPort& half : node.halves) {
       if (!half.interface.empty()) look_at_half(cluster, node, half, chain, dropped, unclear);
     }
   }
-  if (!dropped.any() && unclear.any()) return unclear.as(Verdict::kSkip);
-  const std::string& ufw = extended->firewall->ufw;
-  return dropped.as(Verdict::kFail, ufw.empty() ? "" : "ufw is " + ufw);
+  if (!dropped.any() && unclear.any()) return unclear.as(CheckStatus::kSkip);
+  const std::string& ufw = extended.firewall->ufw;
+  return dropped.as(CheckStatus::kFail, ufw.empty() ? "" : "ufw is " + ufw);
 }
 
 }  // namespace sparkplan

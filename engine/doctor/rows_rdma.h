@@ -1,12 +1,14 @@
+#pragma once
+
 #include <array>
 
-#include "engine/doctor/rows.h"
+#include "engine/doctor/doctor_row.h"
 
 namespace sparkplan {
-namespace {
 
+/// RDMA devices, and the memory that they may register.
 // Sources: public reports of DGX Spark owners, perftest's and NCCL's issue trackers, measured bands of public guides.
-constexpr auto kRows = std::to_array<DoctorRow>({
+inline constexpr auto kRdmaRows = std::to_array<DoctorRow>({
     {"rdma-no-device", "a half has no RDMA device",
      "the driver of the adapter is not loaded, or the adapter is powered off",
      "load mlx5_ib (modprobe mlx5_ib) and look at `ibv_devinfo`; a ConnectX-7 without a cable is powered off",
@@ -94,10 +96,27 @@ constexpr auto kRows = std::to_array<DoctorRow>({
      "look at packet_seq_err and out_of_sequence in /sys/class/infiniband/HCA/ports/1/hw_counters; clean or change the "
      "cable",
      "/sys/class/infiniband/HCA/ports/1/hw_counters", "rdma"},
+    // Reported by `doctor` only.
+    {"rdma-mtu-small", "an RDMA port uses packets below 4096 bytes, though its interface could carry them",
+     "the port was brought up before the interface had its MTU",
+     "set the interface down and up again (`ip link set INTERFACE down`, `up`), or boot", "ibv_devinfo"},
+    {"rdma-errors", "an RDMA port counts errors",
+     "a bad cable or connector, or packets lost for want of flow control in the switch",
+     "seat or change the cable; look whether the counter still grows under load",
+     "/sys/class/infiniband/HCA/ports/1/counters, hw_counters"},
+    {"memlock-login", "a command started over ssh may lock little memory",
+     "no limit is set for logins, or sshd does not use PAM; RDMA then fails with: Cannot allocate memory",
+     "limits: [{domain: \"*\", item: memlock, type: both, value: unlimited}] in cluster.yaml, and one for root",
+     "/proc/PID/limits of the session"},
+    {"memlock-service", "a service that starts ranks may lock little memory",
+     "limits of logins do not hold for services",
+     "units: [{name: docker.service, drop_in: \"[Service]\\nLimitMEMLOCK=infinity\\n\"}], or --ulimit memlock=-1 of "
+     "the "
+     "container",
+     "systemctl show -p LimitMEMLOCK"},
+    {"peermem-at-boot", "a module for GPUDirect RDMA is to be loaded at boot",
+     "a GB10 has no GPUDirect RDMA: it can never be loaded, and systemd-modules-load fails with every boot",
+     "take it out of /etc/modules-load.d", "/etc/modules-load.d"},
 });
-
-}  // namespace
-
-std::span<const DoctorRow> rdma_rows() { return kRows; }
 
 }  // namespace sparkplan

@@ -1,11 +1,9 @@
-#include "engine/verify/doctor_run.h"
+#include "engine/doctor/doctor_run.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
-
-#include "engine/verify/halves.h"
 
 namespace sparkplan {
 
@@ -20,23 +18,6 @@ bool is_ring(const Cluster& cluster) {
          std::all_of(neighbours.begin(), neighbours.end(), [](const auto& node) { return node.second.size() == 2; });
 }
 
-ExaminedNode examined_node(const NodeSpec& spec, const Facts& facts, const std::string& profile) {
-  ExaminedNode node{spec.name.str(), &facts, {}};
-  for (VerifyHalf& half : halves_of(spec, facts, profile)) {
-    ExaminedHalf one;
-    one.label = half.label;
-    one.interface = half.interface;
-    one.address = half.address;
-    one.prefix_length = half.prefix_length;
-    one.mtu = half.mtu;
-    one.link_local = half.link_local;
-    one.hcas = std::move(half.hcas);
-    one.link = half.link;
-    node.halves.push_back(std::move(one));
-  }
-  return node;
-}
-
 DoctorReport diagnose_cluster(const Cluster& cluster, const Registry& registry, RunOptions run) {
   run.agent.install = InstallPolicy::kExactBuild;
   run.extended = true;
@@ -47,11 +28,12 @@ DoctorReport diagnose_cluster(const Cluster& cluster, const Registry& registry, 
   examined.ring_size = cluster.nodes.size();
   for (const NodeRun& node : nodes.nodes()) {
     if (node.skipped || node.error) continue;
-    examined.nodes.push_back(examined_node(*node.spec, node.known.facts, cluster.profile));
+    const Facts& facts = node.known.facts;
+    examined.nodes.push_back({node.spec->name.str(), &facts, observed_ports(*node.spec, facts, cluster.profile)});
   }
   DoctorReport report{nodes.report(), examined.nodes.empty() ? std::vector<Finding>() : examine(examined)};
   report.run.verification_failed = std::any_of(report.findings.begin(), report.findings.end(),
-                                               [](const Finding& one) { return one.verdict == Verdict::kFail; });
+                                               [](const Finding& one) { return one.status == CheckStatus::kFail; });
   return report;
 }
 

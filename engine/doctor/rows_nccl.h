@@ -1,12 +1,14 @@
+#pragma once
+
 #include <array>
 
-#include "engine/doctor/rows.h"
+#include "engine/doctor/doctor_row.h"
 
 namespace sparkplan {
-namespace {
 
-constexpr auto kRows = std::to_array<DoctorRow>({
-    // What a node has.
+/// NCCL: its release, its variables and its measurements.
+inline constexpr auto kNcclRows = std::to_array<DoctorRow>({
+    // Software of a node.
     {"nccl-no-gpu", "the driver is not there, or shows no GPU", "there is no GPU to measure with",
      "nothing to do on a machine without one; else `nvidia-smi` says what the driver lacks", "nvidia-smi", "nccl"},
     {"nccl-no-library", "the loader finds no libnccl.so.2", "NCCL is not installed on the host",
@@ -28,7 +30,7 @@ constexpr auto kRows = std::to_array<DoctorRow>({
     {"nccl-memory", "less memory is free than the test needs", "something else holds the GPU's memory",
      "stop what runs on the GPU (`nvidia-smi` lists it) and run again", "nvidia-smi; MemAvailable in /proc/meminfo",
      "nccl"},
-    // How it ended.
+    // How the run ended.
     {"nccl-not-started", "the program of the test could not be started on the node",
      "the connection, sudo or the node's file system did not let it be put in place",
      "`sparkplan verify --level link` shows whether the node can be reached at all; sudo has to allow the installation",
@@ -42,8 +44,8 @@ constexpr auto kRows = std::to_array<DoctorRow>({
     {"nccl-peer-gone", "NCCL lost its connection to another rank",
      "another rank ended, or the network between them went away", "run `sparkplan verify --level tcp`",
      "NCCL_DEBUG=INFO", "nccl"},
-    {"nccl-rank-ended", "a rank ended without a word",
-     "somebody or the kernel killed it (out of memory), or it crashed in NCCL or in the driver",
+    {"nccl-rank-ended", "a rank ended without a report",
+     "the kernel (out of memory) or a user killed it, or it crashed in NCCL or in the driver",
      "`journalctl -k` on the node tells of a kill for want of memory and of crashes", "journalctl -k", "nccl"},
     {"nccl-join-hangs", "the ranks do not find each other",
      "a firewall drops the TCP ports that NCCL chooses, or NCCL_SOCKET_IFNAME names an interface that does not lead to "
@@ -56,19 +58,19 @@ constexpr auto kRows = std::to_array<DoctorRow>({
      "run `sparkplan verify --level rdma`; `sparkplan verify --level mtu`", "show_gids", "nccl"},
     {"nccl-load-hangs", "driver or NCCL do not come up", "the GPU's driver hangs",
      "`nvidia-smi` on the node; a boot if that hangs as well", "nvidia-smi", "nccl"},
-    // What was measured.
+    // Measured values.
     {"nccl-wrong-data", "an element of a result is wrong",
      "data is damaged on its way or in memory: cable, HCA, GPU or a broken NCCL",
      "take the machine out of use; exchange the cable and repeat; compare with NVIDIA's own NCCL package",
      "the check itself", "nccl"},
     {"nccl-sockets", "NET/Socket in NCCL's log where HCAs are declared",
-     "NCCL found none of its HCAs usable and goes over TCP without a word",
+     "NCCL found none of its HCAs usable and falls back to TCP silently",
      "check NCCL_IB_HCA against `ibdev2netdev`; run `sparkplan verify --level rdma`", "NCCL_DEBUG=INFO", "nccl"},
     {"nccl-management-network", "less than 2 GB/s", "the data goes over TCP or over the management network",
      "check NCCL_IB_HCA and NCCL_SOCKET_IFNAME; run `sparkplan verify --level rdma`", "NCCL_DEBUG=INFO", "nccl"},
     {"nccl-wrong-build", "2 to 5 GB/s at every size", "a development build of NCCL, or an MTU of 1500 on the way",
      "use a released NCCL (package libnccl2); run `sparkplan verify --level mtu`", "strings libnccl.so.2", "nccl"},
-    {"nccl-one-half", "10 to 14 GB/s, or fewer HCAs in NCCL's log than it was told of",
+    {"nccl-one-half", "10 to 14 GB/s, or fewer HCAs in NCCL's log than configured",
      "only one half of the cabled port carries data",
      "both HCAs of the port belong in NCCL_IB_HCA, and both interfaces need an address; `sparkplan verify --level "
      "rdma` shows which half is missing",
@@ -83,10 +85,35 @@ constexpr auto kRows = std::to_array<DoctorRow>({
      "a degraded link, PCIe width or GPU clock",
      "run `sparkplan verify --level rdma` for the link; `nvidia-smi -q -d CLOCK,PERFORMANCE` for the GPU",
      "nvidia-smi -q; lspci -vv", "nccl"},
+    // Variables: reported by `doctor` only.
+    {"nccl-half-left-out", "NCCL_IB_HCA leaves a half of the fabric out",
+     "only one half of the port is used: 12 GB/s in place of 23",
+     "name both halves, as sparkplan does with `nccl: {mode: safe}`, or take the variable away",
+     "/etc/nccl.conf, ~/.nccl.conf, the environment of a command over ssh"},
+    {"nccl-gid-index-set", "NCCL_IB_GID_INDEX is set by hand",
+     "the right index depends on the addresses that an interface has had; a fixed one hangs as soon as it is another",
+     "take it away: NCCL from 2.21 on finds the index by itself", "gid_attrs/types, /etc/nccl.conf"},
+    {"nccl-without-rdma", "NCCL is configured without RDMA",
+     "NCCL_NET=Socket or NCCL_IB_DISABLE from an earlier search for a fault: about 1 GB/s",
+     "take it away where it is set", "/etc/nccl.conf, ~/.nccl.conf, the environment of a command over ssh"},
+    {"nccl-interface-absent", "NCCL_SOCKET_IFNAME names no interface of the node",
+     "the management interface has another name here (enP7s7, wlP9s9); the ranks cannot find each other",
+     "name one that all nodes have, or set it per node", "ip link, /etc/nccl.conf"},
+    {"nccl-unknown-variable", "a variable is set that NCCL does not read",
+     "a slip of the fingers, or a name of an old release or of another program: it does nothing",
+     "take it away, or correct it; `sparkplan validate` suggests the nearest name", "/etc/nccl.conf, ~/.nccl.conf"},
+    {"nccl-no-effect", "a variable is set that does nothing on this GPU",
+     "a GB10 has no GPUDirect RDMA, so what tunes it is without effect", "take it away",
+     "/etc/nccl.conf, ~/.nccl.conf"},
+    {"nccl-login-shells-only", "variables of NCCL's are set for login shells only",
+     "what `ssh NODE COMMAND`, mpirun, services and containers start does not read /etc/profile.d",
+     "put them into /etc/nccl.conf as well, as sparkplan does with `nccl:`", "/etc/profile.d, /etc/nccl.conf"},
+    {"nccl-preloaded", "another NCCL is preloaded into every program",
+     "LD_PRELOAD puts it in place of the installed one, whatever its release",
+     "take it out of the environment, or make it the same on all nodes", "the environment of a command over ssh"},
+    {"nccl-ring-without-cumem", "NCCL_CUMEM_ENABLE=0 in a ring of four or more",
+     "without it NCCL connects all nodes at once, also those that no cable joins, and fails",
+     "take it away; NCCL_ALGO=Ring alone is not enough", "/etc/nccl.conf, ~/.nccl.conf"},
 });
-
-}  // namespace
-
-std::span<const DoctorRow> nccl_rows() { return kRows; }
 
 }  // namespace sparkplan

@@ -1,37 +1,13 @@
+#pragma once
+
 #include <array>
 
-#include "engine/doctor/rows.h"
+#include "engine/doctor/doctor_row.h"
 
 namespace sparkplan {
-namespace {
 
-constexpr auto kRows = std::to_array<DoctorRow>({
-    {"link-unnamed", "no interface of the node can be the declared half", "the node shows no such interface",
-     "name its interfaces below the node: fabric: {interfaces: [{name: ...}, ...]}", "ip link", "link"},
-    {"link-absent", "the node does not show the interface",
-     "no cable in that port, or the ConnectX-7 is powered off: without a cable it has no interfaces at all",
-     "plug the cable in at both ends; if it is, shut down, pull the power cord for 90 s and boot again", "ip link",
-     "link, doctor"},
-    {"link-down", "the interface is down", "nobody has brought it up",
-     "run `sparkplan apply`, which brings it up and keeps it so over boots", "ip link", "link, doctor"},
-    {"link-no-carrier", "the interface is up and has no carrier",
-     "no cable, the other end is off or down, or the cable is in another port than cluster.yaml says",
-     "look at both ends of the cable, and at `fabric: port`", "/sys/class/net/INTERFACE/carrier", "link, doctor"},
-    {"link-member", "the interface belongs to a bond or a bridge",
-     "a member of a bond or bridge has no address of its own, and RDMA does not go through either",
-     "take it out: `ip link set dev INTERFACE nomaster`, and out of the netplan file that put it in", "ip link",
-     "link, doctor"},
-    {"link-mtu", "the interface has another MTU than declared",
-     "somebody has changed it, or the declared one was never applied",
-     "run `sparkplan apply`; `sparkplan drift` says whether somebody changed it", "ip link", "link, doctor"},
-    {"link-no-address", "the declared address is not on the interface",
-     "it was never applied, somebody took it away, or NetworkManager has a profile of its own for the interface",
-     "run `sparkplan apply`; see what `nmcli -t connection show --active` lists for the interface", "ip address",
-     "link, doctor"},
-    {"link-no-link-local", "the interface has no IPv4 link-local address",
-     "no carrier when the interface was brought up, or its renderer gives it none",
-     "run `sparkplan apply`, and look at `networkctl status` or `nmcli device show` for the interface", "ip address",
-     "link"},
+/// Paths between nodes: levels mtu, ssh and tcp.
+inline constexpr auto kPathRows = std::to_array<DoctorRow>({
     {"mtu-no-reply", "not even a small packet gets there, in neither direction",
      "the two halves are not on one wire: cables are swapped or go elsewhere, a VLAN or a firewall is in between",
      "follow the cables (`ethtool -p INTERFACE` blinks a port), then look at the switch's VLANs and at "
@@ -52,8 +28,8 @@ constexpr auto kRows = std::to_array<DoctorRow>({
     {"ssh-unknown-name", "the name does not resolve", "/etc/hosts on the node that logs in does not have it",
      "run `sparkplan apply` with `hosts` in cluster.yaml", "getent hosts NAME", "ssh"},
     {"ssh-host-key", "the host key is unknown, or another than recorded",
-     "/etc/ssh/ssh_known_hosts does not have the node's key: it was installed anew, or trust was never applied",
-     "if the node was installed anew, run `sparkplan trust NODE`, then `sparkplan apply`; if not, find out who answers "
+     "/etc/ssh/ssh_known_hosts does not have the node's key: it was reinstalled, or trust was never applied",
+     "if the node was reinstalled, run `sparkplan trust NODE`, then `sparkplan apply`; if not, find out what answers "
      "at that address",
      "/etc/ssh/ssh_known_hosts", "ssh"},
     {"ssh-denied", "the login is refused",
@@ -77,7 +53,7 @@ constexpr auto kRows = std::to_array<DoctorRow>({
      "let the fabric's networks in on all ports (`ufw allow in on INTERFACE`): NCCL chooses its ports by itself",
      "a TCP connection from agent to agent", "tcp"},
     {"tcp-no-route", "there is no way to the address",
-     "no route leads there, or nobody answers for the address on that interface",
+     "no route leads there, or no machine answers for the address on that interface",
      "look at `ip route get ADDRESS` and `ip neigh` on the sending node", "ip route", "tcp"},
     {"tcp-broken", "the connection broke", "the way was cut, or a node lost its address meanwhile",
      "look at the kernel's log of both nodes (`dmesg`), then verify again", "a TCP connection from agent to agent",
@@ -87,9 +63,5 @@ constexpr auto kRows = std::to_array<DoctorRow>({
      "verify again while nothing else runs; if it stays so, compare with the time before (`sparkplan history`)",
      "/var/lib/sparkplan/verify", "tcp, rdma, nccl"},
 });
-
-}  // namespace
-
-std::span<const DoctorRow> link_rows() { return kRows; }
 
 }  // namespace sparkplan
