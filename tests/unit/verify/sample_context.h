@@ -3,7 +3,6 @@
 #include <deque>
 #include <string>
 
-#include "engine/verify/halves.h"
 #include "engine/verify/verify_context.h"
 
 namespace sparkplan::testing {
@@ -18,7 +17,7 @@ class SampleContext {
       NodeSpec spec{NodeName::parse("spark-0" + std::to_string(i)).value(), i, {}, {}, {}, {}, {}, {}, {}, {}};
       Facts one;
       for (const int half : {0, 1}) {
-        FabricAddress address;
+        FabricPort address;
         address.interface = half == 0 ? "enp1s0f1np1" : "enP2p1s0f1np1";
         address.half = half;
         address.address = "192.168.10" + std::to_string(half) + "." + last;
@@ -47,8 +46,8 @@ class SampleContext {
       VerifyNode node;
       node.spec = &cluster.nodes[i];
       node.facts = &facts[i];
-      node.client = reachable.empty() || reachable[i] ? somebody() : nullptr;
-      node.halves = halves_of(cluster.nodes[i], facts[i], cluster.profile);
+      node.client = reachable.empty() || reachable[i] ? a_client() : nullptr;
+      node.halves = observed_ports(cluster.nodes[i], facts[i], cluster.profile);
       made.nodes.push_back(node);
     }
     return made;
@@ -60,8 +59,8 @@ class SampleContext {
   std::vector<bool> reachable;  ///< Empty: all of them.
 
  private:
-  /// Whoever looks at facts only never asks it.
-  static AgentClient* somebody() {
+  /// Never asked: these tests read facts only.
+  static AgentClient* a_client() {
     static char place = 0;
     return reinterpret_cast<AgentClient*>(&place);
   }

@@ -1,7 +1,7 @@
 #include "engine/verify/verify_context.h"
 
 #include "tests/support/catch.h"
-#include "tests/unit/verify/scenes.h"
+#include "tests/unit/verify/sample_context.h"
 
 namespace sparkplan {
 namespace {
@@ -17,7 +17,7 @@ Check failed(const std::string& id) {
 
 std::vector<std::string> ids_of(const VerifyContext& context) {
   std::vector<std::string> ids;
-  for (const auto& pair : half_pairs(context)) ids.push_back(id_of(Level::kTcp, context, pair));
+  for (const auto& pair : half_pairs(context)) ids.push_back(check_of(Level::kTcp, context, pair).id);
   return ids;
 }
 
@@ -53,12 +53,12 @@ TEST_CASE("what failed below is in the way of its own pairs and of no others") {
   auto context = three.context();
   context.checks = {failed("link/spark-02/A"), failed("mtu/spark-03/spark-01/B")};
   for (const auto& pair : half_pairs(context)) {
-    const auto id = id_of(Level::kTcp, context, pair);
+    const auto id = check_of(Level::kTcp, context, pair).id;
     INFO(id);
     const bool second = id.find("spark-02") != std::string::npos;
     const bool half_a = id.ends_with("/A");
-    CHECK(obstacle(context, pair, false) == (second && half_a ? "link/spark-02/A failed" : ""));
-    if (!second && !half_a) CHECK(obstacle(context, pair, true) == "mtu/spark-03/spark-01/B failed");
+    CHECK(blocker_of(context, pair, false).check == (second && half_a ? "link/spark-02/A" : ""));
+    if (!second && !half_a) CHECK(blocker_of(context, pair, true).reason == "mtu/spark-03/spark-01/B failed");
   }
 }
 
