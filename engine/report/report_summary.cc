@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/plan/change_text.h"
+#include "engine/report/report.h"
 
 namespace sparkplan {
 namespace {
@@ -22,7 +22,7 @@ struct Count {
 };
 
 struct Counts {
-  std::size_t create = 0, update = 0, remove = 0;  ///< What apply will do, or has done.
+  std::size_t create = 0, update = 0, remove = 0;  ///< Planned or, after an apply, done.
   Count work, drift, pending, foreign, blocked, waiting, failed, not_done, not_known;
   std::size_t nodes = 0, looked_at = 0, unreachable = 0, broken = 0, refused = 0, rolled_back = 0, skipped = 0,
               not_contacted = 0;

@@ -1,10 +1,9 @@
-// What of a saved plan waits for a value that an earlier step makes.
+// The resources of a saved plan that wait for a value of an earlier step.
 #include <algorithm>
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/plan/change_text.h"
-#include "engine/plan/saved_plan_text.h"
+#include "engine/report/saved_plan_text.h"
 
 namespace sparkplan {
 namespace {

@@ -1,12 +1,12 @@
-#include "engine/plan/saved_plan_text.h"
+#include "engine/report/saved_plan_text.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
-#include "engine/plan/change_text.h"
 #include "engine/plan/reach.h"
+#include "engine/report/report.h"
 
 namespace sparkplan {
 namespace {
@@ -19,7 +19,7 @@ const NodeSpec* find_spec(const Cluster& cluster, const std::string& name) {
   return found == cluster.nodes.end() ? nullptr : &*found;
 }
 
-/// Nothing is carried out on a node of which the plan does not say which machine it is.
+/// A node without a machine in the plan is left alone.
 bool is_held(const SavedPlan& plan, const NodeReport& node) {
   return !node.error && plan.machines.count(node.name) > 0;
 }
@@ -55,23 +55,6 @@ Value encode_machine(const SavedPlan& plan, const NodeReport& node, const Cluste
 }
 
 }  // namespace
-
-std::string wrapped(const std::string& text, std::size_t indent, const TextStyle& style) {
-  const auto width = static_cast<std::size_t>(std::max(style.width, 40));
-  std::string all;
-  std::string line;
-  const auto end_line = [&] {
-    if (!line.empty()) all += std::string(indent, ' ') + line + "\n";
-    line.clear();
-  };
-  for (const std::string_view word : split(text, ' ')) {
-    if (!line.empty() && indent + text_width(line) + 1 + text_width(word) > width) end_line();
-    if (!line.empty()) line += ' ';
-    line += word;
-  }
-  end_line();
-  return all;
-}
 
 std::string introduction(const SavedPlan& plan, const Cluster& cluster, const Registry& registry,
                          const TextStyle& style) {

@@ -1,4 +1,4 @@
-#include "engine/plan/change_text.h"
+#include "engine/report/change_text.h"
 
 #include <algorithm>
 #include <map>
@@ -18,8 +18,6 @@ constexpr std::size_t kMostNamesInANote = 4;
 std::size_t longest_value(const TextStyle& style) {
   return static_cast<std::size_t>(std::clamp(style.width - 40, 20, 60));
 }
-
-bool starts_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
 
 /// The beginning and the end of a long text: long lists and keys differ at either.
 std::string shortened(std::string_view text, std::size_t limit) {
@@ -327,39 +325,6 @@ class NodeLines {
 };
 
 }  // namespace
-
-std::string paint(std::string_view text, Colour colour, const TextStyle& style) {
-  static const std::map<Colour, std::string_view> kCodes = {{Colour::kRed, "31"},    {Colour::kGreen, "32"},
-                                                            {Colour::kYellow, "33"}, {Colour::kMagenta, "35"},
-                                                            {Colour::kDim, "2"},     {Colour::kBold, "1"}};
-  const auto code = kCodes.find(colour);
-  if (!style.color || code == kCodes.end()) return std::string(text);
-  return "\x1b[" + std::string(code->second) + "m" + std::string(text) + "\x1b[0m";
-}
-
-Colour colour_of_symbol(char symbol) {
-  switch (symbol) {
-    case '+':
-      return Colour::kGreen;
-    case '~':
-      return Colour::kYellow;
-    case '-':
-    case '!':
-      return Colour::kRed;
-    case '=':
-      return Colour::kDim;
-    default:
-      return Colour::kNone;
-  }
-}
-
-std::size_t text_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_code_point));
-}
-
-std::string counted(std::size_t number, std::string_view noun) {
-  return std::to_string(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
-}
 
 std::vector<TextLine> lines_of(const NodeReport& node, const std::string& file, const TextStyle& style) {
   return NodeLines(node, file, style).write();

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/plan/report.h"
+#include "engine/report/report.h"
 
 namespace sparkplan {
 namespace {

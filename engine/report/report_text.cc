@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/plan/change_text.h"
-#include "engine/plan/report.h"
+#include "engine/report/change_text.h"
+#include "engine/report/report.h"
 
 namespace sparkplan {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::size_t kMostAddresses = 3;
 /// In which order groups of nodes are shown.
 enum class Rank : std::uint8_t { kChanges, kTrouble, kSkipped, kInSync };
 
-/// Nodes of which exactly the same is to be said.
+/// Nodes with equal text.
 struct NodeGroup {
   Rank rank = Rank::kInSync;
   char symbol = '=';
@@ -35,20 +35,12 @@ struct NodeGroup {
   }
 };
 
-/// The error without the node's own name in front: that stands at the beginning of the line.
-std::string error_text(const NodeReport& node) {
-  Error error = *node.error;
-  if (!error.context.empty() && (error.context.front() == node.name || error.context.front() == "node " + node.name))
-    error.context.erase(error.context.begin());
-  return printable(error.describe());
-}
-
 bool in_trouble(NodeStatus status) {
   return status == NodeStatus::kUnreachable || status == NodeStatus::kFailed || status == NodeStatus::kRefused ||
          status == NodeStatus::kRolledBack;
 }
 
-/// What failed, unless the error of the node as a whole says it.
+/// Counts failed changes, unless the node as a whole has an error.
 std::string failure_words(const NodeReport& node) {
   const auto failed = std::count_if(node.outcomes.begin(), node.outcomes.end(),
                                     [](const auto& entry) { return entry.second == Outcome::kFailed; });
@@ -135,8 +127,7 @@ bool is_shown(const NodeGroup& group, const TextStyle& style) {
   return true;
 }
 
-/// Groups by what is said, not by what was compared: two nodes share a block only if every
-/// character of it is true of both.
+/// Groups nodes by their text: two nodes share a block only if every character of it is true of both.
 std::vector<NodeGroup> groups_of(const Report& report, const TextStyle& style) {
   std::vector<NodeGroup> groups;
   for (const NodeReport& node : report.nodes) {
@@ -206,6 +197,13 @@ std::string header_text(const NodeGroup& group, const TextStyle& style) {
 }
 
 }  // namespace
+
+std::string error_text(const NodeReport& node) {
+  Error error = *node.error;
+  if (!error.context.empty() && (error.context.front() == node.name || error.context.front() == "node " + node.name))
+    error.context.erase(error.context.begin());
+  return printable(error.describe());
+}
 
 std::string to_text(const Report& report, const TextStyle& style) {
   const std::vector<NodeGroup> groups = groups_of(report, style);

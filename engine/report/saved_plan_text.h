@@ -4,12 +4,13 @@
 
 #include "engine/model/cluster.h"
 #include "engine/plan/saved_plan.h"
+#include "engine/report/text_style.h"
 #include "engine/resource/registry.h"
 
 namespace sparkplan {
 
-/// What a reader of a saved plan has to know besides its changes: which plan it is, which machines it is for and how
-/// they are reached, and what waits for which value. `cluster` is loaded from the text in the plan. At most
+/// A saved plan without its changes: its id, its machines and how they are reached, and the resources that wait for a
+/// value. `cluster` is loaded from the text in the plan. At most
 /// `style.width` columns where words allow it, safe for a terminal; ends with a newline.
 std::string introduction(const SavedPlan& plan, const Cluster& cluster, const Registry& registry,
                          const TextStyle& style);
@@ -23,8 +24,5 @@ std::string waiting_text(const Report& report, const Registry& registry, const T
 /// The report of the plan as JSON, with "saved_plan": ids, selection, machines and how they are reached. Schema:
 /// schemas/report.schema.json.
 Value to_json_value(const SavedPlan& plan, const Cluster& cluster);
-
-/// `text` in lines of at most `width` columns, each after `indent` blanks; broken between words only.
-std::string wrapped(const std::string& text, std::size_t indent, const TextStyle& style);
 
 }  // namespace sparkplan
