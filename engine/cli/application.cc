@@ -39,7 +39,7 @@ struct CommandLine {
   UnlockOptions unlock;
   ExportOptions exported;
   std::string completion_shell;
-  std::function<int(Console&)> command;
+  std::function<Result<ExitCode>(Console&)> command;
 };
 
 void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseconds& into, const std::string& help) {
@@ -350,12 +350,12 @@ ProgramUsage program_usage() {
   return usage_of(app);
 }
 
-int run_completion(const std::string& shell, Console& console) {
+Result<ExitCode> run_completion(const std::string& shell, Console& console) {
   console.result(completion_script(shell, program_usage()));
-  return 0;
+  return ExitCode::kDone;
 }
 
-int run_application(int argc, char** argv) {
+ExitCode run_application(int argc, char** argv) {
   // A node's agent or a pager that goes away is an error to be told, not a reason to die.
   ::signal(SIGPIPE, SIG_IGN);
   CommandLine line;
@@ -367,21 +367,23 @@ int run_application(int argc, char** argv) {
     const auto unknown = unknown_command(app);
     if (unknown && problem.get_exit_code() != 0) {
       std::cerr << "sparkplan: error: " << *unknown << "\nRun with --help for more information.\n";
-      return 1;
+      return ExitCode::kUsage;
     }
     std::ostringstream out;
     std::ostringstream complaint;
     const int status = app.exit(problem, out, complaint);
     std::cout << out.str();
     std::cerr << printable(complaint.str(), true);
-    return status == 0 ? 0 : 1;
+    return status == 0 ? ExitCode::kDone : ExitCode::kUsage;
   }
   auto console = Console::open(line.global.verbosity, line.global.quiet, line.global.no_color, line.global.log_file);
   if (!console) {
     std::cerr << "sparkplan: error: " << printable(console.error().describe()) << "\n";
-    return 1;
+    return ExitCode::kUsage;
   }
-  return line.command(*console);
+  const auto code = line.command(*console);
+  if (!code) console->error(code.error());
+  return code.value_or(ExitCode::kUsage);
 }
 
 }  // namespace sparkplan

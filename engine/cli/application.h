@@ -1,8 +1,10 @@
 #pragma once
 
+#include "engine/report/exit_code.h"
+
 namespace sparkplan {
 
 /// The whole program: parses the command line, runs one command, returns the exit code.
-int run_application(int argc, char** argv);
+ExitCode run_application(int argc, char** argv);
 
 }  // namespace sparkplan

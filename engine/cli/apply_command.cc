@@ -5,26 +5,27 @@
 #include "engine/cli/load_command.h"
 #include "engine/cli/saved_plan_file.h"
 #include "engine/cli/verify_command.h"
-#include "engine/plan/saved_plan_text.h"
+#include "engine/report/check_report.h"
+#include "engine/report/saved_plan_text.h"
 
 namespace sparkplan {
 namespace {
 
-/// The code is that of the apply and of what was measured after it, by the one order of them.
-int exit_code_of(Report applied, const std::optional<VerifyReport>& verified) {
-  if (!verified) return exit_code(applied, ExitRules{});
+/// Of the apply and of the checks after it, by the one order of exit codes.
+ExitCode exit_code_with(const std::optional<VerifyReport>& verified, Report applied) {
+  if (!verified) return exit_code(applied);
   applied.verification_failed = verified->run.verification_failed;
   for (const NodeReport& node : verified->run.nodes) {
     if (node.error) applied.nodes.push_back(node);
   }
-  return exit_code(applied, ExitRules{});
+  return exit_code(applied);
 }
 
 }  // namespace
 
-int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console) {
   ChangingRun run{"apply", "Apply these changes?", options.yes, options.json, options.selection, {}};
-  if (!can_ask(run, console)) return 1;
+  SPARK_CHECK(can_ask(run, console));
   const Interrupts interrupts(console);
   auto saved = open_saved_plan(cluster_file(options.file), options.signer);
   if (!saved) {
@@ -33,18 +34,14 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
   }
   const bool selects = !options.selection.only.empty() || !options.selection.exclude.empty();
   if (*saved && selects) {
-    console.error(Error{ErrorCode::kInvalidInput,
-                        "a saved plan is applied as a whole: --only and --exclude are given when it is made",
-                        {},
-                        std::nullopt,
-                        ""});
-    return 1;
+    return failure(ErrorCode::kInvalidInput,
+                   "a saved plan is applied as a whole: --only and --exclude are given when it is made");
   }
   if (*saved && !(*saved)->signature.empty()) console.remark((*saved)->signature);
   const auto input = *saved ? take_from_plan("apply", std::move((*saved)->loaded), options.json, console)
                             : load_to_run("apply", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
-  ApplyOptions apply;
+  SPARK_TRY(ApplyOptions apply, apply_options(options.safety));
   if (*saved) {
     const SavedPlan& plan = (*saved)->plan;
     run.selection = {plan.only, plan.exclude};
@@ -53,26 +50,29 @@ int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, C
     if (!options.yes)
       console.question(introduction(plan, *input.loaded->cluster, builtin_registry(), console.question_style()));
   }
-  if (!take_safety(options.safety, apply, console)) return 1;
   apply.allow_prune = options.yes_prune;
   apply.all_or_nothing = options.all_or_nothing;
   apply.lock_timeout = options.lock_timeout;
   std::optional<VerifyReport> verified;
   if (options.verify) {
-    run.look_deeper = [&](const Report& outcome) -> std::optional<Value> {
-      if (exit_code(outcome, ExitRules{}) != 0 || outcome.interrupted) {
+    run.verify_after = [&](const Report& outcome) -> std::optional<Value> {
+      if (exit_code(outcome) != ExitCode::kDone || outcome.interrupted) {
         console.remark("Not verified: the apply did not succeed.");
         return std::nullopt;
       }
-      verified = run_levels(*input.loaded, run.selection, all_levels(), global, interrupts, console);
-      if (!verified) return std::nullopt;
+      auto report = verify(*input.loaded, run.selection, all_levels(), global, interrupts, console);
+      if (!report) {
+        console.error(report.error());
+        return std::nullopt;
+      }
+      verified = std::move(*report);
       console.diagnostics(verified->run.diagnostics, input.loaded->source);
       if (!options.json) console.result(to_text(*verified, console.style()));
       return to_json_value(*verified);
     };
   }
-  const auto report = carry_out(run, std::move(apply), *input.loaded, global, interrupts, console);
-  return report ? exit_code_of(*report, verified) : 1;
+  SPARK_TRY(const auto report, carry_out(run, std::move(apply), *input.loaded, global, interrupts, console));
+  return report ? exit_code_with(verified, *report) : ExitCode::kUsage;
 }
 
 }  // namespace sparkplan

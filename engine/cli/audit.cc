@@ -4,6 +4,7 @@
 
 #include "engine/core/text.h"
 #include "engine/fleet/run_identity.h"
+#include "engine/report/exit_code.h"
 
 namespace sparkplan {
 
@@ -16,7 +17,7 @@ void write_audit_line(const Report& report) {
   const auto cluster = printable(report.cluster);
   ::openlog("sparkplan", LOG_PID, LOG_USER);
   ::syslog(LOG_NOTICE, "%s cluster=%s by=%s nodes=%zu changes_done=%d exit=%d", report.command.c_str(), cluster.c_str(),
-           by.c_str(), report.nodes.size(), done, exit_code(report, {}));
+           by.c_str(), report.nodes.size(), done, static_cast<int>(exit_code(report)));
   ::closelog();
 }
 

@@ -4,68 +4,61 @@
 
 #include "engine/cli/audit.h"
 #include "engine/cli/load_command.h"
+#include "engine/cli/printing.h"
 #include "engine/cli/terminal/progress_display.h"
 
 namespace sparkplan {
 
-bool can_ask(const ChangingRun& run, const Console& console) {
-  if (run.yes || console.interactive()) return true;
-  console.error(Error{ErrorCode::kInvalidInput,
-                      run.command + " asks before it changes anything, and there is no terminal",
-                      {},
-                      std::nullopt,
-                      "give --yes"});
-  return false;
+Result<void> can_ask(const ChangingRun& run, const Console& console) {
+  if (run.yes || console.interactive()) return {};
+  return failure(ErrorCode::kInvalidInput, run.command + " asks before it changes anything, and there is no terminal",
+                 "give --yes");
 }
 
-bool take_safety(const SafetyOptions& safety, ApplyOptions& apply, const Console& console) {
+Result<ApplyOptions> apply_options(const SafetyOptions& safety) {
   const auto window = safety.confirm_timeout;
   if (!safety.no_safety_net && (window < std::chrono::seconds(5) || window > std::chrono::minutes(30))) {
-    console.error(Error{ErrorCode::kInvalidInput,
-                        "--confirm-timeout takes 5s to 30m",
-                        {},
-                        std::nullopt,
-                        "a window too short to connect in would undo every change"});
-    return false;
+    return failure(ErrorCode::kInvalidInput, "--confirm-timeout takes 5s to 30m",
+                   "a window too short to connect in would undo every change");
   }
+  ApplyOptions apply;
   apply.allow_management_change = safety.allow_management_change;
   apply.max_parallel = safety.max_parallel;
   apply.window = std::chrono::duration_cast<std::chrono::seconds>(window);
   if (safety.no_safety_net) apply.window = std::chrono::seconds(0);
-  return true;
+  return apply;
 }
 
-std::optional<Report> carry_out(const ChangingRun& run, ApplyOptions options, const LoadedCluster& loaded,
-                                const GlobalOptions& global, const Interrupts& interrupts, Console& console) {
+Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions options, const LoadedCluster& loaded,
+                                        const GlobalOptions& global, const Interrupts& interrupts, Console& console) {
   const auto& cluster = *loaded.cluster;
-  auto with = run_options(run.command, cluster, run.selection, global, interrupts.token());
-  if (!with) {
-    console.error(with.error());
-    return std::nullopt;
-  }
-  with->agent.install = InstallPolicy::kExactBuild;
+  SPARK_TRY(auto with, run_options(run.command, cluster, run.selection, global, interrupts.token()));
+  with.agent.install = InstallPolicy::kExactBuild;
   ProgressDisplay progress(console, cluster);
-  with->progress = progress.listener();
+  with.progress = progress.listener();
   bool declined = false;
   options.approve = [&](const Report& plan) {
     progress.clear();
     if (run.is_meant && !run.is_meant(plan)) return false;
     if (run.yes) return true;
-    show_for_approval(plan, loaded, console);
+    Report shown = plan;
+    shown.command = "plan";
+    console.diagnostics(shown.diagnostics, loaded.source);
+    console.question(to_text(shown, console.question_style()));
     declined = !console.confirm(run.question, interrupts.token());
     return !declined;
   };
-  auto report = ClusterRun(cluster, builtin_registry(), std::move(*with)).apply(options);
+  auto report = ClusterRun(cluster, builtin_registry(), std::move(with)).apply(options);
   progress.clear();
   if (declined) {
     console.remark("Nothing was changed.");
-    return std::nullopt;
+    return std::optional<Report>();
   }
   write_audit_line(report);
   if (!run.json) print(report, loaded, false, console);
-  const auto deeper = run.look_deeper ? run.look_deeper(report) : std::nullopt;
+  const auto deeper = run.verify_after ? run.verify_after(report) : std::nullopt;
   if (run.json) print(report, loaded, true, console, deeper);
-  return report;
+  return std::optional(std::move(report));
 }
 
 }  // namespace sparkplan

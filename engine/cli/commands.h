@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "engine/cli/terminal/console.h"
+#include "engine/report/exit_code.h"
 
 namespace sparkplan {
 
-/// What every command is given.
+/// Options of every command.
 struct GlobalOptions {
   int verbosity = 0;
   bool quiet = false;
@@ -59,7 +60,7 @@ struct ShowOptions {
   SignerOptions signer;
 };
 
-/// How changes that may cut a node off are tried.
+/// How disruptive changes are applied.
 struct SafetyOptions {
   bool allow_management_change = false;
   bool no_safety_net = false;
@@ -74,7 +75,7 @@ struct ApplyCommandOptions {
   bool yes = false;
   bool yes_prune = false;
   bool all_or_nothing = false;
-  bool verify = false;  ///< Climb the ladder afterwards.
+  bool verify = false;  ///< Run all levels of `verify` afterwards.
   SafetyOptions safety;
   std::chrono::milliseconds lock_timeout{0};
   SelectionOptions selection;
@@ -143,25 +144,26 @@ struct TrustOptions {
   bool yes = false;
 };
 
-/// Each returns the exit code of the contract (docs/commands.md). `console` outlives the call.
-int run_init(const InitOptions& options, const GlobalOptions& global, Console& console);
-int run_validate(const ValidateOptions& options, const GlobalOptions& global, Console& console);
-int run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console);
-int run_show(const ShowOptions& options, Console& console);
-int run_history(const HistoryOptions& options, const GlobalOptions& global, Console& console);
-int run_rollback(const RollbackOptions& options, const GlobalOptions& global, Console& console);
-int run_unlock(const UnlockOptions& options, const GlobalOptions& global, Console& console);
-int run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console);
-int run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console);
-int run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console);
-int run_status(const std::string& file, const GlobalOptions& global, Console& console);
-int run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console);
-int run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console);
-int run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console);
-int run_export(const ExportOptions& options, Console& console);
-int run_completion(const std::string& shell, Console& console);
-int run_schema(Console& console);
-int run_types(Console& console);
-int run_version(Console& console);
+/// Each returns the exit code of the contract (docs/commands.md), or the error that the program ends with: it is
+/// printed, and the exit code is kUsage. `console` outlives the call.
+Result<ExitCode> run_init(const InitOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_validate(const ValidateOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_show(const ShowOptions& options, Console& console);
+Result<ExitCode> run_history(const HistoryOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_rollback(const RollbackOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_unlock(const UnlockOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_status(const std::string& file, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_export(const ExportOptions& options, Console& console);
+Result<ExitCode> run_completion(const std::string& shell, Console& console);
+Result<ExitCode> run_schema(Console& console);
+Result<ExitCode> run_types(Console& console);
+Result<ExitCode> run_version(Console& console);
 
 }  // namespace sparkplan

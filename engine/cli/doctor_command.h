@@ -11,6 +11,6 @@ struct DoctorCommandOptions {
   std::string file;
   bool json = false;
 };
-int run_doctor(const DoctorCommandOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOptions& global, Console& console);
 
 }  // namespace sparkplan

@@ -8,6 +8,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/drift_outputs.h"
 #include "engine/cli/load_command.h"
+#include "engine/cli/printing.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/fleet/interruptible_pause.h"
@@ -15,11 +16,7 @@
 namespace sparkplan {
 namespace {
 
-/// What a run that was stopped ends with anyway: nodes that could not be looked at.
-constexpr int kNothingLookedAt = 4;
-
-/// So that a hundred crontabs with the same line do not knock at the same second. False: a stop was
-/// asked for meanwhile.
+/// Keeps a hundred crontabs with the same line from connecting in the same second. False: stopped meanwhile.
 bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, const Console& console) {
   if (splay.count() == 0) return true;
   std::random_device seed;
@@ -31,12 +28,12 @@ bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, co
 Result<void> write_textfile(const std::string& path, const Report& report) {
   std::ifstream before(path, std::ios::binary);
   auto last_success = last_success_in({std::istreambuf_iterator<char>(before), {}});
-  if (exit_code(report, ExitRules{}) == 0) last_success = std::time(nullptr);
+  if (exit_code(report) == ExitCode::kDone) last_success = std::time(nullptr);
   return replace_textfile(path, drift_metrics(report, last_success));
 }
 
-/// Log and metrics; false when one of them could not be written, which has been told then.
-bool leave_word(const DriftOptions& options, const Report& report, const Console& console) {
+/// Log and metrics; false, after an error message, when one of them could not be written.
+bool write_outputs(const DriftOptions& options, const Report& report, const Console& console) {
   bool written = true;
   const auto check = [&](const Result<void>& result) {
     if (result) return;
@@ -48,42 +45,39 @@ bool leave_word(const DriftOptions& options, const Report& report, const Console
   return written;
 }
 
-/// An invalid file is a finding, too. No node was looked at, so the metrics stay as they are, and get old.
+/// An invalid file is a finding, too. No node was read, so the metrics stay as they are, and grow old.
 bool log_findings(const DriftOptions& options, std::vector<Diagnostic> findings, const Console& console) {
   Report report;
   report.diagnostics = std::move(findings);
   DriftOptions log_only = options;
   log_only.textfile.clear();
-  return leave_word(log_only, report, console);
+  return write_outputs(log_only, report, console);
 }
 
 }  // namespace
 
-int run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
   if (!wait_splay(options.splay, interrupts.token(), console)) {
-    console.error(Error{ErrorCode::kInterrupted, "stopped before any node was looked at", {}, std::nullopt, ""});
-    return kNothingLookedAt;
+    console.error(Error{ErrorCode::kInterrupted, "stopped before any node was contacted", {}, std::nullopt, ""});
+    return ExitCode::kNodeFailed;
   }
   auto input = load_to_run("drift", options.file, options.json, console);
-  if (!input.loaded) return log_findings(options, std::move(input.findings), console) ? input.exit_code : 1;
+  if (!input.loaded)
+    return log_findings(options, std::move(input.findings), console) ? input.exit_code : ExitCode::kUsage;
   const auto& cluster = *input.loaded->cluster;
-  auto run = run_options("drift", cluster, options.selection, global, interrupts.token());
-  if (!run) {
-    console.error(run.error());
-    return 1;
-  }
-  run->agent.install = InstallPolicy::kNever;
+  SPARK_TRY(auto run, run_options("drift", cluster, options.selection, global, interrupts.token()));
+  run.agent.install = InstallPolicy::kNever;
   ProgressDisplay progress(console, cluster);
-  run->progress = progress.listener();
-  const auto report = ClusterRun(cluster, builtin_registry(), std::move(*run)).plan();
+  run.progress = progress.listener();
+  const auto report = ClusterRun(cluster, builtin_registry(), std::move(run)).plan();
   progress.clear();
-  const int code = exit_code(report, ExitRules{false, true, options.pending});
+  const ExitCode code = exit_code(report, ExitRules{false, true, options.pending});
   // Cron mails whatever is printed: with --quiet a cluster without findings prints nothing.
-  if (options.json || !global.quiet || code != 0) print(report, *input.loaded, options.json, console);
-  // What a stopped run did not get to see is no finding.
+  if (options.json || !global.quiet || code != ExitCode::kDone) print(report, *input.loaded, options.json, console);
+  // What a stopped run did not reach is no finding.
   if (report.interrupted) return code;
-  return leave_word(options, report, console) ? code : 1;
+  return write_outputs(options, report, console) ? code : ExitCode::kUsage;
 }
 
 }  // namespace sparkplan

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 
+#include "engine/cli/new_file.h"
 #include "engine/core/text.h"
 #include "engine/resource/text_artifact_step.h"
 
@@ -25,7 +26,7 @@ bool is_finding(const Change& change) { return change.origin != Origin::kConfig 
 
 bool could_not_look(const NodeReport& node) { return node.error.has_value() || !node.plan.blocked.empty(); }
 
-/// Nobody meant to look at those that are skipped or have left the file.
+/// Nodes that are skipped or have left the file are not meant to be read.
 bool was_asked(const NodeReport& node) {
   return node.status != NodeStatus::kSkipped && node.membership != Membership::kLeaving;
 }
@@ -142,28 +143,17 @@ bool is_still_at(int file, const std::string& path) {
          here.st_ino == there.st_ino;
 }
 
-/// Opened for nobody but us, as long as it is open; errno is set when it is -1.
+/// Locked for this process as long as it is open; errno is set when it is -1.
 int open_alone(const std::string& path) {
   while (true) {
     const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0) return -1;
-    // A file system without locks: then two runs at the same moment are left to luck.
+    // On a file system without locks two runs at the same moment may collide.
     const bool alone = ::flock(file, LOCK_EX) == 0 || errno != EINTR;
     if (alone && is_still_at(file, path)) return file;
-    // Whoever had it before us has put it in place: what we hold is the file that collectors read.
+    // The run before us has renamed it: ours is now the file that collectors read.
     ::close(file);
   }
-}
-
-bool fill(int file, std::string_view text) {
-  if (::ftruncate(file, 0) != 0) return false;
-  while (!text.empty()) {
-    const auto count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return ::fchmod(file, 0644) == 0 && ::fsync(file) == 0;
 }
 
 }  // namespace
@@ -215,12 +205,15 @@ Result<void> replace_textfile(const std::string& path, const std::string& text) 
   const auto temporary = temporary_of(path).string();
   const int file = open_alone(temporary);
   if (file < 0) return failure(system_error("write " + path + " (by way of " + temporary + ")", errno));
-  const bool replaced = fill(file, text) && ::rename(temporary.c_str(), path.c_str()) == 0;
-  const int error = errno;
+  auto replaced = ::ftruncate(file, 0) == 0 && ::fchmod(file, 0644) == 0
+                      ? write_all(file, text, path)
+                      : failure(system_error("write " + path, errno));
+  if (replaced && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    replaced = failure(system_error("write " + path, errno));
+  }
   if (!replaced) ::unlink(temporary.c_str());
   ::close(file);
-  if (!replaced) return failure(system_error("write " + path, error));
-  return {};
+  return replaced;
 }
 
 }  // namespace sparkplan

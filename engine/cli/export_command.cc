@@ -5,21 +5,15 @@
 
 namespace sparkplan {
 
-int run_export(const ExportOptions& options, Console& console) {
+Result<ExitCode> run_export(const ExportOptions& options, Console& console) {
   if (options.format.empty()) {
-    console.error(
-        {ErrorCode::kInvalidInput, "which tool's format?", {}, {}, "--format " + join(export_formats(), ", ")});
-    return 1;
+    return failure(ErrorCode::kInvalidInput, "which tool's format?", "--format " + join(export_formats(), ", "));
   }
   const auto input = load_for("export", options.file, false, console);
   if (!input.loaded) return input.exit_code;
-  const auto text = export_cluster(*input.loaded->cluster, options.format, builtin_registry());
-  if (!text) {
-    console.error(text.error());
-    return 1;
-  }
-  console.result(*text);
-  return 0;
+  SPARK_TRY(const auto text, export_cluster(*input.loaded->cluster, options.format, builtin_registry()));
+  console.result(text);
+  return ExitCode::kDone;
 }
 
 }  // namespace sparkplan

@@ -9,6 +9,7 @@
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/fleet/history.h"
+#include "engine/report/text_style.h"
 
 namespace sparkplan {
 namespace {
@@ -29,7 +30,7 @@ std::string outcome_words(const JournaledRun& run) {
 
 std::string run_line(const ClusterHistoryEntry& entry) {
   const auto& run = entry.run;
-  const auto changes = std::to_string(run.changes) + (run.changes == 1 ? " change" : " changes");
+  const auto changes = counted(static_cast<std::size_t>(run.changes), "change");
   std::string text =
       fmt::format("{:<20}  {:<23}  {:<8}  {:<20}  {:<10}  {} on {}", printable(run.time), printable(run.run),
                   printable(run.operation), printable(run.who), outcome_words(run), changes, fold_names(entry.nodes));
@@ -103,8 +104,8 @@ std::string as_json(const Cluster& cluster, const std::vector<NodeHistory>& hist
          "\n";
 }
 
-/// True when all that was asked for could be told.
-bool tell_what_is_missing(const std::vector<NodeHistory>& histories, const Console& console) {
+/// False, after error messages, when a history is missing or damaged.
+bool report_gaps(const std::vector<NodeHistory>& histories, const Console& console) {
   bool whole = true;
   for (const auto& history : histories) {
     if (history.error) console.error(Error(*history.error).within(history.node));
@@ -123,27 +124,23 @@ bool tell_what_is_missing(const std::vector<NodeHistory>& histories, const Conso
 
 }  // namespace
 
-int run_history(const HistoryOptions& options, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_history(const HistoryOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
   auto input = load_for("history", options.file, false, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
   SelectionOptions selection;
   if (!options.node.empty()) selection.only.push_back(options.node);
-  auto with = run_options("history", cluster, selection, global, interrupts.token());
-  if (!with) {
-    console.error(with.error());
-    return 1;
-  }
+  SPARK_TRY(auto with, run_options("history", cluster, selection, global, interrupts.token()));
   const bool with_artifacts = !options.node.empty();
   ProgressDisplay progress(console, cluster);
-  with->progress = progress.listener();
-  const auto histories = read_histories(cluster, *with, with_artifacts);
+  with.progress = progress.listener();
+  const auto histories = read_histories(cluster, with, with_artifacts);
   progress.clear();
-  const bool whole = tell_what_is_missing(histories, console);
+  const ExitCode code = report_gaps(histories, console) ? ExitCode::kDone : ExitCode::kNodeFailed;
   if (options.json) {
     console.result(as_json(cluster, histories, with_artifacts));
-    return whole ? 0 : 4;
+    return code;
   }
   std::string text;
   for (const auto& entry : merged(histories)) {
@@ -151,7 +148,7 @@ int run_history(const HistoryOptions& options, const GlobalOptions& global, Cons
     if (with_artifacts) text += artifact_lines(entry.run);
   }
   console.result(text);
-  return whole ? 0 : 4;
+  return code;
 }
 
 }  // namespace sparkplan

@@ -13,6 +13,7 @@
 #include "engine/core/text.h"
 #include "engine/init/cluster_draft.h"
 #include "engine/init/second_contacts.h"
+#include "engine/report/text_style.h"
 
 namespace sparkplan {
 namespace {
@@ -100,28 +101,28 @@ bool tell_failures(const std::vector<InitMachine>& machines, const Console& cons
 void tell_of_the_file(const std::string& file, const LoadedCluster& loaded, const Console& console) {
   console.diagnostics(loaded.diagnostics, loaded.source);
   const Cluster& cluster = *loaded.cluster;
-  const std::string nodes = std::to_string(cluster.nodes.size()) + (cluster.nodes.size() == 1 ? " node" : " nodes");
   if (file == kStandardOutput) return;
-  console.result("Wrote " + printable(file) + ": cluster " + printable(cluster.name) + ", " + nodes + ".\n");
+  console.result("Wrote " + printable(file) + ": cluster " + printable(cluster.name) + ", " +
+                 counted(cluster.nodes.size(), "node") + ".\n");
   console.remark("Next: `sparkplan plan" + (file == cluster_file("") ? std::string() : " " + file) +
                  "` shows what it would change.");
 }
 
 }  // namespace
 
-int run_init(const InitOptions& options, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_init(const InitOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
   const std::string file = options.output.empty() ? cluster_file("") : options.output;
   bool replace = false;
-  if (!destination_is_free(file, replace, interrupts, console)) return 1;
+  if (!destination_is_free(file, replace, interrupts, console)) return ExitCode::kUsage;
   const auto hosts = hosts_for(options, global, interrupts, console);
-  if (!hosts) return 1;
+  if (!hosts) return ExitCode::kUsage;
   std::vector<NodeSpec> nodes;
   for (const HostArgument& host : *hosts) nodes.push_back(node_at(host, login_name()));
   FirstContact contact(global, interrupts, console);
   auto machines = contact.read(nodes);
   if (machines && options.discover) add_neighbours(contact, *machines, interrupts, console);
-  if (!machines || interrupts.token().stop_requested()) return 1;
+  if (!machines || interrupts.token().stop_requested()) return ExitCode::kUsage;
   console.diagnostics(drop_second_contacts(*machines, options.hosts.size()), "");
   const bool some_failed = tell_failures(*machines, console);
   InitInput input{*std::move(machines),
@@ -129,18 +130,17 @@ int run_init(const InitOptions& options, const GlobalOptions& global, Console& c
   const auto draft = draft_cluster(input, builtin_registry());
   if (!draft) {
     console.error(draft.error());
-    return draft.error().code == ErrorCode::kUnreachable ? 4 : 1;
+    return draft.error().code == ErrorCode::kUnreachable ? ExitCode::kNodeFailed : ExitCode::kUsage;
   }
   console.diagnostics(draft->remarks, "");
   if (file == kStandardOutput) {
     console.result(draft->text);
-  } else if (const auto written = write_new_file(file, draft->text, replace); !written) {
-    console.error(written.error());
-    return 1;
+  } else {
+    SPARK_CHECK(write_new_file(file, draft->text, replace));
   }
   auto loaded = load_cluster(draft->text, file, builtin_registry());
   tell_of_the_file(file, loaded, console);
-  return some_failed || contact.key_is_missing() ? 4 : 0;
+  return some_failed || contact.key_is_missing() ? ExitCode::kNodeFailed : ExitCode::kDone;
 }
 
 }  // namespace sparkplan

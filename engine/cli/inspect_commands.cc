@@ -1,8 +1,9 @@
-// validate, status, facts, schema, types, version: commands that only tell.
+// validate, status, facts, schema, types, version: commands that only print.
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/load_command.h"
+#include "engine/cli/printing.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/core/json.h"
@@ -11,10 +12,6 @@
 
 namespace sparkplan {
 namespace {
-
-std::string counted(std::size_t count, const std::string& thing) {
-  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
-}
 
 std::string status_line(const NodeReport& report, const NodeRun& node) {
   std::string text =
@@ -54,7 +51,7 @@ std::string facts_lines(const std::string& prefix, const Value& facts) {
 
 }  // namespace
 
-int run_validate(const ValidateOptions& options, const GlobalOptions&, Console& console) {
+Result<ExitCode> run_validate(const ValidateOptions& options, const GlobalOptions&, Console& console) {
   auto input = load_for("validate", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
@@ -64,27 +61,23 @@ int run_validate(const ValidateOptions& options, const GlobalOptions&, Console& 
     report.cluster = cluster.name;
     report.config_digest = cluster.config_digest;
     report.diagnostics = input.loaded->diagnostics;
-    console.result(public_json(to_json_value(report)) + "\n");
+    print_json(report, console);
   } else if (!console.quiet()) {
     console.result(printable(cluster.file) + " is valid: cluster " + printable(cluster.name) + ", " +
                    counted(cluster.nodes.size(), "node") + "\n");
   }
-  return 0;
+  return ExitCode::kDone;
 }
 
-int run_status(const std::string& file, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_status(const std::string& file, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
   auto input = load_to_run("status", file, false, console);
   if (!input.loaded) return input.exit_code;
-  auto options = run_options("status", *input.loaded->cluster, {}, global, interrupts.token());
-  if (!options) {
-    console.error(options.error());
-    return 1;
-  }
-  options->agent.install = InstallPolicy::kNever;
+  SPARK_TRY(auto options, run_options("status", *input.loaded->cluster, {}, global, interrupts.token()));
+  options.agent.install = InstallPolicy::kNever;
   ProgressDisplay progress(console, *input.loaded->cluster);
-  options->progress = progress.listener();
-  ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(*options));
+  options.progress = progress.listener();
+  ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(options));
   const auto report = run.plan();
   progress.clear();
   console.diagnostics(report.diagnostics, input.loaded->source);
@@ -92,36 +85,32 @@ int run_status(const std::string& file, const GlobalOptions& global, Console& co
     static const NodeRun nobody;
     console.result(status_line(report.nodes[i], i < run.nodes().size() ? run.nodes()[i] : nobody) + "\n");
   }
-  return exit_code(report, ExitRules{});
+  return exit_code(report);
 }
 
-int run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
   auto input = load_for("facts", options.file, false, console);
   if (!input.loaded) return input.exit_code;
   SelectionOptions selection;
   if (!options.node.empty()) selection.only.push_back(options.node);
-  auto run_with = run_options("facts", *input.loaded->cluster, selection, global, interrupts.token());
-  if (!run_with) {
-    console.error(run_with.error());
-    return 1;
-  }
-  run_with->extended = true;
-  run_with->agent.install = InstallPolicy::kExactBuild;
+  SPARK_TRY(auto run_with, run_options("facts", *input.loaded->cluster, selection, global, interrupts.token()));
+  run_with.extended = true;
+  run_with.agent.install = InstallPolicy::kExactBuild;
   ProgressDisplay progress(console, *input.loaded->cluster);
-  run_with->progress = progress.listener();
-  ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(*run_with));
+  run_with.progress = progress.listener();
+  ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(run_with));
   run.open();
   progress.clear();
   Value::List nodes;
   std::string text;
-  int code = 0;
+  ExitCode code = ExitCode::kDone;
   for (const auto& node : run.nodes()) {
     if (node.skipped) continue;
     const auto& name = node.spec->name.str();
     if (node.error) {
       console.error(Error(*node.error).within(name));
-      code = 4;
+      code = ExitCode::kNodeFailed;
       continue;
     }
     auto facts = encode(node.known.facts);
@@ -135,26 +124,26 @@ int run_facts(const FactsOptions& options, const GlobalOptions& global, Console&
   return code;
 }
 
-int run_schema(Console& console) {
+Result<ExitCode> run_schema(Console& console) {
   console.result(cluster_schema(builtin_registry()));
-  return 0;
+  return ExitCode::kDone;
 }
 
-int run_types(Console& console) {
+Result<ExitCode> run_types(Console& console) {
   for (const auto& type : builtin_registry().types()) {
     const auto& info = type->info();
     console.result(fmt::format("{:<14} {:<14} {}\n", info.name, info.section + ":", info.summary));
     for (const auto& file : info.files) console.result(fmt::format("{:<14} {:<14} {}\n", "", "", file));
   }
-  return 0;
+  return ExitCode::kDone;
 }
 
-int run_version(Console& console) {
+Result<ExitCode> run_version(Console& console) {
   console.result("sparkplan " SPARKPLAN_VERSION "\n");
   for (const auto& architecture : agent_architectures()) {
     console.result(fmt::format("agent {} {}\n", architecture, agent_image(architecture)->build));
   }
-  return 0;
+  return ExitCode::kDone;
 }
 
 }  // namespace sparkplan

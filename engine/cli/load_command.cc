@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
+#include "engine/cli/printing.h"
 #include "engine/cli/terminal/password.h"
-#include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/plan/desired_state.h"
 
@@ -22,13 +22,13 @@ Report findings_only(const std::string& command, const std::string& file, const 
   return report;
 }
 
-/// Tells what was found; of use is only what has no error.
+/// Prints the findings. A file with an error is not used.
 CommandInput accept(const std::string& command, const std::string& file, LoadedCluster loaded, bool json,
                     Console& console) {
   console.diagnostics(loaded.diagnostics, loaded.source);
-  if (loaded.cluster) return {std::move(loaded), 0, {}};
-  if (json) console.result(public_json(to_json_value(findings_only(command, file, loaded))) + "\n");
-  return {std::nullopt, 3, std::move(loaded.diagnostics)};
+  if (loaded.cluster) return {std::move(loaded), ExitCode::kDone, {}};
+  if (json) print_json(findings_only(command, file, loaded), console);
+  return {std::nullopt, ExitCode::kInvalidFile, std::move(loaded.diagnostics)};
 }
 
 CommandInput refuse_unsupported(const std::string& command, CommandInput input, bool json, Console& console) {
@@ -37,11 +37,8 @@ CommandInput refuse_unsupported(const std::string& command, CommandInput input, 
   if (refused.empty()) return input;
   console.diagnostics(refused, input.loaded->source);
   input.loaded->diagnostics.insert(input.loaded->diagnostics.end(), refused.begin(), refused.end());
-  if (json) {
-    const auto report = findings_only(command, input.loaded->cluster->file, *input.loaded);
-    console.result(public_json(to_json_value(report)) + "\n");
-  }
-  return {std::nullopt, 3, std::move(input.loaded->diagnostics)};
+  if (json) print_json(findings_only(command, input.loaded->cluster->file, *input.loaded), console);
+  return {std::nullopt, ExitCode::kInvalidFile, std::move(input.loaded->diagnostics)};
 }
 
 }  // namespace
@@ -58,7 +55,7 @@ CommandInput load_for(const std::string& command, const std::string& given_file,
   if (!loaded) {
     console.error(loaded.error());
     if (given_file.empty()) console.remark("  hint: name the file, or set SPARKPLAN_CLUSTER");
-    return {std::nullopt, 1, {}};
+    return {std::nullopt, ExitCode::kUsage, {}};
   }
   return accept(command, file, std::move(*loaded), json, console);
 }
@@ -86,26 +83,6 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
     SPARK_TRY(options.agent.become_password, ask_password("Password for sudo on the nodes: "));
   }
   return options;
-}
-
-void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console,
-           const std::optional<Value>& verification) {
-  console.diagnostics(report.diagnostics, loaded.source);
-  if (json) {
-    auto whole = report;
-    whole.diagnostics.insert(whole.diagnostics.begin(), loaded.diagnostics.begin(), loaded.diagnostics.end());
-    auto value = to_json_value(whole);
-    if (verification) value.set("verification", *verification);
-    console.result(public_json(value) + "\n");
-  } else {
-    console.result(to_text(report, console.style()));
-  }
-}
-
-void show_for_approval(Report plan, const LoadedCluster& loaded, const Console& console) {
-  plan.command = "plan";
-  console.diagnostics(plan.diagnostics, loaded.source);
-  console.question(to_text(plan, console.question_style()));
 }
 
 }  // namespace sparkplan

@@ -15,12 +15,12 @@ namespace sparkplan {
 /// `given`, else $SPARKPLAN_CLUSTER, else ./cluster.yaml.
 std::string cluster_file(const std::string& given);
 
-/// A command's cluster, or the exit code it ends with instead. Findings go to standard error; with
-/// `json` also to standard output, in the shape of the command's own result.
+/// A command's cluster, or the exit code it ends with instead. Findings are printed to standard error; with `json` also
+/// to standard output, in the shape of the command's own result.
 struct CommandInput {
   std::optional<LoadedCluster> loaded;
-  int exit_code = 0;
-  std::vector<Diagnostic> findings;  ///< Why the file is of no use, for exit code 3.
+  ExitCode exit_code = ExitCode::kDone;
+  std::vector<Diagnostic> findings;  ///< Why the file is invalid, for kInvalidFile.
 };
 CommandInput load_for(const std::string& command, const std::string& given_file, bool json, Console& console);
 
@@ -34,13 +34,5 @@ CommandInput take_from_plan(const std::string& command, LoadedCluster loaded, bo
 /// Errors: kInvalidInput (a pattern that fits no node or no type), kFailed (no terminal to ask on).
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
                                const GlobalOptions& global, const std::stop_token& stop);
-
-/// Prints a report as text or JSON on standard output, its diagnostics on standard error; `verification`
-/// becomes a part of the JSON.
-void print(const Report& report, const LoadedCluster& loaded, bool json, const Console& console,
-           const std::optional<Value>& verification = {});
-
-/// A plan on standard error, for the question that follows it: standard output is for the result.
-void show_for_approval(Report plan, const LoadedCluster& loaded, const Console& console);
 
 }  // namespace sparkplan

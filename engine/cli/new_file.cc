@@ -11,29 +11,13 @@
 namespace sparkplan {
 namespace {
 
-Result<void> write_and_close(int file, std::string_view text, const std::string& path) {
-  Result<void> written;
-  while (!text.empty() && written) {
-    const auto count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      written = failure(system_error("write " + path, errno));
-    } else {
-      text.remove_prefix(static_cast<std::size_t>(count));
-    }
-  }
-  if (written && ::fsync(file) != 0) written = failure(system_error("write " + path, errno));
-  ::close(file);
-  return written;
-}
-
 mode_t usual_mode() {
   const mode_t mask = ::umask(0);
   ::umask(mask);
   return 0666 & ~mask;
 }
 
-/// Of the file that is replaced: who has closed it to others wants that of the new one, too.
+/// That of the replaced file: if it was closed to others, the new one is, too.
 mode_t mode_for(const std::string& path, bool replace) {
   struct stat status {};
   const bool there = replace && ::stat(path.c_str(), &status) == 0;
@@ -42,13 +26,25 @@ mode_t mode_for(const std::string& path, bool replace) {
 
 }  // namespace
 
-Result<void> write_new_file(const std::string& path, std::string_view text, bool replace) {
+Result<void> write_all(int file, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const auto count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("write " + path, errno));
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  if (::fsync(file) != 0) return failure(system_error("write " + path, errno));
+  return {};
+}
+
+Result<void> write_new_file(const std::string& path, std::string_view text, bool replace, std::optional<mode_t> mode) {
   const auto directory = std::filesystem::path(path).parent_path();
   std::string draft = (directory / ("." + std::filesystem::path(path).filename().string() + ".XXXXXX")).string();
   const int file = ::mkostemp(draft.data(), O_CLOEXEC);
   if (file < 0) return failure(system_error("write " + path, errno));
-  ::fchmod(file, mode_for(path, replace));
-  auto written = write_and_close(file, text, path);
+  ::fchmod(file, mode.value_or(mode_for(path, replace)));
+  auto written = write_all(file, text, path);
+  ::close(file);
   // link() fails where there is a file; rename() does not.
   const auto put = [&] {
     return replace ? ::rename(draft.c_str(), path.c_str()) : ::link(draft.c_str(), path.c_str());

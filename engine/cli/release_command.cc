@@ -9,14 +9,6 @@
 namespace sparkplan {
 namespace {
 
-Error no_such_node(const std::string& name, const std::string& file) {
-  return Error{ErrorCode::kInvalidInput,
-               "there is no node " + name + ", neither in " + file + " nor among those that were applied from it",
-               {},
-               std::nullopt,
-               "`sparkplan status` lists them"};
-}
-
 const NodeReport* find_node(const Report& report, const std::string& name) {
   const auto found =
       std::find_if(report.nodes.begin(), report.nodes.end(), [&](const NodeReport& node) { return node.name == name; });
@@ -28,13 +20,15 @@ bool all_were_asked(const Report& report) {
                       [](const NodeReport& node) { return node.error || node.status == NodeStatus::kSkipped; });
 }
 
-/// What is to be said at the end, besides the report.
-int conclude(const Report& report, const std::string& name, bool in_file, const Cluster& cluster,
-             const Console& console) {
+/// What follows the report.
+Result<ExitCode> conclude(const Report& report, const std::string& name, bool in_file, const Cluster& cluster,
+                          const Console& console) {
   const NodeReport* node = find_node(report, name);
   if (node == nullptr && all_were_asked(report)) {
-    console.error(no_such_node(name, cluster.file));
-    return 1;
+    return failure(
+        ErrorCode::kInvalidInput,
+        "there is no node " + name + ", neither in " + cluster.file + " nor among those that were applied from it",
+        "`sparkplan status` lists them");
   }
   if (node == nullptr) {
     console.error(Error{ErrorCode::kUnreachable,
@@ -42,39 +36,34 @@ int conclude(const Report& report, const std::string& name, bool in_file, const 
                         {},
                         std::nullopt,
                         ""});
-    return 4;
+    return ExitCode::kNodeFailed;
   }
   if (in_file && node->status == NodeStatus::kReleased) {
     console.remark(printable(cluster.file) + " still names it: the next apply would make it a member again.");
   }
-  return exit_code(report, ExitRules{});
+  return exit_code(report);
 }
 
 }  // namespace
 
-int run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console) {
   ChangingRun run{"release", "Give " + options.node + " back, and make these changes?", options.yes, false, {}, {}};
-  if (!can_ask(run, console)) return 1;
-  const auto name = NodeName::parse(options.node);
-  if (!name) {
-    console.error(name.error());
-    return 1;
-  }
+  SPARK_CHECK(can_ask(run, console));
+  SPARK_TRY(const auto name, NodeName::parse(options.node));
   const Interrupts interrupts(console);
   auto input = load_to_run("release", options.file, false, console);
   if (!input.loaded) return input.exit_code;
   // The file as it will be without the node; what it says of the others was checked with all of them.
   Cluster& cluster = *input.loaded->cluster;
-  ApplyOptions apply;
-  if (!take_safety(options.safety, apply, console)) return 1;
+  SPARK_TRY(ApplyOptions apply, apply_options(options.safety));
   apply.lock_timeout = options.lock_timeout;
   apply.release = options.node;
-  if (const NodeSpec* listed = cluster.find(*name)) apply.released_entry = *listed;
+  if (const NodeSpec* listed = cluster.find(name)) apply.released_entry = *listed;
   const bool in_file = apply.released_entry.has_value();
-  std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name == *name; });
+  std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name == name; });
   run.is_meant = [&](const Report& plan) { return find_node(plan, options.node) != nullptr; };
-  const auto report = carry_out(run, std::move(apply), *input.loaded, global, interrupts, console);
-  return report ? conclude(*report, options.node, in_file, cluster, console) : 1;
+  SPARK_TRY(const auto report, carry_out(run, std::move(apply), *input.loaded, global, interrupts, console));
+  return report ? conclude(*report, options.node, in_file, cluster, console) : ExitCode::kUsage;
 }
 
 }  // namespace sparkplan

@@ -1,7 +1,6 @@
 #include "engine/cli/saved_plan_file.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "engine/cli/new_file.h"
 #include "engine/cli/plan_signature.h"
 #include "engine/plan/saved_plan_check.h"
 #include "engine/resource/registry.h"
@@ -40,17 +40,6 @@ Result<std::string> read_up_to(int file, std::size_t most) {
     text.append(buffer.data(), static_cast<std::size_t>(count));
   }
   return text;
-}
-
-Result<void> write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const auto count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("write the plan", errno));
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  if (::fsync(file) != 0) return failure(system_error("write the plan", errno));
-  return {};
 }
 
 /// The beginning of a regular file; nothing where there is none.
@@ -120,7 +109,9 @@ Result<std::optional<OpenedPlan>> open_saved_plan(const std::string& path, const
   return std::optional(std::move(opened));
 }
 
-int exit_code_of_plan(const Error& error) { return error.code == ErrorCode::kRefused ? 9 : 1; }
+ExitCode exit_code_of_plan(const Error& error) {
+  return error.code == ErrorCode::kRefused ? ExitCode::kRefused : ExitCode::kUsage;
+}
 
 Result<void> check_plan_destination(const std::string& path) {
   struct stat status {};
@@ -141,17 +132,8 @@ Result<void> write_saved_plan(const std::string& path, const SavedPlan& plan) {
     return failure(ErrorCode::kInvalidInput, "the plan is too large to be saved",
                    "save it in parts: --only NODE or --only NODE/TYPE");
   }
+  SPARK_CHECK(write_new_file(path, text, true, 0600));
   const auto directory = fs::path(path).parent_path();
-  std::string draft = (directory / ("." + fs::path(path).filename().string() + ".XXXXXX")).string();
-  // mkstemp() makes it 0600.
-  const OpenFile file{::mkostemp(draft.data(), O_CLOEXEC)};
-  if (file.descriptor < 0) return failure(system_error("write " + path, errno));
-  auto written = write_all(file.descriptor, text);
-  if (written && ::rename(draft.c_str(), path.c_str()) != 0) written = failure(system_error("write " + path, errno));
-  if (!written) {
-    ::unlink(draft.c_str());
-    return written;
-  }
   const OpenFile parent{::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (parent.descriptor < 0 || ::fsync(parent.descriptor) != 0)
     return failure(system_error("write " + path + " to the disk", errno));

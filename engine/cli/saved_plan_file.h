@@ -29,8 +29,8 @@ struct OpenedPlan {
 /// for a cluster.yaml that cannot be loaded, and for a signature asked of what is no plan.
 Result<std::optional<OpenedPlan>> open_saved_plan(const std::string& path, const SignerOptions& signer);
 
-/// The exit code for what open_saved_plan() refuses: 9 for a signature that does not verify, else 1.
-int exit_code_of_plan(const Error& error);
+/// The exit code for an error of open_saved_plan(): kRefused for a signature that does not verify, else kUsage.
+ExitCode exit_code_of_plan(const Error& error);
 
 /// Whether a plan may be written there: where nothing is, or a saved plan. Errors: kInvalidInput.
 Result<void> check_plan_destination(const std::string& path);

@@ -1,33 +1,29 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/saved_plan_file.h"
 #include "engine/core/json.h"
-#include "engine/plan/saved_plan_text.h"
+#include "engine/report/saved_plan_text.h"
 
 namespace sparkplan {
 
-int run_show(const ShowOptions& options, Console& console) {
+Result<ExitCode> run_show(const ShowOptions& options, Console& console) {
   const auto opened = open_saved_plan(options.file, options.signer);
   if (!opened) {
     console.error(opened.error());
     return exit_code_of_plan(opened.error());
   }
   if (!*opened) {
-    console.error(Error{ErrorCode::kInvalidInput,
-                        options.file + " is no saved plan, or cannot be read",
-                        {},
-                        std::nullopt,
-                        "sparkplan plan -o PLAN saves one"});
-    return 1;
+    return failure(ErrorCode::kInvalidInput, options.file + " is no saved plan, or cannot be read",
+                   "sparkplan plan -o PLAN saves one");
   }
   const auto& [saved, loaded, signature] = **opened;
   if (!signature.empty()) console.remark(signature);
   if (options.json) {
     console.result(public_json(to_json_value(saved, *loaded.cluster)) + "\n");
-    return 0;
+    return ExitCode::kDone;
   }
   console.diagnostics(saved.report.diagnostics, saved.source);
   console.result(to_text(saved, *loaded.cluster, builtin_registry(), console.style()));
-  return 0;
+  return ExitCode::kDone;
 }
 
 }  // namespace sparkplan

@@ -5,24 +5,19 @@
 
 namespace sparkplan {
 
-int run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console) {
   auto input = load_for("trust", options.file, false, console);
   if (!input.loaded) return input.exit_code;
   const auto name = NodeName::parse(options.node);
   const auto* node = name ? input.loaded->cluster->find(*name) : nullptr;
   if (node == nullptr || node->transport != TransportKind::kSsh) {
-    console.error(
-        Error{ErrorCode::kInvalidInput,
-              "there is no node " + options.node + " to be reached over SSH in " + input.loaded->cluster->file,
-              {},
-              std::nullopt,
-              ""});
-    return 1;
+    return failure(ErrorCode::kInvalidInput,
+                   "there is no node " + options.node + " to be reached over SSH in " + input.loaded->cluster->file);
   }
   const auto key = offered_host_key(*node, global.timeout);
   if (!key) {
     console.error(Error(key.error()).within(options.node));
-    return 4;
+    return ExitCode::kNodeFailed;
   }
   console.result(
       printable(options.node + " (" + node->address + ") shows the " + key->type + " host key " + key->fingerprint) +
@@ -30,10 +25,10 @@ int run_trust(const TrustOptions& options, const GlobalOptions& global, Console&
   switch (key->standing) {
     case OfferedHostKey::Standing::kKnown:
       console.result("It is in known_hosts already.\n");
-      return 0;
+      return ExitCode::kDone;
     case OfferedHostKey::Standing::kPinned:
       console.result("It is the one pinned in " + printable(input.loaded->cluster->file) + ".\n");
-      return 0;
+      return ExitCode::kDone;
     case OfferedHostKey::Standing::kUnknown:
       break;
     default:
@@ -43,20 +38,16 @@ int run_trust(const TrustOptions& options, const GlobalOptions& global, Console&
                 {},
                 std::nullopt,
                 "if the machine was installed anew, remove the old key first: ssh-keygen -R " + node->address});
-      return 4;
+      return ExitCode::kNodeFailed;
   }
   if (console.interactive() && !options.yes &&
       !console.confirm("Is this what `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` says on the machine itself?")) {
     console.remark("Nothing was recorded.");
-    return 1;
+    return ExitCode::kUsage;
   }
-  const auto remembered = remember_host_key(*key);
-  if (!remembered) {
-    console.error(remembered.error());
-    return 1;
-  }
-  console.result("Recorded in " + *remembered + ".\n");
-  return 0;
+  SPARK_TRY(const auto known_hosts, remember_host_key(*key));
+  console.result("Recorded in " + known_hosts + ".\n");
+  return ExitCode::kDone;
 }
 
 }  // namespace sparkplan

@@ -8,8 +8,8 @@
 
 #include "engine/cli/drift_outputs.h"
 #include "engine/cli/load_command.h"
+#include "engine/cli/printing.h"
 #include "engine/cli/terminal/progress_display.h"
-#include "engine/core/json.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -27,7 +27,7 @@ Result<std::vector<Level>> levels_named(const std::string& name) {
                  (near ? "did you mean " + *near + "? " : "") + std::string("levels: ") + join(names, ", "));
 }
 
-/// It would be a pity to learn it after minutes of measuring. Errors: those of the system calls.
+/// Asked before minutes of measuring. Errors: those of the system calls.
 Result<void> check_writable(const std::string& path) {
   if (path.empty()) return {};
   const auto directory = std::filesystem::path(path).parent_path();
@@ -48,51 +48,30 @@ std::vector<std::string> level_names() {
   return names;
 }
 
-std::optional<VerifyReport> run_levels(const LoadedCluster& loaded, const SelectionOptions& selection,
-                                       const std::vector<Level>& levels, const GlobalOptions& global,
-                                       const Interrupts& interrupts, Console& console) {
+Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection,
+                            const std::vector<Level>& levels, const GlobalOptions& global, const Interrupts& interrupts,
+                            Console& console) {
   const auto& cluster = *loaded.cluster;
-  auto run = run_options("verify", cluster, selection, global, interrupts.token());
-  if (!run) {
-    console.error(run.error());
-    return std::nullopt;
-  }
+  SPARK_TRY(auto run, run_options("verify", cluster, selection, global, interrupts.token()));
   ProgressDisplay progress(console, cluster);
-  run->progress = progress.listener();
+  run.progress = progress.listener();
   VerifyOptions options;
   options.levels = levels;
-  auto report = verify_cluster(cluster, builtin_registry(), std::move(*run), std::move(options));
+  auto report = verify_cluster(cluster, builtin_registry(), std::move(run), std::move(options));
   progress.clear();
   return report;
 }
 
-int run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
-  const auto levels = levels_named(options.level);
-  const auto writable = check_writable(options.junit);
-  if (!levels || !writable) {
-    console.error(levels ? writable.error() : levels.error());
-    return 1;
-  }
+  SPARK_TRY(const auto levels, levels_named(options.level));
+  SPARK_CHECK(check_writable(options.junit));
   auto input = load_for("verify", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
-  auto report = run_levels(*input.loaded, options.selection, *levels, global, interrupts, console);
-  if (!report) return 1;
-  console.diagnostics(report->run.diagnostics, input.loaded->source);
-  const int code = exit_code(report->run, ExitRules{});
-  if (options.json) {
-    auto& findings = report->run.diagnostics;
-    findings.insert(findings.begin(), input.loaded->diagnostics.begin(), input.loaded->diagnostics.end());
-    console.result(public_json(to_json_value(*report)) + "\n");
-  } else {
-    console.result(to_text(*report, console.style()));
-  }
-  if (options.junit.empty()) return code;
-  if (const auto written = replace_textfile(options.junit, to_junit(*report)); !written) {
-    console.error(written.error());
-    return 1;
-  }
-  return code;
+  SPARK_TRY(const auto report, verify(*input.loaded, options.selection, levels, global, interrupts, console));
+  print(report, *input.loaded, options.json, console);
+  if (!options.junit.empty()) SPARK_CHECK(replace_textfile(options.junit, to_junit(report)));
+  return exit_code(report.run);
 }
 
 }  // namespace sparkplan

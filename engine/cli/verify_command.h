@@ -14,10 +14,9 @@ namespace sparkplan {
 /// "link", "mtu" ... and "all", as --level takes them.
 std::vector<std::string> level_names();
 
-/// The ladder on the cluster's nodes, with progress on standard error. Nothing, told there, when the
-/// options do not fit the cluster.
-std::optional<VerifyReport> run_levels(const LoadedCluster& loaded, const SelectionOptions& selection,
-                                       const std::vector<Level>& levels, const GlobalOptions& global,
-                                       const Interrupts& interrupts, Console& console);
+/// Runs the levels on the cluster's nodes, with progress on standard error. Errors: those of run_options().
+Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection,
+                            const std::vector<Level>& levels, const GlobalOptions& global, const Interrupts& interrupts,
+                            Console& console);
 
 }  // namespace sparkplan

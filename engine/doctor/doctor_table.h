@@ -1,24 +1,55 @@
 #pragma once
 
-#include <span>
+#include <algorithm>
+#include <array>
 #include <string_view>
+
+#include "engine/doctor/rows_cables.h"
+#include "engine/doctor/rows_firewall.h"
+#include "engine/doctor/rows_links.h"
+#include "engine/doctor/rows_machine.h"
+#include "engine/doctor/rows_nccl.h"
+#include "engine/doctor/rows_network.h"
+#include "engine/doctor/rows_parity.h"
+#include "engine/doctor/rows_paths.h"
+#include "engine/doctor/rows_rdma.h"
+#include "engine/doctor/rows_storage.h"
 
 namespace sparkplan {
 
-/// One known bad state of a machine or of its fabric, in words for the person who has to mend it.
-struct DoctorRow {
-  std::string_view id;       ///< Stable and greppable: "link-no-carrier".
-  std::string_view symptom;  ///< What is seen.
-  std::string_view cause;    ///< Why, as far as what is seen can tell. One clause, no final period.
-  std::string_view fix;      ///< What to do about it. As `cause`.
-  std::string_view read;     ///< What has to be read to see it: "/sys/class/net/INTERFACE/carrier".
-  std::string_view where;    ///< The level of `verify`, or the command, that reports it: "link".
+/// The rows of several subjects as one table.
+template <std::size_t... kSizes>
+constexpr auto joined_rows(const std::array<DoctorRow, kSizes>&... subjects) {
+  std::array<DoctorRow, (kSizes + ...)> all;
+  auto end = all.begin();
+  ((end = std::copy(subjects.begin(), subjects.end(), end)), ...);
+  return all;
+}
+
+/// All rows, by subject.
+inline constexpr auto kDoctorTable = joined_rows(kLinkRows, kCableRows, kPathRows, kNetworkRows, kFirewallRows,
+                                                 kRdmaRows, kNcclRows, kStorageRows, kMachineRows, kParityRows);
+
+/// A row by its id, or none. An id that the table does not have does not compile.
+class RowId {
+ public:
+  constexpr RowId() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): call sites name a row by its text.
+  consteval RowId(const char* id) : row_(find(id)) {}
+
+  constexpr explicit operator bool() const { return row_ != nullptr; }
+  constexpr const DoctorRow* operator->() const { return row_; }
+  constexpr bool operator==(const RowId&) const = default;
+
+ private:
+  static consteval const DoctorRow* find(std::string_view id) {
+    for (const DoctorRow& row : kDoctorTable) {
+      if (row.id == id) return &row;
+    }
+    throw "the doctor's table has no row of this id";
+  }
+
+  const DoctorRow* row_ = nullptr;
 };
-
-/// All rows, by where they are reported, then as they are tried.
-std::span<const DoctorRow> doctor_table();
-
-/// The row of that id. One that does not exist is a mistake in the program: it ends.
-const DoctorRow& doctor_row(std::string_view id);
 
 }  // namespace sparkplan

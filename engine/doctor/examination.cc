@@ -17,29 +17,60 @@ std::vector<Examination> all_examinations() {
   return all;
 }
 
-Finding finding_of(const Examination& examination, std::vector<std::string> nodes, Opinion opinion) {
-  return {examination.row, std::move(nodes), examination.of_all != nullptr, opinion.verdict, std::move(opinion.seen)};
-}
-
 std::string reason_in(const std::map<std::string, std::string>& unreadable, std::string_view field) {
   const auto found = unreadable.find(std::string(field));
   if (found == unreadable.end()) return "";
   return found->second.empty() ? std::string(field) + " could not be read" : found->second;
 }
 
-/// Why something that the row reads could not be looked at; empty when all could.
+/// Why a field that the row reads is missing; empty when all were read.
 std::string why_not_read(const Examination& examination, const ExaminedNode& node) {
   for (const auto field : examination.reads) {
     if (field.empty()) continue;
     if (auto why = reason_in(node.facts->host.unreadable, field); !why.empty()) return why;
-    const auto* extended = extended_of(node);
-    if (extended == nullptr) continue;
-    if (auto why = reason_in(extended->unreadable, field); !why.empty()) return why;
+    if (!node.facts->extended) continue;
+    if (auto why = reason_in(node.facts->extended->unreadable, field); !why.empty()) return why;
   }
   return "";
 }
 
-Opinion opinion_of_all(const Examination& examination, const ExaminedCluster& cluster) {
+/// Why the node does not meet the need; empty when it does.
+std::string why_missing(Need need, const ExaminedNode& node) {
+  const auto any_half = [&](auto matches) { return std::any_of(node.halves.begin(), node.halves.end(), matches); };
+  switch (need) {
+    case Need::kRunning:
+      return node.facts->live ? "" : "nothing is running there";
+    case Need::kSpark:
+      return is_dgx_spark(*node.facts) ? "" : "no DGX Spark";
+    case Need::kFabric:
+      return node.halves.empty() ? "no fabric declared" : "";
+    case Need::kPcie:
+      return any_half([](const ObservedPort& half) { return half.link != nullptr && half.link->pcie; })
+                 ? ""
+                 : "no interface of the fabric is on PCIe";
+    case Need::kRdma:
+      return any_half([](const ObservedPort& half) { return !half.hcas.empty() && half.link != nullptr; })
+                 ? ""
+                 : "no interface of the fabric has an RDMA device";
+    case Need::kExtended:
+      return node.facts->extended ? "" : "not asked";
+    case Need::kNothing:
+      break;
+  }
+  return "";
+}
+
+Verdict verdict_on_node(const Examination& examination, const ExaminedCluster& cluster, const ExaminedNode& node) {
+  auto why = why_not_read(examination, node);
+  for (const Need need : examination.needs) {
+    if (why.empty()) why = why_missing(need, node);
+  }
+  if (!why.empty()) return skip(std::move(why));
+  if (const auto* of_node = std::get_if<0>(&examination.decide)) return (*of_node)(node);
+  return std::get<1>(examination.decide)(cluster, node);
+}
+
+Verdict verdict_on_all(const Examination& examination, const ExaminedCluster& cluster) {
   if (cluster.nodes.size() < 2) return skip("there is one node only");
   ExaminedCluster read{{}, cluster.ring, cluster.ring_size};
   std::string not_read;
@@ -52,16 +83,16 @@ Opinion opinion_of_all(const Examination& examination, const ExaminedCluster& cl
       not_read += why;
     }
   }
-  auto opinion = examination.of_all(read);
-  const bool finding = opinion.verdict == Verdict::kFail || opinion.verdict == Verdict::kWarn;
-  // Those that could be read may well differ; that they do not says nothing of the others.
-  return finding || not_read.empty() ? std::move(opinion) : skip(std::move(not_read));
+  auto verdict = std::get<2>(examination.decide)(read);
+  const bool finding = verdict.status == CheckStatus::kFail || verdict.status == CheckStatus::kWarn;
+  // A difference among the nodes that were read is certain; equality is not, while others are unknown.
+  return finding || not_read.empty() ? std::move(verdict) : skip(std::move(not_read));
 }
 
 }  // namespace
 
-std::vector<std::string_view> examined_rows() {
-  std::vector<std::string_view> rows;
+std::vector<RowId> examined_rows() {
+  std::vector<RowId> rows;
   for (const Examination& one : all_examinations()) rows.push_back(one.row);
   return rows;
 }
@@ -71,26 +102,23 @@ std::vector<Finding> examine(const ExaminedCluster& cluster) {
   std::vector<std::string> names;
   for (const ExaminedNode& node : cluster.nodes) names.push_back(node.name);
   for (const Examination& examination : all_examinations()) {
-    if (examination.of_all != nullptr) {
-      findings.push_back(finding_of(examination, names, opinion_of_all(examination, cluster)));
+    const auto add = [&](std::vector<std::string> nodes, bool between_nodes, Verdict verdict) {
+      findings.push_back({examination.row, std::move(nodes), between_nodes, verdict.status, std::move(verdict.seen)});
+    };
+    if (examination.decide.index() == 2) {
+      add(names, true, verdict_on_all(examination, cluster));
       continue;
     }
     for (const ExaminedNode& node : cluster.nodes) {
-      auto why = why_not_read(examination, node);
-      auto opinion = why.empty() ? examination.of_node(cluster, node) : skip(std::move(why));
-      findings.push_back(finding_of(examination, {node.name}, std::move(opinion)));
+      add({node.name}, false, verdict_on_node(examination, cluster, node));
     }
   }
   return findings;
 }
 
-const ExtendedFacts* extended_of(const ExaminedNode& node) {
-  return node.facts->extended ? &*node.facts->extended : nullptr;
-}
-
-const ExaminedHalf* half_with(const ExaminedNode& node, std::string_view interface) {
+const ObservedPort* half_with(const ExaminedNode& node, std::string_view interface) {
   const auto found = std::find_if(node.halves.begin(), node.halves.end(),
-                                  [&](const ExaminedHalf& half) { return half.interface == interface; });
+                                  [&](const ObservedPort& half) { return half.interface == interface; });
   return found == node.halves.end() ? nullptr : &*found;
 }
 
@@ -99,7 +127,7 @@ std::vector<NcclSetting> nccl_settings(const ExtendedFacts& extended) {
   for (const auto& [name, value] : extended.login.environment) {
     settings.insert({name, {name, value, "the environment of a command over ssh"}});
   }
-  // A user's own file comes before that of the machine, which the reader has put behind it.
+  // The reader puts a user's own file before the machine's.
   for (const NcclFileFacts& file : extended.nccl_files) {
     for (const auto& [name, value] : file.variables) settings.insert({name, {name, value, file.file}});
   }

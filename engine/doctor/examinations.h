@@ -1,33 +1,50 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "engine/doctor/examination.h"
 
 /// The parts that examine() is made of.
 namespace sparkplan {
 
-struct Opinion {
-  Verdict verdict = Verdict::kPass;
+struct Verdict {
+  CheckStatus status = CheckStatus::kPass;
   std::string seen;
 };
 
-inline Opinion pass(std::string seen = {}) { return {Verdict::kPass, std::move(seen)}; }
-inline Opinion warn(std::string seen) { return {Verdict::kWarn, std::move(seen)}; }
-inline Opinion fail(std::string seen) { return {Verdict::kFail, std::move(seen)}; }
-inline Opinion skip(std::string why) { return {Verdict::kSkip, std::move(why)}; }
+inline Verdict pass(std::string seen = {}) { return {CheckStatus::kPass, std::move(seen)}; }
+inline Verdict warn(std::string seen) { return {CheckStatus::kWarn, std::move(seen)}; }
+inline Verdict fail(std::string seen) { return {CheckStatus::kFail, std::move(seen)}; }
+inline Verdict skip(std::string why) { return {CheckStatus::kSkip, std::move(why)}; }
 
-/// How one row looks at a node. Only the first of the two is set, or only the second.
+/// A precondition of a row.
+enum class Need : std::uint8_t {
+  kNothing,
+  kRunning,   ///< A live node.
+  kSpark,     ///< A DGX Spark.
+  kFabric,    ///< A declared fabric.
+  kPcie,      ///< An interface of the fabric on PCIe.
+  kRdma,      ///< An interface of the fabric with an RDMA device.
+  kExtended,  ///< Extended facts.
+};
+/// The first that is missing is the reason of the skip.
+using Needs = std::array<Need, 4>;
+
+/// How one row is decided: for a node, for a node among the others, or for all nodes together.
 struct Examination {
-  std::string_view row;
-  Opinion (*of_node)(const ExaminedCluster& cluster, const ExaminedNode& node) = nullptr;
-  Opinion (*of_all)(const ExaminedCluster& cluster) = nullptr;
-  /// The fields of HostFacts and ExtendedFacts that it reads, as `unreadable` names them: where one of them could not
-  /// be looked at, nothing is said of the node.
+  RowId row;
+  std::variant<Verdict (*)(const ExaminedNode&), Verdict (*)(const ExaminedCluster&, const ExaminedNode&),
+               Verdict (*)(const ExaminedCluster&)>
+      decide;
+  Needs needs{};
+  /// The fields of HostFacts and ExtendedFacts that it reads, as `unreadable` names them. If a node could not read one
+  /// of them, the row is skipped.
   std::array<std::string_view, 2> reads{};
 };
 
@@ -38,33 +55,34 @@ std::span<const Examination> nccl_examinations();
 std::span<const Examination> machine_examinations();
 std::span<const Examination> parity_examinations();
 
-/// A row of network_examinations(), as it takes a file of its own.
-Opinion firewall_drops(const ExaminedCluster& cluster, const ExaminedNode& node);
+/// For network_examinations(); examine_firewall.cc has it.
+Verdict firewall_drops(const ExaminedCluster& cluster, const ExaminedNode& node);
 
-/// Collects complaints about several things of one node into one opinion: the verdict given if there are any.
+/// Joins complaints about several things of one node into one verdict: the given status if there are any.
 class Complaints {
  public:
   void add(const std::string& complaint) { text_ += (text_.empty() ? "" : "; ") + complaint; }
   bool any() const { return !text_.empty(); }
-  Opinion as(Verdict verdict, std::string otherwise = {}) const {
-    return any() ? Opinion{verdict, text_} : pass(std::move(otherwise));
+  Verdict as(CheckStatus status, std::string otherwise = {}) const {
+    return any() ? Verdict{status, text_} : pass(std::move(otherwise));
   }
 
  private:
   std::string text_;
 };
 
-/// The extended of the node; null where there is none.
-const ExtendedFacts* extended_of(const ExaminedNode& node);
-/// The half whose interface that is; null for any other interface.
-const ExaminedHalf* half_with(const ExaminedNode& node, std::string_view interface);
-/// NCCL's variables as a rank on the node gets them that is started over ssh: the environment before ~/.nccl.conf
-/// before /etc/nccl.conf, each with where it is from.
+/// Only for rows with Need::kExtended.
+inline const ExtendedFacts& extended_of(const ExaminedNode& node) { return node.facts->extended.value(); }
+/// The half with that interface; null for any other interface.
+const ObservedPort* half_with(const ExaminedNode& node, std::string_view interface);
+
+/// One of NCCL's variables as a rank gets it that is started over ssh on the node.
 struct NcclSetting {
   std::string name;
   std::string value;
   std::string from;  ///< "/etc/nccl.conf", "the environment of ssh"
 };
+/// The environment comes before ~/.nccl.conf, and that before /etc/nccl.conf.
 std::vector<NcclSetting> nccl_settings(const ExtendedFacts& extended);
 const NcclSetting* find_setting(std::span<const NcclSetting> settings, std::string_view name);
 

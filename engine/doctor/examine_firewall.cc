@@ -8,7 +8,7 @@
 namespace sparkplan {
 namespace {
 
-std::optional<Ipv4Network> network_of(const ExaminedHalf& half) {
+std::optional<Ipv4Network> network_of(const ObservedPort& half) {
   if (half.link_local) return Ipv4Network{{(169U << 24) | (254U << 16)}, 16};
   const auto own = parse_ipv4(half.address);
   return own ? std::optional(Ipv4Interface{*own, half.prefix_length}.network()) : std::nullopt;
@@ -30,16 +30,13 @@ const InputVerdictFacts* verdict_on(const InputChainFacts& chain, const std::str
 
 }  // namespace
 
-Opinion firewall_drops(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (!node.facts->live) return skip("nothing is running there");
-  if (node.halves.empty()) return skip("no fabric declared");
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
-  if (!extended->firewall) return skip("there is no firewall");
+Verdict firewall_drops(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
+  if (!extended.firewall) return skip("there is no firewall");
   Complaints dropped;
   Complaints unclear;
-  for (const InputChainFacts& chain : extended->firewall->input_chains) {
-    for (const ExaminedHalf& half : node.halves) {
+  for (const InputChainFacts& chain : extended.firewall->input_chains) {
+    for (const ObservedPort& half : node.halves) {
       const auto network = network_of(half);
       const auto* verdict = network && !half.interface.empty() ? verdict_on(chain, half.interface, *network) : nullptr;
       if (verdict == nullptr) continue;
@@ -53,10 +50,10 @@ Opinion firewall_drops(const ExaminedCluster& /*cluster*/, const ExaminedNode& n
   }
   if (!dropped.any() && unclear.any()) {
     unclear.add("`sparkplan verify --level tcp` measures it");
-    return unclear.as(Verdict::kSkip);
+    return unclear.as(CheckStatus::kSkip);
   }
-  const std::string& ufw = extended->firewall->ufw;
-  return dropped.as(Verdict::kFail, ufw.empty() ? "" : "ufw is " + ufw);
+  const std::string& ufw = extended.firewall->ufw;
+  return dropped.as(CheckStatus::kFail, ufw.empty() ? "" : "ufw is " + ufw);
 }
 
 }  // namespace sparkplan

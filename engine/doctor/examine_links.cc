@@ -7,44 +7,37 @@
 namespace sparkplan {
 namespace {
 
+constexpr Needs kFabric{Need::kRunning, Need::kFabric};
 constexpr int kSparkMbps = 200'000;
 constexpr int kSparkLanes = 4;
 constexpr std::int64_t kManyCarrierChanges = 20;
 
-/// Why nothing can be said of halves; empty when something can.
-std::string no_halves(const ExaminedNode& node) {
-  if (!node.facts->live) return "nothing is running there";
-  return node.halves.empty() ? "no fabric declared" : "";
-}
+/// A fault of one half's link; empty: none.
+using LinkFault = std::string (*)(const ObservedPort& half, const LinkFacts& link);
 
-/// Looks at each half that has a link.
-template <class Look>
-Opinion of_each_link(const ExaminedNode& node, Verdict verdict, Look look) {
-  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+/// The faults of all halves that have a link.
+template <CheckStatus kStatus, LinkFault kFault>
+Verdict each_link(const ExaminedNode& node) {
   Complaints complaints;
   bool any = false;
-  for (const ExaminedHalf& half : node.halves) {
+  for (const ObservedPort& half : node.halves) {
     if (half.link == nullptr) continue;
     any = true;
-    if (auto complaint = look(half, *half.link); !complaint.empty()) complaints.add(complaint);
+    if (const auto complaint = kFault(half, *half.link); !complaint.empty()) complaints.add(complaint);
   }
-  return any ? complaints.as(verdict) : skip("no interface of the fabric is there");
+  return any ? complaints.as(kStatus) : skip("no interface of the fabric is there");
 }
 
-Opinion absent(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+Verdict absent(const ExaminedNode& node) {
   Complaints complaints;
-  for (const ExaminedHalf& half : node.halves) {
+  for (const ObservedPort& half : node.halves) {
     if (half.link != nullptr) continue;
-    complaints.add(half.interface.empty() ? "nothing is half " + half.label : half.interface + " is not there");
+    complaints.add(half.interface.empty() ? "nothing is half " + half.label() : half.interface + " is not there");
   }
-  return complaints.as(Verdict::kFail);
+  return complaints.as(CheckStatus::kFail);
 }
 
-Opinion down(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return of_each_link(node, Verdict::kFail,
-                      [](const ExaminedHalf&, const LinkFacts& link) { return link.up ? "" : link.name + " is down"; });
-}
+std::string down(const ObservedPort&, const LinkFacts& link) { return link.up ? "" : link.name + " is down"; }
 
 /// Another port that has a carrier: the cable may be in that.
 std::string other_port(const ExaminedNode& node) {
@@ -56,134 +49,112 @@ std::string other_port(const ExaminedNode& node) {
 
 bool all_without_carrier(const ExaminedNode& node) {
   return std::none_of(node.halves.begin(), node.halves.end(),
-                      [](const ExaminedHalf& half) { return half.link != nullptr && half.link->carrier; });
+                      [](const ObservedPort& half) { return half.link != nullptr && half.link->carrier; });
 }
 
-Opinion no_carrier(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  // Where the other port has one instead, the row about that says more.
+std::string without_carrier(const ObservedPort&, const LinkFacts& link) {
+  return !link.up || link.carrier ? "" : link.name + " has no carrier";
+}
+
+Verdict no_carrier(const ExaminedNode& node) {
+  auto verdict = each_link<CheckStatus::kFail, without_carrier>(node);
+  // If the other port has a carrier instead, row cabled-elsewhere applies.
   const bool elsewhere = all_without_carrier(node) && !other_port(node).empty();
-  return of_each_link(node, Verdict::kFail, [&](const ExaminedHalf&, const LinkFacts& link) {
-    return !link.up || link.carrier || elsewhere ? "" : link.name + " has no carrier";
-  });
+  return verdict.status == CheckStatus::kFail && elsewhere ? pass() : verdict;
 }
 
-Opinion cabled_elsewhere(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+Verdict cabled_elsewhere(const ExaminedNode& node) {
   const auto other = other_port(node);
   if (!all_without_carrier(node) || other.empty()) return pass();
   return fail("no declared interface has a carrier, and " + other + " has one");
 }
 
-Opinion member(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return of_each_link(node, Verdict::kFail, [](const ExaminedHalf&, const LinkFacts& link) {
-    return link.master.empty() ? "" : link.name + " belongs to " + link.master;
-  });
+std::string member(const ObservedPort&, const LinkFacts& link) {
+  return link.master.empty() ? "" : link.name + " belongs to " + link.master;
 }
 
-Opinion stale_bond(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (!node.facts->live) return skip("nothing is running there");
+Verdict stale_bond(const ExaminedNode& node) {
   Complaints complaints;
   for (const LinkFacts& link : node.facts->links) {
     if (link.kind == "bond" && !link.carrier) complaints.add("the bond " + link.name + " has no carrier");
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
-Opinion mtu(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return of_each_link(node, Verdict::kFail, [](const ExaminedHalf& half, const LinkFacts& link) {
-    if (!half.mtu || link.mtu == *half.mtu) return std::string();
-    return link.name + " has an MTU of " + std::to_string(link.mtu) + " instead of " + std::to_string(*half.mtu);
-  });
+std::string mtu(const ObservedPort& half, const LinkFacts& link) {
+  if (!half.mtu || link.mtu == *half.mtu) return "";
+  return link.name + " has an MTU of " + std::to_string(link.mtu) + " instead of " + std::to_string(*half.mtu);
 }
 
-bool has(const LinkFacts& link, const ExaminedHalf& half) {
-  const auto wanted = half.address + "/" + std::to_string(half.prefix_length);
-  return std::find(link.addresses.begin(), link.addresses.end(), wanted) != link.addresses.end();
+bool has(const LinkFacts& link, const ObservedPort& half) {
+  return std::find(link.addresses.begin(), link.addresses.end(), half.address_text()) != link.addresses.end();
 }
 
-Opinion no_address(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return of_each_link(node, Verdict::kFail, [](const ExaminedHalf& half, const LinkFacts& link) {
-    if (half.link_local || half.address.empty() || has(link, half)) return std::string();
-    return link.name + " does not have " + half.address + "/" + std::to_string(half.prefix_length);
-  });
+std::string no_address(const ObservedPort& half, const LinkFacts& link) {
+  if (half.link_local || half.address.empty() || has(link, half)) return "";
+  return link.name + " does not have " + half.address_text();
 }
 
-Opinion extra_address(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return of_each_link(node, Verdict::kWarn, [](const ExaminedHalf& half, const LinkFacts& link) {
-    std::string others;
-    for (const std::string& address : link.addresses) {
-      const bool ours = address == half.address + "/" + std::to_string(half.prefix_length);
-      const bool version_4 = address.find(':') == std::string::npos;
-      const bool wanted = ours || (half.link_local && address.starts_with("169.254."));
-      if (version_4 && !wanted) others += (others.empty() ? "" : ", ") + address;
-    }
-    return others.empty() ? others : link.name + " also has " + others;
-  });
+std::string extra_address(const ObservedPort& half, const LinkFacts& link) {
+  std::string others;
+  for (const std::string& address : link.addresses) {
+    const bool version_4 = address.find(':') == std::string::npos;
+    const bool wanted = address == half.address_text() || (half.link_local && address.starts_with("169.254."));
+    if (version_4 && !wanted) others += (others.empty() ? "" : ", ") + address;
+  }
+  return others.empty() ? others : link.name + " also has " + others;
 }
 
-Opinion slow_link(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (!is_dgx_spark(*node.facts)) return skip("no DGX Spark");
-  return of_each_link(node, Verdict::kFail, [](const ExaminedHalf&, const LinkFacts& link) {
-    if (!link.speed_mbps || *link.speed_mbps >= kSparkMbps) return std::string();
-    return link.name + " runs at " + std::to_string(*link.speed_mbps / 1000) + " Gb/s";
-  });
+std::string slow_link(const ObservedPort&, const LinkFacts& link) {
+  if (!link.speed_mbps || *link.speed_mbps >= kSparkMbps) return "";
+  return link.name + " runs at " + std::to_string(*link.speed_mbps / 1000) + " Gb/s";
 }
 
-bool any_on_pcie(const ExaminedNode& node) {
-  return std::any_of(node.halves.begin(), node.halves.end(),
-                     [](const ExaminedHalf& half) { return half.link != nullptr && half.link->pcie; });
-}
-
-Opinion narrow_pcie(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (!any_on_pcie(node)) return skip("no interface of the fabric is on PCIe");
+Verdict narrow_pcie(const ExaminedNode& node) {
   const bool spark = is_dgx_spark(*node.facts);
-  return of_each_link(node, Verdict::kFail, [&](const ExaminedHalf&, const LinkFacts& link) {
-    if (!link.pcie || link.pcie->width == 0) return std::string();
-    const int wanted = spark ? kSparkLanes : link.pcie->max_width;
-    if (link.pcie->width >= wanted) return std::string();
-    return link.name + " has " + std::to_string(link.pcie->width) + " PCIe lanes of " + std::to_string(wanted);
-  });
+  Complaints complaints;
+  for (const ObservedPort& half : node.halves) {
+    if (half.link == nullptr || !half.link->pcie || half.link->pcie->width == 0) continue;
+    const PcieLink& pcie = *half.link->pcie;
+    const int wanted = spark ? kSparkLanes : pcie.max_width;
+    if (pcie.width >= wanted) continue;
+    complaints.add(half.link->name + " has " + std::to_string(pcie.width) + " PCIe lanes of " + std::to_string(wanted));
+  }
+  return complaints.as(CheckStatus::kFail);
 }
 
-Opinion slow_pcie(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (!any_on_pcie(node)) return skip("no interface of the fabric is on PCIe");
-  return of_each_link(node, Verdict::kWarn, [](const ExaminedHalf&, const LinkFacts& link) {
-    const bool known = link.pcie && !link.pcie->speed.empty() && !link.pcie->max_speed.empty();
-    if (!known || link.pcie->speed == link.pcie->max_speed) return std::string();
-    return link.name + " runs at " + link.pcie->speed + " of " + link.pcie->max_speed;
-  });
+std::string slow_pcie(const ObservedPort&, const LinkFacts& link) {
+  const bool known = link.pcie && !link.pcie->speed.empty() && !link.pcie->max_speed.empty();
+  if (!known || link.pcie->speed == link.pcie->max_speed) return "";
+  return link.name + " runs at " + link.pcie->speed + " of " + link.pcie->max_speed;
 }
 
-Opinion flapping(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return of_each_link(node, Verdict::kWarn, [](const ExaminedHalf&, const LinkFacts& link) {
-    if (!link.carrier_changes || *link.carrier_changes <= kManyCarrierChanges) return std::string();
-    return link.name + " has lost or got its carrier " + std::to_string(*link.carrier_changes) + " times";
-  });
+std::string flapping(const ObservedPort&, const LinkFacts& link) {
+  if (!link.carrier_changes || *link.carrier_changes <= kManyCarrierChanges) return "";
+  return link.name + " has lost or got its carrier " + std::to_string(*link.carrier_changes) + " times";
 }
 
-Opinion no_adapter(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (!node.facts->live) return skip("nothing is running there");
-  if (!is_dgx_spark(*node.facts)) return skip("no DGX Spark");
+Verdict no_adapter(const ExaminedNode& node) {
   const auto& links = node.facts->links;
   const bool any = std::any_of(links.begin(), links.end(), [](const auto& one) { return one.driver == "mlx5_core"; });
   return any ? pass() : fail("no interface is of a ConnectX-7");
 }
 
 constexpr auto kExaminations = std::to_array<Examination>({
-    {"adapter-absent", no_adapter},
-    {"link-absent", absent},
-    {"link-down", down},
-    {"link-no-carrier", no_carrier},
-    {"cabled-elsewhere", cabled_elsewhere},
-    {"link-member", member},
-    {"bond-stale", stale_bond},
-    {"link-mtu", mtu},
-    {"link-no-address", no_address},
-    {"address-extra", extra_address},
-    {"link-slow", slow_link},
-    {"pcie-narrow", narrow_pcie},
-    {"pcie-slow", slow_pcie},
-    {"link-flapping", flapping},
+    {"adapter-absent", no_adapter, {Need::kRunning, Need::kSpark}},
+    {"link-absent", absent, kFabric},
+    {"link-down", each_link<CheckStatus::kFail, down>, kFabric},
+    {"link-no-carrier", no_carrier, kFabric},
+    {"cabled-elsewhere", cabled_elsewhere, kFabric},
+    {"link-member", each_link<CheckStatus::kFail, member>, kFabric},
+    {"bond-stale", stale_bond, {Need::kRunning}},
+    {"link-mtu", each_link<CheckStatus::kFail, mtu>, kFabric},
+    {"link-no-address", each_link<CheckStatus::kFail, no_address>, kFabric},
+    {"address-extra", each_link<CheckStatus::kWarn, extra_address>, kFabric},
+    {"link-slow", each_link<CheckStatus::kFail, slow_link>, {Need::kSpark, Need::kRunning, Need::kFabric}},
+    {"pcie-narrow", narrow_pcie, {Need::kPcie, Need::kRunning, Need::kFabric}},
+    {"pcie-slow", each_link<CheckStatus::kWarn, slow_pcie>, {Need::kPcie, Need::kRunning, Need::kFabric}},
+    {"link-flapping", each_link<CheckStatus::kWarn, flapping>, kFabric},
 });
 
 }  // namespace

@@ -8,11 +8,14 @@
 namespace sparkplan {
 namespace {
 
+constexpr Needs kSpark{Need::kRunning, Need::kSpark};
+constexpr Needs kPrograms{Need::kRunning, Need::kExtended};
+
 /// From then on the BIOS of a GX10 gives the second half all of its PCIe lanes. Source: NVIDIA's developer forum.
 constexpr std::string_view kBiosWithAllLanes = "2026-04";
 /// Source: NVIDIA's developer forum, PR 108 of dgx-spark-playbooks.
 constexpr std::array<int, 3> kDriverWithGoodStart{580, 159, 3};
-/// What NCCL's tests of 1 GiB take: send, receive and expected, and NCCL's own.
+/// NCCL's tests of 1 GiB need buffers to send, to receive and to compare, and NCCL its own.
 constexpr std::int64_t kEnoughForTests = std::int64_t{4} << 30;
 
 constexpr int kLargestNumber = 1'000'000;
@@ -31,16 +34,7 @@ std::array<int, 3> numbers_in(std::string_view version) {
   return numbers;
 }
 
-/// Why a row about the running machine has nothing to say; empty when it has.
-std::string not_running(const ExaminedNode& node) { return node.facts->live ? "" : "nothing is running there"; }
-
-std::string no_spark(const ExaminedNode& node) {
-  if (auto why = not_running(node); !why.empty()) return why;
-  return is_dgx_spark(*node.facts) ? "" : "no DGX Spark";
-}
-
-Opinion bios(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+Verdict bios(const ExaminedNode& node) {
   const HostFacts& host = node.facts->host;
   const bool dated = host.bios_date.size() == 10 && host.bios_date[4] == '-';
   if (!dated) return skip("DMI tells no date of the BIOS");
@@ -49,8 +43,7 @@ Opinion bios(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
              : warn("BIOS " + host.bios_version + " of " + host.bios_date);
 }
 
-Opinion driver(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+Verdict driver(const ExaminedNode& node) {
   const auto& version = node.facts->host.gpu_driver;
   if (version.empty()) return skip("no GPU driver is loaded");
   return numbers_in(version) >= kDriverWithGoodStart ? pass() : warn("driver " + version);
@@ -63,23 +56,20 @@ bool without_handover(const HostFacts& host) {
   return false;
 }
 
-Opinion kernel(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+Verdict kernel(const ExaminedNode& node) {
   const bool bad = node.facts->kernel.starts_with("7.0.0-1019");
   return bad && !without_handover(node.facts->host) ? fail("kernel " + node.facts->kernel + " without kho=off")
                                                     : pass();
 }
 
-Opinion contiguous_memory(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+Verdict contiguous_memory(const ExaminedNode& node) {
   const HostFacts& host = node.facts->host;
   if (!host.cma_total) return skip("the kernel tells of no contiguous memory");
   if (*host.cma_total == 0) return fail("CmaTotal is 0");
   return host.cma_free && *host.cma_free > *host.cma_total ? fail("CmaFree is larger than CmaTotal") : pass();
 }
 
-Opinion memory_short(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_spark(node); !why.empty()) return skip(std::move(why));
+Verdict memory_short(const ExaminedNode& node) {
   const auto& available = node.facts->host.memory_available;
   if (!available) return skip("not known");
   return *available >= kEnoughForTests ? pass() : warn(std::to_string(*available >> 20) + " MiB are available");
@@ -92,13 +82,11 @@ const UnitFacts* unit_named(const ExtendedFacts& extended, std::string_view name
 }
 
 /// Units that are running or come with the next boot.
-Opinion of_units(const ExaminedNode& node, std::span<const std::string_view> names, Verdict verdict) {
-  if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
+Verdict of_units(const ExaminedNode& node, std::span<const std::string_view> names, CheckStatus verdict) {
+  const auto& extended = extended_of(node);
   Complaints complaints;
   for (const auto name : names) {
-    const UnitFacts* unit = unit_named(*extended, name);
+    const UnitFacts* unit = unit_named(extended, name);
     if (unit != nullptr && (unit->active == "active" || unit->enabled == "enabled")) {
       complaints.add(unit->name + " is " + unit->active + " and " + unit->enabled);
     }
@@ -106,30 +94,26 @@ Opinion of_units(const ExaminedNode& node, std::span<const std::string_view> nam
   return complaints.as(verdict);
 }
 
-Opinion killers(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+Verdict killers(const ExaminedNode& node) {
   constexpr std::array<std::string_view, 1> kNames{"earlyoom.service"};
-  return of_units(node, kNames, Verdict::kWarn);
+  return of_units(node, kNames, CheckStatus::kWarn);
 }
 
-Opinion disabling_units(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+Verdict disabling_units(const ExaminedNode& node) {
   constexpr std::array<std::string_view, 2> kNames{"disable-unused-nics.service", "rdma-optimize.service"};
-  return of_units(node, kNames, Verdict::kFail);
+  return of_units(node, kNames, CheckStatus::kFail);
 }
 
-Opinion clock(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
-  if (!extended->clock_synchronised) return skip("nobody can be asked");
-  return *extended->clock_synchronised ? pass() : warn("NTPSynchronized=no");
+Verdict clock(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
+  if (!extended.clock_synchronised) return skip("no time service can be asked");
+  return *extended.clock_synchronised ? pass() : warn("NTPSynchronized=no");
 }
 
-Opinion sshd_without_pam(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
-  const auto found = extended->sshd.find("usepam");
-  if (found == extended->sshd.end()) return skip("there is no sshd");
+Verdict sshd_without_pam(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
+  const auto found = extended.sshd.find("usepam");
+  if (found == extended.sshd.end()) return skip("there is no sshd");
   return found->second == "yes" ? pass() : warn("usepam " + found->second);
 }
 
@@ -139,57 +123,53 @@ bool is_network_storage(const FstabFacts& line) {
   return by_option || std::find(kTypes.begin(), kTypes.end(), line.type) != kTypes.end();
 }
 
-Opinion unstable_device(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
+Verdict unstable_device(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
   Complaints complaints;
-  for (const FstabFacts& line : extended->fstab) {
+  for (const FstabFacts& line : extended.fstab) {
     if (line.device.starts_with("/dev/nvme") || line.device.starts_with("/dev/sd")) {
       complaints.add(line.target + " is " + line.device);
     }
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
-Opinion without_nofail(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
+Verdict without_nofail(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
   Complaints complaints;
-  for (const FstabFacts& line : extended->fstab) {
+  for (const FstabFacts& line : extended.fstab) {
     const auto words = split(line.options, ',');
     const auto is = [&](std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
     if (is_network_storage(line) && !is("nofail") && !is("noauto")) complaints.add(line.target + " has no nofail");
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
-Opinion nvme_state(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = not_running(node); !why.empty()) return skip(std::move(why));
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
+Verdict nvme_state(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
   Complaints complaints;
   bool any = false;
-  for (const NvmeControllerFacts& one : extended->nvme) {
+  for (const NvmeControllerFacts& one : extended.nvme) {
     if (one.transport == "pcie" || one.transport.empty()) continue;
     any = true;
     if (one.state != "live") complaints.add(one.name + " (" + one.subsystem + ") is " + one.state);
   }
-  return any ? complaints.as(Verdict::kFail) : skip("no NVMe over a network");
+  return any ? complaints.as(CheckStatus::kFail) : skip("no NVMe over a network");
 }
 
 constexpr auto kExaminations = std::to_array<Examination>({
-    {"bios-old", bios, nullptr, {{"bios_date", "bios_version"}}},
-    {"driver-old", driver, nullptr, {{"gpu_driver"}}},
-    {"kernel-handover", kernel, nullptr, {{"kernel_command_line"}}},
-    {"contiguous-memory-lost", contiguous_memory, nullptr, {{"memory_available_bytes"}}},
-    {"memory-short", memory_short, nullptr, {{"memory_available_bytes"}}},
-    {"earlyoom-runs", killers, nullptr, {{"units"}}},
-    {"half-switched-off", disabling_units, nullptr, {{"units"}}},
-    {"clock-not-synchronised", clock, nullptr, {{"clock_synchronised"}}},
-    {"sshd-without-pam", sshd_without_pam, nullptr, {{"sshd"}}},
-    {"fstab-unstable-device", unstable_device, nullptr, {{"fstab"}}},
-    {"fstab-without-nofail", without_nofail, nullptr, {{"fstab"}}},
-    {"nvme-not-live", nvme_state, nullptr, {{"nvme"}}},
+    {"bios-old", bios, kSpark, {{"bios_date", "bios_version"}}},
+    {"driver-old", driver, kSpark, {{"gpu_driver"}}},
+    {"kernel-handover", kernel, kSpark, {{"kernel_command_line"}}},
+    {"contiguous-memory-lost", contiguous_memory, kSpark, {{"memory_available_bytes"}}},
+    {"memory-short", memory_short, kSpark, {{"memory_available_bytes"}}},
+    {"earlyoom-runs", killers, kPrograms, {{"units"}}},
+    {"half-switched-off", disabling_units, kPrograms, {{"units"}}},
+    {"clock-not-synchronised", clock, kPrograms, {{"clock_synchronised"}}},
+    {"sshd-without-pam", sshd_without_pam, kPrograms, {{"sshd"}}},
+    {"fstab-unstable-device", unstable_device, {Need::kExtended}, {{"fstab"}}},
+    {"fstab-without-nofail", without_nofail, {Need::kExtended}, {{"fstab"}}},
+    {"nvme-not-live", nvme_state, kPrograms, {{"nvme"}}},
 });
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What NCCL finds on a node: its release, and the variables that reach a rank started over ssh.
+// NCCL on a node: its release, and the variables that reach a rank started over ssh.
 #include <algorithm>
 #include <array>
 
@@ -13,21 +13,11 @@ constexpr NcclVersion kWithoutKnownHang{2, 29, 3};
 constexpr NcclVersion kWithRings{2, 30, 7};
 constexpr NcclVersion kChoosesGid{2, 21, 5};
 
-/// Only what somebody has set beside NCCL itself is of interest; nothing means that nobody has.
-std::vector<NcclSetting> settings_of(const ExaminedNode& node) {
-  const auto* extended = extended_of(node);
-  return extended == nullptr ? std::vector<NcclSetting>() : nccl_settings(*extended);
-}
-
-/// Why the variables cannot be looked at; empty when they can.
-std::string no_settings(const ExaminedNode& node) {
-  const auto* extended = extended_of(node);
-  return extended == nullptr ? "not asked" : "";
-}
+std::vector<NcclSetting> settings_of(const ExaminedNode& node) { return nccl_settings(extended_of(node)); }
 
 std::string described(const NcclSetting& setting) { return setting.name + "=" + setting.value + " in " + setting.from; }
 
-Opinion version_row(const ExaminedNode& node, const NcclVersion& least, Verdict verdict) {
+Verdict version_row(const ExaminedNode& node, const NcclVersion& least, CheckStatus verdict) {
   if (node.facts->nccl_version.empty()) return skip("no NCCL is installed");
   const auto version = parse_nccl_version(node.facts->nccl_version);
   if (!version) return skip("which NCCL is used cannot be told: " + node.facts->nccl_version);
@@ -35,24 +25,20 @@ Opinion version_row(const ExaminedNode& node, const NcclVersion& least, Verdict 
   return {verdict, "NCCL " + version->str()};
 }
 
-Opinion too_old(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return version_row(node, kChoosesGid, Verdict::kFail);
-}
+Verdict too_old(const ExaminedNode& node) { return version_row(node, kChoosesGid, CheckStatus::kFail); }
 
-Opinion version_hang(const ExaminedCluster& cluster, const ExaminedNode& node) {
-  if (!is_dgx_spark(*node.facts)) return skip("no DGX Spark");
-  // What is older still, or in a ring, other rows tell of.
+Verdict version_hang(const ExaminedCluster& cluster, const ExaminedNode& node) {
+  // Even older releases, and rings, have rows of their own.
   const auto version = parse_nccl_version(node.facts->nccl_version);
   if (version && (*version < kChoosesGid || cluster.ring)) return pass();
-  return version_row(node, kWithoutKnownHang, Verdict::kWarn);
+  return version_row(node, kWithoutKnownHang, CheckStatus::kWarn);
 }
 
-Opinion version_ring(const ExaminedCluster& cluster, const ExaminedNode& node) {
-  if (!is_dgx_spark(*node.facts)) return skip("no DGX Spark");
+Verdict version_ring(const ExaminedCluster& cluster, const ExaminedNode& node) {
   if (!cluster.ring) return skip("no ring");
   const auto version = parse_nccl_version(node.facts->nccl_version);
   if (version && *version < kChoosesGid) return pass();
-  return version_row(node, kWithRings, Verdict::kWarn);
+  return version_row(node, kWithRings, CheckStatus::kWarn);
 }
 
 /// Names of HCAs in "=a,b:1", "^=c" and the like; nothing for a list of those that are not to be used.
@@ -72,8 +58,7 @@ bool names_one_of(const std::vector<std::string>& names, const std::vector<std::
   });
 }
 
-Opinion one_half(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
+Verdict one_half(const ExaminedNode& node) {
   const auto settings = settings_of(node);
   const NcclSetting* hca = find_setting(settings, "NCCL_IB_HCA");
   if (hca == nullptr) return skip("NCCL_IB_HCA is not set");
@@ -81,20 +66,19 @@ Opinion one_half(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   if (names.empty()) return pass();
   const bool exact = hca->value.starts_with('=');
   Complaints complaints;
-  for (const ExaminedHalf& half : node.halves) {
+  for (const ObservedPort& half : node.halves) {
     if (half.hcas.empty() || names_one_of(names, half.hcas, exact)) continue;
     complaints.add(described(*hca) + " leaves " + join(half.hcas, ", ") + " out");
   }
-  return complaints.as(Verdict::kFail, described(*hca));
+  return complaints.as(CheckStatus::kFail, described(*hca));
 }
 
-Opinion gid_index(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
+Verdict gid_index(const ExaminedNode& node) {
   const auto settings = settings_of(node);
   const NcclSetting* index = find_setting(settings, "NCCL_IB_GID_INDEX");
   if (index == nullptr || index->value == "-1") return pass();
   Complaints complaints;
-  for (const ExaminedHalf& half : node.halves) {
+  for (const ObservedPort& half : node.halves) {
     for (const RdmaDeviceFacts& device : node.facts->rdma_devices) {
       if (std::find(half.hcas.begin(), half.hcas.end(), device.name) == half.hcas.end()) continue;
       const RdmaPortFacts* port = rdma_port(device, half.interface);
@@ -106,12 +90,11 @@ Opinion gid_index(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) 
       }
     }
   }
-  if (complaints.any()) return complaints.as(Verdict::kFail);
+  if (complaints.any()) return complaints.as(CheckStatus::kFail);
   return warn(described(*index));
 }
 
-Opinion without_rdma(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
+Verdict without_rdma(const ExaminedNode& node) {
   const auto settings = settings_of(node);
   Complaints complaints;
   if (const auto* net = find_setting(settings, "NCCL_NET"); net != nullptr && net->value == "Socket") {
@@ -120,12 +103,10 @@ Opinion without_rdma(const ExaminedCluster& /*cluster*/, const ExaminedNode& nod
   if (const auto* off = find_setting(settings, "NCCL_IB_DISABLE"); off != nullptr && off->value != "0") {
     complaints.add(described(*off));
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
-Opinion socket_interface(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
-  if (!node.facts->live) return skip("nothing is running there");
+Verdict socket_interface(const ExaminedNode& node) {
   const auto settings = settings_of(node);
   const NcclSetting* wanted = find_setting(settings, "NCCL_SOCKET_IFNAME");
   if (wanted == nullptr) return pass();
@@ -138,8 +119,7 @@ Opinion socket_interface(const ExaminedCluster& /*cluster*/, const ExaminedNode&
   return fail(described(*wanted) + ", and there is no such interface");
 }
 
-Opinion unknown_variable(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
+Verdict unknown_variable(const ExaminedNode& node) {
   Complaints complaints;
   for (const NcclSetting& setting : settings_of(node)) {
     if (!setting.name.starts_with("NCCL_")) continue;
@@ -148,12 +128,10 @@ Opinion unknown_variable(const ExaminedCluster& /*cluster*/, const ExaminedNode&
                                            known->reader == NcclReader::kTests);
     if (!read) complaints.add(described(setting));
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
-Opinion no_effect(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
-  if (!is_dgx_spark(*node.facts)) return skip("no DGX Spark");
+Verdict no_effect(const ExaminedNode& node) {
   Complaints complaints;
   for (const NcclSetting& setting : settings_of(node)) {
     const NcclVariable* known = find_nccl_variable(setting.name);
@@ -161,49 +139,48 @@ Opinion no_effect(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) 
       complaints.add(described(setting));
     }
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
-Opinion login_shells_only(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
+Verdict login_shells_only(const ExaminedNode& node) {
   const auto settings = settings_of(node);
   Complaints complaints;
-  for (const auto& [name, value] : extended_of(node)->nccl_profile) {
+  for (const auto& [name, value] : extended_of(node).nccl_profile) {
     if (name.starts_with("NCCL_") && find_setting(settings, name) == nullptr) complaints.add(name);
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
-Opinion preloaded(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
+Verdict preloaded(const ExaminedNode& node) {
   const auto settings = settings_of(node);
   const NcclSetting* preload = find_setting(settings, "LD_PRELOAD");
   if (preload == nullptr || preload->value.find("nccl") == std::string::npos) return pass();
   return warn(described(*preload));
 }
 
-Opinion ring_without_cumem(const ExaminedCluster& cluster, const ExaminedNode& node) {
+Verdict ring_without_cumem(const ExaminedCluster& cluster, const ExaminedNode& node) {
   constexpr std::size_t kEagerTreeFails = 4;
   if (!cluster.ring || cluster.ring_size < kEagerTreeFails) return skip("no ring of four or more");
-  if (auto why = no_settings(node); !why.empty()) return skip(std::move(why));
   const auto settings = settings_of(node);
   const NcclSetting* memory = find_setting(settings, "NCCL_CUMEM_ENABLE");
   return memory != nullptr && memory->value == "0" ? fail(described(*memory)) : pass();
 }
 
+constexpr Needs kSettings{Need::kExtended};
+constexpr std::array<std::string_view, 2> kFiles{"nccl_files", "login.environment"};
 constexpr auto kExaminations = std::to_array<Examination>({
     {"nccl-too-old", too_old},
-    {"nccl-version-hang", version_hang},
-    {"nccl-version-ring", version_ring},
-    {"nccl-half-left-out", one_half, nullptr, {{"nccl_files", "login.environment"}}},
-    {"nccl-gid-index-set", gid_index, nullptr, {{"nccl_files", "login.environment"}}},
-    {"nccl-without-rdma", without_rdma, nullptr, {{"nccl_files", "login.environment"}}},
-    {"nccl-interface-absent", socket_interface, nullptr, {{"nccl_files", "login.environment"}}},
-    {"nccl-unknown-variable", unknown_variable, nullptr, {{"nccl_files", "login.environment"}}},
-    {"nccl-no-effect", no_effect, nullptr, {{"nccl_files", "login.environment"}}},
-    {"nccl-login-shells-only", login_shells_only, nullptr, {{"nccl_files", "nccl_profile"}}},
-    {"nccl-preloaded", preloaded, nullptr, {{"nccl_files", "login.environment"}}},
-    {"nccl-ring-without-cumem", ring_without_cumem, nullptr, {{"nccl_files", "login.environment"}}},
+    {"nccl-version-hang", version_hang, {Need::kSpark}},
+    {"nccl-version-ring", version_ring, {Need::kSpark}},
+    {"nccl-half-left-out", one_half, kSettings, kFiles},
+    {"nccl-gid-index-set", gid_index, kSettings, kFiles},
+    {"nccl-without-rdma", without_rdma, kSettings, kFiles},
+    {"nccl-interface-absent", socket_interface, {Need::kExtended, Need::kRunning}, kFiles},
+    {"nccl-unknown-variable", unknown_variable, kSettings, kFiles},
+    {"nccl-no-effect", no_effect, {Need::kExtended, Need::kSpark}, kFiles},
+    {"nccl-login-shells-only", login_shells_only, kSettings, {{"nccl_files", "nccl_profile"}}},
+    {"nccl-preloaded", preloaded, kSettings, kFiles},
+    {"nccl-ring-without-cumem", ring_without_cumem, kSettings, kFiles},
 });
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What configures the network, and where packets go: NetworkManager, netplan, routes.
+// Network configuration and routing: NetworkManager, netplan, routes.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -11,16 +11,10 @@ namespace {
 
 constexpr std::uint32_t kForOthers = 0077;
 
-std::string no_halves(const ExaminedNode& node) {
-  if (!node.facts->live) return "nothing is running there";
-  return node.halves.empty() ? "no fabric declared" : "";
-}
-
-Opinion twins_share(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+Verdict twins_share(const ExaminedNode& node) {
   // As the kernel has them, whatever the file says: that is where packets go.
   std::vector<std::pair<std::string, std::string>> addresses;
-  for (const ExaminedHalf& half : node.halves) {
+  for (const ObservedPort& half : node.halves) {
     if (half.link == nullptr) continue;
     for (const auto& address : half.link->addresses) {
       // All of them are in 169.254.0.0/16 where the file asks for it, and each peer is named with its interface.
@@ -38,32 +32,31 @@ Opinion twins_share(const ExaminedCluster& /*cluster*/, const ExaminedNode& node
                      addresses[j].second + " are in one network");
     }
   }
-  return complaints.as(Verdict::kFail);
+  return complaints.as(CheckStatus::kFail);
 }
 
-bool takes(const NetworkProfile& profile, const ExaminedHalf& half) {
+bool takes(const NetworkProfile& profile, const ObservedPort& half) {
   const bool ethernet = profile.type.empty() || profile.type == "ethernet";
   if (!profile.interface.empty()) return profile.interface == half.interface;
   const bool named = half.link != nullptr && !profile.mac.empty();
   return ethernet && (named ? profile.mac == half.link->mac : profile.mac.empty());
 }
 
-Opinion dhcp_profile(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (node.halves.empty()) return skip("no fabric declared");
+Verdict dhcp_profile(const ExaminedNode& node) {
   const auto& renderers = node.facts->host.renderers;
   const bool manager = std::find(renderers.begin(), renderers.end(), "NetworkManager") != renderers.end();
   if (!manager && node.facts->host.network_profiles.empty()) return skip("there is no NetworkManager");
   Complaints complaints;
   for (const NetworkProfile& profile : node.facts->host.network_profiles) {
     if (!profile.autoconnect || profile.origin == ProfileOrigin::kNetplan || profile.method != "auto") continue;
-    for (const ExaminedHalf& half : node.halves) {
+    for (const ObservedPort& half : node.halves) {
       if (takes(profile, half)) complaints.add("\"" + profile.id + "\" gets addresses by DHCP on " + half.interface);
     }
   }
-  return complaints.as(Verdict::kFail);
+  return complaints.as(CheckStatus::kFail);
 }
 
-Opinion netplan_mode(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
+Verdict netplan_mode(const ExaminedNode& node) {
   const auto& files = node.facts->host.netplan_files;
   if (files.empty()) return skip("no netplan files");
   Complaints complaints;
@@ -73,21 +66,19 @@ Opinion netplan_mode(const ExaminedCluster& /*cluster*/, const ExaminedNode& nod
     std::to_chars(mode.data(), mode.data() + mode.size(), file.mode & 07777U, 8);
     complaints.add(file.path + " has mode 0" + mode.data());
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
-Opinion netplan_unreadable(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* extended = extended_of(node);
-  if (extended == nullptr || !node.facts->live) return skip("nothing is running there");
+Verdict netplan_unreadable(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
   if (node.facts->host.netplan_files.empty()) return skip("no netplan files");
-  if (!extended->netplan_error.empty()) return fail(extended->netplan_error);
-  return extended->netplan_merged.empty() ? skip("there is no netplan") : pass();
+  if (!extended.netplan_error.empty()) return fail(extended.netplan_error);
+  return extended.netplan_merged.empty() ? skip("there is no netplan") : pass();
 }
 
 bool is_default(const RouteFacts& route) { return route.destination == "0.0.0.0/0" || route.destination == "::/0"; }
 
-Opinion default_route(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+Verdict default_route(const ExaminedNode& node) {
   Complaints complaints;
   for (const RouteFacts& route : node.facts->host.routes) {
     if (is_default(route) && half_with(node, route.interface) != nullptr) {
@@ -95,17 +86,16 @@ Opinion default_route(const ExaminedCluster& /*cluster*/, const ExaminedNode& no
                      (route.gateway.empty() ? "" : " to " + route.gateway));
     }
   }
-  return complaints.as(Verdict::kFail);
+  return complaints.as(CheckStatus::kFail);
 }
 
-Opinion route_elsewhere(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
+Verdict route_elsewhere(const ExaminedNode& node) {
   Complaints complaints;
   Complaints unclear;
   for (const RouteFacts& route : node.facts->host.routes) {
     const auto network = parse_ipv4_network(route.destination);
     if (!network || network->prefix_length == 0 || half_with(node, route.interface) != nullptr) continue;
-    for (const ExaminedHalf& half : node.halves) {
+    for (const ObservedPort& half : node.halves) {
       const auto own = parse_ipv4(half.address);
       if (!own || !network->overlaps(Ipv4Interface{*own, half.prefix_length}.network())) continue;
       const std::string other_way = route.interface + ", not " + half.interface;
@@ -113,58 +103,56 @@ Opinion route_elsewhere(const ExaminedCluster& /*cluster*/, const ExaminedNode& 
         unclear.add(std::to_string(route.stands_for) + " routes to parts of " + route.destination + " go through " +
                     other_way + ": there are too many to tell each");
       } else if (network->prefix_length >= half.prefix_length) {
-        // What holds all of the fabric's network, as 10.0.0.0/8 may, is only looked up where nothing better fits.
+        // A wider route, such as 10.0.0.0/8, only applies where no narrower route does.
         complaints.add(route.destination + " goes through " + other_way);
       }
     }
   }
-  if (!complaints.any() && unclear.any()) return unclear.as(Verdict::kSkip);
-  return complaints.as(Verdict::kFail);
+  if (!complaints.any() && unclear.any()) return unclear.as(CheckStatus::kSkip);
+  return complaints.as(CheckStatus::kFail);
 }
 
-Opinion route_linkdown(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (!node.facts->live) return skip("nothing is running there");
+Verdict route_linkdown(const ExaminedNode& node) {
   Complaints complaints;
   for (const RouteFacts& route : node.facts->host.routes) {
-    // That of a declared interface follows from its carrier, which has a row of its own.
+    // Routes of a declared interface follow from its carrier: row link-no-carrier.
     if (!route.link_down || half_with(node, route.interface) != nullptr) continue;
     const std::string who = route.stands_for == 1
                                 ? route.destination + " goes"
                                 : std::to_string(route.stands_for) + " routes to parts of " + route.destination + " go";
     complaints.add(who + " through " + route.interface + ", which has no carrier");
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
-Opinion rp_filter(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_halves(node); !why.empty()) return skip(std::move(why));
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
+Verdict rp_filter(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
   Complaints complaints;
   bool any = false;
-  const auto all = extended->sysctl.find("net.ipv4.conf.all.rp_filter");
-  for (const ExaminedHalf& half : node.halves) {
-    const auto own = extended->sysctl.find("net.ipv4.conf." + half.interface + ".rp_filter");
-    if (own == extended->sysctl.end()) continue;
+  const auto all = extended.sysctl.find("net.ipv4.conf.all.rp_filter");
+  for (const ObservedPort& half : node.halves) {
+    const auto own = extended.sysctl.find("net.ipv4.conf." + half.interface + ".rp_filter");
+    if (own == extended.sysctl.end()) continue;
     any = true;
     // The larger of the two holds; 1 is strict. Source: the kernel's ip-sysctl.rst.
-    const auto value = all == extended->sysctl.end() ? own->second : std::max(own->second, all->second);
+    const auto value = all == extended.sysctl.end() ? own->second : std::max(own->second, all->second);
     if (value == "1") complaints.add("rp_filter of " + half.interface + " is 1");
   }
   if (!any) return skip("no interface of the fabric has an RDMA device");
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
+constexpr Needs kFabric{Need::kRunning, Need::kFabric};
 constexpr auto kExaminations = std::to_array<Examination>({
-    {"twins-share-network", twins_share},
-    {"profile-dhcp", dhcp_profile, nullptr, {{"network_profiles"}}},
-    {"netplan-mode", netplan_mode, nullptr, {{"netplan_files"}}},
-    {"netplan-refuses", netplan_unreadable, nullptr, {{"netplan_files", "netplan_merged"}}},
-    {"route-default", default_route, nullptr, {{"routes"}}},
-    {"route-elsewhere", route_elsewhere, nullptr, {{"routes"}}},
-    {"route-link-down", route_linkdown, nullptr, {{"routes"}}},
-    {"firewall-drops", firewall_drops, nullptr, {{"firewall"}}},
-    {"rp-filter-strict", rp_filter},
+    {"twins-share-network", twins_share, kFabric},
+    {"profile-dhcp", dhcp_profile, {Need::kFabric}, {{"network_profiles"}}},
+    {"netplan-mode", netplan_mode, {}, {{"netplan_files"}}},
+    {"netplan-refuses", netplan_unreadable, {Need::kRunning, Need::kExtended}, {{"netplan_files", "netplan_merged"}}},
+    {"route-default", default_route, kFabric, {{"routes"}}},
+    {"route-elsewhere", route_elsewhere, kFabric, {{"routes"}}},
+    {"route-link-down", route_linkdown, {Need::kRunning}, {{"routes"}}},
+    {"firewall-drops", firewall_drops, {Need::kRunning, Need::kFabric, Need::kExtended}, {{"firewall"}}},
+    {"rp-filter-strict", rp_filter, {Need::kRunning, Need::kFabric, Need::kExtended}},
 });
 
 }  // namespace

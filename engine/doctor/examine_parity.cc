@@ -1,4 +1,4 @@
-// What has to be the same on all nodes, and what must not be.
+// Properties that must be equal on all nodes, and properties that must differ.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -30,11 +30,11 @@ std::string listed(const Values& values) {
   return text;
 }
 
-/// What it says that a DGX Spark has none, while others have one.
+/// The meaning of a DGX Spark without the property, while others have it.
 enum class Missing : std::uint8_t {
   kSaysNothing,
   kDiffers,
-  kLeavesOpen,  ///< Another row tells why there is none; what it would be cannot be told.
+  kLeavesOpen,  ///< Another row has the reason; equality stays unknown.
 };
 
 std::vector<std::string> sparks_without(const ExaminedCluster& cluster, const Values& values) {
@@ -49,7 +49,7 @@ std::vector<std::string> sparks_without(const ExaminedCluster& cluster, const Va
 }
 
 template <class Value>
-Opinion equal(const ExaminedCluster& cluster, Verdict otherwise, const std::string& none, Value value,
+Verdict equal(const ExaminedCluster& cluster, CheckStatus otherwise, const std::string& none, Value value,
               Missing missing = Missing::kSaysNothing) {
   auto values = values_of(cluster, value);
   if (values.empty()) return skip(none);
@@ -62,54 +62,54 @@ Opinion equal(const ExaminedCluster& cluster, Verdict otherwise, const std::stri
   return {otherwise, listed(values)};
 }
 
-Opinion each_once(const Values& values, const std::string& none) {
+Verdict each_once(const Values& values, const std::string& none) {
   if (values.empty()) return skip(none);
   Complaints complaints;
   for (const auto& [one, nodes] : values) {
     if (nodes.size() > 1) complaints.add(fold_names(nodes) + " have " + one);
   }
-  return complaints.as(Verdict::kFail);
+  return complaints.as(CheckStatus::kFail);
 }
 
 template <class Value>
-Opinion distinct(const ExaminedCluster& cluster, const std::string& none, Value value) {
+Verdict distinct(const ExaminedCluster& cluster, const std::string& none, Value value) {
   return each_once(values_of(cluster, value), none);
 }
 
-Opinion kernels(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kWarn, "nothing is running there",
+Verdict kernels(const ExaminedCluster& cluster) {
+  return equal(cluster, CheckStatus::kWarn, "nothing is running there",
                [](const ExaminedNode& node) { return node.facts->kernel; });
 }
 
-Opinion systems(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kWarn, "not known",
+Verdict systems(const ExaminedCluster& cluster) {
+  return equal(cluster, CheckStatus::kWarn, "not known",
                [](const ExaminedNode& node) { return node.facts->os_id + " " + node.facts->os_version; });
 }
 
-Opinion drivers(const ExaminedCluster& cluster) {
+Verdict drivers(const ExaminedCluster& cluster) {
   return equal(
-      cluster, Verdict::kFail, "no GPU driver is loaded",
+      cluster, CheckStatus::kFail, "no GPU driver is loaded",
       [](const ExaminedNode& node) { return node.facts->host.gpu_driver; }, Missing::kDiffers);
 }
 
-Opinion nccls(const ExaminedCluster& cluster) {
-  auto opinion = equal(
-      cluster, Verdict::kFail, "no NCCL is installed",
+Verdict nccls(const ExaminedCluster& cluster) {
+  auto verdict = equal(
+      cluster, CheckStatus::kFail, "no NCCL is installed",
       [](const ExaminedNode& node) { return node.facts->nccl_version; }, Missing::kDiffers);
-  // The same two on all nodes, and each node may use the other one.
-  if (opinion.verdict == Verdict::kPass && !parse_nccl_version(opinion.seen)) {
-    return skip("which of them is used cannot be told: " + opinion.seen);
+  // With two releases on every node, each node may use a different one.
+  if (verdict.status == CheckStatus::kPass && !parse_nccl_version(verdict.seen)) {
+    return skip("which of them is used cannot be told: " + verdict.seen);
   }
-  return opinion;
+  return verdict;
 }
 
-Opinion firmwares(const ExaminedCluster& cluster) {
+Verdict firmwares(const ExaminedCluster& cluster) {
   return equal(
-      cluster, Verdict::kWarn, "no RDMA device tells its firmware",
+      cluster, CheckStatus::kWarn, "no RDMA device tells its firmware",
       [](const ExaminedNode& node) {
-        const auto* extended = extended_of(node);
+        const auto& extended = node.facts->extended;
         std::string text;
-        if (extended == nullptr) return text;
+        if (!extended) return text;
         std::map<std::string, int> versions;
         for (const RdmaFirmwareFacts& one : extended->rdma_firmware) {
           if (!one.firmware.empty()) ++versions[one.firmware];
@@ -120,16 +120,16 @@ Opinion firmwares(const ExaminedCluster& cluster) {
       Missing::kLeavesOpen);
 }
 
-Opinion bioses(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kWarn, "DMI tells no BIOS", [](const ExaminedNode& node) {
-    // Those of different makers cannot be the same.
+Verdict bioses(const ExaminedCluster& cluster) {
+  return equal(cluster, CheckStatus::kWarn, "DMI tells no BIOS", [](const ExaminedNode& node) {
+    // BIOSes of different makers always differ.
     const HostFacts& host = node.facts->host;
     return host.bios_version.empty() || !is_dgx_spark(*node.facts) ? "" : host.bios_version;
   });
 }
 
-Opinion memories(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kFail, "not known", [](const ExaminedNode& node) {
+Verdict memories(const ExaminedCluster& cluster) {
+  return equal(cluster, CheckStatus::kFail, "not known", [](const ExaminedNode& node) {
     // The firmware keeps some to itself: to the next class, of 64 GB and 128 GB.
     constexpr std::int64_t kClass = std::int64_t{32} << 30;
     const auto bytes = node.facts->memory_total_bytes;
@@ -138,32 +138,32 @@ Opinion memories(const ExaminedCluster& cluster) {
   });
 }
 
-Opinion users(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kWarn, "the nodes were not reached over ssh", [](const ExaminedNode& node) {
-    const auto* extended = extended_of(node);
-    if (extended == nullptr || !extended->login.uid) return std::string();
+Verdict users(const ExaminedCluster& cluster) {
+  return equal(cluster, CheckStatus::kWarn, "the nodes were not reached over ssh", [](const ExaminedNode& node) {
+    const auto& extended = node.facts->extended;
+    if (!extended || !extended->login.uid) return std::string();
     return extended->login.user + " (" + std::to_string(*extended->login.uid) + ")";
   });
 }
 
 /// Kernels name the same port differently; what it is called matters where a variable has to name it for all.
-Opinion management_interfaces(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kWarn, "the nodes were not reached over ssh", [](const ExaminedNode& node) {
+Verdict management_interfaces(const ExaminedCluster& cluster) {
+  return equal(cluster, CheckStatus::kWarn, "the nodes were not reached over ssh", [](const ExaminedNode& node) {
     const auto links = links_with_address(node.facts->ssh_server_address, node.facts->links);
     return node.facts->ssh_server_address.empty() || links.empty() ? std::string() : *links.begin();
   });
 }
 
-Opinion host_nqns(const ExaminedCluster& cluster) {
+Verdict host_nqns(const ExaminedCluster& cluster) {
   return distinct(cluster, "no node has an NQN",
                   [](const ExaminedNode& node) { return node.facts->host.nvme_host_nqn; });
 }
 
-Opinion machine_ids(const ExaminedCluster& cluster) {
+Verdict machine_ids(const ExaminedCluster& cluster) {
   return distinct(cluster, "no node has a machine id", [](const ExaminedNode& node) { return node.facts->machine_id; });
 }
 
-Opinion host_keys(const ExaminedCluster& cluster) {
+Verdict host_keys(const ExaminedCluster& cluster) {
   // A machine that was copied, and then made a key of another kind, still has the others in common.
   Values values;
   for (const ExaminedNode& node : cluster.nodes) {
@@ -174,11 +174,11 @@ Opinion host_keys(const ExaminedCluster& cluster) {
   return each_once(values, "no node has a host key");
 }
 
-Opinion mtus(const ExaminedCluster& cluster) {
-  return equal(cluster, Verdict::kFail, "no interface of a fabric is there", [](const ExaminedNode& node) {
+Verdict mtus(const ExaminedCluster& cluster) {
+  return equal(cluster, CheckStatus::kFail, "no interface of a fabric is there", [](const ExaminedNode& node) {
     std::map<int, int> sizes;
-    for (const ExaminedHalf& half : node.halves) {
-      // One that is not as declared is told by its own row.
+    for (const ObservedPort& half : node.halves) {
+      // An undeclared MTU has a row of its own: link-mtu.
       if (half.link != nullptr && (!half.mtu || *half.mtu == half.link->mtu)) ++sizes[half.link->mtu];
     }
     std::string text;
@@ -188,19 +188,19 @@ Opinion mtus(const ExaminedCluster& cluster) {
 }
 
 constexpr auto kExaminations = std::to_array<Examination>({
-    {"differs-kernel", nullptr, kernels},
-    {"differs-system", nullptr, systems},
-    {"differs-driver", nullptr, drivers, {{"gpu_driver"}}},
-    {"nccl-mixed-versions", nullptr, nccls},
-    {"differs-firmware", nullptr, firmwares, {{"rdma_firmware"}}},
-    {"differs-bios", nullptr, bioses, {{"bios_version"}}},
-    {"differs-memory", nullptr, memories},
-    {"differs-user", nullptr, users},
-    {"differs-management-interface", nullptr, management_interfaces},
-    {"differs-mtu", nullptr, mtus},
-    {"shared-host-nqn", nullptr, host_nqns, {{"nvme_host_nqn"}}},
-    {"shared-machine-id", nullptr, machine_ids},
-    {"shared-host-key", nullptr, host_keys, {{"host_keys"}}},
+    {"differs-kernel", kernels},
+    {"differs-system", systems},
+    {"differs-driver", drivers, {}, {{"gpu_driver"}}},
+    {"nccl-mixed-versions", nccls},
+    {"differs-firmware", firmwares, {}, {{"rdma_firmware"}}},
+    {"differs-bios", bioses, {}, {{"bios_version"}}},
+    {"differs-memory", memories},
+    {"differs-user", users},
+    {"differs-management-interface", management_interfaces},
+    {"differs-mtu", mtus},
+    {"shared-host-nqn", host_nqns, {}, {{"nvme_host_nqn"}}},
+    {"shared-machine-id", machine_ids},
+    {"shared-host-key", host_keys, {}, {{"host_keys"}}},
 });
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace sparkplan {
 namespace {
 
 constexpr int kFullMtu = 4096;
-/// What is lost now and then, over months, says nothing.
+/// A few errors over months are normal.
 constexpr std::int64_t kManyErrors = 100;
 constexpr std::int64_t kEnoughLockedBytes = std::int64_t{1} << 36;
 
@@ -18,91 +18,67 @@ const RdmaDeviceFacts* device_named(const ExaminedNode& node, const std::string&
   return found == devices.end() ? nullptr : &*found;
 }
 
-/// Why there is nothing to look at; empty when there is.
-std::string no_rdma(const ExaminedNode& node) {
-  if (!node.facts->live) return "nothing is running there";
-  if (node.halves.empty()) return "no fabric declared";
-  const bool none = std::all_of(node.halves.begin(), node.halves.end(),
-                                [](const ExaminedHalf& half) { return half.hcas.empty() || half.link == nullptr; });
-  return none ? "no interface of the fabric has an RDMA device" : "";
-}
+/// A fault of the port of one half; empty: none.
+using PortFault = std::string (*)(const ObservedPort& half, const std::string& hca, const RdmaPortFacts& port);
 
-/// Looks at the port of each half that is connected; what is wrong with the others, rows of links tell.
-template <class Look>
-Opinion of_each_port(const ExaminedNode& node, Verdict verdict, Look look) {
-  if (auto why = no_rdma(node); !why.empty()) return skip(std::move(why));
+/// The faults of all halves that are connected; rows of links cover the others.
+template <CheckStatus kStatus, PortFault kFault>
+Verdict each_port(const ExaminedNode& node) {
   Complaints complaints;
-  for (const ExaminedHalf& half : node.halves) {
+  for (const ObservedPort& half : node.halves) {
     if (half.link == nullptr || !half.link->up || !half.link->carrier) continue;
     for (const std::string& hca : half.hcas) {
       const RdmaDeviceFacts* device = device_named(node, hca);
       const RdmaPortFacts* port = device == nullptr ? nullptr : rdma_port(*device, half.interface);
       if (port == nullptr) continue;
-      if (const auto complaint = look(half, hca, *port); !complaint.empty()) complaints.add(complaint);
+      if (const auto complaint = kFault(half, hca, *port); !complaint.empty()) complaints.add(complaint);
     }
   }
-  return complaints.as(verdict);
+  return complaints.as(kStatus);
 }
 
-Opinion no_device(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (!node.facts->live) return skip("nothing is running there");
-  if (!is_dgx_spark(*node.facts)) return skip("no DGX Spark");
-  if (node.halves.empty()) return skip("no fabric declared");
+Verdict no_device(const ExaminedNode& node) {
   Complaints complaints;
-  for (const ExaminedHalf& half : node.halves) {
+  for (const ObservedPort& half : node.halves) {
     if (half.link == nullptr) continue;
     const bool any = std::any_of(half.hcas.begin(), half.hcas.end(),
                                  [&](const auto& hca) { return device_named(node, hca) != nullptr; });
     if (!any) complaints.add(half.interface + " has no RDMA device");
   }
-  return complaints.as(Verdict::kFail);
+  return complaints.as(CheckStatus::kFail);
 }
 
-Opinion port_down(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return of_each_port(node, Verdict::kFail, [](const ExaminedHalf&, const std::string& hca, const RdmaPortFacts& port) {
-    return port.state == "ACTIVE" ? "" : hca + " is " + port.state;
-  });
+std::string port_down(const ObservedPort&, const std::string& hca, const RdmaPortFacts& port) {
+  return port.state == "ACTIVE" ? "" : hca + " is " + port.state;
 }
 
-Opinion no_gid(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return of_each_port(node, Verdict::kFail,
-                      [](const ExaminedHalf& half, const std::string& hca, const RdmaPortFacts& port) {
-                        const auto wanted = half.address + "/" + std::to_string(half.prefix_length);
-                        const auto& there = half.link->addresses;
-                        // Without the address there is no GID either, and another row tells of that.
-                        if (std::find(there.begin(), there.end(), wanted) == there.end()) return std::string();
-                        if (port.state != "ACTIVE" || roce_v2_gid_index(port, half.address, half.interface)) {
-                          return std::string();
-                        }
-                        return hca + " has no GID of type RoCE v2 for " + half.address;
-                      });
+std::string no_gid(const ObservedPort& half, const std::string& hca, const RdmaPortFacts& port) {
+  const auto& there = half.link->addresses;
+  // Without the address there is no GID either: row link-no-address applies.
+  if (std::find(there.begin(), there.end(), half.address_text()) == there.end()) return "";
+  if (port.state != "ACTIVE" || roce_v2_gid_index(port, half.address, half.interface)) return "";
+  return hca + " has no GID of type RoCE v2 for " + half.address;
 }
 
-Opinion small_mtu(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  return of_each_port(node, Verdict::kWarn,
-                      [](const ExaminedHalf& half, const std::string& hca, const RdmaPortFacts& port) {
-                        constexpr int kEnoughForFull = 4200;
-                        // That of the interface decides; where that is too small, the row about it tells.
-                        if (!port.active_mtu || *port.active_mtu >= kFullMtu || half.link->mtu < kEnoughForFull)
-                          return std::string();
-                        return hca + " has an active MTU of " + std::to_string(*port.active_mtu);
-                      });
+std::string small_mtu(const ObservedPort& half, const std::string& hca, const RdmaPortFacts& port) {
+  constexpr int kEnoughForFull = 4200;
+  // The interface's MTU bounds it; if that is too small, row link-mtu applies.
+  if (!port.active_mtu || *port.active_mtu >= kFullMtu || half.link->mtu < kEnoughForFull) return "";
+  return hca + " has an active MTU of " + std::to_string(*port.active_mtu);
 }
 
-Opinion errors(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  if (auto why = no_rdma(node); !why.empty()) return skip(std::move(why));
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
+Verdict errors(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
   Complaints complaints;
-  for (const ExaminedHalf& half : node.halves) {
-    for (const RdmaFirmwareFacts& device : extended->rdma_firmware) {
+  for (const ObservedPort& half : node.halves) {
+    for (const RdmaFirmwareFacts& device : extended.rdma_firmware) {
       if (std::find(half.hcas.begin(), half.hcas.end(), device.device) == half.hcas.end()) continue;
       for (const auto& [counter, count] : device.errors) {
         if (count > kManyErrors) complaints.add(device.device + " counts " + std::to_string(count) + " " + counter);
       }
     }
   }
-  return complaints.as(Verdict::kWarn);
+  return complaints.as(CheckStatus::kWarn);
 }
 
 bool too_little(const std::string& limit) {
@@ -110,11 +86,9 @@ bool too_little(const std::string& limit) {
   return limit.size() < 12 && std::stoll("0" + limit) < kEnoughLockedBytes;
 }
 
-Opinion memlock_login(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* extended = extended_of(node);
-  if (extended == nullptr || !node.facts->live) return skip("nothing is running there");
-  if (auto why = no_rdma(node); !why.empty()) return skip(std::move(why));
-  const LoginFacts& login = extended->login;
+Verdict memlock_login(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
+  const LoginFacts& login = extended.login;
   // The soft limit bounds what is registered; a program may raise its own as far as the hard one. Source: getrlimit(2).
   if (login.locked_memory_soft.empty()) return skip("the node was not reached over ssh");
   if (!too_little(login.locked_memory_soft)) return pass();
@@ -122,27 +96,23 @@ Opinion memlock_login(const ExaminedCluster& /*cluster*/, const ExaminedNode& no
               login.locked_memory_hard);
 }
 
-Opinion memlock_service(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* extended = extended_of(node);
-  if (extended == nullptr || !node.facts->live) return skip("nothing is running there");
-  if (auto why = no_rdma(node); !why.empty()) return skip(std::move(why));
+Verdict memlock_service(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
   Complaints complaints;
   bool any = false;
-  for (const UnitFacts& unit : extended->units) {
+  for (const UnitFacts& unit : extended.units) {
     const bool starts_ranks =
         unit.name == "docker.service" || unit.name == "containerd.service" || unit.name == "slurmd.service";
     if (!starts_ranks || unit.active != "active") continue;
     any = true;
     if (too_little(unit.locked_memory)) complaints.add(unit.name + " has LimitMEMLOCK=" + unit.locked_memory);
   }
-  return any ? complaints.as(Verdict::kWarn) : skip("neither docker, containerd nor slurmd runs");
+  return any ? complaints.as(CheckStatus::kWarn) : skip("neither docker, containerd nor slurmd runs");
 }
 
-Opinion peermem(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
-  const auto* extended = extended_of(node);
-  if (extended == nullptr) return skip("not asked");
-  if (!is_dgx_spark(*node.facts)) return skip("no DGX Spark");
-  for (const std::string& module : extended->modules_at_boot) {
+Verdict peermem(const ExaminedNode& node) {
+  const auto& extended = extended_of(node);
+  for (const std::string& module : extended.modules_at_boot) {
     if (module == "nvidia-peermem" || module == "nvidia_peermem" || module == "nv_peer_mem") {
       return warn(module + " is to be loaded at boot");
     }
@@ -150,15 +120,17 @@ Opinion peermem(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {
   return pass();
 }
 
+constexpr Needs kRdma{Need::kRunning, Need::kFabric, Need::kRdma};
+constexpr Needs kExtended{Need::kRunning, Need::kFabric, Need::kRdma, Need::kExtended};
 constexpr auto kExaminations = std::to_array<Examination>({
-    {"rdma-no-device", no_device},
-    {"rdma-port-down", port_down},
-    {"rdma-no-gid", no_gid},
-    {"rdma-mtu-small", small_mtu},
-    {"rdma-errors", errors, nullptr, {{"rdma_firmware"}}},
-    {"memlock-login", memlock_login, nullptr, {{"login.locked_memory"}}},
-    {"memlock-service", memlock_service, nullptr, {{"units"}}},
-    {"peermem-at-boot", peermem, nullptr, {{"modules_at_boot"}}},
+    {"rdma-no-device", no_device, {Need::kRunning, Need::kSpark, Need::kFabric}},
+    {"rdma-port-down", each_port<CheckStatus::kFail, port_down>, kRdma},
+    {"rdma-no-gid", each_port<CheckStatus::kFail, no_gid>, kRdma},
+    {"rdma-mtu-small", each_port<CheckStatus::kWarn, small_mtu>, kRdma},
+    {"rdma-errors", errors, kExtended, {{"rdma_firmware"}}},
+    {"memlock-login", memlock_login, kExtended, {{"login.locked_memory"}}},
+    {"memlock-service", memlock_service, kExtended, {{"units"}}},
+    {"peermem-at-boot", peermem, {Need::kExtended, Need::kSpark}, {{"modules_at_boot"}}},
 });
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr double kManagement = 2;
 constexpr int kWithoutKnownHang = 22903;
 constexpr int kWithRings = 23007;
 
-std::string_view row_below(double bandwidth) {
+RowId row_below(double bandwidth) {
   if (bandwidth < kManagement) return "nccl-management-network";
   if (bandwidth < kManyCauses) return "nccl-wrong-build";
   if (bandwidth >= kOneHalfFrom && bandwidth < kOneHalfTo) return "nccl-one-half";
@@ -23,21 +23,21 @@ std::string_view row_below(double bandwidth) {
 
 }  // namespace
 
-NcclVerdict judge_nccl_bandwidth(const NcclSeen& seen) {
-  if (seen.over_sockets && seen.hcas_wanted > 0) return {NcclVerdictStatus::kFail, "nccl-sockets"};
+Judgement judge_nccl_bandwidth(const NcclSeen& seen) {
+  if (seen.over_sockets && seen.hcas_wanted > 0) return {CheckStatus::kFail, "nccl-sockets"};
   const bool fewer = seen.hcas_used > 0 && seen.hcas_used < seen.hcas_wanted;
-  if (!seen.threshold) return fewer ? NcclVerdict{NcclVerdictStatus::kWarn, "nccl-one-half"} : NcclVerdict{};
+  if (!seen.threshold) return fewer ? Judgement{CheckStatus::kWarn, "nccl-one-half"} : Judgement{};
   if (seen.bus_bandwidth >= *seen.threshold) return {};
-  if (fewer) return {NcclVerdictStatus::kFail, "nccl-one-half"};
+  if (fewer) return {CheckStatus::kFail, "nccl-one-half"};
   const double as_on_spark = seen.bus_bandwidth * kSparkBusBandwidth / *seen.threshold;
-  if (as_on_spark >= kTuning) return {NcclVerdictStatus::kWarn, "nccl-tuning"};
-  return {NcclVerdictStatus::kFail, row_below(as_on_spark)};
+  if (as_on_spark >= kTuning) return {CheckStatus::kWarn, "nccl-tuning"};
+  return {CheckStatus::kFail, row_below(as_on_spark)};
 }
 
-NcclVerdict judge_nccl_version(int version, bool spark, bool ring) {
+Judgement judge_nccl_version(int version, bool spark, bool ring) {
   if (!spark) return {};
-  if (ring && version < kWithRings) return {NcclVerdictStatus::kWarn, "nccl-version-ring"};
-  if (version < kWithoutKnownHang) return {NcclVerdictStatus::kWarn, "nccl-version-hang"};
+  if (ring && version < kWithRings) return {CheckStatus::kWarn, "nccl-version-ring"};
+  if (version < kWithoutKnownHang) return {CheckStatus::kWarn, "nccl-version-hang"};
   return {};
 }
 

@@ -1,39 +1,31 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string_view>
+
+#include "engine/doctor/judgement.h"
 
 namespace sparkplan {
-
-/// What a verdict makes of a check.
-enum class NcclVerdictStatus : std::uint8_t { kPass, kWarn, kFail };
-
-struct NcclVerdict {
-  NcclVerdictStatus status = NcclVerdictStatus::kPass;
-  std::string_view row = {};  ///< Of doctor_table(); empty for kPass.
-};
 
 /// The bus bandwidth that NVIDIA's own set-up demands of two Sparks, or of more at a switch, GB/s: 175 Gb/s
 /// of the 200 that a port has. Source: NVIDIA dgx-spark-playbooks, spark_cluster_setup.py, MIN_NCCL_TEST_BW.
 inline constexpr double kSparkBusBandwidth = 21.875;
-/// The same of three or more in a ring, where each neighbour gets one cable's half of the traffic.
+/// Three or more in a ring: each neighbour gets one cable's half of the traffic.
 inline constexpr double kSparkRingBusBandwidth = 10;
 
-/// A measurement over the network, and what is known beside it.
+/// A measurement over the network, and facts about it.
 struct NcclSeen {
   double bus_bandwidth = 0;         ///< GB/s
-  std::optional<double> threshold;  ///< GB/s; nothing: there is no idea of what it has to be.
+  std::optional<double> threshold;  ///< GB/s; nothing where no value is expected.
   bool over_sockets = false;        ///< NCCL's log says TCP.
-  std::size_t hcas_wanted = 0;      ///< RDMA devices that NCCL was told to use.
-  std::size_t hcas_used = 0;        ///< Those that its log names; 0 when it names none.
+  std::size_t hcas_wanted = 0;      ///< RDMA devices that NCCL is configured to use.
+  std::size_t hcas_used = 0;        ///< RDMA devices in its log; 0 when it names none.
 };
 
 /// Pure. Bands below the threshold are those of a Spark, in proportion to it.
-NcclVerdict judge_nccl_bandwidth(const NcclSeen& seen);
+Judgement judge_nccl_bandwidth(const NcclSeen& seen);
 
 /// Pure. What is known against a version (22809 is 2.28.9) on a Spark.
-NcclVerdict judge_nccl_version(int version, bool spark, bool ring);
+Judgement judge_nccl_version(int version, bool spark, bool ring);
 
 }  // namespace sparkplan

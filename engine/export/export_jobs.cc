@@ -51,9 +51,9 @@ std::string names_of(const Hosts& hosts, const std::string& between) {
   return names;
 }
 
-const FabricAddress* first_address(const NodeSpec& node) {
-  const auto found = std::find_if(node.fabric.begin(), node.fabric.end(),
-                                  [](const FabricAddress& one) { return !one.address.empty(); });
+const FabricPort* first_address(const NodeSpec& node) {
+  const auto found =
+      std::find_if(node.fabric.begin(), node.fabric.end(), [](const FabricPort& one) { return !one.address.empty(); });
   return found == node.fabric.end() ? nullptr : &*found;
 }
 
@@ -62,9 +62,9 @@ constexpr int kRendezvousPort = 29500;  ///< Source: torchrun, its default.
 }  // namespace
 
 std::string data_address(const NodeSpec& node, const Hosts& hosts) {
-  const FabricAddress* own = first_address(node);
+  const FabricPort* own = first_address(node);
   const bool shared = own != nullptr && std::all_of(hosts.begin(), hosts.end(), [&](const NodeSpec* one) {
-                        const FabricAddress* other = first_address(*one);
+                        const FabricPort* other = first_address(*one);
                         return other != nullptr && other->prefix_length == own->prefix_length &&
                                in_one_network(own->address, other->address, own->prefix_length);
                       });

@@ -25,7 +25,7 @@ const LinkFacts* link_with(const Facts& facts, const std::string& address) {
   return nullptr;
 }
 
-bool share_a_network(const FabricAddress& one, const FabricAddress& other) {
+bool share_a_network(const FabricPort& one, const FabricPort& other) {
   return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
 }
 
@@ -37,11 +37,11 @@ void ClusterRun::choose_probes(NodeRun& node) {
   // file says of it.
   if (node.leaving || rolls_back_) return;
   std::vector<ProbeTarget> targets;
-  for (const FabricAddress& own : node.spec->fabric) {
+  for (const FabricPort& own : node.spec->fabric) {
     if (link_with(node.known.facts, own.address) == nullptr) continue;
     for (const auto& peer : nodes_) {
       if (&peer == &node || !active(peer) || peer.leaving) continue;
-      for (const FabricAddress& other : peer.spec->fabric) {
+      for (const FabricPort& other : peer.spec->fabric) {
         if (!share_a_network(own, other) || link_with(peer.known.facts, other.address) == nullptr) continue;
         targets.push_back({other.address, "", kSmallPacket, 0});
       }
@@ -62,9 +62,9 @@ void ClusterRun::probe_again(NodeRun& node) {
   std::map<std::string, std::int64_t> largest;  // By address: what both ends can carry, as they are now.
   for (const auto& peer : nodes_) {
     if (&peer == &node || peer.error) continue;
-    for (const FabricAddress& other : peer.spec->fabric) {
+    for (const FabricPort& other : peer.spec->fabric) {
       const LinkFacts* there = link_with(peer.known.facts, other.address);
-      for (const FabricAddress& own : node.spec->fabric) {
+      for (const FabricPort& own : node.spec->fabric) {
         const LinkFacts* here = link_with(node.known.facts, own.address);
         if (there == nullptr || here == nullptr || !share_a_network(own, other)) continue;
         largest[other.address] = std::min(there->mtu, here->mtu);

@@ -33,11 +33,9 @@ std::optional<std::vector<FoundInterface>> derived(const NodeSpec& node, const F
   const FabricInterfaces fabric = fabric_interfaces(node, facts, "");
   if (!fabric.diagnostics.empty()) return std::nullopt;
   std::vector<FoundInterface> interfaces;
-  for (const FabricInterface& one : fabric.interfaces) {
-    FoundInterface interface { one.name, "", one.wanted.link_local, one.wanted.mtu };
-    if (!one.wanted.address.empty()) {
-      interface.address = one.wanted.address + "/" + std::to_string(one.wanted.prefix_length);
-    }
+  for (const ObservedPort& one : fabric.interfaces) {
+    FoundInterface interface { one.interface, "", one.link_local, one.mtu };
+    if (!one.address.empty()) interface.address = one.address_text();
     interfaces.push_back(std::move(interface));
   }
   return interfaces;

@@ -52,7 +52,7 @@ void take_own_interfaces(UnresolvedNode& node, const Value& interfaces, const Fa
   const Value::List& as_written = items_of(find_below(*node.record, "fabric", "interfaces"));
   for (std::size_t i = 0; i < halves.size(); ++i) {
     const Value& interface = items_of(&interfaces)[i];
-    FabricAddress address;
+    FabricPort address;
     address.interface = interface.text_or("name", "");
     address.half = halves[i];
     address.where = interface.where;
@@ -72,7 +72,7 @@ void take_own_interfaces(UnresolvedNode& node, const Value& interfaces, const Fa
 }
 
 void take_seat(UnresolvedNode& node, const Seat& seat, const FabricFile& fabric, Findings& findings) {
-  FabricAddress address;
+  FabricPort address;
   address.half = seat.half;
   address.mtu = fabric.mtu;
   address.link_local = fabric.link_local;

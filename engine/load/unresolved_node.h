@@ -32,7 +32,7 @@ struct UnresolvedNode {
   TransportKind transport = TransportKind::kSsh;
   Value ssh;                              ///< Node over cluster, a map.
   std::map<std::string, Value> sections;  ///< Merged, without nulls.
-  std::vector<FabricAddress> fabric;
+  std::vector<FabricPort> fabric;
 };
 
 /// A whole file on its way to a Cluster.

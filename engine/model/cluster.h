@@ -40,8 +40,8 @@ struct SshSettings {
 
 enum class TransportKind : std::uint8_t { kSsh, kLocal };
 
-/// One fabric address of a node, derived from its stable id or given in the file.
-struct FabricAddress {
+/// One half of a QSFP port as declared: its address derives from the node's stable id or is given in the file.
+struct FabricPort {
   std::string interface;  ///< Empty when only the facts can name it.
   int half = 0;           ///< 0 = A, 1 = B of the QSFP port; counts on for further cables.
   std::string address;    ///< "192.168.100.11"; empty for a link-local half.
@@ -49,6 +49,11 @@ struct FabricAddress {
   std::optional<int> mtu;
   bool link_local = false;  ///< `link_local: ipv4` instead of an address.
   SourceRange where;
+
+  /// "A", "B"; of further cables "C", "D" and on.
+  std::string label() const { return std::string(1, static_cast<char>('A' + half % 26)); }
+  /// "192.168.100.11/24"
+  std::string address_text() const { return address + "/" + std::to_string(prefix_length); }
 };
 
 /// One member of the cluster with every default, profile and override already merged in.
@@ -60,7 +65,7 @@ struct NodeSpec {
   TransportKind transport = TransportKind::kSsh;
   std::filesystem::path root;  ///< For local nodes: the directory that stands for "/".
   bool maintenance = false;    ///< A member that is skipped.
-  std::vector<FabricAddress> fabric;
+  std::vector<FabricPort> fabric;
   /// What the file declares for this node: section key ("sysctl", "profile_env", "fabric") to its
   /// merged body. Positions inside the bodies point at where each value was written.
   std::map<std::string, Value> sections;

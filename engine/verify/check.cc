@@ -1,87 +1,95 @@
 #include "engine/verify/check.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <iterator>
 #include <utility>
-
-#include "engine/doctor/doctor_table.h"
 
 namespace sparkplan {
 namespace {
 
-constexpr std::array<std::pair<Level, std::string_view>, 7> kLevelNames{{{Level::kLink, "link"},
-                                                                         {Level::kMtu, "mtu"},
-                                                                         {Level::kSsh, "ssh"},
-                                                                         {Level::kTcp, "tcp"},
-                                                                         {Level::kRdma, "rdma"},
-                                                                         {Level::kNccl, "nccl"},
-                                                                         {Level::kStorage, "storage"}}};
+struct LevelRow {
+  std::string_view name;
+  std::vector<Level> needs;
+};
+
+const std::array<LevelRow, 7>& level_rows() {
+  static const std::array<LevelRow, 7> rows{{{"link", {}},
+                                             {"mtu", {Level::kLink}},
+                                             {"ssh", {}},
+                                             {"tcp", {Level::kLink, Level::kMtu}},
+                                             {"rdma", {Level::kLink, Level::kMtu}},
+                                             {"nccl", {Level::kLink, Level::kMtu, Level::kTcp, Level::kRdma}},
+                                             {"storage", {}}}};
+  return rows;
+}
 
 }  // namespace
 
-std::string_view to_string(Level level) { return kLevelNames[static_cast<std::size_t>(level)].second; }
+std::string_view to_string(Level level) { return level_rows().at(static_cast<std::size_t>(level)).name; }
 
 std::optional<Level> level_from(std::string_view name) {
-  const auto found =
-      std::find_if(kLevelNames.begin(), kLevelNames.end(), [&](const auto& known) { return known.second == name; });
-  return found == kLevelNames.end() ? std::nullopt : std::optional(found->first);
+  const auto& all = all_levels();
+  const auto found = std::find_if(all.begin(), all.end(), [&](Level level) { return to_string(level) == name; });
+  return found == all.end() ? std::nullopt : std::optional(*found);
 }
 
 const std::vector<Level>& all_levels() {
-  static const std::vector<Level> levels = [] {
-    std::vector<Level> all;
-    for (const auto& [level, name] : kLevelNames) all.push_back(level);
-    return all;
-  }();
+  static const std::vector<Level> levels{Level::kLink, Level::kMtu,  Level::kSsh,    Level::kTcp,
+                                         Level::kRdma, Level::kNccl, Level::kStorage};
   return levels;
 }
 
 std::vector<Level> levels_for(Level level) {
-  switch (level) {
-    case Level::kMtu:
-      return {Level::kLink, Level::kMtu};
-    case Level::kTcp:
-      return {Level::kLink, Level::kMtu, Level::kTcp};
-    case Level::kRdma:
-      return {Level::kLink, Level::kMtu, Level::kRdma};
-    case Level::kNccl:
-      return {Level::kLink, Level::kMtu, Level::kTcp, Level::kRdma, Level::kNccl};
-    case Level::kLink:
-    case Level::kSsh:
-    case Level::kStorage:
-      break;
-  }
-  return {level};
+  auto levels = level_rows().at(static_cast<std::size_t>(level)).needs;
+  levels.push_back(level);
+  return levels;
 }
 
-std::string_view to_string(CheckStatus status) {
-  switch (status) {
-    case CheckStatus::kPass:
-      return "pass";
-    case CheckStatus::kWarn:
-      return "warn";
-    case CheckStatus::kFail:
-      return "fail";
-    case CheckStatus::kSkip:
-      break;
-  }
-  return "skip";
+void Check::block(const Blocker& blocker) {
+  cause = blocker.reason;
+  blocked_by = blocker.check;
 }
 
-void diagnose(Check& check, CheckStatus status, std::string_view row, const std::string& details) {
-  const DoctorRow& known = doctor_row(row);
-  check.status = status;
-  check.cause = details.empty() ? std::string(known.cause) : details + ": " + std::string(known.cause);
-  check.fix = known.fix;
+void Check::pass(std::string seen) {
+  status = CheckStatus::kPass;
+  text = std::move(seen);
+  cause.clear();
 }
 
-Check skipped(std::string id, Level level, std::vector<std::string> nodes, std::string reason) {
+std::string check_id(Level level, const std::vector<std::string>& nodes, std::string_view what) {
+  std::string id(to_string(level));
+  for (const std::string& node : nodes) id += "/" + node;
+  return what.empty() ? id : id + "/" + std::string(what);
+}
+
+Check skipped(Level level, std::vector<std::string> nodes, std::string what, std::string reason) {
   Check check;
-  check.id = std::move(id);
+  check.id = check_id(level, nodes, what);
   check.level = level;
   check.nodes = std::move(nodes);
+  check.what = std::move(what);
   check.cause = std::move(reason);
   return check;
+}
+
+void append(std::vector<Check>& checks, std::vector<Check> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(checks));
+}
+
+void diagnose(Check& check, CheckStatus status, RowId row, const std::string& details) {
+  check.status = status;
+  check.cause = details.empty() ? std::string(row->cause) : details + ": " + std::string(row->cause);
+  check.fix = row->fix;
+}
+
+std::string number_text(double number) {
+  const double size = std::fabs(number);
+  if (size == std::floor(size) || size >= 1000) return fmt::format("{:.0f}", number);
+  return size >= 10 ? fmt::format("{:.1f}", number) : fmt::format("{:.2f}", number);
 }
 
 }  // namespace sparkplan

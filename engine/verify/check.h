@@ -6,51 +6,66 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/doctor/check_status.h"
+#include "engine/doctor/doctor_table.h"
+
 namespace sparkplan {
 
-/// The rungs of the ladder, lowest first.
+/// The levels of `verify`, lowest first.
 enum class Level : std::uint8_t { kLink, kMtu, kSsh, kTcp, kRdma, kNccl, kStorage };
 /// "link", "mtu", "ssh", "tcp", "rdma", "nccl", "storage".
 std::string_view to_string(Level level);
 std::optional<Level> level_from(std::string_view name);
 /// In their order.
 const std::vector<Level>& all_levels();
-/// `level` and those below that it cannot do without, in their order.
+/// `level` and the levels below that it needs, in their order.
 std::vector<Level> levels_for(Level level);
 
-enum class CheckStatus : std::uint8_t {
-  kPass,
-  kWarn,
-  kFail,
-  kSkip,  ///< Not looked at.
-};
-/// "pass", "warn", "fail", "skip".
-std::string_view to_string(CheckStatus status);
+/// Why a check cannot be made; empty when it can.
+struct Blocker {
+  std::string reason;
+  std::string check = {};  ///< The id of the failed check that blocks it; empty for any other reason.
 
-/// One thing that was looked at, and what was seen.
+  explicit operator bool() const { return !reason.empty(); }
+};
+
+/// One checked property and its outcome.
 struct Check {
-  /// LEVEL/NODE[/PEER][/WHAT]: "mtu/spark-01/spark-02/A", "rdma/spark-01/spark-02/A/bandwidth",
-  /// "nccl/all/all_reduce".
-  std::string id;
+  std::string id;  ///< As check_id() makes it.
   Level level = Level::kLink;
   std::vector<std::string> nodes;  ///< Of a check with a direction: from, to.
+  std::string what;                ///< The id behind level and nodes: "A", "A/bandwidth", "all/all_reduce".
   CheckStatus status = CheckStatus::kSkip;
-  /// What was looked at and seen, one line, without status, nodes and `value`: what is equal of several
-  /// checks is shown once, with all their nodes and the range of their values.
+  /// The property, one line, without status, nodes and `value`. A report shows checks with equal text once, with
+  /// all their nodes and the range of their values.
   std::string text;
   std::optional<double> value;
   std::string unit;                 ///< Of `value` and `threshold`: "Gb/s", "GB/s", "us", "bytes".
-  std::optional<double> threshold;  ///< What `value` is held against, where there is such a thing.
+  std::optional<double> threshold;  ///< `value` is compared with it, where one is known.
   std::string cause;                ///< Of a failure always; of a skipped check the reason.
   std::string fix;                  ///< Of a failure always.
+  std::string blocked_by;           ///< The id of the failed check because of which this one was skipped.
+
+  void block(const Blocker& blocker);
+  /// Passed, so far without a value.
+  void pass(std::string seen);
 
   bool operator==(const Check&) const = default;
 };
 
-/// Gives a check the words of a row of the doctor's table. `details` says which one it is, here: put in
-/// front of the cause.
-void diagnose(Check& check, CheckStatus status, std::string_view row, const std::string& details = {});
-/// A check that was not made.
-Check skipped(std::string id, Level level, std::vector<std::string> nodes, std::string reason);
+/// LEVEL/NODE[/PEER][/WHAT]: "mtu/spark-01/spark-02/A", "rdma/spark-01/spark-02/A/bandwidth", "nccl/all/all_reduce".
+std::string check_id(Level level, const std::vector<std::string>& nodes, std::string_view what = {});
+
+/// A check that was not made, and why. Every check begins as one.
+Check skipped(Level level, std::vector<std::string> nodes, std::string what, std::string reason);
+
+/// Adds `more` behind `checks`.
+void append(std::vector<Check>& checks, std::vector<Check> more);
+
+/// Gives a check the words of a row of the doctor's table. `details` names the case; it is put in front of the cause.
+void diagnose(Check& check, CheckStatus status, RowId row, const std::string& details = {});
+
+/// With as many digits as a measurement is worth: "9000", "93.4", "1.47".
+std::string number_text(double number);
 
 }  // namespace sparkplan

@@ -4,7 +4,6 @@
 
 #include "engine/core/text.h"
 #include "engine/fleet/fan_out.h"
-#include "engine/verify/number_text.h"
 
 namespace sparkplan {
 namespace {
@@ -17,7 +16,7 @@ double median(std::vector<double> values) {
 
 bool is_time(const Check& check) { return check.unit == "us"; }
 
-/// One node's own checks, and what came of asking it.
+/// The checks measured from one node, and the warnings of comparing them.
 struct Keeper {
   VerifyNode* node = nullptr;
   std::vector<Check*> checks;
@@ -35,7 +34,7 @@ struct Keeper {
   void compare() {
     MeasurementsRequest request;
     for (const Check* check : checks) {
-      // What failed must not become what is usual.
+      // A failure must not become the usual value.
       if (check->status != CheckStatus::kFail) request.values.emplace(check->id, *check->value);
     }
     const auto reply = node->client->call(request);

@@ -7,9 +7,9 @@
 
 namespace sparkplan {
 
-/// Earlier values that a median is made of, at least.
+/// The fewest earlier values that make a median.
 inline constexpr std::size_t kFewestEarlier = 3;
-/// How much of the median of earlier runs is as good as it.
+/// The part of the median of earlier runs that counts as equal to it.
 inline constexpr double kAsGood = 0.9;
 
 /// Pure. Warns where `check` has passed and is below 0.9 times the median of earlier runs; of a time, in
@@ -18,8 +18,8 @@ void hold_against(const std::vector<double>& earlier, Check& check);
 /// Pure. True for a check whose value is worth keeping: a rate or a time.
 bool is_measurement(const Check& check);
 
-/// Gives each node the values that were measured from it, and holds them against the earlier ones that it
-/// kept. What goes wrong with that is a warning and never more.
+/// Stores each value on the node from which it was measured, and compares it with the earlier values there. Errors of
+/// that become warnings.
 std::vector<Diagnostic> compare_with_earlier(VerifyContext& context);
 
 }  // namespace sparkplan

@@ -11,7 +11,7 @@ namespace sparkplan {
 // The circle method: one stays, the others move on by one place per round.
 std::vector<std::vector<NodePair>> rounds_of_pairs(std::size_t count) {
   if (count < 2) return {};
-  const std::size_t places = count + count % 2;  // With an odd number, whoever meets the last place rests.
+  const std::size_t places = count + count % 2;  // With an odd number, the partner of the last place rests.
   std::vector<std::size_t> circle(places);
   std::iota(circle.begin(), circle.end(), std::size_t{0});
   std::vector<std::vector<NodePair>> rounds;
@@ -34,7 +34,7 @@ void in_rounds(std::size_t count, std::size_t at_once, const std::function<void(
     const auto one = [&](const NodePair& pair) {
       if (!stopped()) work(pair.first, pair.second);
     };
-    // An agent that nobody has locked waits for an hour.
+    // An agent without a lock waits for an hour.
     fan_out(round, at_once, one, [](const NodePair&) {});
   }
 }

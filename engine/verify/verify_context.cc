@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "engine/fleet/run_identity.h"
 #include "engine/model/ipv4.h"
 
 namespace sparkplan {
 namespace {
 
-bool share_a_network(const VerifyHalf& one, const VerifyHalf& other) {
+bool share_a_network(const ObservedPort& one, const ObservedPort& other) {
   return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
 }
 
@@ -19,32 +20,38 @@ bool may_be_joined(const Cluster& cluster, const VerifyNode& one, const VerifyNo
   });
 }
 
-bool belong_together(const Cluster& cluster, const VerifyNode& a, const VerifyHalf& one, const VerifyNode& b,
-                     const VerifyHalf& other) {
+bool belong_together(const Cluster& cluster, const VerifyNode& a, const ObservedPort& one, const VerifyNode& b,
+                     const ObservedPort& other) {
   if (one.link_local != other.link_local) return false;
   if (one.link_local) return one.half == other.half && may_be_joined(cluster, a, b);
   return share_a_network(one, other);
 }
 
-std::string obstacle_at(const VerifyContext& context, const VerifyNode& node, const VerifyHalf& half) {
-  if (!node.can_be_asked()) return node.name() + " cannot be asked";
-  if (!node.facts->live) return "nothing is running on " + node.name();
-  if (context.failed("link/" + node.name() + "/" + half.label)) {
-    return "link/" + node.name() + "/" + half.label + " failed";
-  }
-  return half.address.empty() ? node.name() + " has no address on " + half.interface : "";
+Blocker blocker_at(const VerifyContext& context, const VerifyNode& node, const ObservedPort& half) {
+  if (!node.can_be_asked()) return {node.name() + " cannot be asked"};
+  if (!node.facts->live) return {"nothing is running on " + node.name()};
+  if (auto failed = context.blocked_by_link(node, half)) return failed;
+  if (half.address.empty()) return {node.name() + " has no address on " + half.interface};
+  return {};
 }
 
 }  // namespace
 
-const Check* VerifyContext::find(std::string_view id) const {
-  const auto found = std::find_if(checks.begin(), checks.end(), [&](const Check& check) { return check.id == id; });
-  return found == checks.end() ? nullptr : &*found;
+Blocker VerifyContext::blocked_by(std::string id) const {
+  const bool failed = std::any_of(checks.begin(), checks.end(), [&](const Check& check) {
+    return check.id == id && check.status == CheckStatus::kFail;
+  });
+  return failed ? Blocker{id + " failed", id} : Blocker{};
 }
 
-bool VerifyContext::failed(std::string_view id) const {
-  const Check* check = find(id);
-  return check != nullptr && check->status == CheckStatus::kFail;
+Blocker VerifyContext::blocked_by_link(const VerifyNode& node, const ObservedPort& half) const {
+  return blocked_by(check_id(Level::kLink, {node.name()}, half.label()));
+}
+
+std::string new_token() {
+  std::string token = new_uuid();
+  std::erase(token, '-');
+  return token;
 }
 
 bool note_if_lost(VerifyNode& node, const Error& error) {
@@ -78,28 +85,27 @@ std::vector<Check> without_pairs(const VerifyContext& context, Level level, cons
     std::string why = "no other node is in its networks";
     if (node.spec->fabric.empty()) why = "no fabric declared";
     if (!node.can_be_asked()) why = "the node cannot be asked";
-    checks.push_back(skipped(std::string(to_string(level)) + "/" + node.name(), level, {node.name()}, std::move(why)));
+    checks.push_back(skipped(level, {node.name()}, "", std::move(why)));
   }
   return checks;
 }
 
-std::string id_of(Level level, const VerifyContext& context, const HalfPair& pair) {
+Check check_of(Level level, const VerifyContext& context, const HalfPair& pair) {
   const VerifyNode& from = context.nodes[pair.from];
-  return std::string(to_string(level)) + "/" + from.name() + "/" + context.nodes[pair.to].name() + "/" +
-         from.halves[pair.from_half].label;
+  return skipped(level, {from.name(), context.nodes[pair.to].name()}, from.halves[pair.from_half].label(),
+                 "not measured");
 }
 
-std::string obstacle(const VerifyContext& context, const HalfPair& pair, bool mtu_as_well) {
+Blocker blocker_of(const VerifyContext& context, const HalfPair& pair, bool mtu_too) {
   const VerifyNode& from = context.nodes[pair.from];
   const VerifyNode& to = context.nodes[pair.to];
-  auto why = obstacle_at(context, from, from.halves[pair.from_half]);
-  if (why.empty()) why = obstacle_at(context, to, to.halves[pair.to_half]);
-  if (!why.empty() || !mtu_as_well) return why;
+  auto blocker = blocker_at(context, from, from.halves[pair.from_half]);
+  if (!blocker) blocker = blocker_at(context, to, to.halves[pair.to_half]);
   const HalfPair back{pair.to, pair.from, pair.to_half, pair.from_half};
-  for (const auto& id : {id_of(Level::kMtu, context, pair), id_of(Level::kMtu, context, back)}) {
-    if (context.failed(id)) return id + " failed";
+  for (const HalfPair& direction : {pair, back}) {
+    if (!blocker && mtu_too) blocker = context.blocked_by(check_of(Level::kMtu, context, direction).id);
   }
-  return "";
+  return blocker;
 }
 
 }  // namespace sparkplan

@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "engine/core/units.h"
-#include "engine/verify/halves.h"
+#include "engine/verify/levels/levels.h"
 #include "engine/verify/measurements.h"
-#include "engine/verify/run_levels.h"
 
 namespace sparkplan {
 namespace {
@@ -17,16 +16,16 @@ VerifyNode node_of(NodeRun& run, const Cluster& cluster) {
   if (!run.client || run.error) return node;
   node.client = &*run.client;
   node.facts = &run.known.facts;
-  node.halves = halves_of(*run.spec, run.known.facts, cluster.profile);
+  node.halves = observed_ports(*run.spec, run.known.facts, cluster.profile);
   return node;
 }
 
-/// What was found out about the connections goes back to where reports are made of it.
+/// Copies connections that broke during the checks to the runs, from which the report is made.
 void note_losses(const VerifyContext& context, std::vector<NodeRun>& runs) {
   for (const VerifyNode& node : context.nodes) {
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const NodeRun& one) { return one.spec == node.spec; });
     if (node.lost && !run->error) run->error = node.lost;
-    // Stopped between two questions, a node has not been verified either.
+    // A stop between two requests leaves the node unverified, too.
     if (context.stop.stop_requested() && !run->error)
       run->error = Error{ErrorCode::kInterrupted, "stopped", {}, {}, ""};
   }
@@ -54,13 +53,13 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
   options.agent = run.agent;
   options.workers = run.workers;
   take_thresholds(cluster, options);
-  const auto tell = [progress = run.progress](const std::string& node, std::string_view doing) {
-    if (progress) progress(node, doing, Activity::kWorking);
+  const auto progress = [report = run.progress](const std::string& node, std::string_view doing) {
+    if (report) report(node, doing, Activity::kWorking);
   };
   const auto stop = run.stop;
   ClusterRun nodes(cluster, registry, std::move(run));
   nodes.open();
-  VerifyContext context{cluster, {}, options, stop, tell};
+  VerifyContext context{cluster, {}, options, stop, progress};
   context.registry = &registry;
   for (NodeRun& node : nodes.nodes()) {
     if (!node.skipped) context.nodes.push_back(node_of(node, cluster));
@@ -70,19 +69,9 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
   note_losses(context, nodes.nodes());
   VerifyReport report{nodes.report(), std::move(context.checks), std::move(context.tables)};
   report.run.diagnostics.insert(report.run.diagnostics.end(), warnings.begin(), warnings.end());
-  report.run.verification_failed = count(report.checks).fail > 0;
+  report.run.verification_failed = std::any_of(report.checks.begin(), report.checks.end(),
+                                               [](const Check& check) { return check.status == CheckStatus::kFail; });
   return report;
-}
-
-CheckCounts count(const std::vector<Check>& checks) {
-  CheckCounts counts;
-  for (const Check& check : checks) {
-    if (check.status == CheckStatus::kPass) ++counts.pass;
-    if (check.status == CheckStatus::kWarn) ++counts.warn;
-    if (check.status == CheckStatus::kFail) ++counts.fail;
-    if (check.status == CheckStatus::kSkip) ++counts.skip;
-  }
-  return counts;
 }
 
 }  // namespace sparkplan

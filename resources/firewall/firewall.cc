@@ -42,7 +42,7 @@ bool same_match(const InboundRule& a, const InboundRule& b) {
 std::string without_comment(const std::string& text) { return text.substr(0, text.find(" comment ")); }
 
 /// "192.168.100.11" and 24 -> "192.168.100.0/24"
-std::string network_text(const FabricAddress& address) {
+std::string network_text(const FabricPort& address) {
   if (address.address.empty()) return std::string(kLinkLocalNetwork);
   const auto number = ipv4_number(address.address);
   if (!number || address.prefix_length <= 0 || address.prefix_length > 32) return {};
@@ -133,10 +133,10 @@ class FirewallType final : public ResourceType {
     // netplan tells of halves that could not be named.
     result.incomplete = !fabric.diagnostics.empty();
     std::set<std::string> rules;
-    for (const FabricInterface& interface : fabric.interfaces) {
-      const std::string network = network_text(interface.wanted);
+    for (const ObservedPort& port : fabric.interfaces) {
+      const std::string network = network_text(port);
       if (network.empty()) continue;
-      rules.insert(text_of({"allow", interface.name, network, std::string(kCommentPrefix) + view.cluster.name, true}));
+      rules.insert(text_of({"allow", port.interface, network, std::string(kCommentPrefix) + view.cluster.name, true}));
     }
     if (view.self.fabric.empty()) warn_without_fabric(section, result);
     if (rules.empty() && own.live) return result;

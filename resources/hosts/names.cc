@@ -30,7 +30,7 @@ bool has_fabric(const Cluster& cluster) {
 /// The address a node's fabric name stands for, or why it has none.
 tl::expected<std::string, Diagnostic> address_of(const NodeSpec& node, bool cluster_has_fabric) {
   const std::string& name = node.name.str();
-  for (const FabricAddress& fabric : node.fabric) {
+  for (const FabricPort& fabric : node.fabric) {
     if (!fabric.address.empty()) return fabric.address;
   }
   if (!node.fabric.empty()) {

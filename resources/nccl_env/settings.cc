@@ -99,10 +99,9 @@ class Compiler {
 
   void add_socket_of(const FabricInterfaces& fabric) {
     // Without the leading "=" NCCL takes each name for the beginning of one.
-    const auto with_address =
-        std::find_if(fabric.interfaces.begin(), fabric.interfaces.end(),
-                     [](const FabricInterface& interface) { return !interface.wanted.address.empty(); });
-    if (with_address != fabric.interfaces.end()) set("NCCL_SOCKET_IFNAME", "=" + with_address->name, mode_where_);
+    const auto with_address = std::find_if(fabric.interfaces.begin(), fabric.interfaces.end(),
+                                           [](const ObservedPort& port) { return !port.address.empty(); });
+    if (with_address != fabric.interfaces.end()) set("NCCL_SOCKET_IFNAME", "=" + with_address->interface, mode_where_);
   }
 
   /// Ranks find each other before they exchange data, and in a ring no cable joins them all: by the network that
@@ -131,7 +130,7 @@ class Compiler {
   /// Of all addresses of the node's fabric; 0 where they have none in common.
   int common_prefix_length() const {
     int common = 0;
-    for (const FabricAddress& address : view_.self.fabric) {
+    for (const FabricPort& address : view_.self.fabric) {
       if (common != 0 && address.prefix_length != common) return 0;
       common = address.prefix_length;
     }
@@ -170,9 +169,9 @@ class Compiler {
 
   void take_devices_of(const FabricInterfaces& fabric) {
     std::vector<std::string> without;
-    for (const FabricInterface& interface : fabric.interfaces) {
-      if (interface.hcas.empty()) without.push_back(interface.name);
-      for (const std::string& device : interface.hcas) {
+    for (const ObservedPort& port : fabric.interfaces) {
+      if (port.hcas.empty()) without.push_back(port.interface);
+      for (const std::string& device : port.hcas) {
         if (std::find(hcas_.begin(), hcas_.end(), device) == hcas_.end()) hcas_.push_back(device);
       }
     }

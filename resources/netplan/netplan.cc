@@ -30,7 +30,7 @@ constexpr const char* kVirtualFunctions = "virtual_functions";
 /// The interfaces that our file has now, be they asked for or about to be given back.
 constexpr const char* kConfigured = "configured";
 
-Stanza stanza_of(const FabricAddress& wanted, Renderer renderer) {
+Stanza stanza_of(const FabricPort& wanted, Renderer renderer) {
   Stanza stanza;
   stanza.renderer = renderer;
   stanza.mtu = wanted.mtu;
@@ -103,25 +103,25 @@ class NetplanType final : public ResourceType {
       std::move(collisions.begin(), collisions.end(), std::back_inserter(result.diagnostics));
       return result;
     }
-    for (const FabricInterface& interface : found.interfaces) {
+    for (const ObservedPort& port : found.interfaces) {
       const auto others =
-          interface.name.empty() ? std::vector<Definition>() : definitions_of(interface.name, own.links, foreign);
-      const Adopt adopt = adopt_of(interface.name, section, view, own);
+          port.interface.empty() ? std::vector<Definition>() : definitions_of(port.interface, own.links, foreign);
+      const Adopt adopt = adopt_of(port.interface, section, view, own);
       if (adopt == Adopt::kKeep && !others.empty()) {
-        result.diagnostics.push_back(left_to(interface.name, others.front(), interface.wanted.where));
+        result.diagnostics.push_back(left_to(port.interface, others.front(), port.where));
         continue;
       }
-      result.refused = why_not_ours(interface.name, others, adopt);
-      if (!result.refused) result.refused = why_unfit(interface, own.links, virtual_functions);
+      result.refused = why_not_ours(port.interface, others, adopt);
+      if (!result.refused) result.refused = why_unfit(port, own.links, virtual_functions);
       if (result.refused) {
         result.resources.clear();
         return result;
       }
       Resource resource;
-      resource.id = {info_.name, interface.name};
-      resource.desired = desired_value(stanza_of(interface.wanted, foreign.renderer));
+      resource.id = {info_.name, port.interface};
+      resource.desired = desired_value(stanza_of(port, foreign.renderer));
       if (takes_over(adopt, others)) resource.desired.set(kAlsoDefinedIn, Value(Value::List{}));
-      resource.where = interface.wanted.where;
+      resource.where = port.where;
       resource.impact = Impact::kInterruptsNetwork;
       result.resources.push_back(std::move(resource));
     }

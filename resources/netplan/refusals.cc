@@ -93,18 +93,18 @@ std::string why_untouchable(const std::string& interface, const std::string& con
   return links_below(ends, links).contains(interface) ? "is part of what carries our connection" : "";
 }
 
-std::optional<Error> why_unfit(const FabricInterface& interface, const std::vector<LinkFacts>& links,
+std::optional<Error> why_unfit(const ObservedPort& port, const std::vector<LinkFacts>& links,
                                const std::vector<std::string>& virtual_functions) {
-  const std::string& name = interface.name;
+  const std::string& name = port.interface;
   const std::string other = "name the fabric's interfaces under `fabric: {interfaces: [...]}` of this node";
   if (std::find(virtual_functions.begin(), virtual_functions.end(), name) != virtual_functions.end()) {
     return refused(name + " is a virtual function (SR-IOV), and the fabric is made of whole ports", other);
   }
-  if (interface.link == nullptr) return std::nullopt;
-  if (is_controller(interface.link->kind)) {
-    return refused(name + " is a " + interface.link->kind + ", and the fabric is made of whole ports", other);
+  if (port.link == nullptr) return std::nullopt;
+  if (is_controller(port.link->kind)) {
+    return refused(name + " is a " + port.link->kind + ", and the fabric is made of whole ports", other);
   }
-  const std::string& master = interface.link->master;
+  const std::string& master = port.link->master;
   if (master.empty()) return std::nullopt;
   const auto controller =
       std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == master; });

@@ -31,7 +31,7 @@ Error not_taken_over(const std::string& interface, const Definition& definition)
 
 /// Pure. Why an interface cannot be had as the kernel has it: it is, or is part of, a bond or bridge, or
 /// is a virtual function (SR-IOV) as `virtual_functions` has them. kRefused; nothing when it can.
-std::optional<Error> why_unfit(const FabricInterface& interface, const std::vector<LinkFacts>& links,
+std::optional<Error> why_unfit(const ObservedPort& port, const std::vector<LinkFacts>& links,
                                const std::vector<std::string>& virtual_functions);
 
 /// The interfaces of a node that are virtual functions; of an image, none. Errors: as NodeReader::links()

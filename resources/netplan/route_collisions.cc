@@ -15,7 +15,7 @@ struct PlacedNetwork {
   SourceRange where;
 };
 
-std::vector<PlacedNetwork> networks_of(const std::vector<FabricInterface>& fabric, const Value& section) {
+std::vector<PlacedNetwork> networks_of(const std::vector<ObservedPort>& fabric, const Value& section) {
   std::vector<PlacedNetwork> networks;
   const auto add = [&](const std::string& text, const SourceRange& where) {
     const auto network = parse_ipv4_network(text);
@@ -23,9 +23,9 @@ std::vector<PlacedNetwork> networks_of(const std::vector<FabricInterface>& fabri
         std::any_of(networks.begin(), networks.end(), [&](const auto& one) { return one.network == network; });
     if (network && !known) networks.push_back({*network, where});
   };
-  for (const FabricInterface& one : fabric) {
-    if (!one.wanted.address.empty()) {
-      add(one.wanted.address + "/" + std::to_string(one.wanted.prefix_length), one.wanted.where);
+  for (const ObservedPort& one : fabric) {
+    if (!one.address.empty()) {
+      add(one.address + "/" + std::to_string(one.prefix_length), one.where);
     }
   }
   const Value* subnets = section.find("subnets");
@@ -79,7 +79,7 @@ Diagnostic cannot_tell(const std::string& node, const std::string& why, const So
 
 }  // namespace
 
-std::vector<Diagnostic> route_collisions(const std::string& node, const std::vector<FabricInterface>& fabric,
+std::vector<Diagnostic> route_collisions(const std::string& node, const std::vector<ObservedPort>& fabric,
                                          const std::vector<std::string>& configured, const Value& section,
                                          const Facts& own) {
   std::vector<Diagnostic> found;
@@ -92,7 +92,7 @@ std::vector<Diagnostic> route_collisions(const std::string& node, const std::vec
   for (const RouteFacts& route : own.host.routes) {
     const bool ours = std::find(configured.begin(), configured.end(), route.interface) != configured.end() ||
                       std::any_of(fabric.begin(), fabric.end(),
-                                  [&](const FabricInterface& one) { return one.name == route.interface; });
+                                  [&](const ObservedPort& one) { return one.interface == route.interface; });
     const auto destination = parse_ipv4_network(route.destination);
     if (ours || !destination || destination->prefix_length <= kLongestDefault) continue;
     const auto hit = std::find_if(networks.begin(), networks.end(),

@@ -16,7 +16,7 @@ namespace sparkplan::netplan {
 /// two halves that a VPN makes of it) is none, nor is one through an interface of the fabric, or one that our file has
 /// `configured` so far and is about to give back. Where it is not known, as the routes could not be read or are too
 /// many to be told one by one, that is an error, too: "fabric.routes-unreadable". Nothing of a fabric without subnets.
-std::vector<Diagnostic> route_collisions(const std::string& node, const std::vector<FabricInterface>& fabric,
+std::vector<Diagnostic> route_collisions(const std::string& node, const std::vector<ObservedPort>& fabric,
                                          const std::vector<std::string>& configured, const Value& section,
                                          const Facts& own);
 

@@ -47,7 +47,7 @@ std::string management_address(const Peer& peer) {
 void name_fabric(Peer& peer, const ClusterView& view) {
   const Value* hosts = section_of(view.self, "hosts");
   const std::string suffix = hosts == nullptr ? kUsualSuffix : hosts->text_or("suffix", kUsualSuffix);
-  const auto has_address = [](const FabricAddress& one) { return !one.address.empty(); };
+  const auto has_address = [](const FabricPort& one) { return !one.address.empty(); };
   const auto& fabric = peer.spec->fabric;
   if (const auto first = std::find_if(fabric.begin(), fabric.end(), has_address); first != fabric.end()) {
     peer.fabric_name_address = first->address;
@@ -61,7 +61,7 @@ void name_fabric(Peer& peer, const ClusterView& view) {
 /// Everything the peer may be called, each once, in the order of the file.
 std::vector<std::string> names_of(const Peer& peer) {
   std::vector<std::string> names{peer.name(), management_address(peer), peer.fabric_name, peer.fabric_name_address};
-  for (const FabricAddress& fabric : peer.spec->fabric) names.push_back(fabric.address);
+  for (const FabricPort& fabric : peer.spec->fabric) names.push_back(fabric.address);
   std::vector<std::string> once;
   for (std::string& name : names) {
     if (!name.empty() && std::find(once.begin(), once.end(), name) == once.end()) once.push_back(std::move(name));
@@ -76,7 +76,7 @@ AddressOwners owners_in(const Cluster& cluster) {
   AddressOwners owners;
   for (const NodeSpec& node : cluster.nodes) {
     if (const auto address = canonical_ip(node.address)) owners.emplace(*address, &node);
-    for (const FabricAddress& fabric : node.fabric) {
+    for (const FabricPort& fabric : node.fabric) {
       if (const auto address = canonical_ip(fabric.address)) owners.emplace(*address, &node);
     }
   }
@@ -189,7 +189,7 @@ const Value* export_of(const Peer& peer, const std::string& user) {
 std::set<std::string> source_addresses(const Peer& peer, bool local) {
   std::set<std::string> addresses;
   if (const auto address = canonical_ip(peer.spec->address)) addresses.insert(*address);
-  for (const FabricAddress& fabric : peer.spec->fabric) {
+  for (const FabricPort& fabric : peer.spec->fabric) {
     if (const auto one = canonical_ip(fabric.address)) addresses.insert(*one);
   }
   if (needs_exported_addresses(peer)) addresses.insert(peer.own.begin(), peer.own.end());
@@ -219,7 +219,7 @@ std::vector<Destination> destinations_of(const Peer& peer) {
     found.push_back({peer.fabric_name, peer.fabric_name_address, port});
     seen.push_back(peer.fabric_name_address);
   }
-  for (const FabricAddress& fabric : peer.spec->fabric) {
+  for (const FabricPort& fabric : peer.spec->fabric) {
     if (fabric.address.empty() || std::find(seen.begin(), seen.end(), fabric.address) != seen.end()) continue;
     found.push_back({{}, fabric.address, port});
     seen.push_back(fabric.address);

@@ -15,7 +15,7 @@
 #include "engine/load/load.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
-#include "engine/plan/report.h"
+#include "engine/report/report.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/registry.h"
 

@@ -11,12 +11,13 @@
 #include "engine/plan/held_plan.h"
 #include "engine/plan/planner.h"
 #include "engine/plan/saved_plan.h"
-#include "engine/verify/doctor_run.h"
+#include "engine/report/check_report.h"
+#include "engine/report/exit_code.h"
+#include "engine/report/report.h"
 #include "engine/verify/levels/nccl_checks.h"
 #include "engine/verify/levels/nccl_environment.h"
 #include "engine/verify/levels/storage_judgement.h"
 #include "engine/verify/measurements.h"
-#include "engine/verify/verify_run.h"
 #include "engine/wire/messages.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/hostile_value.h"
@@ -154,7 +155,7 @@ void diagnose(const CaseMachines& machines, const Answers& answers) {
       if (!reply) continue;
       facts = &others.emplace_back(std::move(reply->facts));
     }
-    examined.nodes.push_back(examined_node(node, *facts, cluster.profile));
+    examined.nodes.push_back({node.name.str(), &*facts, observed_ports(node, *facts, cluster.profile)});
   }
   DoctorReport report;
   report.run.command = "doctor";

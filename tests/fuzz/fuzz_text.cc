@@ -282,7 +282,7 @@ void read_logs(std::string_view text) {
   for (const auto& warning : transport.warnings) (void)warning.size();
   const auto complaint = read_complaint(text);
   require_printable(complaint.words, "the words of a complaint", 4096);
-  require(!complaint.row.empty(), "a complaint without a row");
+  require(bool(complaint.row), "a complaint without a row");
 }
 
 void read_journal(std::string_view text) {

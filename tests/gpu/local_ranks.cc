@@ -9,7 +9,7 @@
 
 #include "engine/core/json.h"
 #include "engine/core/text.h"
-#include "engine/verify/levels/nccl_run.h"
+#include "engine/verify/levels/nccl_checks.h"
 
 namespace {
 
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     nodes.push_back(std::move(node));
   }
   NcclRunOptions options;
-  options.tell = [](std::string_view doing) {
+  options.progress = [](std::string_view doing) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(doing.size()), doing.data());
   };
   const auto outcome = run_nccl(places_for(nodes, {argv + 4, argv + argc}), {request}, options);

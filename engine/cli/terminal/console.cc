@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "engine/cli/terminal/diagnostics_text.h"
 #include "engine/core/text.h"
+#include "engine/report/diagnostics_text.h"
 
 namespace sparkplan {
 namespace {

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "engine/report/exit_code.h"
+
 namespace sparkplan {
 namespace {
 
@@ -27,7 +29,7 @@ Interrupts::Interrupts(const Console& console) {
       if (source_.stop_requested()) {
         const Screen::Hold nothing_is_left_behind(console.screen());
         console.interject("sparkplan: ended at once; what was in hand on the nodes is finished by their agents\n");
-        ::_exit(1);
+        ::_exit(static_cast<int>(ExitCode::kUsage));
       }
       console.interject("sparkplan: stopping after the step in hand (again: at once)\n");
       source_.request_stop();

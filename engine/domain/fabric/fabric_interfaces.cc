@@ -11,6 +11,7 @@ namespace sparkplan {
 namespace {
 
 constexpr int kHalvesOfAPort = 2;
+constexpr std::string_view kLinkLocal = "169.254.";
 
 const LinkFacts* find_link(const Facts& facts, const std::string& name) {
   const auto found =
@@ -71,7 +72,7 @@ class Search {
   }
 
   FabricInterfaces run() {
-    for (const FabricAddress& wanted : node_.fabric) {
+    for (const FabricPort& wanted : node_.fabric) {
       if (wanted.interface.empty()) {
         find_by_port(wanted);
       } else {
@@ -82,7 +83,7 @@ class Search {
   }
 
  private:
-  void find_by_name(const FabricAddress& wanted) {
+  void find_by_name(const FabricPort& wanted) {
     const LinkFacts* link = find_link(facts_, wanted.interface);
     if (link == nullptr && facts_.live && !(is_spark_ && port_in_name(wanted.interface))) {
       return report(wanted, "fabric.no-interface", "there is no interface " + wanted.interface + " on this node",
@@ -92,7 +93,7 @@ class Search {
   }
 
   /// In a fabric of one port all halves are of that port; else they count on from port 0.
-  void find_by_port(const FabricAddress& wanted) {
+  void find_by_port(const FabricPort& wanted) {
     const int port = one_port_ ? port_ : wanted.half / kHalvesOfAPort;
     const int half = wanted.half % kHalvesOfAPort;
     const auto halves = halves_of_port(facts_, port);
@@ -106,21 +107,20 @@ class Search {
     }
   }
 
-  void add(const std::string& name, const FabricAddress& wanted, const LinkFacts* link) {
-    FabricInterface interface;
-    interface.name = name;
-    interface.wanted = wanted;
-    interface.link = link;
+  void add(const std::string& name, const FabricPort& wanted, const LinkFacts* link) {
+    ObservedPort port{wanted};
+    port.interface = name;
+    port.link = link;
     if (link != nullptr) {
-      interface.hcas = link->rdma_devices;
+      port.hcas = link->rdma_devices;
     } else {
-      interface.absent_because = why_absent();
-      if (is_spark_) interface.hcas = well_known_hcas(name);
+      port.absent_because = why_absent();
+      if (is_spark_) port.hcas = well_known_hcas(name);
     }
-    result_.interfaces.push_back(std::move(interface));
+    result_.interfaces.push_back(std::move(port));
   }
 
-  void report_port(const FabricAddress& wanted, int port, const std::vector<const LinkFacts*>& halves) {
+  void report_port(const FabricPort& wanted, int port, const std::vector<const LinkFacts*>& halves) {
     if (half_reported_) return;
     half_reported_ = true;
     std::string found = halves.empty() ? "no interface" : "";
@@ -130,7 +130,7 @@ class Search {
            "name them below this node: fabric: {interfaces: [{name: ...}, ...]}");
   }
 
-  void report(const FabricAddress& wanted, std::string code, std::string message, std::string hint) {
+  void report(const FabricPort& wanted, std::string code, std::string message, std::string hint) {
     result_.diagnostics.push_back(finding(std::move(code), std::move(message), std::move(hint), wanted.where));
   }
 
@@ -154,10 +154,40 @@ class Search {
   FabricInterfaces result_;
 };
 
+void take_link_local(ObservedPort& port) {
+  if (port.link == nullptr) return;
+  for (const std::string& one : port.link->addresses) {
+    if (!one.starts_with(kLinkLocal)) continue;
+    const auto slash = std::min(one.find('/'), one.size());
+    port.address = one.substr(0, slash);
+    const std::string length = slash < one.size() ? one.substr(slash + 1) : "";
+    std::from_chars(length.data(), length.data() + length.size(), port.prefix_length);
+    return;
+  }
+}
+
 }  // namespace
 
 FabricInterfaces fabric_interfaces(const NodeSpec& node, const Facts& facts, const std::string& profile) {
   return Search(node, facts, profile).run();
+}
+
+std::vector<ObservedPort> observed_ports(const NodeSpec& node, const Facts& facts, const std::string& profile) {
+  const FabricInterfaces found = fabric_interfaces(node, facts, profile);
+  std::vector<ObservedPort> ports;
+  for (const FabricPort& declared : node.fabric) {
+    const auto named = std::find_if(found.interfaces.begin(), found.interfaces.end(),
+                                    [&](const ObservedPort& one) { return one.half == declared.half; });
+    ObservedPort& port = ports.emplace_back(named == found.interfaces.end() ? ObservedPort{declared} : *named);
+    if (named == found.interfaces.end()) {
+      port.interface.clear();
+      for (const Diagnostic& why : found.diagnostics) {
+        port.absent_because += (port.absent_because.empty() ? "" : "; ") + why.message;
+      }
+    }
+    if (port.link_local) take_link_local(port);
+  }
+  return ports;
 }
 
 }  // namespace sparkplan

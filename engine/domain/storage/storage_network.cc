@@ -29,7 +29,7 @@ std::vector<std::string> addresses_of(const std::string& server, const ClusterVi
   const std::string_view name = std::string_view(server).substr(0, server.size() - suffix.size());
   for (const NodeSpec& node : view.cluster.nodes) {
     if (node.name.str() != name) continue;
-    for (const FabricAddress& half : node.fabric) addresses.push_back(half.address);
+    for (const FabricPort& half : node.fabric) addresses.push_back(half.address);
   }
   return addresses;
 }
@@ -46,12 +46,11 @@ std::vector<ResourceId> fabric_of_storage(const ClusterView& view, const Facts& 
     servers.insert(servers.end(), addresses.begin(), addresses.end());
   }
   if (servers.empty()) return interfaces;
-  for (const FabricInterface& interface : fabric_interfaces(view.self, own, view.cluster.profile).interfaces) {
-    const FabricAddress& wanted = interface.wanted;
+  for (const ObservedPort& port : fabric_interfaces(view.self, own, view.cluster.profile).interfaces) {
     const bool leads_there = std::any_of(servers.begin(), servers.end(), [&](const std::string& server) {
-      return in_one_network(server, wanted.address, wanted.prefix_length);
+      return in_one_network(server, port.address, port.prefix_length);
     });
-    if (leads_there && !interface.name.empty()) interfaces.push_back({"netplan", interface.name});
+    if (leads_there && !port.interface.empty()) interfaces.push_back({"netplan", port.interface});
   }
   return interfaces;
 }

@@ -1,22 +1,19 @@
 #include "engine/verify/levels/cable_level.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/fleet/fan_out.h"
-#include "engine/verify/token.h"
+#include "engine/verify/levels/levels.h"
 
 namespace sparkplan {
 namespace {
 
-/// More than these are told by their number.
+/// Of more than these, the rest are only counted.
 constexpr std::size_t kMostNamed = 3;
-
-std::string id_of_link(const VerifyNode& node, const VerifyHalf& half) {
-  return "link/" + node.name() + "/" + half.label;
-}
 
 /// "...np1", as udev names the port of an adapter that has several.
 bool is_named_after_a_port(const std::string& name) {
@@ -25,7 +22,7 @@ bool is_named_after_a_port(const std::string& name) {
          name.find_first_not_of("0123456789", at + 2) == std::string::npos;
 }
 
-/// Somebody's half, as a person names it: "spark-02 enp1s0f1np1".
+/// The half at the other end: "spark-02", "enp1s0f1np1".
 using Far = std::pair<std::string, std::string>;
 
 std::string names_of(const std::set<Far>& ends) {
@@ -56,12 +53,12 @@ class CableJudge {
  private:
   Check check_of(std::size_t at, std::size_t half_at) const {
     const VerifyNode& node = context_.nodes[at];
-    const VerifyHalf& half = node.halves[half_at];
-    Check check = skipped(id_of_link(node, half) + "/cable", Level::kLink, {node.name()}, "");
+    const ObservedPort& half = node.halves[half_at];
+    Check check = skipped(Level::kLink, {node.name()}, half.label() + "/cable", "");
     check.text = half.interface;
     const auto calls = heard_.calls.find(at);
-    if (context_.failed(id_of_link(node, half))) {
-      check.cause = id_of_link(node, half) + " failed";
+    if (const Blocker failed = context_.blocked_by_link(node, half)) {
+      check.block(failed);
     } else if (calls == heard_.calls.end()) {
       const auto why = heard_.silent.find(at);
       check.cause = why == heard_.silent.end() ? "nothing is running there" : why->second;
@@ -72,19 +69,16 @@ class CableJudge {
   }
 
   void judge_half(std::size_t at, std::size_t half_at, const std::vector<ReceivedProbe>& calls, Check& check) const {
-    std::string out_of_the_way;
-    const std::set<Far> declared = declared_ends(at, half_at, out_of_the_way);
-    if (declared.empty()) {
-      check.cause = out_of_the_way.empty() ? "no other end is declared" : out_of_the_way;
-      return;
-    }
+    Blocker blocker{"no other end is declared"};
+    const std::set<Far> declared = declared_ends(at, half_at, blocker);
+    if (declared.empty()) return check.block(blocker);
     const std::string& interface = context_.nodes[at].halves[half_at].interface;
     std::set<Far> there;
     for (const ReceivedProbe& call : calls) {
       if (call.at == interface) there.insert({call.node, call.interface});
     }
     if (const std::string why = why_mute(at, interface); there.empty() && !why.empty()) {
-      check.cause = interface + " could not be listened at: " + why;
+      check.cause = interface + " could not receive: " + why;
       return;
     }
     std::set<Far> missing;
@@ -92,34 +86,35 @@ class CableJudge {
                         std::inserter(missing, missing.end()));
     if (missing.empty()) {
       check.status = CheckStatus::kPass;
-      check.text += " leads where declared";
+      check.text += " cabled as declared";
     } else if (there.empty()) {
-      check.text += " leads to nobody";
+      check.text += " reaches no other node";
       diagnose(check, CheckStatus::kFail, "cable-nobody",
-               interface + " hears nothing of " + names_of(missing) + ", nor of anybody else");
+               interface + " receives nothing from " + names_of(missing) + " or any other node");
     } else if (missing.size() == declared.size()) {
-      check.text += " leads elsewhere";
+      check.text += " cabled elsewhere";
       diagnose(check, CheckStatus::kFail, "cable-elsewhere",
                interface + " reaches " + names_of(there) + " instead of " + names_of(missing));
     } else {
-      check.text += " leads to some only";
+      check.text += " reaches some nodes only";
       diagnose(check, CheckStatus::kFail, "cable-some", interface + " does not reach " + names_of(missing));
     }
   }
 
-  /// The halves that are to be on the same wire, but for those that cannot call.
-  std::set<Far> declared_ends(std::size_t at, std::size_t half_at, std::string& out_of_the_way) const {
+  /// The halves that are declared to be on the same wire, without those that cannot send. `blocker` says why there are
+  /// none.
+  std::set<Far> declared_ends(std::size_t at, std::size_t half_at, Blocker& blocker) const {
     std::set<Far> ends;
     for (const HalfPair& pair : pairs_) {
       if (pair.from != at || pair.from_half != half_at) continue;
       const VerifyNode& to = context_.nodes[pair.to];
-      const VerifyHalf& half = to.halves[pair.to_half];
+      const ObservedPort& half = to.halves[pair.to_half];
       if (!heard_.calls.contains(pair.to)) {
-        out_of_the_way = to.name() + " cannot be asked";
-      } else if (context_.failed(id_of_link(to, half))) {
-        out_of_the_way = id_of_link(to, half) + " failed";
+        blocker = {to.name() + " cannot be asked"};
+      } else if (auto failed = context_.blocked_by_link(to, half)) {
+        blocker = std::move(failed);
       } else if (const std::string why = why_mute(pair.to, half.interface); !why.empty()) {
-        out_of_the_way = to.name() + " " + half.interface + " could not call: " + why;
+        blocker = {to.name() + " " + half.interface + " could not send: " + why};
       } else {
         ends.insert({to.name(), half.interface});
       }
@@ -139,7 +134,7 @@ class CableJudge {
   std::vector<HalfPair> pairs_;
 };
 
-/// All nodes at once: nobody may call before everybody listens, and nobody is asked before everybody has called.
+/// All nodes at once: no node sends before all receive, and no node is asked before all have sent.
 class CableRound {
  public:
   explicit CableRound(VerifyContext& context) : context_(context), token_(new_token()), replies_(context.nodes.size()) {
@@ -152,12 +147,12 @@ class CableRound {
 
   HeardCables run() {
     if (places_.empty()) return std::move(heard_);
-    on_each("listening to the cables", [&](VerifyNode& node, std::size_t) {
+    on_each("opening the cables' receivers", [&](VerifyNode& node, std::size_t) {
       return node.client->call(StartLinkProbeRequest{interfaces_to_listen_at(node), token_});
     });
-    on_each("calling into the cables",
+    on_each("sending through the cables",
             [](VerifyNode& node, std::size_t) { return node.client->call(SendLinkProbesRequest{node.name()}); });
-    on_each("listening to the cables", [&](VerifyNode& node, std::size_t at) -> Result<void> {
+    on_each("reading the cables' receivers", [&](VerifyNode& node, std::size_t at) -> Result<void> {
       SPARK_TRY(auto reply, node.client->call(ReadLinkProbesRequest{}));
       replies_[at] = std::move(reply);
       return {};
@@ -179,7 +174,7 @@ class CableRound {
         [&](std::size_t at) {
           VerifyNode& node = context_.nodes[at];
           if (context_.stop.stop_requested() || !node.can_be_asked()) return;
-          context_.tell(node.name(), doing);
+          context_.progress(node.name(), doing);
           auto done = work(node, at);
           if (done) return;
           note_if_lost(node, done.error());
@@ -206,7 +201,7 @@ std::vector<std::string> interfaces_to_listen_at(const VerifyNode& node) {
   std::vector<std::string> interfaces;
   for (const LinkFacts& link : node.facts->links) {
     const bool ours = std::any_of(node.halves.begin(), node.halves.end(),
-                                  [&](const VerifyHalf& half) { return half.interface == link.name; });
+                                  [&](const ObservedPort& half) { return half.interface == link.name; });
     const bool alike =
         (link.kind.empty() || link.kind == "veth") && (!link.port.empty() || is_named_after_a_port(link.name));
     if (link.up && (ours || alike)) interfaces.push_back(link.name);

@@ -9,24 +9,21 @@
 
 namespace sparkplan {
 
-/// What every node has heard through its cables, by the place in VerifyContext::nodes; nodes that could not be asked
-/// are not in it, with the reason in `silent`.
+/// The frames that every node received through its cables, by the place in VerifyContext::nodes. A node that could not
+/// be asked has its reason in `silent` instead.
 struct HeardCables {
   std::map<std::size_t, std::vector<ReceivedProbe>> calls;
   std::map<std::size_t, std::string> silent;
-  /// Interfaces that could hear and not call, with the reason: that nobody hears them says nothing of the cable.
+  /// Interfaces that could receive and not send, with the reason: their silence proves nothing about the cable.
   std::map<std::size_t, std::map<std::string, std::string>> mute;
 };
 
-/// Pure. The interfaces of a node that a cable of the fabric may be in: its halves, and the like of them in other
+/// Pure. The interfaces of a node that may hold a cable of the fabric: its halves, and similar interfaces of other
 /// ports.
 std::vector<std::string> interfaces_to_listen_at(const VerifyNode& node);
 
-/// Pure. For each half whether its cable goes where cluster.yaml says: LEVEL/NODE/HALF/cable. Checks of halves that
-/// were found unfit are in context.checks.
+/// Pure. For each half whether its cable leads where cluster.yaml declares: link/NODE/HALF/cable. context.checks has
+/// the checks of the halves themselves.
 std::vector<Check> judge_cables(const VerifyContext& context, const HeardCables& heard);
-
-/// Lets all nodes call into their cables, and judges who has heard whom. Changes nothing, and is no basis for a plan.
-std::vector<Check> verify_cables(VerifyContext& context);
 
 }  // namespace sparkplan

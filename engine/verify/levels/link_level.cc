@@ -1,30 +1,27 @@
-#include "engine/verify/levels/link_level.h"
+#include "engine/verify/levels/levels.h"
 
 #include <algorithm>
 
 namespace sparkplan {
 namespace {
 
-bool has_address(const LinkFacts& link, const VerifyHalf& half) {
-  const std::string wanted = half.address + "/" + std::to_string(half.prefix_length);
-  return std::find(link.addresses.begin(), link.addresses.end(), wanted) != link.addresses.end();
+bool has_address(const LinkFacts& link, const ObservedPort& half) {
+  return std::find(link.addresses.begin(), link.addresses.end(), half.address_text()) != link.addresses.end();
 }
 
 /// Another interface of the same kind that has a carrier: the cable may be in that port.
 std::string hint_at_other_port(const Facts& facts, const VerifyNode& node) {
   for (const LinkFacts& link : facts.links) {
     const bool declared = std::any_of(node.halves.begin(), node.halves.end(),
-                                      [&](const VerifyHalf& half) { return half.interface == link.name; });
+                                      [&](const ObservedPort& half) { return half.interface == link.name; });
     if (!declared && link.carrier && !link.port.empty()) return ", while " + link.name + " has one";
   }
   return "";
 }
 
 /// The lowest thing that is wrong decides; what is above it would only follow from it.
-void judge(Check& check, const VerifyNode& node, const VerifyHalf& half) {
-  const auto fail = [&](std::string_view row, const std::string& details) {
-    diagnose(check, CheckStatus::kFail, row, details);
-  };
+void judge(Check& check, const VerifyNode& node, const ObservedPort& half) {
+  const auto fail = [&](RowId row, const std::string& details) { diagnose(check, CheckStatus::kFail, row, details); };
   if (half.link == nullptr) {
     if (half.interface.empty()) return fail("link-unnamed", half.absent_because);
     return fail("link-absent", half.interface + " is not there");
@@ -42,24 +39,20 @@ void judge(Check& check, const VerifyNode& node, const VerifyHalf& half) {
     return fail("link-no-link-local", link.name + " has no link-local address");
   }
   if (!half.link_local && !half.address.empty() && !has_address(link, half)) {
-    return fail("link-no-address",
-                link.name + " does not have " + half.address + "/" + std::to_string(half.prefix_length));
+    return fail("link-no-address", link.name + " does not have " + half.address_text());
   }
   check.status = CheckStatus::kPass;
 }
 
-std::string seen(const VerifyHalf& half) {
+std::string seen(const ObservedPort& half) {
   if (half.link == nullptr) return "not there";
   const LinkFacts& link = *half.link;
   return link.name + (link.up ? " up" : " down") + (link.carrier ? "" : ", no carrier") + ", MTU " +
          std::to_string(link.mtu);
 }
 
-Check check_half(const VerifyNode& node, const VerifyHalf& half) {
-  Check check;
-  check.id = "link/" + node.name() + "/" + half.label;
-  check.level = Level::kLink;
-  check.nodes = {node.name()};
+Check check_half(const VerifyNode& node, const ObservedPort& half) {
+  Check check = skipped(Level::kLink, {node.name()}, half.label(), "");
   check.text = seen(half);
   judge(check, node, half);
   return check;
@@ -77,10 +70,10 @@ std::vector<Check> verify_links(VerifyContext& context) {
   std::vector<Check> checks;
   for (const VerifyNode& node : context.nodes) {
     if (const auto reason = reason_for_none(node); !reason.empty()) {
-      checks.push_back(skipped("link/" + node.name(), Level::kLink, {node.name()}, reason));
+      checks.push_back(skipped(Level::kLink, {node.name()}, "", reason));
       continue;
     }
-    for (const VerifyHalf& half : node.halves) checks.push_back(check_half(node, half));
+    for (const ObservedPort& half : node.halves) checks.push_back(check_half(node, half));
   }
   return checks;
 }

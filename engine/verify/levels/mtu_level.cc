@@ -1,4 +1,4 @@
-#include "engine/verify/levels/mtu_level.h"
+#include "engine/verify/levels/levels.h"
 
 #include <algorithm>
 #include <utility>
@@ -20,7 +20,7 @@ struct Direction {
   Check check;
 };
 
-std::int64_t carried_by(const VerifyHalf& half) {
+std::int64_t carried_by(const ObservedPort& half) {
   if (half.mtu) return *half.mtu;
   return half.link == nullptr ? kSmallPacket : half.link->mtu;
 }
@@ -40,8 +40,7 @@ class MtuLevel {
       const VerifyNode& to = context.nodes[pair.to];
       direction.full = std::max(kSmallPacket,
                                 std::min(carried_by(from.halves[pair.from_half]), carried_by(to.halves[pair.to_half])));
-      direction.check =
-          skipped(id_of(Level::kMtu, context, pair), Level::kMtu, {from.name(), to.name()}, "not measured");
+      direction.check = check_of(Level::kMtu, context, pair);
       directions_.push_back(std::move(direction));
     }
   }
@@ -50,30 +49,27 @@ class MtuLevel {
     const auto stopped = [&] { return context_.stop.stop_requested(); };
     in_rounds(
         context_.nodes.size(), context_.options.workers,
-        [&](std::size_t one, std::size_t other) { look_between(one, other); }, stopped);
+        [&](std::size_t one, std::size_t other) { probe_between(one, other); }, stopped);
     find_common_ends();
     std::vector<Check> checks;
-    std::vector<HalfPair> pairs;
-    for (Direction& direction : directions_) {
-      pairs.push_back(direction.pair);
-      checks.push_back(std::move(direction.check));
-    }
-    for (Check& nothing : without_pairs(context_, Level::kMtu, pairs)) checks.push_back(std::move(nothing));
+    for (Direction& direction : directions_) checks.push_back(std::move(direction.check));
+    append(checks, without_pairs(context_, Level::kMtu, half_pairs(context_)));
     return checks;
   }
 
  private:
-  void look_between(std::size_t one, std::size_t other) {
+  void probe_between(std::size_t one, std::size_t other) {
     std::vector<Direction*> mine;
     for (Direction& direction : directions_) {
       const auto& pair = direction.pair;
       if (std::minmax(pair.from, pair.to) != std::minmax(one, other)) continue;
-      direction.check.cause = obstacle(context_, pair, false);
-      if (direction.check.cause.empty()) mine.push_back(&direction);
+      const Blocker blocker = blocker_of(context_, pair, false);
+      direction.check.block(blocker);
+      if (!blocker) mine.push_back(&direction);
     }
     if (mine.empty()) return;
-    context_.tell(context_.nodes[one].name(), "probing " + context_.nodes[other].name());
-    context_.tell(context_.nodes[other].name(), "probing " + context_.nodes[one].name());
+    context_.progress(context_.nodes[one].name(), "probing " + context_.nodes[other].name());
+    context_.progress(context_.nodes[other].name(), "probing " + context_.nodes[one].name());
     for (Direction* direction : mine) {
       PacketProbe(context_, direction->pair).echo({kSmallPacket, direction->full}, kPatience, direction->reached);
     }
@@ -93,12 +89,11 @@ class MtuLevel {
     }
     const VerifyNode& from = context_.nodes[direction.pair.from];
     const VerifyNode& to = context_.nodes[direction.pair.to];
-    const VerifyHalf& out = from.halves[direction.pair.from_half];
+    const ObservedPort& out = from.halves[direction.pair.from_half];
     check.unit = "bytes";
     check.threshold = static_cast<double>(direction.full);
     if (direction.reached.any(direction.full)) {
-      check.status = CheckStatus::kPass;
-      check.text = "in one piece";
+      check.pass("unfragmented");
       check.value = static_cast<double>(direction.full);
     } else if (direction.reached.any(kSmallPacket)) {
       const bool by_echo = direction.reached.echoed.contains(kSmallPacket);
@@ -113,12 +108,12 @@ class MtuLevel {
         return is_back(direction.pair, other->pair) && other->reached.any(kSmallPacket);
       });
       const std::string way = from.name() + " to " + to.name() + " through " + out.interface;
-      diagnose(check, CheckStatus::kFail, back ? "mtu-one-way" : "mtu-no-reply",
+      diagnose(check, CheckStatus::kFail, back ? RowId("mtu-one-way") : "mtu-no-reply",
                "nothing gets from " + way + (back ? ", the other direction works" : ""));
     }
   }
 
-  /// Where all ways of a half are narrow that other nodes' ways are not, it is that node's own cable.
+  /// If all paths of a half are narrow and other nodes' paths are not, the fault is in that node's own cable.
   void find_common_ends() {
     for (std::size_t at = 0; at < context_.nodes.size(); ++at) {
       for (std::size_t half = 0; half < context_.nodes[at].halves.size(); ++half) name_if_common(at, half);
@@ -136,7 +131,7 @@ class MtuLevel {
       if (here && is_narrow) narrow.push_back(&direction);
       if (here && !is_narrow) all_here = false;
       const bool same_half =
-          context_.nodes[pair.from].halves[pair.from_half].label == context_.nodes[at].halves[half].label;
+          context_.nodes[pair.from].halves[pair.from_half].half == context_.nodes[at].halves[half].half;
       if (!here && same_half && direction.check.status == CheckStatus::kPass) others_work = true;
     }
     if (!all_here || !others_work) return;

@@ -1,9 +1,10 @@
 #include "engine/verify/levels/nccl_checks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/doctor/doctor_table.h"
 #include "engine/doctor/nccl_bands.h"
 
 namespace sparkplan {
@@ -11,7 +12,7 @@ namespace {
 
 constexpr double kBitsPerGigabyte = 8e9;
 
-std::string_view row_of(RankFault fault) {
+RowId row_of(RankFault fault) {
   switch (fault) {
     case RankFault::kNoDriver:
     case RankFault::kNoGpu:
@@ -35,7 +36,7 @@ std::string_view row_of(RankFault fault) {
   return "nccl-error";
 }
 
-std::string_view row_of(const NcclFailure& failure) {
+RowId row_of(const NcclFailure& failure) {
   switch (failure.trouble) {
     case NcclTrouble::kFault:
       return row_of(failure.fault.value_or(RankFault::kProtocol));
@@ -45,7 +46,7 @@ std::string_view row_of(const NcclFailure& failure) {
       return "nccl-mixed-versions";
     case NcclTrouble::kSilent:
       if (failure.phase == NcclPhase::kJoin) return "nccl-join-hangs";
-      return failure.phase == NcclPhase::kRun ? "nccl-run-hangs" : "nccl-load-hangs";
+      return failure.phase == NcclPhase::kRun ? RowId("nccl-run-hangs") : "nccl-load-hangs";
     case NcclTrouble::kConnection:
     case NcclTrouble::kStopped:
       break;
@@ -53,7 +54,7 @@ std::string_view row_of(const NcclFailure& failure) {
   return "nccl-not-started";
 }
 
-/// What a machine simply does not have is no fault of it.
+/// Missing hardware or software is no fault unless it is declared.
 bool is_absent(const NcclFailure& failure, bool library_declared) {
   if (failure.trouble == NcclTrouble::kStopped) return true;
   if (failure.fault == RankFault::kNoDriver || failure.fault == RankFault::kNoGpu) return true;
@@ -72,10 +73,8 @@ void put_failure(const NcclFailure& failure, const NcclGround& ground, Check& ch
   if (failure.trouble == NcclTrouble::kConnection && !failure.error.hint.empty()) check.fix = failure.error.hint;
 }
 
-void put_verdict(const NcclVerdict& verdict, const std::string& details, Check& check) {
-  if (verdict.status == NcclVerdictStatus::kPass) return;
-  const bool fail = verdict.status == NcclVerdictStatus::kFail;
-  diagnose(check, fail ? CheckStatus::kFail : CheckStatus::kWarn, verdict.row, details);
+void put_judgement(const Judgement& judgement, const std::string& details, Check& check) {
+  if (judgement.row) diagnose(check, judgement.status, judgement.row, details);
 }
 
 std::string size_text(std::int64_t bytes) {
@@ -90,7 +89,7 @@ std::string way_text(const NcclTransport& transport) {
   if (transport.channels_ib + transport.channels_socket == 0 && transport.channels_local > 0) {
     return "within the machine";
   }
-  std::string text = transport.network.empty() ? "a network that NCCL's log does not tell" : transport.network;
+  std::string text = transport.network.empty() ? "a network that NCCL's log does not name" : transport.network;
   if (!transport.devices.empty()) text += " over " + join(transport.devices, ", ");
   return text;
 }
@@ -114,12 +113,10 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
     const auto used = transport.devices.size();
     seen.hcas_used = seen.hcas_used == 0 ? used : std::min(seen.hcas_used, used);
   }
-  check.status = CheckStatus::kPass;
-  check.cause.clear();
+  check.pass(size_text(measured.bytes));
   check.value = measured.bandwidth.bus;
   check.unit = "GB/s";
   check.threshold = seen.threshold;
-  check.text = size_text(measured.bytes);
   if (measured.bytes > 0 && measured.bytes < measured.asked_bytes && measured.asked_bytes / measured.bytes > 1) {
     check.text += " (no more for want of free memory)";
   }
@@ -129,7 +126,7 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
              std::to_string(measured.wrong) + " wrong elements, the first on " + measured.first_wrong);
     return;
   }
-  put_verdict(judge_nccl_bandwidth(seen), "", check);
+  put_judgement(judge_nccl_bandwidth(seen), "", check);
   // Smaller messages are slower by nature: the threshold is one of large ones.
   const bool smaller = measured.bytes < measured.asked_bytes;
   if (smaller && check.status == CheckStatus::kFail) check.status = CheckStatus::kWarn;
@@ -138,30 +135,37 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
 }  // namespace
 
 Check check_of_node(const NcclOutcome& looked, const NcclGround& ground) {
-  Check check = skipped("nccl/" + ground.nodes.at(0), Level::kNccl, ground.nodes, "");
+  Check check = skipped(Level::kNccl, ground.nodes, "", "");
   if (looked.failure) {
     put_failure(*looked.failure, ground, check);
     return check;
   }
   const PreparedRank& rank = looked.prepared.at(0);
-  check.status = CheckStatus::kPass;
-  check.text = rank.gpu + ", CUDA driver " + std::to_string(rank.driver_version / 1000) + "." +
-               std::to_string(rank.driver_version % 1000 / 10) + ", NCCL " + nccl_version_text(rank.nccl_version);
+  check.pass(rank.gpu + ", CUDA driver " + std::to_string(rank.driver_version / 1000) + "." +
+             std::to_string(rank.driver_version % 1000 / 10) + ", NCCL " + nccl_version_text(rank.nccl_version));
   if (!rank.other_conf_lines.empty()) {
     check.text += ", /etc/nccl.conf also sets " + join(rank.other_conf_lines, ", ");
   }
-  put_verdict(judge_nccl_version(rank.nccl_version, ground.sparks, ground.ring),
-              "NCCL " + nccl_version_text(rank.nccl_version), check);
+  put_judgement(judge_nccl_version(rank.nccl_version, ground.sparks, ground.ring),
+                "NCCL " + nccl_version_text(rank.nccl_version), check);
   return check;
 }
 
-std::vector<Check> checks_of_run(const std::string& id, const std::vector<NcclRequest>& requests,
+Check check_of_operation(const std::string& group, Collective collective, const std::vector<std::string>& nodes,
+                         const std::string& reason) {
+  const std::string operation(to_string(collective));
+  if (group.empty()) return skipped(Level::kNccl, nodes, operation, reason);
+  Check check = skipped(Level::kNccl, {}, group + "/" + operation, reason);
+  check.nodes = nodes;
+  return check;
+}
+
+std::vector<Check> checks_of_run(const std::string& group, const std::vector<NcclRequest>& requests,
                                  const NcclOutcome& outcome, const NcclGround& ground) {
   std::vector<Check> checks;
-  bool told = false;
+  bool explained = false;
   for (const auto& request : requests) {
-    Check check = skipped(id + "/" + std::string(to_string(request.collective)), Level::kNccl, ground.nodes,
-                          "the run ended before");
+    Check check = check_of_operation(group, request.collective, ground.nodes, "the run ended before");
     const NcclMeasurement* largest = nullptr;
     for (const auto& one : outcome.measured) {
       if (one.collective != request.collective) continue;
@@ -171,14 +175,33 @@ std::vector<Check> checks_of_run(const std::string& id, const std::vector<NcclRe
         largest != nullptr && (!outcome.failure || largest->asked_bytes == request.sizes.back());
     if (came_to_its_end || (largest != nullptr && largest->wrong > 0)) {
       put_measurement(*largest, outcome, ground, check);
-    } else if (outcome.failure && !told) {
+    } else if (outcome.failure && !explained) {
       check.text = "did not come to its end";
       put_failure(*outcome.failure, ground, check);
-      told = true;
+      explained = true;
     }
     checks.push_back(std::move(check));
   }
   return checks;
+}
+
+std::string nccl_table(const std::vector<NcclMeasurement>& measured, int ranks) {
+  std::string table;
+  std::optional<Collective> heading;
+  for (const auto& one : measured) {
+    if (heading != one.collective) {
+      heading = one.collective;
+      table += fmt::format("# {}, {} ranks, out of place\n", to_string(one.collective), ranks);
+      table += fmt::format("#{:>12}{:>13}{:>8}{:>7}{:>11}{:>9}{:>9}{:>8}\n", "size", "count", "type", "iters", "time",
+                           "algbw", "busbw", "#wrong");
+      table += fmt::format("#{:>12}{:>13}{:>8}{:>7}{:>11}{:>9}{:>9}\n", "(B)", "(elements)", "", "", "(us)", "(GB/s)",
+                           "(GB/s)");
+    }
+    const auto count = collective_shape(one.collective, one.bytes, ranks).unit;
+    table += fmt::format("{:>13}{:>13}{:>8}{:>7}{:>11.2f}{:>9.2f}{:>9.2f}{:>8}\n", one.bytes, count, "float",
+                         one.iterations, one.seconds * 1e6, one.bandwidth.algorithm, one.bandwidth.bus, one.wrong);
+  }
+  return table;
 }
 
 }  // namespace sparkplan

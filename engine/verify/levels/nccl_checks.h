@@ -6,25 +6,33 @@
 #include "engine/verify/check.h"
 #include "engine/verify/levels/nccl_run.h"
 
-/// What NCCL runs say, as checks. Pure.
+/// NCCL runs as checks. Pure.
 namespace sparkplan {
 
-/// What is known of the ranks that took part, beside the run.
+/// The ranks that took part.
 struct NcclGround {
   std::vector<std::string> nodes;   ///< By place.
   bool sparks = false;              ///< All of them.
   bool ring = false;                ///< Three or more, each joined to two others by a cable.
   std::optional<double> threshold;  ///< The user's, in bits per second.
-  std::size_t hcas_wanted = 0;      ///< RDMA devices that each was told to use, the fewest.
+  std::size_t hcas_wanted = 0;      ///< The fewest RDMA devices that a rank is configured to use.
   bool library_declared = false;    ///< `nccl: library` names a file.
 };
 
 /// "nccl/NODE": GPU, driver and NCCL of one node.
 Check check_of_node(const NcclOutcome& looked, const NcclGround& ground);
 
-/// One check per operation, ID/all_reduce and so on, of the largest size that was measured; of operations
-/// that were not come to, a skip. A run that failed says why in the first one that it did not come to.
-std::vector<Check> checks_of_run(const std::string& id, const std::vector<NcclRequest>& requests,
+/// One check per operation, of the largest size that was measured; an operation that was not reached is skipped. A
+/// failed run has its reason in the first operation that it did not reach. `group` is empty for a pair, whose nodes are
+/// its id, else stands for all nodes: "nccl/GROUP/all_reduce".
+std::vector<Check> checks_of_run(const std::string& group, const std::vector<NcclRequest>& requests,
                                  const NcclOutcome& outcome, const NcclGround& ground);
+
+/// A check of one operation, not made yet.
+Check check_of_operation(const std::string& group, Collective collective, const std::vector<std::string>& nodes,
+                         const std::string& reason);
+
+/// Measurements as nccl-tests prints them: bytes, elements, type, operation, time, algbw, busbw, wrong.
+std::string nccl_table(const std::vector<NcclMeasurement>& measured, int ranks);
 
 }  // namespace sparkplan

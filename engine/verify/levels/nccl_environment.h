@@ -9,8 +9,8 @@
 
 namespace sparkplan {
 
-/// What NCCL is to see on a node, and which NCCL: exactly what the node's section `nccl` compiles to, the
-/// same that an apply writes to its files.
+/// The variables and the library of NCCL on a node, as the node's section `nccl` compiles to: the values that an apply
+/// writes to its files.
 struct NcclEnvironment {
   std::map<std::string, std::string> variables;
   std::string library;  ///< The file that `nccl: library` names; empty: none.

@@ -1,8 +1,7 @@
-#include "engine/verify/levels/nccl_level.h"
+#include "engine/verify/levels/levels.h"
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -19,9 +18,10 @@ namespace {
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t kLargest = 1024 * kMebibyte;
+constexpr const char* kMixedVersions = "all/version";
 constexpr std::array kBelow{Level::kLink, Level::kMtu, Level::kTcp, Level::kRdma};
 
-/// A pair is measured where it counts; the whole group at all sizes, as nccl-tests does.
+/// A pair is measured at the largest size; the whole group at all sizes, as nccl-tests does.
 const std::vector<NcclRequest>& requests_of_pair() {
   static const std::vector<NcclRequest> requests{{Collective::kAllReduce, {kLargest}},
                                                  {Collective::kAllGather, {kLargest}}};
@@ -52,12 +52,12 @@ class NcclLevel {
   }
 
   std::vector<Check> run() {
-    look_at_nodes();
+    inspect_nodes();
     refuse_mixed_versions();
     // Two nodes are both the only pair and the whole group.
     if (context_.nodes.size() > 2) measure_pairs();
     measure_group();
-    tell_left_running();
+    report_left_running();
     return std::move(checks_);
   }
 
@@ -86,7 +86,7 @@ class NcclLevel {
     return ground;
   }
 
-  void look_at_nodes() {
+  void inspect_nodes() {
     std::vector<std::size_t> askable;
     for (std::size_t i = 0; i < count(); ++i) {
       const VerifyNode& node = context_.nodes[i];
@@ -98,13 +98,13 @@ class NcclLevel {
         auto environment = nccl_environment(context_.cluster, *node.spec, *node.facts, builtin_registry());
         places_[i] = {node.spec, 0, std::move(environment.library), std::move(environment.variables)};
         askable.push_back(i);
-        context_.tell(node.name(), "looking for GPU and NCCL");
+        context_.progress(node.name(), "looking for GPU and NCCL");
       }
     }
     std::vector<RankPlace> places;
     for (const auto i : askable) places.push_back(places_[i]);
-    const auto looked = look_at_nccl(places, options_);
-    for (std::size_t at = 0; at < askable.size(); ++at) note_look(askable[at], looked[at]);
+    const auto looked = inspect_nccl(places, options_);
+    for (std::size_t at = 0; at < askable.size(); ++at) note_inspection(askable[at], looked[at]);
   }
 
   /// Called by several threads at a time while pairs are measured.
@@ -113,10 +113,10 @@ class NcclLevel {
     left_running_.insert(outcome.left_running.begin(), outcome.left_running.end());
   }
 
-  /// A rank that does not end holds its GPU, and whoever comes next finds it taken.
-  void tell_left_running() {
+  /// A rank that does not end holds its GPU, and the next run finds it taken.
+  void report_left_running() {
     for (const std::string& name : left_running_) {
-      Check check = skipped("nccl/" + name + "/rank", Level::kNccl, {name}, "");
+      Check check = skipped(Level::kNccl, {name}, "rank", "");
       check.text = "a rank was not seen to end";
       diagnose(check, CheckStatus::kFail, "nccl-rank-left", name);
       checks_.push_back(std::move(check));
@@ -124,10 +124,10 @@ class NcclLevel {
   }
 
   void note_absent(std::size_t node, const std::string& reason) {
-    checks_.push_back(skipped("nccl/" + context_.nodes[node].name(), Level::kNccl, names({node}), reason));
+    checks_.push_back(skipped(Level::kNccl, names({node}), "", reason));
   }
 
-  void note_look(std::size_t node, const NcclOutcome& looked) {
+  void note_inspection(std::size_t node, const NcclOutcome& looked) {
     checks_.push_back(check_of_node(looked, ground({node})));
     if (checks_.back().status == CheckStatus::kSkip) without_gpu_.insert(node);
     note_left_running(looked);
@@ -144,22 +144,23 @@ class NcclLevel {
     for (const auto& [version, nodes] : by_version)
       parts.push_back(nccl_version_text(version) + " on " + fold_names(nodes));
     for (const auto& [node, version] : able_) members.push_back(node);
-    Check check = skipped("nccl/all/version", Level::kNccl, names(members), "");
+    Check check = skipped(Level::kNccl, {}, kMixedVersions, "");
+    check.nodes = names(members);
     check.text = "NCCL " + join(parts, ", ");
     diagnose(check, CheckStatus::kFail, "nccl-mixed-versions", join(parts, ", "));
     checks_.push_back(std::move(check));
     mixed_ = true;
   }
 
-  /// Why these nodes cannot be measured together; empty: nothing is in the way.
-  std::string obstacle_for(const std::vector<std::size_t>& members) const {
+  /// Why these nodes cannot be measured together.
+  Blocker blocker_of(const std::vector<std::size_t>& members) const {
     for (const auto member : members) {
       if (!able_.contains(member))
-        return context_.nodes[member].name() + " takes no part, see nccl/" + context_.nodes[member].name();
+        return {context_.nodes[member].name() + " takes no part, see nccl/" + context_.nodes[member].name()};
     }
     if (mixed_) {
       for (const auto member : members) {
-        if (able_.at(member) != able_.at(members[0])) return "nccl/all/version failed";
+        if (able_.at(member) != able_.at(members[0])) return failed(check_id(Level::kNccl, {}, kMixedVersions));
       }
     }
     const auto among = names(members);
@@ -169,10 +170,11 @@ class NcclLevel {
       const bool ours = std::all_of(check.nodes.begin(), check.nodes.end(), [&](const std::string& name) {
         return std::find(among.begin(), among.end(), name) != among.end();
       });
-      if (ours) return check.id + " failed";
+      if (ours) return failed(check.id);
     }
-    return "";
+    return {};
   }
+  static Blocker failed(const std::string& id) { return {id + " failed", id}; }
 
   /// Pairs that no network joins (in a ring, nodes that are no neighbours) cannot exchange data by RDMA.
   std::set<NodePair> joined_pairs() const {
@@ -197,12 +199,12 @@ class NcclLevel {
       const NodePair pair = std::minmax(one, other);
       if (!joined.contains(pair)) return;
       const std::vector<std::size_t> members{pair.first, pair.second};
-      auto checks = measure("nccl/" + join(names(members), "/"), members, requests_of_pair());
+      auto checks = measure("", members, requests_of_pair());
       const std::lock_guard lock(mutex);
       found[pair] = std::move(checks);
     };
     in_rounds(count(), context_.options.workers, work, [&] { return context_.stop.stop_requested(); });
-    for (auto& [pair, checks] : found) std::move(checks.begin(), checks.end(), std::back_inserter(checks_));
+    for (auto& [pair, checks] : found) append(checks_, std::move(checks));
   }
 
   void measure_group() {
@@ -213,33 +215,31 @@ class NcclLevel {
       if (!enough || !without_gpu_.contains(i)) members.push_back(i);
     }
     if (members.size() < 2 || context_.stop.stop_requested()) return;
-    const auto id = members.size() == 2 ? "nccl/" + join(names(members), "/") : "nccl/all";
-    auto checks = measure(id, members, requests_of_group());
-    std::move(checks.begin(), checks.end(), std::back_inserter(checks_));
+    append(checks_, measure(members.size() == 2 ? "" : "all", members, requests_of_group()));
   }
 
-  std::vector<Check> measure(const std::string& id, const std::vector<std::size_t>& members,
+  std::vector<Check> measure(const std::string& group, const std::vector<std::size_t>& members,
                              const std::vector<NcclRequest>& requests) {
-    if (const auto why = obstacle_for(members); !why.empty()) {
+    if (const Blocker blocker = blocker_of(members)) {
       std::vector<Check> checks;
       for (const auto& request : requests) {
-        checks.push_back(
-            skipped(id + "/" + std::string(to_string(request.collective)), Level::kNccl, names(members), why));
+        checks.push_back(check_of_operation(group, request.collective, names(members), ""));
+        checks.back().block(blocker);
       }
       return checks;
     }
     std::vector<RankPlace> places;
     for (const auto member : members) places.push_back(places_[member]);
     auto options = options_;
-    options.tell = [&](std::string_view doing) {
-      for (const auto member : members) context_.tell(context_.nodes[member].name(), doing);
+    options.progress = [&](std::string_view doing) {
+      for (const auto member : members) context_.progress(context_.nodes[member].name(), doing);
     };
     const auto outcome = run_nccl(places, requests, options);
     note_left_running(outcome);
     if (requests.front().sizes.size() > 1 && !outcome.measured.empty()) {
       context_.tables.push_back(nccl_table(outcome.measured, static_cast<int>(members.size())));
     }
-    return checks_of_run(id, requests, outcome, ground(members));
+    return checks_of_run(group, requests, outcome, ground(members));
   }
 
   VerifyContext& context_;

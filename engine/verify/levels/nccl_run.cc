@@ -35,7 +35,7 @@ class RankGroup {
   bool failed() const { return outcome_.failure.has_value(); }
 
   void start() {
-    tell("starting the NCCL test");
+    progress("starting the NCCL test");
     std::vector<std::optional<Error>> errors(places_.size());
     {
       std::vector<std::jthread> threads;
@@ -56,7 +56,7 @@ class RankGroup {
   }
 
   void prepare() {
-    tell("loading NCCL");
+    progress("loading NCCL");
     std::vector<RankCommand> commands;
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const auto& place = places_[i];
@@ -83,7 +83,7 @@ class RankGroup {
   }
 
   void join() {
-    tell("joining the ranks");
+    progress("joining the ranks");
     std::vector<RankCommand> commands;
     const auto ranks = static_cast<int>(places_.size());
     for (int rank = 0; rank < ranks; ++rank) commands.emplace_back(JoinRank{rank, ranks, outcome_.prepared[0].id});
@@ -98,7 +98,7 @@ class RankGroup {
       const auto bytes = size_that_fits(request.collective, asked, ranks,
                                         outcome_.prepared[place_of_least_memory()].memory_free_bytes);
       if (failed()) return;
-      // What memory makes of two sizes may be one and the same.
+      // Short memory may reduce two sizes to the same one.
       if (bytes == 0 || bytes != last || asked == bytes) measure_size(request.collective, asked, bytes);
       last = bytes;
     }
@@ -123,8 +123,8 @@ class RankGroup {
  private:
   std::string name(std::size_t place) const { return places_[place].node->name.str(); }
 
-  void tell(std::string_view doing) const {
-    if (options_.tell) options_.tell(doing);
+  void progress(std::string_view doing) const {
+    if (options_.progress) options_.progress(doing);
   }
 
   void fail(NcclTrouble trouble, NcclPhase phase, std::size_t place, Error error,
@@ -193,7 +193,7 @@ class RankGroup {
 
   std::vector<RankAnswer> ask_all(const RunCollective& run) {
     const std::string doing = std::string(to_string(run.collective)) + " of " + std::to_string(run.bytes) + " bytes";
-    tell(doing);
+    progress(doing);
     return ask(std::vector<RankCommand>(places_.size(), run), NcclPhase::kRun, options_.run_timeout, doing);
   }
 
@@ -239,8 +239,8 @@ class RankGroup {
       return false;
     }
     if (!*answer) return false;
-    if (const auto* told = std::get_if<RankFailure>(&**answer)) {
-      note({NcclTrouble::kFault, phase, place, told->fault, told->error, told->transport});
+    if (const auto* failed = std::get_if<RankFailure>(&**answer)) {
+      note({NcclTrouble::kFault, phase, place, failed->fault, failed->error, failed->transport});
       return false;
     }
     const bool fits = (phase == NcclPhase::kPrepare && std::holds_alternative<PreparedRank>(**answer)) ||
@@ -317,14 +317,14 @@ NcclOutcome run_nccl(const std::vector<RankPlace>& places, const std::vector<Ncc
   return ranks.finish();
 }
 
-std::vector<NcclOutcome> look_at_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options) {
+std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options) {
   std::vector<NcclOutcome> outcomes(places.size());
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < places.size(); ++i) {
     threads.emplace_back([&, i] {
       const std::vector<RankPlace> one{places[i]};
       auto quiet = options;
-      quiet.tell = nullptr;
+      quiet.progress = nullptr;
       RankGroup ranks(one, quiet);
       ranks.start();
       if (!ranks.failed()) ranks.prepare();

@@ -36,13 +36,13 @@ struct NcclRunOptions {
   int warm_up = 5;
   int iterations = 20;
   bool check = true;
-  /// A size of which all iterations would take longer is measured with fewer.
+  /// A size whose iterations would take longer is measured with fewer.
   std::chrono::milliseconds longest_measurement{20'000};
   std::chrono::milliseconds prepare_timeout{60'000};
   std::chrono::milliseconds join_timeout{60'000};
   std::chrono::milliseconds run_timeout{120'000};
-  /// Called from one thread at a time: what the ranks are at.
-  std::function<void(std::string_view doing)> tell;
+  /// Called from one thread at a time with the step of the ranks.
+  std::function<void(std::string_view doing)> progress;
 };
 
 /// One operation at one size, over all ranks.
@@ -59,8 +59,8 @@ struct NcclMeasurement {
 
 enum class NcclTrouble : std::uint8_t {
   kConnection,     ///< A rank could not be started, or its connection broke.
-  kFault,          ///< A rank says why it cannot go on.
-  kEnded,          ///< A rank has ended without a word: somebody killed it, or it crashed.
+  kFault,          ///< A rank reports why it cannot go on.
+  kEnded,          ///< A rank ended without a report: it was killed, or it crashed.
   kSilent,         ///< A rank does not come to an end.
   kMixedVersions,  ///< The ranks have different NCCLs.
   kStopped,
@@ -73,12 +73,12 @@ struct NcclFailure {
   std::size_t place = 0;           ///< Whose it is.
   std::optional<RankFault> fault;  ///< For kFault.
   Error error;
-  NcclTransport transport;  ///< What that rank's log said until then.
+  NcclTransport transport;  ///< From that rank's log until then.
 };
 
 struct NcclOutcome {
   std::vector<PreparedRank> prepared;     ///< By place; empty if one of them failed.
-  std::vector<NcclTransport> transports;  ///< By place, as told last.
+  std::vector<NcclTransport> transports;  ///< By place, the last ones reported.
   std::vector<NcclMeasurement> measured;  ///< Until the failure, if there is one.
   std::vector<std::string> left_running;  ///< Nodes whose rank was not seen to end.
   std::optional<NcclFailure> failure;
@@ -89,14 +89,11 @@ struct NcclOutcome {
 NcclOutcome run_nccl(const std::vector<RankPlace>& places, const std::vector<NcclRequest>& requests,
                      const NcclRunOptions& options);
 
-/// What each place has, without joining them: one outcome for each, with `prepared` or `failure`.
-std::vector<NcclOutcome> look_at_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options);
+/// The GPU and NCCL of each place, without joining them: one outcome for each, with `prepared` or `failure`.
+std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options);
 
 /// Pure. The largest size up to `bytes` whose buffers take no more than a fifth of the least free memory
 /// (a rank refuses more than a quarter): `bytes` halved until it fits. 0 when less than 1 MiB fits.
 std::int64_t size_that_fits(Collective collective, std::int64_t bytes, int ranks, std::int64_t free_bytes);
-
-/// Pure. Measurements as nccl-tests prints them: bytes, elements, type, operation, time, algbw, busbw, wrong.
-std::string nccl_table(const std::vector<NcclMeasurement>& measured, int ranks);
 
 }  // namespace sparkplan

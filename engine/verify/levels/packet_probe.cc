@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
-#include "engine/verify/token.h"
-
 namespace sparkplan {
 namespace {
 
 constexpr std::int64_t kPatienceOfSearch = 600;
 constexpr std::int64_t kPatienceForDatagrams = 700;
-/// So many sizes are tried at once: three rounds find any size there is.
+/// Sizes tried at once: three rounds find any size.
 constexpr std::int64_t kSizesAtOnce = 32;
 
 }  // namespace
@@ -63,7 +61,7 @@ std::int64_t PacketProbe::largest(std::int64_t works, std::int64_t fails, bool b
     }
     Reached reached;
     by_echo ? echo(sizes, kPatienceOfSearch, reached) : talk(sizes, reached);
-    // What is larger than one that did not get through counts as lost, whatever it did.
+    // Sizes above the first lost one count as lost, too.
     for (const auto size : sizes) {
       if (!reached.any(size)) {
         fails = size;

@@ -12,16 +12,16 @@ namespace sparkplan {
 /// An IP packet of 84 bytes, as ping sends it.
 inline constexpr std::int64_t kSmallPacket = 84;
 
-/// What got through in one direction, in bytes of whole IP packets that nobody may cut.
+/// The sizes that got through in one direction, in bytes of whole IP packets that must not be fragmented.
 struct Reached {
   std::set<std::int64_t> echoed;  ///< Sent there and back again.
-  std::set<std::int64_t> heard;   ///< Received by the agent there: says nothing of the way back.
+  std::set<std::int64_t> heard;   ///< Received by the agent there: proves nothing about the way back.
 
   bool any(std::int64_t size) const { return echoed.contains(size) || heard.contains(size); }
 };
 
-/// Sends packets from one half to another and sees which arrive. A node that is lost meanwhile is noted
-/// as lost, and then nothing arrives.
+/// Sends packets from one half to another and reports which arrive. A node that is lost meanwhile is noted as lost,
+/// and then nothing arrives.
 class PacketProbe {
  public:
   PacketProbe(VerifyContext& context, const HalfPair& pair);
@@ -36,8 +36,8 @@ class PacketProbe {
  private:
   VerifyNode& from_;
   VerifyNode& to_;
-  const VerifyHalf& out_;
-  const VerifyHalf& in_;
+  const ObservedPort& out_;
+  const ObservedPort& in_;
 };
 
 }  // namespace sparkplan

@@ -1,6 +1,5 @@
-#include "engine/verify/levels/rdma_level.h"
+#include "engine/verify/levels/levels.h"
 
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -38,31 +37,26 @@ std::vector<Check> verify_rdma(VerifyContext& context) {
     if (pair.from > pair.to) continue;
     const RdmaHalf& from = halves[pair.from][pair.from_half];
     const RdmaHalf& to = halves[pair.to][pair.to_half];
-    auto why = obstacle(context, pair, true);
-    if (const Check* end = unusable_end(from, to); why.empty() && end != nullptr) {
-      why = end->status == CheckStatus::kFail ? end->id + " failed" : end->cause;
+    Blocker blocker = blocker_of(context, pair, true);
+    if (const Check* end = unusable_end(from, to); !blocker && end != nullptr) {
+      const bool failed = end->status == CheckStatus::kFail;
+      blocker = failed ? Blocker{end->id + " failed", end->id} : Blocker{end->cause, end->blocked_by};
     }
-    if (why.empty()) {
-      pairs[{pair.from, pair.to}].ways.push_back({pair, &from, &to});
+    if (blocker) {
+      pairs[{pair.from, pair.to}].checks.push_back(check_of(Level::kRdma, context, pair));
+      pairs[{pair.from, pair.to}].checks.back().block(blocker);
     } else {
-      pairs[{pair.from, pair.to}].checks.push_back(
-          skipped(id_of(Level::kRdma, context, pair), Level::kRdma,
-                  {context.nodes[pair.from].name(), context.nodes[pair.to].name()}, std::move(why)));
+      pairs[{pair.from, pair.to}].ways.push_back({pair, &from, &to});
     }
   }
   const auto measure = [&](std::size_t one, std::size_t other) {
     const auto found = pairs.find({one, other});
     if (found == pairs.end() || found->second.ways.empty()) return;
-    auto measured = measure_rdma(context, found->second.ways);
-    auto& into = found->second.checks;
-    into.insert(into.end(), std::make_move_iterator(measured.begin()), std::make_move_iterator(measured.end()));
+    append(found->second.checks, measure_rdma(context, found->second.ways));
   };
   in_rounds(context.nodes.size(), context.options.workers, measure, [&] { return context.stop.stop_requested(); });
-  for (auto& [nodes, pair] : pairs) {
-    checks.insert(checks.end(), std::make_move_iterator(pair.checks.begin()),
-                  std::make_move_iterator(pair.checks.end()));
-  }
-  for (Check& nothing : without_pairs(context, Level::kRdma, all_pairs)) checks.push_back(std::move(nothing));
+  for (auto& [nodes, pair] : pairs) append(checks, std::move(pair.checks));
+  append(checks, without_pairs(context, Level::kRdma, all_pairs));
   return checks;
 }
 

@@ -7,7 +7,6 @@
 
 #include "engine/core/text.h"
 #include "engine/doctor/rdma_bands.h"
-#include "engine/verify/levels/rdma_bytes.h"
 
 namespace sparkplan {
 namespace {
@@ -33,7 +32,7 @@ struct OpenWay {
   std::string trouble;  ///< The check that failed on it; empty: it works.
 };
 
-/// What one end counts of what it sends.
+/// The counter of one sending end.
 struct Count {
   std::optional<std::int64_t> before;
   std::optional<std::int64_t> after;
@@ -70,22 +69,21 @@ class PairMeasurement {
   static const RdmaHalf& half_of(const OpenWay& way, bool forward, bool sender) {
     return forward == sender ? *way.way->from : *way.way->to;
   }
-  const VerifyHalf& place_of(const OpenWay& way, bool forward, bool sender) {
+  const ObservedPort& place_of(const OpenWay& way, bool forward, bool sender) {
     const HalfPair& pair = way.way->pair;
     return forward == sender ? a_.halves[pair.from_half] : b_.halves[pair.to_half];
   }
 
   /// "A", or for several "both".
   std::string label(const std::vector<OpenWay*>& ways) {
-    if (ways.size() == 1) return a_.halves[ways.front()->way->pair.from_half].label;
+    if (ways.size() == 1) return a_.halves[ways.front()->way->pair.from_half].label();
     return ways.size() == 2 ? "both" : "all";
   }
 
   Check check_of(const std::vector<OpenWay*>& ways, bool forward, const std::string& what) {
     const auto& from = end(forward, true).name();
     const auto& to = end(forward, false).name();
-    return skipped("rdma/" + from + "/" + to + "/" + label(ways) + "/" + what, Level::kRdma, {from, to},
-                   "not measured");
+    return skipped(Level::kRdma, {from, to}, label(ways) + "/" + what, "not measured");
   }
 
   /// Puts into the check why a call did not succeed.
@@ -125,7 +123,7 @@ class PairMeasurement {
     const auto opened = [&](bool first, std::optional<RdmaEndpoint>& endpoint) {
       VerifyNode& node = end(true, first);
       const RdmaHalf& half = half_of(way, true, first);
-      const VerifyHalf& place = place_of(way, true, first);
+      const ObservedPort& place = place_of(way, true, first);
       RdmaOpenRequest request{half.device->name, half.port->number, place.interface,        place.address,
                               kQueuePairs,       kMessageBytes,     RdmaOpenRequest().depth};
       auto reply = node.client->call(request);
@@ -166,7 +164,7 @@ class PairMeasurement {
     return "";
   }
 
-  /// Bytes that the sender of a way has sent so far; nothing where nobody counts them.
+  /// Bytes that the sender of a way has sent so far; nothing where they are not counted.
   std::optional<std::int64_t> sent_bytes(const OpenWay& way, bool forward) {
     const RdmaHalf& half = half_of(way, forward, true);
     const auto counters = end(forward, true)
@@ -176,7 +174,7 @@ class PairMeasurement {
       (void)note_if_lost(end(forward, true), counters.error());
       return std::nullopt;
     }
-    // What a device in software sends is counted by the interface.
+    // The bytes of a software device are counted by its interface.
     if (!counters->sent_bytes && half.device->pci.empty()) return counters->interface_sent_bytes;
     return counters->sent_bytes;
   }
@@ -193,8 +191,8 @@ class PairMeasurement {
       return;
     }
     VerifyNode& sender = end(forward, true);
-    context_.tell(sender.name(), "writing over RDMA to " + end(forward, false).name());
-    context_.tell(end(forward, false).name(), "being written to over RDMA by " + sender.name());
+    context_.progress(sender.name(), "writing over RDMA to " + end(forward, false).name());
+    context_.progress(end(forward, false).name(), "being written to over RDMA by " + sender.name());
     RdmaWriteRequest request{{}, kDurationMs};
     std::vector<Count> counts(ways.size());
     for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -236,29 +234,27 @@ class PairMeasurement {
     }
     RdmaPath path = path_of(*ways.front());
     for (const OpenWay* way : ways) path.known_hardware = path.known_hardware && path_of(*way).known_hardware;
-    const auto finding = ways.size() == 1 ? judge_half_bandwidth(sum, path, wanted())
-                                          : judge_bandwidth_at_once(sum, best, path, wanted());
+    const auto judgement = ways.size() == 1 ? judge_half_bandwidth(sum, path, wanted())
+                                            : judge_bandwidth_at_once(sum, best, path, wanted());
     if (ways.size() == 1) ways.front()->best = std::max(ways.front()->best, sum);
-    note(check, sum, "Gb/s", finding, end(forward, true).name() + " to " + end(forward, false).name());
+    note(check, sum, "Gb/s", judgement, end(forward, true).name() + " to " + end(forward, false).name());
     return true;
   }
 
-  static void note(Check& check, double value, const std::string& unit, const RdmaFinding& finding,
+  static void note(Check& check, double value, const std::string& unit, const Judgement& judgement,
                    const std::string& where) {
-    check.cause.clear();
+    check.pass(check.text);
     check.fix.clear();
-    check.status = CheckStatus::kPass;
     check.value = value;
     check.unit = unit;
-    check.threshold = finding.threshold;
-    if (finding.row.empty()) return;
-    diagnose(check, finding.tolerable ? CheckStatus::kWarn : CheckStatus::kFail, finding.row, where);
+    check.threshold = judgement.threshold;
+    if (judgement.row) diagnose(check, judgement.status, judgement.row, where);
   }
 
   /// The worst of the ways decides: a counter that has not moved is not made up for by another one.
   void judge_counts(const std::vector<OpenWay*>& ways, bool forward, const std::vector<Count>& counts, Check& check) {
     constexpr double kPercent = 100;
-    std::optional<std::pair<int, double>> worst;
+    std::optional<std::pair<CheckStatus, double>> worst;
     for (std::size_t i = 0; i < ways.size(); ++i) {
       const Count& count = counts[i];
       const auto& device = half_of(*ways[i], forward, true).device->name;
@@ -272,17 +268,18 @@ class PairMeasurement {
       const auto counted = static_cast<double>(*count.after - *count.before);
       const double part = count.expected > 0 ? kPercent * counted / count.expected : 0;
       check.text += " sent " + std::to_string(*count.after - *count.before) + " bytes";
-      const auto finding = judge_counted_bytes(counted, count.payload, count.expected);
-      // First whether one has failed, then whether one is a warning, then the least of what is right.
-      const int badness = finding.row.empty() ? 0 : finding.tolerable ? 1 : 2;
-      if (worst && std::pair(-badness, part) >= std::pair(-worst->first, worst->second)) continue;
-      worst = std::pair(badness, part);
-      note(check, part, "%", finding, end(forward, true).name() + ", " + device);
+      const auto judgement = judge_counted_bytes(counted, count.payload, count.expected);
+      // A failure comes before a warning, and that before the least of what is right.
+      const bool worse =
+          !worst || judgement.status > worst->first || (judgement.status == worst->first && part < worst->second);
+      if (!worse) continue;
+      worst = std::pair(judgement.status, part);
+      note(check, part, "%", judgement, end(forward, true).name() + ", " + device);
     }
     check.text += ways.size() == 1 ? ", of payload and headers" : ", the least part of payload and headers";
   }
 
-  /// Both ends at the same time, one of them by a thread of its own.
+  /// Both ends at the same time, the second in another thread.
   void measure_latency(OpenWay& way) {
     Check check = check_of({&way}, true, "latency");
     check.text = "RDMA writes of 2 bytes, half a round trip";
@@ -291,7 +288,7 @@ class PairMeasurement {
       checks_.push_back(std::move(check));
       return;
     }
-    context_.tell(a_.name(), "measuring the latency to " + b_.name());
+    context_.progress(a_.name(), "measuring the latency to " + b_.name());
     Result<RdmaLatencyReply> answering;
     {
       const std::jthread other([&] {

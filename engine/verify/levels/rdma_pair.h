@@ -15,8 +15,8 @@ struct RdmaWay {
 };
 
 /// Measures every way between the two nodes that `ways` (not empty, all of the same two nodes) join: each half,
-/// both directions; its latency; and where there are several, all at once, both directions. Whatever was opened
-/// on the nodes is closed. A stop ends it after the measurement in hand.
+/// both directions; its latency; and where there are several, all at once, both directions. Closes what it opened on
+/// the nodes. A stop ends it after the measurement in hand.
 std::vector<Check> measure_rdma(VerifyContext& context, const std::vector<RdmaWay>& ways);
 
 }  // namespace sparkplan

@@ -10,7 +10,7 @@
 namespace sparkplan {
 namespace {
 
-const RdmaDeviceFacts* device_of(const VerifyHalf& half, const Facts& facts) {
+const RdmaDeviceFacts* device_of(const ObservedPort& half, const Facts& facts) {
   const auto found = std::find_if(facts.rdma_devices.begin(), facts.rdma_devices.end(), [&](const auto& device) {
     return std::find(half.hcas.begin(), half.hcas.end(), device.name) != half.hcas.end();
   });
@@ -22,7 +22,7 @@ bool any_rdma_device(const VerifyContext& context) {
                      [](const VerifyNode& node) { return node.facts != nullptr && !node.facts->rdma_devices.empty(); });
 }
 
-std::string described(const RdmaDeviceFacts& device, const RdmaPortFacts& port, const VerifyHalf& half) {
+std::string described(const RdmaDeviceFacts& device, const RdmaPortFacts& port, const ObservedPort& half) {
   std::string text = device.name + " active";
   if (port.active_mtu) text += ", RDMA MTU " + std::to_string(*port.active_mtu);
   if (const auto gid = roce_v2_gid_index(port, half.address, half.interface)) {
@@ -38,30 +38,24 @@ std::string described(const RdmaDeviceFacts& device, const RdmaPortFacts& port, 
   return text;
 }
 
-/// What explains a low bandwidth before it is measured.
-void judge_connection(Check& check, const RdmaHalf& half, const VerifyNode& node, const VerifyHalf& seen) {
+/// A poor connection explains a low bandwidth before it is measured.
+void judge_connection(Check& check, const RdmaHalf& half, const VerifyNode& node, const ObservedPort& seen) {
   RdmaPath path;
   path.known_hardware = is_dgx_spark(*node.facts) && !half.device->pci.empty();
   add_end(path, *half.port, *half.device, seen.link);
   const auto row = poor_connection_row(path);
-  if (!row.empty()) diagnose(check, CheckStatus::kWarn, row, node.name() + ", " + half.device->name);
+  if (row) diagnose(check, CheckStatus::kWarn, row, node.name() + ", " + half.device->name);
 }
 
-void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node, const VerifyHalf& half,
+void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node, const ObservedPort& half,
            bool expected) {
   Check& check = found.check;
-  const auto fail = [&](std::string_view row, const std::string& details) {
-    diagnose(check, CheckStatus::kFail, row, details);
-  };
-  const auto link = "link/" + node.name() + "/" + half.label;
+  const auto fail = [&](RowId row, const std::string& details) { diagnose(check, CheckStatus::kFail, row, details); };
   if (node.facts == nullptr || node.lost) {
     check.cause = node.name() + " cannot be asked";
     return;
   }
-  if (context.failed(link)) {
-    check.cause = link + " failed";
-    return;
-  }
+  if (const Blocker failed = context.blocked_by_link(node, half)) return check.block(failed);
   const RdmaDeviceFacts* device = device_of(half, *node.facts);
   if (device == nullptr) {
     const auto missing = node.name() + " has no RDMA device on " + half.interface;
@@ -85,8 +79,7 @@ void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node
   }
   found.device = device;
   found.port = port;
-  check.status = CheckStatus::kPass;
-  check.text = described(*device, *port, half);
+  check.pass(described(*device, *port, half));
   judge_connection(check, found, node, half);
 }
 
@@ -97,11 +90,8 @@ std::vector<std::vector<RdmaHalf>> rdma_halves(const VerifyContext& context) {
   std::vector<std::vector<RdmaHalf>> all;
   for (const VerifyNode& node : context.nodes) {
     std::vector<RdmaHalf> halves;
-    for (const VerifyHalf& half : node.halves) {
-      RdmaHalf found;
-      found.check.id = "rdma/" + node.name() + "/" + half.label;
-      found.check.level = Level::kRdma;
-      found.check.nodes = {node.name()};
+    for (const ObservedPort& half : node.halves) {
+      RdmaHalf found{skipped(Level::kRdma, {node.name()}, half.label(), "")};
       judge(found, context, node, half, expected);
       halves.push_back(std::move(found));
     }

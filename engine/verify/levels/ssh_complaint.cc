@@ -9,18 +9,18 @@ namespace sparkplan {
 namespace {
 
 /// In the order in which they decide: a changed host key ends in the same words as an unknown one.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kWords{{
-    {"does not exist", "ssh-no-user"},
-    {"REMOTE HOST IDENTIFICATION HAS CHANGED", "ssh-host-key"},
-    {"Host key verification failed", "ssh-host-key"},
-    {"host key is known for", "ssh-host-key"},
-    {"Could not resolve hostname", "ssh-unknown-name"},
-    {"Permission denied", "ssh-denied"},
-    {"Too many authentication failures", "ssh-denied"},
-    {"timed out", "ssh-timeout"},
-    {"Connection refused", "ssh-refused"},
-    {"No route to host", "ssh-no-route"},
-    {"Network is unreachable", "ssh-no-route"},
+constexpr std::array<std::pair<std::string_view, RowId>, 11> kWords{{
+    {"does not exist", RowId("ssh-no-user")},
+    {"REMOTE HOST IDENTIFICATION HAS CHANGED", RowId("ssh-host-key")},
+    {"Host key verification failed", RowId("ssh-host-key")},
+    {"host key is known for", RowId("ssh-host-key")},
+    {"Could not resolve hostname", RowId("ssh-unknown-name")},
+    {"Permission denied", RowId("ssh-denied")},
+    {"Too many authentication failures", RowId("ssh-denied")},
+    {"timed out", RowId("ssh-timeout")},
+    {"Connection refused", RowId("ssh-refused")},
+    {"No route to host", RowId("ssh-no-route")},
+    {"Network is unreachable", RowId("ssh-no-route")},
 }};
 
 constexpr std::size_t kMostShown = 200;

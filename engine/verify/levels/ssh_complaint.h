@@ -3,12 +3,14 @@
 #include <string>
 #include <string_view>
 
+#include "engine/doctor/doctor_table.h"
+
 namespace sparkplan {
 
-/// Why a login by OpenSSH did not succeed.
+/// Why a login by OpenSSH failed.
 struct SshComplaint {
-  std::string_view row;  ///< Of the doctor's table.
-  std::string words;     ///< The line that says so, safe to print.
+  RowId row;
+  std::string words;  ///< The line that says so, safe to print.
 };
 
 /// Pure. Reads what ssh (or runuser, which starts it) printed. Source: OpenSSH's and strerror(3)'s words.

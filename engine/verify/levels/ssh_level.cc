@@ -1,7 +1,6 @@
-#include "engine/verify/levels/ssh_level.h"
+#include "engine/verify/levels/levels.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -21,14 +20,14 @@ std::vector<std::string> users_of(const NodeSpec& node) {
 /// The fabric name where the node knows one, else the address that cluster.yaml has.
 std::string name_for(const NodeSpec& peer, const NodeSpec& who_asks) {
   const auto hosts = who_asks.sections.find("hosts");
-  const bool has_fabric = std::any_of(peer.fabric.begin(), peer.fabric.end(),
-                                      [](const FabricAddress& one) { return !one.address.empty(); });
+  const bool has_fabric =
+      std::any_of(peer.fabric.begin(), peer.fabric.end(), [](const FabricPort& one) { return !one.address.empty(); });
   if (hosts == who_asks.sections.end() || hosts->second.is_null() || !has_fabric) return peer.address;
   return peer.name.str() + hosts->second.text_or("suffix", "-fabric");
 }
 
-/// The logins of one node, in the order in which they are tried: its successor first, so that not all
-/// nodes knock at the same one.
+/// The logins of one node, in the order in which they are tried: its successor first, so that not all nodes connect to
+/// the same one.
 struct NodeLogins {
   VerifyNode* node = nullptr;
   std::vector<const VerifyNode*> peers;
@@ -37,12 +36,8 @@ struct NodeLogins {
 
 Check judged(const VerifyNode& from, const VerifyNode& to, const std::string& user, const std::string& name,
              const SshLoginReply::Login& login) {
-  Check check;
-  check.id = "ssh/" + from.name() + "/" + to.name() + "/" + user;
-  check.level = Level::kSsh;
-  check.nodes = {from.name(), to.name()};
-  check.status = CheckStatus::kPass;
-  check.text = "login without a question";
+  Check check = skipped(Level::kSsh, {from.name(), to.name()}, user, "");
+  check.pass("login without a prompt");
   if (login.succeeded) return check;
   const SshComplaint complaint = read_complaint(login.complaint);
   check.text = "no login";
@@ -57,12 +52,9 @@ void try_as(const std::string& user, NodeLogins& logins) {
   for (const VerifyNode* peer : logins.peers) {
     const auto users = users_of(*peer->spec);
     if (std::find(users.begin(), users.end(), user) == users.end()) continue;
-    const std::string id = "ssh/" + node.name() + "/" + peer->name() + "/" + user;
-    const auto not_made = [&](const std::string& why) {
-      logins.checks.push_back(skipped(id, Level::kSsh, {node.name(), peer->name()}, why));
-    };
     if (!node.can_be_asked() || !peer->facts) {
-      not_made((node.can_be_asked() ? peer->name() : node.name()) + " cannot be asked");
+      const auto& lost = node.can_be_asked() ? peer->name() : node.name();
+      logins.checks.push_back(skipped(Level::kSsh, {node.name(), peer->name()}, user, lost + " cannot be asked"));
       continue;
     }
     peers.push_back(peer);
@@ -73,8 +65,8 @@ void try_as(const std::string& user, NodeLogins& logins) {
   const bool lost = !reply && note_if_lost(node, reply.error());
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (lost) {
-      logins.checks.push_back(skipped("ssh/" + node.name() + "/" + peers[i]->name() + "/" + user, Level::kSsh,
-                                      {node.name(), peers[i]->name()}, node.name() + " cannot be asked any more"));
+      logins.checks.push_back(
+          skipped(Level::kSsh, {node.name(), peers[i]->name()}, user, node.name() + " cannot be asked any more"));
       continue;
     }
     const auto login = reply ? reply->logins[i] : SshLoginReply::Login{false, reply.error().describe()};
@@ -99,19 +91,17 @@ std::vector<Check> verify_ssh(VerifyContext& context) {
         const auto users = users_of(*logins.node->spec);
         if (users.empty()) {
           const auto& name = logins.node->name();
-          logins.checks.push_back(skipped("ssh/" + name, Level::kSsh, {name}, "ssh_trust not declared"));
+          logins.checks.push_back(skipped(Level::kSsh, {name}, "", "ssh_trust not declared"));
         }
         for (const std::string& user : users) {
           if (context.stop.stop_requested()) return;
-          context.tell(logins.node->name(), "logging in to the others as " + printable(user));
+          context.progress(logins.node->name(), "logging in to the others as " + printable(user));
           try_as(user, logins);
         }
       },
       [](const NodeLogins&) {});
   std::vector<Check> checks;
-  for (NodeLogins& logins : all) {
-    std::move(logins.checks.begin(), logins.checks.end(), std::back_inserter(checks));
-  }
+  for (NodeLogins& logins : all) append(checks, std::move(logins.checks));
   return checks;
 }
 

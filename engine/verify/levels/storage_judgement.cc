@@ -19,14 +19,14 @@ constexpr const char* kConnection = "nvme_tcp";
 /// Options that say when a mount is made, not how.
 constexpr std::array<std::string_view, 2> kOfTheBoot{"nofail", "_netdev"};
 
-/// What a node shows of one resource: its state, and its unit. Both are void where it is absent.
+/// The state and unit of one resource on the node; both are empty where it is absent.
 struct Shown {
   std::string state;
   std::string unit;
 };
 
 Result<Shown> shown(const ObservedState& observed, const ResourceId& id) {
-  const Error silent{ErrorCode::kFailed, "the node has told nothing of " + id.str(), {}, {}, ""};
+  const Error silent{ErrorCode::kFailed, "the node has not reported " + id.str(), {}, {}, ""};
   const auto of_type = observed.types.find(id.type);
   if (of_type == observed.types.end()) return failure(silent);
   const auto found = of_type->second.resources.find(id.name);
@@ -57,53 +57,56 @@ std::vector<std::string> options_in(const std::string& unit) {
   return found;
 }
 
-/// What is wrong, as a row of the doctor's table and what was seen; nothing when all is well.
-using Verdict = std::optional<std::pair<std::string_view, std::string>>;
+/// A row of the doctor's table and what was seen.
+struct Fault {
+  RowId row;
+  std::string seen;
+};
 
-Verdict verdict_on_connection(const StorageMount& mount, const DeclaredStorage& declared,
-                              const ObservedState& observed) {
+std::optional<Fault> fault_of_connection(const StorageMount& mount, const DeclaredStorage& declared,
+                                         const ObservedState& observed) {
   if (!mount.nvme) return std::nullopt;
   const std::string& subsystem = mount.nvme->subsystem;
   const ResourceId id{kConnection, subsystem};
   const auto now = shown(observed, id);
-  if (!now) return {{"storage-not-connected", now.error().describe()}};
+  if (!now) return Fault{"storage-not-connected", now.error().describe()};
   if (now->state.empty() || now->state == "not connected") {
-    return {{"storage-not-connected", subsystem + " is not connected"}};
+    return Fault{"storage-not-connected", subsystem + " is not connected"};
   }
   const std::string as_declared = setting(declared_unit(declared, id), "Service", "ExecStart");
   if (!now->unit.empty() && setting(now->unit, "Service", "ExecStart") != as_declared) {
-    return {{"storage-other-source", subsystem + " is connected by a unit that names another server than " +
-                                         mount.nvme->address + " port " + std::to_string(mount.nvme->port)}};
+    return Fault{"storage-other-source", subsystem + " is connected by a unit that names another server than " +
+                                             mount.nvme->address + " port " + std::to_string(mount.nvme->port)};
   }
-  if (now->state == "reconnecting") return {{"storage-server-silent", mount.nvme->address + " does not answer"}};
-  if (now->state != "connected") return {{"storage-other-source", subsystem + " is " + now->state}};
+  if (now->state == "reconnecting") return Fault{"storage-server-silent", mount.nvme->address + " does not answer"};
+  if (now->state != "connected") return Fault{"storage-other-source", subsystem + " is " + now->state};
   return std::nullopt;
 }
 
 /// Of a mount that is as the node's own unit says.
-Verdict verdict_on_unit(const StorageMount& mount, const std::string& unit, const std::string& as_declared) {
+std::optional<Fault> fault_of_unit(const StorageMount& mount, const std::string& unit, const std::string& as_declared) {
   for (const char* key : {"What", "Type"}) {
     const std::string there = setting(unit, "Mount", key);
     if (there != setting(as_declared, "Mount", key)) {
-      return {{"storage-other-source", mount.target + " is mounted from " + setting(unit, "Mount", "What") + " (" +
-                                           setting(unit, "Mount", "Type") + ")"}};
+      return Fault{"storage-other-source", mount.target + " is mounted from " + setting(unit, "Mount", "What") + " (" +
+                                               setting(unit, "Mount", "Type") + ")"};
     }
   }
   const auto options = options_in(unit);
   const auto wanted = options_in(as_declared);
   if (options == wanted) return std::nullopt;
-  return {{"storage-other-options",
-           mount.target + " is mounted with " + (options.empty() ? std::string("no options") : join(options, ",")) +
-               ", and declared with " + (wanted.empty() ? std::string("none") : join(wanted, ","))}};
+  return Fault{"storage-other-options",
+               mount.target + " is mounted with " + (options.empty() ? std::string("no options") : join(options, ",")) +
+                   ", and declared with " + (wanted.empty() ? std::string("none") : join(wanted, ","))};
 }
 
-Verdict verdict_on_mount(const StorageMount& mount, const Shown& now, const std::string& as_declared) {
+std::optional<Fault> fault_of_mount(const StorageMount& mount, const Shown& now, const std::string& as_declared) {
   if (now.state.empty() || now.state == "not mounted") {
-    return {{"storage-not-mounted", mount.target + " is not mounted"}};
+    return Fault{"storage-not-mounted", mount.target + " is not mounted"};
   }
-  if (now.state.starts_with("mounted from")) return {{"storage-other-source", mount.target + " is " + now.state}};
-  if (auto by_unit = verdict_on_unit(mount, now.unit, as_declared)) return by_unit;
-  if (now.state != "mounted") return {{"storage-other-options", mount.target + " is " + now.state}};
+  if (now.state.starts_with("mounted from")) return Fault{"storage-other-source", mount.target + " is " + now.state};
+  if (auto by_unit = fault_of_unit(mount, now.unit, as_declared)) return by_unit;
+  if (now.state != "mounted") return Fault{"storage-other-options", mount.target + " is " + now.state};
   return std::nullopt;
 }
 
@@ -132,15 +135,15 @@ DeclaredStorage declared_storage(const ClusterView& view, const Facts& facts, co
 
 void judge_mount(const StorageMount& mount, const DeclaredStorage& declared, const ObservedState& observed,
                  Check& check) {
-  const auto fail = [&](std::string_view row, const std::string& details) {
+  const auto fail = [&](RowId row, const std::string& details) {
     diagnose(check, CheckStatus::kFail, row, printable(details));
   };
   const ResourceId id{kMount, mount.target};
   const auto now = shown(observed, id);
   if (!now) return fail("storage-unreadable", now.error().describe());
-  if (const auto wrong = verdict_on_connection(mount, declared, observed)) return fail(wrong->first, wrong->second);
-  if (const auto wrong = verdict_on_mount(mount, *now, declared_unit(declared, id))) {
-    return fail(wrong->first, wrong->second);
+  if (const auto wrong = fault_of_connection(mount, declared, observed)) return fail(wrong->row, wrong->seen);
+  if (const auto wrong = fault_of_mount(mount, *now, declared_unit(declared, id))) {
+    return fail(wrong->row, wrong->seen);
   }
   check.status = CheckStatus::kPass;
 }

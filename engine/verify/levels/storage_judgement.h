@@ -14,15 +14,15 @@ namespace sparkplan {
 /// The values that cluster.yaml asks for, by resource.
 using DeclaredStorage = std::map<ResourceId, Value>;
 
-/// Pure. What the nodes of a cluster tell each other where none has what only one may have at a time. Whether somebody
-/// else writes to a volume is for plan to find; a declaration is one in any case.
+/// Pure. What the nodes of a cluster export if no node holds what only one may hold at a time. Rival writers to a
+/// volume are for plan to find; a declaration counts in any case.
 std::map<std::string, NodeExports> exports_without_rivals(const Cluster& cluster, const Registry& registry);
 
 /// Pure. What `storage` asks for on a node that is running, in a view with exports_without_rivals().
 DeclaredStorage declared_storage(const ClusterView& view, const Facts& facts, const Registry& registry);
 
-/// Pure. Is the mount as declared, by what its node shows? The state that a node tells is held against the unit that
-/// it has: one that is not the declared one counts as what it mounts. The lowest thing that is wrong decides.
+/// Pure. Compares the mount that the node shows with the declared one. The node reports its state against the unit that
+/// it has, so a unit other than the declared one counts as what it mounts. The lowest fault decides.
 void judge_mount(const StorageMount& mount, const DeclaredStorage& declared, const ObservedState& observed,
                  Check& check);
 

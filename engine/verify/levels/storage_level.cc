@@ -1,6 +1,5 @@
-#include "engine/verify/levels/storage_level.h"
+#include "engine/verify/levels/levels.h"
 
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,40 +14,32 @@
 namespace sparkplan {
 namespace {
 
-/// The mounts of one node and what became of them.
+/// The mounts of one node and their checks.
 struct NodeStorage {
   VerifyNode* node = nullptr;
   std::vector<StorageMount> mounts;
   std::vector<Check> checks;
 };
 
-std::string id_of(const VerifyNode& node, const StorageMount& mount) { return "storage/" + node.name() + mount.target; }
+/// Its target without the first "/", which check_id() adds.
+std::string what_of(const StorageMount& mount) { return mount.target.substr(mount.target.starts_with('/') ? 1 : 0); }
 
 std::string source_of(const StorageMount& mount) {
   return mount.nvme ? mount.nvme->subsystem + " at " + mount.nvme->address : mount.what;
 }
 
 Check check_of(const VerifyNode& node, const StorageMount& mount) {
-  Check check;
-  check.id = id_of(node, mount);
-  check.level = Level::kStorage;
-  check.nodes = {node.name()};
+  Check check = skipped(Level::kStorage, {node.name()}, what_of(mount), "");
   const bool has_type = mount.type != "none" && mount.type != "tmpfs";
   check.text = printable(mount.target + (has_type ? ", " + mount.type : "") + " from " + source_of(mount));
   return check;
 }
 
 Check throughput(const VerifyNode& node, const StorageMount& mount, const ReadStorageReply& reply) {
-  const std::string id = id_of(node, mount) + "/read";
-  if (reply.bytes <= 0 || reply.nanoseconds <= 0) {
-    return skipped(id, Level::kStorage, {node.name()}, "nothing large enough in it to measure by");
-  }
-  Check check;
-  check.id = id;
-  check.level = Level::kStorage;
-  check.nodes = {node.name()};
-  check.status = CheckStatus::kPass;
-  check.text = printable(mount.target) + " read" + (reply.direct ? "" : ", maybe from the node's own cache");
+  Check check =
+      skipped(Level::kStorage, {node.name()}, what_of(mount) + "/read", "nothing large enough in it to measure by");
+  if (reply.bytes <= 0 || reply.nanoseconds <= 0) return check;
+  check.pass(printable(mount.target) + " read" + (reply.direct ? "" : ", maybe from the node's own cache"));
   check.value = static_cast<double>(reply.bytes) / static_cast<double>(reply.nanoseconds);
   check.unit = "GB/s";
   return check;
@@ -72,11 +63,11 @@ void read_it(const StorageMount& mount, NodeStorage& storage, Check& check) {
 
 void skip_all(NodeStorage& storage, const std::string& why) {
   for (const StorageMount& mount : storage.mounts) {
-    storage.checks.push_back(skipped(id_of(*storage.node, mount), Level::kStorage, {storage.node->name()}, why));
+    storage.checks.push_back(skipped(Level::kStorage, {storage.node->name()}, what_of(mount), why));
   }
 }
 
-/// The node answers, and could not look.
+/// The node answers, and could not check.
 void fail_all(NodeStorage& storage, const std::string& why) {
   for (const StorageMount& mount : storage.mounts) {
     Check check = check_of(*storage.node, mount);
@@ -97,7 +88,7 @@ ObserveNodeRequest question_about(const std::vector<StorageMount>& mounts) {
 void verify_node(VerifyContext& context, const std::map<std::string, NodeExports>& exports, NodeStorage& storage) {
   VerifyNode& node = *storage.node;
   if (storage.mounts.empty()) {
-    storage.checks.push_back(skipped("storage/" + node.name(), Level::kStorage, {node.name()}, "nothing declared"));
+    storage.checks.push_back(skipped(Level::kStorage, {node.name()}, "", "nothing declared"));
     return;
   }
   if (!node.can_be_asked()) return skip_all(storage, "the node cannot be asked");
@@ -114,7 +105,7 @@ void verify_node(VerifyContext& context, const std::map<std::string, NodeExports
     judge_mount(mount, declared, *observed, check);
     storage.checks.push_back(check);
     if (check.status != CheckStatus::kPass || context.stop.stop_requested() || !node.can_be_asked()) continue;
-    context.tell(node.name(), "reading " + printable(mount.target));
+    context.progress(node.name(), "reading " + printable(mount.target));
     const std::size_t place = storage.checks.size() - 1;
     read_it(mount, storage, check);
     storage.checks[place] = check;
@@ -141,9 +132,7 @@ std::vector<Check> verify_storage(VerifyContext& context) {
       },
       [](const NodeStorage&) {});
   std::vector<Check> checks;
-  for (NodeStorage& storage : all) {
-    std::move(storage.checks.begin(), storage.checks.end(), std::back_inserter(checks));
-  }
+  for (NodeStorage& storage : all) append(checks, std::move(storage.checks));
   return checks;
 }
 

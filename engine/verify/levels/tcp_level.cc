@@ -1,17 +1,16 @@
-#include "engine/verify/levels/tcp_level.h"
+#include "engine/verify/levels/levels.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "engine/verify/pairs.h"
-#include "engine/verify/token.h"
 
 namespace sparkplan {
 namespace {
 
 constexpr std::int64_t kStreams = 4;
 
-std::string_view row_of(TcpOutcome outcome) {
+RowId row_of(TcpOutcome outcome) {
   switch (outcome) {
     case TcpOutcome::kRefused:
       return "tcp-refused";
@@ -26,9 +25,9 @@ std::string_view row_of(TcpOutcome outcome) {
   return "tcp-broken";
 }
 
-/// Errors: those of the clients; which of the two it was, `culprit` says.
-Result<MeasureTcpReply> measure(const VerifyContext& context, VerifyNode& from, const VerifyHalf& out, VerifyNode& to,
-                                const VerifyHalf& in, VerifyNode*& culprit) {
+/// Errors: those of the clients; `culprit` is the one that failed.
+Result<MeasureTcpReply> measure(const VerifyContext& context, VerifyNode& from, const ObservedPort& out, VerifyNode& to,
+                                const ObservedPort& in, VerifyNode*& culprit) {
   culprit = &to;
   const auto token = new_token();
   SPARK_TRY(const auto ear, to.client->call(OpenReceiverRequest{{in.address, in.interface}, out.address, token}));
@@ -43,10 +42,7 @@ Result<MeasureTcpReply> measure(const VerifyContext& context, VerifyNode& from, 
 }
 
 void check_pair(VerifyContext& context, const HalfPair& pair, Check& check) {
-  if (const auto why = obstacle(context, pair, true); !why.empty()) {
-    check.cause = why;
-    return;
-  }
+  if (const Blocker blocker = blocker_of(context, pair, true)) return check.block(blocker);
   VerifyNode& from = context.nodes[pair.from];
   VerifyNode& to = context.nodes[pair.to];
   VerifyNode* culprit = nullptr;
@@ -67,8 +63,7 @@ void check_pair(VerifyContext& context, const HalfPair& pair, Check& check) {
         "from " + from.name() + " to " + to.halves[pair.to_half].address + " of " + to.name() + ": " + reply->reason);
     return;
   }
-  check.status = CheckStatus::kPass;
-  check.cause.clear();
+  check.pass(check.text);
   check.value = static_cast<double>(reply->bytes) * 8.0 / static_cast<double>(reply->nanoseconds);
   check.unit = "Gb/s";
 }
@@ -78,24 +73,21 @@ void check_pair(VerifyContext& context, const HalfPair& pair, Check& check) {
 std::vector<Check> verify_tcp(VerifyContext& context) {
   const auto pairs = half_pairs(context);
   std::vector<Check> checks;
-  for (const HalfPair& pair : pairs) {
-    checks.push_back(skipped(id_of(Level::kTcp, context, pair), Level::kTcp,
-                             {context.nodes[pair.from].name(), context.nodes[pair.to].name()}, "not measured"));
-  }
+  for (const HalfPair& pair : pairs) checks.push_back(check_of(Level::kTcp, context, pair));
   const auto stopped = [&] { return context.stop.stop_requested(); };
   const auto of_two = [&](std::size_t one, std::size_t other) {
     const auto joined = [&](const HalfPair& pair) {
       return std::minmax(pair.from, pair.to) == std::minmax(one, other);
     };
     if (std::none_of(pairs.begin(), pairs.end(), joined)) return;
-    context.tell(context.nodes[one].name(), "measuring TCP with " + context.nodes[other].name());
-    context.tell(context.nodes[other].name(), "measuring TCP with " + context.nodes[one].name());
+    context.progress(context.nodes[one].name(), "measuring TCP with " + context.nodes[other].name());
+    context.progress(context.nodes[other].name(), "measuring TCP with " + context.nodes[one].name());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       if (joined(pairs[i]) && !stopped()) check_pair(context, pairs[i], checks[i]);
     }
   };
   in_rounds(context.nodes.size(), context.options.workers, of_two, stopped);
-  for (Check& nothing : without_pairs(context, Level::kTcp, pairs)) checks.push_back(std::move(nothing));
+  append(checks, without_pairs(context, Level::kTcp, pairs));
   return checks;
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("a signal ends the wait of --splay at once, and nothing was looked at 
     const auto& said = drift.read_to("");
     CHECK(Clock::now() - asked < std::chrono::seconds(5));
     INFO(said);
-    CHECK(test::contains(said, "stopped before any node was looked at"));
+    CHECK(test::contains(said, "stopped before any node was contacted"));
     CHECK_FALSE(test::contains(said, "n1"));
     CHECK(drift.exit_status() == 4);
     CHECK_FALSE(std::filesystem::exists(folder / "/drift.prom"));

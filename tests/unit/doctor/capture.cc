@@ -188,12 +188,12 @@ RdmaDeviceFacts rdma_device(const std::string& name, const FakeNode& node, const
   return device;
 }
 
-std::vector<ExaminedHalf> halves_in(const std::string& text) {
-  std::vector<ExaminedHalf> halves;
+std::vector<ObservedPort> halves_in(const std::string& text) {
+  std::vector<ObservedPort> halves;
   for (const auto line : split_lines(text)) {
     const auto words = words_of(line);
-    ExaminedHalf half;
-    half.label = words.at(0);
+    ObservedPort half;
+    half.half = words.at(0).front() - 'A';
     half.interface = words.at(1);
     half.address = words.at(2).substr(0, words.at(2).find('/'));
     half.prefix_length = 24;
@@ -238,7 +238,7 @@ std::string as_second_node(std::string capture) {
 
 ExaminedNode CapturedNode::examined() const {
   ExaminedNode node{facts.hostname, &facts, declared};
-  for (ExaminedHalf& half : node.halves) {
+  for (ObservedPort& half : node.halves) {
     for (const LinkFacts& link : facts.links) {
       if (link.name == half.interface) half.link = &link;
     }

@@ -17,7 +17,7 @@ std::string as_second_node(std::string capture);
 /// own readers; what it asks the kernel comes from `ip -json` and ibv_devinfo.
 struct CapturedNode {
   Facts facts;
-  std::vector<ExaminedHalf> declared;
+  std::vector<ObservedPort> declared;
 
   /// Points into this object.
   ExaminedNode examined() const;

@@ -33,7 +33,7 @@ std::vector<Finding> findings_of(const std::string& first, const std::string& se
 Problems problems_in(const std::vector<Finding>& findings) {
   Problems problems;
   for (const Finding& one : findings) {
-    if (one.verdict == Verdict::kFail || one.verdict == Verdict::kWarn) problems.emplace(one.row, one.verdict);
+    if (one.status == CheckStatus::kFail || one.status == CheckStatus::kWarn) problems.emplace(one.row->id, one.status);
   }
   return problems;
 }
@@ -41,14 +41,15 @@ Problems problems_in(const std::vector<Finding>& findings) {
 std::string listed(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& one : findings) {
-    const bool bad = one.verdict == Verdict::kFail || one.verdict == Verdict::kWarn;
-    if (bad) text += std::string(one.row) + " on " + one.nodes.front() + ": " + one.seen + "\n";
+    const bool bad = one.status == CheckStatus::kFail || one.status == CheckStatus::kWarn;
+    if (bad) text += std::string(one.row->id) + " on " + one.nodes.front() + ": " + one.seen + "\n";
   }
   return text;
 }
 
 const Finding& finding_of(const std::vector<Finding>& findings, std::string_view row) {
-  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.row == row; });
+  const auto found =
+      std::find_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.row->id == row; });
   INFO(row);
   REQUIRE(found != findings.end());
   return *found;

@@ -20,7 +20,7 @@ struct Edit {
 void change(std::string& capture, Edit edit);
 
 /// What fails, and what is worth a look.
-using Problems = std::set<std::pair<std::string, Verdict>>;
+using Problems = std::set<std::pair<std::string, CheckStatus>>;
 Problems problems_in(const std::vector<Finding>& findings);
 
 /// Of two machines by their captures.

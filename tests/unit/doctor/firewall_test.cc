@@ -40,59 +40,59 @@ Finding found_with(const std::vector<Verdicts>& chains, bool link_local = false)
   return test::finding_of(examine({{one.examined(), other.examined()}, false, 0}), "firewall-drops");
 }
 
-Verdict verdict_with(const Verdicts& verdicts) { return found_with({verdicts}).verdict; }
+CheckStatus verdict_with(const Verdicts& verdicts) { return found_with({verdicts}).status; }
 
 }  // namespace
 
 TEST_CASE("firewall: what no rule is for is let in, and what is closed lets nothing in") {
-  CHECK(verdict_with({}) == Verdict::kPass);
+  CHECK(verdict_with({}) == CheckStatus::kPass);
   const Finding closed = found_with({{kClosed}});
-  CHECK(closed.verdict == Verdict::kFail);
+  CHECK(closed.status == CheckStatus::kFail);
   CHECK(closed.seen ==
         "ip filter INPUT (policy drop) drops what comes through enp1s0f1np1; ip filter INPUT (policy drop) drops what "
         "comes through enP2p1s0f1np1");
 }
 
 TEST_CASE("firewall: the first verdict that fits holds, by interface, network, and both") {
-  CHECK(verdict_with({accept("enp1s0f1np1"), accept("enP2p1s0f1np1"), kClosed}) == Verdict::kPass);
-  CHECK(verdict_with({accept("en*"), kClosed}) == Verdict::kPass);
-  CHECK(verdict_with({accept("", "192.168.100.0/23"), kClosed}) == Verdict::kPass);
+  CHECK(verdict_with({accept("enp1s0f1np1"), accept("enP2p1s0f1np1"), kClosed}) == CheckStatus::kPass);
+  CHECK(verdict_with({accept("en*"), kClosed}) == CheckStatus::kPass);
+  CHECK(verdict_with({accept("", "192.168.100.0/23"), kClosed}) == CheckStatus::kPass);
   CHECK(verdict_with({accept("enp1s0f1np1", "192.168.100.0/24"), accept("enP2p1s0f1np1", "192.168.101.0/24"),
-                      kClosed}) == Verdict::kPass);
-  CHECK(verdict_with({accept("", "0.0.0.0/0"), kClosed}) == Verdict::kPass);
+                      kClosed}) == CheckStatus::kPass);
+  CHECK(verdict_with({accept("", "0.0.0.0/0"), kClosed}) == CheckStatus::kPass);
   CHECK(verdict_with({accept("enP2p1s0f1np1", "192.168.100.0/24"), accept("enP7s7"), accept("", "10.0.0.0/8"),
-                      kClosed}) == Verdict::kFail);
-  CHECK(verdict_with({drop("enp1s0f1np1"), accept("en*")}) == Verdict::kFail);
-  CHECK(verdict_with({accept("", "192.168.100.0/24"), drop("enp1s0f1np1")}) == Verdict::kPass);
-  CHECK(verdict_with({drop("docker0"), drop("", "10.9.0.0/16")}) == Verdict::kPass);
+                      kClosed}) == CheckStatus::kFail);
+  CHECK(verdict_with({drop("enp1s0f1np1"), accept("en*")}) == CheckStatus::kFail);
+  CHECK(verdict_with({accept("", "192.168.100.0/24"), drop("enp1s0f1np1")}) == CheckStatus::kPass);
+  CHECK(verdict_with({drop("docker0"), drop("", "10.9.0.0/16")}) == CheckStatus::kPass);
 }
 
 TEST_CASE("firewall: a rule for a part of the network decides nothing") {
-  CHECK(verdict_with({accept("", "192.168.100.12"), accept("", "192.168.101.12"), kClosed}) == Verdict::kSkip);
-  CHECK(verdict_with({drop("", "192.168.100.12")}) == Verdict::kSkip);
-  CHECK(verdict_with({drop("", "192.168.102.12")}) == Verdict::kPass);
+  CHECK(verdict_with({accept("", "192.168.100.12"), accept("", "192.168.101.12"), kClosed}) == CheckStatus::kSkip);
+  CHECK(verdict_with({drop("", "192.168.100.12")}) == CheckStatus::kSkip);
+  CHECK(verdict_with({drop("", "192.168.102.12")}) == CheckStatus::kPass);
 }
 
 TEST_CASE("firewall: all chains have to let it in") {
-  CHECK(found_with({{accept("en*"), kClosed}, {}}).verdict == Verdict::kPass);
-  CHECK(found_with({{accept("en*"), kClosed}, {kClosed}}).verdict == Verdict::kFail);
+  CHECK(found_with({{accept("en*"), kClosed}, {}}).status == CheckStatus::kPass);
+  CHECK(found_with({{accept("en*"), kClosed}, {kClosed}}).status == CheckStatus::kFail);
 }
 
 TEST_CASE(
     "firewall: a rule that would have to be evaluated decides nothing, unless another has before it, or drops the "
     "rest") {
   const Finding open = found_with({{unclear(""), kClosed}});
-  CHECK(open.verdict == Verdict::kSkip);
+  CHECK(open.status == CheckStatus::kSkip);
   CHECK(open.seen.starts_with("ip filter INPUT (xt match) may drop what comes through enp1s0f1np1; "));
   CHECK(open.seen.ends_with("; `sparkplan verify --level tcp` measures it"));
-  CHECK(verdict_with({accept("en*"), unclear(""), kClosed}) == Verdict::kPass);
-  CHECK(verdict_with({unclear("docker0"), unclear("", "10.0.0.0/8"), accept("en*"), kClosed}) == Verdict::kPass);
-  CHECK(verdict_with({unclear("enp1s0f1np1"), kClosed}) == Verdict::kFail);  // The other half is closed for certain.
+  CHECK(verdict_with({accept("en*"), unclear(""), kClosed}) == CheckStatus::kPass);
+  CHECK(verdict_with({unclear("docker0"), unclear("", "10.0.0.0/8"), accept("en*"), kClosed}) == CheckStatus::kPass);
+  CHECK(verdict_with({unclear("enp1s0f1np1"), kClosed}) == CheckStatus::kFail);  // The other half is closed for certain.
 }
 
 TEST_CASE("firewall: with addresses of the link only, those are what has to be let in") {
-  CHECK(found_with({{accept("", "169.254.0.0/16"), kClosed}}, true).verdict == Verdict::kPass);
-  CHECK(found_with({{accept("", "192.168.0.0/16"), kClosed}}, true).verdict == Verdict::kFail);
+  CHECK(found_with({{accept("", "169.254.0.0/16"), kClosed}}, true).status == CheckStatus::kPass);
+  CHECK(found_with({{accept("", "192.168.0.0/16"), kClosed}}, true).status == CheckStatus::kFail);
 }
 
 }  // namespace sparkplan

@@ -10,7 +10,7 @@
 
 #include "engine/core/json.h"
 #include "engine/doctor/doctor_table.h"
-#include "engine/verify/doctor_run.h"
+#include "engine/report/check_report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/doctor/capture.h"
 
@@ -50,15 +50,15 @@ DoctorReport sample() {
   report.run.duration = std::chrono::milliseconds(1500);
   report.run.nodes = {node_named("spark-01"), node_named("spark-02")};
   report.findings = {
-      {"netplan-mode", {"spark-01"}, false, Verdict::kWarn, "/etc/netplan/50.yaml has mode 0644"},
-      {"netplan-mode", {"spark-02"}, false, Verdict::kWarn, "/etc/netplan/50.yaml has mode 0644"},
-      {"link-mtu", {"spark-01"}, false, Verdict::kFail, "enp1 \x1b[31m has an MTU of 1500 instead of 9000"},
-      {"link-mtu", {"spark-02"}, false, Verdict::kPass, ""},
-      {"link-down", {"spark-01"}, false, Verdict::kPass, ""},
-      {"link-down", {"spark-02"}, false, Verdict::kPass, ""},
-      {"nvme-not-live", {"spark-01"}, false, Verdict::kSkip, "no NVMe over a network"},
-      {"nvme-not-live", {"spark-02"}, false, Verdict::kSkip, "no NVMe over a network"},
-      {"differs-kernel", {"spark-01", "spark-02"}, true, Verdict::kPass, "6.17"},
+      {"netplan-mode", {"spark-01"}, false, CheckStatus::kWarn, "/etc/netplan/50.yaml has mode 0644"},
+      {"netplan-mode", {"spark-02"}, false, CheckStatus::kWarn, "/etc/netplan/50.yaml has mode 0644"},
+      {"link-mtu", {"spark-01"}, false, CheckStatus::kFail, "enp1 \x1b[31m has an MTU of 1500 instead of 9000"},
+      {"link-mtu", {"spark-02"}, false, CheckStatus::kPass, ""},
+      {"link-down", {"spark-01"}, false, CheckStatus::kPass, ""},
+      {"link-down", {"spark-02"}, false, CheckStatus::kPass, ""},
+      {"nvme-not-live", {"spark-01"}, false, CheckStatus::kSkip, "no NVMe over a network"},
+      {"nvme-not-live", {"spark-02"}, false, CheckStatus::kSkip, "no NVMe over a network"},
+      {"differs-kernel", {"spark-01", "spark-02"}, true, CheckStatus::kPass, "6.17"},
   };
   report.run.verification_failed = true;
   return report;
@@ -70,16 +70,15 @@ nlohmann::json json_of(const DoctorReport& report) { return nlohmann::json::pars
 
 TEST_CASE("the text begins with what fails, says of it all there is to know, and folds what is well into a line") {
   const auto text = to_text(sample(), {});
-  CHECK(text == "FAIL  spark-01  link-mtu: " + std::string(doctor_row("link-mtu").symptom) +
+  CHECK(text == "FAIL  spark-01  link-mtu: " + std::string(RowId("link-mtu")->symptom) +
                     "\n        seen: enp1 \xE2\x90\x9B[31m has an MTU of 1500 instead of 9000\n        cause: " +
-                    std::string(doctor_row("link-mtu").cause) +
-                    "\n        fix: " + std::string(doctor_row("link-mtu").fix) +
-                    "\nwarn  spark-[01-02]  netplan-mode: " + std::string(doctor_row("netplan-mode").symptom) +
+                    std::string(RowId("link-mtu")->cause) + "\n        fix: " + std::string(RowId("link-mtu")->fix) +
+                    "\nwarn  spark-[01-02]  netplan-mode: " + std::string(RowId("netplan-mode")->symptom) +
                     "\n        seen: /etc/netplan/50.yaml has mode 0644\n        cause: " +
-                    std::string(doctor_row("netplan-mode").cause) +
-                    "\n        fix: " + std::string(doctor_row("netplan-mode").fix) +
+                    std::string(RowId("netplan-mode")->cause) +
+                    "\n        fix: " + std::string(RowId("netplan-mode")->fix) +
                     "\npass  link-down, differs-kernel\nskip  nvme-not-live\n"
-                    "Doctor: 1 failed, 2 to look at, 4 well, 2 not looked at. 1.50 s\n");
+                    "Doctor: 1 failed, 2 warnings, 4 passed, 2 skipped. 1.50 s\n");
 }
 
 TEST_CASE("quiet leaves out what is well") {

@@ -24,7 +24,7 @@ TEST_CASE("what could not be looked at is skipped with the reason, and no failur
   change(capture, {"== program 0 nft\n", "== program 1 nft\nOperation not permitted\n"});
   const auto findings = findings_of(capture, test::as_second_node(capture), false);
   const Finding& found = finding_of(findings, "firewall-drops");
-  CHECK(found.verdict == Verdict::kSkip);
+  CHECK(found.status == CheckStatus::kSkip);
   CHECK(found.seen.starts_with("nft: exit 1: Operation not permitted"));
   CHECK(problems_in(findings).empty());
 }
@@ -37,7 +37,7 @@ TEST_CASE("two halves with addresses of the link only share no network that matt
   CapturedNode one = test::captured_node(capture);
   CapturedNode other = test::captured_node(test::as_second_node(capture));
   for (CapturedNode* node : {&one, &other}) {
-    for (ExaminedHalf& half : node->declared) {
+    for (ObservedPort& half : node->declared) {
       half.link_local = true;
       half.address.clear();
     }
@@ -45,9 +45,9 @@ TEST_CASE("two halves with addresses of the link only share no network that matt
   const auto findings = examine({{one.examined(), other.examined()}, false, 0});
   INFO(listed(findings));
   CHECK(problems_in(findings).empty());
-  for (ExaminedHalf& half : one.declared) half.link_local = false;
+  for (ObservedPort& half : one.declared) half.link_local = false;
   CHECK(problems_in(examine({{one.examined(), other.examined()}, false, 0}))
-            .contains({"twins-share-network", Verdict::kFail}));
+            .contains({"twins-share-network", CheckStatus::kFail}));
 }
 
 TEST_CASE("of routes too many to tell each nobody knows whether one leads elsewhere, unless another does") {
@@ -59,13 +59,13 @@ TEST_CASE("of routes too many to tell each nobody knows whether one leads elsewh
   };
   auto& routes = one.facts.host.routes;
   routes.push_back({"bgp0", "10.0.0.0/8", "", 0, "", false, 254, 5000});
-  CHECK(seen().verdict == Verdict::kPass);
+  CHECK(seen().status == CheckStatus::kPass);
   routes.push_back({"bgp0", "192.168.0.0/16", "", 0, "", false, 254, 300});
-  CHECK(seen().verdict == Verdict::kSkip);
+  CHECK(seen().status == CheckStatus::kSkip);
   CHECK(seen().seen.starts_with(
       "300 routes to parts of 192.168.0.0/16 go through bgp0, not enp1s0f1np1: there are too many to tell each"));
   routes.push_back({"tun0", "192.168.100.0/25", "", 0, "static", false, 254});
-  CHECK(seen().verdict == Verdict::kFail);
+  CHECK(seen().status == CheckStatus::kFail);
   CHECK(seen().seen == "192.168.100.0/25 goes through tun0, not enp1s0f1np1");
 }
 
@@ -103,10 +103,10 @@ TEST_CASE("whatever a row reads: where that could not be looked at, it says so a
     for (const std::string& row : rows) {
       INFO(field << " of " << row);
       const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
-        return finding.row == row && finding.nodes.front() == "spark-01";
+        return finding.row->id == row && finding.nodes.front() == "spark-01";
       });
       REQUIRE(found != findings.end());
-      CHECK(found->verdict == Verdict::kSkip);
+      CHECK(found->status == CheckStatus::kSkip);
       CHECK(found->seen == (found->between_nodes ? "spark-01: no permission" : "no permission"));
     }
   };
@@ -134,9 +134,9 @@ TEST_CASE("nodes that could be read are compared, also where another one could n
   const auto nqn_of = [&](const CapturedNode& second) {
     return finding_of(examine({{one.examined(), second.examined(), unread.examined()}, false, 0}), "shared-host-nqn");
   };
-  CHECK(nqn_of(copy).verdict == Verdict::kFail);
+  CHECK(nqn_of(copy).status == CheckStatus::kFail);
   CHECK(nqn_of(copy).seen.starts_with("spark-[01-02] have nqn."));
-  CHECK(nqn_of(other).verdict == Verdict::kSkip);
+  CHECK(nqn_of(other).status == CheckStatus::kSkip);
   CHECK(nqn_of(other).seen == "spark-03: no permission");
 }
 
@@ -149,10 +149,10 @@ TEST_CASE("one host key in common is a finding, whichever of them it is") {
   const auto key_of = [&] {
     return finding_of(examine({{one.examined(), other.examined()}, false, 0}), "shared-host-key");
   };
-  CHECK(key_of().verdict == Verdict::kFail);
+  CHECK(key_of().status == CheckStatus::kFail);
   CHECK(key_of().seen == "spark-[01-02] have SHA256:a");
   other.facts.host.host_keys.front().fingerprint = "SHA256:d";
-  CHECK(key_of().verdict == Verdict::kPass);
+  CHECK(key_of().status == CheckStatus::kPass);
 }
 
 TEST_CASE("what a command over ssh may register is bounded by its soft limit, whatever the hard one is") {
@@ -162,7 +162,7 @@ TEST_CASE("what a command over ssh may register is bounded by its soft limit, wh
   one.facts.extended->login.locked_memory_soft = "8388608";
   one.facts.extended->login.locked_memory_hard = "unlimited";
   const auto findings = examine({{one.examined(), other.examined()}, false, 0});
-  CHECK(problems_in(findings) == Problems{{"memlock-login", Verdict::kFail}});
+  CHECK(problems_in(findings) == Problems{{"memlock-login", CheckStatus::kFail}});
   CHECK(finding_of(findings, "memlock-login").seen ==
         "a command over ssh may lock 8388608 bytes; its hard limit is unlimited");
 }
@@ -175,11 +175,12 @@ TEST_CASE("a Spark without a driver or NCCL differs from one with; without firmw
   other.facts.nccl_version.clear();
   other.facts.extended->rdma_firmware.clear();
   const auto findings = examine({{one.examined(), other.examined()}, false, 0});
-  CHECK(problems_in(findings) == Problems{{"differs-driver", Verdict::kFail}, {"nccl-mixed-versions", Verdict::kFail}});
+  CHECK(problems_in(findings) ==
+        Problems{{"differs-driver", CheckStatus::kFail}, {"nccl-mixed-versions", CheckStatus::kFail}});
   for (const Finding& finding : findings) {
     if (finding.row == "differs-driver") CHECK(finding.seen == "spark-01 580.173.02; spark-02 none");
     if (finding.row == "differs-firmware") {
-      CHECK(finding.verdict == Verdict::kSkip);
+      CHECK(finding.status == CheckStatus::kSkip);
       CHECK(finding.seen.starts_with("spark-02 none; spark-01 "));
     }
   }
@@ -191,7 +192,7 @@ TEST_CASE("two releases of NCCL side by side are no release that another node ha
   CapturedNode other = test::captured_node(test::as_second_node(capture));
   other.facts.nccl_version = "2.28.9 and 2.30.7";
   CHECK(problems_in(examine({{one.examined(), other.examined()}, false, 0})) ==
-        Problems{{"nccl-mixed-versions", Verdict::kFail}});
+        Problems{{"nccl-mixed-versions", CheckStatus::kFail}});
 }
 
 TEST_CASE("where two releases of NCCL are side by side, nothing is said of either") {
@@ -204,7 +205,7 @@ TEST_CASE("where two releases of NCCL are side by side, nothing is said of eithe
   CHECK(problems_in(findings).empty());
   for (const std::string row : {"nccl-too-old", "nccl-version-hang", "nccl-version-ring", "nccl-mixed-versions"}) {
     const Finding& found = finding_of(findings, row);
-    CHECK(found.verdict == Verdict::kSkip);
+    CHECK(found.status == CheckStatus::kSkip);
     CHECK(found.seen.ends_with("cannot be told: 2.20.5 and 2.28.9"));
   }
 }
@@ -224,7 +225,7 @@ TEST_CASE("an image is looked at as far as its files tell") {
   facts.extended.emplace();
   facts.extended->fstab = {{"/dev/nvme1n1", "/mnt", "ext4", "defaults"}};
   const auto findings = examine({{{"image", &facts, {}}}, false, 0});
-  CHECK(problems_in(findings) == Problems{{"fstab-unstable-device", Verdict::kWarn}});
+  CHECK(problems_in(findings) == Problems{{"fstab-unstable-device", CheckStatus::kWarn}});
 }
 
 }  // namespace sparkplan

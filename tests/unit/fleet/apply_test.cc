@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "engine/core/json.h"
+#include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -42,7 +43,7 @@ TEST_CASE("a plan shows what is to come and writes nothing at all") {
   const auto before = bench.whole_trees();
   const auto report = bench.plan();
   CHECK(exit_of(report) == 0);
-  CHECK(exit_code(report, ExitRules{true, false, false}) == 2);
+  CHECK(exit_code(report, ExitRules{true, false, false}) == ExitCode::kDifferent);
   CHECK(standing(report) == "n1 pending, n2 pending");
   CHECK(changes(report) ==
         std::vector<std::string>{"n1 create profile_env/HF_HOME config", "n1 create sysctl/net.core.rmem_max config",
@@ -70,7 +71,7 @@ TEST_CASE("an apply makes all nodes match and the next plan is empty") {
   const auto next = bench.plan();
   CHECK(changes(next).empty());
   CHECK(standing(next) == "n1 in_sync, n2 in_sync, n3 in_sync");
-  CHECK(exit_code(next, ExitRules{true, true, true}) == 0);
+  CHECK(exit_code(next, ExitRules{true, true, true}) == ExitCode::kDone);
 }
 
 TEST_CASE("a node in sync is asked once, and one with something new a second time") {
@@ -167,7 +168,7 @@ TEST_CASE("a hand edit is drift, and the next apply mends it") {
   const auto plan = bench.plan();
   CHECK(standing(plan) == "n1 in_sync, n2 drifted");
   CHECK(changes(plan) == std::vector<std::string>{"n2 update sysctl/vm.swappiness drift"});
-  CHECK(exit_code(plan, ExitRules{false, true, false}) == 2);
+  CHECK(exit_code(plan, ExitRules{false, true, false}) == ExitCode::kDifferent);
   bench.apply_all();
   CHECK(bench.trees() == good);
 }

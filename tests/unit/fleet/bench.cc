@@ -2,6 +2,8 @@
 
 #include "engine/core/text.h"
 #include "engine/load/load.h"
+#include "engine/report/exit_code.h"
+#include "engine/report/report.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -54,7 +56,7 @@ void FleetBench::apply_all() const {
   REQUIRE(exit_of(applied) == 0);
   const auto left = plan();
   INFO(to_text(left, {}));
-  REQUIRE(exit_code(left, ExitRules{true, true, true}) == 0);
+  REQUIRE(exit_code(left, ExitRules{true, true, true}) == ExitCode::kDone);
   REQUIRE(changes(left).empty());
 }
 
@@ -73,7 +75,7 @@ std::vector<std::map<std::string, std::string>> FleetBench::whole_trees() const 
   return all;
 }
 
-int exit_of(const Report& report) { return exit_code(report, ExitRules{}); }
+int exit_of(const Report& report) { return static_cast<int>(exit_code(report)); }
 
 std::string standing(const Report& report) {
   std::vector<std::string> words;

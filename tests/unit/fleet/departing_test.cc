@@ -3,6 +3,7 @@
 
 #include "engine/core/json.h"
 #include "engine/fleet/departing_node.h"
+#include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -77,7 +78,7 @@ TEST_CASE(
     cluster.bench.run.contact_departing = consent;
     const auto plan = cluster.bench.plan();
     CHECK(standing(plan) == "n1 in_sync, n2 in_sync, n3 in_sync");
-    CHECK(exit_code(plan, ExitRules{true, true, true}) == 0);
+    CHECK(exit_code(plan, ExitRules{true, true, true}) == ExitCode::kDone);
     CHECK(has_diagnostic(plan, "roster.unsupported-member"));
   }
   cluster.bench.options.allow_prune = true;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -131,7 +132,7 @@ TEST_CASE("a hand edit anywhere in our files is seen, and mended by the next app
       ++edits;
       const auto plan = bench.plan();
       INFO(path << ":\n" << text);
-      CHECK(exit_code(plan, ExitRules{false, true, false}) == 2);
+      CHECK(exit_code(plan, ExitRules{false, true, false}) == ExitCode::kDifferent);
       CHECK_FALSE(changes(plan).empty());
       bench.apply_all();
       REQUIRE(bench.trees() == good);

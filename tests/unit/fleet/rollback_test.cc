@@ -5,6 +5,8 @@
 #include "engine/core/json.h"
 #include "engine/fleet/history.h"
 #include "engine/load/load.h"
+#include "engine/report/exit_code.h"
+#include "engine/report/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -68,7 +70,7 @@ TEST_CASE("a rollback puts files and manifests back as they were before the last
   // Pending, not drift: the file asks for something that the node was not given.
   const auto plan = bench.plan();
   CHECK(standing(plan) == "n1 pending, n2 pending");
-  CHECK(exit_code(plan, ExitRules{false, true, false}) == 0);
+  CHECK(exit_code(plan, ExitRules{false, true, false}) == ExitCode::kDone);
 }
 
 TEST_CASE("rolling back the first run of all leaves the roster and nothing else") {

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "engine/load/load.h"
+#include "engine/report/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 

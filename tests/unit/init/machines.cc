@@ -30,7 +30,7 @@ Facts facts_for(const Cluster& cluster, const NodeSpec& node, int number) {
   Facts facts = *bare_spark(number, {0, 1}).facts;
   facts.hostname = node.name.str();
   if (cluster.profile.empty()) facts.product = "Some server";
-  for (const FabricAddress& address : node.fabric) {
+  for (const FabricPort& address : node.fabric) {
     const bool there = std::any_of(facts.links.begin(), facts.links.end(),
                                    [&](const LinkFacts& link) { return link.name == address.interface; });
     if (there || address.interface.empty()) continue;

@@ -44,7 +44,7 @@ using Addresses = std::map<std::string, std::string>;
 Addresses addresses(const Cluster& cluster) {
   Addresses all;
   for (const NodeSpec& node : cluster.nodes) {
-    for (const FabricAddress& one : node.fabric) {
+    for (const FabricPort& one : node.fabric) {
       all[node.name.str() + "/" + std::to_string(one.half)] = one.address + "/" + std::to_string(one.prefix_length);
     }
   }
@@ -83,7 +83,7 @@ void check_every_network(const Cluster& cluster, std::size_t nodes_in_each) {
   std::set<std::string> taken;
   for (const NodeSpec& node : cluster.nodes) {
     std::set<std::string> own;
-    for (const FabricAddress& one : node.fabric) {
+    for (const FabricPort& one : node.fabric) {
       const std::string network = Ipv4Interface{*parse_ipv4(one.address), one.prefix_length}.network().str();
       CHECK(taken.insert(one.address).second);
       CHECK(own.insert(network).second);  // Never two halves of a node in one network.

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "engine/verify/levels/nccl_run.h"
+#include "engine/verify/levels/nccl_checks.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -124,7 +124,7 @@ TEST_CASE("a rank that is killed while an operation hangs is told within 5 s") {
   ranks.set_all("FAKE_NCCL", "hang");
   std::atomic<bool> running{false};
   Clock::time_point killed;
-  ranks.options.tell = [&](std::string_view doing) {
+  ranks.options.progress = [&](std::string_view doing) {
     if (doing.starts_with("all_reduce")) running = true;
   };
   const std::jthread killer([&] {
@@ -157,7 +157,7 @@ TEST_CASE("a stop ends all ranks, whatever they are at") {
   ranks.set_all("FAKE_NCCL", "hang");
   std::stop_source stop;
   ranks.options.stop = stop.get_token();
-  ranks.options.tell = [&](std::string_view doing) {
+  ranks.options.progress = [&](std::string_view doing) {
     if (doing.starts_with("all_reduce")) stop.request_stop();
   };
   CHECK(ranks.failed_run().trouble == NcclTrouble::kStopped);
@@ -196,7 +196,7 @@ TEST_CASE("what a node lacks is told by its name") {
 TEST_CASE("without a driver there is no GPU") {
   Ranks ranks(1);
   ::setenv("LD_LIBRARY_PATH", "/nowhere", 1);
-  const auto looked = look_at_nccl(ranks.places(), ranks.options);
+  const auto looked = inspect_nccl(ranks.places(), ranks.options);
   if (!looked.at(0).failure) {
     WARN("SKIPPED: this machine has a GPU, and its driver is found without being told where");
     return;
@@ -217,7 +217,7 @@ TEST_CASE("ranks with different NCCLs do not begin") {
 TEST_CASE("a library is looked for where the node's variables say") {
   Ranks ranks(1);
   ranks.place(0).environment["LD_LIBRARY_PATH"] = "/nowhere:" + kFakes + "/text";
-  const auto looked = look_at_nccl(ranks.places(), ranks.options);
+  const auto looked = inspect_nccl(ranks.places(), ranks.options);
   REQUIRE(looked.at(0).failure);
   CHECK(looked[0].failure->fault == RankFault::kNotNccl);
 }

@@ -1,4 +1,5 @@
-#include "engine/plan/report.h"
+#include "engine/report/exit_code.h"
+
 #include "tests/support/catch.h"
 #include "tests/unit/report/samples.h"
 
@@ -34,15 +35,18 @@ NodeReport with_outcome(Outcome outcome, Origin origin = Origin::kConfig) {
   return node;
 }
 
+/// The contract is about numbers.
+int number_of(const Report& report, const ExitRules& rules) { return static_cast<int>(exit_code(report, rules)); }
+
 int code_of(const NodeReport& node, const ExitRules& rules = kPlain) {
-  return exit_code(sample_report("plan", {node, sample_node(2)}), rules);
+  return number_of(sample_report("plan", {node, sample_node(2)}), rules);
 }
 
 TEST_CASE("a check that failed is 8, behind whatever was left undone and before a difference") {
   const auto code_with = [](const NodeReport& node, const ExitRules& rules = kPlain) {
     Report report = sample_report("apply", {node, sample_node(2)});
     report.verification_failed = true;
-    return exit_code(report, rules);
+    return number_of(report, rules);
   };
   CHECK(code_with(sample_node(1)) == 8);
   CHECK(code_with(with_error(ErrorCode::kUnreachable, NodeStatus::kUnreachable)) == 4);
@@ -129,25 +133,25 @@ TEST_CASE("an invalid file is 3, a warning is not") {
   Report report = sample_report("plan", {});
   Diagnostic finding;
   report.diagnostics = {finding};
-  CHECK(exit_code(report, kPlain) == 3);
+  CHECK(number_of(report, kPlain) == 3);
   report.diagnostics[0].severity = Severity::kWarning;
-  CHECK(exit_code(report, kPlain) == 0);
+  CHECK(number_of(report, kPlain) == 0);
 }
 
 TEST_CASE("of several codes the first of 1, 3, 7, 9, 4, 6, 5, 2 is taken") {
   Report report = sample_report("drift", {with_change(Origin::kDrift)});
   const auto code_with = [&](NodeReport node) {
     report.nodes.push_back(std::move(node));
-    return exit_code(report, kDrift);
+    return number_of(report, kDrift);
   };
-  CHECK(exit_code(report, kDrift) == 2);
+  CHECK(number_of(report, kDrift) == 2);
   CHECK(code_with(with_error(ErrorCode::kStalePlan)) == 5);
   CHECK(code_with(with_error(ErrorCode::kBusy)) == 6);
   CHECK(code_with(with_error(ErrorCode::kFailed)) == 4);
   CHECK(code_with(with_error(ErrorCode::kRefused, NodeStatus::kRefused)) == 9);
   CHECK(code_with(with_error(ErrorCode::kUnreachable, NodeStatus::kRolledBack)) == 7);
   report.diagnostics.emplace_back();
-  CHECK(exit_code(report, kDrift) == 3);
+  CHECK(number_of(report, kDrift) == 3);
   CHECK(code_with(with_error(ErrorCode::kBug)) == 1);
 }
 
@@ -169,26 +173,26 @@ TEST_CASE("a change refused because the plan was stale is 5, not 4") {
 TEST_CASE("an interrupted run is 4 if it left something undone, else 0") {
   Report report = sample_report("apply", {with_outcome(Outcome::kDone)});
   report.interrupted = true;
-  CHECK(exit_code(report, kPlain) == 0);
+  CHECK(number_of(report, kPlain) == 0);
   report.nodes[0].outcomes[{"x", "y"}] = Outcome::kNotDone;
-  CHECK(exit_code(report, kPlain) == 4);
+  CHECK(number_of(report, kPlain) == 4);
   report.nodes = {with_error(ErrorCode::kInterrupted)};
-  CHECK(exit_code(report, kPlain) == 4);
+  CHECK(number_of(report, kPlain) == 4);
 }
 
 TEST_CASE("an apply that leaves a resource waiting is 4, unless a node or resource was left out on purpose") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.waiting = {{"x", "y"}};
   Report report = sample_report("apply", {node});
-  CHECK(exit_code(report, kPlain) == 4);
+  CHECK(number_of(report, kPlain) == 4);
   report.partial = true;
-  CHECK(exit_code(report, kPlain) == 0);
+  CHECK(number_of(report, kPlain) == 0);
   report.partial = false;
   report.nodes.push_back(sample_node(2, NodeStatus::kSkipped));
-  CHECK(exit_code(report, kPlain) == 0);
+  CHECK(number_of(report, kPlain) == 0);
   report.nodes.pop_back();
   report.nodes[0].outcomes[{"x", "y"}] = Outcome::kDone;  // A later stage did it.
-  CHECK(exit_code(report, kPlain) == 0);
+  CHECK(number_of(report, kPlain) == 0);
 }
 
 TEST_CASE("what a plan amounts to") {

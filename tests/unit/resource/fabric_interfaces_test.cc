@@ -18,7 +18,7 @@ NodeSpec node_on_port(int port, int halves = 2) {
   NodeSpec node{*NodeName::parse("spark-01"), 1, "10.0.0.11", {}, TransportKind::kSsh, {}, false, {}, {}, {}};
   node.sections.emplace("fabric", Value::map({{"port", port}}));
   for (int half = 0; half < halves; ++half) {
-    FabricAddress address;
+    FabricPort address;
     address.half = half;
     node.fabric.push_back(address);
   }
@@ -27,7 +27,7 @@ NodeSpec node_on_port(int port, int halves = 2) {
 
 std::vector<std::string> names(const FabricInterfaces& found) {
   std::vector<std::string> names;
-  for (const auto& interface : found.interfaces) names.push_back(interface.name);
+  for (const auto& interface : found.interfaces) names.push_back(interface.interface);
   return names;
 }
 

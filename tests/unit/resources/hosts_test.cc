@@ -11,15 +11,15 @@ namespace {
 
 const ResourceType& type() { return *builtin_registry().find("hosts"); }
 
-NodeSpec node_of(const std::string& name, const std::string& address, std::vector<FabricAddress> fabric = {}) {
+NodeSpec node_of(const std::string& name, const std::string& address, std::vector<FabricPort> fabric = {}) {
   const Result<NodeName> parsed = NodeName::parse(name);
   REQUIRE(parsed);
   NodeSpec node{*parsed, 1, address, {}, TransportKind::kSsh, {}, false, std::move(fabric), {}, {7, 3, 9}};
   return node;
 }
 
-FabricAddress fabric_of(const std::string& address) {
-  FabricAddress fabric;
+FabricPort fabric_of(const std::string& address) {
+  FabricPort fabric;
   fabric.address = address;
   fabric.link_local = address.empty();
   fabric.where = {12, 1, 2};

@@ -29,9 +29,9 @@ std::string mirror(const std::string& section, const std::string& more) {
          ":\n    NM-3b2a4f6e-0d1c-4c8e-9b57-5f1d2e3a4b5c:\n      renderer: NetworkManager\n" + more;
 }
 
-FabricInterface fabric_interface(const LinkFacts& link) {
-  FabricInterface interface;
-  interface.name = link.name;
+ObservedPort fabric_interface(const LinkFacts& link) {
+  ObservedPort interface;
+  interface.interface = link.name;
   interface.link = &link;
   return interface;
 }

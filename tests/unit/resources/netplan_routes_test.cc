@@ -5,13 +5,12 @@
 namespace sparkplan::netplan {
 namespace {
 
-FabricInterface half(const std::string& name, const std::string& address, int line) {
-  FabricInterface interface;
-  interface.name = name;
-  interface.wanted.interface = name;
-  interface.wanted.address = address;
-  interface.wanted.prefix_length = 24;
-  interface.wanted.where = {line, 3, 9};
+ObservedPort half(const std::string& name, const std::string& address, int line) {
+  ObservedPort interface;
+  interface.interface = name;
+  interface.address = address;
+  interface.prefix_length = 24;
+  interface.where = {line, 3, 9};
   return interface;
 }
 

@@ -34,11 +34,12 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"agent/measure", {"agent/node"}},
     {"agent/session", {"agent/facts", "agent/trial", "agent/measure"}},
     {"agent", {"agent/session"}},
-    {"doctor", {"domain"}},
     {"nccl", {"wire"}},
     {"fleet", {"plan", "load", "remote"}},
-    {"verify", {"fleet", "doctor"}},
-    {"cli", {"fleet", "export", "init", "verify", "doctor"}},
+    {"doctor", {"fleet"}},
+    {"verify", {"doctor"}},
+    {"report", {"verify"}},
+    {"cli", {"report", "export", "init"}},
 };
 
 /// The beginning of a header's name and the layers that may use that library.
@@ -54,7 +55,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kLibraries{
     {"boost/", {"process"}},
     {"CLI/", {"cli"}},
     {"spdlog/", {"cli"}},
-    {"fmt/", {"export", "plan", "verify", "cli"}},
+    {"fmt/", {"export", "verify", "report", "cli"}},
     {"nccl", {"nccl"}},
     {"cuda", {"nccl"}},
 };

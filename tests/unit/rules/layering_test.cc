@@ -48,6 +48,8 @@ TEST_CASE("an include along the arrows is allowed, directly or through other lay
   CHECK(allowed("engine/core/text.cc", "#include \"engine/core/text.h\""));
   CHECK(allowed("engine/cli/main.cc", "#include \"engine/core/result.h\""));
   CHECK(allowed("engine/remote/x.cc", "#include \"engine/process/child_process.h\""));
+  CHECK(allowed("engine/doctor/x.cc", "#include \"engine/fleet/cluster_run.h\""));
+  CHECK(allowed("engine/report/x.cc", "#include \"engine/doctor/doctor_run.h\""));
   CHECK(allowed("resources/sysctl/sysctl.cc", "#include \"engine/node/node.h\""));
   CHECK(allowed("resources/sysctl/sysctl.cc", "#include \"resources/sysctl/sysctl.h\""));
 }
@@ -58,6 +60,8 @@ TEST_CASE("an include against the arrows is found with its file and line") {
   CHECK_FALSE(allowed("engine/core/text.h", "#include \"engine/model/plan.h\""));
   CHECK_FALSE(allowed("engine/wire/frame.h", "#include \"engine/resource/registry.h\""));
   CHECK_FALSE(allowed("engine/wire/frame.h", "#include \"engine/process/child_process.h\""));
+  CHECK_FALSE(allowed("engine/fleet/x.cc", "#include \"engine/report/exit_code.h\""));
+  CHECK_FALSE(allowed("engine/verify/x.cc", "#include \"engine/report/report.h\""));
   CHECK_FALSE(allowed("engine/agent/session/serve.cc", "#include \"engine/remote/transport.h\""));
   CHECK_FALSE(allowed("engine/remote/x.cc", "#include \"engine/agent/session/serve.h\""));
   CHECK_FALSE(allowed("engine/fleet/x.cc", "#include \"engine/cli/terminal/console.h\""));
@@ -98,7 +102,7 @@ TEST_CASE("each library is used inside its own folder only") {
   for (const auto& [header, folders] : homes) {
     for (const std::string layer :
          {"core", "model", "node", "resource", "wire", "process", "load", "plan", "remote", "agent", "agent/kernel",
-          "agent/session", "fleet", "cli", "doctor", "verify", "nccl"}) {
+          "agent/session", "fleet", "cli", "doctor", "verify", "report", "nccl"}) {
       INFO(header << " in " << layer);
       const bool at_home = std::find(folders.begin(), folders.end(), layer) != folders.end();
       CHECK(allowed("engine/" + layer + "/x.cc", "#include <" + header + ">") == at_home);

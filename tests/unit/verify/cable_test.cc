@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "engine/verify/levels/cable_level.h"
-#include "engine/verify/levels/link_level.h"
+#include "engine/verify/levels/levels.h"
 #include "tests/support/catch.h"
-#include "tests/unit/verify/scenes.h"
+#include "tests/unit/verify/sample_context.h"
 
 namespace sparkplan {
 namespace {
@@ -50,7 +50,7 @@ TEST_CASE("cables: where everybody hears whom the file joins them with, all pass
   const auto checks = judge_cables(context, as_declared(3));
   REQUIRE(checks.size() == 6);
   CHECK(checks[0].id == "link/spark-01/A/cable");
-  CHECK(checks[0].text == "enp1s0f1np1 leads where declared");
+  CHECK(checks[0].text == "enp1s0f1np1 cabled as declared");
   for (const Check& check : checks) CHECK(check.status == CheckStatus::kPass);
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("cables: one that goes to another port is named with both its ends") {
   heard.calls[0].push_back({kA, "spark-02", "enp1s0f0np0"});
   const auto check = check_in(sample, heard, "link/spark-01/A/cable");
   CHECK(check.status == CheckStatus::kFail);
-  CHECK(check.text == "enp1s0f1np1 leads elsewhere");
+  CHECK(check.text == "enp1s0f1np1 cabled elsewhere");
   CHECK(check.cause.starts_with("enp1s0f1np1 reaches spark-02 enp1s0f0np0 instead of spark-02 enp1s0f1np1"));
   CHECK_FALSE(check.fix.empty());
   CHECK(check_in(sample, heard, "link/spark-01/B/cable").status == CheckStatus::kPass);
@@ -85,7 +85,7 @@ TEST_CASE("cables: one that reaches nobody, and a switch that keeps one node apa
   }
   const auto alone = check_in(sample, heard, "link/spark-03/B/cable");
   CHECK(alone.status == CheckStatus::kFail);
-  CHECK(alone.cause.starts_with("enP2p1s0f1np1 hears nothing of spark-01 enP2p1s0f1np1, spark-02 enP2p1s0f1np1"));
+  CHECK(alone.cause.starts_with("enP2p1s0f1np1 receives nothing from spark-01 enP2p1s0f1np1, spark-02 enP2p1s0f1np1"));
   const auto other = check_in(sample, heard, "link/spark-01/B/cable");
   CHECK(other.status == CheckStatus::kFail);
   CHECK(other.cause.starts_with("enP2p1s0f1np1 does not reach spark-03 enP2p1s0f1np1"));
@@ -106,7 +106,7 @@ TEST_CASE("cables: of a half that is down, and of a node that cannot be asked, n
   CHECK(check_in(sample, heard, "link/spark-02/B/cable").cause == "spark-01 cannot be asked");
 }
 
-TEST_CASE("cables: an interface that could not call is no proof against its cable, at whichever end") {
+TEST_CASE("cables: an interface that could not send is no proof against its cable, at whichever end") {
   SampleContext sample(3);
   auto heard = as_declared(3);
   for (const std::size_t at : {0U, 1U}) {
@@ -122,10 +122,10 @@ TEST_CASE("cables: an interface that could not call is no proof against its cabl
   forget(heard, 0, kA);
   const auto check = check_in(sample, heard, "link/spark-01/A/cable");
   CHECK(check.status == CheckStatus::kSkip);
-  CHECK(check.cause == "spark-03 enp1s0f1np1 could not call: No buffer space available");
+  CHECK(check.cause == "spark-03 enp1s0f1np1 could not send: No buffer space available");
 }
 
-TEST_CASE("cables: an interface that could not be listened at is no cable that leads to nobody") {
+TEST_CASE("cables: an interface that could not receive is no proof against its cable") {
   SampleContext sample(2);
   auto heard = as_declared(2);
   forget(heard, 0, kA);
@@ -133,7 +133,7 @@ TEST_CASE("cables: an interface that could not be listened at is no cable that l
   heard.mute[0][kA] = "it went away";
   const auto check = check_in(sample, heard, "link/spark-01/A/cable");
   CHECK(check.status == CheckStatus::kSkip);
-  CHECK(check.cause == "enp1s0f1np1 could not be listened at: it went away");
+  CHECK(check.cause == "enp1s0f1np1 could not receive: it went away");
 }
 
 TEST_CASE("cables: listened to are the halves and what is like them, and nothing else") {

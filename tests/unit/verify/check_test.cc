@@ -26,6 +26,12 @@ TEST_CASE("a level brings those below that it cannot do without") {
   CHECK(levels_for(Level::kStorage) == Levels{Level::kStorage});
 }
 
+TEST_CASE("an id is level, nodes and what is checked") {
+  CHECK(check_id(Level::kRdma, {"spark-01", "spark-02"}, "A/latency") == "rdma/spark-01/spark-02/A/latency");
+  CHECK(check_id(Level::kLink, {"spark-01"}) == "link/spark-01");
+  CHECK(check_id(Level::kNccl, {}, "all/all_reduce") == "nccl/all/all_reduce");
+}
+
 TEST_CASE("a diagnosis has the words of its row, and which one it is in front of them") {
   Check check;
   diagnose(check, CheckStatus::kFail, "link-no-carrier", "enp1s0f1np1 has no carrier");

@@ -16,22 +16,22 @@ constexpr auto kChangedKey =
 }  // namespace
 
 TEST_CASE("ssh's own words say which row it is") {
-  CHECK(read_complaint(kUnknownKey).row == "ssh-host-key");
-  CHECK(read_complaint(kChangedKey).row == "ssh-host-key");
-  CHECK(read_complaint("nvidia@spark-02: Permission denied (publickey,password).").row == "ssh-denied");
-  CHECK(read_complaint("ssh: connect to host 10.0.0.2 port 22: Connection timed out").row == "ssh-timeout");
-  CHECK(read_complaint("ssh: connect to host 10.0.0.2 port 22: Connection refused").row == "ssh-refused");
-  CHECK(read_complaint("ssh: connect to host 10.0.0.2 port 22: No route to host").row == "ssh-no-route");
-  CHECK(read_complaint("ssh: Could not resolve hostname spark-02-fabric: Name or service not known").row ==
+  CHECK(read_complaint(kUnknownKey).row->id == "ssh-host-key");
+  CHECK(read_complaint(kChangedKey).row->id == "ssh-host-key");
+  CHECK(read_complaint("nvidia@spark-02: Permission denied (publickey,password).").row->id == "ssh-denied");
+  CHECK(read_complaint("ssh: connect to host 10.0.0.2 port 22: Connection timed out").row->id == "ssh-timeout");
+  CHECK(read_complaint("ssh: connect to host 10.0.0.2 port 22: Connection refused").row->id == "ssh-refused");
+  CHECK(read_complaint("ssh: connect to host 10.0.0.2 port 22: No route to host").row->id == "ssh-no-route");
+  CHECK(read_complaint("ssh: Could not resolve hostname spark-02-fabric: Name or service not known").row->id ==
         "ssh-unknown-name");
   CHECK(read_complaint("runuser: user ghost does not exist or the user entry does not contain all the required fields")
-            .row == "ssh-no-user");
+            .row->id == "ssh-no-user");
 }
 
 TEST_CASE("what decides stands before what only follows from it, and a banner is passed over") {
   const auto complaint = read_complaint(std::string("Welcome to spark-02\n") + kUnknownKey);
   CHECK(complaint.words == "Host key verification failed.");
-  CHECK(read_complaint("").row == "ssh-other");
+  CHECK(read_complaint("").row->id == "ssh-other");
   CHECK(read_complaint("").words == "ssh said nothing");
   CHECK(read_complaint("odd\nodder\n\n").words == "odder");
 }

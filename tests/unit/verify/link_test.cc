@@ -1,9 +1,9 @@
-#include "engine/verify/levels/link_level.h"
+#include "engine/verify/levels/levels.h"
 
 #include <functional>
 
 #include "tests/support/catch.h"
-#include "tests/unit/verify/scenes.h"
+#include "tests/unit/verify/sample_context.h"
 
 namespace sparkplan {
 namespace {

@@ -3,8 +3,7 @@
 
 #include "engine/doctor/doctor_table.h"
 #include "engine/doctor/rdma_bands.h"
-#include "engine/verify/levels/rdma_bytes.h"
-#include "engine/verify/levels/rdma_level.h"
+#include "engine/verify/levels/levels.h"
 #include "engine/verify/levels/rdma_ports.h"
 #include "engine/wire/rdma_messages.h"
 #include "tests/support/catch.h"
@@ -48,8 +47,7 @@ struct TwoSparks {
       node.spec = &cluster.nodes[i];
       node.facts = &facts[i];
       for (int half = 0; half < 2; ++half) {
-        VerifyHalf seen;
-        seen.label = half == 0 ? "A" : "B";
+        ObservedPort seen;
         seen.half = half;
         seen.link = &facts[i].links[static_cast<std::size_t>(half)];
         seen.interface = seen.link->name;
@@ -111,18 +109,18 @@ TEST_CASE("What is wrong with a device is found and named") {
     facts.links[1].rdma_devices.clear();
     facts.rdma_devices.pop_back();
     seen = "spark-02 has no RDMA device on enP2p1s0f1np1";
-    words = doctor_row("rdma-no-device").fix;
+    words = RowId("rdma-no-device")->fix;
   }
   SECTION("its port is down") {
     facts.rdma_devices[1].port_facts[0].state = "DOWN";
     facts.rdma_devices[1].port_facts[0].physical_state = "Disabled";
     seen = "spark-02, roceP2p1s0f1 on enP2p1s0f1np1 is DOWN (Disabled)";
-    words = doctor_row("rdma-port-down").fix;
+    words = RowId("rdma-port-down")->fix;
   }
   SECTION("its GIDs are others") {
     facts.rdma_devices[1].port_facts[0].gids[1].type = "IB/RoCE v1";
     seen = "there is no GID of type RoCE v2 for 192.168.101.12";
-    words = doctor_row("rdma-no-gid").fix;
+    words = RowId("rdma-no-gid")->fix;
   }
   const auto halves = rdma_halves(sparks.context());
   const RdmaHalf& half = halves[1][1];
@@ -139,9 +137,9 @@ TEST_CASE("A Spark's device with too few PCIe lanes, or a slow link, is a warnin
   sparks.facts[1].links[0].speed_mbps = 100'000;
   auto halves = rdma_halves(sparks.context());
   CHECK(halves[0][1].check.status == CheckStatus::kWarn);
-  CHECK(halves[0][1].check.fix == doctor_row("rdma-pcie-width").fix);
+  CHECK(halves[0][1].check.fix == RowId("rdma-pcie-width")->fix);
   CHECK(halves[0][1].device != nullptr);
-  CHECK(halves[1][0].check.fix == doctor_row("rdma-link-100g").fix);
+  CHECK(halves[1][0].check.fix == RowId("rdma-link-100g")->fix);
   sparks.facts[0].product = sparks.facts[1].product = "Another machine";
   halves = rdma_halves(sparks.context());
   CHECK(halves[0][1].check.status == CheckStatus::kPass);
@@ -180,7 +178,7 @@ TEST_CASE("A half whose link has failed is not looked at again") {
 
 TEST_CASE("The doctor knows the steps of a measurement by the agent's words for them") {
   const auto row = [](RdmaStep step, const Error& error) {
-    return rdma_failure_row(to_string(step), error, rdma_completion_status_of(error));
+    return rdma_failure_row(to_string(step), error, rdma_completion_status_of(error))->id;
   };
   const Error absent{ErrorCode::kNotFound, "", {}, std::nullopt, ""};
   CHECK(row(RdmaStep::kOpenDevice, absent) == "rdma-no-device");

@@ -152,7 +152,7 @@ TEST_CASE("verify storage: what could not be looked at is no pass", "[verify]") 
   }
   SECTION("an agent that does not know of it") {
     bench.observed.types.erase("mount");
-    CHECK(bench.verdict() == "the node has told nothing of mount//mnt/a");
+    CHECK(bench.verdict() == "the node has not reported mount//mnt/a");
   }
 }
 

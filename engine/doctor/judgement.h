@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+
+#include "engine/doctor/check_status.h"
+#include "engine/doctor/doctor_table.h"
+
+namespace sparkplan {
+
+/// A measured value against the value that is expected. Pure data.
+struct Judgement {
+  CheckStatus status = CheckStatus::kPass;
+  RowId row = {};                        ///< None for kPass.
+  std::optional<double> threshold = {};  ///< Nothing where no value is expected.
+};
+
+}  // namespace sparkplan

@@ -1,0 +1,97 @@
+#include "engine/report/exit_code.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace sparkplan {
+namespace {
+
+constexpr std::array kPrecedence = {ExitCode::kUsage,   ExitCode::kInvalidFile,        ExitCode::kRolledBack,
+                                    ExitCode::kRefused, ExitCode::kNodeFailed,         ExitCode::kLocked,
+                                    ExitCode::kStale,   ExitCode::kVerificationFailed, ExitCode::kDifferent};
+
+Outcome outcome_of(const NodeReport& node, const ResourceId& id) {
+  const auto found = node.outcomes.find(id);
+  return found == node.outcomes.end() ? Outcome::kPlanned : found->second;
+}
+
+/// A change of the plan was not done. Foreign changes are never done.
+bool left_undone(const NodeReport& node) {
+  return std::any_of(node.plan.changes.begin(), node.plan.changes.end(), [&](const Change& change) {
+    const Outcome outcome = outcome_of(node, change.id);
+    return change.origin != Origin::kForeign && outcome != Outcome::kPlanned && outcome != Outcome::kDone;
+  });
+}
+
+bool left_waiting(const NodeReport& node) {
+  return std::any_of(node.plan.waiting.begin(), node.plan.waiting.end(),
+                     [&](const ResourceId& id) { return outcome_of(node, id) != Outcome::kDone; });
+}
+
+void add_failures(const NodeReport& node, std::set<ExitCode>& codes) {
+  if (node.error) codes.insert(exit_code_of(*node.error));
+  for (const BlockedResource& blocked : node.plan.blocked) codes.insert(exit_code_of(blocked.error));
+  // A change that was not done, without an error that explains it, is a failure.
+  const bool explained = node.error || !node.plan.blocked.empty();
+  if (!explained && left_undone(node)) codes.insert(ExitCode::kNodeFailed);
+  if (!explained && node.status == NodeStatus::kFailed) codes.insert(ExitCode::kNodeFailed);
+  if (node.status == NodeStatus::kUnreachable) codes.insert(ExitCode::kNodeFailed);
+  if (node.status == NodeStatus::kRefused) codes.insert(ExitCode::kRefused);
+  if (node.status == NodeStatus::kRolledBack) codes.insert(ExitCode::kRolledBack);
+}
+
+/// The node is not as it was left, or a foreign file wins.
+bool is_drift(const Change& change) { return change.origin != Origin::kConfig && !change.is_harmless(); }
+
+bool differs(const NodeReport& node, const ExitRules& rules) {
+  const auto& changes = node.plan.changes;
+  const auto any = [&](auto matches) { return std::any_of(changes.begin(), changes.end(), matches); };
+  // A node that was never applied cannot have drifted, whatever a foreign file says there.
+  const bool managed = node.membership != Membership::kJoining;
+  const bool drift = managed && (node.status == NodeStatus::kDrifted || any(is_drift));
+  const bool pending = node.status == NodeStatus::kPending || node.membership != Membership::kMember ||
+                       !node.plan.waiting.empty() || any([](const Change& c) { return c.origin == Origin::kConfig; });
+  return (rules.changes_are_2 && (drift || pending)) || (rules.drift_is_2 && drift) || (rules.pending_is_2 && pending);
+}
+
+}  // namespace
+
+ExitCode exit_code_of(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kBug:
+      return ExitCode::kUsage;
+    case ErrorCode::kRefused:
+      return ExitCode::kRefused;
+    case ErrorCode::kBusy:
+      return ExitCode::kLocked;
+    case ErrorCode::kStalePlan:
+      return ExitCode::kStale;
+    default:
+      return ExitCode::kNodeFailed;
+  }
+}
+
+ExitCode exit_code(const Report& report, const ExitRules& rules) {
+  std::set<ExitCode> codes;
+  if (has_errors(report.diagnostics)) codes.insert(ExitCode::kInvalidFile);
+  if (report.verification_failed) codes.insert(ExitCode::kVerificationFailed);
+  bool skipped = false;
+  bool waiting = false;
+  for (const NodeReport& node : report.nodes) {
+    // A departed machine that cannot be asked is listed until it can; only an apply has work there.
+    const bool gone = node.membership == Membership::kLeaving && node.status == NodeStatus::kUnreachable;
+    if (!gone || report.carries_out()) add_failures(node, codes);
+    if (differs(node, rules)) codes.insert(ExitCode::kDifferent);
+    skipped = skipped || node.status == NodeStatus::kSkipped;
+    waiting = waiting || left_waiting(node);
+  }
+  // A resource that waits for a node outside the selection is no failure of the run.
+  const bool whole = !report.partial && !skipped;
+  if (report.carries_out() && waiting && (whole || report.interrupted)) codes.insert(ExitCode::kNodeFailed);
+  for (const ExitCode code : kPrecedence)
+    if (codes.contains(code)) return code;
+  return ExitCode::kDone;
+}
+
+}  // namespace sparkplan

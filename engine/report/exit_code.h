@@ -1,0 +1,36 @@
+#pragma once
+
+#include "engine/plan/report.h"
+
+namespace sparkplan {
+
+/// The exit status of the program. docs/commands.md has the contract.
+enum class ExitCode : int {
+  kDone = 0,
+  kUsage = 1,      ///< Wrong usage, a refused question, or a broken invariant.
+  kDifferent = 2,  ///< Changes, drift or pending changes, where the command was asked to report them so.
+  kInvalidFile = 3,
+  kNodeFailed = 4,  ///< A node failed or is unreachable.
+  kStale = 5,       ///< A saved plan no longer fits the nodes.
+  kLocked = 6,
+  kRolledBack = 7,
+  kVerificationFailed = 8,  ///< A check of `verify` or a row of `doctor` failed.
+  kRefused = 9,             ///< A safety rule.
+};
+
+struct ExitRules {
+  bool changes_are_2 = false;  ///< plan --detailed-exitcode
+  bool drift_is_2 = false;     ///< drift
+  bool pending_is_2 = false;   ///< drift --pending
+};
+
+/// The first that applies of 1, 3, 7, 9, 4, 6, 5, 8, 2, 0. 0 never follows a failure.
+/// An error decides by its code, and so does a blocked resource's. Without an error a failed or unreachable node, a
+/// change of an apply that failed or was not done, and a resource that a whole apply left waiting are kNodeFailed. An
+/// interrupted run is judged by what it left undone, hence kNodeFailed or kDone.
+ExitCode exit_code(const Report& report, const ExitRules& rules = {});
+
+/// kBug is kUsage, kRefused kRefused, kBusy kLocked, kStalePlan kStale; every other error is kNodeFailed.
+ExitCode exit_code_of(const Error& error);
+
+}  // namespace sparkplan

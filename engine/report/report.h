@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "engine/core/value.h"
+#include "engine/plan/report.h"
+#include "engine/report/text_style.h"
+
+namespace sparkplan {
+
+/// The JSON of plan, drift and apply. Schema: schemas/report.schema.json.
+Value to_json_value(const Report& report);
+
+/// For people: nodes with changes first, equal changes on several nodes once, the summary line last. Everything from a
+/// node or the file passes printable().
+std::string to_text(const Report& report, const TextStyle& style);
+
+/// The error of a node that has one, without the name of the node in front of it; printable.
+std::string error_text(const NodeReport& node);
+
+/// The last line. No newline.
+std::string summary_line(const Report& report);
+
+}  // namespace sparkplan

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/verify/verify_context.h"
+
+namespace sparkplan {
+
+/// Runs context.options.levels, lowest first; a stop ends the run after the check in hand. The checks are in
+/// context.checks afterwards.
+void run_levels(VerifyContext& context);
+
+/// Each half of each node's fabric: there, up, with a carrier, the declared MTU and address, and no other master.
+std::vector<Check> verify_links(VerifyContext& context);
+/// Part of level link: each half's cable, found by frames from node to node. Changes nothing, and no plan is based on
+/// it.
+std::vector<Check> verify_cables(VerifyContext& context);
+/// Each half of each pair, both directions: does a small packet arrive, and one of the declared MTU unfragmented?
+std::vector<Check> verify_mtu(VerifyContext& context);
+/// Every node to every node as each user of ssh_trust, with strict host key checking and without a prompt.
+std::vector<Check> verify_ssh(VerifyContext& context);
+/// Each half of each pair, both directions: TCP throughput from agent to agent.
+std::vector<Check> verify_tcp(VerifyContext& context);
+/// Each half of each pair, both directions, and both halves at once: RDMA write bandwidth, latency, byte counters.
+std::vector<Check> verify_rdma(VerifyContext& context);
+/// Every pair of nodes with a GPU, then all of them: bandwidth of NCCL's collectives.
+std::vector<Check> verify_nccl(VerifyContext& context);
+/// Declared storage: is it mounted from the declared source, can it be read, and how fast.
+std::vector<Check> verify_storage(VerifyContext& context);
+
+}  // namespace sparkplan
