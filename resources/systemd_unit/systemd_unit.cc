@@ -46,8 +46,11 @@ Error foreign_file(const std::string& name) {
 
 Error hidden_file(const std::string& name, const std::string& path) {
   if (path == unit_path(name)) {
-    return Error{
-        ErrorCode::kRefused, path + " is no regular file", {}, {}, "a symbolic link is in its place: move the link away"};
+    return Error{ErrorCode::kRefused,
+                 path + " is no regular file",
+                 {},
+                 {},
+                 "a symbolic link is in its place: move the link away"};
   }
   return Error{ErrorCode::kRefused,
                "a unit file of ours would hide " + path,

@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
   const auto collective = value_named<Collective>(argv[2]);
   if (ranks < 1 || !collective) return usage();
   NcclRequest request{*collective, {}};
-  for (const auto size : split(std::string_view(argv[3]), ',')) request.sizes.push_back(std::atoll(std::string(size).c_str()));
+  for (const auto size : split(std::string_view(argv[3]), ','))
+    request.sizes.push_back(std::atoll(std::string(size).c_str()));
   std::vector<NodeSpec> nodes;
   for (int i = 0; i < ranks; ++i) {
     auto name = *NodeName::parse("gpu-" + std::to_string(i));

@@ -108,12 +108,11 @@ Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path&
   const std::vector<std::string> stop{"systemctl", "stop", unit + ".timer"};
   if (is_active(unit + ".timer", node, kToolDeadline).value_or(false)) SPARK_CHECK(output_of(stop, node));
   // Monotonic, so that no step of the clock matters; the accuracy's default is a minute.
-  SPARK_CHECK(
-      output_of({"systemd-run", "--quiet", "--collect", "--unit=" + unit,
-                 "--description=sparkplan: undo an unconfirmed change",
-                 "--on-active=" + std::to_string(window.count()) + "s", "--timer-property=AccuracySec=200ms",
-                 "--property=Type=oneshot", "--property=TimeoutStartSec=300", program.string(), "--rollback", run},
-                node));
+  SPARK_CHECK(output_of(
+      {"systemd-run", "--quiet", "--collect", "--unit=" + unit, "--description=sparkplan: undo an unconfirmed change",
+       "--on-active=" + std::to_string(window.count()) + "s", "--timer-property=AccuracySec=200ms",
+       "--property=Type=oneshot", "--property=TimeoutStartSec=300", program.string(), "--rollback", run},
+      node));
   return check_that_it_waits(run, program, node);
 }
 

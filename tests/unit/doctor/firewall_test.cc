@@ -32,7 +32,7 @@ Finding found_with(const std::vector<Verdicts>& chains, bool link_local = false)
   for (const Verdicts& verdicts : chains) firewall.input_chains.push_back({"ip filter INPUT", verdicts});
   one.facts.extended->firewall = firewall;
   for (CapturedNode* node : {&one, &other}) {
-    for (ExaminedHalf& half : node->declared) {
+    for (ObservedPort& half : node->declared) {
       half.link_local = link_local;
       if (link_local) half.address.clear();
     }
@@ -87,7 +87,8 @@ TEST_CASE(
   CHECK(open.seen.ends_with("; `sparkplan verify --level tcp` measures it"));
   CHECK(verdict_with({accept("en*"), unclear(""), kClosed}) == CheckStatus::kPass);
   CHECK(verdict_with({unclear("docker0"), unclear("", "10.0.0.0/8"), accept("en*"), kClosed}) == CheckStatus::kPass);
-  CHECK(verdict_with({unclear("enp1s0f1np1"), kClosed}) == CheckStatus::kFail);  // The other half is closed for certain.
+  CHECK(verdict_with({unclear("enp1s0f1np1"), kClosed}) ==
+        CheckStatus::kFail);  // The other half is closed for certain.
 }
 
 TEST_CASE("firewall: with addresses of the link only, those are what has to be let in") {

@@ -3,8 +3,8 @@
 #include "engine/core/json.h"
 #include "engine/core/utf8.h"
 #include "engine/report/check_report.h"
-#include "engine/report/matrix.h"
 #include "engine/report/exit_code.h"
+#include "engine/report/matrix.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -30,8 +30,8 @@ VerifyReport sample() {
   report.run.cluster = "lab";
   report.run.config_digest = std::string(64, '0');
   report.run.duration = std::chrono::milliseconds(1500);
-  auto narrow = check_of(Level::kMtu, {"spark-01", "spark-02"}, CheckStatus::kFail,
-                         "larger packets are lost on the way");
+  auto narrow =
+      check_of(Level::kMtu, {"spark-01", "spark-02"}, CheckStatus::kFail, "larger packets are lost on the way");
   narrow.value = 1500;
   narrow.unit = "bytes";
   narrow.threshold = 9000;
