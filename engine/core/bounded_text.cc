@@ -10,7 +10,7 @@ std::string cut_text(std::string text, std::size_t most) {
   constexpr std::string_view kMark = " ...";
   if (text.size() <= most) return text;
   std::size_t end = most > kMark.size() ? most - kMark.size() : 0;
-  // Bytes that go on with a character.
+  // UTF-8 continuation bytes.
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   text.resize(end);
   text.shrink_to_fit();
@@ -18,7 +18,7 @@ std::string cut_text(std::string text, std::size_t most) {
 }
 
 std::string shown_text(std::string_view text, std::size_t most) {
-  // What is made visible takes more room, never less.
+  // printable() lengthens a text or leaves its length, it never shortens one.
   return cut_text(printable(text.substr(0, most + 1)), most);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kTabStop = 8;
 
-// A line that is longer is cut around the caret: YAML may come as one line of a megabyte.
+// Longer lines are cut around the caret: a YAML file may be one line of a megabyte.
 constexpr std::size_t kLongestLine = 200;
 
 struct Span {
@@ -32,7 +32,7 @@ bool is_in(const std::array<Span, kCount>& spans, char32_t c) {
   return std::any_of(spans.begin(), spans.end(), [c](const Span& span) { return c >= span.first && c <= span.last; });
 }
 
-// One code point of the source as it is shown.
+// One code point of the source as it is printed.
 struct Cell {
   std::string text;
   std::size_t width = 1;
@@ -51,7 +51,7 @@ std::vector<Cell> cells_of(std::string_view line) {
     } else {
       cell.text = printable(bytes);
       if (is_treacherous(point.value)) {
-        cell.width = cell.text.size();  // Stand-ins such as "<U+202E>" are ASCII, as wide as they are long.
+        cell.width = cell.text.size();  // Replacements such as "<U+202E>" are ASCII, so their width is their length.
       } else if (is_in(kWide, point.value)) {
         cell.width = 2;
       } else if (is_in(kCombining, point.value)) {
@@ -78,13 +78,13 @@ std::string_view line_of(std::string_view source, int number) {
 
 std::size_t from_one(int column) { return column > 0 ? static_cast<std::size_t>(column - 1) : 0; }
 
-// As columns are counted: every byte that continues no character.
+// Counts as columns do: every byte except UTF-8 continuation bytes.
 std::size_t characters_in(std::string_view line) {
   return static_cast<std::size_t>(
       std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-// The bytes of `count` characters at the beginning of `line`, all of it if it has no more.
+// The number of bytes of the first `count` characters of `line`, or of the whole line if it is shorter.
 std::size_t bytes_of(std::string_view line, std::size_t count) {
   for (std::size_t i = 0; i < line.size(); ++i) {
     if ((static_cast<unsigned char>(line[i]) & 0xC0) != 0x80 && count-- == 0) return i;
@@ -92,7 +92,7 @@ std::size_t bytes_of(std::string_view line, std::size_t count) {
   return line.size();
 }
 
-// As much of a line as is shown, and which of its cells are marked.
+// The printed part of a line, and which of its cells are marked.
 struct Excerpt {
   std::vector<Cell> cells;
   std::size_t begin = 0;
@@ -101,7 +101,7 @@ struct Excerpt {
   bool cut_behind = false;
 };
 
-// Cells are made of what is shown only: a file may have a thousand findings in one line of a megabyte.
+// Cells are built only for the printed part: a file may have a thousand findings in one line of a megabyte.
 Excerpt excerpt_of(std::string_view line, SourceRange where) {
   const std::size_t length = characters_in(line);
   const std::size_t begin = std::min(from_one(where.column), length);
@@ -117,7 +117,7 @@ Excerpt excerpt_of(std::string_view line, SourceRange where) {
   return excerpt;
 }
 
-// The source line with its number, and the caret range below. Empty when the source is not at hand.
+// The source line with its number, and the caret range below. Empty without the source.
 std::string snippet(SourceRange where, std::string_view source) {
   if (!where.known() || source.empty()) return {};
   const Excerpt excerpt = excerpt_of(line_of(source, where.line), where);
@@ -140,7 +140,7 @@ std::string snippet(SourceRange where, std::string_view source) {
   return number + " | " + text + "\n" + std::string(number.size(), ' ') + " | " + marks + "\n";
 }
 
-// "cluster.yaml:12:5: ", as much of it as is known.
+// "cluster.yaml:12:5: ", or the known parts of it.
 std::string place(const std::string& file, SourceRange where) {
   if (file.empty()) return {};
   std::string text = printable(file);

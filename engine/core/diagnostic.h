@@ -7,8 +7,8 @@
 
 namespace sparkplan {
 
-/// A stretch of one line in the user's file. Lines and columns count from 1; columns count
-/// Unicode code points; `end_column` is one past the last. Line 0 means "no position".
+/// A range within one line of the user's file. Lines and columns count from 1. Columns count Unicode code points.
+/// `end_column` is one past the last column. Line 0 means "no position".
 struct SourceRange {
   int line = 0;
   int column = 0;
@@ -23,23 +23,23 @@ enum class Severity { kError, kWarning, kNote };
 /// "error", "warning", "note".
 std::string_view to_string(Severity severity);
 
-/// A second place that a finding speaks of: "first defined here".
+/// A second place that a finding refers to: "first defined here".
 struct DiagnosticNote {
   std::string message;
   SourceRange where;
   bool operator==(const DiagnosticNote&) const = default;
 };
 
-/// A finding about the user's input. Many are reported at once; an Error is one failed operation.
+/// A finding about the user's input. One run reports many findings; an Error is one failed operation.
 struct Diagnostic {
   Severity severity = Severity::kError;
-  std::string code;     ///< Stable and greppable: "yaml.duplicate-key", "fabric.twins-in-one-subnet".
+  std::string code;     ///< Stable, can be searched for: "yaml.duplicate-key", "fabric.twins-in-one-subnet".
   std::string message;  ///< One sentence without a final period.
-  std::string hint;     ///< What to write instead; may be empty.
-  std::string file;     ///< As the user named it; empty for findings about no file.
+  std::string hint;     ///< The suggested correction; may be empty.
+  std::string file;     ///< As the user wrote it; empty for findings without a file.
   SourceRange where;
   std::vector<DiagnosticNote> notes;
-  std::string node;  ///< The node it was found on, for findings from facts; else empty.
+  std::string node;  ///< The node whose facts led to the finding; else empty.
 
   bool operator==(const Diagnostic&) const = default;
 };
@@ -47,7 +47,7 @@ struct Diagnostic {
 bool has_errors(const std::vector<Diagnostic>& diagnostics);
 
 /// "file:line:column: error: message", the source line, a caret range and the hint.
-/// `source` is the whole text of the file, empty when it is not at hand.
+/// `source` is the whole text of the file, or empty.
 std::string render(const Diagnostic& diagnostic, std::string_view source);
 
 }  // namespace sparkplan

@@ -14,7 +14,7 @@ constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 
 constexpr std::uint8_t kNoSextet = 64;
 
-/// What each character stands for: host keys of all nodes times all nodes come by here.
+/// The value of each base64 character. A table, because the host keys of all nodes are decoded for every node.
 constexpr std::array<std::uint8_t, 256> kSextets = [] {
   std::array<std::uint8_t, 256> sextets{};
   sextets.fill(kNoSextet);
@@ -28,8 +28,8 @@ std::uint32_t byte_at(std::string_view bytes, std::size_t index) {
   return index < bytes.size() ? static_cast<std::uint8_t>(bytes[index]) : 0U;
 }
 
-/// A group of four characters, of which the last `padding` are '=': 3 - `padding` bytes. False for what no encoder
-/// writes, including bits set below the last byte: else two texts would stand for the same bytes.
+/// Decodes a group of four characters, the last `padding` of them '=', into 3 - `padding` bytes. False for groups that
+/// no encoder writes. That includes bits set below the last byte: otherwise two texts would decode to the same bytes.
 bool decode_group(const char* group, std::size_t padding, char* out) {
   std::uint32_t bits = 0;
   std::uint8_t all = 0;

@@ -10,12 +10,12 @@ namespace sparkplan {
 /// SHA-256 as 64 lower-case hexadecimal digits. Source: FIPS 180-4.
 std::string sha256(std::string_view bytes);
 
-/// Equal for equal values, whatever the order of map keys (see canonical_json()).
+/// Equal for equal values, in any order of map keys (see canonical_json()).
 std::string digest(const Value& value);
 
 /// RFC 4648 base64 with padding.
 std::string base64_encode(std::string_view bytes);
-/// Empty optional for anything that base64_encode() would not have written.
+/// Empty for a text that base64_encode() never writes.
 std::optional<std::string> base64_decode(std::string_view text);
 
 }  // namespace sparkplan

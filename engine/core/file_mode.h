@@ -5,7 +5,7 @@
 
 namespace sparkplan {
 
-/// A file's permission bits as people write them, four octal digits: "0644".
+/// A file's permission bits as four octal digits: "0644".
 std::string file_mode_text(std::uint32_t mode);
 
 }  // namespace sparkplan

@@ -6,12 +6,12 @@
 
 namespace sparkplan {
 
-/// A finding of one sentence, a hint and a place; what else a Diagnostic can say (a file, a node, notes) is
-/// added by whoever knows it.
+/// A finding of one sentence, a hint and a place. The caller adds the other fields of a Diagnostic: a file, a node,
+/// notes.
 Diagnostic finding(Severity severity, std::string code, std::string message, std::string hint = {},
                    SourceRange where = {});
 
-/// The same as an error.
+/// A finding with the severity "error".
 Diagnostic finding(std::string code, std::string message, std::string hint = {}, SourceRange where = {});
 
 }  // namespace sparkplan

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLongestNodeName = 63;
 
-// Not std::isalnum(): the locale must have no say in what a host name is.
+// Not std::isalnum(): valid host names do not depend on the locale.
 bool is_label(std::string_view label) {
   return !label.empty() && label.front() != '-' && label.back() != '-' &&
          std::all_of(label.begin(), label.end(), [](char c) { return is_alphanumeric(c) || c == '-'; });

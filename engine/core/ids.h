@@ -8,8 +8,8 @@
 
 namespace sparkplan {
 
-/// A node's name: a lower- or upper-case host name of RFC 1123, one label or dotted, at most 63
-/// characters; never with a leading '-', '/' or anything a shell, a path or ssh would read specially.
+/// A node's name: a lower- or upper-case host name of RFC 1123, one label or dotted, at most 63 characters. It never
+/// has a leading '-', a '/' or a character that is special to a shell, a path or ssh.
 class NodeName {
  public:
   /// Errors: kInvalidInput.
@@ -22,7 +22,7 @@ class NodeName {
   std::string text_;
 };
 
-/// One managed thing on one node: "sysctl/net.core.rmem_max". The type has no slash, the name may.
+/// One managed object on one node: "sysctl/net.core.rmem_max". The type has no slash, the name may have some.
 struct ResourceId {
   std::string type;
   std::string name;
@@ -33,8 +33,8 @@ struct ResourceId {
   static Result<ResourceId> parse(std::string_view text);
 };
 
-/// What is written, journaled, compared-and-swapped and rolled back as a whole: one file, one
-/// kernel parameter, one link. `kind` is "file" or a word of the type that owns it.
+/// The unit that is written, journaled, compared-and-swapped and rolled back as a whole: one file, one kernel
+/// parameter, one link. `kind` is "file" or a word of the type that owns it.
 struct ArtifactId {
   std::string kind;
   std::string name;

@@ -25,11 +25,11 @@ constexpr std::string_view kReal = "$real";
 
 enum class Dialect {
   kLossless,   // encode_json()
-  kCanonical,  // the same with sorted keys, for digests
+  kCanonical,  // encode_json() with sorted keys, for digests
   kPublic,     // public_json()
 };
 
-/// Where the characters from `begin` on end that stand for themselves: nearly all of what is ever written.
+/// The end of the characters from `begin` on that need no escape. Nearly all written text is of this kind.
 std::size_t plain_end(std::string_view text, std::size_t begin) {
   while (begin < text.size()) {
     const auto byte = static_cast<unsigned char>(text[begin]);
@@ -132,7 +132,7 @@ class Writer {
     close('}');
   }
 
-  // JSON has no word for infinity; other programs get null, as JavaScript writes it.
+  // JSON has no infinity. Other programs receive null, as JavaScript writes it.
   void write_real(double number) {
     if (!std::isfinite(number)) {
       if (dialect_ == Dialect::kPublic) {
@@ -146,7 +146,7 @@ class Writer {
     if (dialect_ == Dialect::kCanonical && number == 0) number = 0;
     const std::string text = real_text(number);
     out_ += text;
-    // Without a point it would come back as an integer.
+    // Without a point a reader would decode it as an integer.
     if (text.find_first_of(".e") == std::string_view::npos) out_ += ".0";
   }
 
@@ -190,7 +190,7 @@ class Writer {
     }
   }
 
-  /// Both spellings say the same; but digests are taken over the bytes of the canonical one, and nodes keep them.
+  /// Both spellings mean the same. But digests are taken over the bytes of the canonical form, and nodes store digests.
   bool is_escaped(char32_t value) const { return dialect_ != Dialect::kCanonical && is_treacherous(value); }
 
   void write_escape(char32_t value) {
@@ -245,7 +245,7 @@ std::string quoted(std::string_view text) {
 
 Error no_json(std::string message) { return Error{ErrorCode::kInvalidInput, std::move(message), {}, std::nullopt, {}}; }
 
-// The one string below a marker, or null when the marker holds something else.
+// The text in a marker of one entry, or null when the marker holds a value of another kind.
 Result<Value> from_marker(const MapEntry& entry) {
   const std::string* text = entry.value.string();
   if (entry.key == kBase64 && text != nullptr) {
@@ -268,7 +268,7 @@ Result<std::string> unescape_key(std::string key) {
   if (key.starts_with("$$")) return key.substr(1);
   if (key.starts_with(kBase64Key)) {
     auto bytes = base64_decode(std::string_view(key).substr(kBase64Key.size()));
-    // A key that needs no escape would be a second spelling of a key that may stand beside it.
+    // A key that needs no escape would be a second spelling of a key that the map may also have.
     if (bytes && !is_valid_utf8(*bytes)) return std::move(*bytes);
   }
   return failure(no_json("the key " + quoted(key) + " is reserved"));
@@ -284,13 +284,13 @@ Result<Value> unescape_map(Value::Map map) {
   return Value(std::move(map));
 }
 
-/// How many values each list and each map holds, in the order in which they are opened, and how many there are in
-/// all. Taken before anything is built: what is over the limit costs nothing, and what is not is allocated once.
+/// The number of items in each list and map, in the order in which they are opened, and their total. Counted before any
+/// value is built: a text over the limit costs no memory. A text within the limit is allocated once.
 class Census {
  public:
   explicit Census(std::size_t most) : most_(most) {}
 
-  /// False when there are more than `most`. What is no JSON may be counted wrongly: the parser refuses it.
+  /// False when there are more than `most`. Invalid JSON may be counted wrongly: the parser refuses it.
   bool take(std::string_view text) {
     for (std::size_t i = 0; i < text.size() && total_ <= most_; ++i) {
       switch (text[i]) {
@@ -326,7 +326,7 @@ class Census {
     return total_ <= most_;
   }
 
-  /// Of the next list or map in the order of opening.
+  /// The size of the next list or map in the order of opening.
   std::size_t next_size() { return next_ < sizes_.size() ? sizes_[next_++] : 0; }
 
  private:
@@ -347,7 +347,8 @@ class Census {
   std::size_t next_ = 0;
 };
 
-/// One text to one Value, with a stack of its own: a deep text costs none of the program's. Source: RFC 8259.
+/// Parses one text into one Value. It has its own stack, so that deep nesting does not use up the program's. Source:
+/// RFC 8259.
 class Parser {
  public:
   Parser(std::string_view text, bool unescape, Census census)
@@ -376,7 +377,7 @@ class Parser {
  private:
   struct Open {
     Value container;
-    std::string key;  ///< Of the entry whose value comes next.
+    std::string key;  ///< Of the entry whose value is read next.
   };
 
   /// Reads a scalar or an empty container (then it is complete), or opens a container.
@@ -414,7 +415,7 @@ class Parser {
     return peek() == end ? close() : true;
   }
 
-  /// Puts the complete value into its container and reads what follows it.
+  /// Puts the complete value into its container and reads the separator or end after it.
   bool go_on() {
     Open& parent = open_.back();
     const bool is_map = parent.container.is_map();
@@ -510,7 +511,7 @@ class Parser {
     return at_ > begin;
   }
 
-  // An integer that fits no int64 is not rounded to a double: that would change it silently.
+  // An integer outside int64 is not rounded to a double: that would change it silently.
   bool convert_number(const std::string& text, bool is_integer) {
     errno = 0;
     if (is_integer) {
@@ -546,7 +547,7 @@ class Parser {
     return true;
   }
 
-  /// At a backslash, which has at least one byte behind it.
+  /// Called at a backslash that at least one byte follows.
   bool read_escape(std::string& into) {
     static constexpr std::string_view kNames = "\"\\/bfnrt";
     static constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
@@ -596,7 +597,7 @@ class Parser {
     while (at_ < text_.size() && std::string_view(" \t\n\r").find(text_[at_]) != std::string_view::npos) ++at_;
   }
 
-  /// A NUL at the end of the text, where no NUL is allowed anyway.
+  /// Returns a NUL at the end of the text, since JSON allows no NUL.
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   bool complete(Value value) {
@@ -622,7 +623,7 @@ class Parser {
   Census census_;
   std::size_t at_ = 0;
   std::vector<Open> open_;
-  Value value_;  ///< The last one that is complete.
+  Value value_;  ///< The last complete value.
   bool complete_ = false;
   Error error_;
 };
@@ -660,7 +661,7 @@ std::size_t json_weight(const Value& value) {
   } else if (const auto* map = value.entries()) {
     for (const auto& entry : *map) weight += json_weight(entry.value);
   } else if (value.is_unknown()) {
-    weight += 3 * kJsonValueWeight;  // A marker of two fields stands for it.
+    weight += 3 * kJsonValueWeight;  // It is encoded as a marker of two fields.
   } else if (const auto* text = value.string(); text != nullptr && !is_valid_utf8(*text)) {
     weight += kJsonValueWeight;
   } else if (const auto* real = value.real(); real != nullptr && !std::isfinite(*real)) {

@@ -7,13 +7,13 @@
 
 namespace sparkplan {
 
-/// "4096" as the number 4096, so that a file need not quote it; anything that a number would not be written like
-/// again ("007", "1.5", "-1", "") stays text.
+/// Reads "4096" as the number 4096, so that a file need not quote it. Texts that change when read as a number and
+/// written again ("007", "1.5", "-1", "") stay text.
 Value number_or_text(std::string_view text);
 
-/// As few of 15 to 17 digits as read back as the same number: "0.1", "1e+22", "inf", "nan".
-/// With a point whatever the user's locale, as nobody calls setlocale(). Not by std::to_chars(), whose tables would be
-/// a thirtieth of the agent.
+/// The fewest of 15 to 17 digits that read back as the same number: "0.1", "1e+22", "inf", "nan". The decimal separator
+/// is a point in every user's locale, because the program never calls setlocale(). Not std::to_chars(): its tables
+/// would be a thirtieth of the agent's size.
 std::string real_text(double number);
 
 }  // namespace sparkplan

@@ -29,7 +29,7 @@ constexpr std::array kCodeNames{
     CodeName{ErrorCode::kBug, "bug"},
 };
 
-// EBUSY is left out of kBusy on purpose: a device in use is not a lock that --lock-timeout waits for.
+// EBUSY is not mapped to kBusy on purpose: a device in use is not a lock that --lock-timeout waits for.
 ErrorCode code_of(int error_number) {
   switch (error_number) {
     case ENOENT:
@@ -78,7 +78,7 @@ std::optional<ErrorCode> error_code_from(std::string_view name) {
 }
 
 Error Error::within(std::string outer) && {
-  // Not insert(): at -O2 g++ 12 believes to see a null pointer inside it (-Wnull-dereference).
+  // Not insert(): at -O2 g++ 12 reports a null pointer inside it (-Wnull-dereference).
   context.push_back(std::move(outer));
   std::rotate(context.begin(), context.end() - 1, context.end());
   return std::move(*this);

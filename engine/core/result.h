@@ -10,18 +10,18 @@
 
 namespace sparkplan {
 
-/// What the caller should do about a failure. Codes are grouped by reaction, not by
-/// origin: add one only when some caller has to behave differently on it.
+/// How the caller should react to a failure. Codes are grouped by reaction, not by origin: add one only when some
+/// caller has to react differently to it.
 enum class ErrorCode : std::uint8_t {
   kInvalidInput,      ///< The user's file or argument is wrong. Never retried.
-  kNotFound,          ///< The named thing is absent. Often not a fault.
+  kNotFound,          ///< The named object is absent. Often not a fault.
   kPermissionDenied,  ///< EACCES, EPERM, or sudo refused.
   kUnreachable,       ///< No answer before the deadline, or the connection broke.
   kUntrusted,         ///< A host key is unknown, changed or revoked. Never retried.
-  kBusy,              ///< A lock held by another run. Retried with --lock-timeout.
+  kBusy,              ///< Another run holds a lock. Retried with --lock-timeout.
   kStalePlan,         ///< The node changed after the plan was made: plan again.
   kVerifyFailed,      ///< Applied, yet the node does not show the desired state.
-  kRefused,           ///< A safety rule said no: a flag or a decision is needed.
+  kRefused,           ///< A safety rule refused it: a flag or a decision is needed.
   kUnsupported,       ///< This kernel, release or format version cannot do it.
   kInterrupted,       ///< The user stopped the run.
   kFailed,            ///< The operation was tried and failed (ENOSPC, EINVAL from the kernel...).
@@ -31,10 +31,10 @@ enum class ErrorCode : std::uint8_t {
 /// The code's stable name on the wire and in JSON: "invalid_input", "stale_plan" ...
 std::string_view to_string(ErrorCode code);
 
-/// The inverse of to_string(); empty for a name no version of ours has sent.
+/// The inverse of to_string(); empty for a name that no version of sparkplan has sent.
 std::optional<ErrorCode> error_code_from(std::string_view name);
 
-/// Why an operation failed. Plain data: it crosses the wire from agent to controller.
+/// Why an operation failed. Plain data: the agent sends it to the controller.
 struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::kBug;
   std::string message;               ///< One clause, no final period: "write /proc/sys/vm/swappiness".
@@ -44,7 +44,7 @@ struct [[nodiscard]] Error {
 
   bool operator==(const Error&) const = default;
 
-  /// The same error seen from one level further out.
+  /// The same error with one more outer level of context.
   Error within(std::string outer) &&;
 
   /// "node spark-03: sysctl vm.swappiness: write ...: Invalid argument". Without the hint.

@@ -24,7 +24,7 @@ Result<void> too_large(std::string_view what, std::size_t found, std::size_t mos
       invalid(std::to_string(found) + " " + std::string(what) + ", and at most " + std::to_string(most) + " are read"));
 }
 
-/// Bytes of UTF-8 that are cut in two become visible as such.
+/// A UTF-8 character that the cut splits is printed as visible bytes.
 std::string shown_key(std::string_view key) {
   return key.size() <= kMostShownKeyBytes ? printable(key) : printable(key.substr(0, kMostShownKeyBytes)) + "...";
 }
@@ -46,7 +46,7 @@ Result<void> check_key(std::string_view key) {
   return {};
 }
 
-/// What is left of the bounds of anything().
+/// The remaining part of the bounds of anything().
 struct Budget {
   std::size_t values = kMostValues;
   std::size_t bytes = Shape::kMostTextBytes;

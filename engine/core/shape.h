@@ -13,8 +13,8 @@ namespace sparkplan {
 
 struct ShapeField;
 
-/// What a value that another machine sent may be: its kind, its size, and the same of what is in it. Immutable;
-/// copies share what they hold. No shape has room for an Unknown: what is not known yet is the controller's to say.
+/// The values that another machine may send: their kind, their size, and the shapes of their parts. Immutable; copies
+/// share their content. No shape accepts an Unknown: only the controller may mark a value as not yet known.
 class Shape {
  public:
   static constexpr std::size_t kMostTextBytes = std::size_t{4} << 20;
@@ -30,17 +30,17 @@ class Shape {
   static Shape boolean();
   /// Up to `most` items, each of the shape `item`.
   static Shape list(Shape item, std::size_t most = kMostItems);
-  /// A map with these fields. A field that is not named may be there as well, with up to kMostOtherFields others:
-  /// whoever reads the value ignores it. It is held to anything().
+  /// A map with these fields. It may have up to kMostOtherFields other fields, which readers ignore. Those are checked
+  /// against anything().
   static Shape map(std::vector<ShapeField> fields);
   /// A map of up to `most` entries, each value of the shape `value`.
   static Shape map_of(Shape value, std::size_t most = kMostItems);
   /// list(text(kMostLineBytes)): names, addresses, paths.
   static Shape texts(std::size_t most = kMostItems);
-  /// Any kind but Unknown, with all that is in it: up to 16 levels, 10'000 values and 4 MiB.
+  /// Any kind but Unknown, with all values in it: up to 16 levels, 10'000 values and 4 MiB.
   static Shape anything();
 
-  /// True for what anything() gives: whoever has it has not said what is in the value.
+  /// True for a shape made by anything(): its type has not declared the content of the value.
   bool is_anything() const { return kind_ == Kind::kAnything; }
 
   static constexpr std::size_t kMostOtherFields = 64;
@@ -64,13 +64,13 @@ class Shape {
 
 /// A field of a map.
 struct ShapeField {
-  std::string_view name;  ///< Of static storage. With a "*" at its end: all fields that begin like this.
+  std::string_view name;  ///< Of static storage. A "*" at its end stands for all fields with this beginning.
   Shape shape;
-  bool required = false;  ///< Without it the value is of no use.
+  bool required = false;  ///< The value is of no use without it.
 };
 
-/// Errors: kInvalidInput, with the path to the first part that has another shape: "running: expected text, found
-/// list". It holds nothing of the value but keys, printable and shortened.
+/// Errors: kInvalidInput, with the path to the first part that has another shape: "running: expected text, found list".
+/// Of the value, the error contains only keys, printable and shortened.
 Result<void> check_shape(const Value& value, const Shape& shape);
 
 }  // namespace sparkplan

@@ -13,7 +13,7 @@
 namespace sparkplan {
 namespace {
 
-// How many bytes a lead byte promises, and what its first continuation byte may be (RFC 3629, 4).
+// The length that a lead byte implies, and the range of its first continuation byte (RFC 3629, 4).
 struct Lead {
   std::size_t length = 1;
   std::uint8_t low = 0x80;
@@ -37,7 +37,7 @@ std::string code_point_name(char32_t c) {
   return buffer.data();
 }
 
-// Optimal string alignment: the distance that counts two swapped letters as one slip.
+// Optimal string alignment: this distance counts two swapped letters as one edit.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
@@ -58,7 +58,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// A name seen as text around one of its runs of digits.
+// A name split into one of its runs of digits and the text around it.
 struct Reading {
   std::string prefix;
   std::string digits;
@@ -67,7 +67,7 @@ struct Reading {
   std::pair<std::string, std::string> shape() const { return {prefix, suffix}; }
 };
 
-// One reading per run of digits; longer runs are no counters and would not fit an integer.
+// One reading per run of digits. Longer runs are not counters and would not fit an integer.
 std::vector<Reading> readings_of(const std::string& name) {
   constexpr std::size_t kLongestNumber = 18;
   std::vector<Reading> readings;
@@ -92,7 +92,7 @@ std::int64_t number_of(const std::string& digits) {
 
 bool is_padded(const std::string& digits) { return digits.size() > 1 && digits.front() == '0'; }
 
-// Whether "first-next" can only be read in one way when everything between has been seen.
+// Whether "first-next" can be read in only one way by a reader who knows all names between them.
 bool continues(const std::string& first, const std::string& last, const std::string& next) {
   return number_of(next) == number_of(last) + 1 &&
          (next.size() == first.size() || (!is_padded(first) && !is_padded(next)));
@@ -210,7 +210,7 @@ bool is_valid_utf8(std::string_view text) {
 }
 
 std::string printable(std::string_view text, bool keep_newlines) {
-  // Nearly every text is; a report of many nodes has tens of thousands.
+  // Nearly every text needs no change; a report of many nodes has tens of thousands of texts.
   const auto may_stay_as_it_is = [keep_newlines](char c) {
     return (c >= ' ' && c <= '~') || (keep_newlines && (c == '\n' || c == '\t'));
   };
@@ -241,7 +241,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   for (const auto& candidate : candidates) {
     const std::size_t limit = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
     const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
-    if (longer - shorter > limit) continue;  // So many letters have to be added at least.
+    if (longer - shorter > limit) continue;  // At least this many letters have to be added.
     const std::size_t distance = edit_distance(word, candidate);
     if (distance <= limit && (!best || distance < best_distance)) {
       best = candidate;
@@ -261,7 +261,7 @@ std::string fold_names(std::span<const std::string> names) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < unique.size(); ++i) {
     if (used[i]) continue;
-    // Of several runs of digits, the one that gathers most names; of equals the last, where counters stand.
+    // Of several runs of digits, the one shared by most names. Of equals the last, where counters usually are.
     Reading chosen;
     std::vector<std::size_t> group;
     for (const auto& reading : readings_of(unique[i])) {
@@ -289,7 +289,8 @@ std::string fold_names(std::span<const std::string> names) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // Where to go on when the text after the last '*' did not fit: that star takes one character more.
+  // The position to continue at when the text after the last '*' did not match: that star then matches one more
+  // character.
   std::size_t star = std::string_view::npos;
   std::size_t resume = 0;
   while (t < text.size()) {

@@ -8,11 +8,11 @@
 
 namespace sparkplan {
 
-/// Pieces between separators; "a,,b" gives three. An empty text gives one empty piece.
+/// The pieces between separators; "a,,b" has three. An empty text has one empty piece.
 std::vector<std::string_view> split(std::string_view text, char separator);
-/// Lines without their '\n'; a final newline starts no further line.
+/// Lines without their '\n'. No empty line follows a final newline.
 std::vector<std::string_view> split_lines(std::string_view text);
-/// The pieces point into the text: a temporary one would be gone before they are read.
+/// Deleted for temporaries: the pieces point into the text, which would be destroyed before they are read.
 std::vector<std::string_view> split(std::string&& text, char separator) = delete;
 std::vector<std::string_view> split_lines(std::string&& text) = delete;
 std::string_view trim(std::string_view text);
@@ -20,13 +20,13 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 
 bool is_valid_utf8(std::string_view text);
 
-/// Makes text from a node or from the YAML safe for a terminal: control characters become pictures
-/// ("\x1b" -> U+241B), what is_treacherous() its number ("<U+202E>"), broken UTF-8 U+FFFD. '\n' and '\t'
-/// stay only with `keep_newlines`.
+/// Makes text from a node or from the YAML safe for a terminal. Control characters become pictures ("\x1b" -> U+241B),
+/// is_treacherous() characters their number ("<U+202E>"), and broken UTF-8 U+FFFD. '\n' and '\t' stay only with
+/// `keep_newlines`.
 std::string printable(std::string_view text, bool keep_newlines = false);
 
-/// The candidate with the smallest edit distance, if it is near enough to be a slip of the
-/// fingers (at most a third of the longer word, at least 1).
+/// The candidate with the smallest edit distance, if it is close enough to be a typing error (at most a third of the
+/// longer word, at least 1).
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
 /// A unified diff with 3 lines of context, headed "--- label" / "+++ label"; empty when equal.
@@ -34,11 +34,11 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
 std::string unified_diff(std::string_view label, std::optional<std::string_view> before,
                          std::optional<std::string_view> after);
 
-/// "spark-[01-08]" for names that differ in one run of digits; others joined by ", ". Keeps the
-/// order of first appearance.
+/// "spark-[01-08]" for names that differ in one run of digits; others joined by ", ". Keeps the order of first
+/// appearance.
 std::string fold_names(std::span<const std::string> names);
 
-/// Shell-style '*' and '?' over the whole text, no special meaning of '/'.
+/// Shell-style '*' and '?' over the whole text; '/' has no special meaning.
 bool glob_match(std::string_view pattern, std::string_view text);
 
 }  // namespace sparkplan

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t kContext = 3;
 
-// Beyond these a diff would cost more memory and time than a reader could use it for; the whole
-// stretch is then shown as replaced.
+// A diff above these limits would need too much memory and time, and would be too long to read. The whole range is then
+// printed as replaced.
 constexpr std::size_t kMostLines = 20'000;
 constexpr int kMostEdits = 2'000;
 
@@ -32,7 +32,7 @@ struct Line {
   std::string_view text;
 };
 
-// Lines as numbers: comparing them is then cheap.
+// Lines as numbers, which are cheap to compare.
 using Numbers = std::vector<int>;
 
 class Numbering {
@@ -50,8 +50,8 @@ class Numbering {
   std::unordered_map<std::string_view, int> known_;
 };
 
-// Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): the greedy forward search. Keeps
-// the furthest x of each diagonal for each number of edits, so that the way can be walked back.
+// Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): the greedy forward search. Keeps the furthest x of
+// each diagonal for each number of edits, so that the path can be traced back.
 class ShortestEdit {
  public:
   ShortestEdit(const Numbers& before, const Numbers& after) : before_(before), after_(after) {}
@@ -76,7 +76,7 @@ class ShortestEdit {
   }
   bool same(int x, int y) const { return before_[static_cast<std::size_t>(x)] == after_[static_cast<std::size_t>(y)]; }
 
-  // Whether the best way to `diagonal` comes from the diagonal above, by taking a line of `after`.
+  // Whether the best path to `diagonal` comes from the diagonal above, by taking a line of `after`.
   bool comes_down(int edits, int diagonal) {
     if (diagonal == -edits) return true;
     if (diagonal == edits) return false;
@@ -181,7 +181,7 @@ std::vector<Line> merge(const std::vector<std::string_view>& before, const std::
   return lines;
 }
 
-// "12,3"; a range of no lines is named by the line before it, and a count of 1 goes without saying.
+// "12,3". An empty range is named by the line before it. A count of 1 is left out.
 std::string range(std::size_t lines_before, std::size_t count) {
   const std::string start = std::to_string(count == 0 ? lines_before : lines_before + 1);
   return count == 1 ? start : start + "," + std::to_string(count);

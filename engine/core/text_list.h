@@ -7,10 +7,9 @@
 
 namespace sparkplan {
 
-/// The texts in a list, in their order; items of other kinds are passed over. Null or no list: none.
+/// The texts in a list, in their order. Items of other kinds are skipped. Empty for null or a value that is not a list.
 std::vector<std::string> texts_in(const Value* list);
 
-/// A list of texts; of none, an empty list.
 Value list_of_texts(const std::vector<std::string>& texts);
 
 }  // namespace sparkplan

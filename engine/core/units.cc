@@ -39,7 +39,7 @@ constexpr std::array kByteUnits{
     Unit{"TB", 1'000'000'000'000},
 };
 
-// Largest first: that is also the order in which they may follow each other.
+// Largest first, which is also the order in which they may follow each other.
 constexpr std::array kTimeUnits{Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000}, Unit{"ms", 1}};
 
 struct Prefix {
@@ -105,7 +105,7 @@ tl::expected<std::int64_t, Fault> scale(Decimal decimal, std::int64_t factor) {
   if (std::from_chars(digits.data(), digits.data() + digits.size(), mantissa).ec != std::errc()) {
     return tl::unexpected(Fault::kTooLarge);
   }
-  // Each fractional digit divides by 2 and by 5, each by whichever side still has that factor.
+  // Each fractional digit divides by 2 and by 5. Each division is made on the side that still has that factor.
   for (std::size_t i = 0; i < decimal.fraction.size(); ++i) {
     for (const std::int64_t prime : {2, 5}) {
       if (factor % prime == 0) {
@@ -172,7 +172,7 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
 
 std::string format_duration(std::chrono::milliseconds duration) {
   const std::int64_t count = duration.count();
-  // Unsigned, because the smallest int64 has no positive twin.
+  // Unsigned, because the smallest int64 has no positive counterpart.
   auto rest = static_cast<std::uint64_t>(count);
   std::string text;
   if (count < 0) {

@@ -9,12 +9,12 @@
 
 namespace sparkplan {
 
-/// "256MiB", "9000", "1.5GB", "64k": bytes. KiB/MiB/GiB/TiB are powers of 1024, kB/MB/GB/TB powers
-/// of 1000; a letter alone is a power of 1024, as in GNU coreutils; a bare number is bytes.
-/// Errors: kInvalidInput; also when the result is no whole number or does not fit int64.
+/// "256MiB", "9000", "1.5GB", "64k": bytes. KiB/MiB/GiB/TiB are powers of 1024, kB/MB/GB/TB powers of 1000. A single
+/// letter is a power of 1024, as in GNU coreutils and systemd. A number without a unit is bytes.
+/// Errors: kInvalidInput; also when the result is not a whole number or does not fit int64.
 Result<std::int64_t> parse_bytes(std::string_view text);
 
-/// "90s", "5m", "1h30m", "200ms"; a bare number is seconds. Errors: kInvalidInput.
+/// "90s", "5m", "1h30m", "200ms"; a number without a unit is seconds. Errors: kInvalidInput.
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 /// The shortest exact spelling: 90000 ms -> "1m30s", 1500 ms -> "1500ms".

@@ -20,7 +20,7 @@ constexpr std::array kTreacherous{
 }  // namespace
 
 bool is_treacherous(char32_t value) {
-  // The last two characters of each of the seventeen planes are none.
+  // The last two code points of each of the seventeen planes are not characters.
   if ((value & 0xFFFEU) == 0xFFFEU) return true;
   return std::any_of(kTreacherous.begin(), kTreacherous.end(),
                      [value](const Span& span) { return value >= span.first && value <= span.last; });

@@ -21,7 +21,7 @@ bool same_entries(const Value::Map& a, const Value::Map& b) {
   if (a.size() != b.size()) return false;
   const auto same_key = [](const MapEntry& x, const MapEntry& y) { return x.key == y.key; };
   const auto same_value = [](const MapEntry& x, const MapEntry& y) { return x.value == y.value; };
-  // Mostly both were written by the same code, in the same order.
+  // Usually the same code wrote both, in the same order.
   if (std::equal(a.begin(), a.end(), b.begin(), same_key)) return std::equal(a.begin(), a.end(), b.begin(), same_value);
   const auto left = sorted_by_key(a);
   const auto right = sorted_by_key(b);
@@ -110,7 +110,7 @@ bool Value::boolean_or(std::string_view key, bool fallback) const {
 Value& Value::set(std::string_view key, Value value) {
   Map* map = entries();
   if (map == nullptr) {
-    // Made before what was held goes: `key` may lie in it.
+    // Built before the old content is destroyed: `key` may point into it.
     Map fresh;
     fresh.push_back(MapEntry{std::string(key), std::move(value), {}});
     data_ = std::move(fresh);
@@ -174,7 +174,7 @@ std::string display(const Value& value) {
   if (const auto* boolean = value.boolean()) return *boolean ? "true" : "false";
   if (const auto* number = value.integer()) return std::to_string(*number);
   if (const auto* number = value.real()) return real_text(*number);
-  // An empty text would leave nothing to see.
+  // An empty text would be invisible.
   if (const auto* text = value.string()) return text->empty() ? "\"\"" : printable(*text);
   if (const auto* items = value.list_items()) return display_list(*items);
   if (const auto* map = value.entries()) return display_map(*map);

@@ -13,17 +13,16 @@ namespace sparkplan {
 
 struct MapEntry;
 
-/// The one tree that YAML, JSON, desired and observed state are made of. Maps keep the order
-/// they were written in, but order has no part in equality. Strings may hold any bytes.
+/// The one tree that YAML, JSON, desired and observed state are made of. Maps keep the order in which they were
+/// written, but equality ignores order. Strings may hold any bytes.
 ///
-/// Unknown stands for what only an earlier step on some node will make, such as a public key
-/// that has not been generated. It is equal to nothing, not even to itself: whoever compares
-/// it has to decide what that means.
+/// Unknown marks a value that an earlier step on some node will produce, such as a public key that is not generated
+/// yet. It is equal to nothing, not even to itself. Code that compares it must decide what that means.
 class Value {
  public:
   struct Unknown {
     std::string reason;    ///< For the reader of a plan: "known after spark-02 has made its key".
-    std::string producer;  ///< Who will make it: "spark-02/ssh_trust/nvidia".
+    std::string producer;  ///< The step that will produce it: "spark-02/ssh_trust/nvidia".
   };
   using List = std::vector<Value>;
   using Map = std::vector<MapEntry>;
@@ -66,7 +65,7 @@ class Value {
   const Map* entries() const { return std::get_if<Map>(&data_); }
   Map* entries() { return std::get_if<Map>(&data_); }
 
-  /// The entry's value; null when this is no map or has no such key.
+  /// The entry's value; null for a value that is not a map, or without such a key.
   const Value* find(std::string_view key) const;
   Value* find(std::string_view key);
   const MapEntry* find_entry(std::string_view key) const;
@@ -76,12 +75,12 @@ class Value {
   std::int64_t integer_or(std::string_view key, std::int64_t fallback) const;
   bool boolean_or(std::string_view key, bool fallback) const;
 
-  /// Adds or replaces an entry. A value of any other kind becomes an empty map first; what it held is gone. So no
-  /// kind that a node sent can end the program. Returns this value, for chaining.
+  /// Adds or replaces an entry. A value of any other kind first becomes an empty map and loses its content. So no kind
+  /// that a node sends can end the program. Returns this value, for chaining.
   Value& set(std::string_view key, Value value);
-  /// Appends to a list. A value of any other kind becomes an empty list first; what it held is gone.
+  /// Appends to a list. A value of any other kind first becomes an empty list and loses its content.
   void push_back(Value value);
-  /// True if there was such a key.
+  /// True if the key existed.
   bool erase(std::string_view key);
 
   /// True when this or anything below it is Unknown.
@@ -90,7 +89,7 @@ class Value {
   /// "map", "list", "text", "integer", "number", "true/false", "null", "unknown": for messages.
   std::string_view kind_name() const;
 
-  /// Where it stood in the user's file. Takes no part in equality or in any encoding.
+  /// Its place in the user's file. Ignored by equality and by every encoding.
   SourceRange where;
 
   friend bool operator==(const Value& a, const Value& b);
@@ -102,10 +101,10 @@ class Value {
 struct MapEntry {
   std::string key;
   Value value;
-  SourceRange key_where = {};  ///< Where the key stood; as little part of equality as Value::where.
+  SourceRange key_where = {};  ///< The place of the key; ignored by equality, as Value::where is.
 };
 
-// Here, because they need to know what a MapEntry is.
+// Defined here, because they need the complete type MapEntry.
 inline Value::Value() = default;
 inline Value::Value(bool boolean) : data_(boolean) {}
 inline Value::Value(int number) : data_(static_cast<std::int64_t>(number)) {}
@@ -122,7 +121,7 @@ inline Value& Value::operator=(const Value& other) = default;
 inline Value& Value::operator=(Value&& other) noexcept = default;
 inline Value::~Value() = default;
 
-/// For people: strings bare, lists in brackets, Unknown as "(known after ...)". One line.
+/// For people: strings without quotes, lists in brackets, Unknown as "(known after ...)". One line.
 std::string display(const Value& value);
 
 }  // namespace sparkplan

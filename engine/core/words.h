@@ -6,7 +6,7 @@
 
 namespace sparkplan {
 
-/// What stands between blanks, tabs and line ends. Copies: the text may be gone before they are.
+/// The words between blanks, tabs and line ends. They are copies, so they may outlive the text.
 std::vector<std::string> words_of(std::string_view text);
 
 }  // namespace sparkplan
