@@ -16,18 +16,18 @@
 
 namespace sparkplan {
 
-/// What a command printed, and how it ended.
+/// The output of a command, and its exit status.
 struct CommandOutput {
   int exit_status = 0;  ///< 128 + signal number when a signal ended it.
   std::string standard_output;
   std::string standard_error;
 };
 
-/// Properties of a systemd unit by name, as `systemctl show` prints them: "yes", "infinity", a list joined by blanks. A
-/// property that units of its kind lack is missing.
+/// Properties of a systemd unit by name, as `systemctl show` prints them: "yes", "infinity", a list joined by blanks.
+/// Properties that this kind of unit lacks are missing.
 using UnitProperties = std::map<std::string, std::string>;
 
-/// Empty for one that is missing.
+/// Empty for a missing property.
 inline std::string property_of(const UnitProperties& unit, const std::string& name) {
   const auto found = unit.find(name);
   return found == unit.end() ? std::string() : found->second;
@@ -46,61 +46,61 @@ struct FileStatus {
   std::int64_t changed_at_nanos = 0;  ///< st_ctim, nanoseconds since the epoch.
 };
 
-/// A directory as an earlier check has found it.
+/// The state of a directory at an earlier check.
 struct CheckedDirectory {
-  std::optional<FileStatus> status;  ///< Nothing: it was not there.
+  std::optional<FileStatus> status;  ///< Nothing: it did not exist.
 };
 
-/// A file in the home of a user, who can put a symbolic link anywhere: from `home` on,
-/// `home` itself included, none is followed. What is above `home` belongs to root and is trusted.
+/// A file in the home of a user, who can put a symbolic link anywhere in it. From `home` on, `home` included, no link
+/// is followed. The directories above `home` belong to root and are trusted.
 struct UserPath {
   std::filesystem::path home;   ///< "/home/nvidia"
   std::filesystem::path below;  ///< ".ssh/authorized_keys"; empty for the home itself.
-  /// The directory that the file is in, as it was checked. Where another one is there by now, or the same with
-  /// another owner or mode, nothing is read or written: kStalePlan. Without it any directory will do.
+  /// The file's directory at the time of the check. If it is now another directory, or has another owner or mode, reads
+  /// and writes fail with kStalePlan. Without a value any directory is accepted.
   std::optional<CheckedDirectory> checked = {};
 
   std::filesystem::path path() const { return below.empty() ? home : home / below; }
 };
 
-/// What of a network interface can be put back through netlink.
+/// The part of an interface's state that netlink can restore.
 struct LinkState {
   std::string name;
   int mtu = 0;
   bool up = false;
-  std::vector<std::string> addresses;  ///< With prefix length. The kernel's own fe80:: ones are left alone.
+  std::vector<std::string> addresses;  ///< With prefix length. The kernel's own fe80:: addresses are not changed.
 };
 
 /// The content and attributes of a regular file, replaced or created as a whole.
 struct FileContent {
   std::string bytes;
-  std::uint32_t mode = 0644;  ///< The full permission set; the umask is ignored.
+  std::uint32_t mode = 0644;  ///< The complete permission set; the umask is ignored.
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
 
   bool operator==(const FileContent&) const = default;
 };
 
-/// One machine, seen without the power to change it. ResourceType::observe() has only this, so
-/// "plan changes nothing" holds by type, not by discipline.
-/// Implementations: LocalNode (engine/agent), FakeNode (tests/support).
+/// Read-only access to one machine. ResourceType::observe() has only this, so the types guarantee that a plan changes
+/// nothing.
+/// Implementations: LocalNode (engine/agent/node), FakeNode (tests/support).
 class NodeReader {
  public:
   virtual ~NodeReader() = default;
 
-  /// True for a running machine; false for a directory tree or image, which has no kernel
-  /// parameters, links or units, and for which query() says kUnsupported.
+  /// True for a running machine. False for a directory tree or image: it has no kernel parameters, links or units, and
+  /// query() fails with kUnsupported.
   virtual bool live() const = 0;
 
-  /// Whole content of a regular file; a symbolic link is followed, within the node's root.
-  /// Errors: kNotFound, kPermissionDenied, kUnsupported above `max_bytes` or for no regular file.
+  /// The whole content of a regular file; a symbolic link is followed, within the node's root.
+  /// Errors: kNotFound, kPermissionDenied, kUnsupported above `max_bytes` or for a file that is not regular.
   virtual Result<std::string> read_file(const std::filesystem::path& path,
                                         std::size_t max_bytes = std::size_t{1} << 20) const = 0;
 
   /// lstat(2). Errors: kNotFound, kPermissionDenied.
   virtual Result<FileStatus> status(const std::filesystem::path& path) const = 0;
 
-  /// Whether a file of any kind has that path. Errors: kPermissionDenied.
+  /// Whether a file of any kind exists at that path. Errors: kPermissionDenied.
   Result<bool> is_there(const std::filesystem::path& path) const {
     const auto found = status(path);
     if (found) return true;
@@ -111,49 +111,48 @@ class NodeReader {
   /// Names in a directory, sorted, without "." and "..". Errors: kNotFound, kPermissionDenied.
   virtual Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const = 0;
 
-  /// As read_file() and status(), of a file in a user's home. A link anywhere below the home's parent
-  /// is no file: kRefused, and the error names it.
+  /// As read_file() and status(), for a file in a user's home. A symbolic link at the home itself or below it is
+  /// refused: kRefused, and the error names it.
   virtual Result<std::string> read_user_file(const UserPath& path,
                                              std::size_t max_bytes = std::size_t{1} << 20) const = 0;
   virtual Result<FileStatus> user_status(const UserPath& path) const = 0;
 
-  /// The node's end of our connection, as sshd reports it ("10.0.0.11", "fe80::1%eth0"); empty
-  /// where there is none.
+  /// The node's address of our SSH connection, as sshd reports it ("10.0.0.11", "fe80::1%eth0"); empty without one.
   virtual std::string connection_address() const = 0;
 
-  /// All network interfaces but loopback, sorted by name, as the kernel has them now.
+  /// All network interfaces but loopback, sorted by name, in the kernel's current state.
   /// Errors: kUnsupported when not live(), kFailed.
   virtual Result<std::vector<LinkFacts>> links() const = 0;
 
-  /// Lets time pass, for what the machine does by itself. A loop that waits counts its pauses, not the
-  /// clock: then it comes to its end at once where time does not really pass, as in tests.
+  /// Waits while the machine works. A loop that waits counts its pauses instead of reading the clock. So it ends at
+  /// once in tests, where no time passes.
   virtual void pause(std::chrono::milliseconds duration) const = 0;
 
-  /// These properties of these units, in the order of `names`, which are whole names of no templates. systemd describes
-  /// each unit at one moment; one that does not exist has the LoadState "not-found".
+  /// The requested properties of the units, in the order of `names`, which are complete names, not templates. systemd
+  /// takes the properties of each unit at one moment. A unit that does not exist has the LoadState "not-found".
   /// Errors: kUnsupported when not live() or without systemd; kUnreachable (deadline); kFailed with systemd's reason.
   virtual Result<std::vector<UnitProperties>> units(std::span<const std::string> names,
                                                     std::span<const std::string_view> properties,
                                                     std::chrono::milliseconds deadline) const = 0;
 
-  /// Runs a command that must not change the node ("nft list ruleset"). No shell: argv[0] is looked
-  /// up in a fixed PATH. A non-zero exit is a value, not an Error.
+  /// Runs a command that must not change the node ("nft list ruleset"). No shell: argv[0] is searched in a fixed PATH.
+  /// A non-zero exit is a value, not an Error.
   /// Errors: kNotFound, kUnreachable (deadline; the command is killed), kUnsupported when not live(); kFailed for more
-  /// than 4 MiB of standard output: the first part of an answer is none.
+  /// than 4 MiB of standard output, because a partial answer is of no use.
   virtual Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const = 0;
 };
 
-/// The same machine with the power to change it. Used from one thread at a time.
+/// Read and write access to one machine. Used from one thread at a time.
 class Node : public NodeReader {
  public:
-  /// Replaces or creates a file so that a reader sees the old or the new one, never a mixture, and
-  /// so that it survives a power cut: temporary file beside it, fchmod, fchown, fsync, rename,
-  /// fsync of the directory. Missing parent directories are made (0755). A symbolic link in the place
-  /// of the file, or of the directory that it is in, is refused, never followed.
+  /// Replaces or creates a file so that a reader sees the old or the new content, never a mixture. The file survives a
+  /// power cut: temporary file in the same directory, fchmod, fchown, fsync, rename, fsync of the directory. Missing
+  /// parent directories are made (0755). A symbolic link in place of the file or of its directory is refused, never
+  /// followed.
   /// Errors: kRefused (symbolic link or directory in the way), kPermissionDenied, kFailed.
   virtual Result<void> write_file(const std::filesystem::path& path, const FileContent& content) = 0;
 
-  /// Removes a file; one that is not there is no failure. Errors: kPermissionDenied, kFailed.
+  /// Removes a file; a missing file is not an error. Errors: kPermissionDenied, kFailed.
   virtual Result<void> remove_file(const std::filesystem::path& path) = 0;
 
   /// As write_file() and remove_file(), in a user's home. Missing directories between the home and
@@ -161,22 +160,23 @@ class Node : public NodeReader {
   virtual Result<void> write_user_file(const UserPath& path, const FileContent& content) = 0;
   virtual Result<void> remove_user_file(const UserPath& path) = 0;
 
-  /// Puts an interface into a state it was in before, past every renderer: MTU, up or down, exactly
+  /// Restores an earlier state of an interface directly, without networkd or NetworkManager: MTU, up or down, exactly
   /// these addresses. Errors: kNotFound, kFailed with the kernel's reason, kUnsupported when not live().
   virtual Result<void> restore_link(const LinkState& state) = 0;
 
-  /// An empty directory that only root can enter, for trying out what is to be written. Another one
-  /// with every call; all are gone when the run ends. Errors: as write_file().
+  /// An empty directory that only root can enter, for testing content before it is written. Each call makes a new one;
+  /// all are removed when the run ends. Errors: as write_file().
   virtual Result<std::filesystem::path> make_scratch_directory() = 0;
 
-  /// The same, but one for all calls with that name: what an earlier call of the run has put there may be there.
+  /// As make_scratch_directory(), but all calls with the same name return the same directory. It may contain files from
+  /// earlier calls of the run.
   virtual Result<std::filesystem::path> scratch_directory(const std::string& name) = 0;
 
-  /// Writes to a file of the kernel's (/proc/sys/...), which cannot be renamed over.
+  /// Writes to a kernel file (/proc/sys/...), which rename cannot replace.
   /// Errors: kNotFound, kPermissionDenied, kFailed with the kernel's errno, kUnsupported when not live().
   virtual Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) = 0;
 
-  /// Runs a command that changes the node. No shell. What it prints beyond 4 MiB is dropped.
+  /// Runs a command that changes the node. No shell. Output beyond 4 MiB is dropped.
   /// Errors: kNotFound, kUnreachable, kUnsupported when not live().
   virtual Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) = 0;
 };
