@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-// Boost 1.74's headers predate our warnings.
+// The headers of Boost 1.74 cause some of our warnings.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
@@ -64,7 +64,7 @@ struct Pipe {
   FileDescriptor write_end;
 };
 
-/// Close-on-exec from birth: another thread's child must not keep our ends open.
+/// Close-on-exec from the start: otherwise the child of another thread would keep our ends open.
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failure(system_error("make a pipe", errno));
@@ -89,7 +89,7 @@ int exit_status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-/// As execve() takes it: the program's name, the arguments, a null. Points into both.
+/// The argument vector of execve(): the program's name, the arguments, a null. Points into both parameters.
 std::vector<char*> argument_vector(const std::string& program, const std::vector<std::string>& arguments) {
   std::vector<char*> words{const_cast<char*>(program.c_str())};  // execve() changes none of them.
   for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
@@ -128,12 +128,11 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
   SPARK_TRY(Pipe error, make_pipe());
   auto impl = std::make_unique<Impl>();
   std::error_code code;
-  // Boost tells of a failed exec through a pipe of its own, which is close-on-exec only a moment after
-  // it was made. A child that another thread starts in that moment keeps it open, and this thread
-  // would wait for it to end.
+  // Boost reports a failed exec through its own pipe, and makes it close-on-exec only after creating it. A child that
+  // another thread starts in between inherits the pipe. Then this thread would wait for that child to end.
   static std::mutex one_at_a_time;
   const std::unique_lock starting(one_at_a_time);
-  // Boost's own bp::args takes the first character of an empty argument, which there is none of.
+  // Boost's own bp::args reads the first character of each argument, which an empty argument lacks.
   auto words = argument_vector(program, arguments);
   const auto with_arguments = [&words](auto& executor) { executor.cmd_line = words.data(); };
   impl->child = bp::child(bp::exe = program, bp::extend::on_setup(with_arguments),
@@ -175,7 +174,7 @@ std::optional<int> ChildProcess::wait(std::chrono::milliseconds deadline) {
 
 void ChildProcess::kill() {
   if (impl_->exit_status) return;
-  // The group is the child's own, so its helpers go with it.
+  // The child has its own process group, so its subprocesses are killed too.
   ::kill(-impl_->child.id(), SIGKILL);
   ::kill(impl_->child.id(), SIGKILL);
   wait(std::chrono::hours(1));
@@ -189,7 +188,7 @@ struct Stream {
   bool* cut_off;
 };
 
-/// While it lives, writing to a program that has ended is an error of write() and no signal to this thread.
+/// While an object exists, writing to an ended program is an error of write(), without a signal to this thread.
 class NoSigpipe {
  public:
   NoSigpipe() {
@@ -210,7 +209,7 @@ class NoSigpipe {
   sigset_t before_{};
 };
 
-/// Writes what the pipe takes at once; false when all is written or nobody reads any more.
+/// Writes as much as the pipe takes at once. False when all is written or the reader has closed the pipe.
 bool feed(int descriptor, std::string_view& text) {
   const NoSigpipe no_signal;
   const auto count = ::write(descriptor, text.data(), text.size());
@@ -219,7 +218,7 @@ bool feed(int descriptor, std::string_view& text) {
   return !text.empty();
 }
 
-/// Reads what is there; false at the end of the stream.
+/// Reads the available bytes; false at the end of the stream.
 bool drain(const Stream& stream, std::size_t max_bytes) {
   std::array<char, 16384> buffer{};
   const auto count = ::read(stream.descriptor, buffer.data(), buffer.size());
@@ -245,7 +244,7 @@ Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const 
   if (!input.empty()) ::fcntl(child.standard_input(), F_SETFL, O_WRONLY | O_NONBLOCK);
   const auto end = Clock::now() + limits.deadline;
   CapturedOutput result;
-  bool errors_cut_off = false;  // Nobody reads that much of them.
+  bool errors_cut_off = false;  // Not reported: standard error beyond the limit is dropped silently.
   std::vector<Stream> open{{child.standard_output(), &result.standard_output, &result.cut_off},
                            {child.standard_error(), &result.standard_error, &errors_cut_off}};
   auto next_sign = Clock::now() + limits.sign_of_life_interval;

@@ -13,7 +13,7 @@
 
 namespace sparkplan {
 
-/// What a finished program printed, and how it ended.
+/// The output of a finished program, and its exit status.
 struct CapturedOutput {
   int exit_status = 0;  ///< 128 + signal number when a signal ended it.
   std::string standard_output;
@@ -23,27 +23,26 @@ struct CapturedOutput {
 
 struct CaptureLimits {
   std::chrono::milliseconds deadline{30'000};
-  /// Of each stream; what is beyond is read and dropped, of standard output not without CapturedOutput::cut_off.
+  /// Of each stream. Bytes beyond it are read and dropped; for standard output that sets CapturedOutput::cut_off.
   std::size_t max_bytes = std::size_t{4} << 20;
   /// Called every `sign_of_life_interval` while the program runs.
   std::function<void()> sign_of_life = {};
   std::chrono::milliseconds sign_of_life_interval{20'000};
-  /// What the program is given to read, as long as it reads; must outlive the call.
+  /// Written to the program's standard input, as long as it reads; must outlive the call.
   std::string_view standard_input = {};
 };
 
-/// Runs a program to its end without a shell. argv[0] is an absolute path or is looked up in
-/// /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin, never in $PATH. Standard input is
-/// empty but for what `limits` has for it. A non-zero exit is a value, not an Error.
-/// Errors: kNotFound (no such program), kUnreachable (deadline passed; its whole process group is
-/// killed), kFailed.
+/// Runs a program to its end without a shell. argv[0] is an absolute path or is searched in
+/// /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin, never in $PATH. Standard input is empty unless
+/// `limits` provides some. A non-zero exit is a value, not an Error.
+/// Errors: kNotFound (no such program), kUnreachable (deadline passed; its whole process group is killed), kFailed.
 Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const CaptureLimits& limits = {});
 
-/// A running program with its three streams as pipes, in a process group of its own so that a
-/// Ctrl-C at the terminal does not reach it. Killed and reaped when the object goes.
+/// A running program with its three streams as pipes. It has its own process group, so that a Ctrl-C at the terminal
+/// does not reach it. Killed and reaped when the object is destroyed.
 class ChildProcess {
  public:
-  /// `program` is executed as it is (also /proc/self/fd/N); no look-up, no shell.
+  /// `program` is executed as it is (also /proc/self/fd/N); no search, no shell.
   /// Errors: kNotFound, kFailed.
   static Result<ChildProcess> start(const std::string& program, const std::vector<std::string>& arguments);
 
@@ -57,7 +56,7 @@ class ChildProcess {
   int standard_error() const;
   void close_standard_input();
 
-  /// The exit status (128 + signal number), or nothing while it still runs after `deadline`.
+  /// The exit status (128 + signal number), or nothing if it still runs after `deadline`.
   std::optional<int> wait(std::chrono::milliseconds deadline);
   /// SIGKILL to its process group, then reaped.
   void kill();

@@ -5,13 +5,13 @@
 
 namespace sparkplan {
 
-/// Whoever runs this program, as the password database has them.
+/// The user who runs this program, from the password database.
 struct OwnUser {
   std::string name;
   std::string home;
 };
 
-/// Nothing where the database has no such user. For any number of threads at a time. Source: getpwuid_r(3).
+/// Nothing if the database has no such user. Thread-safe. Source: getpwuid_r(3).
 std::optional<OwnUser> own_user();
 
 }  // namespace sparkplan
