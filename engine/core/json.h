@@ -23,8 +23,8 @@ struct JsonLimits {
   std::size_t memory = std::size_t{32} << 20;  ///< Bytes: the text and kJsonValueWeight for each value in it.
 };
 
-/// The inverse of encode_json(). A text over the limits is refused before any value is built. The time is that of
-/// sorting the keys of the largest map.
+/// The inverse of encode_json(). A text over the limits is refused before any value is built. Sorting the keys of the
+/// largest map determines the time.
 /// Errors: kInvalidInput for: invalid JSON; nesting deeper than 64 levels; a repeated key; an integer outside int64
 /// (never rounded to a double); a number outside double or longer than 1000 characters; a key or map beginning with "$"
 /// that encode_json() does not write; more values than `limits` allow.

@@ -40,11 +40,11 @@ struct [[nodiscard]] Error {
   std::string message;               ///< One clause, no final period: "write /proc/sys/vm/swappiness".
   std::vector<std::string> context;  ///< Outermost first: {"node spark-03", "sysctl vm.swappiness"}.
   std::optional<int> sys_errno;      ///< errno of the failing system call, if one failed.
-  std::string hint;                  ///< What the user can do about it; may be empty.
+  std::string hint;                  ///< The user's remedy; may be empty.
 
   bool operator==(const Error&) const = default;
 
-  /// The same error with one more outer level of context.
+  /// Adds one outer level of context.
   Error within(std::string outer) &&;
 
   /// "node spark-03: sysctl vm.swappiness: write ...: Invalid argument". Without the hint.
@@ -76,7 +76,7 @@ inline tl::unexpected<Error> failure(Error error) { return tl::unexpected<Error>
   if (!name) return tl::unexpected<::sparkplan::Error>(std::move(name).error()); \
   declaration = std::move(*name)
 
-/// The same for a Result whose value is not needed.
+/// SPARK_TRY for a Result whose value is not needed.
 #define SPARK_CHECK(expression)                                                   \
   do {                                                                            \
     if (auto spark_result = (expression); !spark_result)                          \

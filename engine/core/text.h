@@ -25,8 +25,8 @@ bool is_valid_utf8(std::string_view text);
 /// `keep_newlines`.
 std::string printable(std::string_view text, bool keep_newlines = false);
 
-/// The candidate with the smallest edit distance, if it is close enough to be a typing error (at most a third of the
-/// longer word, at least 1).
+/// The candidate with the smallest edit distance, if that is small enough for a typing error: at most a third of the
+/// longer word, at least 1.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
 /// A unified diff with 3 lines of context, headed "--- label" / "+++ label"; empty when equal.

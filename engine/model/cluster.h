@@ -16,7 +16,7 @@ namespace sparkplan {
 
 enum class HostKeyPolicy : std::uint8_t {
   kStrict,     ///< A key that is not in known_hosts and not pinned is refused.
-  kAcceptNew,  ///< An unknown key is recorded at first contact; a changed one is refused.
+  kAcceptNew,  ///< An unknown key is recorded at first contact; a changed key is refused.
 };
 
 enum class Become : std::uint8_t {
@@ -24,8 +24,8 @@ enum class Become : std::uint8_t {
   kNone,  ///< The agent runs as the SSH user.
 };
 
-/// How to reach one node. `identity` and `root` have had "~" resolved by nobody: that is the
-/// transport's business, so that a saved plan does not depend on who made it.
+/// The SSH settings of one node. `identity` and `root` keep their "~": the transport resolves it, so that a saved plan
+/// does not depend on the user who made it.
 struct SshSettings {
   std::string user;
   std::uint16_t port = 22;
@@ -40,46 +40,46 @@ struct SshSettings {
 
 enum class TransportKind : std::uint8_t { kSsh, kLocal };
 
-/// One half of a QSFP port as declared: its address derives from the node's stable id or is given in the file.
+/// One half of a QSFP port as declared. Its address is computed from the node's stable id or is given in the file.
 struct FabricPort {
-  std::string interface;  ///< Empty when only the facts can name it.
-  int half = 0;           ///< 0 = A, 1 = B of the QSFP port; counts on for further cables.
+  std::string interface;  ///< Empty when it is known only from the facts.
+  int half = 0;           ///< 0 = A, 1 = B of the QSFP port; 2 and on for further cables.
   std::string address;    ///< "192.168.100.11"; empty for a link-local half.
   int prefix_length = 0;  ///< 24
   std::optional<int> mtu;
   bool link_local = false;  ///< `link_local: ipv4` instead of an address.
   SourceRange where;
 
-  /// "A", "B"; of further cables "C", "D" and on.
+  /// "A", "B"; for further cables "C", "D" and so on.
   std::string label() const { return std::string(1, static_cast<char>('A' + half % 26)); }
   /// "192.168.100.11/24"
   std::string address_text() const { return address + "/" + std::to_string(prefix_length); }
 };
 
-/// One member of the cluster with every default, profile and override already merged in.
+/// One member of the cluster, with all defaults, profiles and overrides merged in.
 struct NodeSpec {
   NodeName name;
-  int id = 0;           ///< Stable, from 1; addresses derive from it, never from list order.
+  int id = 0;           ///< Stable, from 1. Addresses are computed from it, never from list order.
   std::string address;  ///< IPv4, IPv6 or a host name; empty for a local node.
   SshSettings ssh;
   TransportKind transport = TransportKind::kSsh;
-  std::filesystem::path root;  ///< For local nodes: the directory that stands for "/".
+  std::filesystem::path root;  ///< For local nodes: the directory used as "/".
   bool maintenance = false;    ///< A member that is skipped.
   std::vector<FabricPort> fabric;
-  /// What the file declares for this node: section key ("sysctl", "profile_env", "fabric") to its
-  /// merged body. Positions inside the bodies point at where each value was written.
+  /// The declarations of the file for this node: section key ("sysctl", "profile_env", "fabric") to its merged body.
+  /// Each value in the bodies has the position where it was written.
   std::map<std::string, Value> sections;
   SourceRange where;
 };
 
-/// A cluster.yaml that has passed every check which needs no facts.
+/// A cluster.yaml that has passed every check that needs no facts.
 struct Cluster {
   std::string name;
-  std::string file;             ///< As the user named it, for messages.
-  std::string config_digest;    ///< SHA-256 over the canonical form of the parsed file and the texts it names.
+  std::string file;             ///< As the user wrote it, for messages.
+  std::string config_digest;    ///< SHA-256 over the canonical form of the parsed file and of the texts that it names.
   std::string profile;          ///< Empty: none.
   std::vector<NodeSpec> nodes;  ///< In the order of the file; never empty.
-  /// Nodes at the two ends of one cable, as far as the topology says so: a switch has none.
+  /// The nodes at the two ends of each cable. Empty for a switch, where the topology does not name them.
   std::vector<std::pair<NodeName, NodeName>> cables = {};
 
   const NodeSpec* find(const NodeName& node) const;

@@ -4,7 +4,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::int64_t kElementBytes = 4;
-constexpr std::int64_t kAlignedElements = 4;  // 16 bytes, as NCCL's kernels like it.
+constexpr std::int64_t kAlignedElements = 4;  // 16 bytes, the alignment that suits NCCL's kernels.
 
 double bus_factor(Collective collective, int ranks) {
   const auto n = static_cast<double>(ranks);

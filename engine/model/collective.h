@@ -9,7 +9,7 @@
 
 namespace sparkplan {
 
-/// The collective operations of NCCL that are measured, by the names that nccl-tests gives them.
+/// The measured collective operations of NCCL, by their names in nccl-tests.
 enum class Collective : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kBroadcast, kAllToAll, kSendReceive };
 
 inline constexpr std::array<Collective, 6> kCollectives{Collective::kAllReduce,     Collective::kAllGather,
@@ -19,22 +19,23 @@ inline constexpr std::array<Collective, 6> kCollectives{Collective::kAllReduce, 
 /// "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv"
 std::span<const std::string_view> names_of(Collective collective);
 
-/// How many elements of 4 bytes one rank gives and takes in one operation.
+/// The number of 4-byte elements that one rank sends and receives in one operation.
 struct CollectiveShape {
-  std::int64_t unit = 0;     ///< The part that one rank has in it; of gather and scatter kinds a multiple of 4.
+  std::int64_t unit = 0;     ///< The elements that one rank contributes; a multiple of 4 for gather and scatter
+                             ///< operations.
   std::int64_t send = 0;     ///< In the send buffer.
   std::int64_t receive = 0;  ///< In the receive buffer.
-  std::int64_t bytes = 0;    ///< The size as nccl-tests prints it: the total of gather and scatter kinds.
+  std::int64_t bytes = 0;    ///< The size as nccl-tests prints it: the total for gather and scatter operations.
 };
 
-/// The shape of an operation of about `bytes`: what does not divide evenly is rounded down.
+/// The shape of an operation of about `bytes`, rounded down to a size that divides evenly.
 /// Source: nccl-tests, src/*.cu, *GetCollByteCount.
 CollectiveShape collective_shape(Collective collective, std::int64_t bytes, int ranks);
 
 /// GB/s (10^9 bytes) of one operation that took `seconds`.
 struct CollectiveBandwidth {
-  double algorithm = 0;  ///< Bytes as printed per second.
-  double bus = 0;        ///< What each link had to carry for that, whatever the number of ranks.
+  double algorithm = 0;  ///< The printed bytes per second.
+  double bus = 0;        ///< The load of each link, independent of the number of ranks.
 };
 /// Source: nccl-tests, doc/PERFORMANCE.md and src/*.cu, *GetBw.
 CollectiveBandwidth collective_bandwidth(Collective collective, std::int64_t bytes, int ranks, double seconds);

@@ -10,39 +10,40 @@
 
 namespace sparkplan {
 
-/// Who answers at an address, as far as the kernel has asked. Source: rtnetlink(7), RTM_NEWNEIGH.
+/// An entry of the kernel's neighbour table: an address, and the MAC address that has answered for it. Source:
+/// rtnetlink(7), RTM_NEWNEIGH.
 struct NeighbourFacts {
   std::string interface;
   std::string address;
-  std::string mac;    ///< Empty: nobody has answered.
+  std::string mac;    ///< Empty: no answer yet.
   std::string state;  ///< "reachable", "stale", "failed" ...
 
   bool operator==(const NeighbourFacts&) const = default;
 };
 
-/// A unit of systemd's that is there.
+/// An existing systemd unit.
 struct UnitFacts {
   std::string name;
   std::string active;         ///< "active", "inactive", "failed"
   std::string enabled;        ///< "enabled", "disabled", "static" ...
-  std::string locked_memory;  ///< LimitMEMLOCK: bytes or "infinity"; empty for what is no service.
+  std::string locked_memory;  ///< LimitMEMLOCK: bytes or "infinity"; empty for units that are not services.
 
   bool operator==(const UnitFacts&) const = default;
 };
 
-/// What a packet filter does with new TCP connections over IPv4 to ports that the kernel has chosen, of those that fit
-/// the first two. Rules for other connections, such as those to one port, make none.
+/// The verdict of a packet filter on new TCP connections over IPv4 to ephemeral ports, for connections that match
+/// `interface` and `from`. Rules for other connections, such as those to a single port, are not listed.
 struct InputVerdictFacts {
   std::string interface;  ///< "enp1s0f1np1", "enp*"; empty: any interface.
   std::string from;       ///< "192.168.100.0/24"; empty: any address.
-  std::string verdict;    ///< "accept", "drop", or "unclear": the rule would have to be evaluated.
-  std::string rule;       ///< Its text, or "policy drop".
+  std::string verdict;    ///< "accept", "drop", or "unclear": the rule depends on more than sparkplan evaluates.
+  std::string rule;       ///< The text of the rule, or "policy drop".
 
   bool operator==(const InputVerdictFacts&) const = default;
 };
 
-/// A chain that all incoming packets pass. The first verdict that fits holds; without one the packet is accepted. All
-/// such chains have to accept it.
+/// A chain that all incoming packets pass. The first matching verdict applies; without a match the packet is accepted.
+/// A packet arrives only if all such chains accept it.
 struct InputChainFacts {
   std::string name;  ///< "ip filter INPUT"
   std::vector<InputVerdictFacts> verdicts;
@@ -50,9 +51,9 @@ struct InputChainFacts {
   bool operator==(const InputChainFacts&) const = default;
 };
 
-/// The packet filter: all tables of nftables and iptables, with those of ufw.
+/// The packet filter: all tables of nftables and iptables, including ufw's tables.
 struct FirewallFacts {
-  std::string ufw;  ///< "active", "inactive"; empty: there is no ufw.
+  std::string ufw;  ///< "active", "inactive"; empty: ufw is not installed.
   std::vector<InputChainFacts> input_chains;
 
   bool operator==(const FirewallFacts&) const = default;
@@ -69,7 +70,7 @@ struct NvmeControllerFacts {
   bool operator==(const NvmeControllerFacts&) const = default;
 };
 
-/// What an RDMA device tells of itself beside libibverbs. Source: /sys/class/infiniband.
+/// Attributes of an RDMA device that libibverbs does not report. Source: /sys/class/infiniband.
 struct RdmaFirmwareFacts {
   std::string device;
   std::string firmware;  ///< "28.45.4028"
@@ -80,7 +81,7 @@ struct RdmaFirmwareFacts {
   bool operator==(const RdmaFirmwareFacts&) const = default;
 };
 
-/// A file from which NCCL takes variables, whatever the environment says.
+/// A file from which NCCL reads variables, in addition to the environment.
 struct NcclFileFacts {
   std::string file;
   std::map<std::string, std::string> variables;
@@ -98,39 +99,39 @@ struct FstabFacts {
   bool operator==(const FstabFacts&) const = default;
 };
 
-/// The login that the run has made on the node, over SSH, and what it got: not a login shell, as what `ssh NODE
-/// COMMAND` and mpirun start.
+/// Limits and environment of our SSH session on the node. It is not a login shell; `ssh NODE COMMAND` and mpirun start
+/// the same kind of session.
 struct LoginFacts {
   std::string user;
   std::optional<std::int64_t> uid;
-  std::optional<bool> sudo_without_password;       ///< For all commands. Nothing: root himself.
-  std::string locked_memory_soft;                  ///< Bytes or "unlimited"; empty: not over SSH.
-  std::string locked_memory_hard;                  ///< As above.
-  std::map<std::string, std::string> environment;  ///< NCCL's variables, those of its companions, LD_PRELOAD ...
+  std::optional<bool> sudo_without_password;       ///< For all commands. Nothing: the user is root.
+  std::string locked_memory_soft;                  ///< Bytes or "unlimited"; empty for a local node.
+  std::string locked_memory_hard;                  ///< As locked_memory_soft.
+  std::map<std::string, std::string> environment;  ///< The variables of NCCL and of its plug-ins, LD_PRELOAD ...
 
   bool operator==(const LoginFacts&) const = default;
 };
 
-/// What is read of a machine only for those who ask for everything, as it takes programs or many files. As in
-/// HostFacts what is not there is empty, and what could not be looked at is in `unreadable`.
+/// Facts that are read only on request, because they need programs or many files. As in HostFacts, absent things are
+/// empty, and unreadable ones are listed in `unreadable`.
 struct ExtendedFacts {
   std::vector<NeighbourFacts> neighbours;
-  std::map<std::string, std::string> sshd;  ///< `sshd -T`: the options that decide over logins and their limits.
+  std::map<std::string, std::string> sshd;  ///< `sshd -T`: the options that control logins and their limits.
   LoginFacts login;
   std::optional<FirewallFacts> firewall;     ///< Nothing: no packet filter is installed.
-  std::optional<bool> clock_synchronised;    ///< Nothing: nobody could be asked.
-  std::string netplan_error;                 ///< Why `netplan get` refuses; empty: it does not, or there is no netplan.
-  std::string netplan_merged;                ///< What all files say together, as YAML.
-  std::vector<UnitFacts> units;              ///< By name; of those that somebody may want to know of.
-  std::vector<std::string> kernel_modules;   ///< Those of network, RDMA, NVMe and GPU that are loaded.
-  std::vector<std::string> modules_at_boot;  ///< Named in modules-load.d, as they stand there.
+  std::optional<bool> clock_synchronised;    ///< Nothing: no time service answered.
+  std::string netplan_error;                 ///< The error of `netplan get`; empty: no error, or no netplan.
+  std::string netplan_merged;                ///< All netplan files merged, as YAML.
+  std::vector<UnitFacts> units;              ///< By name; only units that sparkplan checks or reports.
+  std::vector<std::string> kernel_modules;   ///< Loaded modules for network, RDMA, NVMe and GPU.
+  std::vector<std::string> modules_at_boot;  ///< Named in modules-load.d, as written there.
   std::map<std::string, std::string> sysctl;
   std::vector<NvmeControllerFacts> nvme;
   std::vector<RdmaFirmwareFacts> rdma_firmware;
   std::vector<NcclFileFacts> nccl_files;
   std::map<std::string, std::string> nccl_profile;  ///< NCCL's variables in /etc/profile.d and /etc/environment.
   std::vector<FstabFacts> fstab;
-  std::map<std::string, std::string> unreadable;  ///< Name of a field -> why it could not be looked at.
+  std::map<std::string, std::string> unreadable;  ///< Name of a field -> why it could not be read.
 
   bool operator==(const ExtendedFacts&) const = default;
 };

@@ -29,7 +29,7 @@ std::set<std::string> links_below(std::set<std::string> links, const std::vector
 }
 
 bool is_dgx_spark(const Facts& facts) {
-  // NVIDIA; ASUS Ascent GX10, Lenovo ThinkStation PGX, and what else calls itself by the chip's name.
+  // NVIDIA; ASUS Ascent GX10, Lenovo ThinkStation PGX, and other machines named after the chip.
   constexpr std::array<std::string_view, 5> kNames{"DGX Spark", "DGX_Spark", "GB10", "GX10", "PGX"};
   return std::any_of(kNames.begin(), kNames.end(),
                      [&](std::string_view name) { return facts.product.find(name) != std::string::npos; });

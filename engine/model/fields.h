@@ -25,14 +25,14 @@
 /// decode() and the tables of docs/protocol.md all follow from that description.
 namespace sparkplan {
 
-/// What the kind of a field does not say. Bounds also hold for the items of a list or map.
+/// Properties of a field that its kind does not imply. Bounds also apply to the items of a list or map.
 struct FieldRule {
   /// A text is copied and printed, so a message must not be one text.
   static constexpr std::size_t kLongestText = std::size_t{4} << 20;
 
-  bool required = false;       ///< Without it decoding fails. Other absent fields keep their default.
-  bool left_out = false;       ///< Not encoded: the default of the reader says the same.
-  bool null_for_none = false;  ///< An optional without a value is encoded as null. Null is always read as none.
+  bool required = false;       ///< Decoding fails without it. Other absent fields keep their default.
+  bool left_out = false;       ///< Not encoded: the reader's default is the same value.
+  bool null_for_none = false;  ///< An optional without a value is encoded as null. Null is always decoded as no value.
   bool is_cut = false;         ///< A longer text is cut when it is decoded. Otherwise it is refused.
   bool is_printable = false;   ///< A text with control characters is refused.
   std::size_t longest = kLongestText;
@@ -81,8 +81,8 @@ concept ListsFields = requires(FieldVisitor& field, T& object) {
   list_fields(field, object);
 };
 
-/// Is called with each field of a struct, in the order of encoding. A description changes the struct only while
-/// reading() is true.
+/// Visits each field of a struct, in the order of encoding. A description changes the struct only while reading() is
+/// true.
 class FieldVisitor {
  public:
   FieldVisitor(const FieldVisitor&) = delete;
@@ -90,24 +90,24 @@ class FieldVisitor {
   virtual ~FieldVisitor() = default;
 
   /// Texts, true/false, numbers, enumerations, ids, Values, structs that list their fields, and vectors, maps and
-  /// optionals of those.
+  /// optionals of all these.
   template <class T>
   void operator()(std::string_view key, T& value, const FieldRule& rule = kOptional) {
     if (!enter(key, rule, is_none(value) && !rule.null_for_none)) return;
     visit(value, rule);
     leave();
   }
-  /// An enumeration, by the place of its name in `names`.
+  /// An enumeration, by the index of its name in `names`.
   void choice(std::string_view key, std::size_t& index, std::span<const std::string_view> names,
               const FieldRule& rule = kOptional);
   /// Bytes, as a text in base64.
   void base64(std::string_view key, std::string& bytes, const FieldRule& rule = kOptional);
-  /// The alternative of a variant by its name in `key`, and its fields in the same map by `visit_alternative`.
+  /// The alternative of a variant by its name in `key`. Its fields are visited by `visit_alternative` in the same map.
   template <class... Alternatives, class Visit>
   void tagged(std::string_view key, std::variant<Alternatives...>& variant, std::span<const std::string_view> names,
               Visit visit_alternative);
 
-  /// True when the object was filled from a message: only then a check or a conversion back has a point.
+  /// True while the object is filled from a message: only then are checks and conversions of the read values needed.
   bool reading() const { return mode_ == Mode::kRead && !failed_; }
   /// Refuses the message unless `holds`.
   virtual void check(std::string_view key, bool holds, std::string_view requirement);
@@ -120,13 +120,13 @@ class FieldVisitor {
   enum class Mode : std::uint8_t { kWrite, kRead, kDescribe };
   explicit FieldVisitor(Mode mode) : mode_(mode) {}
 
-  /// False: there is nothing to visit.
+  /// False: the field has no content to visit.
   virtual bool enter(std::string_view key, const FieldRule& rule, bool none) = 0;
   virtual void leave() = 0;
   virtual bool begin_struct(const std::type_info& type) = 0;
   virtual void end_struct() {}
   virtual void begin_alternative(std::string_view /*name*/) {}
-  /// How many items or entries to visit.
+  /// The number of items or entries to visit.
   virtual std::size_t begin_list(std::size_t size, const FieldRule& rule) = 0;
   virtual std::size_t begin_map(std::size_t size, const FieldRule& rule) = 0;
   virtual void enter_item(std::size_t index) = 0;
@@ -289,7 +289,7 @@ void FieldVisitor::tagged(std::string_view key, std::variant<Alternatives...>& v
 
 template <class Variant>
 inline constexpr std::array<std::string_view, 0> kNamesOf{};
-/// Of the alternatives of a variant, by their `kName`.
+/// The names of a variant's alternatives, by their `kName`.
 template <class... Alternatives>
 inline constexpr std::array<std::string_view, sizeof...(Alternatives)> kNamesOf<std::variant<Alternatives...>>{
     Alternatives::kName...};
@@ -319,14 +319,14 @@ class FieldWriter final : public FieldVisitor {
   std::vector<Value*> open_;  ///< From the root to the value that is being written.
 };
 
-/// Total: any Value gives an object or an error.
+/// Never ends the program: any Value gives an object or an error.
 class FieldReader final : public FieldVisitor {
  public:
   explicit FieldReader(const Value& value) : FieldVisitor(Mode::kRead), at_(&value), root_(value) {}
 
   /// The first error, with the path to its place: "links: 0: mtu: expected integer, found text".
   Result<void> result() const;
-  /// Fails when the outermost map has a field that no description has asked for. `what` names the map.
+  /// Fails when the outermost map has a field that no description has visited. `what` names the map.
   Result<void> refuse_unknown(std::string_view what) const;
   void check(std::string_view key, bool holds, std::string_view requirement) override;
   void fail(Error error) override;
@@ -368,7 +368,7 @@ class FieldReader final : public FieldVisitor {
 template <ListsFields T>
 Value encode(const T& object) {
   FieldWriter writer;
-  // A writer only reads, also where several threads encode one object: one description serves both directions.
+  // Encoding only reads the object, so several threads may encode it. One description serves both directions.
   writer.visit(const_cast<T&>(object), kOptional);
   return std::move(writer).take();
 }

@@ -30,7 +30,7 @@ void list_fields(FieldVisitor& field, NetworkProfile& profile) {
   field("autoconnect", profile.autoconnect);
   std::string origin(to_string(profile.origin));
   field("origin", origin);
-  // A newer agent may know other origins.
+  // A newer agent may send other origins.
   if (field.reading()) profile.origin = value_named<ProfileOrigin>(origin).value_or(ProfileOrigin::kHandWritten);
   field("file", profile.file);
 }

@@ -50,7 +50,7 @@ void list_fields(FieldVisitor& field, ManagedResource& resource) {
 void list_fields(FieldVisitor& field, ManagedArtifact& artifact) {
   field("type", artifact.type, kRequired);
   field("written_digest", artifact.written_digest);
-  // Required: with a lost original read as "was absent", the release would delete a foreign file.
+  // Required: a lost original would be read as "was absent", and the release would delete a foreign file.
   field("original", artifact.original, kRequired);
   field.check("original", !std::holds_alternative<Error>(artifact.original), "an error is no original");
   field("intended_digest", artifact.intended_digest, kOptional.unless(artifact.intended_digest.empty()));

@@ -11,7 +11,7 @@
 
 namespace sparkplan {
 
-/// What a roster may hold at most: it comes from a node.
+/// The most members of a roster. It is bounded because a node sends it.
 inline constexpr std::size_t kMostMembers = 2048;
 inline constexpr std::int64_t kLargestGeneration = std::int64_t{1} << 53;
 inline constexpr std::size_t kLongestRosterText = 255;
@@ -25,20 +25,20 @@ struct RosterEntry {
   std::string user;
   std::uint16_t port = 22;
   std::string host_key;    ///< "SHA256:..."; empty for a local node.
-  std::string machine_id;  ///< Tells a renamed machine from a new one of the same id.
+  std::string machine_id;  ///< Distinguishes a renamed machine from a new one with the same id.
   std::string jump;        ///< As SshSettings::jump.
   std::string become;      ///< "sudo" or "none".
   std::string root;        ///< For a local node: its directory; empty for SSH.
-  bool leaving = false;    ///< No longer in the file, to be released with consent, not yet released.
+  bool leaving = false;    ///< No longer in the file. The user has consented to its release, which is not done yet.
 
   bool operator==(const RosterEntry&) const = default;
 };
 
-/// Who belongs to the cluster. Written to every node, so that no state lives on a controller.
+/// The members of the cluster. Written to every node, so that no controller has to keep state.
 struct Roster {
   std::string cluster;          ///< name
-  std::string uuid;             ///< Made at the very first apply; empty before.
-  std::int64_t generation = 0;  ///< Grows by one with every apply that changes the roster.
+  std::string uuid;             ///< Made at the first apply; empty before.
+  std::int64_t generation = 0;  ///< Increased by one with every apply that changes the roster.
   std::vector<RosterEntry> members;
 
   bool operator==(const Roster&) const = default;
@@ -47,52 +47,55 @@ struct Roster {
 /// A resource that sparkplan has applied on this node.
 struct ManagedResource {
   Value last_applied;                 ///< The desired value at that time.
-  std::vector<ArtifactId> artifacts;  ///< What it lives in.
+  std::vector<ArtifactId> artifacts;  ///< The artifacts that hold it.
 };
 
 /// An artifact that sparkplan has written on this node.
 struct ManagedArtifact {
   std::string type;                  ///< The resource type that owns it.
-  std::string written_digest;        ///< digest() of what we last wrote; empty before the first write.
-  Observation original = Absent{};   ///< As it was before sparkplan came; never an Error.
-  std::string intended_digest = {};  ///< digest() of what a run set out to write without telling the outcome yet.
+  std::string written_digest;        ///< digest() of the content that sparkplan last wrote; empty before the first
+                                     ///< write.
+  Observation original = Absent{};   ///< The state before sparkplan managed it; never an Error.
+  std::string intended_digest = {};  ///< digest() of the content that a run intended to write, while its outcome is not
+                                     ///< recorded.
 
-  /// Is that what sparkplan has written, or what a run that broke off may have?
+  /// True for content that sparkplan has written, or that an interrupted run may have written.
   bool wrote(const std::string& digest) const { return digest == written_digest || digest == intended_digest; }
 };
 
-/// A saved plan of which something was carried out on this node.
+/// A saved plan that was carried out, at least in part, on this node.
 struct AppliedPlan {
   std::string plan;       ///< Its id.
   std::string run;        ///< The run that carried it out.
-  std::string time;       ///< When that began. RFC 3339, UTC.
-  bool finished = false;  ///< The run came to its end.
+  std::string time;       ///< The beginning of that run. RFC 3339, UTC.
+  bool finished = false;  ///< The run reached its end.
 
   bool operator==(const AppliedPlan&) const = default;
 };
 
-/// How many a manifest remembers: as many as there are journals.
+/// The number of plans that a manifest remembers: the same as the number of journals.
 inline constexpr std::size_t kRememberedPlans = 50;
 
-/// What sparkplan owns on a node: /var/lib/sparkplan/manifest.json.
+/// The resources and artifacts that sparkplan owns on a node: /var/lib/sparkplan/manifest.json.
 struct Manifest {
   std::string node;
   Roster roster;
   std::map<ResourceId, ManagedResource> resources;
   std::map<ArtifactId, ManagedArtifact> artifacts;
-  std::string last_run;                    ///< Id of the last run that wrote here.
+  std::string last_run;                    ///< Id of the last run that wrote to this node.
   std::string last_run_time;               ///< RFC 3339, UTC.
-  std::vector<AppliedPlan> applied_plans;  ///< Oldest first, at most kRememberedPlans: none is applied twice.
+  std::vector<AppliedPlan> applied_plans;  ///< Oldest first, at most kRememberedPlans. So no saved plan is applied
+                                           ///< twice.
 };
 
-/// The names of what it manages, by type; no names for a type that only has an artifact left, as a run leaves
-/// it that broke off.
+/// The names of the managed resources, by type. A type without names has only an artifact left, from an interrupted
+/// run.
 std::map<std::string, std::vector<std::string>> names_managed(const Manifest& manifest);
 
-/// The format that this build writes. A manifest of a newer one is refused, with the version named.
+/// The format that this build writes. A newer manifest is refused; the error names its version.
 inline constexpr std::int64_t kManifestFormatVersion = 1;
 
-/// Refused are a roster over the limits above, names that are no node's and texts with control characters.
+/// Refused are rosters over the limits above, invalid node names, and texts with control characters.
 void list_fields(FieldVisitor& field, RosterEntry& member);
 void list_fields(FieldVisitor& field, Roster& roster);
 void list_fields(FieldVisitor& field, ManagedResource& resource);
@@ -100,7 +103,7 @@ void list_fields(FieldVisitor& field, ManagedArtifact& artifact);
 void list_fields(FieldVisitor& field, AppliedPlan& applied);
 void list_fields(FieldVisitor& field, Manifest& manifest);
 
-/// A manifest by itself. Errors: kUnsupported for a newer format_version; kInvalidInput.
+/// Decodes a manifest alone. Errors: kUnsupported for a newer format_version; kInvalidInput.
 Result<Manifest> decode_manifest(const Value& value);
 
 }  // namespace sparkplan

@@ -8,7 +8,7 @@
 
 namespace sparkplan {
 
-/// An enumeration from 0 whose names, in the order of the enumerators, are given by `names_of(value)` beside it.
+/// An enumeration from 0. `names_of(value)` beside it returns its names, in the order of the enumerators.
 template <class Enum>
 concept NamedEnum = std::is_enum_v<Enum> && requires(Enum value) {
   std::span<const std::string_view>(names_of(value));

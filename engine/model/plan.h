@@ -18,25 +18,25 @@ namespace sparkplan {
 
 enum class Action : std::uint8_t { kCreate, kUpdate, kRemove };
 
-/// Why a change is there. Origin is about the past, never about what apply will do.
+/// The reason for a change. Origin describes the past, never what apply will do.
 enum class Origin : std::uint8_t {
   kConfig,   ///< cluster.yaml changed, or the node was never applied.
-  kDrift,    ///< The node was changed behind our back: observed != last applied.
-  kForeign,  ///< Somebody else's file says otherwise; apply cannot mend it.
+  kDrift,    ///< The node was changed outside sparkplan: observed != last applied.
+  kForeign,  ///< A foreign file sets another value; apply cannot correct it.
 };
 
 /// "create", "update", "remove"; "config", "drift", "foreign".
 std::span<const std::string_view> names_of(Action action);
 std::span<const std::string_view> names_of(Origin origin);
 
-/// One field that differs. Null means "not there".
+/// One field that differs. Null means "absent".
 struct FieldChange {
   std::string path;  ///< "running", "mtu", "addresses.0"
   Value before;
   Value after;
 };
 
-/// One resource that is not as the file wants it.
+/// One resource that differs from the file.
 struct Change {
   ResourceId id;
   Action action = Action::kUpdate;
@@ -44,14 +44,14 @@ struct Change {
   std::vector<FieldChange> fields;  ///< Sorted by path; empty only where is_harmless().
   Impact impact = Impact::kLive;
   Reversible reversible = Reversible::kExact;
-  SourceRange where;  ///< Unknown position for a removal: nothing in the file asks for it.
-  std::string note;   ///< Who says otherwise (foreign), or what it waits for. Else empty.
+  SourceRange where;  ///< Unknown position for a removal: no place in the file declares it.
+  std::string note;   ///< The foreign file (foreign), or the awaited step. Else empty.
 
-  /// Of somebody else's file that says it too, or says otherwise and loses: shown, and no difference.
+  /// A foreign file that sets the same value, or another value without effect: printed, but not a difference.
   bool is_harmless() const { return origin == Origin::kForeign && fields.empty(); }
 };
 
-/// When on a node a step runs. The order of the enumerators is the order of the steps.
+/// The phase of a node's run in which a step is carried out. The enumerators are in the order of execution.
 enum class Phase : std::uint8_t {
   kPackages,
   kUsersAndKeys,
@@ -65,32 +65,33 @@ enum class Phase : std::uint8_t {
 };
 std::span<const std::string_view> names_of(Phase phase);
 
-/// One artifact that has to become something else. Steps are what the agent carries out.
+/// One artifact that has to change. The agent carries out steps.
 struct Step {
   std::string type;  ///< The resource type it belongs to.
   ArtifactId artifact;
   Phase phase = Phase::kFiles;
-  Observation before;                 ///< As planned on; the node compares (compare-and-swap). Never an Error.
+  Observation before;                 ///< The planned state before the step; the node compares it (compare-and-swap).
+                                      ///< Never an Error.
   Observation after;                  ///< Absent or Present, without Unknown.
-  std::vector<ResourceId> resources;  ///< The changes that need it.
-  std::vector<ResourceId> needs;      ///< Not carried out when a step of one of these has failed in the same run.
-  /// Steps of one group on one node are undone together, last first, when one of them fails:
-  /// a kernel parameter that could be set does not stay when its file cannot be written.
+  std::vector<ResourceId> resources;  ///< The changes that need this step.
+  std::vector<ResourceId> needs;      ///< The step is skipped if a step of one of these resources has failed in the
+                                      ///< same run.
+  /// When one step of a group fails, all steps of that group on the node are undone, last first. So a kernel parameter
+  /// does not keep its new value when its file cannot be written.
   std::string group;
-  /// Makes take effect what other steps of its group write ("let networkd read its files again"):
-  /// comes after them, and is undone after they are, so that it finds the old files again.
+  /// Activates the content that other steps of its group write ("let networkd read its files again"). It runs after
+  /// them. It is also undone after them, so that it finds the old files again.
   bool activates = false;
-  /// Could cut the connection that we speak through, or the node off from others: carried out last, all
-  /// such steps of a node or none, with a timer on the node that undoes them unless somebody who has
-  /// reached the node anew confirms them.
+  /// May cut our connection, or the node's connections to other nodes. All such steps of a node run last, all or none.
+  /// A timer on the node undoes them unless a controller reconnects and confirms them.
   bool disruptive = false;
-  /// Whether carrying it out with `before` for `after` brings the old state back. The text of a file always comes back.
+  /// Whether a step with `before` in place of `after` restores the old state. The text of a file is always restored.
   Reversible reversible = Reversible::kExact;
 };
 
 void list_fields(FieldVisitor& field, Step& step);
 
-/// A resource for which nothing can be planned, and why.
+/// A resource that cannot be planned, and the reason.
 struct BlockedResource {
   ResourceId id;
   Error error;
@@ -104,20 +105,20 @@ struct SkippedResource {
   std::string reason;
 };
 
-/// What has to happen on one node. Immutable once made.
+/// The changes and steps of one node. Immutable once made.
 struct NodePlan {
   std::vector<Change> changes;  ///< By phase, then id.
   std::vector<Step> steps;      ///< In the order of execution.
   std::vector<BlockedResource> blocked;
   std::vector<SkippedResource> not_applicable;
-  std::vector<ResourceId> kept_orphans;  ///< No longer in the file, but changed by somebody: left alone.
-  std::vector<ResourceId> waiting;       ///< Hold an Unknown: a later stage plans them.
-  /// What the manifest may say as things are now: the desired value of what is seen in sync, the
-  /// last applied one of all else that is still managed.
+  std::vector<ResourceId> kept_orphans;  ///< No longer in the file, but changed outside sparkplan: left as they are.
+  std::vector<ResourceId> waiting;       ///< Contain an Unknown: a later stage plans them.
+  /// The manifest's content for the current state: the desired value of resources in sync, the last applied value of
+  /// all others that are still managed.
   std::map<ResourceId, Value> resulting;
-  /// What the manifest may say of a resource once all its steps are done; null: nothing, it is gone.
+  /// The manifest's value for a resource after all its steps. Null: the resource is gone, and its entry is removed.
   std::map<ResourceId, Value> after_steps;
-  int managed_before = 0;  ///< Resources in the manifest before this plan, for the prune guard.
+  int managed_before = 0;  ///< The number of resources in the manifest before this plan, for the prune guard.
 
   bool in_sync() const {
     return blocked.empty() && waiting.empty() &&

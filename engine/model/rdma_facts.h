@@ -8,12 +8,12 @@
 
 namespace sparkplan {
 
-/// One address of an RDMA port. The kernel makes two (one per type) of every address of the interface.
+/// One address of an RDMA port. The kernel makes two (one per type) for every address of the interface.
 struct RdmaGid {
   int index = 0;
   std::string type;       ///< "RoCE v2", "IB/RoCE v1", "IB".
   std::string gid;        ///< As an IPv6 address: "::ffff:192.168.100.11", "fe80::5054:ff:fe61:1".
-  std::string interface;  ///< "enp1s0f1np1"; empty where there is none.
+  std::string interface;  ///< "enp1s0f1np1"; empty without one.
 
   bool operator==(const RdmaGid&) const = default;
 };
@@ -23,18 +23,18 @@ struct RdmaPortFacts {
   std::string state;                   ///< "ACTIVE", "DOWN", "INIT" ...
   std::string physical_state;          ///< "LinkUp", "Disabled", "Polling" ...
   std::string link_layer;              ///< "Ethernet", "InfiniBand"
-  std::string rate;                    ///< "100 Gb/sec (2X HDR)"; made of active width and speed.
+  std::string rate;                    ///< "100 Gb/sec (2X HDR)", from active width and speed.
   std::optional<int> active_mtu = {};  ///< Bytes: 1024 or 4096. Nothing: the port is not active.
-  std::vector<RdmaGid> gids = {};      ///< By index. Only of a port that is active.
+  std::vector<RdmaGid> gids = {};      ///< By index. Only for an active port.
 
   bool operator==(const RdmaPortFacts&) const = default;
 };
 
-/// How a PCI function is connected: 4 lanes of "32.0 GT/s PCIe" on a half of a DGX Spark.
+/// The PCIe link of a function: 4 lanes of "32.0 GT/s PCIe" on a half of a DGX Spark.
 struct PcieLink {
-  int width = 0;  ///< Lanes in use; 0: not known.
+  int width = 0;  ///< Lanes in use; 0: unknown.
   int max_width = 0;
-  std::string speed;  ///< Empty: not known.
+  std::string speed;  ///< Empty: unknown.
   std::string max_speed;
 
   bool operator==(const PcieLink&) const = default;
@@ -47,17 +47,17 @@ struct RdmaDeviceFacts {
   int ports = 0;
   std::vector<RdmaPortFacts> port_facts = {};  ///< By number.
   std::string pci = {};                        ///< "0000:01:00.1"; empty for a device in software.
-  std::optional<PcieLink> pcie = {};           ///< Nothing for what is no PCI function.
+  std::optional<PcieLink> pcie = {};           ///< Nothing for devices that are not PCI functions.
 
   bool operator==(const RdmaDeviceFacts&) const = default;
 };
 
-/// The index that RDMA over Ethernet has to be told, so that packets leave with `address` (IPv4): the GID of
-/// type RoCE v2 that is made of it, on `interface` unless that is empty. It depends on what else the interface
-/// has had; any fixed number is right on some machines only. Errors: kNotFound, with what there is.
+/// The GID index that RDMA over Ethernet needs so that packets leave with `address` (IPv4). It is the index of the RoCE
+/// v2 GID made from `address`, on `interface` unless that is empty. The index depends on the earlier addresses of the
+/// interface, so a fixed number is right on some machines only. Errors: kNotFound, with the existing GIDs.
 Result<int> roce_v2_gid_index(const RdmaPortFacts& port, const std::string& address, const std::string& interface);
 
-/// The port that an interface's GIDs, or else the only one, is of; null where there is none.
+/// The port that the interface's GIDs belong to, or else the only port; null without one.
 const RdmaPortFacts* rdma_port(const RdmaDeviceFacts& device, const std::string& interface);
 
 void list_fields(FieldVisitor& field, RdmaGid& gid);

@@ -7,7 +7,7 @@
 namespace sparkplan {
 namespace {
 
-/// Lists the fields that a state has besides its name.
+/// Lists the fields of a state, except its name.
 struct StateFields {
   FieldVisitor& field;
 
@@ -42,9 +42,9 @@ void list_fields(FieldVisitor& field, Error& whole) {
   field("sys_errno", error.sys_errno);
   field("hint", error.hint, kOptional.unless(error.hint.empty()));
   if (!field.reading()) return;
-  // A code of a newer version is still a failure, and the message says which.
+  // The code of a newer version is still a failure, and the message names it.
   error.code = error_code_from(code).value_or(ErrorCode::kFailed);
-  // Another program's bug is a failure to this one: exit status 1 is for what goes wrong here.
+  // A kBug of another program is a failure here: exit status 1 is reserved for bugs of this program.
   if (error.code == ErrorCode::kBug) error.code = ErrorCode::kFailed;
   whole = bounded(std::move(error));
 }

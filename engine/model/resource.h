@@ -15,12 +15,12 @@
 
 namespace sparkplan {
 
-/// What carrying out a change disturbs, from least to most.
+/// The disruption that a change causes, from least to most.
 enum class Impact : std::uint8_t {
-  kLive,               ///< Nothing but the changed thing itself.
-  kNeedsRelogin,       ///< Seen by sessions that start afterwards.
+  kLive,               ///< No effect beyond the changed resource.
+  kNeedsRelogin,       ///< Takes effect for sessions that start later.
   kRestartsService,    ///< A unit is restarted.
-  kInterruptsNetwork,  ///< An interface goes away for a moment.
+  kInterruptsNetwork,  ///< An interface is down for a moment.
   kNeedsReboot,        ///< Reported until the boot id changes.
 };
 
@@ -31,16 +31,17 @@ std::span<const std::string_view> names_of(Impact impact);
 /// "exact", "best_effort", "no".
 std::span<const std::string_view> names_of(Reversible reversible);
 
-/// One managed thing as the file wants it, in its type's canonical form.
+/// One managed resource as the file declares it, in its type's canonical form.
 struct Resource {
   ResourceId id;
   Value desired;                  ///< May contain Unknown.
-  SourceRange where;              ///< The value in cluster.yaml that asked for it.
-  std::vector<ResourceId> after;  ///< Must be in sync first; same node. Most need none: phases order them.
+  SourceRange where;              ///< Its declaration in cluster.yaml.
+  std::vector<ResourceId> after;  ///< Resources of the same node that must be in sync first. Most resources need none:
+                                  ///< phases order them.
   Impact impact = Impact::kLive;
   Reversible reversible = Reversible::kExact;
-  /// While some fields are Unknown, the others may be carried out already: the target then holds what
-  /// the node shows in their place, or nothing.
+  /// The known fields may be carried out while others are Unknown. In place of the Unknown fields, the target has the
+  /// node's current values, or no value.
   bool known_part_first = false;
 };
 
@@ -48,34 +49,34 @@ struct Absent {
   bool operator==(const Absent&) const = default;
 };
 
-/// The thing is there. Fields that cannot exist on this node (the running value of a kernel
-/// parameter in an image root) are missing from `value` and named with the reason instead.
+/// The resource exists. Fields that cannot exist on this node (the running value of a kernel parameter in an image
+/// root) are missing from `value`. `not_applicable` lists them with the reason.
 struct Present {
   Value value;
   std::map<std::string, std::string> not_applicable;  ///< field -> reason
 };
 
-/// The thing cannot exist on this node: an image root has no links. Shown, and no change.
+/// The resource cannot exist on this node: an image root has no links. Printed, but not a change.
 struct NotApplicable {
   std::string reason;
   bool operator==(const NotApplicable&) const = default;
 };
 
-/// The four answers of a look at a node; an Error means "could not look" and blocks the resource.
+/// The four results of observing a resource. An Error means that it could not be read, and blocks the resource.
 using Observation = std::variant<Absent, Present, NotApplicable, Error>;
 
-/// Somebody else's setting of what is ours: "/etc/sysctl.d/99-tuning.conf:3 wins at boot".
+/// A foreign setting of a resource that sparkplan manages: "/etc/sysctl.d/99-tuning.conf:3 wins at boot".
 struct ForeignClaim {
   ResourceId id;
-  std::string field;    ///< The field it defeats, "persistent"; empty: the resource as a whole.
-  Value value;          ///< What it says; null where that is no value of that kind.
+  std::string field;    ///< The field that it overrides, "persistent"; empty: the resource as a whole.
+  Value value;          ///< The foreign value; null if it is not a value of that kind.
   std::string source;   ///< "/etc/sysctl.d/99-tuning.conf:3"
   std::string message;  ///< One clause: "sets it to 128 and wins at boot".
-  /// It defeats nothing, now or later: it is shown, and is no difference.
+  /// It overrides nothing, now or later: it is printed, and is not a difference.
   bool harmless = false;
 };
 
-/// A resource that is as planned, and yet does not do what it is there for.
+/// A resource that is as planned, but does not have its intended effect.
 struct Ineffective {
   std::string name;  ///< Of the resource.
   std::string code;  ///< Of the warning: "limits.not_effective"
@@ -83,20 +84,20 @@ struct Ineffective {
   std::string hint;
 };
 
-/// Everything one type found on one node in one look.
+/// All observations of one type on one node, made together.
 struct ObservedType {
   std::map<std::string, Observation> resources;  ///< by resource name
   std::map<ArtifactId, Observation> artifacts;   ///< files: see engine/resource/file_artifact.h
   std::vector<ForeignClaim> foreign;
 };
 
-/// type name -> what it found.
+/// type name -> its observations.
 struct ObservedState {
   std::map<std::string, ObservedType> types;
 };
 
-/// Texts from another machine are cut to the lengths of engine/core/bounded_text.h; those of an error also before they
-/// are sent.
+/// Texts from another machine are cut to the lengths of engine/core/bounded_text.h. Texts of an error are also cut
+/// before they are sent.
 void list_fields(FieldVisitor& field, Error& error);
 void list_fields(FieldVisitor& field, Observation& observation);
 void list_fields(FieldVisitor& field, ForeignClaim& claim);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<Ipv4Network, 5> kPrivate{
     {{{0x0A000000}, 8}, {{0xAC100000}, 12}, {{0xC0A80000}, 16}, {{0xA9FE0000}, 16}, {{0x64400000}, 10}}};
 
-/// How long the networks are within which routes are merged.
+/// The length of the networks within which routes are merged.
 struct Level {
   int others;
   int of_private;
@@ -27,7 +27,7 @@ Ipv4Network widened(const Ipv4Network& network, int length) {
   return Ipv4Interface{network.base, std::min(length, network.prefix_length)}.network();
 }
 
-/// What it may be merged within.
+/// The network within which this one may be merged.
 Ipv4Network cell_of(const Ipv4Network& network, const Level& level) {
   for (const Ipv4Network& range : kPrivate) {
     if (range.contains(network)) return widened(network, std::max(level.of_private, range.prefix_length));
@@ -40,19 +40,19 @@ Ipv4Network cell_of(const Ipv4Network& network, const Level& level) {
   return widened(network, length);
 }
 
-/// The smallest network that holds both.
+/// The smallest network that contains both.
 Ipv4Network common_network(const Ipv4Network& one, const Ipv4Network& other) {
   Ipv4Network common = one;
   while (!common.contains(other)) common = widened(common, common.prefix_length - 1);
   return common;
 }
 
-/// From now on the first stands for both.
+/// Merges the second entry into the first.
 void absorb(RouteFacts& one, const RouteFacts& other) {
   const auto a = parse_ipv4_network(one.destination);
   const auto b = parse_ipv4_network(other.destination);
   const bool both_known = a && b;
-  // A route takes up all of its network.
+  // A route occupies all of its network.
   if (both_known && one.stands_for == 1 && a->contains(*b)) return;
   if (both_known && other.stands_for == 1 && b->contains(*a)) {
     one = other;
@@ -74,7 +74,7 @@ void absorb(RouteFacts& one, const RouteFacts& other) {
 void RouteMerger::add(RouteFacts route) {
   if (too_many_) return;
   routes_.push_back(std::move(route));
-  // Not with each of a million.
+  // Merging on every call would be too slow for a million routes.
   if (routes_.size() > 2 * most_) fit();
 }
 
@@ -84,7 +84,7 @@ std::optional<std::vector<RouteFacts>> RouteMerger::take() && {
   return std::move(routes_);
 }
 
-/// No more of them than wanted, by merging them as little as is needed.
+/// Reduces the routes to at most `most_`, by merging as few as needed.
 void RouteMerger::fit() {
   merge();
   while (routes_.size() > most_ && level_ + 1 < kLevels.size()) {

@@ -8,16 +8,17 @@
 
 namespace sparkplan {
 
-/// Takes any number of routes and gives back a few. Where there are too many, neighbours that go through one interface
-/// become one entry (RouteFacts::stands_for): what such entries leave free is free for certain. Addresses of private
-/// ranges, where fabrics are, are merged last and never with others, so that a router of the Internet's million routes
-/// can have one. Of IPv6 one entry of each interface is kept then, and the default routes.
+/// Reduces any number of routes to a few. If there are too many, neighbouring routes through one interface are merged
+/// into one entry (RouteFacts::stands_for). Addresses outside all entries are certainly free. Private ranges, which
+/// fabrics use, are merged last and never with other ranges. So the million routes of an Internet router do not hide a
+/// free fabric subnet. For IPv6, only the default routes and one entry per interface are then kept.
 class RouteMerger {
  public:
   explicit RouteMerger(std::size_t most) : most_(most) {}
 
   void add(RouteFacts route);
-  /// As they were added, where that is no more than `most`. Nothing where even what they are merged to is.
+  /// The routes as added, if there are at most `most`; else the merged routes. Nothing if even the merged routes are
+  /// more than `most`.
   std::optional<std::vector<RouteFacts>> take() &&;
 
  private:
