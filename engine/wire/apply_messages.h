@@ -13,10 +13,10 @@
 #include "engine/model/manifest.h"
 #include "engine/model/plan.h"
 
-/// Each request says its name on the wire and the type of its reply; void: an empty map.
+/// Each request declares its name on the wire and the type of its reply. The reply of type void is an empty map.
 namespace sparkplan {
 
-/// Who holds a node's lock, in words that help to find them.
+/// The holder of a node's lock, described so that the user can find them.
 struct LockHolder {
   std::string who;        ///< "anna@laptop"
   std::int64_t pid = 0;   ///< Of the controller process, on its own machine.
@@ -27,10 +27,10 @@ struct LockHolder {
   bool operator==(const LockHolder&) const = default;
 };
 
-/// What a run is carried out for; the node's journal records it at the beginning of the run.
+/// The purpose of a run; the node's journal records it at the beginning of the run.
 struct RunPurpose {
-  std::string saved_plan;  ///< The id of the saved plan that is carried out; empty: none.
-  std::string undoes;      ///< The run that is rolled back; empty: none.
+  std::string saved_plan;  ///< The id of the saved plan that the run carries out; empty: none.
+  std::string undoes;      ///< The run that this run rolls back; empty: none.
 };
 
 struct LockRequest {
@@ -44,15 +44,15 @@ struct LockRequest {
 struct BreakLockRequest {
   static constexpr std::string_view kName = "break_lock";
   using Reply = void;
-  std::string holder;  ///< LockHolder::describe() of the one that is meant; another one is left alone.
+  std::string holder;  ///< LockHolder::describe() of the intended holder; any other holder is left running.
   std::string audit;   ///< One line for syslog.
 };
 
 enum class StepOutcome : std::uint8_t {
   kDone,
   kFailed,   ///< Tried; the artifact is as it was before.
-  kStale,    ///< Not tried: the artifact was not as planned on.
-  kUndone,   ///< Was done, and undone because another step of its group failed.
+  kStale,    ///< Not tried: the artifact differs from the planned state.
+  kUndone,   ///< Done, and then undone because another step of its group failed.
   kNotDone,  ///< Not tried: its group had failed, or the run was stopped.
 };
 /// "done", "failed", "stale", "undone", "not_done".
@@ -68,23 +68,23 @@ struct ApplyReply {
   bool stopped = false;             ///< A StopNotice arrived during the apply.
 };
 
-/// Carries out steps in order, each one compared first (compare-and-swap) and journaled. Needs the lock.
+/// Carries out steps in order. Each one is compared first (compare-and-swap) and journaled. Needs the lock.
 struct ApplyRequest {
   static constexpr std::string_view kName = "apply";
   using Reply = ApplyReply;
   std::string run;
   std::string node;  ///< The node's name, for its manifest.
-  Roster roster;     ///< Written into a manifest that is only now begun.
+  Roster roster;     ///< Written into a manifest that this run creates.
   std::vector<Step> steps;
-  /// NodePlan::after_steps: written to the manifest with the steps, so that nothing is ever on the
-  /// node that the manifest does not know.
+  /// NodePlan::after_steps: written to the manifest with the steps, so that the manifest always lists all changes of
+  /// sparkplan on the node.
   std::map<ResourceId, Value> after_steps;
-  /// Not 0: all steps or none, on trial. The node undoes them by itself that many seconds later unless
-  /// a ConfirmRequest comes. The lock is released, as the trial keeps other runs away.
+  /// Not 0: all steps or none, on trial. The node undoes them by itself that many seconds later unless it receives a
+  /// ConfirmRequest. The lock is released, because the trial itself blocks other runs.
   std::int64_t window_seconds = 0;
 };
 
-/// The end of a run on a node: what its manifest contains from now on. Needs the lock.
+/// The end of a run on a node, with the manifest's new content. Needs the lock.
 struct CommitRequest {
   static constexpr std::string_view kName = "commit";
   using Reply = void;
@@ -95,7 +95,7 @@ struct CommitRequest {
   std::string audit;  ///< One line for syslog.
 };
 
-/// Removes manifest, journal and agent from a node on which everything was undone. Needs the lock.
+/// Removes manifest, journal and agent from a node on which everything is undone. Needs the lock.
 struct ReleaseRequest {
   static constexpr std::string_view kName = "release";
   using Reply = void;
@@ -112,7 +112,7 @@ struct PingRequest {
   using Reply = void;
 };
 
-/// Ends an apply after the step in hand. The reply is that of the apply.
+/// Ends an apply after its current step. Its reply is the apply's reply.
 struct StopNotice {
   static constexpr std::string_view kName = "stop";
   using Reply = void;

@@ -7,7 +7,7 @@
 namespace sparkplan {
 namespace {
 
-/// Copied out, because nothing promises alignment; nothing when it would reach beyond the text.
+/// Copied, because the data may be unaligned. Nothing when it would reach beyond the text.
 template <class T>
 std::optional<T> read_at(std::string_view bytes, std::size_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;

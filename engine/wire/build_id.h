@@ -6,8 +6,8 @@
 
 namespace sparkplan {
 
-/// The GNU build id of an ELF64 file as hexadecimal digits: the same for the same program, another
-/// for any other. Only the beginning of the file, up to its notes, has to be there.
+/// The GNU build id of an ELF64 file as hexadecimal digits: equal for equal programs, different for different ones.
+/// `file` needs only the beginning of the file, up to its notes.
 /// Source: elf(5), ld(1) --build-id.
 std::optional<std::string> elf_build_id(std::string_view file);
 

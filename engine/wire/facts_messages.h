@@ -24,19 +24,19 @@ struct FactsReply {
   std::optional<TransactionReport> transaction;  ///< The latest, until a later run removes it.
   std::map<std::string, Value> exports;          ///< By type; null Values are left out.
   std::map<std::string, Error> export_errors;    ///< Types whose exports could not be read.
-  ObservedState observed;                        ///< Of names_managed(); empty unless it was requested.
+  ObservedState observed;                        ///< The resources of names_managed(); empty unless requested.
 };
 
 struct FactsRequest {
   static constexpr std::string_view kName = "facts";
   using Reply = FactsReply;
   std::map<std::string, Value> exports;  ///< Types whose exports are requested, each with the node's section.
-  /// Moves an unreadable manifest or record of a change on trial away, so that it does not stop the next run. This run
-  /// fails nevertheless, with an error that names it. Only for runs that write.
+  /// Moves an unreadable manifest or trial record away, so that it does not stop the next run. This run still fails,
+  /// with an error that names it. Only for runs that write.
   bool set_damaged_aside = false;
-  /// Observes what the manifest names in the same turn. A plan needs nothing else when all is in sync.
+  /// Observes the managed resources with the same request. A plan needs nothing else when all are in sync.
   bool observe_managed = false;
-  bool everything = false;  ///< Facts::extended as well, which takes programs and a second or so.
+  bool everything = false;  ///< Also reads Facts::extended, which needs programs and about a second.
 };
 
 struct ObserveNodeRequest {
@@ -49,7 +49,7 @@ struct EffectReply {
   std::map<std::string, std::vector<Ineffective>> ineffective;  ///< By type.
 };
 
-/// After an apply: which desired values do not take effect, by ResourceType::check_effect().
+/// After an apply: finds the desired values that do not take effect, by ResourceType::check_effect().
 struct EffectRequest {
   static constexpr std::string_view kName = "effect";
   using Reply = EffectReply;

@@ -10,7 +10,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 4;
-/// What is kept for the next frames; the room that a larger one took is given back.
+/// The memory kept for the next frames; a larger frame's memory is freed.
 constexpr std::size_t kUsualBuffer = std::size_t{64} << 10;
 
 tl::unexpected<Error> too_large(std::size_t size, const FrameLimits& limits) {
@@ -47,7 +47,7 @@ Result<void> FrameReader::skip_noise() {
     buffer_.erase(0, found + kPreamble.size());
     preamble_seen_ = true;
   } else if (buffer_.size() >= kPreamble.size()) {
-    // The end of the buffer may hold the beginning of the preamble.
+    // The end of the buffer may be the beginning of the preamble.
     const auto certain = buffer_.size() - (kPreamble.size() - 1);
     noise_.append(buffer_, 0, certain);
     buffer_.erase(0, certain);
@@ -76,7 +76,7 @@ Result<std::optional<Value>> FrameReader::take(const FrameLimits& limits) {
   for (std::size_t i = 0; i < kHeaderBytes; ++i) size = (size << 8) | static_cast<unsigned char>(buffer_[i]);
   if (size > limits.bytes) return too_large(size, limits);
   if (buffer_.size() < size + kHeaderBytes) {
-    // At once: memory that is not written to costs nothing, and growing by doubling would cost twice the frame.
+    // Reserved at once: unwritten memory costs nothing, and growing by doubling would cost twice the frame.
     buffer_.reserve(size + kHeaderBytes + kUsualBuffer);
     return std::optional<Value>();
   }

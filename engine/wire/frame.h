@@ -10,36 +10,36 @@
 
 namespace sparkplan {
 
-/// Both sides send this once before their first frame. Whatever comes before it, such as the output
-/// of a login shell's rc file or a password that sudo did not ask for, is noise.
+/// Both sides send this once before their first frame. Bytes before it are noise, such as the output of a login shell's
+/// rc file or a password that sudo did not need.
 inline constexpr std::string_view kPreamble{"\0\1SPARKPLAN-FRAMES\n", 19};
 
 inline constexpr std::size_t kMaxFrameBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxNoiseBytes = std::size_t{64} << 10;
 
-/// What a message may take once it is decoded, counted as JsonLimits does.
+/// The most memory of a decoded message, counted as in JsonLimits.
 inline constexpr std::size_t kMaxMessageMemory = std::size_t{32} << 20;
 
-/// What the next message may be. A peer that announces more is refused before the bytes have come.
+/// The limits of the next message. If a peer announces a larger one, it is refused before its bytes arrive.
 struct FrameLimits {
   std::size_t bytes = kMaxFrameBytes;
   std::size_t memory = kMaxMessageMemory;
 };
-/// Of messages that hold a few fields: greetings, locks, probes, measurements.
+/// For messages with a few fields: greetings, locks, probes, measurements.
 inline constexpr FrameLimits kSmallMessage{std::size_t{256} << 10, std::size_t{2} << 20};
 
 /// A frame: 4 bytes of big-endian length, then that many bytes of JSON.
 /// Errors: kUnsupported, with the limit, when the message is over kMaxFrameBytes or kMaxMessageMemory.
 Result<std::string> encode_frame(const Value& message);
 
-/// Turns a byte stream into messages. Never holds more than one frame, the noise limit and what was fed last.
+/// Turns a byte stream into messages. Never holds more than one frame, the noise limit and the latest input.
 class FrameReader {
  public:
   void feed(std::string_view bytes);
   /// The next whole message; nothing when more bytes are needed.
-  /// Errors: kInvalidInput, for good: too much noise, a frame over `limits`, no JSON.
+  /// Errors: kInvalidInput, for good: too much noise, a frame over `limits`, invalid JSON.
   Result<std::optional<Value>> next(const FrameLimits& limits = {});
-  /// What came before the preamble (at most kMaxNoiseBytes): tells why a peer does not speak.
+  /// The bytes before the preamble (at most kMaxNoiseBytes). They explain why a peer does not speak the protocol.
   std::string noise() const { return preamble_seen_ ? noise_ : noise_ + buffer_; }
   bool preamble_seen() const { return preamble_seen_; }
 

@@ -16,17 +16,17 @@
 
 namespace sparkplan {
 
-/// How a run ended on a node.
+/// The outcome of a run on a node.
 enum class RunOutcome : std::uint8_t {
   kApplied,
   kFailed,      ///< Some steps were not done; the others were.
-  kRolledBack,  ///< What it did was undone, by itself or by a later run.
-  kBrokenOff,   ///< The agent ended in the middle: killed, or the node lost power.
+  kRolledBack,  ///< Its changes were undone, by itself or by a later run.
+  kBrokenOff,   ///< The agent ended during the run: killed, or the node lost power.
 };
 /// "applied", "failed", "rolled_back", "broken_off".
 std::span<const std::string_view> names_of(RunOutcome outcome);
 
-/// What a run did to one artifact.
+/// The effect of a run on one artifact.
 struct JournaledArtifact {
   std::string type;
   ArtifactId artifact;
@@ -34,18 +34,18 @@ struct JournaledArtifact {
   std::string error;    ///< Empty: none.
 };
 
-/// One run as a node's journal tells it.
+/// One run, from a node's journal.
 struct JournaledRun {
   std::string run;
-  std::string time;       ///< Of its beginning on the node. RFC 3339, UTC.
-  std::string who;        ///< "anna@laptop"; empty where an older version has not written it down.
+  std::string time;       ///< The beginning on the node. RFC 3339, UTC.
+  std::string who;        ///< "anna@laptop"; empty if an older version did not record it.
   std::string operation;  ///< "apply", "release", "rollback"
   RunPurpose purpose;
   RunOutcome outcome = RunOutcome::kApplied;
   std::string undone_by;     ///< The run that rolled it back; empty: none.
-  std::int64_t changes = 0;  ///< Resources of which something was carried out.
+  std::int64_t changes = 0;  ///< The number of resources that the run changed, at least in part.
   std::vector<JournaledArtifact> artifacts;
-  bool more_artifacts = false;  ///< `artifacts` has been cut at kMostJournaledArtifacts.
+  bool more_artifacts = false;  ///< `artifacts` was cut at kMostJournaledArtifacts.
 };
 inline constexpr std::size_t kMostJournaledArtifacts = 500;
 
@@ -66,7 +66,7 @@ struct HistoryRequest {
   bool with_artifacts = false;
 };
 
-/// An artifact that undoing leaves as it is.
+/// An artifact that the rollback does not change.
 struct KeptArtifact {
   std::string type;
   ArtifactId artifact;
@@ -75,13 +75,13 @@ struct KeptArtifact {
 };
 
 struct UndoReply {
-  std::string run;  ///< Empty: there is no run left to undo.
+  std::string run;  ///< Empty: no run is left to undo.
   std::string time;
   std::string who;
   std::string operation;
   std::vector<Step> steps;  ///< In the order of execution.
   std::vector<KeptArtifact> kept;
-  /// What the manifest said of the run's resources before it; nothing: it did not know of them.
+  /// The manifest's entries for the run's resources before that run. Nothing: the manifest had no entry.
   std::map<ResourceId, std::optional<ManagedResource>> managed_before;
 };
 
@@ -89,7 +89,7 @@ struct UndoReply {
 struct UndoRequest {
   static constexpr std::string_view kName = "undo";
   using Reply = UndoReply;
-  std::string run;  ///< Empty: the newest that changed something and was not undone yet.
+  std::string run;  ///< Empty: the newest run that made changes and is not undone yet.
 };
 
 void list_fields(FieldVisitor& field, JournaledArtifact& artifact);

@@ -11,7 +11,7 @@ constexpr std::int64_t kLongestPatience = 30'000;
 constexpr std::int64_t kMostStreams = 64;
 constexpr std::size_t kMostInterfaces = 256;
 constexpr std::size_t kMostProbes = 65'536;
-/// A name of a node or of an interface is no longer.
+/// The longest name of a node or of an interface.
 constexpr std::size_t kLongestName = 255;
 
 constexpr FieldRule kPort = kRequired.within(1, kMostPort);

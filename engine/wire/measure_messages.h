@@ -12,20 +12,20 @@ namespace sparkplan {
 
 /// The agent's own end of a path to another node.
 struct TrafficEndpoint {
-  std::string address;    ///< IPv4, its own.
-  std::string interface;  ///< The one that has it: nothing is received or sent through another.
+  std::string address;    ///< The endpoint's own IPv4 address.
+  std::string interface;  ///< The interface with that address: other interfaces are never used.
 
   bool operator==(const TrafficEndpoint&) const = default;
 };
 
 struct OpenReceiverReply {
   std::int64_t port = 0;           ///< TCP, chosen by the kernel.
-  std::int64_t datagram_port = 0;  ///< UDP, likewise.
+  std::int64_t datagram_port = 0;  ///< UDP, chosen by the kernel.
 };
 
-/// Receives on one address what another agent is going to send: TCP connections, whose bytes are counted and dropped,
-/// and datagrams, whose sizes are recorded. A session has one receiver at a time: a new one replaces the old one, and
-/// none outlives the session.
+/// Receives traffic from another agent on one address. It counts and drops the bytes of TCP connections, and records
+/// the sizes of datagrams. A session has one receiver at a time: a new one replaces the old one, and the session's end
+/// closes it.
 struct OpenReceiverRequest {
   static constexpr std::string_view kName = "open_ear";
   using Reply = OpenReceiverReply;
@@ -46,7 +46,7 @@ struct CloseReceiverRequest {
   std::int64_t patience_ms = 0;
 };
 
-/// Sends datagrams of these sizes to a receiver, none of them to be fragmented.
+/// Sends datagrams of these sizes to a receiver, with fragmentation forbidden.
 struct SendDatagramsRequest {
   static constexpr std::string_view kName = "send_datagrams";
   using Reply = void;
@@ -57,22 +57,22 @@ struct SendDatagramsRequest {
   std::vector<std::int64_t> sizes;  ///< In bytes, with IP and UDP headers.
 };
 
-/// How an attempt to connect ended.
+/// The outcome of a connection attempt.
 enum class TcpOutcome : std::uint8_t {
   kDone,
-  kRefused,  ///< The peer, or something on the path, answered with a refusal.
+  kRefused,  ///< The peer, or a device on the path, answered with a refusal.
   kDropped,  ///< No answer at all.
   kNoRoute,
-  kBroken,  ///< Connected, and failed afterwards.
+  kBroken,  ///< Connected, but failed afterwards.
 };
 /// "done", "refused", "dropped", "no_route", "broken".
 std::span<const std::string_view> names_of(TcpOutcome outcome);
 
 struct MeasureTcpReply {
   TcpOutcome outcome = TcpOutcome::kDone;
-  std::string reason;            ///< The kernel's words, unless done.
-  std::int64_t bytes = 0;        ///< That the other end has received.
-  std::int64_t nanoseconds = 0;  ///< From the first byte to the last one's arrival.
+  std::string reason;            ///< The kernel's error text; empty if done.
+  std::int64_t bytes = 0;        ///< Received by the other end.
+  std::int64_t nanoseconds = 0;  ///< From the first byte to the arrival of the last one.
 };
 
 /// Sends over TCP to a receiver, as fast as possible.
@@ -88,7 +88,7 @@ struct MeasureTcpRequest {
 };
 
 /// Opens these interfaces for link probes of other agents, until ReadLinkProbesRequest. Frames that do not begin with
-/// the token are not of this run.
+/// the token belong to other runs.
 struct StartLinkProbeRequest {
   static constexpr std::string_view kName = "listen_to_cables";
   using Reply = void;
@@ -107,13 +107,13 @@ struct SendLinkProbesRequest {
 struct ReceivedProbe {
   std::string at;         ///< The interface that received it.
   std::string node;       ///< The sender ...
-  std::string interface;  ///< ... and the interface it sent through.
+  std::string interface;  ///< ... and the interface that it used.
 
   auto operator<=>(const ReceivedProbe&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
 };
 struct ReadLinkProbesReply {
   std::vector<ReceivedProbe> received;             ///< Sorted, each once.
-  std::map<std::string, std::string> send_errors;  ///< Interfaces that no probe could be sent through -> why.
+  std::map<std::string, std::string> send_errors;  ///< Interfaces that could not send a probe -> the reason.
 };
 
 /// The probes received since StartLinkProbeRequest, without the node's own. Closes the interfaces.
@@ -125,13 +125,12 @@ struct ReadLinkProbesRequest {
 struct SshLoginReply {
   struct Login {
     bool succeeded = false;
-    std::string complaint;  ///< What ssh printed, unless it succeeded.
+    std::string complaint;  ///< The output of ssh, unless it succeeded.
   };
   std::vector<Login> logins;  ///< One for each target.
 };
 
-/// Logs in by ssh as one user, to one host after the other, each with strict host key checking and without
-/// a question.
+/// Logs in by ssh as one user, to one host after the other, with strict host key checking and without prompts.
 struct SshLoginRequest {
   static constexpr std::string_view kName = "ssh_login";
   using Reply = SshLoginReply;
@@ -150,8 +149,8 @@ struct MeasurementsReply {
   std::string set_aside;                               ///< Not empty: the unreadable history was moved to this path.
 };
 
-/// Returns the earlier values of these checks, and keeps the new ones. Nothing is kept on a node that sparkplan
-/// does not manage, because no release would remove it.
+/// Returns the earlier values of these checks, and stores the new ones. A node that sparkplan does not manage stores
+/// nothing, because no release would remove it.
 struct MeasurementsRequest {
   static constexpr std::string_view kName = "measurements";
   using Reply = MeasurementsReply;
@@ -160,13 +159,14 @@ struct MeasurementsRequest {
 
 struct ReadStorageReply {
   std::string complaint;  ///< Why it cannot be read; empty when it can.
-  std::string what;       ///< The file or device that was read; empty when there was none large enough.
+  std::string what;       ///< The file or device that was read; empty when none is large enough.
   std::int64_t bytes = 0;
   std::int64_t nanoseconds = 0;
-  bool direct = false;  ///< Past the cache.
+  bool direct = false;  ///< Bypassing the cache.
 };
 
-/// Reads a bounded amount from what is mounted at `target`, past the node's own cache where the file system allows it.
+/// Reads a bounded amount of data from the file system mounted at `target`. It bypasses the node's own cache if the
+/// file system allows it.
 struct ReadStorageRequest {
   static constexpr std::string_view kName = "read_storage";
   using Reply = ReadStorageReply;

@@ -13,14 +13,14 @@ tl::unexpected<Error> malformed(std::string_view what) {
 
 }  // namespace
 
-/// What the message {"hello": {...}} contains.
+/// The content of the message {"hello": {...}}.
 struct HelloBody {
   Hello* hello = nullptr;
 };
 
 static void list_fields(FieldVisitor& field, HelloBody& body) {
   Hello& hello = *body.hello;
-  // A greeting without a number is of no major that we know.
+  // A greeting without a version number has no supported major version.
   if (field.reading()) hello.protocol_major = hello.protocol_minor = 0;
   field("protocol_major", hello.protocol_major);
   field("protocol_minor", hello.protocol_minor);
@@ -44,7 +44,7 @@ Result<NumberedRequest> decode_request(const Value& value) {
   FieldReader reader(value);
   reader.visit(numbered, kOptional);
   SPARK_CHECK(reader.result());
-  // A field that we do not know may be a condition that the controller relies on.
+  // An unknown field may be a condition that the controller relies on.
   SPARK_CHECK(reader.refuse_unknown("a request of kind " + shown_text(value.text_or("request", ""))));
   return numbered;
 }

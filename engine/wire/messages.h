@@ -19,12 +19,12 @@
 
 namespace sparkplan {
 
-/// A peer of another major is refused. A newer minor only adds.
+/// A peer of another major version is refused. A newer minor version only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
 inline constexpr std::int64_t kProtocolMinor = 3;
-/// The first minor whose agent knows FactsRequest::observe_managed; an older one refuses unknown fields.
+/// The first minor version whose agent knows FactsRequest::observe_managed; an older agent refuses unknown fields.
 inline constexpr std::int64_t kMinorOfObserveManaged = 2;
-/// The same for FactsRequest::everything.
+/// The first minor version whose agent knows FactsRequest::everything.
 inline constexpr std::int64_t kMinorOfEverything = 3;
 
 /// The agent's first message, sent without a request.
@@ -33,10 +33,10 @@ struct Hello {
   std::int64_t protocol_minor = kProtocolMinor;
   std::string build;               ///< elf_build_id() of the running agent.
   std::string architecture;        ///< uname -m
-  std::vector<std::string> types;  ///< The resource types it knows.
+  std::vector<std::string> types;  ///< The resource types that the agent supports.
 };
 
-/// Every request, and nothing else that says so: the agent has a handler for each alternative or does not compile.
+/// The complete list of requests. An agent without a handler for each alternative does not compile.
 using Request =
     std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
                  ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest, ConfirmRequest,
@@ -52,10 +52,10 @@ struct NumberedRequest {
   Request request;
 };
 
-/// What the agent is doing for a request: {"id": n, "progress": "..."}. Any number of such messages may come before the
+/// The agent's progress on a request: {"id": n, "progress": "..."}. Any number of such messages may come before the
 /// reply; each shows that the agent is alive.
 Value encode_progress(std::int64_t id, std::string_view doing);
-/// The text, when the message is such a one.
+/// The text of a progress message; nothing for other messages.
 std::optional<std::string> progress_in(const Value& message);
 
 /// {"id": n, "reply": ...} or {"id": n, "error": {...}}.
@@ -73,7 +73,7 @@ Result<NumberedRequest> decode_request(const Value& value);
 /// Errors: kInvalidInput.
 Result<NumberedReply> decode_reply(Value value);  ///< Moves the body out of it.
 
-/// A reply as encode() has it, of any type that a request names: also none, or an optional one.
+/// A reply encoded by encode(), of any type that a request declares, including void and optional types.
 template <class Reply>
 Result<Value> encode_body(const Result<Reply>& reply) {
   if (!reply) return failure(reply.error());

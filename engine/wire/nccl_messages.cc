@@ -14,7 +14,7 @@ std::span<const std::string_view> names_of(RankFault /*fault*/) {
 }
 
 std::string nccl_version_text(int version) {
-  // Two digits per part came with 2.9.
+  // Two digits per part since 2.9.
   const bool wide = version >= 10000;
   const int major = version / (wide ? 10000 : 1000);
   const int minor = version / 100 % (wide ? 100 : 10);

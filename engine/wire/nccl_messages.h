@@ -13,25 +13,25 @@
 #include "engine/model/collective.h"
 #include "engine/model/fields.h"
 
-/// What the controller and a rank of the NCCL test (program sparkplan-nccl) say to each other, as frames.
-/// The rank greets; then each command is answered by its answer or by a RankFailure, after which the rank
-/// has ended. A rank whose input ends, ends at once.
+/// The messages between the controller and a rank of the NCCL test (program sparkplan-nccl), as frames. The rank greets
+/// first. It replies to each command with an answer or with a RankFailure, after which it has ended. A rank ends at
+/// once when its input ends.
 namespace sparkplan {
 
-/// The rank's first message, unasked.
+/// The rank's first message, sent without a request.
 struct RankHello {
   static constexpr std::string_view kName = "hello";
   std::string build;         ///< elf_build_id() of the running program.
   std::string architecture;  ///< uname -m
 };
 
-/// Loads driver and library, opens the GPU.
+/// Loads the driver and the library, opens the GPU.
 struct PrepareRank {
   static constexpr std::string_view kName = "prepare";
   int device = 0;                                  ///< The GPU's number, from 0.
-  std::string library;                             ///< NCCL's file; empty: libnccl.so.2, wherever the loader finds it.
-  std::map<std::string, std::string> environment;  ///< All that NCCL is to see.
-  bool make_id = false;                            ///< Answer with a new unique id.
+  std::string library;                             ///< NCCL's file; empty: libnccl.so.2 from the loader's search path.
+  std::map<std::string, std::string> environment;  ///< The complete environment for NCCL.
+  bool make_id = false;                            ///< The answer contains a new unique id.
 };
 struct PreparedRank {
   static constexpr std::string_view kName = "prepared";
@@ -39,30 +39,29 @@ struct PreparedRank {
   std::string library;     ///< The file that was loaded.
   int driver_version = 0;  ///< 13000 for CUDA 13.0: cuDriverGetVersion().
   std::string gpu;         ///< "NVIDIA GB10"
-  /// Free memory that the test may be measured against: the GPU's, or MemAvailable where that is less and
-  /// the two are one.
+  /// Free memory on which the test bases its size: the GPU's. With unified memory, MemAvailable if that is less.
   std::int64_t memory_free_bytes = 0;
-  bool unified_memory = false;                ///< The GPU has no memory of its own.
-  std::string id;                             ///< 128 bytes; empty unless asked for.
+  bool unified_memory = false;                ///< The GPU shares the host's memory.
+  std::string id;                             ///< 128 bytes; empty unless requested.
   std::vector<std::string> other_conf_lines;  ///< Variables of /etc/nccl.conf that are not in `environment`.
 };
 
-/// Becomes one of `ranks`.
+/// Joins a communicator as one of `ranks`.
 struct JoinRank {
   static constexpr std::string_view kName = "join";
   int rank = 0;
   int ranks = 0;
   std::string id;
 };
-/// What NCCL's own log says of the way its data takes.
+/// The transport that NCCL reports in its own log.
 struct NcclTransport {
-  std::string network;  ///< "IB", "Socket", a plug-in's name; empty when the log does not say.
+  std::string network;  ///< "IB", "Socket", a plug-in's name; empty if the log does not name it.
   /// HCAs for "IB" ("rocep1s0f1"), interfaces for "Socket" ("enp1s0f1np1"); each once, in the order of the log.
   std::vector<std::string> devices;
-  int channels_ib = 0;                ///< Connections through a network of HCAs ...
-  int channels_socket = 0;            ///< ... through TCP,
+  int channels_ib = 0;                ///< Connections over a network of HCAs ...
+  int channels_socket = 0;            ///< ... over TCP,
   int channels_local = 0;             ///< ... within the machine (P2P, shared memory).
-  bool gpu_direct = false;            ///< A connection goes from the GPU to the HCA without the host's memory.
+  bool gpu_direct = false;            ///< A connection transfers from the GPU to the HCA without the host's memory.
   std::vector<std::string> warnings;  ///< Lines of NCCL's level WARN, without their prefix; at most 20.
 
   bool operator==(const NcclTransport&) const = default;
@@ -78,40 +77,40 @@ struct RunCollective {
   Collective collective = Collective::kAllReduce;
   std::int64_t bytes = 0;  ///< See collective_shape().
   int warm_up = 5;
-  int iterations = 20;       ///< Timed, as one batch.
-  bool check = true;         ///< Once more after that, and every element of the result looked at.
-  std::int64_t pattern = 0;  ///< Another number, other data.
+  int iterations = 20;       ///< Timed as one batch.
+  bool check = true;         ///< One more operation after that, with a check of every element of the result.
+  std::int64_t pattern = 0;  ///< Each number gives different data.
 };
 struct CollectiveResult {
   static constexpr std::string_view kName = "result";
-  std::int64_t bytes = 0;   ///< As they turned out.
+  std::int64_t bytes = 0;   ///< The size actually used.
   double seconds = 0;       ///< Of one iteration, by CUDA events around the batch.
-  std::int64_t wrong = 0;   ///< Elements that are not what they have to be; 0 without a check.
-  std::string first_wrong;  ///< "element 17 is 3, not 6"; empty when none is.
-  NcclTransport transport;  ///< Connections may be made as late as here.
+  std::int64_t wrong = 0;   ///< The number of elements with a wrong value; 0 without a check.
+  std::string first_wrong;  ///< "element 17 is 3, not 6"; empty without a wrong element.
+  NcclTransport transport;  ///< Included here because NCCL may connect only during the operation.
 };
 
-/// Leaves the others and ends.
+/// Leaves the communicator and ends.
 struct EndRank {
   static constexpr std::string_view kName = "end";
 };
 
-/// Why a rank cannot go on, as far as the program can tell.
+/// The reason why a rank fails, as far as the program can determine it.
 enum class RankFault : std::uint8_t {
-  kNoDriver,       ///< There is no libcuda.so.1.
+  kNoDriver,       ///< libcuda.so.1 is missing.
   kNoGpu,          ///< The driver has no such device.
-  kNoLibrary,      ///< There is no NCCL.
-  kNotNccl,        ///< The file is no NCCL, or none for this machine.
-  kLibraryTooOld,  ///< Before kOldestNccl.
-  kMemory,         ///< Not enough of it is free.
-  kCuda,           ///< The driver says no.
-  kNccl,           ///< NCCL says no.
-  kPeer,           ///< NCCL says that another rank is gone.
-  kProtocol,       ///< What came in is no command that fits.
+  kNoLibrary,      ///< NCCL is missing.
+  kNotNccl,        ///< The file is not NCCL, or not for this machine.
+  kLibraryTooOld,  ///< Older than kOldestNccl.
+  kMemory,         ///< Too little memory is free.
+  kCuda,           ///< The driver reports an error.
+  kNccl,           ///< NCCL reports an error.
+  kPeer,           ///< NCCL reports that another rank is gone.
+  kProtocol,       ///< The input is not a valid command at this point.
 };
 std::span<const std::string_view> names_of(RankFault fault);
 
-/// Older ones do not choose the GID of a RoCE v2 port by themselves. Source: NCCL, release notes of 2.21.5.
+/// Older versions do not choose the GID of a RoCE v2 port by themselves. Source: NCCL, release notes of 2.21.5.
 inline constexpr int kOldestNccl = 22105;
 /// "2.28.9" for 22809.
 std::string nccl_version_text(int version);
@@ -120,7 +119,7 @@ struct RankFailure {
   static constexpr std::string_view kName = "failure";
   RankFault fault = RankFault::kProtocol;
   Error error;
-  NcclTransport transport;  ///< What the log said until then.
+  NcclTransport transport;  ///< From the log until the failure.
 };
 
 using RankCommand = std::variant<PrepareRank, JoinRank, RunCollective, EndRank>;

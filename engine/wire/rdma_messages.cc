@@ -76,7 +76,7 @@ void list_fields(FieldVisitor& field, RdmaConnectRequest& request) {
   field("peer", request.peer, kRequired);
 }
 
-/// Either an error, which makes a valid message, or the figures.
+/// Either an error, which is also a valid message, or the results.
 void list_fields(FieldVisitor& field, Result<RdmaWritten>& result) {
   std::optional<Error> error;
   if (!result) error = result.error();

@@ -12,28 +12,28 @@
 
 namespace sparkplan {
 
-/// Where an RDMA measurement failed. Error::context of what the agent answers begins with its name.
+/// The step at which an RDMA measurement failed. Error::context of the agent's answer begins with its name.
 enum class RdmaStep : std::uint8_t {
-  kOpenDevice,      ///< Find and open the device, look at its port.
-  kFindGid,         ///< The GID of the address.
-  kRegisterMemory,  ///< Also protection domain and completion queue: what needs locked memory.
+  kOpenDevice,      ///< Find and open the device, check its port.
+  kFindGid,         ///< Find the GID of the address.
+  kRegisterMemory,  ///< Also protection domain and completion queue: all that needs locked memory.
   kCreateQueuePair,
   kConnect,  ///< Bring a queue pair to INIT, RTR and RTS.
   kWrite,    ///< Post and complete writes.
 };
 /// "open the device", "find the GID", "register memory", "create a queue pair", "connect a queue pair", "write".
 std::span<const std::string_view> names_of(RdmaStep step);
-/// The step that an agent's error is of; nothing for errors of other kinds, as of the connection.
+/// The step in an agent's error; nothing for errors of other kinds, such as connection errors.
 std::optional<RdmaStep> rdma_step_of(const Error& error);
 
-/// What the hardware said of a write that failed. Source: enum ibv_wc_status.
+/// The error that the hardware reports for a failed write. Source: enum ibv_wc_status.
 Error rdma_completion_error(int status, std::string_view text);
-/// Its status; nothing for other errors. 12: nobody acknowledged.
+/// The status in such an error; nothing for other errors. 12: no acknowledgement.
 std::optional<int> rdma_completion_status_of(const Error& error);
 
-/// One end of a measurement, as the other end has to know it.
+/// The data that the other end needs to connect.
 struct RdmaEndpoint {
-  std::int64_t session = 0;  ///< Names it in later requests to the same agent.
+  std::int64_t session = 0;  ///< Identifies the session in later requests to the same agent.
   std::string gid;           ///< As an IPv6 address; empty on InfiniBand.
   std::int64_t gid_index = 0;
   std::int64_t lid = 0;  ///< 0 over Ethernet.
@@ -41,22 +41,22 @@ struct RdmaEndpoint {
   std::int64_t memory = 0;
   std::int64_t key = 0;
   std::vector<std::int64_t> queue_pairs;  ///< Their numbers.
-  std::int64_t first_packet = 0;          ///< The packet sequence number that each of them begins with.
+  std::int64_t first_packet = 0;          ///< The packet sequence number at which each of them begins.
 
   bool operator==(const RdmaEndpoint&) const = default;
 };
 
-/// Makes queue pairs and memory to write from and into.
+/// Makes queue pairs, and memory as source and target of the writes.
 struct RdmaOpenRequest {
   static constexpr std::string_view kName = "rdma_open";
   using Reply = RdmaEndpoint;
   std::string device;     ///< "rocep1s0f1"
   std::int64_t port = 1;  ///< Of the device.
-  std::string interface;  ///< The GID must be of it; empty: of any.
+  std::string interface;  ///< The GID must belong to it; empty: to any interface.
   std::string address;    ///< IPv4, of the GID. Ignored on InfiniBand.
   std::int64_t queue_pairs = 1;
   std::int64_t message_bytes = 65536;
-  std::int64_t depth = 32;  ///< Writes on their way, per queue pair.
+  std::int64_t depth = 32;  ///< Outstanding writes per queue pair.
 };
 
 /// Connects the queue pairs of a session with those of `peer`, one by one.
@@ -75,22 +75,23 @@ struct RdmaWriteReply {
   std::vector<Result<RdmaWritten>> results;  ///< One for each session, in the same order.
 };
 
-/// Writes into the peers' memory, over all sessions at the same time.
+/// Writes into the peers' memory, in all sessions at the same time.
 struct RdmaWriteRequest {
   static constexpr std::string_view kName = "rdma_write";
   using Reply = RdmaWriteReply;
   std::vector<std::int64_t> sessions;
-  std::int64_t duration_ms = 1000;  ///< New writes are begun for that long; the last one is waited for.
+  std::int64_t duration_ms = 1000;  ///< New writes begin during this time; then the last write is waited for.
 };
 
-/// Of half a round trip. All 0 at the end that has not begun.
+/// Half of a round trip. All 0 at the end that did not begin.
 struct RdmaLatencyReply {
   std::int64_t minimum_ns = 0;
   std::int64_t typical_ns = 0;  ///< The median.
   std::int64_t p99_ns = 0;
 };
 
-/// Two bytes there and two bytes back, many times. Both ends are asked at the same time, one of them to begin.
+/// Sends two bytes there and back, many times. Both ends receive the request at the same time, and it names the end
+/// that begins.
 struct RdmaLatencyRequest {
   static constexpr std::string_view kName = "rdma_latency";
   using Reply = RdmaLatencyReply;
@@ -99,17 +100,17 @@ struct RdmaLatencyRequest {
   std::int64_t iterations = 1000;
 };
 
-/// Only those that are there. Source: Documentation/ABI/stable/sysfs-class-infiniband, sysfs-class-net-statistics.
+/// Only the existing counters. Source: Documentation/ABI/stable/sysfs-class-infiniband, sysfs-class-net-statistics.
 struct RdmaCountersReply {
-  std::optional<std::int64_t> sent_bytes;  ///< port_xmit_data, which is in words of 4 bytes.
+  std::optional<std::int64_t> sent_bytes;  ///< port_xmit_data, converted from words of 4 bytes.
   std::optional<std::int64_t> received_bytes;
   std::map<std::string, std::int64_t> hardware;  ///< hw_counters: "sent_pkts" of rxe, "packet_seq_err" of mlx5.
-  /// Of the interface. A device in software sends through it, others pass it by.
+  /// Of the interface. A software device sends through it; hardware devices bypass it.
   std::optional<std::int64_t> interface_sent_bytes;
   std::optional<std::int64_t> interface_received_bytes;
 };
 
-/// What a port has sent and received.
+/// The bytes that a port has sent and received.
 struct RdmaCountersRequest {
   static constexpr std::string_view kName = "rdma_counters";
   using Reply = RdmaCountersReply;
@@ -118,14 +119,14 @@ struct RdmaCountersRequest {
   std::string interface;  ///< Empty: none.
 };
 
-/// Frees what the sessions have taken. An unknown session is no failure.
+/// Frees the resources of the sessions. An unknown session is not an error.
 struct RdmaCloseRequest {
   static constexpr std::string_view kName = "rdma_close";
   using Reply = void;
   std::vector<std::int64_t> sessions;
 };
 
-/// Decoding refuses what an agent is never asked for: thousands of queue pairs, an hour of writing.
+/// Decoding refuses values that no controller requests: thousands of queue pairs, an hour of writing.
 void list_fields(FieldVisitor& field, RdmaEndpoint& endpoint);
 void list_fields(FieldVisitor& field, RdmaOpenRequest& request);
 void list_fields(FieldVisitor& field, RdmaConnectRequest& request);

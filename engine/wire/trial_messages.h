@@ -11,14 +11,14 @@
 
 namespace sparkplan {
 
-/// The state of a disruptive change. Exactly one of kCommitted and kRolledBack is ever reached, whoever requests
-/// which and when.
+/// The state of a disruptive change. It reaches exactly one of kCommitted and kRolledBack, regardless of the order and
+/// the senders of the requests.
 enum class TransactionState : std::uint8_t {
-  kBegun,           ///< Ended before its timer ran: nothing was written.
-  kArmed,           ///< On trial: undone by itself when the window ends.
+  kBegun,           ///< Ended before its timer was started: nothing was written.
+  kArmed,           ///< On trial: the node undoes it when the window ends.
   kCommitted,       ///< Confirmed.
   kRolledBack,      ///< Undone, or being undone.
-  kRollbackFailed,  ///< Something could not be undone: a person has to repair it.
+  kRollbackFailed,  ///< Some change could not be undone: an administrator has to repair it.
 };
 /// "begun", "armed", "committed", "rolledback", "failed".
 std::span<const std::string_view> names_of(TransactionState state);
@@ -28,31 +28,32 @@ struct TransactionReport {
   std::string run;
   TransactionState state = TransactionState::kBegun;
   std::string who;                ///< LockHolder::describe() of the run.
-  std::int64_t seconds_left = 0;  ///< Until it is undone; 0 unless armed.
+  std::int64_t seconds_left = 0;  ///< The time until the node undoes it; 0 unless armed.
   bool carried_out = false;       ///< All its steps are done.
-  bool at_work = false;           ///< Its steps are being carried out, or undone, right now.
-  bool undone = false;            ///< Of kRolledBack: everything is as it was.
+  bool at_work = false;           ///< Its steps are being carried out or undone now.
+  bool undone = false;            ///< Of kRolledBack: the earlier state is restored.
   std::string reason;             ///< Of kRolledBack and kRollbackFailed.
-  /// Of kRollbackFailed: what a person would have to type, one command each.
+  /// Of kRollbackFailed: the commands that an administrator would have to enter.
   std::vector<std::string> manual_commands;
 };
 inline constexpr std::size_t kMostManualCommands = 1000;
 
-/// The state of the transaction; nothing when there is none.
+/// The state of the transaction; nothing without one.
 struct TransactionRequest {
   static constexpr std::string_view kName = "transaction";
   using Reply = std::optional<TransactionReport>;
 };
 
-/// Keeps the change: the node was reached over a new connection and shows what was planned. Needs the lock, and the
-/// run that began it. The state in the reply may be kRolledBack, when the window had ended.
+/// Keeps the change: the controller has reached the node over a new connection, and the node is in the planned state.
+/// Needs the lock, and must come from the run that began the change. The state in the reply may be kRolledBack, if the
+/// window had ended.
 struct ConfirmRequest {
   static constexpr std::string_view kName = "confirm";
   using Reply = TransactionReport;
   std::string run;
 };
 
-/// Undoes it now rather than at the end of the window.
+/// Undoes the change now, before the end of the window.
 struct RollBackRequest {
   static constexpr std::string_view kName = "roll_back";
   using Reply = TransactionReport;
@@ -60,7 +61,7 @@ struct RollBackRequest {
   std::string reason;  ///< For the journal and later reports.
 };
 
-/// The window ends that many seconds from now.
+/// Sets the end of the window to that many seconds from now.
 struct ExtendRequest {
   static constexpr std::string_view kName = "extend";
   using Reply = TransactionReport;
@@ -68,12 +69,13 @@ struct ExtendRequest {
   std::int64_t seconds = 0;
 };
 
-/// An address to be reached from the node.
+/// An address that the node should reach.
 struct ProbeTarget {
   std::string address;        ///< IPv4.
-  std::string interface;      ///< Leave through this one; empty: as routed.
-  std::int64_t bytes = 0;     ///< Size of an ICMP echo request with its IP header, not to be fragmented.
-  std::int64_t ssh_port = 0;  ///< Not 0: whether an SSH server greets there, instead of an echo.
+  std::string interface;      ///< The interface to send from; empty: as routed.
+  std::int64_t bytes = 0;     ///< Size of an ICMP echo request with its IP header, with fragmentation forbidden.
+  std::int64_t ssh_port = 0;  ///< Not 0: checks for the greeting of an SSH server on this port, instead of an echo
+                              ///< reply.
 
   bool operator==(const ProbeTarget&) const = default;
 };
@@ -84,7 +86,7 @@ struct ProbeRequest {
   static constexpr std::string_view kName = "probe";
   using Reply = ProbeReply;
   std::vector<ProbeTarget> targets;
-  std::int64_t patience_ms = 1000;  ///< Repeated for that long.
+  std::int64_t patience_ms = 1000;  ///< Probes are repeated for this time.
 };
 
 void list_fields(FieldVisitor& field, TransactionReport& report);
