@@ -55,7 +55,7 @@ Result<void> AgentClient::meet(const NodeSpec& node, const FactsRequest& request
     SPARK_CHECK(reconnect_after_password(node));
     shaken = handshake(request);
   }
-  // An agent of before ends at a field that it does not know.
+  // An agent of an older version ends at an unknown field.
   const auto minor = hello_.protocol_minor;
   const bool knows_all = (!request.observe_managed || minor >= kMinorOfObserveManaged) &&
                          (!request.everything || minor >= kMinorOfEverything);
@@ -95,7 +95,7 @@ Result<void> AgentClient::meet(const NodeSpec& node, const FactsRequest& request
   return {};
 }
 
-/// A password is sent once over a connection: what needs it again gets another one, to the same machine.
+/// A password is sent once per connection. A second use needs a new connection, to the same machine.
 Result<void> AgentClient::reconnect_after_password(const NodeSpec& node) {
   if (!sudo_.password_sent()) return {};
   const auto host_key = connection_->host_key();
@@ -121,10 +121,10 @@ Result<void> AgentClient::handshake(const FactsRequest& request) {
   SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{id, request})));
   const auto opening = std::string(kPreamble) + frame;
   RequestClock greeting({options_.reply_timeout, options_.reply_timeout, 0}, Clock::now());
-  // Where sudo may ask, it could take our first frame for a password.
+  // If sudo may prompt, it could read our first frame as the password.
   const bool wait_for_hello = elevation_ == Elevation::kSudoPassword;
   if (!wait_for_hello) {
-    // A peer that is gone already says why at the read below.
+    // A closed connection gives the reason at the read below.
     (void)channel_->write_all(opening, options_.reply_timeout);
   }
   SPARK_TRY(const auto hello, receive(greeting, {kSmallMessage, 0, false}));
@@ -172,7 +172,8 @@ Result<void> AgentClient::take_progress(const Value& message, std::string_view d
   return {};
 }
 
-/// Passed on once where the reply says what was done; elsewhere it interrupts, unless the node is locked.
+/// Forwards the stop once if the reply reports the finished steps. Otherwise it interrupts the call, unless the node is
+/// locked.
 Result<void> AgentClient::heed_stop(RequestClock& clock, const Awaited& awaited, bool& passed_on) {
   if (!options_.connect.stop.stop_requested()) return {};
   if (!awaited.pass_stop_on) {

@@ -21,50 +21,50 @@
 
 namespace sparkplan {
 
-/// When an agent is pushed to a node.
+/// When an agent is installed on a node.
 enum class InstallPolicy : std::uint8_t {
   kNever,       ///< drift: a node without a usable agent is a failed node.
-  kIfNeeded,    ///< plan: missing, of another protocol major, or without a resource type of ours.
-  kExactBuild,  ///< apply: anything but this build.
+  kIfNeeded,    ///< plan: the agent is missing, of another protocol major, or lacks one of our resource types.
+  kExactBuild,  ///< apply: the agent is not of exactly this build.
 };
 
-/// How connections are made: connect(), or a test's own.
+/// Makes connections: connect(), or a replacement in tests.
 using Connector = std::function<Result<std::unique_ptr<Connection>>(const NodeSpec&, const ConnectOptions&)>;
 
 struct AgentOptions {
   Connector connector = sparkplan::connect;
   ConnectOptions connect;
   InstallPolicy install = InstallPolicy::kIfNeeded;
-  /// For sudo on nodes whose host key was known before, if it asks. Empty: sudo must not ask.
+  /// For sudo on nodes whose host key was already known, if it prompts. Empty: sudo must not prompt.
   Secret become_password = {};
   std::chrono::milliseconds reply_timeout{60'000};
-  std::function<void(std::string_view)> progress;  ///< What the agent is at during an apply.
+  std::function<void(std::string_view)> progress;  ///< The agent's current step during an apply.
 };
 
-/// A reply has as many results as the request has parts. Errors: kFailed.
+/// A reply must have as many results as the request has parts. Errors: kFailed.
 Result<void> check_reply(const ApplyRequest& request, const ApplyReply& reply);
 Result<void> check_reply(const ProbeRequest& request, const ProbeReply& reply);
 Result<void> check_reply(const SshLoginRequest& request, const SshLoginReply& reply);
 Result<void> check_reply(const RdmaWriteRequest& request, const RdmaWriteReply& reply);
 
-/// The agent on one node, by typed calls. One connection, one channel, requests answered in order.
-/// Used from one thread at a time.
+/// The agent on one node, through typed calls. One connection, one channel, requests answered in order. Used from one
+/// thread at a time.
 class AgentClient {
  public:
-  /// Connects, starts the agent and asks for the facts in the same flight; installs an agent where
-  /// the policy says so.
-  /// Errors: those of connect(), and kPermissionDenied (sudo), kUnsupported (no agent for this
-  /// architecture; newer protocol), kNotFound (no agent, and the policy is kNever).
+  /// Connects, starts the agent and requests the facts without waiting in between. Installs an agent where the policy
+  /// requires it.
+  /// Errors: those of connect(), and kPermissionDenied (sudo), kUnsupported (no agent for this architecture; newer
+  /// protocol), kNotFound (no agent, and the policy is kNever).
   static Result<AgentClient> open(const NodeSpec& node, const AgentOptions& options, const FactsRequest& request);
 
-  /// The answer to the request open() was given.
+  /// The answer to the request that open() sent.
   const FactsReply& facts() const { return facts_; }
   const Hello& hello() const { return hello_; }
   std::string host_key() const { return connection_->host_key(); }
 
-  /// The agent's answer to a request. Ends within deadline_of() it, whatever the node sends. Errors are bounded():
-  /// what the agent answered, or kUnreachable, kFailed (it does not speak the protocol, or answered less than was
-  /// requested), kInterrupted. After one of the latter three the client is of no more use.
+  /// The agent's answer to a request. Ends within deadline_of(request), regardless of the node's messages.
+  /// Errors are bounded(): the agent's own error, or kUnreachable, kFailed (protocol error or incomplete answer),
+  /// kInterrupted. After one of the latter three the client cannot be used any more.
   template <class Kind>
   Result<typename Kind::Reply> call(const Kind& request) {
     return reply_to(request, exchange(request));
@@ -72,18 +72,18 @@ class AgentClient {
 
   /// As call(), and facts() returns the answer from then on.
   Result<FactsReply> refresh_facts(const FactsRequest& request);
-  /// From here to unlock() a stop no longer interrupts a call: what was begun is brought to its end.
+  /// Until unlock(), a stop does not interrupt calls: operations that have begun are completed.
   Result<void> lock(const LockHolder& holder, const RunPurpose& purpose = {});
   Result<void> unlock();
-  /// A stop that is requested while it runs is passed on; the reply then says what was done before.
+  /// A stop during the call is forwarded to the agent. The reply then reports the steps done before it.
   Result<ApplyReply> apply(const ApplyRequest& request);
-  /// As apply(), of steps on trial. After `patience` without a sign of life the connection counts as cut:
+  /// As apply(), for steps on trial. After `patience` without a message the connection is considered broken:
   /// kUnreachable.
   Result<ApplyReply> try_out(const ApplyRequest& request, std::chrono::milliseconds patience);
 
  private:
   AgentClient(std::unique_ptr<Connection> connection, AgentOptions options);
-  /// Of the message that is waited for.
+  /// The expected message.
   struct Awaited {
     FrameLimits limits;
     std::int64_t id = 0;  ///< Of the request; 0: the greeting.

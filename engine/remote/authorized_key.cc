@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::size_t kLongestKey = 16384;
 
-/// One line of printable characters: nothing else may become a line of authorized_keys.
+/// One line of printable characters: no other text may be added to authorized_keys.
 bool is_key_line(const std::string& text) {
   const bool known_type = text.starts_with("ssh-") || text.starts_with("ecdsa-") || text.starts_with("sk-");
   return known_type && text.size() < kLongestKey && printable(text) == text;
@@ -42,7 +42,7 @@ Result<void> authorize_key(Connection& connection, const std::string& public_key
   SPARK_CHECK(channel->write_all(public_key + "\n", kPatience));
   channel->close_input();
   while (std::chrono::steady_clock::now() < end) {
-    std::string output;  // It has nothing to say there.
+    std::string output;  // The program prints no output.
     auto read = channel->read_some(output, kStopPatience);
     if (read) continue;
     if (read.error().code != ErrorCode::kNotFound) return failure(std::move(read).error());

@@ -8,12 +8,12 @@
 
 namespace sparkplan {
 
-/// The public key of the first of the user's usual key pairs in ~/.ssh, as a line of authorized_keys has it.
-/// Errors: kNotFound when there is none.
+/// The public key of the first of the user's usual key pairs in ~/.ssh, as a line of authorized_keys.
+/// Errors: kNotFound when none exists.
 Result<std::string> own_public_key();
 
-/// Puts the line into ~/.ssh/authorized_keys of the user who is logged in, unless it stands there already; the file
-/// and its directory are made where they are missing. Errors: kFailed with what the machine said, kUnreachable.
+/// Adds the line to ~/.ssh/authorized_keys of the login user, unless the file already contains it. A missing file or
+/// directory is created. Errors: kFailed with the node's error message, kUnreachable.
 Result<void> authorize_key(Connection& connection, const std::string& public_key);
 
 }  // namespace sparkplan

@@ -47,7 +47,7 @@ Result<std::string> remember_host_key(const OfferedHostKey& key) {
   const int file = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return failure(system_error("open " + path, errno));
   std::string line = key.known_hosts_line + "\n";
-  // Somebody's last line may lack its newline; ours must not become part of it.
+  // The last existing line may lack its newline; our line must not be joined to it.
   const auto size = ::lseek(file, 0, SEEK_END);
   char last = '\n';
   if (size > 0 && ::pread(file, &last, 1, size - 1) == 1 && last != '\n') line.insert(0, "\n");

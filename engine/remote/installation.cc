@@ -17,7 +17,7 @@ constexpr std::string_view kSudoHint =
     "give the password with --ask-become-pass, or allow the agent without one: "
     "USER ALL=(root) NOPASSWD: /usr/local/libexec/sparkplan/agent --stdio";
 
-/// The last line that says something: programs put the reason there.
+/// The last line with text, in which programs usually print the reason.
 std::string last_line(const std::string& text) {
   std::string last;
   for (const auto line : split_lines(text)) {
@@ -32,7 +32,7 @@ std::size_t occurrences(std::string_view text, std::string_view word) {
   return count;
 }
 
-/// The architecture that the installer has greeted with; nothing when it has not yet.
+/// The architecture in the installer's greeting; nothing before the greeting.
 std::optional<std::string> greeted_with(const std::string& output) {
   const auto greeting = output.find(std::string(kInstallerGreeting) + " ");
   if (greeting == std::string::npos || output.find('\n', greeting) == std::string::npos) return std::nullopt;
@@ -50,7 +50,7 @@ Result<void> send_image(Channel& channel, const Installation& installation, cons
                    "it carries: " + join(agent_architectures(), ", "));
   }
   SPARK_CHECK(channel.write_all(std::string(kInstallerPut) + "\n", clock.left(Clock::now())));
-  // A node whose disk is full closes the stream; its own words say so.
+  // A node with a full disk closes the stream; its own error message gives the reason.
   (void)channel.write_all(image->packed, clock.left(Clock::now()));
   channel.close_input();
   return {};
@@ -63,7 +63,7 @@ Result<void> SudoConversation::go_on(Channel& channel, std::chrono::milliseconds
   const auto asked = occurrences(channel.standard_error(), kSudoPrompt);
   if (asked > 1) return failure(ErrorCode::kPermissionDenied, "sudo did not accept the password");
   if (asked == 0 || std::exchange(sent_, true)) return {};
-  // A program that has ended by now says so at the next read.
+  // If the program has already ended, the next read gives the reason.
   (void)channel.write_all(password_.line(), left);
   return {};
 }
@@ -125,7 +125,7 @@ Error why_silent(Channel& channel, const Error& error, const std::string& noise)
   } else if (!noise.empty()) {
     message += " after printing: " + end_of_output(noise);
   }
-  // With a status it did run and said no; without one the connection was cut.
+  // With a status, the program ran and failed. Without a status, the connection was cut.
   return Error{status ? ErrorCode::kFailed : ErrorCode::kUnreachable, message, {}, std::nullopt, ""};
 }
 

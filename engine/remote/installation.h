@@ -16,21 +16,21 @@
 
 namespace sparkplan {
 
-/// How often a wait looks whether it was told to stop.
+/// How often a wait checks for a stop request.
 inline constexpr std::chrono::milliseconds kStopPatience{200};
 
-/// How long an installation may take in all, in reply timeouts: the program has to get there.
+/// The longest duration of an installation, in reply timeouts: it has to transfer the program.
 inline constexpr int kInstallationTimeouts = 2;
 
-/// sudo under kSudoPassword asks where it does not know better: then it gets the password, once.
+/// Answers the password prompt of sudo under kSudoPassword, once.
 class SudoConversation {
  public:
-  /// With a program that was started otherwise.
+  /// For a program that was started without kSudoPassword.
   SudoConversation() = default;
   explicit SudoConversation(Secret password) : password_(std::move(password)) {}
 
-  /// After each read until the program speaks: sends the password once sudo's prompt is there.
-  /// Errors: kPermissionDenied when it asks again, kUnreachable.
+  /// Called after each read until the program's first output: sends the password once sudo has prompted.
+  /// Errors: kPermissionDenied when sudo prompts again, kUnreachable.
   Result<void> go_on(Channel& channel, std::chrono::milliseconds left);
   bool password_sent() const { return sent_; }
 
@@ -39,28 +39,30 @@ class SudoConversation {
   bool sent_ = false;
 };
 
-/// What a started installer is to put in place.
+/// The program to install, and how to wait for it.
 struct Installation {
   std::string_view what;  ///< For messages: "the agent".
   std::function<std::optional<ProgramImage>(std::string_view architecture)> image;
   SudoConversation& sudo;
-  std::chrono::milliseconds timeout;  ///< Of a simple question; all of it takes kInstallationTimeouts of them at most.
+  std::chrono::milliseconds timeout;  ///< Of a simple request; the whole installation takes at most
+                                      ///< kInstallationTimeouts of them.
   std::stop_token stop;
 };
 
-/// Sends the program for the node's architecture to the installer on `channel` and waits until it is in
-/// place. Errors: kUnsupported (this build carries none for the architecture), kPermissionDenied (sudo),
-/// kInterrupted, kUnreachable, kFailed.
+/// Sends the program for the node's architecture to the installer on `channel` and waits until it is installed.
+/// Errors: kUnsupported (this build has no program for the architecture), kPermissionDenied (sudo), kInterrupted,
+/// kUnreachable, kFailed.
 Result<void> install_program(Channel& channel, const Installation& installation);
 
-/// How a program on that node gets root's rights. A machine whose host key was unknown until now is sent no password.
+/// The way in which a program on that node becomes root. A machine whose host key was unknown until now is sent no
+/// password.
 Elevation elevation_for(const NodeSpec& node, const Connection& connection, const Secret& become_password);
 
-/// What became of a program whose stream has ended with `error`; `noise` is what it printed instead of
-/// frames. Any other error is returned as it is.
+/// The reason why a program's stream has ended with `error`; `noise` is its output before the first frame. Errors other
+/// than the end of the stream are returned unchanged.
 Error why_silent(Channel& channel, const Error& error, const std::string& noise);
 
-/// The end of what was printed, on one line, safe for a terminal, at most kLongestShortText bytes.
+/// The end of the output, on one line, safe for a terminal, at most kLongestShortText bytes.
 std::string end_of_output(const std::string& text);
 
 }  // namespace sparkplan

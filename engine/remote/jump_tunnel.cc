@@ -13,18 +13,18 @@
 namespace sparkplan::ssh {
 namespace {
 
-constexpr int kPumpPatience = 200;  // Milliseconds until a stop is noticed.
+constexpr int kPumpPatience = 200;  // Milliseconds between checks for a stop.
 
 constexpr std::size_t kPiece = 32768;
-/// What the jump host may send that the node's session has not taken yet.
+/// The most unread bytes from the jump host that the node's session has not taken yet.
 constexpr int kMostUnread = 4 << 20;
 
-/// Bytes on their way from one side to the other; the source is not read while there are any.
+/// Bytes in transit from one side to the other; the source is not read until they are all written.
 class Ferry {
  public:
   bool empty() const { return size_ == 0; }
   std::string_view load() const { return {buffer_.data() + begin_, size_}; }
-  /// Room for the next load, once the last is gone.
+  /// The buffer for the next bytes, once the last ones are written.
   std::array<char, kPiece>& room() { return buffer_; }
   void take(std::size_t size) {
     begin_ = 0;
@@ -41,7 +41,8 @@ class Ferry {
   std::size_t size_ = 0;
 };
 
-/// What has arrived from the node, as far as the other side takes it; false at its end.
+/// Forwards the bytes that have arrived from the node, as many as the local socket takes; false at the end of the
+/// stream.
 bool pass_inwards(ssh_channel channel, int socket, Ferry& ferry, SessionWatch& watch) {
   if (ssh_channel_poll(channel, 0) > kMostUnread || ssh_channel_poll(channel, 1) > kMostUnread) return false;
   if (ferry.empty()) {
@@ -113,7 +114,7 @@ Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(const NodeSpec& node, const
   SPARK_TRY(const auto key, examine_host_key(session->get(), host));
   if (auto trusted = require_trusted(key, host); !trusted) {
     auto error = std::move(trusted).error().within(through);
-    // `sparkplan trust` is for nodes.
+    // `sparkplan trust` works only for nodes.
     if (key.standing == OfferedHostKey::Standing::kUnknown) {
       error.hint = "record its key with `ssh " + host.ssh.user + "@" + host.address + "`, which asks";
     } else if (key.standing == OfferedHostKey::Standing::kChanged) {
@@ -169,14 +170,14 @@ void JumpTunnel::pump(const std::stop_token& stop) {
     std::array<pollfd, 2> waiting{{{pumped_, static_cast<short>(from_session | to_session), 0}, {wire, events, 0}}};
     ::poll(waiting.data(), waiting.size(), kPumpPatience);
     bool more = !watch.floods();
-    // Also where nothing is passed on: the answer to the last window may be on the wire.
+    // Called even if there are no bytes to forward: the jump host's latest window size may have arrived.
     more = more && pass_inwards(channel_.get(), pumped_, *inwards, watch) &&
            pass_outwards(channel_.get(), pumped_, *outwards);
     while (more && inwards->empty() && ssh_channel_poll(channel_.get(), 0) > 0) {
       more = pass_inwards(channel_.get(), pumped_, *inwards, watch);
     }
     if (more) continue;
-    // The other side sees the end of the stream and says so in its own words.
+    // The node's session sees the end of the stream and reports it.
     ::shutdown(pumped_, SHUT_RDWR);
     return;
   }

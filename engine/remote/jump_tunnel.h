@@ -9,21 +9,21 @@
 
 namespace sparkplan::ssh {
 
-/// A way through another machine to a node: our own session to the jump host and a forwarded
-/// connection in it, as `ssh -J` does. No command is run on the jump host. It is logged in to and
-/// checked like a node, by known_hosts. Source: RFC 4254 section 7.2 (direct-tcpip).
+/// A connection to a node through a jump host: our own session to the jump host and a forwarded connection in it, as
+/// `ssh -J` makes it. No command is run on the jump host. Its login and host key check are those of a node, by
+/// known_hosts. Source: RFC 4254 section 7.2 (direct-tcpip).
 class JumpTunnel {
  public:
-  /// `node.ssh.jump` is [USER@]HOST[:PORT]; the user is the node's when left out.
-  /// Errors: as open_session(), require_trusted() and authenticate(), context "jump host ...";
-  /// kUnreachable when the jump host cannot reach the node.
+  /// `node.ssh.jump` is [USER@]HOST[:PORT]; the default user is the node's.
+  /// Errors: as open_session(), require_trusted() and authenticate(), context "jump host ..."; kUnreachable when the
+  /// jump host cannot reach the node.
   static Result<std::unique_ptr<JumpTunnel>> open(const NodeSpec& node, const ConnectOptions& options);
 
   ~JumpTunnel();
   JumpTunnel(const JumpTunnel&) = delete;
   JumpTunnel& operator=(const JumpTunnel&) = delete;
 
-  /// Our end, a connected stream socket; the session that takes it closes it.
+  /// The local end of the tunnel, a connected stream socket. The caller's session closes it.
   int take_socket();
 
  private:
@@ -34,10 +34,10 @@ class JumpTunnel {
   ChannelPointer channel_;
   int ours_;
   int pumped_;
-  std::jthread pump_;  // The only thread that touches session_ and channel_ once it runs.
+  std::jthread pump_;  // Once it runs, the only thread that uses session_ and channel_.
 };
 
-/// The jump host as a node of its own: how to reach it.
+/// The SSH settings of the jump host, as if it were a node.
 Result<NodeSpec> jump_host(const NodeSpec& node);
 
 }  // namespace sparkplan::ssh

@@ -82,7 +82,7 @@ class LocalChannel final : public Channel {
   bool standard_error_ended_ = false;
 };
 
-/// An embedded program as a file that can be executed but has no name: nothing is left behind.
+/// An embedded program as an executable file without a name, so that no file is left behind.
 Result<int> in_memory(const std::optional<ProgramImage>& image, const char* name) {
   if (!image)
     return failure(ErrorCode::kUnsupported, "this build carries no " + std::string(name) + " for this machine");
@@ -94,7 +94,7 @@ Result<int> in_memory(const std::optional<ProgramImage>& image, const char* name
     if (written <= 0) return failure(system_error("keep a program in memory", errno));
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
-  // A file that anybody has open for writing cannot be executed.
+  // A file that any process has open for writing cannot be executed.
   const int executable = ::open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_RDONLY | O_CLOEXEC);
   const int error = errno;
   ::close(file);

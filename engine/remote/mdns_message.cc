@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kHeader = 12;
 constexpr std::size_t kLongestName = 255;
-constexpr int kMostJumps = 32;  ///< A name may lead to an earlier one, which a hostile sender makes a circle of.
+constexpr int kMostJumps = 32;  ///< A name may refer to an earlier one; a hostile sender may form a cycle of such
+                                ///< references.
 
 enum class RecordType : std::uint16_t { kAddress = 1, kPointer = 12, kService = 33 };
 
@@ -22,7 +23,7 @@ void put16(std::string& into, unsigned int number) {
   into.push_back(static_cast<char>(number & 0xffU));
 }
 
-/// Reads a message from front to back; every read beyond its end fails.
+/// Reads a message from the beginning to the end; every read beyond its end fails.
 class Reader {
  public:
   explicit Reader(std::string_view message) : message_(message) {}
@@ -47,7 +48,7 @@ class Reader {
     place_ += count;
   }
 
-  /// Labels with dots between them.
+  /// Labels joined by dots.
   std::string name() {
     std::string text;
     std::size_t behind = 0;
@@ -84,7 +85,7 @@ std::string lower(std::string_view text) {
 }
 
 struct Records {
-  std::vector<std::string> instances;                           ///< Of the service asked about.
+  std::vector<std::string> instances;                           ///< Of the requested service.
   std::map<std::string, std::pair<std::string, int>> services;  ///< Instance to host and port.
   std::map<std::string, std::vector<std::string>> addresses;    ///< By host.
 };
@@ -121,7 +122,7 @@ std::string encode_mdns_query(std::string_view service) {
   }
   message.push_back('\0');
   put16(message, static_cast<unsigned int>(RecordType::kPointer));
-  put16(message, 1);  // The Internet.
+  put16(message, 1);  // Class IN.
   return message;
 }
 

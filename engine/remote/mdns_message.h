@@ -11,25 +11,25 @@ namespace sparkplan {
 /// A machine that offers a service in its own network.
 struct AnnouncedHost {
   std::string name;                    ///< "spark-1a2b.local"
-  std::vector<std::string> addresses;  ///< IPv4, as it announces them.
+  std::vector<std::string> addresses;  ///< IPv4, as the machine announces them.
   int port = 22;
 
   bool operator==(const AnnouncedHost&) const = default;
 };
 
-/// A question of multicast DNS: who offers `service` ("_ssh._tcp.local")? Asked from a port of our own, so that the
-/// answers come to us alone. Source: RFC 6762, section 6.7; RFC 1035, section 4.1.
+/// A multicast DNS query for the hosts that offer `service` ("_ssh._tcp.local"). It is sent from our own port, so that
+/// answers are unicast to us. Source: RFC 6762, section 6.7; RFC 1035, section 4.1.
 std::string encode_mdns_query(std::string_view service);
 
-/// Pure. The hosts that one answer names for `service`; a name whose address is missing has none. What a machine in
-/// the network sends is taken for anything: no text of it is longer than a name may be, and none has control
-/// characters. Errors: kInvalidInput for what is no message.
+/// Pure. The hosts that one answer names for `service`; a host without an address record has no addresses. Any machine
+/// of the network may have sent the message. So no text of the result is longer than a name or has control characters.
+/// Errors: kInvalidInput for an invalid message.
 Result<std::vector<AnnouncedHost>> decode_mdns_answer(std::string_view message, std::string_view service);
 
-/// Pure. The hosts in what `avahi-browse --parsable --resolve` prints.
+/// Pure. The hosts in the output of `avahi-browse --parsable --resolve`.
 std::vector<AnnouncedHost> hosts_in_avahi_output(std::string_view text);
 
-/// The same hosts, each once, with all their addresses; those without any left out.
+/// `hosts` with each host once, with all its addresses; hosts without an address are left out.
 std::vector<AnnouncedHost> merged(const std::vector<AnnouncedHost>& hosts);
 
 }  // namespace sparkplan

@@ -26,7 +26,7 @@ constexpr const char* kService = "_ssh._tcp.local";
 constexpr std::chrono::milliseconds kPatience{2500};
 constexpr std::chrono::milliseconds kPause{100};
 
-/// Closed with the object.
+/// The descriptor is closed with the object.
 class Socket {
  public:
   Socket() : descriptor_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
@@ -44,7 +44,7 @@ class Socket {
 bool send_question(const Socket& socket, const MdnsDestination& destination) {
   in_addr from{};
   ::inet_pton(AF_INET, destination.from.c_str(), &from);
-  // Answers of other networks would name addresses that nobody here reaches.
+  // Answers from other networks would name addresses that this machine cannot reach.
   const unsigned char hops = 1;
   ::setsockopt(socket.descriptor(), IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
   ::setsockopt(socket.descriptor(), IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof hops);
@@ -126,7 +126,7 @@ Result<std::vector<AnnouncedHost>> find_ssh_hosts(const std::stop_token& stop) {
   const std::vector<std::string> browse{"avahi-browse", "--parsable", "--resolve", "--terminate", "_ssh._tcp"};
   const auto output = run_and_capture(browse, CaptureLimits{std::chrono::seconds(15)});
   std::vector<AnnouncedHost> hosts;
-  // Without its daemon it says so and ends.
+  // Without its daemon, avahi-browse fails at once.
   if (output && output->exit_status == 0) {
     hosts = merged(hosts_in_avahi_output(output->standard_output));
   } else {
@@ -138,7 +138,7 @@ Result<std::vector<AnnouncedHost>> find_ssh_hosts(const std::stop_token& stop) {
       return std::find(host.addresses.begin(), host.addresses.end(), here.from) != host.addresses.end();
     });
   });
-  // Others are of networks of its own: a container bridge, a VPN, the fabric.
+  // Its other addresses belong to its internal networks: a container bridge, a VPN, the fabric.
   for (AnnouncedHost& host : hosts) host.addresses = within_networks(host.addresses, own);
   std::erase_if(hosts, [](const AnnouncedHost& host) { return host.addresses.empty(); });
   return hosts;

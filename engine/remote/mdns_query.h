@@ -11,28 +11,27 @@
 
 namespace sparkplan {
 
-/// Where a question goes, and how it leaves.
+/// The destination of a query, and the interface it is sent from.
 struct MdnsDestination {
   std::string address = "224.0.0.251";
   std::uint16_t port = 5353;
-  std::string from;        ///< Our address on the network it is asked in.
+  std::string from;        ///< Our address on the queried network.
   int prefix_length = 32;  ///< Of that network.
 };
 
-/// One for each network that this machine is in; none of loopback's or of point-to-point links.
+/// One for each network of this machine, except loopback and point-to-point links.
 std::vector<MdnsDestination> mdns_destinations();
 
-/// Pure. Those of the addresses that are in one of the networks, in their order.
+/// Pure. The addresses that are in one of the networks, in their order.
 std::vector<std::string> within_networks(const std::vector<std::string>& addresses,
                                          const std::vector<MdnsDestination>& networks);
 
-/// Asks, and gathers answers until `patience` is over. Errors: kFailed when nothing can be sent.
+/// Sends the query and collects answers until `patience` is over. Errors: kFailed when no query can be sent.
 Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& destinations,
                                             std::chrono::milliseconds patience, const std::stop_token& stop);
 
-/// The machines that offer SSH in the networks this machine is in, without itself, with those of their addresses that
-/// are in these networks: by avahi-browse where that is installed, else by a question of our own. Errors: kFailed,
-/// kInterrupted.
+/// The other machines that offer SSH in this machine's networks, with their addresses in these networks. Uses
+/// avahi-browse if it is installed, else our own query. Errors: kFailed, kInterrupted.
 Result<std::vector<AnnouncedHost>> find_ssh_hosts(const std::stop_token& stop);
 
 }  // namespace sparkplan

@@ -34,7 +34,7 @@ Result<NcclRankClient> NcclRankClient::open(const NodeSpec& node, const AgentOpt
         *client.channel_, {"sparkplan-nccl", nccl_rank_image, sudo, options.reply_timeout, options.connect.stop});
     if (!installed) {
       Error error = std::move(installed).error();
-      // What lets the agent run without a password does not let a program be put beside it.
+      // A sudo rule that lets the agent run without a password does not allow installing a program.
       if (error.code == ErrorCode::kPermissionDenied) error.hint = "give the password once: --ask-become-pass";
       return failure(std::move(error));
     }
@@ -50,7 +50,7 @@ Result<RankHello> NcclRankClient::start(const AgentOptions& options) {
   reader_ = FrameReader();
   SPARK_TRY(channel_, connection_->start(RemoteProgram::kNcclRank, Elevation::kNone));
   const auto end = Clock::now() + timeout_;
-  (void)channel_->write_all(kPreamble, timeout_);  // One that is not there says so at the first read.
+  (void)channel_->write_all(kPreamble, timeout_);  // If the program is missing, the first read gives the reason.
   while (Clock::now() < end) {
     if (options.connect.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     SPARK_TRY(const auto answer, receive(kStopPatience));
@@ -73,7 +73,7 @@ Result<std::optional<RankAnswer>> NcclRankClient::receive(std::chrono::milliseco
     const auto count = channel_->read_some(bytes, patience);
     if (!count) {
       auto error = why_silent(*channel_, count.error(), reader_.noise());
-      // An orderly end of the stream without a status is that of a program which a signal has ended.
+      // A regular end of the stream without a status means that a signal has ended the program.
       if (count.error().code == ErrorCode::kNotFound && error.code == ErrorCode::kUnreachable) {
         error = {ErrorCode::kFailed, "a signal ended the program", {}, std::nullopt, ""};
       }

@@ -12,21 +12,21 @@
 
 namespace sparkplan {
 
-/// A running sparkplan-nccl on one node, on a connection of its own: it runs as the user who logs in, with
-/// the limits of a login that is made now. It ends with this object. Used from one thread at a time.
+/// A running sparkplan-nccl on one node, on its own connection. It runs as the login user, with the limits of a new
+/// login. It ends with this object. Used from one thread at a time.
 class NcclRankClient {
  public:
-  /// Connects, puts this build's program in place where there is none or another one, and starts it.
-  /// Errors: those of the connector, kPermissionDenied (sudo), kUnsupported (no program for this
-  /// architecture), kUnreachable, kFailed (it does not run there), kInterrupted.
+  /// Connects, installs this build's program if it is missing or of another build, and starts it.
+  /// Errors: those of the connector, kPermissionDenied (sudo), kUnsupported (no program for this architecture),
+  /// kUnreachable, kFailed (it does not run there), kInterrupted.
   static Result<NcclRankClient> open(const NodeSpec& node, const AgentOptions& options);
 
   /// Errors: kUnreachable.
   Result<void> send(const RankCommand& command);
-  /// The next answer, if one comes within `patience`.
-  /// Errors: kFailed (the program has ended, or speaks rubbish), kUnreachable (the connection broke).
+  /// The next answer, if it arrives within `patience`.
+  /// Errors: kFailed (the program has ended, or sends invalid frames), kUnreachable (the connection broke).
   Result<std::optional<RankAnswer>> receive(std::chrono::milliseconds patience);
-  /// Ends the program, at once and whatever it is at, and waits until it has ended: true if it was seen to.
+  /// Ends the program at once, even during a command, and waits for its end. True if its end was seen.
   bool end(std::chrono::milliseconds patience);
 
  private:

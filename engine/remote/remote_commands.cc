@@ -5,11 +5,12 @@ namespace {
 
 constexpr std::string_view kFolder = "/usr/local/libexec/sparkplan";
 
-/// What is sent packed ends with the stream, and gzip tells by its checksum and its length whether it is whole. The
-/// program and its name, in a directory that was there, outlive a crash of the node: whoever asks a node that comes
-/// back from one how a change on trial has ended sends nothing. Another machine may be sent to at the same time and
-/// have the same directory. Reads until its own marker, because a password that sudo did not ask for may come first.
-/// Single quotes must not appear: the whole is put between them.
+/// The compressed program ends with the stream; gzip checks that it is complete, by its checksum and length.
+/// In an existing directory, the program and its name survive a crash of the node. A controller that then asks the node
+/// for the outcome of a trial need not send the program again.
+/// Another controller may install at the same time in the same directory, so the temporary name is unique. The script
+/// skips input up to its own marker, because a password that sudo did not need may come first.
+/// The script must not contain single quotes: it is passed between them.
 constexpr std::string_view kInstallerScript =
     "set -eu; umask 022; directory=/usr/local/libexec/sparkplan; "
     "echo \"SPARKPLAN-ARCHITECTURE $(uname -m)\"; "
@@ -22,7 +23,7 @@ constexpr std::string_view kInstallerScript =
     "chmod 0755 \"$temporary\"; sync \"$temporary\"; mv -f \"$temporary\" \"$directory/$name\"; "
     "sync \"$directory\"; trap - EXIT; echo SPARKPLAN-INSTALLED";
 
-/// As ssh-copy-id does it: the last line of somebody else's may lack its newline, and SELinux wants its labels.
+/// As ssh-copy-id does it: the last existing line may lack its newline, and SELinux needs its labels.
 constexpr std::string_view kKeyInstallerScript =
     "set -eu; umask 077; cd; IFS= read -r key; [ -n \"$key\" ] || exit 66; mkdir -p .ssh; "
     "file=.ssh/authorized_keys; [ -e \"$file\" ] || : >\"$file\"; "
@@ -57,8 +58,8 @@ std::string remote_command(RemoteProgram program, Elevation elevation) {
     return "exec " + elevated(elevation) + "/bin/sh -c 'name=" + name + "; " + std::string(kInstallerScript) + "'";
   }
   const auto path = std::string(kFolder) + "/" + name;
-  // sudo answers 1 both for "no such command" and for "a password is required", in the language of
-  // the machine; so the question whether the program is there is asked before.
+  // sudo returns 1 both for "no such command" and for "a password is required", with a message in the machine's
+  // language. So the existence of the program is tested first.
   return "test -x " + path + " || exit 127; exec " + elevated(elevation) + path + " --stdio";
 }
 

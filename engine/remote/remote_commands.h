@@ -6,14 +6,14 @@
 
 namespace sparkplan {
 
-/// The command line that sshd gives to the login shell. Made of constants of this program alone.
+/// The command line that sshd passes to the login shell. Composed only of constants of this program.
 std::string remote_command(RemoteProgram program, Elevation elevation);
 
-/// What the installer prints first, followed by a blank and uname -m.
+/// The first output of the installer, followed by a blank and uname -m.
 inline constexpr std::string_view kInstallerGreeting = "SPARKPLAN-ARCHITECTURE";
-/// What it waits for on standard input, followed by " SIZE SHA256\n" and the bytes.
+/// The line that starts the transfer on the installer's standard input; the compressed program follows.
 inline constexpr std::string_view kInstallerPut = "SPARKPLAN-PUT";
-/// What it prints when the agent is in place.
+/// The output of the installer when the program is installed.
 inline constexpr std::string_view kInstallerDone = "SPARKPLAN-INSTALLED";
 
 }  // namespace sparkplan

@@ -8,11 +8,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// One login that nobody answers.
+/// One login without an answer.
 constexpr seconds kLongestLogin{30};
-/// What a server that is gone keeps waiting.
+/// The longest wait of a read from a server that is gone.
 constexpr seconds kLongestRead{140};
-/// The agent gives a sign at the beginning of each step and every 20 s of a program; twice as many are borne.
+/// The agent sends progress at the beginning of each step and every 20 s while a program runs. Twice as many messages
+/// are accepted.
 constexpr seconds kBetweenSigns{10};
 constexpr std::size_t kSpareSigns = 100;
 constexpr std::size_t kShownPerSecond = 10;

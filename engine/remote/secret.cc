@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kLongest = 1023;
 
-/// No core of this process while any of these lives.
+/// This process writes no core dump while any of these objects exists.
 class CoreDumpsOff {
  public:
   CoreDumpsOff() {
@@ -46,7 +46,7 @@ class CoreDumpsOff {
 
 }  // namespace
 
-/// The text, a NUL; at half of the page the text, a newline, a NUL.
+/// The text, a NUL; from the middle of the page the text, a newline, a NUL.
 class Secret::Page {
  public:
   Page() : bytes_(::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
@@ -106,7 +106,7 @@ tl::unexpected<Error> too_long() {
 Result<Secret> Secret::read_line(int descriptor) {
   const auto page = std::make_shared<Page>();
   SPARK_CHECK(page->check());
-  // Straight into the page, and no byte beyond the line.
+  // Read directly into the page, and no byte beyond the line.
   while (true) {
     char* const next = page->text() + page->size();
     const auto count = ::read(descriptor, next, 1);

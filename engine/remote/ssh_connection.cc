@@ -19,21 +19,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What a program may have printed that was not read yet. libssh promises a peer 1.3 MB and takes whatever comes.
 constexpr std::chrono::milliseconds kPauseInWriting{20};
+/// The most output of a program that read_some() has not read yet. libssh grants a peer a window of 1.3 MB, but
+/// accepts more.
 constexpr std::size_t kMostUnread = std::size_t{4} << 20;
 constexpr std::size_t kPiece = 32768;
 
-// A node that loses power says nothing, and a step may take minutes: only the connection itself can
-// tell in time. Half a minute outlasts a network that is configured anew.
+// A node that loses power sends no message, and a step may take minutes. So only probes of the connection itself find
+// out in time. Half a minute is longer than the reconfiguration of a network.
 constexpr int kIdleBeforeProbe = 15;  // Seconds.
 constexpr int kProbeInterval = 5;     // Seconds.
 constexpr int kLostProbes = 3;
 constexpr unsigned int kLostData = 30'000;  // Milliseconds without an acknowledgement.
 
-/// A session, and what it runs through.
+/// A session, and the tunnel that it uses.
 struct SshWay {
-  std::unique_ptr<ssh::JumpTunnel> tunnel;  // Outlives the session that runs through it.
+  std::unique_ptr<ssh::JumpTunnel> tunnel;  // Outlives the session that uses it.
   ssh::SessionPointer session;
 };
 
@@ -64,7 +65,7 @@ class SshChannel final : public Channel {
     }
     while (true) {
       SPARK_TRY(const auto count, read_now(into));
-      // Who waits for words on standard error hears of them at once.
+      // New text on standard error is returned at once, as callers may wait for it.
       if (count > 0 || error_bytes_ != said_before || Clock::now() >= end) return count;
       wait_until(end);
     }
@@ -75,7 +76,7 @@ class SshChannel final : public Channel {
     while (true) {
       if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0)
         return failure(broken("write"));
-      // What libssh has taken, and the kernel has not, is not written yet.
+      // Bytes that libssh has accepted but the kernel has not are not written yet.
       const bool unsent = has_unsent();
       if (bytes.empty() && !unsent) return {};
       std::size_t written = 0;
@@ -86,8 +87,8 @@ class SshChannel final : public Channel {
       if (written > 0) continue;
       if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the node takes no more input");
       SPARK_CHECK(make_way());
-      // What this has changed is used at once. All else is waited for in small pieces: what libssh has read from the
-      // socket already, the socket does not announce.
+      // A change in the unsent bytes is used at once. All other waits are short: poll() does not report bytes that
+      // libssh has already read from the socket.
       if (unsent && !has_unsent()) continue;
       wait_until(std::min(end, Clock::now() + kPauseInWriting));
     }
@@ -96,7 +97,7 @@ class SshChannel final : public Channel {
   void close_input() override { ssh_channel_send_eof(channel_.get()); }
 
   std::optional<int> exit_status() override {
-    // The status is a packet of its own and may come after the end of the stream.
+    // The status is a separate packet and may come after the end of the stream.
     const auto end = Clock::now() + std::chrono::seconds(2);
     const auto settled = [this] {
       return ssh_channel_get_exit_status(channel_.get()) != -1 || ssh_channel_is_closed(channel_.get()) != 0;
@@ -104,7 +105,7 @@ class SshChannel final : public Channel {
     while (!settled() && Clock::now() < end) {
       std::string rest;
       if (const auto read = read_now(rest); !read && read.error().code != ErrorCode::kNotFound) break;
-      // What was read may have been it.
+      // The bytes just read may have contained the status.
       if (!settled()) wait_until(end);
     }
     const int status = ssh_channel_get_exit_status(channel_.get());
@@ -114,7 +115,7 @@ class SshChannel final : public Channel {
   const std::string& standard_error() const override { return standard_error_; }
 
  private:
-  /// What libssh has, or takes from the socket in one go. 0: nothing.
+  /// Reads the bytes that libssh holds or can read from the socket without waiting. 0: none.
   Result<std::size_t> read_now(std::string& into) {
     std::array<char, kPiece> buffer{};
     const int count = ssh_channel_read_timeout(channel_.get(), buffer.data(), buffer.size(), 0, 0);
@@ -132,12 +133,12 @@ class SshChannel final : public Channel {
     return std::size_t{0};
   }
 
-  /// Lets libssh handle packets in both directions: it sends what it holds and learns of a larger window. It does not
-  /// while it holds standard output that was not read, so that is taken out for the next read_some().
+  /// Lets libssh handle packets in both directions: it sends its pending bytes and receives window updates. It handles
+  /// none while it holds unread standard output. So that output is read here, for the next read_some().
   Result<void> make_way() {
     if (arrived_.size() > kMostUnread) return failure(ErrorCode::kFailed, "the node answers before it was asked");
     const auto read = read_now(arrived_);
-    // After the end of the stream libssh handles no packet any more, so it would not send what it holds either.
+    // After the end of the stream libssh handles no packets, so it would not send its pending bytes either.
     if (!read && read.error().code == ErrorCode::kNotFound) return failure(broken("write: the program has ended"));
     if (!read) return failure(read.error());
     if (ssh_channel_poll_timeout(channel_.get(), 0, 0) == SSH_ERROR) return failure(broken("write"));
@@ -163,8 +164,8 @@ class SshChannel final : public Channel {
     ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
   }
 
-  /// What came on standard error before there was a callback for it. As long as it lies there, libssh does not say
-  /// that the stream has ended, and handles no packet either.
+  /// Takes the standard error that arrived before the callback was set. Until it is read, libssh does not report the
+  /// end of the stream and handles no packets.
   void take_early_errors() {
     std::array<char, kPiece> buffer{};
     while (true) {
@@ -174,8 +175,8 @@ class SshChannel final : public Channel {
     }
   }
 
-  /// Called by libssh for each packet with all that has not been read. How much of it was taken: of standard output
-  /// nothing, which read_some() does; of standard error everything, also when nobody wants it.
+  /// Called by libssh for each packet, with all unread bytes. Returns the number of bytes taken: none of standard
+  /// output, which read_some() reads, and all of standard error, even if no caller reads it.
   static int take_data(ssh_session /*session*/, ssh_channel /*channel*/, void* data, std::uint32_t size, int is_error,
                        void* self) {
     auto& channel = *static_cast<SshChannel*>(self);
@@ -210,12 +211,12 @@ class SshChannel final : public Channel {
                  ""};
   }
 
-  std::shared_ptr<const SshWay> way_;  // Outlives the channel, also where the connection does not.
+  std::shared_ptr<const SshWay> way_;  // Outlives the channel, even if the connection is destroyed first.
   ssh_session session_;
   ssh::SessionWatch& watch_;
   ssh::ChannelPointer channel_;
   ssh_channel_callbacks_struct callbacks_{};
-  std::string arrived_;  ///< Came while something was written.
+  std::string arrived_;  ///< Arrived during a write.
   std::string standard_error_;
   std::uint64_t error_bytes_ = 0;
   bool too_much_ = false;
@@ -243,7 +244,7 @@ class SshConnection final : public Connection {
 
  private:
   Error refused(const std::string& what) const {
-    // libssh has no words for a time that is over.
+    // libssh has no error text for a timeout.
     const std::string reason = ssh::ssh_words(way_->session.get());
     return Error{
         ErrorCode::kUnreachable, what + ": " + (reason.empty() ? "no answer in time" : reason), {}, std::nullopt, ""};
@@ -264,7 +265,7 @@ void notice_loss(ssh_session session) {
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &kLostData, sizeof kLostData);
 }
 
-/// A pin names one key, and the node may have several: look for the pinned one among its types.
+/// A pin names one key, and the node may have several: each key type is tried until the pinned key is found.
 Result<ssh::SessionPointer> session_with_trusted_key(const NodeSpec& node, const ConnectOptions& options,
                                                      OfferedHostKey& host_key,
                                                      std::unique_ptr<ssh::JumpTunnel>& tunnel) {
@@ -282,7 +283,7 @@ Result<ssh::SessionPointer> session_with_trusted_key(const NodeSpec& node, const
     }
     auto session = ssh::open_session(node, options.timeout, type, socket);
     if (!session) {
-      // A node without a key of this type refuses the negotiation; the mismatch found before says more.
+      // A node without a key of this type refuses the negotiation; an earlier mismatch is the better error.
       if (outcome || outcome.error().code == ErrorCode::kBug) outcome = std::move(session);
       if (type.empty()) return outcome;
       continue;
@@ -306,7 +307,7 @@ Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const Conn
   std::unique_ptr<ssh::JumpTunnel> tunnel;
   SPARK_TRY(auto session, session_with_trusted_key(node, options, host_key, tunnel));
   ConnectOptions login = options;
-  // A key that was recorded a moment ago vouches for nobody.
+  // A key that was only just recorded does not prove the node's identity.
   if (host_key.standing == OfferedHostKey::Standing::kUnknown) login.password = {};
   SPARK_CHECK(ssh::authenticate(session, node, login));
   if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");

@@ -27,20 +27,19 @@ Error ssh_failure(ErrorCode code, const std::string& what, ssh_session session) 
   return Error{code, what + ": " + ssh_words(session), {}, std::nullopt, ""};
 }
 
-/// PAM asks a few times at most; who goes on, with no question at all even, would keep us for ever.
+/// PAM prompts a few times at most. More rounds, even without a prompt, could keep the program busy for ever.
 constexpr int kMostRounds = 10;
-/// How long a wish to stop may wait.
+/// The longest delay before a stop request is noticed.
 constexpr int kPause = 50;
 
-/// One way of logging in, which the peer may draw out: each answer of its is waited for, and no longer than all of them
-/// may take.
+/// One login attempt. The peer can delay each of its answers, so one deadline limits all of them together.
 class Login {
  public:
   Login(const SessionPointer& session, const NodeSpec& node, const ConnectOptions& options)
       : session_(session), node_(node), options_(options), end_(std::chrono::steady_clock::now() + options.timeout) {}
 
-  /// Many nodes sit behind one fabric; each attempt costs the peer a fork. So the right key first, and
-  /// no "none" probe.
+  /// A whole cluster logs in at once, and each attempt costs the peer a fork. So the right key is tried first, without
+  /// a "none" probe.
   Result<void> by_keys() {
     if (node_.ssh.identity.empty()) return by_usual_keys();
     SPARK_TRY(const bool accepted, by_key_file(expand_home(node_.ssh.identity), true));
@@ -51,7 +50,7 @@ class Login {
         "install it with `ssh-copy-id -i " + node_.ssh.identity + " " + node_.ssh.user + "@" + node_.address + "`");
   }
 
-  /// As sshd asks for it: by itself, or as a conversation of PAM's that wants an answer nobody should see.
+  /// Both methods of sshd: a plain password, or a PAM conversation with a hidden prompt.
   Result<void> by_password() {
     tried_ = "password";
     const int plain = await([this] { return ssh_userauth_password(session_.get(), nullptr, password()); });
@@ -68,7 +67,7 @@ class Login {
       return false;
     }
     ssh_key raw = nullptr;
-    // An empty passphrase instead of a prompt: an encrypted key is left to ssh-agent.
+    // An empty passphrase prevents a prompt: an encrypted key is left to ssh-agent.
     const int imported = ssh_pki_import_privkey_file(path.c_str(), "", nullptr, nullptr, &raw);
     const KeyPointer key(raw);
     if (imported != SSH_OK) {
@@ -85,7 +84,7 @@ class Login {
     if (std::getenv("SSH_AUTH_SOCK") != nullptr) {
       const int answer = await([this] { return ssh_userauth_agent(session_.get(), nullptr); });
       if (answer == SSH_AUTH_SUCCESS) return {};
-      // An ssh-agent that is gone is no error of the node's.
+      // A stopped ssh-agent is not an error of the node.
       if (answer == SSH_AUTH_AGAIN) SPARK_CHECK(judge(answer));
     }
     for (const char* name : {"id_ed25519", "id_ecdsa", "id_rsa"}) {
@@ -105,7 +104,8 @@ class Login {
     for (int round = 0; answer == SSH_AUTH_INFO; ++round) {
       if (round == kMostRounds) return SSH_AUTH_DENIED;
       const int prompts = ssh_userauth_kbdint_getnprompts(session_.get());
-      if (prompts > 0 && std::exchange(answered, true)) return SSH_AUTH_DENIED;  // Asked again: it was wrong.
+      if (prompts > 0 && std::exchange(answered, true))
+        return SSH_AUTH_DENIED;  // A second prompt: the password was wrong.
       for (int i = 0; i < prompts; ++i) {
         char echo = 0;
         ssh_userauth_kbdint_getprompt(session_.get(), static_cast<unsigned int>(i), &echo);
@@ -116,7 +116,7 @@ class Login {
     return answer;
   }
 
-  /// True when it lets us in.
+  /// True when the node accepts the login.
   Result<bool> judge(int answer) const {
     if (answer == SSH_AUTH_SUCCESS) return true;
     if (options_.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
@@ -128,7 +128,7 @@ class Login {
     return false;
   }
 
-  /// Libssh wipes what it makes of it. Ends with a NUL.
+  /// libssh wipes its own copy. Ends with a NUL.
   const char* password() const { return options_.password.text().data(); }
 
   int await(const std::function<int()>& attempt) const {
@@ -146,7 +146,7 @@ class Login {
   std::string tried_ = "keys";
 };
 
-/// Without it libssh would keep each of them for whoever asks.
+/// Without this callback libssh would store every request.
 int refuse_request(ssh_session /*session*/, ssh_message /*request*/, void* watch) {
   ++static_cast<SessionWatch*>(watch)->requests;
   return 1;
@@ -157,7 +157,7 @@ std::string strip_padding(std::string text) {
   return text;
 }
 
-/// known_hosts lines that libssh passes over in silence.
+/// Checks the known_hosts lines that libssh skips without a message.
 bool revoked_somewhere(const std::string& key_base64) {
   for (const auto& path : {expand_home("~/.ssh/known_hosts"), std::string("/etc/ssh/ssh_known_hosts"),
                            expand_home("~/.ssh/known_hosts2")}) {
@@ -184,7 +184,7 @@ OfferedHostKey::Standing standing_of(ssh_session session, const NodeSpec& node, 
       return Standing::kKnown;
     case SSH_KNOWN_HOSTS_CHANGED:
     case SSH_KNOWN_HOSTS_OTHER:
-    case SSH_KNOWN_HOSTS_ERROR:  // A file that cannot be judged by vouches for nobody.
+    case SSH_KNOWN_HOSTS_ERROR:  // An unreadable file proves no identity.
       return Standing::kChanged;
     default:
       return Standing::kUnknown;
@@ -195,7 +195,7 @@ OfferedHostKey::Standing standing_of(ssh_session session, const NodeSpec& node, 
 
 bool SessionWatch::floods() const {
   constexpr std::uint64_t kMostRequests = 1000;
-  // Packets have headers, and a server says things of its own.
+  // Room for packet headers and for the server's own messages.
   constexpr std::uint64_t kSpare = std::uint64_t{16} << 20;
   return requests > kMostRequests || packets.in_bytes > payload + payload / 2 + kSpare;
 }
@@ -208,8 +208,8 @@ int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_
     const bool unsent = (ssh_get_poll_flags(session.get()) & SSH_WRITE_PENDING) != 0;
     const short events = unsent ? POLLIN | POLLOUT : POLLIN;
     const int descriptor = ssh_get_fd(session.get());
-    // sshd's next packet may wait for our acknowledgement, which a kernel likes to put off for 40 ms: until its first
-    // exec sshd runs without TCP_NODELAY. Through a jump host the socket is a local one, and this does nothing.
+    // sshd's next packet may wait for our acknowledgement, which a kernel may delay by 40 ms: until its first exec,
+    // sshd runs without TCP_NODELAY. Through a jump host the socket is a local one, and this has no effect.
     const int on = 1;
     ::setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
     pollfd waiting{descriptor, events, 0};
@@ -247,7 +247,8 @@ Result<SessionPointer> open_session(const NodeSpec& node, std::chrono::milliseco
   const int yes = 1;
   ssh_options_set(session.get(), SSH_OPTIONS_PROCESS_CONFIG, &no);
   ssh_options_set(session.get(), SSH_OPTIONS_NODELAY, &yes);
-  ssh_options_set(session.get(), SSH_OPTIONS_COMPRESSION, "no");  // A peer's few bytes stay few.
+  ssh_options_set(session.get(), SSH_OPTIONS_COMPRESSION, "no");  // Without compression, a few bytes from a peer cannot
+                                                                  // expand to many.
   ssh_options_set(session.get(), SSH_OPTIONS_TIMEOUT, &seconds);
   ssh_options_set(session.get(), SSH_OPTIONS_TIMEOUT_USEC, &microseconds);
   if (ssh_options_set(session.get(), SSH_OPTIONS_HOST, node.address.c_str()) != SSH_OK ||
@@ -255,7 +256,7 @@ Result<SessionPointer> open_session(const NodeSpec& node, std::chrono::milliseco
       ssh_options_set(session.get(), SSH_OPTIONS_USER, node.ssh.user.c_str()) != SSH_OK) {
     return failure(ssh_failure(ErrorCode::kInvalidInput, "address " + node.address, session.get()));
   }
-  // libssh asks the password database for the home directory; everything here goes by $HOME.
+  // libssh would take the home directory from the password database; this program always uses $HOME.
   ssh_options_set(session.get(), SSH_OPTIONS_SSH_DIR, expand_home("~/.ssh").c_str());
   ssh_options_set(session.get(), SSH_OPTIONS_KNOWNHOSTS, expand_home("~/.ssh/known_hosts").c_str());
   if (socket >= 0) ssh_options_set(session.get(), SSH_OPTIONS_FD, &socket);

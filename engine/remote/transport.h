@@ -16,30 +16,30 @@
 
 namespace sparkplan {
 
-/// The programs that a connection can start. There are no others, so that no text from a file or a
-/// node can ever become part of a command line.
+/// The programs that a connection can start. No others exist, so that no text from a file or a node can become part of
+/// a command line.
 enum class RemoteProgram : std::uint8_t {
   kAgent,          ///< The installed agent, speaking frames on its standard streams.
-  kInstaller,      ///< Receives an agent on standard input and puts it in place.
+  kInstaller,      ///< Receives an agent on standard input and installs it.
   kNcclRank,       ///< The installed sparkplan-nccl, speaking frames on its standard streams.
   kNcclInstaller,  ///< As kInstaller, for that program.
   kKeyInstaller,   ///< Appends a line of standard input to the login user's authorized_keys.
 };
 
-/// How a started program gets root's rights.
+/// The way in which a started program becomes root.
 enum class Elevation : std::uint8_t {
   kNone,          ///< Runs as the login user.
-  kSudo,          ///< sudo -n: never asks.
+  kSudo,          ///< sudo -n: never prompts.
   kSudoPassword,  ///< sudo -S with kSudoPrompt: the password is the first line of standard input.
 };
 
-/// What sudo prints when it wants a password under kSudoPassword.
+/// The prompt of sudo under kSudoPassword.
 inline constexpr std::string_view kSudoPrompt = "SPARKPLAN-PASSWORD:";
 
-/// The exit status of kAgent and kNcclRank when there is no such program on the node.
+/// The exit status of kAgent and kNcclRank when the node lacks the program.
 inline constexpr int kNoAgentStatus = 127;
 
-/// What is kept of a program's standard error, and how much of it makes the program one that floods us.
+/// The stored part of a program's standard error, and the size from which the program counts as flooding us.
 inline constexpr std::size_t kMaxStandardError = std::size_t{64} << 10;
 inline constexpr std::size_t kStandardErrorFlood = std::size_t{4} << 20;
 
@@ -48,19 +48,20 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
-  /// Appends to `into` what arrives within `patience`; 0 when nothing did, or only standard error, which is
-  /// collected meanwhile. Errors: kNotFound at the end of the stream, kUnreachable, kFailed when the program floods us.
+  /// Appends to `into` the bytes that arrive within `patience`. 0: none arrived, or only standard error, which is
+  /// collected separately. Errors: kNotFound at the end of the stream, kUnreachable, kFailed when the program floods
+  /// us.
   virtual Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) = 0;
-  /// Errors: kUnreachable, also when the peer takes nothing until `deadline`.
+  /// Errors: kUnreachable, also when the peer takes no bytes until `deadline`.
   virtual Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) = 0;
   virtual void close_input() = 0;
-  /// After the end of the stream: how the program ended. Nothing when the peer never said.
+  /// After the end of the stream: the exit status. Nothing if the peer did not send it.
   virtual std::optional<int> exit_status() = 0;
-  /// The first kMaxStandardError bytes of what came on standard error so far.
+  /// The first kMaxStandardError bytes of the standard error received so far.
   virtual const std::string& standard_error() const = 0;
 };
 
-/// A way to one node. Used from one thread at a time.
+/// A connection to one node. Used from one thread at a time.
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -68,30 +69,30 @@ class Connection {
   virtual Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) = 0;
   /// "SHA256:..." of the node's host key; empty for a local node.
   virtual std::string host_key() const = 0;
-  /// The key was unknown until this connection recorded it (`host_keys: accept-new`): no password goes over it.
+  /// The key was unknown until this connection recorded it (`host_keys: accept-new`): no password is sent over it.
   virtual bool host_key_is_new() const { return false; }
 };
 
 struct ConnectOptions {
   std::chrono::milliseconds timeout{10'000};
   std::stop_token stop;
-  Secret password = {};  ///< Tried where no key is accepted and the host key was known; empty: it is not.
+  Secret password = {};  ///< Tried if no key is accepted and the host key was known. Empty: no password login.
 };
 
-/// Part of the error of a machine that lets nobody in by the keys we have: a password may do.
+/// Part of the error of a machine that accepts none of the user's keys: a password may work.
 inline constexpr std::string_view kNoKeyAccepted = "accepts none of our keys";
 
-/// Connects over SSH: host key checked (pin, else known_hosts, else refused), public key authentication, and
-/// the password where there is one.
+/// Connects over SSH: host key checked (pin, else known_hosts, else refused), public key authentication, and the
+/// password if `options` has one.
 /// Errors: kUntrusted, kPermissionDenied, kUnreachable, kInterrupted, kInvalidInput.
 Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const ConnectOptions& options);
 
-/// A local child per program: this build's own for the machine's architecture. The agent works below
+/// A local child process per program, from this build's image for the machine's architecture. The agent works below
 /// node.root.
 /// Errors: kUnreachable (no such directory), kUnsupported ("/", or no agent for this machine), kFailed.
 Result<std::unique_ptr<Connection>> connect_local(const NodeSpec& node, const ConnectOptions& options);
 
-/// By node.transport.
+/// Connects over node.transport.
 Result<std::unique_ptr<Connection>> connect(const NodeSpec& node, const ConnectOptions& options);
 
 }  // namespace sparkplan
