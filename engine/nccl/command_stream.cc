@@ -12,12 +12,12 @@
 namespace sparkplan::nccl {
 namespace {
 
-/// The controller says nothing while a measurement runs, which it gives two minutes.
+/// The controller sends no command during a measurement, which may take two minutes.
 constexpr int kLongestSilenceMs = 300'000;
 
 }  // namespace
 
-// Detached: it ends with the process, and never before it.
+// Detached: the thread ends with the process, and never before it.
 CommandStream::CommandStream(int input) : input_(input) {
   std::thread([this] { read_all(); }).detach();
 }
@@ -26,7 +26,7 @@ void CommandStream::read_all() {
   FrameReader reader;
   std::array<char, 16384> buffer{};
   while (true) {
-    // A controller that has vanished without closing anything must not leave a rank on the GPU.
+    // A controller that has vanished without closing the connection must not leave a rank on the GPU.
     pollfd waiting{input_, POLLIN, 0};
     if (::poll(&waiting, 1, kLongestSilenceMs) == 0) ::_exit(kInputEndedStatus);
     const auto count = ::read(input_, buffer.data(), buffer.size());

@@ -13,8 +13,8 @@ namespace sparkplan::nccl {
 /// The exit status of a rank whose input has ended.
 inline constexpr int kInputEndedStatus = 75;
 
-/// Commands as they come in on a file descriptor, read by a thread of its own: when the input ends, the
-/// whole process ends at once, whatever NCCL or the driver are waiting for just then.
+/// Commands from a file descriptor, read by a separate thread. When the input ends, the whole process ends at once,
+/// even if NCCL or the driver is waiting.
 class CommandStream {
  public:
   explicit CommandStream(int input);
@@ -31,7 +31,7 @@ class CommandStream {
   std::deque<Result<RankCommand>> commands_;
 };
 
-/// Writes one frame; a peer that is gone ends the process.
+/// Writes one frame; if the peer is gone, the process ends.
 void send_answer(int output, const RankAnswer& answer);
 
 }  // namespace sparkplan::nccl

@@ -32,7 +32,7 @@ Result<Functions> load_driver() {
   SPARK_CHECK(in.find("cuStreamQuery", f.cuStreamQuery));
   SPARK_CHECK(in.find("cuEventCreate", f.cuEventCreate));
   SPARK_CHECK(in.find("cuEventRecord", f.cuEventRecord));
-  // The second version came with CUDA 12.8 and differs in what it accepts only.
+  // The second version came with CUDA 12.8 and differs only in the values that it accepts.
   SPARK_CHECK(in.find("cuEventElapsedTime", f.cuEventElapsedTime));
   SPARK_CHECK(in.find("cuEventDestroy_v2", f.cuEventDestroy));
   return f;

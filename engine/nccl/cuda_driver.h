@@ -5,9 +5,9 @@
 
 #include "engine/core/result.h"
 
-/// The part of the CUDA driver API that a rank needs, in declarations of our own: the program is built
-/// without the CUDA Toolkit and finds the driver when it runs.
-/// Source: CUDA Driver API, cuda.h; tests/unit/nccl/headers_test.cc holds these against it.
+/// The part of the CUDA driver API that a rank needs, with its own declarations: the program is built without the CUDA
+/// Toolkit and loads the driver when it runs.
+/// Source: CUDA Driver API, cuda.h; tests/unit/nccl/headers_test.cc compares the declarations with it.
 namespace sparkplan::cuda {
 
 using Status = int;  // CUresult
@@ -28,7 +28,7 @@ inline constexpr Attribute kIntegrated = 18;
 inline constexpr unsigned int kNonBlockingStream = 1;
 inline constexpr unsigned int kDefaultEvent = 0;
 
-/// The functions by their names in the library. Some carry the version that cuda.h gives them by a macro.
+/// The functions by their names in the library. Some have the version suffix that cuda.h adds by a macro.
 struct Functions {
   Status (*cuInit)(unsigned int flags);
   Status (*cuDriverGetVersion)(int* version);
@@ -55,8 +55,8 @@ struct Functions {
   Status (*cuEventDestroy)(Event event);
 };
 
-/// libcuda.so.1, for as long as the program runs.
-/// Errors: kNotFound (there is no driver), kUnsupported (it lacks a function).
+/// libcuda.so.1, loaded until the program ends.
+/// Errors: kNotFound (no driver), kUnsupported (it lacks a function).
 Result<Functions> load_driver();
 
 /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"

@@ -1,4 +1,4 @@
-// One rank of the NCCL test. Started by sparkplan over SSH, one per node; ends with its input.
+// One rank of the NCCL test. sparkplan starts it over SSH, one per node; it ends when its input ends.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/utsname.h>
@@ -33,12 +33,12 @@ std::string own_build() {
 void greet(int output) {
   utsname machine{};
   ::uname(&machine);
-  // Whatever is wrong with the output shows at the first frame.
+  // A partial write is not checked: the first frame reports any output error.
   if (::write(output, kPreamble.data(), kPreamble.size()) < 0) ::_exit(nccl::kInputEndedStatus);
   nccl::send_answer(output, RankHello{own_build(), machine.machine});
 }
 
-/// Frames have the output to themselves: what NCCL and its plug-ins print goes where errors go.
+/// Reserves standard output for frames: the output of NCCL and its plug-ins goes to standard error.
 int take_output() {
   const int output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   if (output < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) ::_exit(nccl::kInputEndedStatus);
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: sparkplan-nccl --stdio\n", stderr);
     return 64;
   }
-  // Ends by _exit() in any case: the destructors of NCCL and of the driver may wait for peers.
+  // Always ends by _exit(): the destructors of NCCL and of the driver may wait for peers.
   ::signal(SIGPIPE, SIG_IGN);
   const int output = take_output();
   greet(output);

@@ -13,7 +13,7 @@ constexpr const char* kName = "libnccl.so.2";
 
 std::string choose(const std::string& path, const std::map<std::string, std::string>& environment) {
   if (!path.empty()) return path;
-  // The loader has read this variable before we were told what it is to be.
+  // The loader read this variable before the controller sent its value.
   const auto folders = environment.find("LD_LIBRARY_PATH");
   if (folders == environment.end()) return kName;
   for (const auto folder : split(folders->second, ':')) {

@@ -7,8 +7,8 @@
 #include "engine/core/result.h"
 #include "engine/nccl/cuda_driver.h"
 
-/// The part of NCCL that a rank needs, in declarations of our own.
-/// Source: NCCL, nccl.h; tests/unit/nccl/headers_test.cc holds these against it.
+/// The part of NCCL that a rank needs, with its own declarations.
+/// Source: NCCL, nccl.h; tests/unit/nccl/headers_test.cc compares the declarations with it.
 namespace sparkplan::nccl {
 
 using Status = int;  // ncclResult_t
@@ -51,16 +51,16 @@ struct Functions {
   Status (*ncclGroupEnd)();
 };
 
-/// NCCL as it was found, for as long as the program runs.
+/// The loaded NCCL library, valid until the program ends.
 struct Library {
   Functions functions{};
-  std::string path;  ///< The file.
-  int version = 0;   ///< 22809
+  std::string path;
+  int version = 0;  ///< 22809
 };
 
-/// `path` if it is given, else the first libnccl.so.2 of the folders in LD_LIBRARY_PATH of `environment`,
-/// else the one that the loader finds.
-/// Errors: kNotFound (there is none), kInvalidInput (the file is no NCCL), kUnsupported (before kOldestNccl).
+/// `path` if it is not empty, else the first libnccl.so.2 of the folders in LD_LIBRARY_PATH of `environment`, else the
+/// loader's default.
+/// Errors: kNotFound (no such library), kInvalidInput (the file is not NCCL), kUnsupported (older than kOldestNccl).
 Result<Library> load_library(const std::string& path, const std::map<std::string, std::string>& environment);
 
 }  // namespace sparkplan::nccl

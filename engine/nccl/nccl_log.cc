@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxWarnings = 20;
 constexpr std::size_t kMaxLogBytes = std::size_t{1} << 20;
 
-/// What follows `marker` in the line; nothing when it is not there.
+/// The text after `marker` in the line; nothing if the line lacks it.
 std::optional<std::string_view> after(std::string_view line, std::string_view marker) {
   const auto at = line.find(marker);
   if (at == std::string_view::npos) return std::nullopt;
@@ -103,7 +103,7 @@ class Parser {
     }
   }
 
-  /// The names behind the numbers, or all of them when none is said to be used.
+  /// The names of these numbers, or all names if the log marks none as used.
   static std::vector<std::string> named(const Names& all, const std::set<int>& numbers) {
     std::vector<std::string> names;
     for (const auto& [number, parts] : all) {

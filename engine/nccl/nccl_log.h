@@ -7,12 +7,11 @@
 
 namespace sparkplan::nccl {
 
-/// What NCCL's log (NCCL_DEBUG=INFO, subsystems INIT and NET) says of the transport. Pure; lines that it
-/// does not know are passed over.
+/// The transport according to NCCL's log (NCCL_DEBUG=INFO, subsystems INIT and NET). Pure; unknown lines are skipped.
 /// Source: NCCL, src/transport/net_ib, net_socket.cc, net.cc, p2p.cc, shm.cc; the same from 2.21 to 2.30.
 NcclTransport transport_in(std::string_view log);
 
-/// NCCL's log, kept in memory: nothing is left when the program ends, however it does.
+/// NCCL's log, in a file in memory: no file is left, even if the program is killed.
 class LogFile {
  public:
   /// Errors: kFailed.
@@ -23,7 +22,7 @@ class LogFile {
 
   /// For NCCL_DEBUG_FILE.
   std::string path() const;
-  /// What has been written so far, at most its last MiB.
+  /// The log written so far, at most its last MiB.
   std::string text() const;
 
  private:

@@ -5,14 +5,14 @@
 namespace sparkplan::nccl {
 namespace {
 
-/// 0 to 63; neighbours differ, and so do the same places of two runs.
+/// 0 to 63; adjacent elements differ, and so do equal places of two runs.
 std::uint32_t place_value(std::int64_t pattern, std::int64_t index) {
   const auto place = static_cast<std::uint32_t>(index) ^ (static_cast<std::uint32_t>(pattern) * 2246822507U);
   const auto mixed = place * 2654435761U;
   return (mixed ^ (mixed >> 15)) >> 26;
 }
 
-/// Another one for each rank: a sum shows it when one is missing and another is in it twice.
+/// Different for each rank: a sum shows if one rank is missing and another is counted twice.
 std::uint32_t sender_value(int sender) { return static_cast<std::uint32_t>(sender) * 3U + 1U; }
 
 std::string number(float value) {

@@ -8,29 +8,29 @@
 
 #include "engine/model/collective.h"
 
-/// The data that ranks exchange: small whole numbers, so that sums of floats are exact whatever their
-/// order, and each tells its place and its sender. Pure.
+/// The data that ranks exchange: small whole numbers, so that sums of floats are exact in any order. Each number
+/// depends on its place and its sender. Pure.
 namespace sparkplan::nccl {
 
-/// What rank `sender` has at `index` of its send buffer in the run `pattern`.
+/// The value at `index` in the send buffer of rank `sender`, in the run `pattern`.
 float sent_value(std::int64_t pattern, int sender, std::int64_t index);
 
-/// Fills `into` with what the send buffer holds from `index` on.
+/// Fills `into` with the send buffer's content from `index` on.
 void fill(std::span<float> into, std::int64_t pattern, int sender, std::int64_t index);
 
-/// A stretch of the receive buffer that is made of one stretch of send buffers: element k has to be
-/// the value of `sender` there, or the sum of all ranks'.
+/// A range of the receive buffer that comes from one range of send buffers. Element k must be the value of `sender`, or
+/// the sum over all ranks.
 struct ExpectedStretch {
   std::int64_t begin = 0;  ///< In the receive buffer.
   std::int64_t length = 0;
-  std::int64_t source = 0;    ///< The index in the senders' buffers that it begins with.
+  std::int64_t source = 0;    ///< The index in the senders' buffers where the range begins.
   std::optional<int> sender;  ///< Nothing: the sum over all ranks.
 };
 
-/// What the receive buffer of `rank` has to hold after one operation, from its beginning to its end.
+/// The expected content of the receive buffer of `rank` after one operation, from its beginning to its end.
 std::vector<ExpectedStretch> expected_of(Collective collective, const CollectiveShape& shape, int rank, int ranks);
 
-/// Compares what a receive buffer holds from `index` on.
+/// Compares the receive buffer's content from `index` on.
 struct Comparison {
   std::int64_t wrong = 0;
   std::string first_wrong;  ///< "element 17 is 3, not 6"

@@ -16,13 +16,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kElementBytes = 4;
-constexpr std::int64_t kChunkElements = std::int64_t{2} << 20;  // What of a buffer the host holds at a time.
+constexpr std::int64_t kChunkElements = std::int64_t{2} << 20;  // The part of a buffer that the host holds at a time.
 constexpr std::int64_t kSpreadBytes = std::int64_t{64} << 20;   // More than any GPU's cache.
-constexpr unsigned int kNotANumber = 0xffffffffU;               // No element that is left over passes for data.
+constexpr unsigned int kNotANumber = 0xffffffffU;               // An element that was not overwritten cannot pass for
+                                                                // data.
 constexpr std::chrono::milliseconds kSpin{1};
 constexpr std::chrono::microseconds kPause{50};
 
-/// NCCL and the driver take addresses of the GPU for pointers.
+/// NCCL and the driver represent GPU addresses as pointers.
 void* pointer(cuda::Address address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));  // NOLINT(performance-no-int-to-ptr)
 }
@@ -61,7 +62,7 @@ Result<PreparedRank> Rank::prepare(const PrepareRank& command) {
   PreparedRank answer;
   SPARK_CHECK(open_gpu(command.device, answer));
   SPARK_CHECK(open_library(command, answer));
-  // A machine without such a file has nothing in it.
+  // Without this file, no variables are set by it.
   const auto conf = read_text("/etc/nccl.conf");
   if (conf) answer.other_conf_lines = other_variables(*conf, command.environment);
   prepared_ = true;
@@ -170,7 +171,7 @@ Result<CollectiveResult> Rank::run(const RunCollective& command) {
 
 Result<void> Rank::check_memory(std::int64_t bytes) {
   SPARK_TRY(const auto free, free_memory());
-  // What the test takes away must not freeze a machine whose GPU has no memory of its own.
+  // With unified memory, the test's buffers must not freeze the machine.
   if (bytes <= free / 4) return {};
   return failure(faulty(RankFault::kMemory,
                         {ErrorCode::kRefused,
@@ -260,7 +261,7 @@ Result<void> Rank::wait() {
     const auto status = cuda_.cuStreamQuery(stream_);
     if (status == cuda::kSuccess) return {};
     if (status != cuda::kNotReady) return checked(status, "wait for the GPU");
-    // A peer that is gone leaves the GPU waiting for ever: only NCCL knows.
+    // If a peer is gone, the GPU waits for ever: only NCCL reports it.
     nccl::Status asynchronous = kSuccess;
     SPARK_CHECK(
         checked_nccl(nccl_.functions.ncclCommGetAsyncError(communicator_, &asynchronous), "ask NCCL how it is"));
@@ -280,8 +281,8 @@ Result<double> Rank::time(const RunCollective& command, const CollectiveShape& s
   SPARK_CHECK(checked(cuda_.cuEventCreate(&end, cuda::kDefaultEvent), "make an event"));
   int turn = 0;
   for (int i = 0; i < command.warm_up; ++i) SPARK_CHECK(start(command.collective, shape, buffers, turn++));
-  // Right behind the last one of these, which ends on all GPUs at about the same time: ranks that came here
-  // at different times would wait for each other in what is timed.
+  // Recorded right after the last warm-up operation, which ends on all GPUs at about the same time. Otherwise the
+  // measured time would include waiting for ranks that begin later.
   SPARK_CHECK(checked(cuda_.cuEventRecord(begin, stream_), "begin to time"));
   for (int i = 0; i < command.iterations; ++i) SPARK_CHECK(start(command.collective, shape, buffers, turn++));
   SPARK_CHECK(checked(cuda_.cuEventRecord(end, stream_), "end to time"));

@@ -14,18 +14,18 @@
 
 namespace sparkplan::nccl {
 
-/// One rank: one GPU, one communicator. Commands in the order prepare, join, run any number of times.
-/// After an error the rank is of no more use, and only the end of the process frees what it holds.
+/// One rank: one GPU, one communicator. Commands in the order prepare, join, run any number of times. After an error
+/// the rank cannot be used any more, and only the end of the process frees its resources.
 class Rank {
  public:
   explicit Rank(LogFile log) : log_(std::move(log)) {}
 
-  /// Errors of all three: as fault() and RankFault have it.
+  /// Errors of all three: see fault() and RankFault.
   Result<PreparedRank> prepare(const PrepareRank& command);
   /// Returns when all ranks have joined.
   Result<JoinedRank> join(const JoinRank& command);
   Result<CollectiveResult> run(const RunCollective& command);
-  /// Leaves the communicator in good order; all ranks have to do so.
+  /// Leaves the communicator properly; all ranks have to call it.
   void end();
 
   RankFault fault() const { return fault_; }
@@ -36,8 +36,8 @@ class Rank {
   struct Buffers {
     cuda::Address send = 0;
     cuda::Address receive = 0;
-    /// So many of each, one behind the other. Iterations take turns, so that what is measured is memory and
-    /// not the GPU's cache, which no real message of that size would find filled with it.
+    /// The number of copies of each buffer, one after the other. Iterations alternate between them, so that they
+    /// measure memory and not the GPU's cache. A real message of that size would not find its data in the cache.
     int copies = 1;
   };
 

@@ -9,18 +9,18 @@
 
 namespace sparkplan {
 
-/// What the loader said last.
+/// The loader's last error message.
 inline std::string loader_complaint() {
   const char* complaint = ::dlerror();
   return complaint == nullptr ? "no reason given" : complaint;
 }
 
-/// A loaded library, to take functions from. It is never unloaded.
+/// A loaded library, for looking up functions. It is never unloaded.
 struct SharedLibrary {
   void* handle = nullptr;
   std::string name;  ///< For messages.
 
-  /// Errors: kUnsupported when there is no such function.
+  /// Errors: kUnsupported when the library lacks the function.
   template <class Function>
   Result<void> find(const char* symbol, Function& into) const {
     void* found = ::dlsym(handle, symbol);
