@@ -10,13 +10,13 @@
 
 namespace sparkplan {
 
-/// The formats that export_cluster() knows, in the order of the manual.
+/// The formats of export_cluster(), in the order of the manual.
 std::vector<std::string> export_formats();
 
-/// Pure. The cluster as another tool wants it, made from its file alone: no node is asked. Nodes with
-/// transport local are no hosts, and are left out.
-/// Errors: kInvalidInput for a format that there is not, when no node is left, or where a setting has control
-/// characters or invisible ones, which would mean something else to whoever reads the text.
+/// Pure. The cluster in the format of another tool, made from its file alone: no node is contacted. Nodes with
+/// transport local are not hosts, and are left out.
+/// Errors: kInvalidInput for an unknown format or when no node is left. Also for a setting with control or invisible
+/// characters, which the other tool might read differently.
 Result<std::string> export_cluster(const Cluster& cluster, std::string_view format, const Registry& registry);
 
 }  // namespace sparkplan

@@ -1,4 +1,4 @@
-// How others reach the nodes: OpenSSH, Ansible, Slurm, Prometheus.
+// The formats for tools that reach the nodes: OpenSSH, Ansible, Slurm, Prometheus.
 #include "engine/core/ascii.h"
 #include "engine/core/json.h"
 #include "engine/export/formats.h"
@@ -17,21 +17,21 @@ std::string ssh_word(const std::string& text) {
   return quoted + "\"";
 }
 
-/// A text as JSON, which YAML reads as well.
+/// A text as JSON, which is also valid YAML.
 std::string json_text(const std::string& text) { return public_json(Value(text), -1); }
 
-/// Ansible takes groups for variables: letters, digits and "_".
+/// Ansible uses group names as variable names: letters, digits and "_".
 std::string group_name(const std::string& name) {
   std::string group;
   for (const char c : name) {
     group += is_alphanumeric(c) ? c : '_';
   }
-  // Ansible has groups of these names, and to Slurm DEFAULT is no partition.
+  // Ansible has groups of these names, and in Slurm DEFAULT is not a partition.
   const bool taken = group == "all" || group == "ungrouped" || group == "DEFAULT";
   return taken || group.empty() || is_digit(group.front()) ? "cluster_" + group : group;
 }
 
-/// In a HostName "%" begins a token: the zone of a link-local address is not one.
+/// In a HostName "%" begins a token, so the "%" of a link-local address's zone is escaped.
 std::string host_name(const std::string& address) {
   std::string name;
   for (const char c : address) name += c == '%' ? std::string("%%") : std::string(1, c);

@@ -1,4 +1,4 @@
-// What starts jobs on the nodes: MPI, torchrun, Docker, and the environment of both.
+// The formats for tools that start jobs on the nodes: MPI, torchrun, Docker, and the environment of both.
 #include <algorithm>
 
 #include "engine/export/formats.h"
@@ -10,8 +10,8 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-/// What the nccl section makes of a node as far as its file tells. Devices that only the node itself can
-/// name are not among them.
+/// The variables of a node's nccl section that can be derived from the file. Devices that only the node's facts name
+/// are not included.
 Variables nccl_variables_of(const Cluster& cluster, const NodeSpec& node, const Registry& registry) {
   Variables variables;
   const auto section = node.sections.find("nccl");

@@ -29,7 +29,7 @@ std::string address_text(const FabricPort& address) {
   return address.link_local ? "link-local" : "no address";
 }
 
-/// The network of an address, as a number; 0 for what is none.
+/// The network of an address, as a number; 0 for a text that is not an address.
 std::uint32_t network_of(const FabricPort& one) {
   in_addr address{};
   if (one.prefix_length < 1 || ::inet_pton(AF_INET, one.address.c_str(), &address) != 1) return 0;

@@ -13,8 +13,8 @@ namespace sparkplan::formats {
 
 using Hosts = std::vector<const NodeSpec*>;
 
-/// Where all others reach a node for data: its first fabric address where those of all of them are in one network,
-/// as on a switch; else, as in a ring, where SSH reaches it.
+/// The address at which all other nodes reach a node for data. It is the first fabric address if all nodes have theirs
+/// in one network, as on a switch. Otherwise, as in a ring, it is the SSH address.
 std::string data_address(const NodeSpec& node, const Hosts& hosts);
 
 std::string ssh_config(const Hosts& hosts);
@@ -27,7 +27,7 @@ std::string torchrun(const Hosts& hosts);
 std::string environment(const Cluster& cluster, const Hosts& hosts, const Registry& registry);
 std::string docker(const Cluster& cluster, const Hosts& hosts, const Registry& registry);
 
-/// A drawing for people: which port of which node leads where, and the addresses on both ends.
+/// A drawing for people: the cables between the ports of the nodes, and the addresses on both ends.
 std::string topology(const Cluster& cluster);
 
 }  // namespace sparkplan::formats
