@@ -32,7 +32,7 @@ const FieldChange* find_field(const Change& change, const std::string& path) {
   return found == change.fields.end() ? nullptr : &*found;
 }
 
-/// The field of that path or, where that was displayed as Unknown, the one that it lies in.
+/// The field with that path or, if the plan displayed an Unknown, the field that contains it.
 const FieldChange* field_that_showed(const Change& shown, const std::string& path) {
   if (const FieldChange* same = find_field(shown, path)) return same;
   const auto around = std::find_if(shown.fields.begin(), shown.fields.end(), [&](const FieldChange& field) {

@@ -5,27 +5,28 @@
 
 #include "engine/model/plan.h"
 
-// Internal to engine/plan: whether two plans show, and do, the same about one resource. All of it is pure. Every text
-// that is returned is one clause without a final period, for an Error.
+// Internal to engine/plan: compares what two plans display and do for one resource. All functions are pure. Each
+// returned text is one clause without a final period, for an Error.
 
 namespace sparkplan {
 
-/// Equal, where an Unknown equals one of the same reason and producer.
+/// Equal, where an Unknown equals another one with the same reason and producer.
 bool same_shown(const Value& a, const Value& b);
 
-/// Equal, where what is Unknown in `then` may have become anything.
+/// Equal, where an Unknown in `then` may have become any value.
 bool may_become(const Value& then, const Value& now);
 
-/// Why the second change is not displayed as the first one; nothing when it is. What is Unknown in one is Unknown in
+/// Why the second change is not displayed like the first one; nothing if it is. An Unknown in one must be an Unknown in
 /// the other, for the same reason.
 std::optional<std::string> why_shown_otherwise(const Change& then, const Change& now);
 
-/// Why the second step is not the first one: it begins or ends elsewhere, or is carried out in another way.
+/// Why the second step differs from the first one: it has another state before or after, or is carried out in another
+/// way.
 std::optional<std::string> why_another_step(const Step& then, const Step& now);
 
-/// What a later stage is going to do about a resource, held against what was displayed before the first: values that
-/// were displayed stay, Unknown ones may have become known, where a field begins does not matter any more. Why it
-/// goes beyond that; nothing when it does not.
+/// Compares the change of a later stage with the change displayed before the first stage. Displayed values must be
+/// unchanged. Unknown values may have become known, and the fields' old values are ignored. Returns why it exceeds the
+/// displayed change; nothing if it does not.
 std::optional<std::string> why_beyond(const Change& shown, const Change& now);
 
 }  // namespace sparkplan

@@ -8,7 +8,7 @@
 namespace sparkplan {
 namespace {
 
-/// Depth first, so that what a resource needs is settled before the resource itself.
+/// Depth first, so that the dependencies of a resource are settled before the resource itself.
 class DependentsWalk {
  public:
   explicit DependentsWalk(ResourceStates& states) : states_(states) {}
@@ -41,7 +41,7 @@ class DependentsWalk {
     }
   }
 
-  /// Only a resource that has something to do can be held back.
+  /// Only a resource with a pending change can be deferred or blocked.
   void hold_back(ResourceState& state, const ResourceId& needed) {
     if (state.verdict != Verdict::kChange && state.verdict != Verdict::kWaiting) return;
     const auto found = states_.find(needed);
@@ -81,8 +81,9 @@ std::set<ResourceId> needed_by(const Step& step, const ResourceStates& states) {
   return needed;
 }
 
-/// What is given back may need until then what came before it: the program that disconnects its package, a file
-/// system its module. So those go last, but for what may cut the connection.
+/// A removed resource may need its dependencies until it is gone: the disconnecting program needs its package, a file
+/// system its module. So removals of modules and packages come after all other steps but those that may cut the
+/// connection.
 int rank_of(const Step& step, const ResourceStates& states) {
   constexpr int kRoomBetween = 4;
   const bool going = std::all_of(step.resources.begin(), step.resources.end(), [&](const ResourceId& id) {
@@ -131,8 +132,7 @@ void order_steps(std::vector<Step>& steps, const ResourceStates& states) {
       if (first_left == steps.size()) first_left = i;
       if (ready(i)) next = i;
     }
-    // Two artifacts may need each other although no two resources do (each holds several); then the
-    // phase decides.
+    // Two artifacts may need each other although no two resources do (each holds several). Then the phase decides.
     if (next == steps.size()) next = first_left;
     taken[next] = true;
     ordered.push_back(steps[next]);

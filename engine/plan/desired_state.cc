@@ -8,7 +8,7 @@
 namespace sparkplan {
 namespace {
 
-/// What the profile sets is harmless on other machines, but it was measured on a Spark.
+/// The profile's settings are harmless on other machines, but they were measured on a DGX Spark.
 std::optional<Diagnostic> profile_mismatch(const ClusterView& view, const Facts& own) {
   if (view.cluster.profile != "dgx-spark" || !own.live || is_dgx_spark(own)) return std::nullopt;
   Diagnostic warning;
@@ -20,8 +20,8 @@ std::optional<Diagnostic> profile_mismatch(const ClusterView& view, const Facts&
   return warning;
 }
 
-/// What comes of a later phase is waited for where it is asked for. Where it is not, it is nobody's to be waited for:
-/// the fabric's interface that a server is behind may be another program's.
+/// Resources of later phases are awaited only if the file declares them. Otherwise no step would ever provide them: for
+/// example, another program may configure the fabric interface that leads to a server.
 void drop_needless_waits(std::vector<Resource>& all, const Registry& registry) {
   std::set<ResourceId> asked_for;
   for (const Resource& resource : all) asked_for.insert(resource.id);
@@ -35,7 +35,7 @@ void drop_needless_waits(std::vector<Resource>& all, const Registry& registry) {
   }
 }
 
-/// Thresholds for measurements: declared like the others, but nothing on a node is made from them.
+/// Thresholds for measurements: declared as other sections are, but they have no resources on a node.
 bool needs_no_type(const std::string& section) { return section == "verify"; }
 
 }  // namespace
@@ -78,7 +78,7 @@ DesiredState desired_state(const ClusterView& view, const Facts& own, const Regi
         all.about_several.push_back(std::move(finding));
       }
       for (Diagnostic& finding : part.diagnostics) {
-        // Facts decided it, so it holds for this node only.
+        // The finding depends on facts, so it applies to this node only.
         if (finding.node.empty()) finding.node = view.self.name.str();
         if (finding.file.empty() && finding.where.known()) finding.file = view.cluster.file;
         all.diagnostics.push_back(std::move(finding));

@@ -13,16 +13,16 @@
 
 namespace sparkplan {
 
-/// Pure. Sections of the cluster's nodes for which this build has no resource type: refused at plan,
-/// never at validate. One finding per section and place in the file, code "section.not-in-this-version".
+/// Pure. Sections of the cluster's nodes for which this build has no resource type: refused at plan, never at validate.
+/// One finding per section and place in the file, code "section.not-in-this-version".
 std::vector<Diagnostic> unsupported_sections(const Cluster& cluster, const Registry& registry);
 
 struct DesiredState : Desired {
   std::set<std::string> incomplete_types;
 };
 
-/// Pure. Everything the file asks for on one node, sorted by id. What is waited for (`after`) of a later phase is
-/// asked for.
+/// Pure. All resources that the file declares for one node, sorted by id. Resources of later phases stay in `after`
+/// only if the file declares them.
 DesiredState desired_state(const ClusterView& view, const Facts& own, const Registry& registry);
 
 }  // namespace sparkplan

@@ -18,7 +18,7 @@ bool contains(const std::vector<ResourceId>& ids, const ResourceId& id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// The change that is carried out for each resource; of a TYPE/@file one for each file.
+/// The change that is carried out for each resource; for TYPE/@file one for each file.
 std::vector<const Change*> changes_of(const NodePlan& plan, const ResourceId& id) {
   std::vector<const Change*> changes;
   for (const Change& change : plan.changes) {
@@ -48,7 +48,7 @@ Error stale(std::string why) {
   return Error{ErrorCode::kStalePlan, std::move(why), {}, std::nullopt, "make another plan: sparkplan plan -o PLAN"};
 }
 
-/// What files of others say of the resource, and whatever else is displayed of it without a change.
+/// The displayed foreign claims on the resource, and all other entries without a change.
 std::vector<const Change*> foreign_of(const NodePlan& plan, const ResourceId& id) {
   std::vector<const Change*> changes;
   for (const Change& change : plan.changes) {
@@ -80,7 +80,7 @@ std::optional<std::string> why_changes_differ(const NodePlan& saved, const NodeP
   return std::nullopt;
 }
 
-/// What is written into the manifest, which also decides how a change is displayed.
+/// The value for the manifest, which also determines how a change is displayed.
 bool same_outcome(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
   const auto then = saved.after_steps.find(id);
   const auto found = now.after_steps.find(id);
@@ -111,14 +111,14 @@ std::optional<std::string> why_steps_differ(const NodePlan& saved, const NodePla
   return std::nullopt;
 }
 
-/// Why the change is not what was planned; nothing when it is.
+/// Why the change differs from the plan; nothing if it is the same.
 std::optional<Error> why_stale(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
   if (auto why = why_changes_differ(saved, now, id)) return stale(std::move(*why));
   if (auto why = why_steps_differ(saved, now, id)) return stale(std::move(*why));
   return std::nullopt;
 }
 
-/// Blocked, not applicable, left alone: the same then and now?
+/// True if the resource is blocked, not applicable or left alone for the same reasons in both plans.
 bool same_remarks(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
   const auto of = [&](const NodePlan& plan) {
     std::vector<std::string> said;
@@ -135,7 +135,7 @@ bool same_remarks(const NodePlan& saved, const NodePlan& now, const ResourceId& 
   return of(saved) == of(now);
 }
 
-/// Resources of which the plan says something besides their change, which is not so now.
+/// Resources whose remarks in the saved plan, apart from their change, are not true now.
 std::vector<ResourceId> not_so_now(const NodePlan& saved, const NodePlan& now, const std::set<ResourceId>& then_ids,
                                    const std::set<ResourceId>& now_ids) {
   std::set<ResourceId> ids(saved.kept_orphans.begin(), saved.kept_orphans.end());
@@ -145,14 +145,15 @@ std::vector<ResourceId> not_so_now(const NodePlan& saved, const NodePlan& now, c
   std::vector<ResourceId> found;
   for (const ResourceId& id : ids) {
     const bool shown = then_ids.count(id) > 0;
-    // Reported as blocked, as stale, or as something that the plan does not hold.
+    // Already reported as blocked, as stale, or as missing in the plan.
     if (shown != (now_ids.count(id) > 0)) continue;
     if (!same_remarks(saved, now, id) || (!shown && !same_foreign(saved, now, id))) found.push_back(id);
   }
   return found;
 }
 
-/// What is done, or undone, together with something that is not approved cannot be done without it.
+/// Withdraws approved changes whose steps belong together with an unapproved one: they cannot be carried out without
+/// it.
 void withdraw_companions(const NodePlan& now, HeldPlan& held) {
   const auto approved = [&](const ResourceId& id) { return held.approved.count(id) > 0; };
   const auto whole = [&](const Step& step) {

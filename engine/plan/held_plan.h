@@ -9,22 +9,24 @@
 
 namespace sparkplan {
 
-/// What of a plan made now may be carried out when another one, made before, was approved.
+/// The part of a new plan that may be carried out when an earlier plan was approved.
 struct HeldPlan {
-  std::set<ResourceId> approved;       ///< Displayed then as it is displayed now, and planned to the byte.
-  std::map<ResourceId, Error> stale;   ///< Displayed then, and not to be done like that any more.
-  std::vector<ResourceId> not_held;    ///< To be done now, and not displayed then.
-  std::vector<ResourceId> not_so_now;  ///< Displayed then without a change (blocked, left alone, another's), not now.
+  std::set<ResourceId> approved;       ///< Displayed as in the saved plan, with exactly the same steps.
+  std::map<ResourceId, Error> stale;   ///< Displayed in the saved plan, but no longer possible like that.
+  std::vector<ResourceId> not_held;    ///< Planned now, but not displayed in the saved plan.
+  std::vector<ResourceId> not_so_now;  ///< Displayed in the saved plan without a change (blocked, left alone, foreign),
+                                       ///< different now.
 };
 
-/// Pure. A change is approved if it is displayed as it was (fields before and after, action, origin, impact,
-/// reversibility, remark, place, and what files of others say of it), if its steps are the same, and if so are all
-/// that are done or undone together with it. What was displayed as waiting still waits for the same: what has become
-/// known since, nobody has read. What cannot be planned now at all (blocked) is neither approved nor stale.
+/// Pure. A change is approved if all of these are as displayed: fields before and after, action, origin, impact,
+/// reversibility, remark, place, and the claims of foreign files. Its steps must also be the same, and all changes that
+/// are done or undone with it must be approved.
+/// A change displayed as waiting must still wait for the same reason: the user has not read values that became known
+/// since. A change that is now blocked is neither approved nor stale.
 HeldPlan hold_to(const NodePlan& saved, const NodePlan& now);
 
-/// Pure. For the stages after the first: changes of `now` that `saved` displays, and that would become something else
-/// than it displays. A value that it displays as Unknown may have become anything. Errors in the map: kStalePlan.
+/// Pure. For the stages after the first: changes of `now` that `saved` displays, but with another result. A value
+/// displayed as Unknown may have become any value. Errors in the map: kStalePlan.
 std::map<ResourceId, Error> beyond_what_was_shown(const NodePlan& saved, const NodePlan& now);
 
 }  // namespace sparkplan

@@ -15,7 +15,7 @@
 namespace sparkplan {
 namespace {
 
-/// What somebody else's files say against the file. Apply cannot mend it, so it is only shown.
+/// Lists the foreign files that contradict cluster.yaml. Apply cannot correct them, so they are only printed.
 void add_foreign_changes(const ObservedState& observed, const ResourceStates& states, NodePlan& plan) {
   for (const auto& [type, found] : observed.types) {
     for (const ForeignClaim& claim : found.foreign) {
@@ -24,8 +24,8 @@ void add_foreign_changes(const ObservedState& observed, const ResourceStates& st
       const ResourceState& state = at->second;
       if (state.desired == nullptr || !state.selected || state.verdict == Verdict::kNotApplicable) continue;
       const Value* wanted = claim.field.empty() ? &state.desired->desired : state.desired->desired.find(claim.field);
-      if (wanted == nullptr) continue;       // Nobody asks for that field.
-      if (claim.value == *wanted) continue;  // It says the same.
+      if (wanted == nullptr) continue;       // The file does not set that field.
+      if (claim.value == *wanted) continue;  // It sets the same value.
       Change change;
       change.id = claim.id;
       change.origin = Origin::kForeign;
@@ -46,7 +46,7 @@ void list_not_applicable(const ResourceState& state, NodePlan& plan) {
     plan.not_applicable.push_back({state.id, field, reason});
 }
 
-/// Puts each selected resource where a reader of the plan looks for it. Its change goes with it.
+/// Moves each selected resource and its change to the list of the plan that matches its verdict.
 void list_resource(ResourceState& state, NodePlan& plan) {
   if (!state.selected) return;
   list_not_applicable(state, plan);
@@ -57,7 +57,7 @@ void list_resource(ResourceState& state, NodePlan& plan) {
     plan.blocked.push_back({state.id, *state.error, state.desired != nullptr ? state.desired->where : SourceRange{}});
 }
 
-/// A step brings back as much as the least reversible of its changes; what is a text comes back whole.
+/// A step is as reversible as the least reversible of its changes; a text artifact is always restored completely.
 void mark_reversibility(NodePlan& plan) {
   std::map<ResourceId, Reversible> of_change;
   for (const Change& change : plan.changes) {
@@ -93,8 +93,8 @@ std::map<ResourceId, Value> values_after_steps(const ResourceStates& states) {
   return values;
 }
 
-/// Settles the changes for which there is nothing to write; true if there was one. A removal is then
-/// done with: what could be given back has been. Any other would come back with every plan.
+/// Settles the changes without steps; true if there was one. A removal is then complete: no artifact is left to
+/// restore. Any other change would recur in every plan, so it is blocked.
 bool settle_changes_without_steps(ResourceStates& states, const NodePlan& plan) {
   std::set<ResourceId> served;
   for (const Step& step : plan.steps) served.insert(step.resources.begin(), step.resources.end());
@@ -108,15 +108,15 @@ bool settle_changes_without_steps(ResourceStates& states, const NodePlan& plan) 
     } else if (state.more_to_come) {
       state.verdict = Verdict::kWaiting;
     } else {
-      // What the node reports of it and of its artifacts may contradict each other.
+      // The observations of the resource and of its artifacts may contradict each other.
       state.block({ErrorCode::kFailed, "type " + id.type + " has made no step for it", {}, {}, {}});
     }
   }
   return settled;
 }
 
-/// An artifact that could not be read blocks its resources only when steps are asked for. That takes
-/// their dependents out of the plan too, so everything is asked for again until nothing changes.
+/// An unreadable artifact blocks its resources only when steps are requested. That also blocks their dependents, so the
+/// steps are requested again until nothing changes.
 void plan_all_steps(ResourceStates& states, const NodePlanInput& input, const Registry& registry, NodePlan& plan) {
   const auto blocked = [&] {
     return std::count_if(states.begin(), states.end(),
@@ -133,7 +133,7 @@ void plan_all_steps(ResourceStates& states, const NodePlanInput& input, const Re
   }
 }
 
-/// By phase, then id; what is foreign after what apply will do.
+/// By phase, then id; foreign changes after the changes that apply carries out.
 void sort_changes(NodePlan& plan, const Registry& registry) {
   std::map<std::string_view, Phase> phases;
   for (const auto& type : registry.types()) phases.emplace(type->info().name, type->info().phase);

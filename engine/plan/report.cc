@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-/// The node is not as it was left, or a foreign file wins.
+/// The node differs from the last apply, or a foreign file overrides it.
 bool is_drift(const Change& change) { return change.origin != Origin::kConfig && !change.is_harmless(); }
 
 }  // namespace

@@ -17,11 +17,11 @@ namespace sparkplan {
 /// The state of a node after the command.
 enum class NodeStatus : std::uint8_t {
   kInSync,
-  kPending,  ///< cluster.yaml asks for something the node was never given.
-  kDrifted,  ///< The node was changed since it was applied, or a foreign file wins.
+  kPending,  ///< cluster.yaml has settings that were never applied to the node.
+  kDrifted,  ///< The node was changed since the last apply, or a foreign file overrides it.
   kUnreachable,
   kFailed,
-  kRefused,  ///< A safety rule: nothing was written.
+  kRefused,  ///< Refused by a safety rule: no change was made.
   kSkipped,  ///< maintenance, or filtered out.
   kRolledBack,
   kApplied,
@@ -34,13 +34,13 @@ enum class Membership : std::uint8_t { kMember, kJoining, kLeaving };
 std::string_view to_string(NodeStatus status);
 std::string_view to_string(Membership membership);
 
-/// How one change of an apply ended.
+/// The outcome of one change of an apply.
 enum class Outcome : std::uint8_t {
   kPlanned,
   kDone,
   kFailed,
   kNotDone,
-  kUnknown,  ///< The connection broke meanwhile: the next plan will show.
+  kUnknown,  ///< The connection broke during the change: the next plan shows its state.
 };
 std::string_view to_string(Outcome outcome);
 
@@ -50,7 +50,7 @@ struct NodeReport {
   NodeStatus status = NodeStatus::kInSync;
   Membership membership = Membership::kMember;
   bool not_contacted = false;              ///< Leaving, and without --yes-prune.
-  std::optional<Error> error;              ///< The first thing that went wrong for the node as a whole.
+  std::optional<Error> error;              ///< The first error of the node as a whole.
   NodePlan plan;                           ///< For apply: the first stage's plan, with later stages' changes appended.
   std::map<ResourceId, Outcome> outcomes;  ///< Only after an apply.
   std::string lock_holder;                 ///< The holder of the node's lock: "anna@laptop (pid 4242, apply)".
@@ -65,16 +65,16 @@ struct Report {
   std::vector<NodeReport> nodes;
   std::vector<Diagnostic> diagnostics;
   std::chrono::duration<double> duration{};
-  bool partial = false;              ///< --only or --exclude left something out.
+  bool partial = false;              ///< --only or --exclude left some resources out.
   bool interrupted = false;          ///< Ctrl-C.
   bool not_begun = false;            ///< A lock or a guard stopped an apply before its first step.
-  bool verification_failed = false;  ///< A check of `verify` has failed.
+  bool verification_failed = false;  ///< A check of `verify` failed.
 
-  /// True for the commands that carry out what they have planned.
+  /// True for commands that carry out their plan.
   bool carries_out() const { return command == "apply" || command == "release" || command == "rollback"; }
 };
 
-/// The status of a node with that plan, when nothing else happened to the node.
+/// The status of a node with that plan and without other events.
 NodeStatus status_of(const NodePlan& plan);
 
 }  // namespace sparkplan

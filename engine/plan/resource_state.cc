@@ -11,8 +11,8 @@
 namespace sparkplan {
 namespace {
 
-/// The value below a path such as "addresses.0". Keys may hold dots themselves ("enp1s0.100.mtu"),
-/// so every way to cut the path is tried. `known_top` tells whether its first key exists at all.
+/// The value below a path such as "addresses.0". Keys may contain dots themselves ("enp1s0.100.mtu"), so every way to
+/// split the path is tried. `known_top` is set if its first key exists.
 const Value* value_at(const Value& value, std::string_view path, bool& known_top) {
   if (const Value* whole = value.find(path)) {
     known_top = true;
@@ -35,7 +35,7 @@ const Value* value_at(const Value& value, std::string_view path, bool& known_top
   return nullptr;
 }
 
-/// Was the field changed behind our back? A field that was never applied cannot have drifted.
+/// True if the field was changed outside sparkplan. A field that was never applied cannot have drifted.
 bool field_drifted(const FieldChange& field, const Value& last_applied) {
   if (!last_applied.is_map()) return !(field.before == last_applied);
   bool known_top = false;
@@ -51,8 +51,8 @@ Origin origin_of(const std::vector<FieldChange>& fields, const Value* last_appli
   return drifted ? Origin::kDrift : Origin::kConfig;
 }
 
-/// What `value` is made of: the fields that differ from nothing at all, cut as the type cuts them.
-/// Never empty: a resource without fields is simply there or not.
+/// The fields of `value`: its differences from an absent resource, split as the type splits them. Never empty: a
+/// resource without fields either exists or does not.
 std::vector<FieldChange> fields_of(const Resource& resource, const ResourceType& type,
                                    std::map<std::string, std::string> not_applicable) {
   std::vector<FieldChange> fields;
@@ -84,7 +84,7 @@ Change change_of(const ResourceState& state, std::vector<FieldChange> fields) {
 void judge_desired(ResourceState& state, const ResourceType& type) {
   std::vector<FieldChange> fields;
   if (state.present != nullptr) {
-    // A type's diff may take an Unknown for settled by what it sees: then nothing is left to wait for.
+    // A type's diff may settle an Unknown by the observed value: then nothing is left to wait for.
     fields = type.diff(*state.desired, *state.present);
     if (fields.empty()) {
       state.verdict = Verdict::kInSync;
@@ -93,7 +93,7 @@ void judge_desired(ResourceState& state, const ResourceType& type) {
   } else {
     fields = fields_of(*state.desired, type, {});
   }
-  // An Unknown that the type's diff has passed over is none to wait for.
+  // An Unknown that the type's diff leaves out needs no waiting.
   const bool unknown = std::any_of(fields.begin(), fields.end(),
                                    [](const FieldChange& field) { return field.after.contains_unknown(); });
   const bool some_known = std::any_of(fields.begin(), fields.end(),
@@ -103,12 +103,12 @@ void judge_desired(ResourceState& state, const ResourceType& type) {
   state.change = change_of(state, std::move(fields));
 }
 
-/// Has a run that was to take it away broken off half-way? Then it lives in something whose outcome nobody
-/// has told, and each of its artifacts is as we have written it, or as it was before sparkplan came.
+/// True if a removal of the resource was interrupted. Then one of its artifacts has no recorded outcome. Each of them
+/// is as sparkplan wrote it, or as it was before sparkplan managed it.
 bool half_removed(const ResourceState& state, const NodePlanInput& input) {
   const auto& artifacts = input.manifest->artifacts;
   std::vector<ArtifactId> lived_in = input.manifest->resources.at(state.id).artifacts;
-  if (lived_in.empty()) {  // The run that made it broke off as well, before it could tell.
+  if (lived_in.empty()) {  // The run that created it was also interrupted, before it recorded the artifacts.
     for (const auto& [id, artifact] : artifacts)
       if (artifact.type == state.id.type) lived_in.push_back(id);
   }
@@ -116,20 +116,20 @@ bool half_removed(const ResourceState& state, const NodePlanInput& input) {
   bool broke_off = false;
   const bool ours = std::all_of(lived_in.begin(), lived_in.end(), [&](const ArtifactId& id) {
     const auto known = artifacts.find(id);
-    if (known == artifacts.end()) return true;  // Given back already.
+    if (known == artifacts.end()) return true;  // Already released.
     const bool untold = !known->second.intended_digest.empty();
     broke_off = broke_off || untold;
     const auto found = observed.find(id);
     const Observation now = found == observed.end() ? Observation(Absent{}) : found->second;
     if (std::holds_alternative<Error>(now)) return false;
-    // A file is written whole or not at all; a link may have been left anywhere in between.
+    // A file is written completely or not at all; a link may be in any intermediate state.
     if (untold && !is_text_artifact(id)) return true;
     return known->second.wrote(digest(now)) || same_state(now, known->second.original);
   });
   return ours && broke_off;
 }
 
-/// No longer in the file: it goes only if nobody has changed it since we wrote it.
+/// No longer in the file: it is removed only if it is unchanged since sparkplan wrote it.
 void judge_orphan(ResourceState& state, const NodePlanInput& input, const ResourceType& type) {
   if (state.present == nullptr) {
     state.verdict = Verdict::kGone;
@@ -173,7 +173,7 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
                  {},
                  "it was applied by another version of sparkplan"});
   } else if (observation == nullptr) {
-    // Absent would be a guess, and a guess here is a write on the node.
+    // To assume Absent would be a guess, and would cause a write on the node.
     state.block({ErrorCode::kFailed, "the node gave no answer about it", {}, {}, {}});
   } else if (const Error* error = std::get_if<Error>(observation)) {
     state.block(*error);
@@ -216,12 +216,12 @@ Value settled_value(const ResourceState& state) {
   if (!value.is_map()) return value;
   static const Present kNothingSeen{Value::map(), {}};
   const Present& present = state.present == nullptr ? kNothingSeen : *state.present;
-  // One pass: what nobody knows yet may be the keys of all nodes of a large cluster.
+  // One pass: the unknown values may be the keys of all nodes of a large cluster.
   Value settled = Value::map();
   settled.where = value.where;
   for (const MapEntry& entry : *value.entries()) {
-    // A field that this node cannot have was not applied; remembering it would read as drift on the
-    // day the node can have it.
+    // A field that this node cannot have was not applied. In the manifest, it would be reported as drift as soon as the
+    // node can have it.
     if (present.not_applicable.contains(entry.key)) continue;
     if (!entry.value.contains_unknown()) {
       settled.entries()->push_back(entry);

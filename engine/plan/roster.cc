@@ -22,7 +22,7 @@ struct Vote {
 
 bool is_majority(std::size_t votes, std::size_t of) { return votes * 2 > of; }
 
-/// The value that more than half of `of` voters gave; nothing when there is none.
+/// The value of more than half of `of` voters; nothing without one.
 template <class T>
 std::optional<T> majority_of(const std::vector<T>& given, std::size_t of) {
   std::map<T, std::size_t> counts;
@@ -62,7 +62,7 @@ std::string named(const Vote& vote) {
   return vote.node + " (" + printable(vote.roster->cluster) + ", " + printable(vote.roster->uuid) + ")";
 }
 
-/// Takes the votes for another cluster than the majority's out of `votes`.
+/// Removes the votes for clusters other than the majority's from `votes`.
 void refuse_other_clusters(std::vector<Vote>& votes, AgreedRoster& agreed) {
   std::vector<std::string> uuids;
   for (const Vote& vote : votes) uuids.push_back(vote.roster->uuid);
@@ -94,8 +94,8 @@ std::int64_t agree_on_generation(const std::vector<Vote>& votes) {
   return generations[generations.size() / 2];
 }
 
-/// The list of members that more than half of the manifests hold word for word; null when there is none. Where there is
-/// one, agreeing member by member gives the same, and takes a thousand times as long for a thousand nodes.
+/// The list of members that more than half of the manifests have in identical form; null without one. With one, a
+/// decision member by member gives the same result. It takes a thousand times as long for a thousand nodes.
 const std::vector<RosterEntry>* members_of_most(const std::vector<Vote>& votes) {
   const std::vector<RosterEntry>* candidate = nullptr;
   std::size_t lead = 0;  // Boyer and Moore: a majority outlasts all others.
@@ -109,7 +109,8 @@ const std::vector<RosterEntry>* members_of_most(const std::vector<Vote>& votes) 
 }
 
 void agree_on_members(const std::vector<Vote>& votes, Roster& agreed) {
-  std::map<std::string, std::map<std::string, const RosterEntry*>> listed;  // Member -> who lists it, each once.
+  std::map<std::string, std::map<std::string, const RosterEntry*>> listed;  // Member -> the nodes that list it, each
+                                                                            // once.
   for (const Vote& vote : votes) {
     for (const RosterEntry& member : vote.roster->members) listed[member.name].emplace(vote.node, &member);
   }
@@ -126,7 +127,7 @@ std::vector<UnsupportedMember> unsupported_members(const std::vector<Vote>& vote
   for (const RosterEntry& member : agreed.members) supported.insert(member.name);
   std::map<std::string, std::set<std::string>> listed_by;
   for (const Vote& vote : votes) {
-    // An older roster lists members that have left since: that is no claim.
+    // An older roster may list members that have left since, so it is not counted.
     if (vote.roster->generation < agreed.generation) continue;
     for (const RosterEntry& member : vote.roster->members) {
       if (!supported.contains(member.name)) listed_by[member.name].insert(vote.node);
@@ -159,7 +160,7 @@ const RosterEntry* find_by_name(const std::vector<RosterEntry>& members, const s
   return found == members.end() ? nullptr : &*found;
 }
 
-/// The member that the node was, under this name or another.
+/// The member for this node, under this name or another.
 const RosterEntry* find_member(const Roster& roster, const NodeSpec& node) {
   const auto& members = roster.members;
   if (const RosterEntry* named = find_by_name(members, node.name.str())) return named;
@@ -278,7 +279,7 @@ Roster next_roster(const Roster& previous, const Cluster& cluster, const Machine
     member.leaving = member.leaving || consented.contains(member.name);
     next.members.push_back(std::move(member));
   }
-  sort_members(next);  // The order of the file says nothing about membership.
+  sort_members(next);  // The order in the file has no meaning for membership.
   if (next != previous && next.generation < kLargestGeneration) ++next.generation;
   return next;
 }

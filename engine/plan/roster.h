@@ -13,7 +13,7 @@
 
 namespace sparkplan {
 
-/// What this run has seen of the machines behind the file's nodes, by the node's name in the file.
+/// The data seen in this run of the machines behind the file's nodes, by the node's name in the file.
 struct Machine {
   std::string host_key;    ///< Empty: not seen in this run, or a local node.
   std::string machine_id;  ///< As the node reports it.
@@ -21,54 +21,54 @@ struct Machine {
 };
 using Machines = std::map<std::string, Machine>;
 
-/// A member that half or fewer of the manifests list. Nothing follows from it but a warning.
+/// A member that half or fewer of the manifests list. The only consequence is a warning.
 struct UnsupportedMember {
   std::string name;
   std::vector<std::string> listed_by;  ///< Nodes whose manifest lists it, by their names in the file.
 };
 
-/// What the manifests of one cluster say together. One node decides nothing here as soon as there are three.
+/// The roster that the manifests of one cluster agree on. With three or more nodes, a single node decides nothing.
 struct AgreedRoster {
-  /// The uuid and the members that more than half of the manifests name; each field of a member is the value that more
-  /// than half of all manifests give it, and empty where they do not agree. The generation is the highest that more
-  /// than half have reached.
+  /// The uuid and the members that more than half of the manifests name. Each field of a member has the value in more
+  /// than half of all manifests, and is empty without such a value. The generation is the highest that more than half
+  /// have reached.
   Roster roster;
-  /// Nodes whose manifest belongs to another cluster than the majority's, by name. kRefused. All nodes with a manifest
-  /// in a tie.
+  /// Nodes whose manifest belongs to another cluster than the majority's, by name. kRefused. In a tie, all nodes with a
+  /// manifest.
   std::map<std::string, Error> refused;
-  /// Listed by manifests that are not older than `roster`, and by half of all or fewer.
+  /// Members in manifests that are not older than `roster`, but in at most half of all manifests.
   std::vector<UnsupportedMember> unsupported;
 };
 
-/// Pure. `manifests` by the node's name in the file; null where the node has none. Manifests without a roster are left
-/// out of the count.
+/// Pure. `manifests` by the node's name in the file; null for a node without one. Manifests without a roster are not
+/// counted.
 AgreedRoster agree_on_roster(const std::map<std::string, const Manifest*>& manifests);
 
-/// Pure. Takes members that the file no longer names out of `agreed`, into `unsupported`, where fewer than two
-/// manifests list them: the manifest of one machine decides nothing as soon as the file names two nodes.
-/// Returns the entries that were taken out.
+/// Pure. Moves members that the file no longer names from `agreed` to `unsupported` if fewer than two manifests list
+/// them. So the manifest of one machine decides nothing once the file names two nodes.
+/// Returns the removed entries.
 std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed,
                                                const std::map<std::string, const Manifest*>& manifests,
                                                const Cluster& cluster, const Machines& machines);
 
-/// A warning "roster.unsupported-member" for each set of nodes that list the same members; the first five are named.
+/// A warning "roster.unsupported-member" for each set of nodes that list the same members; it names the first five.
 std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupported, const std::string& hint);
 
 /// Members of `roster` that the file no longer names. A member is still in the file under its name, at its address, or
-/// as a machine that has shown its host key in this run. A local node has no host key: its machine-id and the name in
-/// its manifest stand in.
+/// as a machine whose host key was seen in this run. A local node has no host key: its machine-id and the name in its
+/// manifest are used instead.
 std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& cluster, const Machines& machines);
 
-/// The roster after a successful apply: the file's nodes, plus departed members but for those in `released`. Those in
-/// `consented` are marked `leaving`. The generation grows only when something differs. What is not seen of a machine
-/// stays as `previous` knew it. `new_uuid` is used when `previous` has none.
+/// The roster after a successful apply: the file's nodes, plus departed members except those in `released`. Members in
+/// `consented` are marked `leaving`. The generation grows only when something differs. Machine data not seen in this
+/// run is copied from `previous`. `new_uuid` is used when `previous` has none.
 Roster next_roster(const Roster& previous, const Cluster& cluster, const Machines& machines,
                    const std::set<std::string>& released, const std::set<std::string>& consented,
                    const std::string& new_uuid);
 
-/// Pure. `next` as one node's manifest takes it. A departed member stays as that manifest has it, so that no other
-/// manifest can blank or change its record. `single_witness`: members that only this manifest may list; it keeps them.
-/// A departed member without an address is given to no manifest that does not have it.
+/// Pure. The form of `next` for one node's manifest. A departed member stays as in that manifest, so that no other
+/// manifest can clear or change its record. `single_witness`: members that only this manifest may list; it keeps them.
+/// A departed member without an address is not added to manifests that lack it.
 Roster roster_of_node(const Roster& next, const Roster& own, const Cluster& cluster,
                       const std::vector<RosterEntry>& single_witness);
 

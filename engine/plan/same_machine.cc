@@ -12,7 +12,7 @@ namespace {
 struct Mark {
   std::string MachineIdentity::*value;
   std::string_view name;
-  std::string_view command;  ///< Gives a copy one of its own.
+  std::string_view command;  ///< Gives the copy its own value.
 };
 
 constexpr std::array<Mark, 3> kMarks{{
@@ -27,7 +27,7 @@ constexpr std::array<Mark, 3> kMarks{{
 /// Source: machine-id(5), "First Boot Semantics".
 bool tells_apart(const std::string& value) { return !value.empty() && value != "uninitialized"; }
 
-/// Node further up and node further down -> what they have in common, in the order of kMarks.
+/// Earlier and later node in the file -> the marks they share, in the order of kMarks.
 using Pairs = std::map<std::pair<std::size_t, std::size_t>, std::vector<const Mark*>>;
 
 Pairs pairs_in(const Cluster& cluster, const std::map<std::string, MachineIdentity>& identities) {
@@ -66,13 +66,13 @@ bool had_before(const Mark& mark, const MachineIdentity& identity) {
   return mark.value == &MachineIdentity::machine_id && identity.recorded_machine_id == identity.machine_id;
 }
 
-/// The node reports another mark than it had before.
+/// The node reports another mark than the recorded one.
 bool contradicts_record(const Mark& mark, const MachineIdentity& identity) {
   return mark.value == &MachineIdentity::machine_id && tells_apart(identity.recorded_machine_id) &&
          identity.recorded_machine_id != identity.machine_id;
 }
 
-/// Which of two nodes with marks in common are refused.
+/// Which of two nodes with shared marks are refused.
 struct Refusal {
   bool earlier = false;
   bool later = false;
@@ -83,8 +83,7 @@ Refusal refusal_for(const std::vector<const Mark*>& marks, const MachineIdentity
   Refusal refusal;
   const bool proved = !earlier.host_key.empty() && earlier.host_key == later.host_key;
   for (const Mark* mark : marks) {
-    // A claim to a name on storage servers stops the resources that use it, and no node: the type nvme_tcp sees to
-    // that.
+    // A shared name on storage servers blocks the resources that use it, but no node: the type nvme_tcp blocks them.
     if (mark->value == &MachineIdentity::nvme_host) continue;
     const bool earlier_had = had_before(*mark, earlier);
     const bool later_had = had_before(*mark, later);
@@ -115,7 +114,7 @@ SameMachines same_machines(const Cluster& cluster, const std::map<std::string, M
     finding.message = earlier.name.str() + " and " + later.name.str() + " have the same " + names_of(marks);
     finding.hint = hint_for(marks);
     finding.file = cluster.file;
-    // It is about the node that is refused; the other one goes on.
+    // The finding refers to the refused node; the other node is not affected.
     const NodeSpec& about = refusal.earlier && !refusal.later ? earlier : later;
     const NodeSpec& other = &about == &earlier ? later : earlier;
     finding.where = about.where;

@@ -17,8 +17,8 @@ tl::unexpected<Error> damaged(std::string why) {
   return failure(ErrorCode::kInvalidInput, "the saved plan is damaged: " + std::move(why), std::string(kMakeAnother));
 }
 
-/// Values that the text can hold at most, counted before any is made: each is the first of something or comes behind
-/// a comma.
+/// The most values that the text can contain, counted before any is built: each is the first item of a container or
+/// follows a comma.
 std::size_t most_values_in(std::string_view text) {
   std::size_t values = 1;
   bool in_string = false;
@@ -35,7 +35,7 @@ std::size_t most_values_in(std::string_view text) {
   return values;
 }
 
-/// Before the digest: a later version may have another one.
+/// Checked before the digest: a later version may have another digest.
 Result<void> check_format(const Value& body) {
   const auto format = body.text_or("format_version", "");
   const auto major = format.substr(0, format.find('.'));
@@ -70,7 +70,7 @@ void list_fields(FieldVisitor& field, SavedPlan& plan) {
   field("id", plan.id, kRequired);
   field("created", plan.created);
   field("sparkplan_version", plan.sparkplan_version);
-  // For people and other programs, who need not look into the report for it.
+  // For people and other programs, so that they need not read the report.
   Report heading{"", plan.report.cluster, plan.report.file, plan.report.config_digest, {}, {}};
   field("cluster", heading.cluster);
   field("file", heading.file);
@@ -80,7 +80,7 @@ void list_fields(FieldVisitor& field, SavedPlan& plan) {
   field("machines", plan.machines);
   field("plan", plan.report, kRequired);
   field("source", plan.source, kRequired);
-  // Only where there are any: a plan without is what it always was.
+  // Only if the plan has some: plans without such texts keep their format.
   field("beside", plan.beside, kOptional.unless(plan.beside.empty()));
 }
 

@@ -11,7 +11,7 @@
 
 namespace sparkplan {
 
-/// Which machine a plan was made for: another one of the same name gets nothing of it.
+/// The machine that a plan was made for: another machine of the same name is not changed.
 struct PlannedMachine {
   std::string machine_id;
   std::string host_key;  ///< "SHA256:..."; empty for a local node.
@@ -19,42 +19,42 @@ struct PlannedMachine {
   bool operator==(const PlannedMachine&) const = default;
 };
 
-/// A plan as a file: what was planned, and all it takes to carry out exactly that, cluster.yaml included.
+/// A plan as a file: the planned changes and all data needed to carry out exactly these, including cluster.yaml.
 struct SavedPlan {
   std::string id;
   std::string created;                        ///< RFC 3339, UTC.
   std::string sparkplan_version;              ///< Of the program that made it.
   std::string source;                         ///< The whole text of cluster.yaml.
-  std::map<std::string, std::string> beside;  ///< The texts of the files that it names, by name.
-  std::vector<std::string> only;              ///< The selection it was made with.
+  std::map<std::string, std::string> beside;  ///< The texts of the files that cluster.yaml names, by name.
+  std::vector<std::string> only;              ///< The selection of the plan.
   std::vector<std::string> exclude;
-  std::map<std::string, PlannedMachine> machines;  ///< By node; only those that could be asked.
+  std::map<std::string, PlannedMachine> machines;  ///< By node; only the nodes that answered.
   Report report;                                   ///< Names, statuses, changes and steps.
 };
 
 /// The format that this build writes; a newer minor version only adds.
 inline constexpr std::string_view kSavedPlanFormat = "1.0";
 
-/// A plan that is longer, or that holds more values, is refused and never written.
+/// A plan that is longer, or that has more values, is refused and never written.
 inline constexpr std::size_t kMostPlanBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMostPlanValues = std::size_t{4} << 20;
 
 bool is_too_large(std::string_view text);
 
-/// True for a text that is, or was meant to be, a saved plan, and no cluster.yaml.
+/// True for a text that is, or was meant to be, a saved plan instead of a cluster.yaml.
 bool is_saved_plan(std::string_view text);
 
 /// JSON under the single key "sparkplan_plan", with a digest over all of it. Schema:
 /// schemas/plan.schema.json.
 std::string encode_saved_plan(const SavedPlan& plan);
 
-/// The digest finds damage and no malice: who edits a plan can make a new one. What a plan displays is compared with
-/// its cluster.yaml by check_belongs(), and with the nodes by hold_to().
+/// The digest detects damage, but not intent: a user who edits a plan can compute a new one. A plan's displayed changes
+/// are compared with its cluster.yaml by check_belongs(), and with the nodes by hold_to().
 /// Errors: kInvalidInput for a file that is damaged, was edited, contradicts itself or is too large; kUnsupported for
 /// another major version.
 Result<SavedPlan> decode_saved_plan(std::string_view text);
 
-/// The parts of a saved plan. Those of the report are without loss.
+/// The parts of a saved plan. The report's fields are encoded without loss.
 void list_fields(FieldVisitor& field, SourceRange& where);
 void list_fields(FieldVisitor& field, FieldChange& change);
 void list_fields(FieldVisitor& field, Change& change);

@@ -32,7 +32,7 @@ std::set<ResourceId> displayed(const NodePlan& plan) {
   return ids;
 }
 
-/// The first Unknown is reason enough; else it says for which other one it waits, which then waits as well.
+/// An Unknown is a sufficient reason. Otherwise the note must name another waiting resource.
 bool has_reason_to_wait(const Change& change, const std::vector<ResourceId>& waiting) {
   const auto& fields = change.fields;
   if (std::any_of(fields.begin(), fields.end(), [](const auto& one) { return one.after.contains_unknown(); }))
@@ -42,12 +42,12 @@ bool has_reason_to_wait(const Change& change, const std::vector<ResourceId>& wai
   });
 }
 
-/// How a plan without its node, or with one that is left alone, is displayed.
+/// True if the plan displays the node without changes.
 bool is_left_alone(const NodeReport& node) {
   return node.error || node.status == NodeStatus::kSkipped || node.status == NodeStatus::kReleased;
 }
 
-/// As ClusterRun reports a node that was planned.
+/// The status with which ClusterRun reports a planned node.
 NodeStatus expected_status(const NodeReport& node) {
   const NodeStatus status = status_of(node.plan);
   const bool never_applied = node.membership == Membership::kJoining;
@@ -96,7 +96,7 @@ Result<void> check_node(const NodeReport& node) {
   return {};
 }
 
-/// A member of the file: shown at the address where it will be reached.
+/// A member of the file: displayed at the address that the run will use.
 Result<void> check_member(const NodeReport& node, const NodeSpec& spec, const Registry& registry) {
   if (node.membership == Membership::kLeaving)
     return contradicts(node.name + " is shown as leaving, and the cluster.yaml in the plan names it");
@@ -118,7 +118,7 @@ Result<void> check_member(const NodeReport& node, const NodeSpec& spec, const Re
   return {};
 }
 
-/// A node that the file no longer names: the plan can only give it back.
+/// A node that the file no longer names: the plan can only release it.
 Result<void> check_leaver(const NodeReport& node) {
   if (node.membership != Membership::kLeaving)
     return contradicts("the cluster.yaml in the plan does not name " + node.name);

@@ -10,13 +10,13 @@
 
 namespace sparkplan {
 
-/// Whether a saved plan agrees with itself: each node is named once, each step and each waiting resource belongs to a
-/// displayed change, ids and times have their form. Pure. Errors: kInvalidInput.
+/// Whether a saved plan is consistent: each node is named once, each step and each waiting resource belongs to a
+/// displayed change, ids and times are well-formed. Pure. Errors: kInvalidInput.
 Result<void> check_consistency(const SavedPlan& plan);
 
-/// Whether what a saved plan displays belongs to the cluster.yaml in it: `cluster`, loaded from it with the texts
-/// beside it, and `findings`, what loading it reported. Names, addresses, members, sections, digest and findings are
-/// compared. Pure. Errors: kInvalidInput; kUnsupported for a resource type that this build does not have.
+/// Whether the displayed part of a saved plan matches the cluster.yaml in it. `cluster` is loaded from it with the
+/// texts in SavedPlan::beside, and `findings` are the load's findings. Names, addresses, members, sections, digest and
+/// findings are compared. Pure. Errors: kInvalidInput; kUnsupported for a resource type that this build does not have.
 Result<void> check_belongs(const SavedPlan& plan, const Cluster& cluster, const std::vector<Diagnostic>& findings,
                            const Registry& registry);
 

@@ -1,4 +1,5 @@
-// A report without loss: to_json_value() gives other programs what they need, this brings it back whole.
+// A report without loss: to_json_value() contains only the parts for other programs, this encoding can be decoded
+// completely.
 #include <vector>
 
 #include "engine/plan/saved_plan.h"
@@ -6,7 +7,7 @@
 namespace sparkplan {
 namespace {
 
-/// An enumeration with a to_string() of its own, up to its last enumerator.
+/// An enumeration with its own to_string(), up to its last enumerator.
 template <class Enum>
 void list_named(FieldVisitor& field, std::string_view key, Enum& value, Enum last, const FieldRule& rule = kOptional) {
   std::vector<std::string_view> names;
@@ -53,7 +54,7 @@ void list_fields(FieldVisitor& field, SkippedResource& skipped) {
   field("reason", skipped.reason);
 }
 
-/// Without `resulting`: it describes the node as it was, and a later run does not need it.
+/// Without `resulting`: it describes the earlier state of the node, and a later run does not need it.
 void list_fields(FieldVisitor& field, NodePlan& plan) {
   field("changes", plan.changes, kRequired);
   field("steps", plan.steps, kRequired);

@@ -19,16 +19,17 @@ std::vector<ResourceState*> states_of(const std::string& type, ResourceStates& s
   return found;
 }
 
-/// What a type is asked with. What the file asks for as it is is not copied: there may be the keys of all nodes in it.
+/// The input for a type's steps(). Values that the file declares unchanged are not copied: they may contain the keys of
+/// all nodes.
 struct Question {
   explicit Question(const ObservedType& observed) : input{{}, observed, {}, {}} {}
-  Question(const Question&) = delete;  // The input refers to what is made here.
+  Question(const Question&) = delete;  // The input refers to `made`.
   Question(Question&&) = default;
   Question& operator=(const Question&) = delete;
   Question& operator=(Question&&) = delete;
   ~Question() = default;
 
-  /// That the resource is to have this value after the stage.
+  /// Adds the value of the resource after this stage.
   void add_target(const ResourceState& state, Value value) {
     if (state.desired == nullptr) {
       made.push_back({state.id, std::move(value), {}, {}, Impact::kLive, Reversible::kExact});
@@ -40,11 +41,11 @@ struct Question {
     input.target.emplace_back(made.back());
   }
 
-  std::deque<Resource> made;  ///< Stay where they are while more come.
+  std::deque<Resource> made;  ///< A deque, so that references stay valid while it grows.
   StepsInput input;
 };
 
-/// What the resource is to be after this stage, if it is not to be absent and does not stay so.
+/// Adds the value of the resource after this stage, unless it will be absent.
 void add_target(const ResourceState& state, Question& question) {
   const bool as_desired = state.verdict == Verdict::kChange || state.verdict == Verdict::kInSync;
   if (state.selected && state.desired != nullptr && as_desired) {
@@ -58,7 +59,7 @@ void add_target(const ResourceState& state, Question& question) {
   } else if (state.present != nullptr) {
     question.add_target(state, state.present->value);
   } else if (state.could_not_look && state.last_applied != nullptr) {
-    // Nobody could look. It must not vanish from a file that it shares with others.
+    // Unreadable. It must not vanish from a file that it shares with others.
     question.add_target(state, *state.last_applied);
   }
 }
@@ -76,8 +77,8 @@ Question question_about(const std::string& type, const std::vector<ResourceState
   return question;
 }
 
-/// Types make no step for an artifact that nobody could read. To learn which changes need it, they
-/// are asked as if it were absent; then the step's `before` is the error again.
+/// Types make no step for an unreadable artifact. To find the changes that need it, the type is called as if it were
+/// absent. Then the step's `before` is set to the error again.
 std::vector<Step> steps_with_errors(const ResourceType& type, const std::vector<ResourceState*>& states,
                                     const ObservedType& observed, const Manifest* manifest) {
   const auto unreadable = [](const auto& artifact) { return std::holds_alternative<Error>(artifact.second); };
@@ -95,8 +96,9 @@ std::vector<Step> steps_with_errors(const ResourceType& type, const std::vector<
   return steps;
 }
 
-/// What could not be read cannot be compared before it is written, and what could not be read again is not written:
-/// whatever needs it is blocked. True if that took a change out of the plan, so that steps have to be asked for again.
+/// An unreadable artifact cannot be compared before it is written, and content too large to be read again is not
+/// written. Resources that need it are blocked. True if that removed a change from the plan, so that steps have to be
+/// requested again.
 bool block_unreadable(const Step& step, const std::vector<ResourceState*>& states) {
   const Error* unread = std::get_if<Error>(&step.before);
   const std::optional<Error> error = unread != nullptr ? *unread : too_large_to_read(step.artifact, step.after);
@@ -134,7 +136,7 @@ Value field_of(const Observation& observation, const std::string& field) {
   return value == nullptr ? Value() : *value;
 }
 
-/// The file as a whole. Attributes are named only when a file that stays has the wrong ones.
+/// The file as a whole. Attributes are listed only if the file stays and has wrong ones.
 std::vector<FieldChange> file_fields(const Step& step) {
   std::vector<FieldChange> fields;
   const bool stays = std::holds_alternative<Present>(step.before) && std::holds_alternative<Present>(step.after);
@@ -154,7 +156,7 @@ Change file_change(const ResourceId& id, const Step& step, const std::vector<Res
   if (std::holds_alternative<Absent>(step.after)) change.action = Action::kRemove;
   change.origin = origin;
   change.fields = file_fields(step);
-  // The file stands for all resources in it, so it disturbs what the worst of them disturbs.
+  // The file contains all these resources, so its impact is their largest impact.
   for (const ResourceState* state : states) {
     if (state->desired == nullptr) continue;
     change.impact = std::max(change.impact, state->desired->impact);
@@ -163,8 +165,7 @@ Change file_change(const ResourceId& id, const Step& step, const std::vector<Res
   return change;
 }
 
-/// Text artifacts that hold more than the resources seen in them: writing one anew loses what
-/// somebody has added by hand.
+/// Text artifacts that contain more than the observed resources: rewriting one loses manual additions.
 std::set<ArtifactId> with_additions(const ResourceType& type, const std::vector<ResourceState*>& states,
                                     const ObservedType& observed, const Manifest* manifest) {
   const bool nothing_there = std::all_of(observed.artifacts.begin(), observed.artifacts.end(),
@@ -172,7 +173,7 @@ std::set<ArtifactId> with_additions(const ResourceType& type, const std::vector<
   if (nothing_there) return {};
   Question question = question_about(type.info().name, {}, observed, manifest);
   for (const ResourceState* state : states) {
-    // What nobody could look at is no addition: it is in the file as it was last applied.
+    // An unreadable resource is not an addition: the file contains its last applied value.
     const Value* in_file = state->could_not_look ? state->last_applied : nullptr;
     if (state->present != nullptr) in_file = &state->present->value;
     if (in_file != nullptr) question.add_target(*state, *in_file);
@@ -183,7 +184,7 @@ std::set<ArtifactId> with_additions(const ResourceType& type, const std::vector<
   return found;
 }
 
-/// Decides which steps of one type go into the plan, and shows those that no resource explains.
+/// Decides which steps of one type are added to the plan, and displays the steps that no resource explains.
 class StepsOfType {
  public:
   StepsOfType(const std::string& type, const std::vector<ResourceState*>& states, const NodePlanInput& input,
@@ -201,8 +202,8 @@ class StepsOfType {
   void add(std::vector<Step> steps) {
     const bool shown = show_whole_files(steps);
     for (Step& step : steps) {
-      // What only accompanies a file ("reload the units") goes with it; alone it has nothing to show
-      // for itself, so it is not carried out.
+      // A step that only accompanies a file ("reload the units") is added with it. Alone it has no change to display,
+      // so it is not carried out.
       if (step.resources.empty() && shown) step.resources.push_back(file_);
       if (!step.resources.empty() && !std::holds_alternative<Error>(step.before))
         plan_.steps.push_back(std::move(step));
@@ -216,9 +217,9 @@ class StepsOfType {
       if (!is_text_artifact(step.artifact)) continue;
       const bool unexplained = step.resources.empty();
       const bool edited = written_by_others(step, input_.manifest);
-      // Nobody asks for this artifact any more, and it is not as we left it: it is somebody else's now.
+      // No resource needs this artifact any more, and it is not as sparkplan wrote it: it is a foreign file now.
       if (unexplained && states_.empty() && edited) continue;
-      // What a rewrite would take along is shown, also where only a part of the file was asked for.
+      // Content that a rewrite would remove is displayed, even if only a part of the file was selected.
       if (!unexplained && with_additions_.count(step.artifact) == 0) continue;
       if (unexplained && !selected_) continue;
       if (const Error* unreadable = std::get_if<Error>(&step.before)) {
@@ -257,7 +258,7 @@ void plan_steps_of_type(const ResourceType& type, ResourceStates& states, const 
   if (observed == input.observed->types.end()) return;
   const std::vector<ResourceState*> mine = states_of(name, states);
   const bool any_selected = std::any_of(mine.begin(), mine.end(), [](const auto* state) { return state->selected; });
-  // Without any resource there may still be an artifact that a broken-off run has left.
+  // Without any resource there may still be an artifact from an interrupted run.
   if (!any_selected && !mine.empty()) return;
   std::vector<Step> steps = readable_steps(type, mine, observed->second, input.manifest);
   auto additions = with_additions(type, mine, observed->second, input.manifest);
