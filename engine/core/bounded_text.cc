@@ -18,7 +18,7 @@ std::string cut_text(std::string text, std::size_t most) {
 }
 
 std::string shown_text(std::string_view text, std::size_t most) {
-  // printable() lengthens a text or leaves its length, it never shortens one.
+  // printable() never shortens a text.
   return cut_text(printable(text.substr(0, most + 1)), most);
 }
 

@@ -347,8 +347,8 @@ class Census {
   std::size_t next_ = 0;
 };
 
-/// Parses one text into one Value. It has its own stack, so that deep nesting does not use up the program's. Source:
-/// RFC 8259.
+/// Parses one text into one Value. It has its own stack, so that deep nesting does not use up the program's.
+/// Source: RFC 8259.
 class Parser {
  public:
   Parser(std::string_view text, bool unescape, Census census)
