@@ -10,8 +10,8 @@
 
 namespace sparkplan {
 
-/// An entry of the kernel's neighbour table: an address, and the MAC address that has answered for it. Source:
-/// rtnetlink(7), RTM_NEWNEIGH.
+/// An entry of the kernel's neighbour table: an address, and the MAC address that has answered for it.
+/// Source: rtnetlink(7), RTM_NEWNEIGH.
 struct NeighbourFacts {
   std::string interface;
   std::string address;
