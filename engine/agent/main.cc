@@ -13,8 +13,8 @@
 
 namespace __gnu_cxx {
 
-/// In the place of the library's own, which prints the name of what was thrown, and brings with it all that takes
-/// mangled names apart: a sixtieth of the agent, for what our errors as values never come to.
+/// Replaces the library's handler, which prints the name of the exception. The code to demangle names would be a
+/// sixtieth of the agent. sparkplan returns errors as values and needs none of it.
 void __verbose_terminate_handler() { std::abort(); }
 
 }  // namespace __gnu_cxx
@@ -32,7 +32,7 @@ int outcome(const sparkplan::Result<void>& result) {
   return 1;
 }
 
-/// What a timer or a boot starts for a change on trial.
+/// Ends a change on trial, when a timer or a boot starts the agent.
 sparkplan::Result<void> end_trial(const std::string& how, const std::string& run) {
   SPARK_TRY(auto node, sparkplan::LocalNode::open("/"));
   sparkplan::SystemdRollbackTimer timer;
@@ -54,11 +54,11 @@ int main(int argc, char** argv) {
   } else if (arguments.size() != 1) {
     return usage();
   }
-  // A controller that goes away in the middle of an answer must not kill us in the middle of a step.
+  // A controller that disconnects during an answer must not kill the agent during a step.
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
   ::umask(022);
-  // Programs are called with a fixed environment, whatever sudo or sshd have passed on.
+  // Programs get a fixed environment, independent of sudo and sshd.
   ::setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
   ::setenv("LC_ALL", "C.UTF-8", 1);
   if (ends_trial) return outcome(end_trial(arguments[0], arguments[1]));

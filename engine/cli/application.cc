@@ -19,7 +19,7 @@
 namespace sparkplan {
 namespace {
 
-/// Everything the command line can hold; CLI11 writes into it.
+/// All options and arguments of the command line. CLI11 writes into it.
 struct CommandLine {
   GlobalOptions global;
   InitOptions init;
@@ -83,7 +83,7 @@ constexpr auto kFileHelp = "cluster description [$SPARKPLAN_CLUSTER or ./cluster
 
 constexpr auto kFileOrPlanHelp = "cluster description, or a saved plan [$SPARKPLAN_CLUSTER or ./cluster.yaml]";
 
-// Without a type name CLI11 would print its own behind the argument's.
+// Without a type name, CLI11 prints its own after the name of the argument.
 void add_file(CLI::App& app, std::string& into) { app.add_option("FILE", into, kFileHelp)->type_name(""); }
 
 void add_file_option(CLI::App& app, std::string& into) {
@@ -295,7 +295,7 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   exported->callback([&] { line.command = [&](Console& c) { return run_export(line.exported, c); }; });
 
   auto* completion = app.add_subcommand("completion", "print a script that adds completion of sparkplan to a shell");
-  // The shells offer the words of the type name.
+  // The completion scripts offer the words of the type name.
   completion->add_option("SHELL", line.completion_shell, "the shell")
       ->required()
       ->type_name(join(completion_shells(), "|"))
@@ -312,8 +312,8 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   app.add_subcommand("version", "print the version")->callback([&] { line.command = run_version; });
 }
 
-// The one table of commands and flags. --help, the manual page, the completions and docs/commands.md
-// are made from it.
+// The only table of commands and flags. --help, the manual page, the completions and docs/commands.md are generated
+// from it.
 void declare(CLI::App& app, CommandLine& line) {
   app.name("sparkplan");
   app.description("Makes a cluster of machines match one cluster.yaml, over SSH.");
@@ -329,7 +329,7 @@ void declare(CLI::App& app, CommandLine& line) {
   add_inspecting_commands(app, line);
 }
 
-/// The unknown word in the place of a command; CLI11 only reports that a command is missing.
+/// Returns the unknown word in place of a command. CLI11 only reports that a command is missing.
 std::optional<std::string> unknown_command(const CLI::App& app) {
   const auto words = app.remaining();
   if (!app.get_subcommands().empty() || words.empty() || words.front().starts_with('-')) return std::nullopt;
@@ -356,7 +356,7 @@ Result<ExitCode> run_completion(const std::string& shell, Console& console) {
 }
 
 ExitCode run_application(int argc, char** argv) {
-  // A node's agent or a pager that goes away is an error to be told, not a reason to die.
+  // When a node's agent or a pager closes its pipe, report an error instead of dying by SIGPIPE.
   ::signal(SIGPIPE, SIG_IGN);
   CommandLine line;
   CLI::App app;

@@ -11,7 +11,7 @@
 namespace sparkplan {
 namespace {
 
-/// Of the apply and of the checks after it, by the one order of exit codes.
+/// Combines the outcomes of the apply and of the checks after it in one report, and returns its exit code.
 ExitCode exit_code_with(const std::optional<VerifyReport>& verified, Report applied) {
   if (!verified) return exit_code(applied);
   applied.verification_failed = verified->run.verification_failed;

@@ -4,8 +4,7 @@
 
 namespace sparkplan {
 
-/// One line to the controller's syslog: who changed which cluster, and how it ended. The nodes write
-/// their own.
+/// Writes one line to the controller's syslog: the user, the cluster and the outcome. The nodes write their own lines.
 void write_audit_line(const Report& report);
 
 }  // namespace sparkplan

@@ -29,7 +29,7 @@ struct SelectionOptions {
 struct InitOptions {
   std::vector<std::string> hosts;  ///< [USER@]HOST[:PORT]
   bool discover = false;
-  std::string output;  ///< Empty: where every command looks for the file; "-": standard output.
+  std::string output;  ///< Empty: the path that every command reads by default; "-": standard output.
 };
 
 struct ValidateOptions {
@@ -46,9 +46,9 @@ struct PlanOptions {
   SelectionOptions selection;
 };
 
-/// Whose signature a saved plan must have.
+/// The required signer of a saved plan.
 struct SignerOptions {
-  std::string identity;         ///< As the file of allowed signers has it; empty: no signature is asked for.
+  std::string identity;         ///< As in the file of allowed signers; empty: no signature is required.
   std::string allowed_signers;  ///< Empty: ~/.ssh/allowed_signers.
 
   bool wanted() const { return !identity.empty() || !allowed_signers.empty(); }
@@ -120,7 +120,7 @@ struct HistoryOptions {
 };
 
 struct RollbackOptions {
-  std::vector<std::string> nodes;  ///< Empty: all that took part in the last run.
+  std::vector<std::string> nodes;  ///< Empty: all nodes that took part in the last run.
   std::string file;
   bool yes = false;
   SafetyOptions safety;
@@ -144,8 +144,8 @@ struct TrustOptions {
   bool yes = false;
 };
 
-/// Each returns the exit code of the contract (docs/commands.md), or the error that the program ends with: it is
-/// printed, and the exit code is kUsage. `console` outlives the call.
+/// Each returns the exit code that docs/commands.md defines, or the error that ends the program. The caller prints the
+/// error and exits with kUsage. `console` outlives the call.
 Result<ExitCode> run_init(const InitOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_validate(const ValidateOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console);

@@ -21,14 +21,14 @@
 namespace sparkplan {
 namespace {
 
-/// What a machine announces may be anything: only what could have been typed is taken.
+/// A machine may announce any text, so only text that a user could type is accepted.
 std::optional<HostArgument> argument_for(const AnnouncedHost& host) {
   const std::string& address = host.addresses.front();
   auto parsed = parse_host_argument(address + (host.port == 22 ? "" : ":" + std::to_string(host.port)));
   return parsed ? std::optional(*std::move(parsed)) : std::nullopt;
 }
 
-/// What those who were named are called, and the addresses that these names have: "spark-01" may announce itself as
+/// The names of the machines that the user listed, and the addresses of these names: "spark-01" may announce itself as
 /// spark-01.local.
 std::set<std::string> names_and_addresses_of(const std::vector<HostArgument>& known) {
   std::set<std::string> all;
@@ -57,10 +57,10 @@ bool is_among(const std::set<std::string>& known, const AnnouncedHost& host) {
 struct Found {
   HostArgument host;
   std::string about;
-  std::vector<std::string> addresses = {};  ///< All that it announces.
+  std::vector<std::string> addresses = {};  ///< All announced addresses.
 };
 
-/// Lists them, and asks. Nothing: no; the reason has been told.
+/// Lists the machines and asks the user. Nothing if the user declined or cannot be asked; the reason has been printed.
 std::optional<std::vector<HostArgument>> agreed(const std::vector<Found>& found, const Interrupts& interrupts,
                                                 Console& console) {
   std::string shown;
@@ -87,7 +87,8 @@ std::optional<std::vector<HostArgument>> agreed(const std::vector<Found>& found,
   return hosts;
 }
 
-/// Not all that a machine announces is reachable from here: a bridge there may have a network that one here has, too.
+/// Selects for each machine an address that answers. Some announced addresses are not reachable from the controller: a
+/// bridge there may have the same network as a bridge here.
 void go_where_they_answer(std::vector<Found>& found, std::vector<HostArgument>& agreed_on, const GlobalOptions& global,
                           const Interrupts& interrupts) {
   std::vector<std::size_t> places(found.size());

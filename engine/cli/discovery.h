@@ -13,17 +13,17 @@
 
 namespace sparkplan {
 
-/// The first of the addresses that answers; where none does, the first of them. None is asked when there is one only.
+/// The first address that answers; if none answers, the first of the list. A single address is not tried.
 std::string first_that_answers(const std::vector<std::string>& addresses,
                                const std::function<bool(const std::string& address)>& answers);
 
-/// Machines that announce SSH in the networks this one is in, without those in `known`, after the user has agreed to
-/// read them; each by an address of its at which it answers. Nothing when there is no terminal to ask on, or he has
-/// not; the reason has been told.
+/// Machines that announce SSH in the networks of the controller, without those in `known`. The user has agreed to read
+/// them. Each machine has an address at which it answers. Nothing without a terminal or without the user's agreement;
+/// the reason has been printed.
 std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const GlobalOptions& global,
                                                   const Interrupts& interrupts, Console& console);
 
-/// The same of machines that have answered those which were read on their fabric. Without a terminal they are told of,
+/// Like discover(), for machines that answered the read machines on their fabric. Without a terminal they are listed,
 /// and none is contacted.
 std::vector<HostArgument> discover_neighbours(const std::vector<InitMachine>& machines, const Interrupts& interrupts,
                                               Console& console);

@@ -16,7 +16,8 @@
 namespace sparkplan {
 namespace {
 
-/// Keeps a hundred crontabs with the same line from connecting in the same second. False: stopped meanwhile.
+/// Delays the run, so that a hundred crontabs with the same line do not connect in the same second. False: stopped
+/// meanwhile.
 bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, const Console& console) {
   if (splay.count() == 0) return true;
   std::random_device seed;
@@ -32,7 +33,7 @@ Result<void> write_textfile(const std::string& path, const Report& report) {
   return replace_textfile(path, drift_metrics(report, last_success));
 }
 
-/// Log and metrics; false, after an error message, when one of them could not be written.
+/// Writes the log and the metrics. False, after an error message, if one of them could not be written.
 bool write_outputs(const DriftOptions& options, const Report& report, const Console& console) {
   bool written = true;
   const auto check = [&](const Result<void>& result) {
@@ -45,7 +46,7 @@ bool write_outputs(const DriftOptions& options, const Report& report, const Cons
   return written;
 }
 
-/// An invalid file is a finding, too. No node was read, so the metrics stay as they are, and grow old.
+/// An invalid file is also a finding. No node was read, so the metrics stay as they are and their age shows.
 bool log_findings(const DriftOptions& options, std::vector<Diagnostic> findings, const Console& console) {
   Report report;
   report.diagnostics = std::move(findings);
@@ -73,9 +74,9 @@ Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& glo
   const auto report = ClusterRun(cluster, builtin_registry(), std::move(run)).plan();
   progress.clear();
   const ExitCode code = exit_code(report, ExitRules{false, true, options.pending});
-  // Cron mails whatever is printed: with --quiet a cluster without findings prints nothing.
+  // Cron mails all output: with --quiet, a cluster without findings prints nothing.
   if (options.json || !global.quiet || code != ExitCode::kDone) print(report, *input.loaded, options.json, console);
-  // What a stopped run did not reach is no finding.
+  // Nodes that a stopped run did not reach are no findings.
   if (report.interrupted) return code;
   return write_outputs(options, report, console) ? code : ExitCode::kUsage;
 }

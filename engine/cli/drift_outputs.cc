@@ -26,15 +26,15 @@ bool is_finding(const Change& change) { return change.origin != Origin::kConfig 
 
 bool could_not_look(const NodeReport& node) { return node.error.has_value() || !node.plan.blocked.empty(); }
 
-/// Nodes that are skipped or have left the file are not meant to be read.
+/// False for nodes that are skipped or that have left the file: the run does not read them.
 bool was_asked(const NodeReport& node) {
   return node.status != NodeStatus::kSkipped && node.membership != Membership::kLeaving;
 }
 
 bool was_read(const NodeReport& node) { return was_asked(node) && !node.error; }
 
-/// A label value: backslash and quote escaped. A collector drops the whole file for one byte that is no UTF-8, and
-/// what a node says of itself must not take the others' metrics away.
+/// Escapes backslash and quote in a label value. printable() is needed too: a collector drops the whole file for one
+/// byte that is not UTF-8. One node's text must not remove the metrics of the other nodes.
 std::string label(std::string_view text) {
   std::string escaped;
   for (const char c : printable(text)) {
@@ -44,7 +44,7 @@ std::string label(std::string_view text) {
   return escaped;
 }
 
-/// Environment variables are where people keep them.
+/// For environment variables, which often hold secrets.
 bool names_a_secret(std::string_view name) {
   std::string upper(name);
   std::transform(upper.begin(), upper.end(), upper.begin(),
@@ -54,12 +54,12 @@ bool names_a_secret(std::string_view name) {
                      [&](std::string_view word) { return upper.find(word) != std::string::npos; });
 }
 
-/// A value as a log may hold it; nothing for what is not there.
+/// A value in a form fit for a log; nothing for an absent value.
 std::optional<std::string> logged(const Change& change, const Value& value) {
   if (value.is_null()) return std::nullopt;
   if (names_a_secret(change.id.name)) return "(hidden)";
   const auto* text = value.string();
-  // The text of a file: too long for a line, and nobody knows what is in it.
+  // The text of a file is too long for a line, and may hold anything.
   if (change.id.name == kWholeFileName || (text != nullptr && text->find('\n') != std::string::npos)) return "(text)";
   return display(value);
 }
@@ -131,7 +131,7 @@ void node_samples(std::string& text, const Report& report) {
   }
 }
 
-/// Where the new text of `path` is prepared.
+/// The temporary file for the new text of `path`.
 std::filesystem::path temporary_of(const std::filesystem::path& path) {
   return path.parent_path() / ("." + path.filename().string() + ".new");
 }
@@ -143,15 +143,15 @@ bool is_still_at(int file, const std::string& path) {
          here.st_ino == there.st_ino;
 }
 
-/// Locked for this process as long as it is open; errno is set when it is -1.
+/// Opens the file and locks it for this process while it is open. Returns -1 and sets errno on failure.
 int open_alone(const std::string& path) {
   while (true) {
     const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0) return -1;
-    // On a file system without locks two runs at the same moment may collide.
+    // On a file system without locks, two simultaneous runs may collide.
     const bool alone = ::flock(file, LOCK_EX) == 0 || errno != EINTR;
     if (alone && is_still_at(file, path)) return file;
-    // The run before us has renamed it: ours is now the file that collectors read.
+    // The previous run has renamed the file: it is now the file that collectors read.
     ::close(file);
   }
 }

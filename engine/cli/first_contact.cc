@@ -29,7 +29,7 @@ struct Asked {
 
 bool is_unknown(const Asked& one) { return one.key && one.key->standing == OfferedHostKey::Standing::kUnknown; }
 
-/// `sparkplan trust` is for nodes of a cluster.yaml, which there is none of yet.
+/// `sparkplan trust` needs a cluster.yaml, which does not exist yet.
 Error for_first_contact(Error error, const NodeSpec& node) {
   if (error.code == ErrorCode::kUntrusted && error.hint.find("sparkplan trust") != std::string::npos) {
     error.hint =
@@ -43,7 +43,7 @@ Error for_first_contact(Error error, const NodeSpec& node) {
 }  // namespace
 
 bool FirstContact::settle_host_keys(const std::vector<NodeSpec>& nodes) {
-  if (!console_.interactive()) return true;  // The connections that follow refuse what is unknown.
+  if (!console_.interactive()) return true;  // The connections that follow refuse unknown keys.
   std::vector<Asked> asked;
   for (const NodeSpec& node : nodes) asked.push_back({&node});
   fan_out(
@@ -81,7 +81,7 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& passwo
   options.agent.connect.timeout = global_.timeout;
   options.agent.connect.stop = interrupts_.token();
   options.agent.connect.password = password;
-  // On the first day the password that lets a user in is the one that sudo wants of him.
+  // On the first day, the user's login password is also the password that sudo asks for.
   options.agent.become_password = become_password_.empty() ? password : become_password_;
   ProgressDisplay progress(console_, cluster);
   options.progress = progress.listener();

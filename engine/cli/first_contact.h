@@ -13,18 +13,19 @@
 
 namespace sparkplan {
 
-/// Reads machines that no cluster.yaml names yet. Host keys that nobody knows are shown and asked about once for all;
-/// where no key of ours is accepted, one password is asked for, and whether our public key shall be put there. Without
-/// a terminal nothing is asked: such a machine is one that could not be read.
+/// Reads machines that no cluster.yaml names yet. It shows all unknown host keys and asks once for all of them. If no
+/// key of the user is accepted, it asks for one password, and whether to install the user's public key on the machine.
+/// Without a terminal it asks nothing; such a machine counts as one that could not be read.
 class FirstContact {
  public:
   FirstContact(const GlobalOptions& global, const Interrupts& interrupts, Console& console)
       : global_(global), interrupts_(interrupts), console_(console) {}
 
-  /// One for each of `nodes`, in their order, with what failed. Nothing when the user did not trust what was shown.
+  /// One machine for each of `nodes`, in their order, with its error if reading failed. Nothing if the user did not
+  /// trust the shown keys.
   std::optional<std::vector<InitMachine>> read(const std::vector<NodeSpec>& nodes);
 
-  /// The user wanted his public key on a machine, and it could not be put there; that has been told.
+  /// The user asked for their public key on a machine, and it could not be installed. The failure has been printed.
   bool key_is_missing() const { return key_is_missing_; }
 
  private:

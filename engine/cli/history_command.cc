@@ -104,7 +104,7 @@ std::string as_json(const Cluster& cluster, const std::vector<NodeHistory>& hist
          "\n";
 }
 
-/// False, after error messages, when a history is missing or damaged.
+/// Prints an error for each history that is missing or damaged. False if there is one.
 bool report_gaps(const std::vector<NodeHistory>& histories, const Console& console) {
   bool whole = true;
   for (const auto& history : histories) {

@@ -23,7 +23,7 @@ tl::unexpected<Error> no_host(std::string_view text, const std::string& why) {
                  "write [USER@]HOST[:PORT], such as nvidia@10.0.0.11, spark-01.local or [fe80::1%eth0]:22");
 }
 
-/// Takes ":PORT" off the end of what may have one.
+/// Removes ":PORT" from the end of the text, if it has one.
 Result<std::string_view> take_port(std::string_view text, HostArgument& host) {
   std::string_view rest = text;
   std::string_view port;
@@ -71,7 +71,7 @@ NodeSpec node_at(const HostArgument& host, const std::string& default_user) {
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c == ':' || c == '%' || c == '_'; }, '-');
   auto parsed = NodeName::parse(name);
-  if (!parsed) parsed = NodeName::parse("h" + name + "h");  // "::1" begins with what no name begins with.
+  if (!parsed) parsed = NodeName::parse("h" + name + "h");  // "::1" begins with a character that no name begins with.
   if (!parsed) parsed = NodeName::parse("host");
   NodeSpec node{*std::move(parsed), 0, {}, {}, {}, {}, {}, {}, {}, {}};
   node.address = host.address;

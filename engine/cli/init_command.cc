@@ -25,7 +25,7 @@ Error usage(std::string message, std::string hint) {
   return Error{ErrorCode::kInvalidInput, std::move(message), {}, std::nullopt, std::move(hint)};
 }
 
-/// May that file be written? Asked before anybody is contacted.
+/// May `file` be written? Checked before any machine is contacted.
 bool destination_is_free(const std::string& file, bool& replace, const Interrupts& interrupts, const Console& console) {
   struct stat status {};
   if (file == kStandardOutput) return true;
@@ -76,7 +76,7 @@ std::optional<std::vector<HostArgument>> hosts_for(const InitOptions& options, c
   return std::nullopt;
 }
 
-/// Those who have answered on the fabric, read like the others.
+/// Reads the machines that answered on the fabric, like the others.
 void add_neighbours(FirstContact& contact, std::vector<InitMachine>& machines, const Interrupts& interrupts,
                     Console& console) {
   std::vector<NodeSpec> nodes;

@@ -32,7 +32,7 @@ std::string status_line(const NodeReport& report, const NodeRun& node) {
   return text;
 }
 
-/// A line for each fact, and one for each item of a list: "host.bios_date  2026-04-02".
+/// One line per fact, and one per item of a list: "host.bios_date  2026-04-02".
 std::string facts_lines(const std::string& prefix, const Value& facts) {
   std::string text;
   for (const auto& [key, value, where] : *facts.entries()) {

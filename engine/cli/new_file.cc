@@ -17,7 +17,7 @@ mode_t usual_mode() {
   return 0666 & ~mask;
 }
 
-/// That of the replaced file: if it was closed to others, the new one is, too.
+/// The mode of the replaced file: a file that was closed to other users stays closed.
 mode_t mode_for(const std::string& path, bool replace) {
   struct stat status {};
   const bool there = replace && ::stat(path.c_str(), &status) == 0;
@@ -45,7 +45,7 @@ Result<void> write_new_file(const std::string& path, std::string_view text, bool
   ::fchmod(file, mode.value_or(mode_for(path, replace)));
   auto written = write_all(file, text, path);
   ::close(file);
-  // link() fails where there is a file; rename() does not.
+  // link() fails if the file exists; rename() does not.
   const auto put = [&] {
     return replace ? ::rename(draft.c_str(), path.c_str()) : ::link(draft.c_str(), path.c_str());
   };

@@ -10,13 +10,13 @@
 
 namespace sparkplan {
 
-/// Writes a file of the user's that was not there before, or with `replace` in the place of another: whole or not at
-/// all, with `mode`, else that of the replaced file. Errors: kFailed; also when the file appears meanwhile, and
-/// `replace` is false.
+/// Writes a new file of the user's, or with `replace` replaces an existing one. The file is written completely or not
+/// at all. Its mode is `mode`, else the mode of the replaced file.
+/// Errors: kFailed; also when the file appears meanwhile and `replace` is false.
 Result<void> write_new_file(const std::string& path, std::string_view text, bool replace,
                             std::optional<mode_t> mode = {});
 
-/// Writes all of it to an open file, up to the disk. `path` is for messages. Errors: those of the system calls.
+/// Writes all of `text` to an open file and syncs it. `path` is for messages. Errors: those of the system calls.
 Result<void> write_all(int file, std::string_view text, const std::string& path);
 
 }  // namespace sparkplan

@@ -12,7 +12,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::chrono::seconds kPatience{30};
-/// It prints a line or two.
+/// ssh-keygen prints a line or two.
 constexpr std::size_t kMostBytes = std::size_t{64} << 10;
 
 bool is_regular_file(const std::string& path) {
@@ -20,7 +20,7 @@ bool is_regular_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// Where git and ssh-keygen users keep it.
+/// The path that users of git and ssh-keygen already have.
 std::string allowed_signers_of(const SignerOptions& signer) {
   if (!signer.allowed_signers.empty()) return signer.allowed_signers;
   const auto user = own_user();

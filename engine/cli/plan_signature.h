@@ -8,15 +8,15 @@
 
 namespace sparkplan {
 
-/// What `ssh-keygen -Y sign -n` is given, so that a signature of a plan is one of nothing else.
+/// The namespace for `ssh-keygen -Y sign -n`. With it, a signature of a plan is valid for nothing else.
 inline constexpr std::string_view kPlanSignatureNamespace = "sparkplan-plan";
 
-/// Has ssh-keygen verify that PLAN_FILE.sig signs exactly `text`, by a key that the file of allowed signers has for
-/// this identity. `text` goes to its standard input: the plan's file is not read again. Returns what ssh-keygen printed
-/// of the good signature, in one line. `program` is looked up as run_and_capture() does.
+/// Lets ssh-keygen verify that PLAN_FILE.sig signs exactly `text`. The key must be one that the file of allowed signers
+/// lists for this identity. ssh-keygen reads `text` from standard input: the plan's file is not read again. Returns
+/// ssh-keygen's message about the good signature, in one line. `program` is searched for like in run_and_capture().
 /// Errors: kRefused for a signature that does not verify; kInvalidInput for a missing signature, file of allowed
-/// signers or identity; kNotFound without the program; kFailed when it does not end in time. Source: ssh-keygen(1), -Y
-/// verify and ALLOWED SIGNERS.
+/// signers or identity; kNotFound without the program; kFailed on timeout.
+/// Source: ssh-keygen(1), -Y verify and ALLOWED SIGNERS.
 Result<std::string> verify_plan_signature(std::string_view text, const std::string& plan_file,
                                           const SignerOptions& signer, const std::string& program = "ssh-keygen");
 

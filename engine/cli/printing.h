@@ -25,8 +25,8 @@ void print_json(const AnyReport& report, const Console& console) {
   console.result(public_json(to_json_value(report)) + "\n");
 }
 
-/// Prints a report of any command as text or JSON on standard output, its diagnostics on standard error. The JSON also
-/// has the findings of the file, and `verification`, where that is given.
+/// Prints a report of any command as text or JSON on standard output, and its diagnostics on standard error. The JSON
+/// also contains the findings of the file and, if given, `verification`.
 template <class AnyReport>
 void print(const AnyReport& report, const LoadedCluster& loaded, bool json, const Console& console,
            const std::optional<Value>& verification = {}) {

@@ -20,7 +20,7 @@ bool all_were_asked(const Report& report) {
                       [](const NodeReport& node) { return node.error || node.status == NodeStatus::kSkipped; });
 }
 
-/// What follows the report.
+/// Prints errors and a reminder after the report, and returns the exit code.
 Result<ExitCode> conclude(const Report& report, const std::string& name, bool in_file, const Cluster& cluster,
                           const Console& console) {
   const NodeReport* node = find_node(report, name);
@@ -53,7 +53,7 @@ Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions&
   const Interrupts interrupts(console);
   auto input = load_to_run("release", options.file, false, console);
   if (!input.loaded) return input.exit_code;
-  // The file as it will be without the node; what it says of the others was checked with all of them.
+  // Plan without the departing node. Entries of other nodes that refer to it were checked with all nodes.
   Cluster& cluster = *input.loaded->cluster;
   SPARK_TRY(ApplyOptions apply, apply_options(options.safety));
   apply.lock_timeout = options.lock_timeout;

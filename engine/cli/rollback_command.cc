@@ -31,7 +31,7 @@ Result<ExitCode> run_rollback(const RollbackOptions& options, const GlobalOption
   SPARK_TRY(ApplyOptions apply, apply_options(options.safety));
   apply.rollback = options.nodes;
   apply.lock_timeout = options.lock_timeout;
-  apply.allow_prune = true;  // Undoing a first run takes everything away, as asked.
+  apply.allow_prune = true;  // Rolling back a first run removes everything, as the user asked.
   SPARK_TRY(const auto report, carry_out(run, std::move(apply), *input.loaded, global, interrupts, console));
   if (!report) return ExitCode::kUsage;
   const bool nothing = std::all_of(report->nodes.begin(), report->nodes.end(),

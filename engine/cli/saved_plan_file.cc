@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As much as tells whether it is a plan.
+/// Enough bytes to recognise a plan.
 constexpr std::size_t kBeginning = 4096;
 
 struct OpenFile {
@@ -42,7 +42,7 @@ Result<std::string> read_up_to(int file, std::size_t most) {
   return text;
 }
 
-/// The beginning of a regular file; nothing where there is none.
+/// The beginning of a regular file; nothing for anything else.
 std::optional<std::string> beginning_of(const OpenFile& file) {
   struct stat status {};
   if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<std::string> beginning_of(const OpenFile& file) {
 // O_NONBLOCK: opening a FIFO must not wait for a writer.
 OpenFile open_to_read(const std::string& path) { return {::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; }
 
-/// The cluster as it was planned, whatever the files of this machine say: none of them is read.
+/// The cluster as it was planned. No file of this machine is read, so none can change it.
 Result<LoadedCluster> load_embedded(const SavedPlan& plan) {
   const auto& file = plan.report.file;
   const auto as_saved = [&](const std::string& name) -> Result<std::string> {

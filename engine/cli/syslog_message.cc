@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kFacilityDaemon = 3;
 
-// Names that are not registered with IANA carry an enterprise number. 32473 is the one set aside for
-// documentation (RFC 5612): the project has none of its own.
+// Names that are not registered with IANA need an enterprise number. 32473 is reserved for documentation (RFC 5612):
+// the project has not registered a number.
 constexpr std::string_view kStructuredDataId = "sparkplan@32473";
 
 // Receivers should take 2048 octets and rsyslog takes 8192 (RFC 5424, section 6.1).
@@ -97,8 +97,8 @@ std::string render(const SyslogMessage& message, const SyslogSender& sender) {
     if (count++ == kMostParameters) break;
     line += " " + name + "=\"" + parameter_value(value) + "\"";
   }
-  // No byte order mark before the text, though section 6.4 wants one in front of UTF-8: it would stand
-  // in every log file. Without it the text is MSG-ANY, which may be anything.
+  // No byte order mark before the text: section 6.4 requires one before UTF-8, but it would appear in every log file.
+  // Without it the text is MSG-ANY, which may contain anything.
   return line + "] " + cut(printable(message.text), kLongestText);
 }
 

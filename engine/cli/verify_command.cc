@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kAll = "all";
 
-/// Errors: kInvalidInput, with the nearest name.
+/// Errors: kInvalidInput, with the nearest level name.
 Result<std::vector<Level>> levels_named(const std::string& name) {
   if (name.empty() || name == kAll) return all_levels();
   if (const auto level = level_from(name)) return levels_for(*level);
@@ -27,7 +27,7 @@ Result<std::vector<Level>> levels_named(const std::string& name) {
                  (near ? "did you mean " + *near + "? " : "") + std::string("levels: ") + join(names, ", "));
 }
 
-/// Asked before minutes of measuring. Errors: those of the system calls.
+/// Checked before the measurements, which take minutes. Errors: those of the system calls.
 Result<void> check_writable(const std::string& path) {
   if (path.empty()) return {};
   const auto directory = std::filesystem::path(path).parent_path();

@@ -11,7 +11,7 @@
 
 namespace sparkplan {
 
-/// "link", "mtu" ... and "all", as --level takes them.
+/// "link", "mtu" ... and "all": the values of --level.
 std::vector<std::string> level_names();
 
 /// Runs the levels on the cluster's nodes, with progress on standard error. Errors: those of run_options().

@@ -4,7 +4,7 @@
 
 namespace sparkplan {
 
-/// One known bad state of a machine or of its fabric, in words for the person who has to mend it.
+/// One known bad state of a machine or of its fabric, described for the person who has to repair it.
 struct DoctorRow {
   std::string_view id;                ///< Stable and greppable: "link-no-carrier".
   std::string_view symptom;           ///< The visible fault.

@@ -15,8 +15,8 @@ struct DoctorReport {
   std::vector<Finding> findings;
 };
 
-/// Connects to the selected nodes, reads their facts and decides every row. Changes nothing on a node but its agent,
-/// where that is missing or of another build. An unreachable node has no findings; `run` has its error.
+/// Connects to the selected nodes, reads their facts and decides every row. The only change on a node is its agent, if
+/// that is missing or of another build. An unreachable node has no findings; `run` has its error.
 DoctorReport diagnose_cluster(const Cluster& cluster, const Registry& registry, RunOptions run);
 
 /// Pure. True if each node has cables to exactly two others.

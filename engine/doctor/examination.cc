@@ -23,7 +23,7 @@ std::string reason_in(const std::map<std::string, std::string>& unreadable, std:
   return found->second.empty() ? std::string(field) + " could not be read" : found->second;
 }
 
-/// Why a field that the row reads is missing; empty when all were read.
+/// Why a field that the row reads is missing; empty if all fields were read.
 std::string why_not_read(const Examination& examination, const ExaminedNode& node) {
   for (const auto field : examination.reads) {
     if (field.empty()) continue;
@@ -34,7 +34,7 @@ std::string why_not_read(const Examination& examination, const ExaminedNode& nod
   return "";
 }
 
-/// Why the node does not meet the need; empty when it does.
+/// Why the node does not meet the need; empty if it does.
 std::string why_missing(Need need, const ExaminedNode& node) {
   const auto any_half = [&](auto matches) { return std::any_of(node.halves.begin(), node.halves.end(), matches); };
   switch (need) {
@@ -85,7 +85,7 @@ Verdict verdict_on_all(const Examination& examination, const ExaminedCluster& cl
   }
   auto verdict = std::get<2>(examination.decide)(read);
   const bool finding = verdict.status == CheckStatus::kFail || verdict.status == CheckStatus::kWarn;
-  // A difference among the nodes that were read is certain; equality is not, while others are unknown.
+  // A difference between the nodes that were read is certain. Equality is not, while facts of other nodes are unknown.
   return finding || not_read.empty() ? std::move(verdict) : skip(std::move(not_read));
 }
 
@@ -127,7 +127,7 @@ std::vector<NcclSetting> nccl_settings(const ExtendedFacts& extended) {
   for (const auto& [name, value] : extended.login.environment) {
     settings.insert({name, {name, value, "the environment of a command over ssh"}});
   }
-  // The reader puts a user's own file before the machine's.
+  // The facts list a user's own file before the machine's file.
   for (const NcclFileFacts& file : extended.nccl_files) {
     for (const auto& [name, value] : file.variables) settings.insert({name, {name, value, file.file}});
   }

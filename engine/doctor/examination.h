@@ -21,7 +21,7 @@ struct ExaminedNode {
 struct ExaminedCluster {
   std::vector<ExaminedNode> nodes;
   bool ring = false;          ///< Each node has a cable to two others, and there is no switch.
-  std::size_t ring_size = 0;  ///< Nodes of it.
+  std::size_t ring_size = 0;  ///< The number of nodes in the ring.
 };
 
 /// The outcome of one row of the doctor's table for one node, or for all nodes together.
@@ -36,8 +36,8 @@ struct Finding {
 /// The rows that examine() decides, in their order.
 std::vector<RowId> examined_rows();
 
-/// Pure. Every row that can be seen from the nodes, on each of them. Rows that compare nodes yield one finding.
-/// For a node that is not live only rows about files are decided.
+/// Pure. Every row that the nodes' facts can decide, for each node. Rows that compare nodes yield one finding. For a
+/// node that is not live, only rows about files are decided.
 std::vector<Finding> examine(const ExaminedCluster& cluster);
 
 }  // namespace sparkplan

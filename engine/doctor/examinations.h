@@ -33,7 +33,7 @@ enum class Need : std::uint8_t {
   kRdma,      ///< An interface of the fabric with an RDMA device.
   kExtended,  ///< Extended facts.
 };
-/// The first that is missing is the reason of the skip.
+/// The first missing need is the reason of the skip.
 using Needs = std::array<Need, 4>;
 
 /// How one row is decided: for a node, for a node among the others, or for all nodes together.
@@ -43,8 +43,8 @@ struct Examination {
                Verdict (*)(const ExaminedCluster&)>
       decide;
   Needs needs{};
-  /// The fields of HostFacts and ExtendedFacts that it reads, as `unreadable` names them. If a node could not read one
-  /// of them, the row is skipped.
+  /// The fields of HostFacts and ExtendedFacts that it reads, as `unreadable` names them. If the node could not read
+  /// one of them, the row is skipped.
   std::array<std::string_view, 2> reads{};
 };
 
@@ -55,10 +55,10 @@ std::span<const Examination> nccl_examinations();
 std::span<const Examination> machine_examinations();
 std::span<const Examination> parity_examinations();
 
-/// For network_examinations(); examine_firewall.cc has it.
+/// For network_examinations(). Defined in examine_firewall.cc.
 Verdict firewall_drops(const ExaminedCluster& cluster, const ExaminedNode& node);
 
-/// Joins complaints about several things of one node into one verdict: the given status if there are any.
+/// Joins complaints about several things of one node into one verdict. It has the given status if there are complaints.
 class Complaints {
  public:
   void add(const std::string& complaint) { text_ += (text_.empty() ? "" : "; ") + complaint; }
@@ -76,13 +76,13 @@ inline const ExtendedFacts& extended_of(const ExaminedNode& node) { return node.
 /// The half with that interface; null for any other interface.
 const ObservedPort* half_with(const ExaminedNode& node, std::string_view interface);
 
-/// One of NCCL's variables as a rank gets it that is started over ssh on the node.
+/// One of NCCL's variables, as in a rank that is started over ssh on the node.
 struct NcclSetting {
   std::string name;
   std::string value;
   std::string from;  ///< "/etc/nccl.conf", "the environment of ssh"
 };
-/// The environment comes before ~/.nccl.conf, and that before /etc/nccl.conf.
+/// In order of precedence: the environment, ~/.nccl.conf, /etc/nccl.conf.
 std::vector<NcclSetting> nccl_settings(const ExtendedFacts& extended);
 const NcclSetting* find_setting(std::span<const NcclSetting> settings, std::string_view name);
 

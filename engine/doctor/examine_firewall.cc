@@ -1,4 +1,4 @@
-// Whether the nodes' packet filters accept what comes through the fabric.
+// Whether the nodes' packet filters accept the traffic of the fabric.
 #include <optional>
 
 #include "engine/core/text.h"
@@ -18,7 +18,7 @@ Ipv4Network source_of(const InputVerdictFacts& verdict) {
   return parse_ipv4_network(verdict.from).value_or(Ipv4Network{});
 }
 
-/// The first verdict on a part of what comes through the half; null: everything is accepted.
+/// The first verdict on a part of the half's incoming traffic; null: all of it is accepted.
 const InputVerdictFacts* verdict_on(const InputChainFacts& chain, const std::string& interface,
                                     const Ipv4Network& network) {
   for (const InputVerdictFacts& one : chain.verdicts) {

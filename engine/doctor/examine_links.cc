@@ -1,4 +1,4 @@
-// Interfaces of the fabric: there, up, connected, as wide and fast as they can be, with the addresses declared.
+// Interfaces of the fabric: existence, state, carrier, PCIe width and speed, declared addresses.
 #include <algorithm>
 #include <array>
 
@@ -39,7 +39,7 @@ Verdict absent(const ExaminedNode& node) {
 
 std::string down(const ObservedPort&, const LinkFacts& link) { return link.up ? "" : link.name + " is down"; }
 
-/// Another port that has a carrier: the cable may be in that.
+/// Another port that has a carrier: the cable may be plugged in there.
 std::string other_port(const ExaminedNode& node) {
   for (const LinkFacts& link : node.facts->links) {
     if (link.carrier && !link.port.empty() && half_with(node, link.name) == nullptr) return link.name;

@@ -11,16 +11,17 @@ namespace {
 constexpr Needs kSpark{Need::kRunning, Need::kSpark};
 constexpr Needs kPrograms{Need::kRunning, Need::kExtended};
 
-/// From then on the BIOS of a GX10 gives the second half all of its PCIe lanes. Source: NVIDIA's developer forum.
+/// Since this release, the BIOS of a GX10 gives the second half all of its PCIe lanes. Source: NVIDIA's developer
+/// forum.
 constexpr std::string_view kBiosWithAllLanes = "2026-04";
 /// Source: NVIDIA's developer forum, PR 108 of dgx-spark-playbooks.
 constexpr std::array<int, 3> kDriverWithGoodStart{580, 159, 3};
-/// NCCL's tests of 1 GiB need buffers to send, to receive and to compare, and NCCL its own.
+/// NCCL's tests of 1 GiB need buffers for sending, receiving and comparing. NCCL also needs its own buffers.
 constexpr std::int64_t kEnoughForTests = std::int64_t{4} << 30;
 
 constexpr int kLargestNumber = 1'000'000;
 
-/// A number of a version that is larger than any counts as kLargestNumber.
+/// A version number that is too large counts as kLargestNumber.
 std::array<int, 3> numbers_in(std::string_view version) {
   std::array<int, 3> numbers{};
   std::size_t place = 0;
@@ -81,7 +82,7 @@ const UnitFacts* unit_named(const ExtendedFacts& extended, std::string_view name
   return found == extended.units.end() ? nullptr : &*found;
 }
 
-/// Units that are running or come with the next boot.
+/// Units that run now or start at the next boot.
 Verdict of_units(const ExaminedNode& node, std::span<const std::string_view> names, CheckStatus verdict) {
   const auto& extended = extended_of(node);
   Complaints complaints;

@@ -28,7 +28,7 @@ Verdict version_row(const ExaminedNode& node, const NcclVersion& least, CheckSta
 Verdict too_old(const ExaminedNode& node) { return version_row(node, kChoosesGid, CheckStatus::kFail); }
 
 Verdict version_hang(const ExaminedCluster& cluster, const ExaminedNode& node) {
-  // Even older releases, and rings, have rows of their own.
+  // Other rows cover even older releases, and rings.
   const auto version = parse_nccl_version(node.facts->nccl_version);
   if (version && (*version < kChoosesGid || cluster.ring)) return pass();
   return version_row(node, kWithoutKnownHang, CheckStatus::kWarn);
@@ -41,7 +41,7 @@ Verdict version_ring(const ExaminedCluster& cluster, const ExaminedNode& node) {
   return version_row(node, kWithRings, CheckStatus::kWarn);
 }
 
-/// Names of HCAs in "=a,b:1", "^=c" and the like; nothing for a list of those that are not to be used.
+/// Names of HCAs in "=a,b:1", "^=c" and similar values; nothing for a list of excluded HCAs.
 std::vector<std::string> hcas_in(std::string_view value) {
   std::vector<std::string> names;
   value = trim(value);

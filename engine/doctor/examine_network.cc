@@ -12,12 +12,13 @@ namespace {
 constexpr std::uint32_t kForOthers = 0077;
 
 Verdict twins_share(const ExaminedNode& node) {
-  // As the kernel has them, whatever the file says: that is where packets go.
+  // The kernel's addresses, whatever the file declares: they decide the path of packets.
   std::vector<std::pair<std::string, std::string>> addresses;
   for (const ObservedPort& half : node.halves) {
     if (half.link == nullptr) continue;
     for (const auto& address : half.link->addresses) {
-      // All of them are in 169.254.0.0/16 where the file asks for it, and each peer is named with its interface.
+      // Link-local addresses are all in 169.254.0.0/16 if the file asks for them. Connections then name the interface
+      // of each peer.
       if (half.link_local && address.starts_with("169.254.")) continue;
       addresses.emplace_back(half.interface, address);
     }

@@ -13,7 +13,7 @@ namespace {
 
 using Values = std::map<std::string, std::vector<std::string>>;  ///< Value -> the nodes that have it.
 
-/// Of those nodes that have one.
+/// The values of the nodes that have one.
 template <class Value>
 Values values_of(const ExaminedCluster& cluster, Value value) {
   Values values;
@@ -96,7 +96,7 @@ Verdict nccls(const ExaminedCluster& cluster) {
   auto verdict = equal(
       cluster, CheckStatus::kFail, "no NCCL is installed",
       [](const ExaminedNode& node) { return node.facts->nccl_version; }, Missing::kDiffers);
-  // With two releases on every node, each node may use a different one.
+  // With two releases on every node, each node may use a different release.
   if (verdict.status == CheckStatus::kPass && !parse_nccl_version(verdict.seen)) {
     return skip("which of them is used cannot be told: " + verdict.seen);
   }
@@ -130,7 +130,7 @@ Verdict bioses(const ExaminedCluster& cluster) {
 
 Verdict memories(const ExaminedCluster& cluster) {
   return equal(cluster, CheckStatus::kFail, "not known", [](const ExaminedNode& node) {
-    // The firmware keeps some to itself: to the next class, of 64 GB and 128 GB.
+    // The firmware reserves some memory, so sizes are rounded up to 32 GiB. 64 GB and 128 GB still differ.
     constexpr std::int64_t kClass = std::int64_t{32} << 30;
     const auto bytes = node.facts->memory_total_bytes;
     if (bytes <= 0 || !is_dgx_spark(*node.facts)) return std::string();
@@ -146,7 +146,7 @@ Verdict users(const ExaminedCluster& cluster) {
   });
 }
 
-/// Kernels name the same port differently; what it is called matters where a variable has to name it for all.
+/// Kernels name the same port differently. The name matters where one variable has to name it for all nodes.
 Verdict management_interfaces(const ExaminedCluster& cluster) {
   return equal(cluster, CheckStatus::kWarn, "the nodes were not reached over ssh", [](const ExaminedNode& node) {
     const auto links = links_with_address(node.facts->ssh_server_address, node.facts->links);
@@ -164,7 +164,7 @@ Verdict machine_ids(const ExaminedCluster& cluster) {
 }
 
 Verdict host_keys(const ExaminedCluster& cluster) {
-  // A machine that was copied, and then made a key of another kind, still has the others in common.
+  // A copied machine that then made a new key of one kind still shares the other keys.
   Values values;
   for (const ExaminedNode& node : cluster.nodes) {
     std::set<std::string> own;
@@ -178,7 +178,7 @@ Verdict mtus(const ExaminedCluster& cluster) {
   return equal(cluster, CheckStatus::kFail, "no interface of a fabric is there", [](const ExaminedNode& node) {
     std::map<int, int> sizes;
     for (const ObservedPort& half : node.halves) {
-      // An undeclared MTU has a row of its own: link-mtu.
+      // Row link-mtu covers an MTU that differs from the declared one.
       if (half.link != nullptr && (!half.mtu || *half.mtu == half.link->mtu)) ++sizes[half.link->mtu];
     }
     std::string text;

@@ -1,4 +1,4 @@
-// RDMA devices of the fabric, and what memory they may register.
+// RDMA devices of the fabric, and the memory that they may register.
 #include <algorithm>
 #include <array>
 
@@ -21,7 +21,7 @@ const RdmaDeviceFacts* device_named(const ExaminedNode& node, const std::string&
 /// A fault of the port of one half; empty: none.
 using PortFault = std::string (*)(const ObservedPort& half, const std::string& hca, const RdmaPortFacts& port);
 
-/// The faults of all halves that are connected; rows of links cover the others.
+/// The faults of all connected halves; rows of links cover the others.
 template <CheckStatus kStatus, PortFault kFault>
 Verdict each_port(const ExaminedNode& node) {
   Complaints complaints;
@@ -89,7 +89,8 @@ bool too_little(const std::string& limit) {
 Verdict memlock_login(const ExaminedNode& node) {
   const auto& extended = extended_of(node);
   const LoginFacts& login = extended.login;
-  // The soft limit bounds what is registered; a program may raise its own as far as the hard one. Source: getrlimit(2).
+  // The soft limit bounds the registered memory. A program may raise its soft limit to the hard limit. Source:
+  // getrlimit(2).
   if (login.locked_memory_soft.empty()) return skip("the node was not reached over ssh");
   if (!too_little(login.locked_memory_soft)) return pass();
   return fail("a command over ssh may lock " + login.locked_memory_soft + " bytes; its hard limit is " +

@@ -7,11 +7,11 @@
 
 namespace sparkplan {
 
-/// A measured value against the value that is expected. Pure data.
+/// A measured value, compared with the expected value. Pure data.
 struct Judgement {
   CheckStatus status = CheckStatus::kPass;
   RowId row = {};                        ///< None for kPass.
-  std::optional<double> threshold = {};  ///< Nothing where no value is expected.
+  std::optional<double> threshold = {};  ///< Nothing if no value is expected.
 };
 
 }  // namespace sparkplan

@@ -7,25 +7,25 @@
 
 namespace sparkplan {
 
-/// The bus bandwidth that NVIDIA's own set-up demands of two Sparks, or of more at a switch, GB/s: 175 Gb/s
-/// of the 200 that a port has. Source: NVIDIA dgx-spark-playbooks, spark_cluster_setup.py, MIN_NCCL_TEST_BW.
+/// The bus bandwidth that NVIDIA's own set-up demands of two Sparks, or of more Sparks at a switch, in GB/s. It is 175
+/// Gb/s of a port's 200. Source: NVIDIA dgx-spark-playbooks, spark_cluster_setup.py, MIN_NCCL_TEST_BW.
 inline constexpr double kSparkBusBandwidth = 21.875;
-/// Three or more in a ring: each neighbour gets one cable's half of the traffic.
+/// For three or more in a ring: each neighbour has one cable, with half of the traffic.
 inline constexpr double kSparkRingBusBandwidth = 10;
 
 /// A measurement over the network, and facts about it.
 struct NcclSeen {
   double bus_bandwidth = 0;         ///< GB/s
-  std::optional<double> threshold;  ///< GB/s; nothing where no value is expected.
+  std::optional<double> threshold;  ///< GB/s; nothing if no value is expected.
   bool over_sockets = false;        ///< NCCL's log says TCP.
   std::size_t hcas_wanted = 0;      ///< RDMA devices that NCCL is configured to use.
-  std::size_t hcas_used = 0;        ///< RDMA devices in its log; 0 when it names none.
+  std::size_t hcas_used = 0;        ///< RDMA devices in its log; 0 if the log names none.
 };
 
-/// Pure. Bands below the threshold are those of a Spark, in proportion to it.
+/// Pure. Bands below the threshold are those of a Spark, scaled to the threshold.
 Judgement judge_nccl_bandwidth(const NcclSeen& seen);
 
-/// Pure. What is known against a version (22809 is 2.28.9) on a Spark.
+/// Pure. Known problems of a version (22809 is 2.28.9) on a Spark.
 Judgement judge_nccl_version(int version, bool spark, bool ring);
 
 }  // namespace sparkplan

@@ -12,7 +12,7 @@ constexpr double kAtOnce = 175;
 /// A value below this part of the threshold is a failure.
 constexpr double kTolerated = 0.9;
 /// Upper bounds: of a half with x2 PCIe lanes or a link of 100 Gb/s; of a badly initialised adapter; of a switch that
-/// forwards by its processor.
+/// forwards with its processor.
 constexpr double kHalved = 65;
 constexpr double kDegraded = 25;
 constexpr double kForwarded = 8;
@@ -41,7 +41,7 @@ bool link_is_slow(const RdmaPath& path) {
   return path.known_hardware && path.link_speed_mbps && *path.link_speed_mbps < kLinkMbps;
 }
 
-/// Facts that explain a low value come before what the value alone suggests.
+/// Facts that explain a low value have priority over the value alone.
 RowId why_slow(double gbps, const RdmaPath& path) {
   if (lanes_are_missing(path)) return "rdma-pcie-width";
   if (link_is_slow(path)) return "rdma-link-100g";
@@ -86,7 +86,7 @@ Judgement judge_bandwidth_at_once(double gbps, double best_half, const RdmaPath&
   const CheckStatus status = below(gbps, *threshold);
   if (lanes_are_missing(path)) return {status, "rdma-pcie-width", threshold};
   if (link_is_slow(path)) return {status, "rdma-link-100g", threshold};
-  // Two halves that carry together what one of them carries alone have something in common.
+  // If both halves together carry only as much as one alone, they share a bottleneck.
   constexpr double kNoGain = 1.2;
   const bool share = gbps < kNoGain * best_half;
   return {status, share ? RowId("rdma-halves-share") : "rdma-at-once-below", threshold};
@@ -96,7 +96,7 @@ Judgement judge_latency(double typical_us, const RdmaPath& path) {
   if (!path.known_hardware) return {};
   const double ceiling = path.through_switch ? kSwitchUs : kDirectUs;
   if (typical_us <= ceiling) return {CheckStatus::kPass, {}, ceiling};
-  // The ceilings are derived and not from a vendor: worth a look, no failure.
+  // The ceilings are derived and not from a vendor, so exceeding them is a warning and no failure.
   return {CheckStatus::kWarn, "rdma-latency", ceiling};
 }
 
@@ -123,7 +123,7 @@ RowId rdma_failure_row(std::string_view step, const Error& error, std::optional<
     if (number == ETIMEDOUT) return "rdma-connect-timeout";
     if (number == ENETUNREACH || number == EHOSTUNREACH) return "rdma-connect-unreachable";
   }
-  // sparkplan's own error, not the kernel's or the hardware's: the other end is silent.
+  // The error is sparkplan's own, not from the kernel or the hardware: the other end is silent.
   const bool silence = status == kNobodyAcknowledged || (!status && !error.sys_errno);
   if (step == "write" && silence) return "rdma-not-acknowledged";
   return "rdma-refused";
@@ -136,7 +136,7 @@ std::int64_t roce_bytes(std::int64_t messages, std::int64_t message_bytes, std::
   constexpr std::int64_t kBaseTransport = 12;
   constexpr std::int64_t kRdmaExtended = 16;  // In the first packet of a write.
   constexpr std::int64_t kCheckSum = 4;
-  constexpr std::int64_t kWord = 4;  // Payload is filled up to whole words.
+  constexpr std::int64_t kWord = 4;  // Payload is padded to whole words.
   if (mtu <= 0) return 0;
   const auto packets = std::max<std::int64_t>(1, (message_bytes + mtu - 1) / mtu);
   const auto filled = (message_bytes + kWord - 1) / kWord * kWord;

@@ -6,7 +6,7 @@
 
 namespace sparkplan {
 
-/// Where the cables of the fabric lead: level link.
+/// The other ends of the fabric's cables: level link.
 inline constexpr auto kCableRows = std::to_array<DoctorRow>({
     {"cable-elsewhere", "the cable goes to another port than cluster.yaml says",
      "the cable is in the wrong port, at this end or at the other, or the file describes another cabling",

@@ -7,7 +7,7 @@
 
 namespace sparkplan {
 
-/// What was last applied of one type, by resource name.
+/// The values that were last applied for one type, by resource name.
 std::map<std::string, Value> applied_of(const Manifest& manifest, const std::string& type);
 
 }  // namespace sparkplan

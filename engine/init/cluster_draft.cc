@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
 
-/// "DGX Spark, Ubuntu 24.04.3 LTS, 119 GiB": what has to be alike in a cluster, and what is good to know.
+/// "DGX Spark, Ubuntu 24.04.3 LTS, 119 GiB": properties that should be equal in a cluster, and useful details.
 std::string description_of(const Facts& facts) {
   std::vector<std::string> parts;
   if (!facts.product.empty()) parts.push_back(facts.product);
@@ -31,7 +31,7 @@ std::string description_of(const Facts& facts) {
   return printable(join(parts, ", "));
 }
 
-/// What is mounted over a network, which a file could ask for: told, and left alone.
+/// Network mounts, which a cluster.yaml could declare. They are only reported.
 std::string storage_of(const Facts& facts) {
   std::string text;
   if (!facts.extended) return text;
@@ -60,7 +60,7 @@ Diagnostic differing(const std::string& what, const std::map<std::string, std::v
   return remark;
 }
 
-/// Sizes are compared by the half of a power of two: no two machines show the very same MemTotal.
+/// Sizes are compared by the next power of two, because MemTotal differs slightly between equal machines.
 std::string memory_class(std::int64_t bytes) {
   std::int64_t gibibytes = 1;
   while (gibibytes * kGibibyte < bytes) gibibytes *= 2;
@@ -80,7 +80,7 @@ void remark_on_mixed_machines(const Members& members, std::vector<Diagnostic>& r
   if (systems.size() > 1) remarks.push_back(differing("their operating system", systems));
 }
 
-/// The file from top to bottom, with the reasons beside what they are about.
+/// Writes the file from top to bottom. Each reason is a comment near the entry that it explains.
 class FileText {
  public:
   FileText(const Members& members, const FabricChoice& fabric, const ProfileChoice& profile, const Sections& sections,
@@ -145,7 +145,7 @@ class FileText {
     }
   }
 
-  /// Empty when they are not all alike.
+  /// Empty if the machines are not all alike.
   std::string description_of_all() const {
     std::string shared;
     for (const Member& member : members_.nodes) {

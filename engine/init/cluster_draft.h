@@ -13,32 +13,32 @@
 
 namespace sparkplan {
 
-/// A machine that is to be in the file, and what is known of it.
+/// A machine for the file, and its facts.
 struct InitMachine {
   std::string given;  ///< As the user named it: "nvidia@10.0.0.11:22".
   std::string address;
   SshSettings ssh;
-  std::optional<Facts> facts;  ///< Nothing: it was not read, and `error` says why.
+  std::optional<Facts> facts;  ///< Nothing: it was not read, and `error` has the reason.
   std::optional<Error> error;
-  std::optional<Manifest> manifest;  ///< Nothing: sparkplan has never written there.
+  std::optional<Manifest> manifest;  ///< Nothing: sparkplan has never applied there.
 };
 
 struct InitInput {
   std::vector<InitMachine> machines;
-  std::string schema;  ///< Where editors find the JSON Schema of the file.
+  std::string schema;  ///< The place of the JSON Schema for editors.
 };
 
-/// A cluster.yaml in the making.
+/// A drafted cluster.yaml.
 struct DraftedFile {
   std::string text;                 ///< The whole file, with its comments.
-  std::vector<Diagnostic> remarks;  ///< What the user should know beyond the file; without positions.
+  std::vector<Diagnostic> remarks;  ///< Notes for the user that are not in the file; without positions.
 };
 
-/// Pure. The file that changes as little as possible on these machines: what the nodes' own manifests say is managed
-/// is asked for again, fabric addresses that are there are kept, and what derives the same is left to derive. It
-/// passes load_cluster().
-/// Errors: kInvalidInput (two machines are one; no machine was read), kRefused (members of different clusters),
-/// kBug (the file made would not load).
+/// Pure. Drafts the file that changes as little as possible on these machines. It declares again everything that the
+/// manifests of the nodes list as managed. It keeps existing fabric addresses, and omits entries where sparkplan
+/// derives the same value. It passes load_cluster().
+/// Errors: kInvalidInput (two entries are the same machine; no machine was read), kRefused (members of different
+/// clusters), kBug (the drafted file would not load).
 Result<DraftedFile> draft_cluster(const InitInput& input, const Registry& registry);
 
 }  // namespace sparkplan

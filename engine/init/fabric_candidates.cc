@@ -30,7 +30,7 @@ std::optional<int> port_in(const std::string& name) {
   return std::nullopt;
 }
 
-/// Ends by the network of their half A; without those whose port nobody can tell.
+/// Ends by the network of their half A, without ends whose port is unknown.
 std::map<std::string, std::vector<End>> ends_by_network(const std::vector<FoundFabric>& found) {
   std::map<std::string, std::vector<End>> ends;
   for (std::size_t node = 0; node < found.size(); ++node) {
@@ -53,7 +53,8 @@ struct FoundCable {
   End second;
 };
 
-/// The cables as the networks tell them, each node first in one and second in another; empty where that is no ring.
+/// The cables that the networks imply. Each node is the first end of one cable and the second end of another. Empty if
+/// they form no ring.
 std::vector<FoundCable> cables_of_ring(const std::vector<FoundFabric>& found) {
   std::vector<FoundCable> cables;
   std::vector<FoundCable> unordered;
@@ -62,7 +63,7 @@ std::vector<FoundCable> cables_of_ring(const std::vector<FoundFabric>& found) {
     unordered.push_back({ends[0], ends[1]});
   }
   if (unordered.size() != found.size() || unordered.empty()) return {};
-  // From port 0 of the first node on, where there is a choice.
+  // If there is a choice, start at port 0 of the first node.
   std::size_t at = 0;
   std::set<std::size_t> used;
   while (cables.size() < unordered.size()) {
@@ -92,7 +93,7 @@ Value names_of_cables(const std::vector<FoundCable>& cables, const Members& memb
   return list;
 }
 
-/// Two per cable, in the order of the ids of the cables' first ends.
+/// Two networks per cable, in the order of the ids of the cables' first ends.
 std::vector<std::string> networks_of_cables(std::vector<FoundCable> cables, const Members& members) {
   std::sort(cables.begin(), cables.end(), [&](const FoundCable& a, const FoundCable& b) {
     return members.nodes[a.first.node].id < members.nodes[b.first.node].id;
@@ -116,7 +117,7 @@ class Candidates {
   }
 
   std::vector<Value> all() {
-    if (mtus_.size() != 1) return {};  // One MTU for all is all that a topology can say.
+    if (mtus_.size() != 1) return {};  // A topology can declare only one MTU for all nodes.
     const std::size_t count = members_.nodes.size();
     if (count == 2) {
       for (const int port : {1, 0}) add_with_port("direct", port);

@@ -7,8 +7,8 @@
 
 namespace sparkplan {
 
-/// Pure. Every `fabric` section without a word of the nodes that might derive what was found, the plainest first.
-/// `found` has one entry per member; those of an empty one are not asked about.
+/// Pure. Every `fabric` section without entries of nodes that might derive the found interfaces, the plainest first.
+/// `found` has one entry per member; empty entries impose nothing.
 std::vector<Value> fabric_candidates(const Members& members, const std::vector<FoundFabric>& found);
 
 /// The networks of the halves of direct and switch, as the first member with addresses has them.

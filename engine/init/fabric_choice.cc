@@ -28,7 +28,7 @@ std::optional<Cluster> cluster_with(const Members& members, const Value& section
   return cluster_of(file, registry);
 }
 
-/// The interfaces of a node as that file makes them; nothing where one cannot be told.
+/// The interfaces that the file derives for a node; nothing if one of them cannot be derived.
 std::optional<std::vector<FoundInterface>> derived(const NodeSpec& node, const Facts& facts) {
   const FabricInterfaces fabric = fabric_interfaces(node, facts, "");
   if (!fabric.diagnostics.empty()) return std::nullopt;
@@ -41,7 +41,8 @@ std::optional<std::vector<FoundInterface>> derived(const NodeSpec& node, const F
   return interfaces;
 }
 
-/// The ids that the addresses found would derive from, for those nobody has numbered yet; nothing where they do not.
+/// Numbers the unmanaged members so that their found addresses would derive from their ids. Nothing if the addresses
+/// allow no such ids.
 std::optional<Members> numbered_by_address(const Members& members, const std::vector<FoundFabric>& found) {
   Members numbered = members;
   std::set<int> ids;
@@ -133,11 +134,11 @@ class Choice {
       }
       result_.of_nodes[members_.nodes[i].name] = Value::map({{"interfaces", std::move(interfaces)}});
     }
-    // What the words of the nodes do not say must not break the rules of the topology.
+    // The nodes may declare only a part of the fabric. The rest must not break the rules of the topology.
     if (!finding_against_it().empty()) result_.section = Value::map({{"topology", "custom"}});
   }
 
-  /// What the loader has against a file with this fabric; empty where it takes it.
+  /// load_cluster()'s first error for a file with this fabric; empty without an error.
   std::string finding_against_it() const {
     Value file = frame_of(members_);
     file.set("fabric", result_.section);
@@ -148,8 +149,8 @@ class Choice {
     return first_error_of(file, registry_);
   }
 
-  /// A mistake on the machines is what somebody runs this for: the file comes without it, and says what it is. What
-  /// sparkplan manages already stays if that alone is sound.
+  /// Users run `init` to find such mistakes on the machines: the file omits the fabric and reports the mistake. The
+  /// part that sparkplan already manages stays if it is sound without the rest.
   void give_up(bool something_is_there) {
     const std::string finding = finding_against_it();
     result_.why = (something_is_there ? "What the machines have there" : "What would be derived from their ports") +
@@ -220,12 +221,12 @@ class Choice {
     if (took_over) result_.section.set("adopt", "take-over");
   }
 
-  /// Nodes on which both halves of the port are there; with `carrier`, and have a peer.
+  /// True if both halves of the port exist on every node and, with `carrier`, are connected.
   bool all_have(int port, bool carrier) const {
     for (std::size_t i = 0; i < count(); ++i) {
       if (!was_read(i)) continue;
       std::size_t halves = 0;
-      // A bond takes the addresses of what it holds, and not its cable.
+      // A bond takes the addresses of its interfaces, but not their cables.
       for (const LinkFacts* link : fabric_links(facts(i), true)) {
         if (port_of(*link) == port && (link->carrier || !carrier)) ++halves;
       }
@@ -289,7 +290,7 @@ class Choice {
     }
   }
 
-  /// Whoever applies the file has to take that apart first.
+  /// Reports bonds and bridges that hold the port: the user has to dissolve them before the apply.
   void tell_who_holds(int port) {
     std::map<std::string, std::vector<std::string>> held;  // "enp1s0f1np1 belongs to bond0" -> nodes
     for (std::size_t i = 0; i < count(); ++i) {
@@ -305,8 +306,8 @@ class Choice {
     result_.why += "\nWhat holds an interface has to be taken apart before `apply`: " + join(told, "; ") + ".";
   }
 
-  /// A port without a peer, or one that a Spark does not even show for lack of a cable; not one that we come in
-  /// through.
+  /// True for a port that is not connected, or that a Spark does not show because it has no cable. False for a port
+  /// that carries our connection.
   bool may_be_meant(int port) const {
     for (std::size_t i = 0; i < count(); ++i) {
       if (!was_read(i)) continue;
@@ -318,7 +319,7 @@ class Choice {
     return (all_have(port, false) || all_are_sparks()) && has_fitting_halves(port);
   }
 
-  /// Without this a plan would say that the port is not there.
+  /// Without this check, a plan would report the port as missing.
   bool has_fitting_halves(int port) const {
     const char* const topology = count() == 2 ? "direct" : "switch";
     Value section = Value::map({{"topology", topology}, {"port", port}});
@@ -332,7 +333,7 @@ class Choice {
     return true;
   }
 
-  /// RDMA devices in software are no part of a PCI function, so only their addresses tell whose they are.
+  /// RDMA devices in software belong to no PCI function, so only their addresses show their interface.
   void add_devices() {
     if (result_.section.is_null()) return;
     for (std::size_t i = 0; i < count(); ++i) {

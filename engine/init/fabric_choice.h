@@ -11,18 +11,18 @@
 
 namespace sparkplan {
 
-/// The `fabric` of the file in the making.
+/// The `fabric` of the drafted file.
 struct FabricChoice {
-  Value section;                          ///< Of the cluster; null: there is none.
-  std::map<std::string, Value> of_nodes;  ///< By node name: what a node says itself.
-  std::string why;                        ///< For the reader of the file; one paragraph to a line.
-  std::vector<Diagnostic> remarks;        ///< What is there and fits into no file.
+  Value section;                          ///< Of the cluster; null: none.
+  std::map<std::string, Value> of_nodes;  ///< By node name: the node's own section.
+  std::string why;                        ///< For the reader of the file; one paragraph per line.
+  std::vector<Diagnostic> remarks;        ///< Existing configuration that fits into no file.
 };
 
-/// Pure. What is there is kept: the topology that derives just that, else each node's own interfaces. Where nothing
-/// is there, the topology that the number of nodes and the carriers of the ports speak for. What no file can say, as
-/// one network on both halves of a port, is left out and told. May give members ids that their addresses are derived
-/// from.
+/// Pure. Keeps the existing fabric: with the topology that derives exactly that, else with each node's own interfaces.
+/// If nothing is configured, it chooses the topology that the number of nodes and the carriers of the ports suggest.
+/// Configuration that no file can declare, such as one network on both halves of a port, is left out and reported. May
+/// change ids of members, so that their addresses derive from their ids.
 FabricChoice choose_fabric(Members& members, const std::vector<FoundFabric>& found, const Registry& registry);
 
 }  // namespace sparkplan

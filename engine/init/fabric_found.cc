@@ -13,7 +13,7 @@ namespace {
 
 const Ipv4Network kLinkLocal{{(169U << 24) | (254U << 16)}, 16};
 
-/// What the addresses of a link that nobody manages come to. Only one can be kept.
+/// The addresses of a link that sparkplan does not manage. Only one can be kept.
 FoundInterface found_on(const LinkFacts& link) {
   FoundInterface found;
   found.name = link.name;
@@ -30,7 +30,7 @@ FoundInterface found_on(const LinkFacts& link) {
   return found;
 }
 
-/// An address that NetworkManager has asked somebody for because nobody told it not to: nobody's choice.
+/// True for an address that NetworkManager requested by a generated default profile. It is no decision of a user.
 bool is_made_up(const LinkFacts& link, const Facts& facts) {
   const auto& profiles = facts.host.network_profiles;
   return !link.profile.empty() && std::any_of(profiles.begin(), profiles.end(), [&](const NetworkProfile& one) {
@@ -38,7 +38,7 @@ bool is_made_up(const LinkFacts& link, const Facts& facts) {
   });
 }
 
-/// Of a port of which neither half has an address, nothing: it is not in use.
+/// A port without an address on either half is not in use and is left out.
 FoundFabric from_facts(const Facts& facts) {
   const auto links = fabric_links(facts);
   const auto has_address = [](const FoundInterface& one) { return !one.address.empty() || one.link_local; };

@@ -11,12 +11,12 @@
 
 namespace sparkplan {
 
-/// A fabric interface as it is now, or as sparkplan has last applied it.
+/// A fabric interface as it is now, or as sparkplan last applied it.
 struct FoundInterface {
   std::string name;
-  std::string address;  ///< "192.168.100.11/24"; empty where it has none.
+  std::string address;  ///< "192.168.100.11/24"; empty if it has none.
   bool link_local = false;
-  std::optional<int> mtu;  ///< Nothing: nobody manages it.
+  std::optional<int> mtu;  ///< Nothing: not managed.
 
   bool operator==(const FoundInterface&) const = default;
 };
@@ -24,18 +24,18 @@ struct FoundInterface {
 /// The fabric of one member, half A of each port first.
 struct FoundFabric {
   std::vector<FoundInterface> interfaces;  ///< Empty: nothing is configured.
-  bool managed = false;                    ///< By the node's manifest, not by what the kernel shows.
-  bool took_over = false;                  ///< Definitions of somebody else's were emptied for it.
+  bool managed = false;                    ///< According to the node's manifest, not to the kernel.
+  bool took_over = false;                  ///< Foreign definitions were emptied for it.
 };
 
-/// The QSFP port of an interface by phys_port_name, else by the end of its name; nothing for others.
+/// The QSFP port of an interface, by phys_port_name, else by the end of its name; nothing for other interfaces.
 std::optional<int> port_of(const LinkFacts& link);
 
-/// Interfaces that may be of a fabric: those of QSFP ports and those with RDMA devices, without what carries our
-/// connection; those that a bond or a bridge holds only where `held` asks for them. By port, half A first.
+/// Interfaces that may belong to a fabric: those of QSFP ports and those with RDMA devices. Interfaces that carry our
+/// connection are left out. Interfaces in a bond or a bridge are included only if `held`. By port, half A first.
 std::vector<const LinkFacts*> fabric_links(const Facts& facts, bool held = false);
 
-/// Pure. Of a member that was not read, nothing.
+/// Pure. Empty for a member that was not read.
 FoundFabric found_fabric(const Member& member, const Registry& registry);
 
 }  // namespace sparkplan

@@ -7,7 +7,7 @@
 
 namespace sparkplan {
 
-/// Pure. IPv4 addresses that have answered these machines on their fabric and belong to none of them.
+/// Pure. IPv4 addresses that answered these machines on their fabric and belong to none of the machines.
 std::vector<std::string> fabric_neighbours(const std::vector<InitMachine>& machines);
 
 }  // namespace sparkplan

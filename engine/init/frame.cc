@@ -11,7 +11,7 @@
 namespace sparkplan {
 namespace {
 
-/// What has to be said of how a machine is reached.
+/// The SSH settings of a machine that differ from the defaults.
 Value ssh_of(const SshSettings& ssh) {
   Value value = Value::map();
   if (!ssh.user.empty()) value.set("user", ssh.user);
@@ -21,7 +21,7 @@ Value ssh_of(const SshSettings& ssh) {
   return value;
 }
 
-/// What all say, taken out of each.
+/// Removes the entries that all values share from each value, and returns them.
 Value take_common(std::vector<Value>& each) {
   Value common = Value::map();
   const Value first = each.front();

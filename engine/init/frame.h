@@ -9,16 +9,16 @@
 
 namespace sparkplan {
 
-/// Version, name, ssh and nodes: what every file has. An id stands there only where the name does not end in it.
+/// Version, name, ssh and nodes: the keys of every file. An id is written only if the node name does not end in it.
 Value frame_of(const Members& members);
 
-/// A file of these keys as text without a comment.
+/// A file of these keys as text, without comments.
 std::string plain_text(const Value& file);
 
-/// What load_cluster() has against it first, printable; empty where it has no errors.
+/// load_cluster()'s first error for the file, printable; empty without an error.
 std::string first_error_of(const Value& file, const Registry& registry);
 
-/// What load_cluster() makes of it; nothing where it has errors.
+/// The cluster that load_cluster() makes of the file; nothing if it has errors.
 std::optional<Cluster> cluster_of(const Value& file, const Registry& registry);
 
 }  // namespace sparkplan

@@ -45,7 +45,7 @@ std::vector<Ipv4Network> networks_of(std::uint32_t first, std::uint32_t second, 
   return networks;
 }
 
-/// The private ranges with more than a few networks, from where few begin to number.
+/// The private ranges with more than a few networks. Rarely used parts come first.
 struct PrivateRange {
   std::uint32_t first;
   std::uint32_t from;

@@ -8,8 +8,8 @@
 
 namespace sparkplan {
 
-/// Pure. That many networks of /24 for a new fabric in which no machine has an address or a route: an empty list where
-/// the default ones are free, because then the file need not name them; nothing where no private network is free.
+/// Pure. `count` networks of /24 for a new fabric, in which no machine has an address or a route. An empty list if the
+/// default networks are free, because then the file need not name them. Nothing if no private network is free.
 std::optional<std::vector<std::string>> networks_for_new_fabric(const Members& members, std::size_t count);
 
 }  // namespace sparkplan

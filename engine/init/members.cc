@@ -16,7 +16,7 @@
 namespace sparkplan {
 namespace {
 
-/// A clone of an image, and one machine under two names, look the same from here: each machine with the other one.
+/// Pairs machines with the same machine-id. A clone of an image and one machine under two names look the same here.
 std::map<const InitMachine*, const InitMachine*> machines_of_one_id(const std::vector<InitMachine>& machines) {
   std::map<std::string, const InitMachine*> seen;
   std::map<const InitMachine*, const InitMachine*> twins;
@@ -34,7 +34,7 @@ constexpr auto kTwinHint =
     "if they are one machine, name it once; a clone of an image needs a machine-id of its own: empty "
     "the file there, and run `systemd-machine-id-setup`";
 
-/// What all names begin with: "spark" of spark-01 and spark-02.
+/// The common beginning of all names: "spark" of spark-01 and spark-02.
 std::string cluster_name_from(const std::vector<Member>& nodes) {
   std::string shared = nodes.front().name.substr(0, nodes.front().name.find('.'));
   for (const Member& node : nodes) {
@@ -52,7 +52,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// The first label of the host name as far as a node can be called so; empty where nothing is left of it.
+/// The first label of the host name, reduced to what a node name allows; empty if nothing is left.
 std::string node_name_from(std::string_view host_name) {
   std::string name(host_name.substr(0, host_name.find('.')));
   std::replace(name.begin(), name.end(), '_', '-');
@@ -67,7 +67,8 @@ std::string numbered(const std::string& stem, int number) {
 class Naming {
  public:
   Naming(const std::vector<const InitMachine*>& machines, const Roster& roster) : roster_(roster) {
-    // The machine-id first, for all: a clone, or another machine by a member's name, must not be faster.
+    // The machine-id decides first, for all machines. A clone, or another machine with a member's name, must not claim
+    // the member before its owner.
     claim(machines, &has_its_machine_id);
     claim(machines, &has_its_manifest);
     claim(machines, &is_in_its_place);
@@ -105,7 +106,8 @@ class Naming {
     return node;
   }
 
-  /// For those without an id: the number in the name where nobody else has it and a /24 has room for it.
+  /// Gives an id to each node without one: the number in its name if it is free and fits into a /24, else the lowest
+  /// free id.
   void give_ids(std::vector<Member>& nodes) {
     const int largest = largest_id(*default_subnet(0));
     for (Member& node : nodes) {
@@ -128,7 +130,7 @@ class Naming {
   static bool has_its_manifest(const RosterEntry& entry, const InitMachine& machine) {
     return machine.manifest && machine.manifest->node == entry.name;
   }
-  /// Of a machine that nobody manages the address alone says little: it may have been given to another one.
+  /// The address alone proves little for an unmanaged machine: it may now belong to another machine.
   static bool is_in_its_place(const RosterEntry& entry, const InitMachine& machine) {
     if (entry.address != machine.address || machine.manifest) return false;
     if (!machine.facts) return entry.port == machine.ssh.port;
@@ -167,7 +169,7 @@ class Naming {
   const Roster& roster_;
   std::map<const InitMachine*, const RosterEntry*> known_;
   std::set<const RosterEntry*> claimed_;
-  std::set<std::string> taken_;        // In lower case, as names are compared where they are resolved.
+  std::set<std::string> taken_;        // In lower case, because resolvers ignore case.
   std::map<std::string, int> called_;  // Likewise.
   std::set<int> ids_;
 };
@@ -184,12 +186,12 @@ Member from_roster(const RosterEntry& entry) {
   return node;
 }
 
-/// Members that nobody has named, or that did not answer: without them the next apply would give them back.
+/// Adds members that the user did not name or that did not answer: without them, the next apply would release them.
 void add_unread(const Roster& roster, const Naming& naming, Members& members) {
   std::vector<std::string> unnamed;
   for (const RosterEntry& entry : roster.members) {
     const bool there = std::any_of(members.nodes.begin(), members.nodes.end(), [&](const Member& node) {
-      // At one address there is one machine, whatever member it says it is.
+      // One address is one machine, whatever member it claims to be.
       const bool same_place =
           node.address == entry.address && node.ssh.port == entry.port && node.ssh.jump == entry.jump;
       return node.name == entry.name || same_place;
@@ -208,7 +210,7 @@ void add_unread(const Roster& roster, const Naming& naming, Members& members) {
                                     "name all its machines to have them read"));
 }
 
-/// What half of the manifests or fewer say is no reason to write anything into the file.
+/// Statements of only half of the manifests, or of fewer, become remarks and change nothing in the file.
 void add_remarks(const AgreedRoster& agreed, Members& members) {
   for (const auto& [given, error] : agreed.refused) {
     members.remarks.push_back(finding(Severity::kWarning, "init.other-cluster",

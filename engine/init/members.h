@@ -8,25 +8,25 @@
 
 namespace sparkplan {
 
-/// A node of the file in the making.
+/// A node of the drafted file.
 struct Member {
-  const InitMachine* machine = nullptr;  ///< Null: known from the roster alone, or not read.
+  const InitMachine* machine = nullptr;  ///< Null: known only from the roster, or not read.
   std::string name;
   int id = 0;
   std::string address;
   SshSettings ssh;
-  std::string remark;   ///< Why it is called or numbered like this; empty where that needs no word.
-  bool cloned = false;  ///< The manifest there is the one of another member: this one was made from its disk.
+  std::string remark;   ///< The reason for its name or id; empty if none is needed.
+  bool cloned = false;  ///< It has the manifest of another member: it was made from that member's disk.
 
   bool managed() const { return machine != nullptr && machine->manifest.has_value() && !cloned; }
 };
 
-/// Who is to be in the file, in the order given; members of the cluster that were not read come last.
+/// The nodes of the file, in the given order; members of the cluster that were not read come last.
 struct Members {
   std::string cluster;         ///< The cluster's name.
-  bool cluster_known = false;  ///< The nodes' own manifests name it.
+  bool cluster_known = false;  ///< The manifests of the nodes name it.
   std::vector<Member> nodes;
-  /// Could not be read and is in no manifest, or belongs to another cluster than most.
+  /// A machine that could not be read and is in no manifest, or that belongs to another cluster than most machines.
   struct LeftOut {
     const InitMachine* machine = nullptr;
     std::string why;
@@ -35,7 +35,7 @@ struct Members {
   std::vector<Diagnostic> remarks;
 };
 
-/// Pure. Names and ids as most of the manifests have them, else by host names. Errors: see draft_cluster().
+/// Pure. Names and ids as in most of the manifests, else from host names. Errors: those of draft_cluster().
 Result<Members> members_of(const std::vector<InitMachine>& machines);
 
 }  // namespace sparkplan

@@ -19,7 +19,7 @@ bool are_sparks(const std::vector<const Facts*>& all) {
   return !all.empty() && std::all_of(all.begin(), all.end(), [](const Facts* facts) { return is_dgx_spark(*facts); });
 }
 
-/// The section as section_from() spells it, so that it can be compared; as it is where a type makes nothing of it.
+/// The section as section_from() writes it, for comparison; unchanged if no type can write it.
 Value as_applied(const std::string& key, const Value& section, const ClusterView& view, const Facts& facts,
                  const Registry& registry) {
   for (const ResourceType* type : registry.of_section(key)) {
@@ -33,7 +33,7 @@ Value as_applied(const std::string& key, const Value& section, const ClusterView
   return section;
 }
 
-/// `whole` without what `part` says too; nothing where `part` says more, or something else.
+/// `whole` without the entries of `part`; nothing if `part` has other entries.
 std::optional<Value> without(const std::string& key, const Value& whole, const Value& part) {
   if (whole == part) return Value();
   Value rest;
@@ -59,7 +59,7 @@ std::optional<Value> without(const std::string& key, const Value& whole, const V
   return rest;
 }
 
-/// What is on the machines now of the settings that the profile is going to change.
+/// The current values of the settings that the profile is going to change.
 std::string what_it_changes(const Members& members) {
   const Value profile = profile_sections(kDgxSpark, "", {});
   std::string text;
@@ -96,7 +96,7 @@ ProfileChoice choose_profile(const Members& members, const Cluster& cluster, con
   if (!managed) return {kDgxSpark, kWhat + what_it_changes(members)};
   Value::Map rest = sections.of_cluster;
   for (const NodeSpec& node : cluster.nodes) {
-    if (node.ssh.user != cluster.nodes.front().ssh.user) return {};  // Then the profile says something else on each.
+    if (node.ssh.user != cluster.nodes.front().ssh.user) return {};  // Then the profile differs between the nodes.
   }
   const Value profile = profile_sections(kDgxSpark, cluster.nodes.front().ssh.user, {});
   for (const MapEntry& entry : *profile.entries()) {

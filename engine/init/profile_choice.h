@@ -8,14 +8,14 @@
 
 namespace sparkplan {
 
-/// The profile of the file in the making; its name is empty where there is none.
+/// The profile of the drafted file; an empty name: none.
 struct ProfileChoice {
   std::string name;
-  std::string why;  ///< For the reader of the file; one paragraph to a line.
+  std::string why;  ///< For the reader of the file; one paragraph per line.
 };
 
-/// Pure. dgx-spark where all machines are such, and where nothing that sparkplan manages on them would change by it:
-/// what it sets is then taken out of `sections`.
+/// Pure. Chooses dgx-spark if all machines are DGX Sparks and it would change nothing that sparkplan manages on them.
+/// The settings of the profile are then removed from `sections`.
 ProfileChoice choose_profile(const Members& members, const Cluster& cluster, const Registry& registry,
                              Sections& sections);
 

@@ -12,7 +12,7 @@ namespace sparkplan {
 std::vector<Diagnostic> drop_second_contacts(std::vector<InitMachine>& machines, std::size_t named) {
   std::vector<Diagnostic> remarks;
   std::vector<InitMachine> kept;
-  std::map<std::string, std::string> seen;  // machine-id -> as it was given
+  std::map<std::string, std::string> seen;  // machine-id -> name that the user gave
   for (std::size_t at = 0; at < machines.size(); ++at) {
     InitMachine& machine = machines[at];
     const std::string id = machine.facts ? machine.facts->machine_id : "";

@@ -8,9 +8,9 @@
 
 namespace sparkplan {
 
-/// Takes out machines that nobody has named, and that are one of those before them, by their machine-id: one that was
-/// found announces other addresses than the one it was named by. The first `named` stay, whatever they are. A remark
-/// for each that went, as it may be a clone.
+/// Removes machines that the user did not name and that have the machine-id of an earlier machine. A discovered machine
+/// announces other addresses than the one that the user named. The first `named` machines always stay. Returns a remark
+/// for each removed machine, because it may be a clone.
 std::vector<Diagnostic> drop_second_contacts(std::vector<InitMachine>& machines, std::size_t named);
 
 }  // namespace sparkplan

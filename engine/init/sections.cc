@@ -68,7 +68,7 @@ Split split_maps(const std::vector<Value>& each) {
     }
   }
   for (const std::string& key : keys) {
-    // A null is a word of its own here: it drops what a mode sets.
+    // Null is a value here, different from a missing key: it removes a setting of a mode.
     std::vector<const Value*> values;
     for (const Value& map : each) values.push_back(map.find(key));
     const auto is_there = [](const Value* value) { return value != nullptr; };
@@ -104,7 +104,7 @@ Diagnostic cannot_be_written(const ResourceType& type, std::size_t count, const 
                  "add \"" + type.info().section + "\" to the file before you apply it");
 }
 
-/// Types that share a section say each its own part of it.
+/// Types that share a section each contribute a part of it.
 void join(Value& section, const Value& more) {
   if (section.is_null()) {
     section = more;

@@ -11,22 +11,22 @@
 
 namespace sparkplan {
 
-/// Everything but the fabric.
+/// All sections except the fabric.
 struct Sections {
   Value::Map of_cluster;                       ///< In the order of the file.
-  std::map<std::string, Value::Map> of_nodes;  ///< By node name: what not all managed nodes share.
-  std::vector<Diagnostic> remarks;             ///< What is managed and cannot be asked for again.
+  std::map<std::string, Value::Map> of_nodes;  ///< By node name: entries that not all managed nodes share.
+  std::vector<Diagnostic> remarks;             ///< Managed resources that a file cannot declare.
 };
 
-/// Pure. The sections that ask each managed node for what was applied there last. `cluster` is the file's, with its
-/// fabric; what all managed nodes share is the cluster's.
+/// Pure. The sections that declare for each managed node what was last applied there. `cluster` is the cluster of the
+/// file, with its fabric. Entries that all managed nodes share belong to the cluster.
 Sections sections_of(const Members& members, const Cluster& cluster, const Registry& registry);
 
-/// Pure. Takes out the longest section, of the cluster and of all nodes, and tells so. False where there is none.
+/// Pure. Removes the longest section, from the cluster and all nodes, and adds a remark. False if there is no section.
 bool leave_out_longest(Sections& sections);
 
-/// Splits what several nodes say into what they all say, and the rest of each. Maps by key, lists of records by the
-/// record's identity, all else as a whole. Null stands for nothing.
+/// Splits the entries of several nodes into the entries that all share and the rest of each node. Maps are split by
+/// key, lists of records by the record's identity; other values are taken as a whole. Null means nothing.
 struct Split {
   Value common;
   std::vector<Value> rests;

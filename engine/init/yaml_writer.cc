@@ -18,7 +18,7 @@ bool is_plain_character(char c) {
   return is_alphanumeric(c) || std::string_view("_-./@+~=%").find(c) != std::string_view::npos;
 }
 
-/// What a parser of YAML 1.1 or 1.2 might take for something else than text.
+/// True for a text that a parser of YAML 1.1 or 1.2 might not read as a text.
 bool reads_as_other_kind(std::string_view text) {
   static constexpr std::array<std::string_view, 11> kWords = {"true", "false", "null", "yes", "no", "on",
                                                               "off",  "y",     "n",    "~",   "nan"};
@@ -26,7 +26,7 @@ bool reads_as_other_kind(std::string_view text) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   if (std::find(kWords.begin(), kWords.end(), lower) != kWords.end()) return true;
-  // Numbers of any notation, and dates; an IPv4 address has dots too many for one.
+  // Numbers of any notation, and dates. An IPv4 address has too many dots for a number.
   const bool numeric = lower.find_first_not_of("0123456789abcdefx.+-_e") == std::string::npos;
   const bool one_dot = std::count(lower.begin(), lower.end(), '.') <= 1;
   return numeric && one_dot && is_digit(lower.front());
@@ -49,7 +49,7 @@ std::string numbered_escape(char32_t c) {
   return buffer.data();
 }
 
-/// The text is what a machine has said: nothing in it may steer the terminal that the file is shown on.
+/// The text comes from a machine: it must not control the terminal that shows the file.
 std::string quoted(std::string_view text) {
   std::string result = "\"";
   for (std::size_t i = 0; i < text.size();) {
@@ -73,7 +73,7 @@ std::string quoted(std::string_view text) {
   return result + "\"";
 }
 
-/// Whether every character may stand as it is in a block of lines.
+/// True if no character needs an escape in a literal block.
 bool is_unescaped(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = code_point_at(text, i);
@@ -91,7 +91,7 @@ std::string real_text(double number) {
 
 bool is_literal(const Value& value) {
   const std::string* text = value.string();
-  // Whoever reads a block takes CR and LF for the end of a line, and gives back LF.
+  // YAML readers treat CR and LF in a block as line ends, and return LF.
   if (text == nullptr || text->find('\n') == std::string::npos || !is_unescaped(*text)) return false;
   if (text->front() == ' ' || text->front() == '\n' || text->back() != '\n') return false;
   if (text->ends_with("\n\n")) return false;

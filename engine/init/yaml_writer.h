@@ -7,21 +7,22 @@
 
 namespace sparkplan {
 
-/// A scalar as YAML 1.2 reads it back, on one line: plain where that is safe, else in double quotes, with what a
-/// terminal obeys or hides escaped. Bytes that are no UTF-8 become U+FFFD.
+/// A scalar on one line, as YAML 1.2 reads it back: plain where that is safe, else in double quotes. Control characters
+/// and hidden characters are escaped. Bytes that are not UTF-8 become U+FFFD.
 std::string yaml_scalar(const Value& value);
 
 /// On one line: "{name: spark-01, id: 3}", "[a, b]".
 std::string yaml_flow(const Value& value);
 
-/// A file of comments and top-level keys that is put together from top to bottom.
+/// A file of comments and top-level keys, written from top to bottom.
 class YamlWriter {
  public:
-  /// "# text" for each line of it, wrapped at the width of the file; of empty text nothing.
+  /// Writes "# text" for each line, wrapped at the width of the file. Writes nothing for an empty text.
   void comment(std::string_view text, int indent = 0);
-  /// "key: value" on one line where that is short enough, else a block. Text of several lines is a literal block.
+  /// Writes "key: value" on one line if that is short enough, else as a block. Text of several lines becomes a literal
+  /// block.
   void entry(std::string_view key, const Value& value, int indent = 0);
-  /// One item of a block list, likewise.
+  /// Writes one item of a block list, in the same way.
   void item(const Value& value, int indent);
   void line(std::string_view text) { text_ += std::string(text) + "\n"; }
 

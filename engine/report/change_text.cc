@@ -19,7 +19,7 @@ std::size_t longest_value(const TextStyle& style) {
   return static_cast<std::size_t>(std::clamp(style.width - 40, 20, 60));
 }
 
-/// The beginning and the end of a long text: long lists and keys differ at either.
+/// The beginning and the end of a long text: long lists and keys may differ at either end.
 std::string shortened(std::string_view text, std::size_t limit) {
   const std::size_t width = text_width(text);
   if (width <= limit) return std::string(text);
@@ -77,7 +77,7 @@ bool is_long_text(const Value& value) {
   return value.string() != nullptr && value.string()->find('\n') != std::string::npos;
 }
 
-/// Impact and origin, where they are not what one expects.
+/// Impact and origin, if they are not the usual ones.
 std::string marks(const Change& change, const TextStyle& style) {
   static const std::map<Impact, std::string_view> kImpactMarks = {{Impact::kNeedsRelogin, "[needs re-login]"},
                                                                   {Impact::kRestartsService, "[restarts service]"},
@@ -114,8 +114,8 @@ char symbol_of(const Change& change) {
   return change.action == Action::kRemove ? '-' : '~';
 }
 
-/// The values of a resource that says one thing in several places, such as a kernel parameter that
-/// runs and persists: every field has the same value. Null when its fields mean different things.
+/// The single value of a resource that has the same value in every field, such as a kernel parameter that runs and
+/// persists. Null if its fields differ.
 const Value* only_value(const Value& resource) {
   const Value::Map* entries = resource.entries();
   if (entries == nullptr || entries->empty()) return nullptr;
@@ -149,7 +149,7 @@ class NodeLines {
     const std::string text = in_one_line(change).value_or("");
     std::string rest = text + marks(change, style_);
     if (change.origin != Origin::kForeign) rest += outcome_mark(outcome_of(change), style_);
-    if (text.empty() && !rest.empty()) rest.erase(0, 2);  // No value to keep a distance from.
+    if (text.empty() && !rest.empty()) rest.erase(0, 2);  // Without a value, no distance is needed.
     lines_.push_back(
         {TextLine::Kind::kHead, symbol_of(change), printable(change.id.type), printable(change.id.name), rest});
     if (text.empty() || is_whole_file(change))
@@ -170,7 +170,7 @@ class NodeLines {
     return " (" + printable(file_) + ":" + std::to_string(change.where.line) + ")";
   }
 
-  /// "60 -> 10 [running]"; nothing when the fields have to be told one by one.
+  /// "60 -> 10 [running]"; nothing if the fields have to be listed one by one.
   std::optional<std::string> in_one_line(const Change& change) const {
     if (is_whole_file(change)) return file_name(change);
     const auto& fields = change.fields;
@@ -180,7 +180,8 @@ class NodeLines {
     if (change.is_harmless()) return "";
     if (change.origin == Origin::kForeign) {
       const FieldChange& field = fields.front();
-      if (field.path.empty() && field.before.is_null()) return "";  // It says no value of its own: the note tells.
+      if (field.path.empty() && field.before.is_null())
+        return "";  // The field has no own value; the note explains the change.
       return value_text(field.before, style_) + " wins over " + value_text(field.after, style_) +
              (field.path.empty() ? "" : "  [" + printable(field.path) + "]");
     }
@@ -197,10 +198,11 @@ class NodeLines {
     return text;
   }
 
-  /// Unknowns equal nothing, yet a single field that is to become one still fits into one line.
+  /// An Unknown equals nothing, not even itself. Compare addresses first, so that a single field that becomes Unknown
+  /// still fits into one line.
   static bool same(const Value& a, const Value& b) { return &a == &b || a == b; }
 
-  /// The one value the fields have now, apart from those that are not there; nothing when they differ.
+  /// The single current value of the fields, without missing ones; nothing if they differ.
   static std::optional<Value> only_before(const std::vector<FieldChange>& fields) {
     Value before;
     for (const FieldChange& field : fields) {
@@ -239,12 +241,12 @@ class NodeLines {
 
   static std::string label_of(const Change& change, const FieldChange& field) {
     // A line break in a name would begin a line of the diff.
-    if (field.path.starts_with("/")) return printable(field.path);  // One of the files that it lives in.
+    if (field.path.starts_with("/")) return printable(field.path);  // One of the files of the resource.
     const bool is_the_file = change.id.name.starts_with("/") && field.path == "content";
     return printable(is_the_file || field.path.empty() ? change.id.name : change.id.name + " " + field.path);
   }
 
-  /// Which file a TYPE/@file change is about: the step that carries it out knows.
+  /// The file that a TYPE/@file change concerns, from the step that carries it out.
   std::string file_name(const Change& change) const {
     for (const Step& step : plan_.steps) {
       if (!is_text_artifact(step.artifact)) continue;
@@ -271,7 +273,7 @@ class NodeLines {
   }
 
   void add_blocked(const BlockedResource& blocked) {
-    // The failure of a change stands below the change.
+    // The failure of a change is shown below the change.
     const bool shown = std::any_of(plan_.changes.begin(), plan_.changes.end(), [&](const Change& change) {
       return change.id == blocked.id && change.origin != Origin::kForeign && outcome_of(change) == Outcome::kFailed;
     });

@@ -21,7 +21,7 @@ struct TextLine {
   char symbol = ' ';
   std::string type;
   std::string label;  ///< The name or the field's path.
-  std::string text;   ///< May be coloured: it is the last column.
+  std::string text;   ///< May contain colours: it is the last column.
 
   bool operator==(const TextLine&) const = default;
 };

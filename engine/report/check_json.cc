@@ -61,7 +61,7 @@ Value value_of(const NodeReport& node, std::string_view done) {
                                         {"hint", node.error->hint}}));
 }
 
-/// The JSON of either command. `done` is the status of a node that was examined.
+/// The JSON of either command. `done` is the status of an examined node.
 template <class Checks>
 Value whole(const char* command, std::string_view done, const Report& run, const Checks& all) {
   Value checks{Value::List{}};

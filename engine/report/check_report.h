@@ -7,12 +7,13 @@
 #include "engine/report/text_style.h"
 #include "engine/verify/verify_run.h"
 
-/// The output of `verify` and `doctor`. In texts everything from a node or the file passes printable().
+/// The output of `verify` and `doctor`. In texts, all content of nodes and of the file passes printable().
 namespace sparkplan {
 
 /// One line for checks with equal text, failures last, then the counts and, for measurements between pairs, a matrix.
 std::string to_text(const VerifyReport& report, const TextStyle& style);
-/// Failures and warnings first, each with what was read, its cause and its fix; then the passed rows in one line.
+/// Failures and warnings first, each with the fact that was read, its cause and its fix; then the passed rows in one
+/// line.
 std::string to_text(const DoctorReport& report, const TextStyle& style);
 
 /// Schema: schemas/verify.schema.json.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostPairs = 3;
 
-/// The cause, where it matters which one it is.
+/// The cause. Blocked checks share a text, whatever check blocks them.
 std::string reason(const Check& check) { return check.blocked_by.empty() ? check.cause : "a check below failed"; }
 
 /// Checks that share a line.
@@ -25,7 +25,7 @@ struct CheckGroup {
   const Check* first = nullptr;
   std::vector<const Check*> checks;
 
-  /// Failures and warnings share a line only where every word of it is true of both. Passed checks may differ in their
+  /// Failures and warnings share a line only if its whole text is true of both. Passed checks may differ in their
   /// value, and skipped checks in the check that blocks them.
   bool takes(const Check& check) const {
     const bool same = first->level == check.level && first->status == check.status && first->what == check.what &&
@@ -189,7 +189,7 @@ std::string text_of(const Problem& problem, const TextStyle& style) {
          "\n        cause: " + std::string(row->cause) + "\n        fix: " + std::string(row->fix) + "\n";
 }
 
-/// A line with the rows that have this status on all nodes; empty without any.
+/// A line with the rows that have this status on all nodes; empty without such rows.
 std::string folded(const std::vector<Finding>& findings, CheckStatus status, const TextStyle& style) {
   std::vector<std::string> rows;
   for (const Finding& finding : findings) {

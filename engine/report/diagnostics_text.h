@@ -8,9 +8,9 @@
 
 namespace sparkplan {
 
-/// Pure. All findings for people, in their order: at most 50 errors and 50 others, and then how many more there are.
-/// A file of a megabyte can have a hundred thousand. `source` is the text they are about, empty when it is not at
-/// hand. With `errors_only` nothing else is rendered or counted.
+/// Pure. The findings for people, in their order: at most 50 errors and 50 others, and then the number of the rest. A
+/// file of a megabyte can have a hundred thousand findings. `source` is the text of the file; empty if it is not
+/// available. With `errors_only`, only errors are rendered and counted.
 std::string diagnostics_text(const std::vector<Diagnostic>& diagnostics, std::string_view source, bool errors_only);
 
 }  // namespace sparkplan

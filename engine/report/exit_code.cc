@@ -41,13 +41,13 @@ void add_failures(const NodeReport& node, std::set<ExitCode>& codes) {
   if (node.status == NodeStatus::kRolledBack) codes.insert(ExitCode::kRolledBack);
 }
 
-/// The node is not as it was left, or a foreign file wins.
+/// The node has changed since the last apply, or a foreign file wins.
 bool is_drift(const Change& change) { return change.origin != Origin::kConfig && !change.is_harmless(); }
 
 bool differs(const NodeReport& node, const ExitRules& rules) {
   const auto& changes = node.plan.changes;
   const auto any = [&](auto matches) { return std::any_of(changes.begin(), changes.end(), matches); };
-  // A node that was never applied cannot have drifted, whatever a foreign file says there.
+  // A node that was never applied cannot have drifted, whatever its foreign files contain.
   const bool managed = node.membership != Membership::kJoining;
   const bool drift = managed && (node.status == NodeStatus::kDrifted || any(is_drift));
   const bool pending = node.status == NodeStatus::kPending || node.membership != Membership::kMember ||
@@ -79,7 +79,7 @@ ExitCode exit_code(const Report& report, const ExitRules& rules) {
   bool skipped = false;
   bool waiting = false;
   for (const NodeReport& node : report.nodes) {
-    // A departed machine that cannot be asked is listed until it can; only an apply has work there.
+    // An unreachable departed node is listed until it answers. Only an apply has work there.
     const bool gone = node.membership == Membership::kLeaving && node.status == NodeStatus::kUnreachable;
     if (!gone || report.carries_out()) add_failures(node, codes);
     if (differs(node, rules)) codes.insert(ExitCode::kDifferent);

@@ -8,7 +8,7 @@ namespace sparkplan {
 enum class ExitCode : int {
   kDone = 0,
   kUsage = 1,      ///< Wrong usage, a refused question, or a broken invariant.
-  kDifferent = 2,  ///< Changes, drift or pending changes, where the command was asked to report them so.
+  kDifferent = 2,  ///< Changes, drift or pending changes, if the command was asked to report them with this code.
   kInvalidFile = 3,
   kNodeFailed = 4,  ///< A node failed or is unreachable.
   kStale = 5,       ///< A saved plan no longer fits the nodes.
@@ -24,13 +24,16 @@ struct ExitRules {
   bool pending_is_2 = false;   ///< drift --pending
 };
 
-/// The first that applies of 1, 3, 7, 9, 4, 6, 5, 8, 2, 0. 0 never follows a failure.
-/// An error decides by its code, and so does a blocked resource's. Without an error a failed or unreachable node, a
-/// change of an apply that failed or was not done, and a resource that a whole apply left waiting are kNodeFailed. An
-/// interrupted run is judged by what it left undone, hence kNodeFailed or kDone.
+/// The first that applies of 1, 3, 7, 9, 4, 6, 5, 8, 2, 0. 0 never follows a failure. The code of an error decides,
+/// also for a blocked resource. Without an error, kNodeFailed means:
+/// - a failed or unreachable node;
+/// - a change of an apply that failed or was not done;
+/// - a resource that a complete apply left waiting.
+/// An interrupted run is kNodeFailed if it left changes undone, else kDone.
 ExitCode exit_code(const Report& report, const ExitRules& rules = {});
 
-/// kBug is kUsage, kRefused kRefused, kBusy kLocked, kStalePlan kStale; every other error is kNodeFailed.
+/// kBug becomes kUsage, kRefused stays kRefused, kBusy becomes kLocked, kStalePlan becomes kStale. Every other error is
+/// kNodeFailed.
 ExitCode exit_code_of(const Error& error);
 
 }  // namespace sparkplan

@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-/// printable() leaves no character that XML 1.0 does not have: neither controls nor U+FFFE and U+FFFF.
+/// printable() already removes all characters that XML 1.0 forbids: controls, U+FFFE and U+FFFF.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : printable(text)) {
@@ -55,7 +55,7 @@ std::string case_of(const Check& check) {
   return head + body + "    </testcase>\n";
 }
 
-/// A lost node fails in a case of its own: no level has one for it.
+/// A lost node is a separate failed case: no level contains it.
 std::string case_of(const NodeReport& node) {
   return fmt::format(
       "    <testcase classname=\"sparkplan.connection\" name=\"connection/{}\" time=\"0\">\n"

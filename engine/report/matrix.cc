@@ -60,10 +60,10 @@ std::string cell_of(const Check& check) {
 }  // namespace
 
 std::string matrices(const std::vector<Check>& checks) {
-  // A kind of check is shown if at least one of its checks has a value, which gives the unit.
+  // A kind of check is shown if at least one of its checks has a value; that value has the unit.
   std::map<std::string, std::string> units;
   for (const Check& check : checks) {
-    // Percentages are judged, not compared.
+    // Percentages are judged, and not compared.
     if (is_between_nodes(check) && check.value && check.unit != "%")
       units[std::string(to_string(check.level)) + " " + check.what] = check.unit;
   }

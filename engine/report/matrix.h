@@ -7,9 +7,9 @@
 
 namespace sparkplan {
 
-/// Measurements between pairs of nodes, one table per level, kind of check and unit: rows send, columns receive; a
-/// measurement without a direction is in both of its places. Empty when nothing was.
-/// Values that failed carry an "!", those that are a warning a "~", and "x" is one that gave no value.
+/// Measurements between pairs of nodes, with one table per level, kind of check and unit. Rows send, columns receive. A
+/// measurement without a direction is in both of its cells. Empty without measurements.
+/// Failed values are marked "!", warnings "~"; "x" is a measurement without a value.
 std::string matrices(const std::vector<Check>& checks);
 
 }  // namespace sparkplan

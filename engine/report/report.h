@@ -11,11 +11,11 @@ namespace sparkplan {
 /// The JSON of plan, drift and apply. Schema: schemas/report.schema.json.
 Value to_json_value(const Report& report);
 
-/// For people: nodes with changes first, equal changes on several nodes once, the summary line last. Everything from a
-/// node or the file passes printable().
+/// For people: nodes with changes first, equal changes of several nodes once, the summary line last. All content of
+/// nodes and of the file passes printable().
 std::string to_text(const Report& report, const TextStyle& style);
 
-/// The error of a node that has one, without the name of the node in front of it; printable.
+/// The error of a node, without the name of the node before it; printable.
 std::string error_text(const NodeReport& node);
 
 /// The last line. No newline.

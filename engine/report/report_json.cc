@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-/// For a list of anything, by a function that makes a Value of one item.
+/// For a list of any type, with a function that converts one item to a Value.
 template <class Items, class ToValue>
 Value list_of(const Items& items, ToValue to_value) {
   Value list{Value::List{}};
@@ -18,7 +18,7 @@ Value to_value(const Error& error) {
   return Value::map({{"code", to_string(error.code)}, {"message", error.describe()}, {"hint", error.hint}});
 }
 
-/// Null where nothing in the file is meant: a removal has no place in it.
+/// Null without a place in the file: a removal has none.
 Value source_of(const std::string& file, const SourceRange& where) {
   if (!where.known()) return {};
   return Value::map({{"file", file}, {"line", where.line}, {"column", where.column}});
@@ -69,7 +69,7 @@ class NodeWriter {
                               {"fields", list_of(change.fields, [](const FieldChange& f) { return to_value(f); })},
                               {"source", source_of(report_.file, change.where)}});
     if (!change.note.empty()) value.set("note", change.note);
-    // A foreign change shares its id with the one that apply carries out; it has no outcome itself.
+    // A foreign change has the same id as the change that apply carries out, but no outcome itself.
     const auto outcome = node_.outcomes.find(change.id);
     if (outcome != node_.outcomes.end() && change.origin != Origin::kForeign)
       value.set("outcome", to_string(outcome->second));
@@ -87,7 +87,7 @@ Value summary_of(const Report& report) {
     if (node.status == NodeStatus::kUnreachable) ++unreachable;
     for (const Change& change : node.plan.changes) {
       if (change.origin == Origin::kForeign) {
-        // Apply will not touch it, so it is none of the three.
+        // Apply will not change it, so it counts as none of the three.
         if (!change.is_harmless()) ++foreign;
         continue;
       }

@@ -10,7 +10,7 @@
 namespace sparkplan {
 namespace {
 
-/// Changes of one sort, and on how many nodes there are any.
+/// Changes of one kind, and the number of nodes with such changes.
 struct Count {
   std::size_t changes = 0;
   std::size_t nodes = 0;
@@ -91,7 +91,7 @@ Counts count(const Report& report) {
   return counts;
 }
 
-/// "8 nodes", or "7 of 8 nodes" when something could not be asked.
+/// "8 nodes", or "7 of 8 nodes" if a node could not be asked.
 std::string asked_nodes(const Counts& counts) {
   if (counts.looked_at == counts.nodes) return counted(counts.nodes, "node");
   return fmt::format("{} of {}", counts.looked_at, counted(counts.nodes, "node"));

@@ -11,11 +11,11 @@
 namespace sparkplan {
 namespace {
 
-/// Values beyond this column start wherever their name ends.
+/// For names beyond this column, the value starts after the name.
 constexpr std::size_t kWidestLabelColumn = 52;
 constexpr std::size_t kMostAddresses = 3;
 
-/// In which order groups of nodes are shown.
+/// The order in which groups of nodes are shown.
 enum class Rank : std::uint8_t { kChanges, kTrouble, kSkipped, kInSync };
 
 /// Nodes with equal text.
@@ -25,7 +25,7 @@ struct NodeGroup {
   std::string title;  ///< After the names: "in sync", "unreachable: no route to host".
   std::string hint;
   std::vector<TextLine> lines;
-  std::size_t fingerprint = 0;  ///< Of the lines: in a large cluster nearly all groups differ.
+  std::size_t fingerprint = 0;  ///< Of the lines: in a large cluster, nearly all groups differ.
   std::vector<std::string> names;
   std::vector<std::string> addresses;
 
@@ -40,7 +40,7 @@ bool in_trouble(NodeStatus status) {
          status == NodeStatus::kRolledBack;
 }
 
-/// Counts failed changes, unless the node as a whole has an error.
+/// The number of failed changes, unless the node as a whole has an error.
 std::string failure_words(const NodeReport& node) {
   const auto failed = std::count_if(node.outcomes.begin(), node.outcomes.end(),
                                     [](const auto& entry) { return entry.second == Outcome::kFailed; });
@@ -127,7 +127,7 @@ bool is_shown(const NodeGroup& group, const TextStyle& style) {
   return true;
 }
 
-/// Groups nodes by their text: two nodes share a block only if every character of it is true of both.
+/// Groups nodes by their text: two nodes share a block only if all of it is true of both.
 std::vector<NodeGroup> groups_of(const Report& report, const TextStyle& style) {
   std::vector<NodeGroup> groups;
   for (const NodeReport& node : report.nodes) {
@@ -146,7 +146,7 @@ std::vector<NodeGroup> groups_of(const Report& report, const TextStyle& style) {
   return groups;
 }
 
-/// The widths that make names and values stand below each other in the whole output.
+/// The column widths that align names and values in the whole output.
 struct Columns {
   std::size_t type = 0;
   std::size_t value = 0;

@@ -19,7 +19,7 @@ const NodeSpec* find_spec(const Cluster& cluster, const std::string& name) {
   return found == cluster.nodes.end() ? nullptr : &*found;
 }
 
-/// A node without a machine in the plan is left alone.
+/// A node without a machine in the plan is not changed.
 bool is_held(const SavedPlan& plan, const NodeReport& node) {
   return !node.error && plan.machines.count(node.name) > 0;
 }
@@ -29,7 +29,7 @@ std::vector<std::string> ways_to_node(const NodeReport& node, const Cluster& clu
   return {printable(node.address), "as the other nodes have it: it leaves the cluster"};
 }
 
-/// "spark-01  nvidia@10.0.0.11:22, through bastion" and below it which machine that is.
+/// "spark-01  nvidia@10.0.0.11:22, through bastion", and below it the identity of the machine.
 std::string machine_text(const SavedPlan& plan, const NodeReport& node, const Cluster& cluster, std::size_t column,
                          const TextStyle& style) {
   const std::string name = printable(node.name);

@@ -9,7 +9,7 @@ namespace sparkplan {
 
 struct TextStyle {
   bool color = false;
-  bool quiet = false;  ///< Only what needs attention and the last line.
+  bool quiet = false;  ///< Only findings that need attention, and the last line.
   bool show_in_sync = true;
   int width = 100;
 };
@@ -28,7 +28,7 @@ std::size_t text_width(std::string_view text);
 /// "1 node", "2 nodes"
 std::string counted(std::size_t number, std::string_view noun);
 
-/// `text` in lines of at most `style.width` columns, each after `indent` blanks; broken between words only.
+/// `text` in lines of at most `style.width` columns, each after `indent` blanks; breaks only between words.
 std::string wrapped(const std::string& text, std::size_t indent, const TextStyle& style);
 
 }  // namespace sparkplan

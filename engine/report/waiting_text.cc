@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kDetailIndent = 6;
 
-/// The first Unknown in it.
+/// The first Unknown in the value.
 const Value::Unknown* unknown_in(const Value& value) {
   if (const auto* unknown = value.unknown()) return unknown;
   if (const auto* items = value.list_items()) {
@@ -39,7 +39,7 @@ const char* words_of(Action action) {
   return "";
 }
 
-/// Where the type keeps what it is about: for a file its path.
+/// The files of a resource: the path in its name, else the files of its type.
 std::string places_of(const ResourceId& id, const Registry& registry) {
   if (id.name.starts_with('/')) return printable(id.name);
   const auto* type = registry.find(id.type);

@@ -16,12 +16,12 @@ enum class Level : std::uint8_t { kLink, kMtu, kSsh, kTcp, kRdma, kNccl, kStorag
 /// "link", "mtu", "ssh", "tcp", "rdma", "nccl", "storage".
 std::string_view to_string(Level level);
 std::optional<Level> level_from(std::string_view name);
-/// In their order.
+/// Lowest first.
 const std::vector<Level>& all_levels();
-/// `level` and the levels below that it needs, in their order.
+/// `level` and the lower levels that it needs, lowest first.
 std::vector<Level> levels_for(Level level);
 
-/// Why a check cannot be made; empty when it can.
+/// Why a check cannot be made; empty if it can.
 struct Blocker {
   std::string reason;
   std::string check = {};  ///< The id of the failed check that blocks it; empty for any other reason.
@@ -33,7 +33,7 @@ struct Blocker {
 struct Check {
   std::string id;  ///< As check_id() makes it.
   Level level = Level::kLink;
-  std::vector<std::string> nodes;  ///< Of a check with a direction: from, to.
+  std::vector<std::string> nodes;  ///< For a check with a direction: from, to.
   std::string what;                ///< The id behind level and nodes: "A", "A/bandwidth", "all/all_reduce".
   CheckStatus status = CheckStatus::kSkip;
   /// The property, one line, without status, nodes and `value`. A report shows checks with equal text once, with
@@ -41,13 +41,13 @@ struct Check {
   std::string text;
   std::optional<double> value;
   std::string unit;                 ///< Of `value` and `threshold`: "Gb/s", "GB/s", "us", "bytes".
-  std::optional<double> threshold;  ///< `value` is compared with it, where one is known.
-  std::string cause;                ///< Of a failure always; of a skipped check the reason.
-  std::string fix;                  ///< Of a failure always.
-  std::string blocked_by;           ///< The id of the failed check because of which this one was skipped.
+  std::optional<double> threshold;  ///< `value` is compared with it; nothing if no threshold is known.
+  std::string cause;                ///< Always set for a failure; for a skipped check, the reason.
+  std::string fix;                  ///< Always set for a failure.
+  std::string blocked_by;           ///< The id of the failed check that blocks this one.
 
   void block(const Blocker& blocker);
-  /// Passed, so far without a value.
+  /// Marks the check as passed, so far without a value.
   void pass(std::string seen);
 
   bool operator==(const Check&) const = default;
@@ -62,10 +62,10 @@ Check skipped(Level level, std::vector<std::string> nodes, std::string what, std
 /// Adds `more` behind `checks`.
 void append(std::vector<Check>& checks, std::vector<Check> more);
 
-/// Gives a check the words of a row of the doctor's table. `details` names the case; it is put in front of the cause.
+/// Fills in the cause and fix of a row of the doctor's table. `details` names the case and precedes the cause.
 void diagnose(Check& check, CheckStatus status, RowId row, const std::string& details = {});
 
-/// With as many digits as a measurement is worth: "9000", "93.4", "1.47".
+/// With as many digits as a measurement justifies: "9000", "93.4", "1.47".
 std::string number_text(double number);
 
 }  // namespace sparkplan

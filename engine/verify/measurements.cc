@@ -16,7 +16,7 @@ double median(std::vector<double> values) {
 
 bool is_time(const Check& check) { return check.unit == "us"; }
 
-/// The checks measured from one node, and the warnings of comparing them.
+/// The checks measured from one node, and the warnings from comparing them.
 struct Keeper {
   VerifyNode* node = nullptr;
   std::vector<Check*> checks;
@@ -34,7 +34,7 @@ struct Keeper {
   void compare() {
     MeasurementsRequest request;
     for (const Check* check : checks) {
-      // A failure must not become the usual value.
+      // A failed value must not become the usual value.
       if (check->status != CheckStatus::kFail) request.values.emplace(check->id, *check->value);
     }
     const auto reply = node->client->call(request);

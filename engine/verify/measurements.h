@@ -12,14 +12,14 @@ inline constexpr std::size_t kFewestEarlier = 3;
 /// The part of the median of earlier runs that counts as equal to it.
 inline constexpr double kAsGood = 0.9;
 
-/// Pure. Warns where `check` has passed and is below 0.9 times the median of earlier runs; of a time, in
-/// "us", above the median divided by 0.9.
+/// Pure. Warns if `check` has passed and its value is below 0.9 times the median of earlier runs. A time, in "us", must
+/// not exceed the median divided by 0.9.
 void hold_against(const std::vector<double>& earlier, Check& check);
 /// Pure. True for a check whose value is worth keeping: a rate or a time.
 bool is_measurement(const Check& check);
 
-/// Stores each value on the node from which it was measured, and compares it with the earlier values there. Errors of
-/// that become warnings.
+/// Stores each value on the node from which it was measured, and compares it with the earlier values there. Its errors
+/// become warnings.
 std::vector<Diagnostic> compare_with_earlier(VerifyContext& context);
 
 }  // namespace sparkplan

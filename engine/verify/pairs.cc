@@ -8,7 +8,7 @@
 
 namespace sparkplan {
 
-// The circle method: one stays, the others move on by one place per round.
+// The circle method: one item stays, and the others move on by one place per round.
 std::vector<std::vector<NodePair>> rounds_of_pairs(std::size_t count) {
   if (count < 2) return {};
   const std::size_t places = count + count % 2;  // With an odd number, the partner of the last place rests.

@@ -16,11 +16,11 @@
 namespace sparkplan {
 
 struct VerifyOptions {
-  std::vector<Level> levels = all_levels();  ///< In their order.
-  std::size_t workers = 16;                  ///< Nodes worked on at a time.
+  std::vector<Level> levels = all_levels();  ///< Lowest first.
+  std::size_t workers = 16;                  ///< The number of nodes that are worked on at a time.
   /// For levels that open further connections.
   AgentOptions agent;
-  std::chrono::milliseconds tcp_duration{500};  ///< Of one measurement in one direction.
+  std::chrono::milliseconds tcp_duration{500};  ///< For one measurement in one direction.
   /// Thresholds of the user's `verify:` section, in bits per second.
   std::optional<double> rdma_half;
   std::optional<double> nccl_busbw;
@@ -32,7 +32,7 @@ struct VerifyNode {
   AgentClient* client = nullptr;     ///< Null: the node cannot be asked; `lost` says why.
   const Facts* facts = nullptr;      ///< Null: never read.
   std::vector<ObservedPort> halves;  ///< In the order of NodeSpec::fabric.
-  std::optional<Error> lost;         ///< Set by the first call that finds its connection broken.
+  std::optional<Error> lost;         ///< Set by the first call that finds the connection broken.
 
   const std::string& name() const { return spec->name.str(); }
   bool can_be_asked() const { return client != nullptr && !lost; }
@@ -46,37 +46,37 @@ struct VerifyContext {
   const VerifyOptions& options;
   std::stop_token stop;
   std::function<void(const std::string& node, std::string_view doing)> progress;
-  std::vector<Check> checks = {};        ///< Of the levels below.
-  std::vector<std::string> tables = {};  ///< Measurements in full, for people; many lines each.
-  const Registry* registry = nullptr;    ///< For a level that compares with what the file asks for.
+  std::vector<Check> checks = {};        ///< The checks of the lower levels.
+  std::vector<std::string> tables = {};  ///< Complete measurements, for people; many lines each.
+  const Registry* registry = nullptr;    ///< For levels that compare with the declared values.
 
   /// The check of that id, if it failed.
   Blocker blocked_by(std::string id) const;
   Blocker blocked_by_link(const VerifyNode& node, const ObservedPort& half) const;
 };
 
-/// 32 random hexadecimal digits, for OpenEarRequest::token.
+/// 32 random hexadecimal digits, for OpenReceiverRequest::token.
 std::string new_token();
 
 /// True when `error` means that the connection is broken; the node then counts as lost, and is not asked again. Every
 /// other error is the agent's own answer.
 bool note_if_lost(VerifyNode& node, const Error& error);
 
-/// Two halves of two nodes that are in one network.
+/// Two halves of two nodes in one network.
 struct HalfPair {
-  std::size_t from = 0;  ///< Places in VerifyContext::nodes.
+  std::size_t from = 0;  ///< Indexes into VerifyContext::nodes.
   std::size_t to = 0;
-  std::size_t from_half = 0;  ///< Places in VerifyNode::halves.
+  std::size_t from_half = 0;  ///< Indexes into VerifyNode::halves.
   std::size_t to_half = 0;
 };
-/// Pure. Both directions of each, by `from`, `to`, half. Link-local halves are a pair when they are the same halves of
-/// nodes that a cable or a switch joins.
+/// Pure. Both directions of each pair, by `from`, `to`, half. Link-local halves are a pair if they are the same half of
+/// two nodes that a cable or a switch joins.
 std::vector<HalfPair> half_pairs(const VerifyContext& context);
 /// For each node without a pair, one skipped check with the reason.
 std::vector<Check> without_pairs(const VerifyContext& context, Level level, const std::vector<HalfPair>& pairs);
-/// A check of that pair, not made yet: LEVEL/FROM/TO/HALF.
+/// A check of that pair, not yet made: LEVEL/FROM/TO/HALF.
 Check check_of(Level level, const VerifyContext& context, const HalfPair& pair);
-/// An end that cannot be asked or that failed its check of links or, with `mtu_too`, of MTU.
+/// The reason if an end cannot be asked, or failed its check of links or, with `mtu_too`, of MTU.
 Blocker blocker_of(const VerifyContext& context, const HalfPair& pair, bool mtu_too);
 
 }  // namespace sparkplan

@@ -20,12 +20,12 @@ VerifyNode node_of(NodeRun& run, const Cluster& cluster) {
   return node;
 }
 
-/// Copies connections that broke during the checks to the runs, from which the report is made.
+/// Copies errors of connections that broke during the checks into the runs. The report is made from the runs.
 void note_losses(const VerifyContext& context, std::vector<NodeRun>& runs) {
   for (const VerifyNode& node : context.nodes) {
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const NodeRun& one) { return one.spec == node.spec; });
     if (node.lost && !run->error) run->error = node.lost;
-    // A stop between two requests leaves the node unverified, too.
+    // A stop between two requests also leaves the node unverified.
     if (context.stop.stop_requested() && !run->error)
       run->error = Error{ErrorCode::kInterrupted, "stopped", {}, {}, ""};
   }

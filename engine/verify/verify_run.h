@@ -13,11 +13,11 @@ namespace sparkplan {
 struct VerifyReport {
   Report run;  ///< The nodes, diagnostics and duration.
   std::vector<Check> checks;
-  std::vector<std::string> tables = {};  ///< As in VerifyContext; in the text only.
+  std::vector<std::string> tables = {};  ///< As in VerifyContext; only for the text.
 };
 
-/// Connects to the selected nodes and runs the levels. Changes nothing on a node but its history of measurements and
-/// its agent, where that is missing or of another build. An unreachable node has no checks; `run` has its error.
+/// Connects to the selected nodes and runs the levels. The only changes on a node are its history of measurements and
+/// its agent, if that is missing or of another build. An unreachable node has no checks; `run` has its error.
 VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, RunOptions run, VerifyOptions options);
 
 /// Pure. Takes the thresholds of the cluster's section `verify` into `options`.

@@ -12,7 +12,7 @@ namespace {
 
 Value describe(const Step& step) { return Value::map({{"type", step.type}, {"artifact", step.artifact.str()}}); }
 
-/// What the manifest says of the step's resources: what it has to say again once the step is undone.
+/// The manifest's entries about the step's resources. They have to be restored if the step is undone.
 Value managed_resources(const Step& step, const Manifest& manifest) {
   Value managed = Value::map();
   for (const auto& id : step.resources) {
@@ -78,7 +78,7 @@ void StepExecutor::ask_the_nodes_own_tools(const std::vector<Step>& steps, Apply
   }
 }
 
-/// Also the digests still to be written: after an aborted run they show that the change was ours.
+/// Also records the digests of the planned content: after an aborted run they show that the change was ours.
 Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, const ApplyReply& reply,
                                             Manifest& manifest) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -86,7 +86,7 @@ Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, cons
     const Step& step = steps[i];
     auto& managed =
         manifest.artifacts.try_emplace(step.artifact, ManagedArtifact{step.type, "", step.before}).first->second;
-    // A run that broke off has brought it this far.
+    // An aborted run has written this content.
     if (const auto now = digest(step.before); managed.wrote(now)) managed.written_digest = now;
     managed.intended_digest = digest(step.after);
   }
@@ -94,7 +94,7 @@ Result<void> StepExecutor::record_originals(const std::vector<Step>& steps, cons
   return write_manifest(manifest, node_);
 }
 
-/// Steps run in order: what a step needs, and its own group, must not have failed before it.
+/// Steps run in order. A step may begin unless a step that it needs, or an earlier step of its group, has failed.
 bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const {
   const Step& step = steps[index];
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -111,11 +111,11 @@ bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, 
 }
 
 void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, StepResult& result) {
-  // A file is reported by its name; a kernel parameter or a unit by its name in cluster.yaml.
+  // The report names a file by its path, and a kernel parameter or a unit by its name in cluster.yaml.
   const bool is_file = step.artifact.name.starts_with('/');
   report_(is_file || step.resources.size() != 1 ? step.artifact.name : step.resources.front().str());
-  // Compared again: steps before this one may have taken minutes. Activations are not compared: an
-  // activation before it, of the same files, may have brought its artifact along.
+  // Compared again: earlier steps may have taken minutes. Activations are not compared: an earlier activation of the
+  // same files may already have changed the artifact.
   if (!step.activates) compare(step, result);
   if (trial_ != nullptr && !result.error && !trial_->goes_on()) {
     fail(result, Error{ErrorCode::kVerifyFailed, "the time to confirm the change ran out", {}, {}, ""});
@@ -132,12 +132,12 @@ void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, Ste
     return;
   }
   fail(result, std::move(applied).error());
-  // What activates is put back once the files of its group are as they were.
+  // An activation is undone after the files of its group are restored.
   if (!step.activates) put_back(step, result);
 }
 
 void StepExecutor::put_back(const Step& step, StepResult& result) {
-  // A type may have failed half-way; a file never does.
+  // A type may have failed half-way. Writing a file either succeeds or changes nothing.
   const auto now = read_artifact(step.artifact, type_of(step), node_);
   if (!step.activates && same_state(now, step.before)) return;
   if (auto restored = apply_artifact(step.artifact, step.before, type_of(step), node_); !restored) {
@@ -154,7 +154,7 @@ void StepExecutor::undo_one(const Step& step, StepResult& result) {
     entry.set("error", undone.error().describe());
     result.error = std::move(undone).error();
   }
-  // The act has happened; a full disk must not turn it into a failure now.
+  // The step has been carried out; a full disk must not turn it into a failure now.
   (void)journal_.append("result", std::move(entry));
 }
 
@@ -171,7 +171,7 @@ void StepExecutor::undo_group(const std::vector<Step>& steps, std::size_t failed
 
 namespace {
 
-/// The resources all of whose steps are done, as the manifest knows them from now on.
+/// Records resources whose steps are all done in the manifest.
 void record_resources(const std::vector<Step>& steps, const std::vector<StepResult>& results,
                       const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
   for (const auto& [id, value] : after_steps) {
@@ -199,7 +199,7 @@ bool all_done(const std::vector<StepResult>& results) {
                      [](const StepResult& result) { return result.outcome == StepOutcome::kDone; });
 }
 
-/// True if there was anything to record.
+/// True if it recorded anything.
 bool record(const std::vector<Step>& steps, const std::vector<StepResult>& results,
             const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
   bool wrote = false;
@@ -218,8 +218,7 @@ bool record(const std::vector<Step>& steps, const std::vector<StepResult>& resul
 
 namespace {
 
-/// Not between a file and its activation: an untried network file would take effect at the next
-/// boot.
+/// A run must not stop between a file and its activation: an untried network file would take effect at the next boot.
 bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const ApplyReply& reply) {
   const auto of_same_group = [&](std::size_t i) { return steps[i].group == steps[next].group; };
   bool begun = false;
@@ -235,8 +234,7 @@ bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const App
 
 namespace {
 
-/// Steps that a stop prevented are still intended: from them the next run knows that we left a resource
-/// half-way back.
+/// Steps that a stop prevented stay intended. They show the next run that sparkplan left a resource incomplete.
 std::vector<Step> without_what_was_stopped(const std::vector<Step>& steps, const ApplyReply& reply) {
   if (!reply.stopped) return steps;
   std::vector<Step> begun_steps;
@@ -249,7 +247,7 @@ std::vector<Step> without_what_was_stopped(const std::vector<Step>& steps, const
 
 }  // namespace
 
-/// All or nothing begins here: an objection to one step is one to all.
+/// A trial is all or nothing: an objection to one step stops all steps.
 bool StepExecutor::begin_trial(ApplyReply& reply) {
   const bool objected = std::any_of(reply.results.begin(), reply.results.end(),
                                     [](const StepResult& result) { return result.error.has_value(); });
@@ -276,7 +274,7 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   for (std::size_t i = 0; i < steps.size(); ++i) {
     auto& result = reply.results[i];
     if (result.error || !may_begin(steps, i, reply)) continue;
-    // A trial is brought to its end, or undone: never left half-way.
+    // A trial is finished or undone, never left incomplete.
     if (trial_ == nullptr && may_stop_before(steps, i, reply)) reply.stopped = stop_asked_();
     if (reply.stopped) break;
     carry_out_one(steps[i], manifest, result);
@@ -289,7 +287,7 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   const bool waits_for_the_trial = trial_ != nullptr && all_done(reply.results);
   if (!waits_for_the_trial) forget_intentions(without_what_was_stopped(steps, reply), manifest);
   if (trial_ != nullptr || !record(steps, reply.results, after_steps, manifest)) {
-    // What each step came to is in the reply, and must get there also from a disk that is full.
+    // The reply contains the results of the steps, and must be sent even if the disk is full.
     (void)write_manifest(manifest, node_);
     return reply;
   }
@@ -301,7 +299,7 @@ void forget_intentions(const std::vector<Step>& steps, Manifest& manifest) {
   for (const Step& step : steps) {
     const auto managed = manifest.artifacts.find(step.artifact);
     if (managed == manifest.artifacts.end()) continue;
-    // What was not even begun may still be as a run before has left it.
+    // An artifact whose step did not begin may still be as an earlier run left it.
     if (managed->second.intended_digest == digest(step.after)) managed->second.intended_digest.clear();
   }
 }

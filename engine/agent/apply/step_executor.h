@@ -14,7 +14,7 @@
 
 namespace sparkplan {
 
-/// Steps that are on trial: what has to happen before the first, and whether the trial still goes on.
+/// Steps on trial: prepares the trial before the first step, and reports whether it still goes on.
 class Trial {
  public:
   virtual ~Trial() = default;
@@ -22,28 +22,30 @@ class Trial {
   virtual bool goes_on() const = 0;
 };
 
-/// These steps are over, with or without an effect.
+/// Clears the intentions of these steps, which have ended with or without an effect.
 void forget_intentions(const std::vector<Step>& steps, Manifest& manifest);
 
 /// Records in the manifest that all these steps are done.
 void record_as_done(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps, Manifest& manifest);
 
-/// Carries out steps on this node: all compared first, originals on the disk before the first act,
-/// the node's own tools check them, each intent is journaled, a failed group is undone:
-/// last step first, what activates after what was written.
+/// Carries out steps on this node:
+/// - it compares all artifacts first, and the node's own tools check the steps;
+/// - it stores the originals on disk before the first step;
+/// - it journals each intent before the step;
+/// - it undoes a failed group, last step first, and activations after the files.
 class StepExecutor {
  public:
   /// `stop_asked` is called between steps, `report` before each.
   StepExecutor(const Registry& registry, LocalNode& node, Journal& journal, std::function<bool()> stop_asked,
                std::function<void(std::string_view)> report);
 
-  /// From now on steps are on trial: all or none, and not in the manifest before the trial's end.
+  /// From now on, steps are on trial: all or none are kept, and the manifest records them only at the end of the trial.
   void put_on_trial(Trial& trial) { trial_ = &trial; }
 
-  /// Keeps `manifest` and its file up to date with what was written: artifacts, and of `after_steps`
-  /// the resources all of whose steps are done.
-  /// Errors: only when nothing could be begun (the manifest or journal cannot be written); the
-  /// failures of single steps are in the reply.
+  /// Updates `manifest` and its file: the written artifacts, and of `after_steps` the resources whose steps are all
+  /// done.
+  /// Errors: only if nothing could begin (the manifest or journal cannot be written). The reply contains the failures
+  /// of single steps.
   Result<ApplyReply> carry_out(const std::vector<Step>& steps, const std::map<ResourceId, Value>& after_steps,
                                Manifest& manifest);
 

@@ -9,9 +9,9 @@
 namespace sparkplan {
 namespace {
 
-/// What a run made of one artifact, from its first stage to its last.
+/// The change of one artifact by a run, from its first stage to its last.
 struct ChangedArtifact {
-  Step step;  ///< `before` the run, and `after` it.
+  Step step;  ///< `before` is the state before the run, `after` the state after it.
   bool cut = false;
 };
 
@@ -22,7 +22,7 @@ void note_resources(const Step& from, Step& into) {
   }
 }
 
-/// In the order in which the run has touched them last.
+/// In the order of the run's last change to each.
 std::vector<ChangedArtifact> changed_artifacts(const RunJournal& journal) {
   std::vector<ChangedArtifact> changed;
   for (const auto& journaled : journal.steps) {
@@ -42,10 +42,10 @@ std::vector<ChangedArtifact> changed_artifacts(const RunJournal& journal) {
   return changed;
 }
 
-/// The state of links follows their files, also after a change by others.
+/// The state of a link follows from its files, even if other tools have changed it.
 bool follows_files(const Step& step) { return step.activates && step.phase == Phase::kNetwork; }
 
-/// Why the artifact stays as it is; empty: it is put back.
+/// Why the artifact stays as it is; empty if it is restored.
 std::string why_kept(const ChangedArtifact& changed, const Observation& now) {
   const Step& step = changed.step;
   if (const auto* error = std::get_if<Error>(&now)) return "it cannot be read: " + error->describe();
@@ -63,8 +63,8 @@ bool makes_take_effect(const Step& step, const std::vector<Step>& steps) {
                      [&](const Step& other) { return !other.activates && same_group(step, other); });
 }
 
-/// What makes others of its group take effect is of use only where one of those is put back; what stands alone in
-/// `run`, such as a mount, has an effect of its own. The live state of a link alone is no reason to touch a network.
+/// Drops activations without a file to activate, and live states of links without a changed network file. An activation
+/// that is alone in its group in `run`, such as a mount, has an effect by itself and stays.
 void drop_needless_activations(std::vector<Step>& steps, const std::vector<Step>& run) {
   std::erase_if(steps, [all = steps, &run](const Step& step) {
     if (!step.activates || makes_take_effect(step, all)) return false;
@@ -72,7 +72,7 @@ void drop_needless_activations(std::vector<Step>& steps, const std::vector<Step>
   });
 }
 
-/// The last one first, what activates after what it makes take effect, the network at the end.
+/// Last step first; activations after the files that they activate; the network at the end.
 std::vector<Step> in_order_of_undoing(std::vector<Step> steps) {
   std::reverse(steps.begin(), steps.end());
   std::vector<Step> ordered;
@@ -98,7 +98,7 @@ Result<const RunJournal*> run_to_undo(const UndoRequest& request, const Journals
   return nullptr;
 }
 
-/// A damaged journal may be the journal of the last run.
+/// A damaged journal may belong to the last run.
 Result<void> check_none_damaged_after(const std::string& run, const Journals& journals) {
   for (const auto& damaged : journals.damaged) {
     const auto name = std::filesystem::path(damaged.file).stem().string();
@@ -129,7 +129,7 @@ Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journa
                      "run " + journal->run +
                          " was journaled by an older sparkplan, which has not written down all that undoing needs");
     }
-    // The first stage saw the manifest as it was before the run.
+    // The journal of the first stage has the manifest from before the run.
     for (const auto& [id, managed] : journaled.managed) reply.managed_before.emplace(id, managed);
   }
   std::vector<Step> run;
@@ -140,7 +140,7 @@ Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journa
     const auto now = type == nullptr
                          ? Observation(Error{ErrorCode::kUnsupported, "there is no type " + step.type, {}, {}, ""})
                          : read_artifact(step.artifact, *type, node);
-    // Also what the run wrote without changing it.
+    // This also skips artifacts that the run wrote without changing them.
     if (!follows_files(step) && same_state(now, step.before)) continue;
     auto reason = why_kept(changed, now);
     // The other nodes are not asked here. An apply of cluster.yaml asks them.

@@ -8,11 +8,11 @@
 
 namespace sparkplan {
 
-/// What would undo a run: for each artifact that still is as the run has left it, a step back to how it
-/// was before, last first, but steps of the network at the end; what others have changed since is kept.
-/// Rollbacks, and runs that one has undone, are passed over.
-/// Errors: kNotFound for a run that there is none of; kInvalidInput when a journal that would have to be
-/// read is damaged; kUnsupported when an older version has not written down what it takes.
+/// The steps that would undo a run. Each artifact that is still as the run left it gets a step back to its earlier
+/// state. The order is last first, with steps of the network at the end. Artifacts that were changed since then stay.
+/// Rollbacks and undone runs are skipped.
+/// Errors: kNotFound for an unknown run; kInvalidInput when a damaged journal would have to be read; kUnsupported when
+/// an older version did not journal enough.
 Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journals, const Registry& registry,
                               const NodeReader& node);
 

@@ -12,11 +12,11 @@
 
 namespace sparkplan {
 
-/// Everything of ExtendedFacts; for a node that is not live only the contents of files. Takes up to some seconds and
-/// starts programs, which change nothing. Nothing is an error: ExtendedFacts::unreadable lists what failed.
+/// All of ExtendedFacts; for a node that is not live only the contents of files. Takes up to some seconds and starts
+/// programs that change nothing. It has no errors: ExtendedFacts::unreadable lists what failed.
 ExtendedFacts extended(const NodeReader& node, const std::vector<LinkFacts>& links);
 
-/// The parts of it; each fills its own fields.
+/// Parts of extended(); each fills its own fields.
 void read_files(const NodeReader& node, const std::vector<LinkFacts>& links, ExtendedFacts& facts);
 void read_programs(const NodeReader& node, ExtendedFacts& facts);
 void read_firewall(const NodeReader& node, ExtendedFacts& facts);
@@ -30,14 +30,15 @@ void read_nccl_file(const std::string& name, const Result<std::string>& text, Ex
 /// Source: NCCL, src/misc/param.cc.
 std::map<std::string, std::string> nccl_file_variables(std::string_view text);
 
-/// What a program printed. Errors: kUnsupported: it ended with another status than 0; as of NodeReader::query().
+/// The output of a program. Errors: kUnsupported for an exit status other than 0; those of NodeReader::query().
 Result<std::string> answer_of(const NodeReader& node, std::span<const std::string> argv);
 
-/// As above; nothing without the program. Nothing also when it failed: `unreadable` then has the reason under `field`.
+/// Like answer_of(); nothing without the program. Also nothing if it failed: `unreadable` then has the reason under
+/// `field`.
 std::optional<std::string> printed_by(const NodeReader& node, std::span<const std::string> argv,
                                       const std::string& field, ExtendedFacts& facts);
 
-/// True for variables of NCCL, of its companions such as UCX, and of the loader.
+/// True for variables of NCCL, of related libraries such as UCX, and of the loader.
 bool concerns_nccl(std::string_view variable);
 
 }  // namespace sparkplan

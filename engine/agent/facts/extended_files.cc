@@ -101,7 +101,7 @@ void read_nccl(const NodeReader& node, ExtendedFacts& facts) {
   }
 }
 
-/// Of mount.cifs, mount.davfs, curlftpfs, ecryptfs and ceph: "password=x", "pass", "password2", "credentials",
+/// For mount.cifs, mount.davfs, curlftpfs, ecryptfs and ceph: "password=x", "pass", "password2", "credentials",
 /// "secret", "key", "passwd", "ecryptfs_passwd_file" ...
 bool holds_secret(std::string_view option) {
   constexpr std::array<std::string_view, 5> kParts{"pass", "cred", "secret", "key", "token"};
@@ -109,7 +109,7 @@ bool holds_secret(std::string_view option) {
                      [&](auto part) { return option.find(part) != std::string_view::npos; });
 }
 
-/// Options, with the values of those that hold secrets left out. mount.cifs reads ",," as a comma of the value.
+/// Options without the values of those that hold secrets. mount.cifs reads ",," as a comma of the value.
 std::string without_secrets(std::string_view options) {
   std::string text;
   bool within_secret = false;

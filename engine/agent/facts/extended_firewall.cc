@@ -1,4 +1,4 @@
-// What lets packets in. Source: ufw-framework(8).
+// The packet filter's rules for input. Source: ufw-framework(8).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kField = "firewall";
 
-/// Empty where there is no ufw.
+/// Empty without ufw.
 std::string state_of_ufw(const NodeReader& node) {
   const auto text = node.read_file("/etc/ufw/ufw.conf");
   if (!text) return "";
@@ -28,18 +28,18 @@ std::string state_of_ufw(const NodeReader& node) {
   return state;
 }
 
-/// Nothing where no program lists the rules; why one fails is listed in `facts.unreadable`.
+/// Nothing if no program lists the rules; `facts.unreadable` has the reason.
 std::optional<std::vector<InputChainFacts>> listed_chains(const NodeReader& node, ExtendedFacts& facts) {
   const std::vector<std::string> nft{"nft", "list", "ruleset"};
   const std::vector<std::string> iptables{"iptables-save"};
   const auto ruleset = answer_of(node, nft);
   if (ruleset) return nft_input_chains(*ruleset);
   const ErrorCode why = ruleset.error().code;
-  // An nft that reaches a limit may list tables that iptables does not know: iptables does not replace it then.
+  // An nft that reaches a limit may list tables that iptables does not know, so iptables is no replacement then.
   if (why == ErrorCode::kNotFound || why == ErrorCode::kUnsupported) {
     if (const auto rules = printed_by(node, iptables, kField, facts)) return iptables_input_chains(*rules);
   }
-  // The reason of nft says more than the reason of iptables.
+  // The failure of nft explains more than the failure of iptables.
   if (why != ErrorCode::kNotFound) facts.unreadable[kField] = ruleset.error().describe();
   return std::nullopt;
 }

@@ -50,7 +50,7 @@ void read_uid(const NodeReader& node, const std::string& process, ExtendedFacts&
   }
 }
 
-/// Root may ask sudo about every user.
+/// Root may query the sudo rules of every user.
 void read_sudo(const NodeReader& node, ExtendedFacts& facts) {
   const std::vector<std::string> argv{"sudo", "-n", "-l", "-U", facts.login.user};
   const auto text = printed_by(node, argv, "login.sudo_without_password", facts);

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 12> kSshdOptions{"usepam",
                                                         "acceptenv",
                                                         "port"};
 
-/// Those that a guide leaves behind, that start ranks, or that decide over network, time and storage.
+/// Units that set-up guides leave behind, that start ranks, or that manage network, time and storage.
 constexpr std::array<std::string_view, 14> kUnits{
     "docker.service",           "containerd.service",       "ssh.service",
     "slurmd.service",           "earlyoom.service",         "ufw.service",
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 14> kUnits{
     "systemd-networkd.service", "systemd-oomd.service",     "disable-unused-nics.service",
     "rdma-optimize.service",    "nvme-rosa-connect.service"};
 
-/// It is written in Python, and a machine may be busy.
+/// netplan is written in Python, and a machine may be busy.
 constexpr std::chrono::seconds kNetplanDeadline{10};
 constexpr std::chrono::seconds kUnitsDeadline{10};
 
@@ -64,8 +64,8 @@ bool has_netplan_files(const NodeReader& node) {
   return false;
 }
 
-/// "/etc/netplan/50.yaml:3:5: Error in network definition: ...". Below it netplan shows the line that it means, which
-/// may be a password's.
+/// "/etc/netplan/50.yaml:3:5: Error in network definition: ...". The line that netplan quotes below it is left out,
+/// because it may contain a password.
 std::string complaint_in(const CommandOutput& output) {
   constexpr std::size_t kMost = 300;
   for (const auto line : split_lines(output.standard_error.empty() ? output.standard_output : output.standard_error)) {
@@ -82,15 +82,15 @@ bool names_a_secret(std::string_view text) {
                      [&](auto part) { return text.find(part) != std::string_view::npos; });
 }
 
-/// What `netplan get` prints, block by block, without what belongs to a line that names a secret: passwords of Wi-Fi
-/// and of 802.1X, keys of tunnels. Those stay on the node.
+/// The output of `netplan get`, block by block, without blocks of a key that names a secret: passwords of Wi-Fi and
+/// 802.1X, keys of tunnels. Secrets stay on the node.
 std::string without_secrets(std::string_view yaml) {
   std::string kept;
   std::size_t secret_indent = std::string_view::npos;
   for (const auto line : split_lines(yaml)) {
     const auto indent = line.find_first_not_of(' ');
     if (indent == std::string_view::npos) continue;
-    // The items of a list may begin in the column of their key.
+    // The items of a list may start in the column of their key.
     const bool below = secret_indent != std::string_view::npos &&
                        (indent > secret_indent || (indent == secret_indent && line[indent] == '-'));
     if (below) continue;
@@ -102,7 +102,7 @@ std::string without_secrets(std::string_view yaml) {
   return kept;
 }
 
-/// That netplan refuses its files is itself what is to be known.
+/// A refusal of the files by netplan is itself a fact.
 void read_netplan(const NodeReader& node, ExtendedFacts& facts) {
   if (!has_netplan_files(node)) return;
   const std::vector<std::string> argv{"netplan", "get"};

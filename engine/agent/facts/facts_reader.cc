@@ -17,7 +17,7 @@
 namespace sparkplan {
 namespace {
 
-/// The value of KEY in os-release and its like; empty without one.
+/// The value of KEY in os-release and similar files; empty without the key.
 std::string assigned(const std::string& text, std::string_view key) {
   for (const auto line : split_lines(text)) {
     if (auto setting = assignment_in(line); setting && setting->first == key) return std::move(setting->second);
@@ -36,9 +36,8 @@ void read_operating_system(const NodeReader& node, Facts& facts) {
   if (const auto dgx = node.read_file("/etc/dgx-release")) facts.product = assigned(*dgx, "DGX_NAME");
 }
 
-/// The release of libnccl.so.2 by the name of the file that the link of that name leads to. A directory is
-/// read only where the link is. Two releases side by side are both named, as neither is known to be used: "2.28.9 and
-/// 2.30.7".
+/// The release of NCCL, from the name of the file that the link libnccl.so.2 points to. Only directories with that link
+/// are read. Two releases are both named, because either may be used: "2.28.9 and 2.30.7".
 std::string nccl_version(const NodeReader& node) {
   constexpr std::string_view kPrefix = "libnccl.so.";
   for (const std::string directory : {"/usr/lib/aarch64-linux-gnu", "/usr/lib/x86_64-linux-gnu"}) {

@@ -10,29 +10,29 @@
 
 namespace sparkplan {
 
-/// The facts of a node. What is absent is empty; an error means that the kernel does not answer.
-/// `everything`: Facts::extended also. Errors: kFailed.
+/// The facts of a node. Absent facts are empty; an error means that the kernel does not answer. `everything`: also
+/// reads Facts::extended. Errors: kFailed.
 Result<Facts> read_facts(const NodeReader& node, bool everything = false);
 
-/// What is installed: the operating system, the product, NCCL. Part of read_facts().
+/// Installed software: the operating system, the product, NCCL. Part of read_facts().
 void read_installed_software(const NodeReader& node, Facts& facts);
 
 /// Part of read_facts(): DMI, memory, kernel and GPU driver, names of NVMe, host keys of sshd. For a node that is not
-/// live only the last two. HostFacts::unreadable lists the files that cannot be read.
+/// live only the last two are read. HostFacts::unreadable lists the files that cannot be read.
 void read_machine(const NodeReader& node, HostFacts& facts);
 
-/// Pure. "04/02/2026", as DMI has it, as "2026-04-02"; any other text as it is.
+/// Pure. Turns DMI's "04/02/2026" into "2026-04-02"; returns any other text unchanged.
 std::string iso_date(const std::string& dmi_date);
 
-/// Pure. The key of a line of a .pub file; an empty fingerprint where it is none.
+/// Pure. The key in a line of a .pub file; its fingerprint is empty if the line has no key.
 HostKeyFacts host_key_in(std::string_view public_key_line);
 
-/// Part of read_facts(), for each interface: its manager, the NetworkManager profile on it, how often its carrier
-/// changed, its PCIe link. Absent files leave a field empty.
+/// Part of read_facts(), for each interface: its manager, its NetworkManager profile, the number of carrier changes,
+/// its PCIe link. Absent files leave a field empty.
 /// Source: /sys/class/net, /run/systemd/netif/links, /run/NetworkManager/devices.
 void read_link_details(const NodeReader& node, std::vector<LinkFacts>& links);
 
-/// Part of read_facts(): renderers that run, profiles of NetworkManager, files that netplan merges.
+/// Part of read_facts(): running renderers, profiles of NetworkManager, files that netplan merges.
 /// HostFacts::unreadable lists the files that cannot be read.
 void read_network_configuration(const NodeReader& node, HostFacts& facts);
 

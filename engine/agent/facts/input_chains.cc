@@ -18,23 +18,23 @@ namespace sparkplan {
 namespace {
 
 using Words = std::vector<std::string>;
-/// By name; rules as they are listed.
+/// Rules by chain name, as listed.
 using Chains = std::map<std::string, std::vector<std::string>>;
 
 struct Table {
   std::string name;    ///< "inet filter"
-  bool counts = true;  ///< False for a dormant table, and for another family than IPv4.
+  bool counts = true;  ///< False for a dormant table, and for a family other than IPv4.
   Chains chains;
-  std::vector<std::pair<std::string, bool>> inputs;  ///< The chains at hook input; true: their policy is drop.
+  std::vector<std::pair<std::string, bool>> inputs;  ///< The chains at hook input; true if their policy is drop.
 };
 
 enum class Act : std::uint8_t { kNothing, kAccept, kDrop, kReturn, kJump, kGoto, kUnclear };
 
 struct Rule {
-  Act act = Act::kNothing;  ///< kUnclear also where a condition is not evaluated here.
+  Act act = Act::kNothing;  ///< kUnclear also if this code does not evaluate a condition of the rule.
   std::string interface;
   std::string from;
-  std::string chain;  ///< Of kJump and kGoto.
+  std::string chain;  ///< The target of kJump and kGoto.
 
   bool fits_all() const { return interface.empty() && from.empty(); }
 };
@@ -53,7 +53,7 @@ constexpr auto kVerdicts = std::to_array<std::pair<std::string_view, Act>>({{"ac
                                                                             {"-g", Act::kGoto},
                                                                             {"LOG", Act::kNothing}});
 
-/// True for every new TCP connection over IPv4 to this node; left out of a rule.
+/// Conditions that every new TCP connection over IPv4 to this node meets; left out of a rule.
 constexpr auto kAlwaysTrue = std::to_array<std::string_view>(
     {" fib daddr type local ", " -m addrtype --dst-type LOCAL ", " meta l4proto tcp ", " ip protocol tcp ", " -p tcp ",
      " ct state new ", " -m conntrack --ctstate NEW ", " -m state --state NEW ", " meta nfproto ipv4 "});
@@ -63,8 +63,8 @@ bool has_any(const Words& words, Text... texts) {
   return std::any_of(words.begin(), words.end(), [&](const auto& word) { return ((word == texts) || ...); });
 }
 
-/// Sets are lists of words. Text between quotes is one word that begins with the quote; iptables-save escapes a quote
-/// within it, nft does not.
+/// The words of a rule; sets are lists of words. Text between quotes is one word that begins with the quote.
+/// iptables-save escapes a quote within it, nft does not.
 Words words_of_rule(std::string_view rule, bool escapes) {
   Words words;
   std::size_t at = 0;
@@ -83,7 +83,7 @@ Words words_of_rule(std::string_view rule, bool escapes) {
   return words;
 }
 
-/// Another protocol, single ports, or connections that exist already.
+/// True for a rule about another protocol, single ports, or existing connections.
 bool is_for_others(const Words& words) {
   if (has_any(words, "!", "!=")) return false;
   const bool established = has_any(words, "established", "related", "invalid", "ESTABLISHED", "RELATED", "INVALID");
@@ -103,7 +103,7 @@ std::optional<Act> verdict_in(std::string_view word) {
   return found == kVerdicts.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// A rule for others does nothing.
+/// A rule for other traffic does nothing.
 Rule read_rule(std::string text, const Chains& chains) {
   const bool saved = text.starts_with("-A ");
   text = " " + (saved ? text.substr(std::min(text.size(), text.find(' ', 3))) : text) + " ";
@@ -116,7 +116,7 @@ Rule read_rule(std::string text, const Chains& chains) {
   const Words words = words_of_rule(text, saved);
   Rule rule;
   if (is_for_others(words)) return rule;
-  // Maps, programs that decide, and what iptables added and nft has no words for.
+  // Maps, decisions of programs, and iptables extensions that nft cannot express.
   if (has_any(words, "vmap", "queue", "xt", "#")) return {Act::kUnclear, {}, {}, {}};
   bool unclear = false;
   std::size_t at = 0;
@@ -143,17 +143,17 @@ Rule read_rule(std::string text, const Chains& chains) {
       unclear = true;
     }
   }
-  // Its interface may be one of several, or the one that it is not for.
+  // Its interface may be one of several, or an excluded one.
   if (unclear) return {rule.act == Act::kNothing ? Act::kNothing : Act::kUnclear, {}, {}, {}};
   return rule;
 }
 
-/// Lists the verdicts of a chain in the order in which a packet meets them.
+/// Lists the verdicts of a chain, in the order in which they apply to a packet.
 class Walk {
  public:
   Walk(const Chains& chains, InputChainFacts& into) : chains_(chains), into_(into) {}
 
-  /// True when the rules decide over everything.
+  /// True if the rules decide about all packets.
   bool through(const std::string& chain, int depth = 0) {
     constexpr std::size_t kMostRules = 1000;
     constexpr int kDeepest = 16;
@@ -206,7 +206,7 @@ std::vector<InputChainFacts> input_chains(const std::vector<Table>& tables) {
 
 std::vector<InputChainFacts> nft_input_chains(std::string_view ruleset) {
   std::vector<Table> tables;
-  std::string chain;  // Empty outside of one.
+  std::string chain;  // Empty outside a chain.
   for (const auto line : split_lines(ruleset)) {
     const auto text = trim(line);
     const auto words = words_of(text);

@@ -16,11 +16,11 @@ constexpr std::string_view kGeneratedDirectory = "/run/NetworkManager/system-con
 /// Source: NetworkManager.conf(5), keyfile.path.
 constexpr std::array<std::string_view, 3> kProfileDirectories{
     "/usr/lib/NetworkManager/system-connections", kGeneratedDirectory, "/etc/NetworkManager/system-connections"};
-/// Of one name the last is read. Source: netplan(5).
+/// Of several files with the same name, netplan reads the last. Source: netplan(5).
 constexpr std::array<std::string_view, 4> kNetplanDirectories{"/usr/lib/netplan", "/lib/netplan", "/etc/netplan",
                                                               "/run/netplan"};
 
-/// Of two names of one thing the one that is set.
+/// The value of the first of these keys that is set. Some settings have two names.
 std::string one_of(const std::map<std::string, std::string>& settings, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     if (const auto found = settings.find(key); found != settings.end()) return found->second;
@@ -33,7 +33,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// "4" of a file that holds "4" or "Unknown"; 0 where nothing is known, as 255 says.
+/// "4" of a file that holds "4" or "Unknown". 0 if unknown, which the kernel also writes as 255.
 int lanes_in(const std::string& text) {
   int lanes = 0;
   std::from_chars(text.data(), text.data() + text.size(), lanes);

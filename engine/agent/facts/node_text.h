@@ -9,25 +9,25 @@
 
 #include "engine/node/node.h"
 
-/// Small texts of a node and their formats, for the readers of facts.
+/// Reads small texts of a node and parses their formats, for the readers of facts.
 namespace sparkplan {
 
-/// The first line of a file without blanks around it; empty where it cannot be read.
+/// The first line of a file without surrounding blanks; empty if the file cannot be read.
 std::string first_line_of(const NodeReader& node, const std::string& path);
 
-/// As first_line_of(). Where the file exists and cannot be read, `unreadable` has the reason under `field`.
+/// Like first_line_of(). If the file exists and cannot be read, `unreadable` has the reason under `field`.
 std::string line_or_reason(const NodeReader& node, const std::string& path, const std::string& field,
                            std::map<std::string, std::string>& unreadable);
 
-/// Names in a directory; none where it is missing. Where it cannot be read, none, and `unreadable` has the reason under
-/// `field`.
+/// The names in a directory; empty if it is missing. If the directory cannot be read, the result is empty and
+/// `unreadable` has the reason under `field`.
 std::vector<std::string> names_or_reason(const NodeReader& node, const std::string& directory, const std::string& field,
                                          std::map<std::string, std::string>& unreadable);
 
-/// The first run of digits as a number; nothing where there is none.
+/// The first run of digits as a number; nothing without digits.
 std::optional<std::int64_t> number_in_text(std::string_view text);
 
-/// A key file of NetworkManager's, systemd's or GLib's as "group.key" -> value; without comments.
+/// A key file of NetworkManager, systemd or GLib as "group.key" -> value, without comments.
 std::map<std::string, std::string> key_file(std::string_view text);
 
 /// KEY=value or export KEY="value" of shell files; nothing for any other line.

@@ -13,7 +13,7 @@
 namespace sparkplan {
 namespace {
 
-/// A program of its own can be ended where the agent would wait for a server that is gone.
+/// The agent can kill a separate program, while its own read() would wait for a lost server.
 constexpr std::chrono::seconds kDeadline{45};
 constexpr std::size_t kLongestComplaint = 500;
 
@@ -54,7 +54,7 @@ Result<void> measure(ReadStorageReply& reply, const NodeReader& node) {
       read_outcome(output->standard_error, reply);
       return {};
     }
-    // Not every file system reads past the cache.
+    // Some file systems cannot bypass the cache.
     if (!direct) reply.complaint = first_line(output->standard_error);
   }
   return {};

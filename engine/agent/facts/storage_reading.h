@@ -6,8 +6,8 @@
 
 namespace sparkplan {
 
-/// Reads at most 256 MiB: of a large file there, else of the block device itself. What cannot be read is a
-/// complaint; an Error means that nothing was tried.
+/// Reads at most 256 MiB: from a large file there, else from the block device itself. A failed read is a complaint; an
+/// Error means that it tried nothing.
 Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const NodeReader& node);
 
 }  // namespace sparkplan

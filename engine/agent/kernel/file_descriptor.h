@@ -22,12 +22,12 @@ class FileDescriptor {
     if (number_ >= 0) ::close(number_);
   }
   int get() const { return number_; }
-  /// Closes the one there was.
+  /// Closes the previous descriptor.
   void replace(int number) {
     if (number_ >= 0) ::close(number_);
     number_ = number;
   }
-  /// The caller closes it.
+  /// The caller has to close it.
   int release() { return std::exchange(number_, -1); }
 
  private:
@@ -42,7 +42,7 @@ inline struct flock lock_of_whole_file(short type) {
   return range;
 }
 
-/// errno of the system call just made, as "verb path".
+/// The errno of the last system call, as "verb path".
 inline Error file_error(const std::string& verb, const std::filesystem::path& path) {
   return system_error(verb + " " + path.string(), errno);
 }

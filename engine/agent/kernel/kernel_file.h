@@ -12,8 +12,8 @@
 
 namespace sparkplan {
 
-/// The whole text of a file below /proc or /sys; empty where there is none or it does not let itself be read, as sysfs
-/// does for what a device does not have. Without streams: their locales would be a sixth of the agent.
+/// The whole text of a file below /proc or /sys. Empty if the file is missing or cannot be read: sysfs refuses to read
+/// properties that a device lacks. Without streams, because their locales would be a sixth of the agent.
 inline std::string kernel_file(const std::filesystem::path& path) {
   std::string text;
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -27,7 +27,7 @@ inline std::string kernel_file(const std::filesystem::path& path) {
   }
 }
 
-/// Its first line without blanks around it.
+/// The file's first line, without surrounding blanks.
 inline std::string kernel_line(const std::filesystem::path& path) {
   const std::string text = kernel_file(path);
   return std::string(trim(std::string_view(text).substr(0, text.find('\n'))));

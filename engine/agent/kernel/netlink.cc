@@ -38,7 +38,7 @@ using LinksByIndex = std::map<int, LinkRecord>;
 
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-/// Only these sit on another interface of the same machine; a veth names its peer in the same field.
+/// True for kinds that have a parent interface on the same machine. A veth names its peer in the same field.
 bool sits_on_another(const std::string& kind) {
   return kind == "vlan" || kind == "macvlan" || kind == "ipvlan" || kind == "macsec";
 }
@@ -52,7 +52,7 @@ void add_link(nl_object* object, void* into) {
   facts.name = text_or_empty(rtnl_link_get_name(link));
   facts.mtu = static_cast<int>(rtnl_link_get_mtu(link));
   facts.up = (flags & IFF_UP) != 0;
-  facts.carrier = (flags & (1U << 16)) != 0;  // IFF_LOWER_UP, which net/if.h and linux/if.h disagree on.
+  facts.carrier = (flags & (1U << 16)) != 0;  // IFF_LOWER_UP; net/if.h and linux/if.h conflict over it.
   nl_addr* hardware = rtnl_link_get_addr(link);
   if (hardware != nullptr && nl_addr_get_len(hardware) == 6) facts.mac = text_of(hardware);
   facts.kind = text_or_empty(rtnl_link_get_type(link));
@@ -69,7 +69,7 @@ void add_address(nl_object* object, void* into) {
   nl_addr* local = rtnl_addr_get_local(address);
   if (found == links.end() || local == nullptr) return;
   auto text = text_of(local);
-  // libnl leaves the prefix away where it is the whole address.
+  // libnl omits the prefix if it covers the whole address.
   if (text.find('/') == std::string::npos) text += "/" + std::to_string(rtnl_addr_get_prefixlen(address));
   found->second.facts.addresses.push_back(std::move(text));
 }
@@ -82,7 +82,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
-/// netdev -> HCAs. A PCI function lists its own; a device in software (rxe) names its interface.
+/// netdev -> HCAs. A PCI function lists its HCAs; a software device (rxe) names its interface.
 std::map<std::string, std::set<std::string>> rdma_devices_by_link() {
   std::map<std::string, std::set<std::string>> devices;
   const fs::path all = "/sys/class/infiniband";
@@ -101,7 +101,7 @@ bool is_pci_function(const std::string& name) {
   return name.size() >= 12 && name.find(':') != std::string::npos && name.find('.') != std::string::npos;
 }
 
-/// What sysfs knows of the device behind an interface; nothing for one without.
+/// Adds the facts in sysfs about the device of an interface; adds nothing for an interface without a device.
 void add_device(LinkFacts& facts, const std::map<std::string, std::set<std::string>>& rdma_devices) {
   const fs::path device = fs::path("/sys/class/net") / facts.name / "device";
   std::error_code none;
@@ -129,7 +129,7 @@ std::string name_at(const LinksByIndex& links, int index) {
   return index == 0 || found == links.end() ? "" : found->second.facts.name;
 }
 
-/// The kernel gives and takes these itself.
+/// The kernel adds and removes these addresses itself.
 bool is_kernels_own(const std::string& address) { return address.rfind("fe80:", 0) == 0; }
 
 Result<void> change_address(nl_sock* socket, int index, const std::string& text, bool add) {

@@ -9,7 +9,7 @@
 
 namespace sparkplan {
 
-/// All network interfaces but the loopback, with their addresses, by name. Errors: kFailed.
+/// All network interfaces except the loopback, with their addresses, by name. Errors: kFailed.
 /// Source: rtnetlink(7); port, PCI function, driver and RDMA devices: /sys/class/net.
 Result<std::vector<LinkFacts>> read_links();
 
@@ -24,17 +24,17 @@ struct Route {
   bool operator==(const Route&) const = default;
 };
 
-/// The routes of the main table that are not the kernel's own, one next hop each. Errors: kFailed.
+/// The routes of the main table without the kernel's own, each with one next hop. Errors: kFailed.
 Result<std::vector<Route>> read_routes();
-/// One that is there already is no failure. Errors: kNotFound (no such interface), kFailed.
+/// Adds a route; an existing route is no failure. Errors: kNotFound (no such interface), kFailed.
 Result<void> add_route(const Route& route);
 
-/// As Node::restore_link(). Errors: kNotFound, kFailed with the kernel's reason.
+/// Like Node::restore_link(). Errors: kNotFound, kFailed with the kernel's reason.
 Result<void> write_link(const LinkState& state);
 
-/// Every unicast route of every table but "local", one entry per next hop, without the fe80::/64 and ff00::/8 that the
-/// kernel has for each interface. More than 4096 are merged by a RouteMerger. Errors: kFailed; kUnsupported where the
-/// merged ones are still as many.
+/// Every unicast route of every table except "local", one entry per next hop. The fe80::/64 and ff00::/8 routes that
+/// the kernel adds for each interface are left out. A RouteMerger merges more than 4096 routes. Errors: kFailed;
+/// kUnsupported if more than 4096 remain.
 Result<std::vector<RouteFacts>> read_all_routes();
 
 /// The kernel's neighbours. Errors: kFailed.

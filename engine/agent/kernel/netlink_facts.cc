@@ -18,7 +18,7 @@
 namespace sparkplan {
 namespace {
 
-/// More would make the facts of each run too large, with a thousand nodes.
+/// With more routes per node, the facts of a run over a thousand nodes would be too large.
 constexpr std::size_t kMostRoutes = 4096;
 
 std::string interface_name(int index) {
@@ -43,7 +43,7 @@ std::string protocol_name(int protocol) {
   }
 }
 
-/// libnl leaves a prefix away where it is the whole address.
+/// libnl omits a prefix that covers the whole address.
 std::string destination_of(rtnl_route* route) {
   const bool version_6 = rtnl_route_get_family(route) == AF_INET6;
   nl_addr* destination = rtnl_route_get_dst(route);

@@ -24,14 +24,14 @@ void add(nl_object* object, void* into) {
   auto* route = reinterpret_cast<rtnl_route*>(object);
   const bool ordinary = rtnl_route_get_table(route) == RT_TABLE_MAIN && rtnl_route_get_type(route) == RTN_UNICAST &&
                         rtnl_route_get_nnexthops(route) == 1;
-  // The kernel's own follow from the addresses.
+  // The kernel's own routes follow from the addresses.
   if (!ordinary || rtnl_route_get_protocol(route) == RTPROT_KERNEL) return;
   rtnl_nexthop* hop = rtnl_route_nexthop_n(route, 0);
   std::array<char, IF_NAMESIZE> name{};
   if (::if_indextoname(static_cast<unsigned>(rtnl_route_nh_get_ifindex(hop)), name.data()) == nullptr) return;
   nl_addr* destination = rtnl_route_get_dst(route);
   const bool is_default = destination == nullptr || nl_addr_get_prefixlen(destination) == 0;
-  // Which family a default route is of shows in its gateway; one without is found again by the renderer.
+  // A default route shows its family only by its gateway. The renderer restores a default route without a gateway.
   if (is_default && rtnl_route_nh_get_gateway(hop) == nullptr) return;
   static_cast<std::vector<Route>*>(into)->push_back(
       {name.data(), is_default ? kDefault : text_of(destination), text_of(rtnl_route_nh_get_gateway(hop)),

@@ -10,7 +10,7 @@
 
 #include "engine/core/result.h"
 
-/// What every question to rtnetlink begins with. Only for the files that speak libnl.
+/// The common start of every request to rtnetlink. Only for the files that use libnl.
 namespace sparkplan {
 
 struct NetlinkSocketDeleter {
@@ -26,12 +26,12 @@ using NetlinkSocket = std::unique_ptr<nl_sock, NetlinkSocketDeleter>;
 using NetlinkCache = std::unique_ptr<nl_cache, NetlinkCacheDeleter>;
 using NetlinkAddress = std::unique_ptr<nl_addr, NetlinkAddressDeleter>;
 
-/// libnl's own words for `code`.
+/// The message of libnl for `code`.
 inline tl::unexpected<Error> netlink_failure(const std::string& what, int code) {
   return failure(ErrorCode::kFailed, what + ": " + nl_geterror(code));
 }
 
-/// Empty for none.
+/// Empty for a null address.
 inline std::string text_of(nl_addr* address) {
   std::array<char, 128> text{};
   return address == nullptr ? "" : nl_addr2str(address, text.data(), text.size());

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The most GIDs that are asked for; mlx5 has 256 of them per port.
+/// The most GIDs that are read; mlx5 has 256 per port.
 constexpr std::size_t kMostGids = 1024;
 
 std::string guid_text(std::uint64_t network_order) {
@@ -31,7 +31,7 @@ std::string guid_text(std::uint64_t network_order) {
   return text;
 }
 
-/// "4: ACTIVE" -> "ACTIVE", as sysfs shows both states of a port.
+/// "4: ACTIVE" -> "ACTIVE". sysfs prints both states of a port like this.
 std::string without_number(const std::string& text) {
   const auto colon = text.find(": ");
   return colon == std::string::npos ? text : text.substr(colon + 2);
@@ -61,7 +61,7 @@ RdmaPortFacts port_at(const fs::path& place, int number) {
   return port;
 }
 
-/// What sysfs does not say of a port, and what takes opening the device.
+/// Reads the properties of ports that sysfs lacks. This requires opening the device.
 void ask_the_device(ibv_device* device, std::vector<RdmaPortFacts>& ports) {
   const VerbsContext context(ibv_open_device(device));
   if (!context) return;
@@ -107,7 +107,7 @@ RdmaDeviceFacts facts_of(ibv_device* device) {
   }
   facts.ports = static_cast<int>(facts.port_facts.size());
   add_pci_function(place / "device", facts);
-  // Opening costs more than all of the rest. A Spark has four devices, and mostly two without a cable.
+  // Opening a device costs more than all other reads. A Spark has four devices, and usually two of them have no cable.
   const bool active = std::any_of(facts.port_facts.begin(), facts.port_facts.end(),
                                   [](const RdmaPortFacts& port) { return port.state == "ACTIVE"; });
   if (active) ask_the_device(device, facts.port_facts);
@@ -116,7 +116,7 @@ RdmaDeviceFacts facts_of(ibv_device* device) {
 
 }  // namespace
 
-/// In one question for all of a device: sysfs would take three files for each of several hundred.
+/// One request per device: sysfs would take three files for each of several hundred GIDs.
 std::vector<RdmaGid> gids_of(ibv_context* context, std::uint32_t port) {
   std::vector<ibv_gid_entry> entries(kMostGids);
   const auto count = ibv_query_gid_table(context, entries.data(), entries.size(), 0);
@@ -137,7 +137,7 @@ std::vector<RdmaGid> gids_of(ibv_context* context, std::uint32_t port) {
 int mtu_bytes(ibv_mtu mtu) { return 128 << static_cast<unsigned>(mtu); }
 
 Result<std::vector<RdmaDeviceFacts>> read_rdma_devices() {
-  // Without the module libibverbs reports an error where there is just no device.
+  // Without the kernel module, libibverbs reports an error even if there is simply no device.
   std::error_code ignored;
   if (!fs::exists("/sys/class/infiniband", ignored)) return std::vector<RdmaDeviceFacts>();
   int count = 0;

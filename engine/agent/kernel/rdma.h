@@ -7,7 +7,7 @@
 
 namespace sparkplan {
 
-/// The RDMA devices that libibverbs lists, by name; none is an empty list. Errors: kFailed.
+/// The RDMA devices that libibverbs lists, by name; an empty list without devices. Errors: kFailed.
 Result<std::vector<RdmaDeviceFacts>> read_rdma_devices();
 
 }  // namespace sparkplan

@@ -18,14 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// For that long a peer may say nothing, once it was connected to.
+/// The longest silence of a connected peer.
 constexpr std::chrono::seconds kPatience{5};
-/// For a measurement as a whole: each message that is lost costs a part of a second.
+/// The longest measurement: each lost message costs a fraction of a second.
 constexpr std::chrono::seconds kWholePatience{20};
-/// Looking at the clock takes longer than looking for a completion.
+/// Reading the clock takes longer than polling for a completion.
 constexpr unsigned kLooksPerClock = 1024;
 constexpr std::size_t kPage = 4096;
-/// A line of the processor's cache for the two bytes, so that nothing else is in it.
+/// A full cache line for the two bytes, so that it holds no other data.
 constexpr std::size_t kSlot = 64;
 constexpr std::uint32_t kLatencyBytes = 2;
 constexpr std::size_t kMostMemory = std::size_t{64} << 20;
@@ -38,7 +38,7 @@ tl::unexpected<Error> refused(RdmaStep step, ErrorCode code, std::string what) {
   return failure(Error{code, std::move(what), {}, std::nullopt, ""}.within(std::string(to_string(step))));
 }
 
-/// The kernel refuses memory for several reasons; a limit of this process is one that can be named.
+/// The kernel refuses memory for several reasons. The error names a limit of this process if that is the reason.
 tl::unexpected<Error> no_memory(const std::string& what, int error_number) {
   Error error = system_error(what, error_number).within(std::string(to_string(RdmaStep::kRegisterMemory)));
   rlimit limit{};
@@ -67,7 +67,7 @@ std::int64_t nanoseconds(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
 
-/// Of round trips: half of the shortest, of the median, of the slowest but one in a hundred.
+/// Of round trips: half of the shortest, of the median, and of the 99th percentile.
 RdmaLatencyReply summary(std::vector<std::int64_t> round_trips) {
   if (round_trips.empty()) return {};
   std::sort(round_trips.begin(), round_trips.end());
@@ -186,8 +186,8 @@ Result<void> RdmaEnd::connect(const RdmaEndpoint& peer) {
   return {};
 }
 
-/// Seven retries, each after 2^16 x 4 us: longer than perftest waits, as a machine that is busy otherwise is no
-/// fault of the fabric, and shorter than our own patience.
+/// Seven retries, each after 2^16 x 4 us. That is longer than in perftest, because a busy machine is no fault of the
+/// fabric. It is shorter than kPatience.
 Result<void> RdmaEnd::connect_one(ibv_qp* pair, std::int64_t number) {
   constexpr std::uint8_t kHops = 64;
   ibv_qp_attr ready{};
@@ -299,7 +299,7 @@ Result<void> RdmaEnd::await_completion() {
 
 Result<void> RdmaEnd::await_value(std::uint16_t value) const {
   const auto began = Clock::now();
-  // Written by the other end: the compiler must look each time.
+  // The other end writes this value, so the compiler must read it each time.
   std::atomic_ref<std::uint16_t> heard(*reinterpret_cast<std::uint16_t*>(memory_.get() + 2 * half() + kSlot));
   for (unsigned looks = 1; heard.load(std::memory_order_acquire) != value; ++looks) {
     if (looks % kLooksPerClock == 0 && Clock::now() - began > kPatience) return gone_silent();
@@ -313,8 +313,8 @@ Result<RdmaLatencyReply> RdmaEnd::measure_latency(bool begins, std::int64_t iter
   const auto warm_up = std::min<std::int64_t>(100, iterations / 10);
   std::vector<std::int64_t> round_trips;
   round_trips.reserve(static_cast<std::size_t>(iterations));
-  // The number goes on from one measurement to the next, on both ends: what an end that is late finds in its
-  // memory is the first message, and never the last one of the time before.
+  // Both ends continue the numbers from one measurement to the next. A late end then finds the first message in its
+  // memory, and never the last message of the previous measurement.
   const auto began = Clock::now();
   for (std::int64_t i = 0; i < iterations; ++i, ++next_value_) {
     if (Clock::now() - began > kWholePatience) return gone_silent();

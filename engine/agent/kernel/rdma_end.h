@@ -13,16 +13,15 @@
 
 namespace sparkplan {
 
-/// One end of a measurement: connected queue pairs, and memory that they write from and into. Its first half is
-/// written from, its second half is what the peer writes into; behind both there is a place for two bytes,
-/// which nothing but the measurement of latency touches.
+/// One end of a measurement: connected queue pairs and their memory. The end sends from the first half, and the peer
+/// writes into the second half. Behind both halves there are two bytes that only the measurement of latency uses.
 class RdmaEnd {
  public:
   static Result<std::unique_ptr<RdmaEnd>> open(const RdmaOpenRequest& request, std::int64_t session);
 
   const RdmaEndpoint& endpoint() const { return endpoint_; }
   Result<void> connect(const RdmaEndpoint& peer);
-  /// Keeps all queue pairs full for `duration`, then waits for what is on its way.
+  /// Keeps all queue pairs full for `duration`, then waits for the outstanding writes.
   Result<RdmaWritten> write(std::chrono::milliseconds duration);
   Result<RdmaLatencyReply> measure_latency(bool begins, std::int64_t iterations);
 
@@ -44,7 +43,7 @@ class RdmaEnd {
   std::size_t memory_bytes() const;
 
   RdmaOpenRequest wanted_;
-  // In the order in which they need each other: they end the other way round.
+  // Each member needs the members before it; destruction runs in reverse order.
   VerbsContext context_;
   VerbsDomain domain_;
   std::unique_ptr<std::byte, Free> memory_;

@@ -79,7 +79,7 @@ std::optional<std::int64_t> times(std::optional<std::int64_t> number, std::int64
   return number;
 }
 
-/// As one component of a path: what comes over the wire does not lead elsewhere.
+/// As a single component of a path: a name from the wire must not lead elsewhere.
 fs::path component(const std::string& name) {
   const fs::path path(name);
   return path.filename() == path && name != ".." ? path : fs::path("-");

@@ -7,10 +7,10 @@
 
 namespace sparkplan {
 
-/// This machine's ends of RDMA measurements. What is open is given back when the object ends. Every wait has
-/// a deadline: a peer that is gone costs seconds.
-/// Errors of all: kFailed, kNotFound, kUnsupported, kPermissionDenied (more locked memory than this process may
-/// have), with the RdmaStep as context.
+/// This machine's ends of RDMA measurements. The destructor closes everything that is open. Every wait has a deadline:
+/// a lost peer costs seconds.
+/// Errors of all: kFailed, kNotFound, kUnsupported, kPermissionDenied (more locked memory than this process may have),
+/// with the RdmaStep as context.
 class RdmaEnds {
  public:
   virtual ~RdmaEnds() = default;
@@ -21,10 +21,10 @@ class RdmaEnds {
   virtual void close(const RdmaCloseRequest& request) = 0;
 };
 
-/// By libibverbs.
+/// Uses libibverbs.
 std::unique_ptr<RdmaEnds> make_rdma_ends();
 
-/// What of it is there; no device of that name has no counters.
+/// The requested counters that exist; a missing device has no counters.
 RdmaCountersReply read_rdma_counters(const RdmaCountersRequest& request);
 
 }  // namespace sparkplan

@@ -12,7 +12,7 @@
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/wire/measure_messages.h"
 
-/// Sockets that use one interface and no other. For the files that measure between nodes.
+/// Sockets that use a single interface. For the files that measure between nodes.
 namespace sparkplan {
 
 inline constexpr std::size_t kIpHeaderBytes = 20;
@@ -29,8 +29,8 @@ inline std::optional<sockaddr_in> socket_address(const std::string& address, std
 inline const sockaddr* generic(const sockaddr_in& address) { return reinterpret_cast<const sockaddr*>(&address); }
 inline sockaddr* generic(sockaddr_in& address) { return reinterpret_cast<sockaddr*>(&address); }
 
-/// `type` is SOCK_STREAM or SOCK_DGRAM; not blocking, bound to the address and the interface, with a port
-/// that the kernel chooses. Errors: kInvalidInput (no IPv4 address), those of the system calls.
+/// `type` is SOCK_STREAM or SOCK_DGRAM. The socket does not block and is bound to the address and the interface; the
+/// kernel chooses its port. Errors: kInvalidInput (no IPv4 address), those of the system calls.
 inline Result<FileDescriptor> open_fabric_socket(const TrafficEndpoint& end, int type) {
   const auto address = socket_address(end.address, 0);
   if (!address) return failure(ErrorCode::kInvalidInput, end.address + " is no IPv4 address");

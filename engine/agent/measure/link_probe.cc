@@ -18,16 +18,16 @@ namespace sparkplan {
 namespace {
 
 constexpr std::uint16_t kEtherType = 0x88B5;
-/// A wire that is in order loses none.
+/// A healthy cable loses none of them.
 constexpr int kCopies = 3;
-/// All nodes have sent before any is asked: a probe that arrives now was on its way already.
+/// All nodes have sent before the first one is read: an incoming probe is already on its way.
 constexpr int kQuietMs = 100;
-/// The end, however many frames arrive.
+/// The time limit, however many frames arrive.
 constexpr std::chrono::seconds kLongest{1};
-/// At one interface, before the others have their turn.
+/// The most frames read from one interface before the other interfaces have their turn.
 constexpr int kFramesInTurn = 1'000;
 constexpr std::size_t kMaxFrame = 2'048;
-/// For the probes of a rack; the kernel counts what it keeps of a frame, not its bytes.
+/// Enough for the probes of a rack. The kernel counts its own memory for a frame, not the bytes of the frame.
 constexpr int kBuffer = 8 << 20;
 
 sockaddr_ll at_interface(int index) {
@@ -40,7 +40,7 @@ sockaddr_ll at_interface(int index) {
 
 const sockaddr* generic(const sockaddr_ll& address) { return reinterpret_cast<const sockaddr*>(&address); }
 
-/// "TOKENspark-02\nenp1s0f1np1\n", and what pads a frame to the least that Ethernet carries.
+/// "TOKENspark-02\nenp1s0f1np1\n", and padding to Ethernet's smallest frame.
 std::optional<ReceivedProbe> probe_in(std::string_view frame, const std::string& token, const std::string& at) {
   if (!frame.starts_with(token)) return std::nullopt;
   frame.remove_prefix(token.size());
@@ -52,7 +52,7 @@ std::optional<ReceivedProbe> probe_in(std::string_view frame, const std::string&
                        std::string(frame.substr(end_of_node + 1, end - end_of_node - 1))};
 }
 
-/// False when the socket cannot be read any more.
+/// False if the socket can no longer be read.
 bool receive(const LinkProbeSocket& from, const std::string& token, const std::string& node,
              std::set<ReceivedProbe>& received) {
   std::array<char, kMaxFrame> frame{};
@@ -75,7 +75,7 @@ std::vector<ReceivedProbe> received_probes(std::span<const LinkProbeSocket> sock
   const auto end = now() + kLongest;
   while (now() < end && ::poll(waiting.data(), waiting.size(), kQuietMs) > 0) {
     for (std::size_t at = 0; at < sockets.size(); ++at) {
-      // poll() skips what is below 0.
+      // poll() skips negative descriptors.
       if (waiting[at].revents != 0 && !receive(sockets[at], token, node, received)) waiting[at].fd = -1;
     }
   }

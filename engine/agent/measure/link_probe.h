@@ -13,7 +13,7 @@
 
 namespace sparkplan {
 
-/// A socket that receives at one interface.
+/// A socket that receives on one interface.
 struct LinkProbeSocket {
   std::string interface;
   int index = 0;
@@ -22,30 +22,30 @@ struct LinkProbeSocket {
 
 using SteadyTime = std::function<std::chrono::steady_clock::time_point()>;
 
-/// I/O. The probes with that token, until none has arrived for a moment, and for a second at most: other senders of
-/// such frames cannot delay it. Probes of `node`, which is this node, are left out: the two halves of one port receive
-/// each other's frames inside the adapter, which says nothing of the cable. A socket that fails is skipped.
+/// I/O. The probes with that token, until none has arrived for a moment, and for at most a second: other senders of
+/// such frames cannot delay it. Probes from `node`, which is this node, are left out. The adapter passes frames between
+/// the two halves of one port, which proves nothing about the cable. A socket that fails is skipped.
 std::vector<ReceivedProbe> received_probes(std::span<const LinkProbeSocket> sockets, const std::string& token,
                                            const std::string& node, const SteadyTime& now);
 
-/// Sends and receives node names as broadcast Ethernet frames, below all addresses: the other end of a cable is found
-/// whatever is configured. The EtherType is one for experiments (0x88B5).
+/// Sends and receives node names as broadcast Ethernet frames, without IP addresses. It finds the other end of a cable
+/// for any network configuration. The EtherType is reserved for experiments (0x88B5).
 /// Source: packet(7), IEEE 802 "Local Experimental EtherTypes".
 class LinkProbe {
  public:
-  /// From here on the kernel keeps received probes. An interface that is missing or down is skipped.
-  /// Errors: those of the system calls (without root there is no such socket).
+  /// From now on the kernel stores received probes. An interface that is missing or down is skipped.
+  /// Errors: those of the system calls (such sockets require root).
   static Result<LinkProbe> open(const StartLinkProbeRequest& request);
 
   /// Sends a probe through each interface. Interfaces that failed are reported by read().
   void send(const std::string& node);
-  /// The received_probes(), and the interfaces that could not send.
+  /// The received probes, and the interfaces that could not send.
   ReadLinkProbesReply read(const std::string& node) const;
 
  private:
   std::string token_;
   std::vector<LinkProbeSocket> sockets_;
-  std::map<std::string, std::string> send_errors_;  ///< Interface -> why.
+  std::map<std::string, std::string> send_errors_;  ///< Interface -> reason.
 };
 
 }  // namespace sparkplan

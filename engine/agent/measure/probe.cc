@@ -32,7 +32,7 @@ std::uint16_t internet_checksum(const std::vector<unsigned char>& bytes) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-/// One target being tried.
+/// One attempt to reach a target.
 class Attempt {
  public:
   explicit Attempt(const ProbeTarget& target, std::uint16_t number)
@@ -40,7 +40,7 @@ class Attempt {
 
   bool answered() const { return answered_; }
   pollfd wanted() const {
-    // A connection that is being made becomes writable.
+    // A connection attempt that completes makes the socket writable.
     const short connecting = target_.ssh_port != 0 && !connected_ ? POLLOUT : POLLIN;
     return {answered_ ? -1 : socket_.get(), connecting, 0};
   }
@@ -79,7 +79,7 @@ class Attempt {
   void open_echo() {
     socket_.replace(::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP));
     if (socket_.get() < 0) return;
-    // Not to be fragmented, whatever the kernel believes of the path. Source: ip(7).
+    // Never fragment, whatever the kernel knows about the path. Source: ip(7).
     const int probing = IP_PMTUDISC_PROBE;
     const bool ready = ::setsockopt(socket_.get(), IPPROTO_IP, IP_MTU_DISCOVER, &probing, sizeof probing) == 0;
     if (!ready || !leave_through_interface()) close_socket();
@@ -97,7 +97,7 @@ class Attempt {
     std::memcpy(packet.data(), &header, kHeader);
     header.checksum = htons(internet_checksum(packet));
     std::memcpy(packet.data(), &header, kHeader);
-    // What cannot be sent now is sent again, until the patience is over.
+    // A packet that cannot be sent now is sent again until the patience is over.
     (void)::sendto(socket_.get(), packet.data(), packet.size(), 0, generic(*address_), sizeof *address_);
   }
 

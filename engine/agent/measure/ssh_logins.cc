@@ -11,7 +11,7 @@ constexpr std::chrono::seconds kDeadline{20};
 constexpr std::size_t kMaxComplaint = 2'000;
 
 std::vector<std::string> login(const std::string& user, const SshLoginRequest::Target& target) {
-  // A connection that is shared with an earlier login would prove nothing.
+  // A connection shared with an earlier login would prove nothing.
   return {"runuser",
           "-u",
           user,

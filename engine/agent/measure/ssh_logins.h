@@ -8,9 +8,8 @@
 
 namespace sparkplan {
 
-/// Tries the logins one after the other, as the user himself, with this node's ssh and its settings.
-/// Those that come after a stop have not succeeded. Errors: kNotFound (no runuser or no ssh),
-/// kUnsupported when the node is not live.
+/// Tries the logins one after the other, as the user, with this node's ssh and its settings. After a stop, the
+/// remaining logins count as failed. Errors: kNotFound (no runuser or no ssh), kUnsupported when the node is not live.
 Result<SshLoginReply> try_logins(const SshLoginRequest& request, const NodeReader& node,
                                  const std::function<bool()>& stop_asked);
 

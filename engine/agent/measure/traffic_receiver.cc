@@ -75,7 +75,7 @@ void TrafficReceiver::listen_on() {
   const auto end = std::chrono::steady_clock::now() + kLongestLife;
   while (!over_) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    if (left.count() <= 0) {  // The session that opened it is gone.
+    if (left.count() <= 0) {  // The session that opened it has ended.
       connections_.clear();
       (void)::shutdown(listener_.get(), SHUT_RDWR);
       return;
@@ -126,7 +126,7 @@ bool TrafficReceiver::drain(Connection& connection) const {
     connection.beginning.append(bytes.data(), static_cast<std::size_t>(count));
     return count > 0 && token_.starts_with(connection.beginning);
   }
-  // The kernel drops the bytes by itself, without copying them. Source: tcp(7), MSG_TRUNC.
+  // The kernel drops the bytes without copying them. Source: tcp(7), MSG_TRUNC.
   const auto count = ::recv(socket, nullptr, kAtOnce, MSG_TRUNC);
   return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }

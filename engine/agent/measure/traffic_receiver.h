@@ -17,24 +17,24 @@
 
 namespace sparkplan {
 
-/// Listens on one address of one interface, in a thread of its own, for what another agent sends there.
-/// What does not come from that agent's address, or does not begin with the token, is dropped.
+/// Receives on one address of one interface, in its own thread, what another agent sends there. Traffic from another
+/// address, or without the token at its start, is dropped.
 class TrafficReceiver {
  public:
-  /// Errors: kInvalidInput, those of the system calls (the address is not there).
+  /// Errors: kInvalidInput, those of the system calls (the interface does not have the address).
   static Result<std::unique_ptr<TrafficReceiver>> open(const OpenReceiverRequest& request);
   TrafficReceiver(const TrafficReceiver&) = delete;
   TrafficReceiver& operator=(const TrafficReceiver&) = delete;
   ~TrafficReceiver();
 
   OpenReceiverReply ports() const { return ports_; }
-  /// Sizes of the received datagrams, once those of `request.awaited` are, or its patience is over.
+  /// The sizes of the received datagrams. Waits until those of `request.awaited` have arrived or its patience is over.
   CloseReceiverReply await(const CloseReceiverRequest& request);
 
  private:
   struct Connection {
     FileDescriptor socket;
-    std::string beginning;  ///< As much of the token as has come.
+    std::string beginning;  ///< The received part of the token.
   };
 
   TrafficReceiver(FileDescriptor listener, FileDescriptor datagrams, FileDescriptor wake, const sockaddr_in& peer,
@@ -42,7 +42,7 @@ class TrafficReceiver {
   void listen_on();
   void admit();
   void receive_datagrams();
-  /// False when the connection is over.
+  /// False if the connection has ended.
   bool drain(Connection& connection) const;
 
   FileDescriptor listener_;
@@ -51,7 +51,7 @@ class TrafficReceiver {
   sockaddr_in peer_;
   std::string token_;
   OpenReceiverReply ports_;
-  std::list<Connection> connections_;  ///< Of the thread alone.
+  std::list<Connection> connections_;  ///< Used only by the thread.
   std::mutex mutex_;
   std::condition_variable more_received_;
   std::set<std::int64_t> received_;

@@ -20,11 +20,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// A network that is in order loses none; of two copies of everything one may.
+/// A healthy network loses none; one of the two copies may be lost.
 constexpr int kCopies = 2;
-/// Longer than the kernel looks for a neighbour's hardware address, which ends in EHOSTUNREACH.
+/// Longer than the kernel's search for a neighbour's hardware address, which ends in EHOSTUNREACH.
 constexpr milliseconds kToConnect{4'000};
-/// What was sent has to arrive, however slow the way.
+/// The time for sent data to arrive, even on a slow path.
 constexpr milliseconds kToArrive{5'000};
 constexpr milliseconds kLook{50};
 constexpr std::size_t kAtOnce = std::size_t{256} << 10;
@@ -50,7 +50,7 @@ MeasureTcpReply no_way(int error) {
   return reply;
 }
 
-/// 0, or the errno that the attempt ended with.
+/// Returns 0, or the errno of the failed attempt.
 int connect_within(int socket, const sockaddr_in& to, milliseconds patience) {
   if (::connect(socket, generic(to), sizeof to) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -62,7 +62,7 @@ int connect_within(int socket, const sockaddr_in& to, milliseconds patience) {
   return error;
 }
 
-/// From now on a call on the socket waits, for so long.
+/// From now on, calls on the socket wait for at most `patience`.
 void make_blocking(int socket, milliseconds patience) {
   ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) & ~O_NONBLOCK);
   const timeval limit{patience.count() / 1000, (patience.count() % 1000) * 1000};
@@ -70,7 +70,7 @@ void make_blocking(int socket, milliseconds patience) {
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
-/// One connection's part: what is sent until `over`, and that it all arrived.
+/// The part of one connection: its traffic until `over`, and whether all of it arrived.
 struct Stream {
   FileDescriptor socket;
   std::int64_t bytes = 0;
@@ -89,7 +89,7 @@ struct Stream {
         return;
       }
     }
-    // The other end closes when it has everything.
+    // The other end closes the connection after it has received everything.
     ::shutdown(socket.get(), SHUT_WR);
     make_blocking(socket.get(), kToArrive);
     char nothing = 0;
@@ -103,7 +103,7 @@ Result<void> send_datagrams(const SendDatagramsRequest& request) {
   const auto to = socket_address(request.address, request.port);
   if (!to) return failure(ErrorCode::kInvalidInput, request.address + " is no IPv4 address");
   SPARK_TRY(const auto socket, open_fabric_socket(request.from, SOCK_DGRAM));
-  // Not to be fragmented, whatever the kernel believes of the path. Source: ip(7).
+  // Never fragment, whatever the kernel knows about the path. Source: ip(7).
   const int probing = IP_PMTUDISC_PROBE;
   if (::setsockopt(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, &probing, sizeof probing) != 0) {
     return failure(system_error("send datagrams", errno));

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kLongestMessage = std::size_t{1} << 20;
 constexpr int kDeepest = 16;
 
-/// Little-endian, each value at a multiple of its size.
+/// Writes little-endian values, each at a multiple of its size.
 class MessageWriter {
  public:
   void byte(char value) { bytes_.push_back(value); }
@@ -42,7 +42,7 @@ class MessageWriter {
   std::string bytes_;
 };
 
-/// Reads past no end: from the first value that is not there on everything is zero, and bad() says so.
+/// Never reads past the end: after the first missing value, all values are zero and bad() is true.
 class MessageReader {
  public:
   explicit MessageReader(std::string_view bytes, std::size_t at = 0) : bytes_(bytes), at_(at) {}
@@ -80,7 +80,7 @@ class MessageReader {
   bool bad_ = false;
 };
 
-/// False for a text that would look like two items, or two lines, once it is printed.
+/// False for a text that would look like two items or two lines in the output.
 bool is_plain(std::string_view text, bool in_list) {
   return std::none_of(text.begin(), text.end(), [&](char letter) {
     return static_cast<unsigned char>(letter) < ' ' || (in_list && letter == ' ');
@@ -102,7 +102,7 @@ std::optional<std::string> printed_number(std::string_view name, std::uint64_t n
   return is_printed_as_number(name) ? std::optional(std::to_string(number)) : std::nullopt;
 }
 
-/// A value as systemctl prints it. Nothing for those that it prints in a form of its own.
+/// A value as systemctl prints it. Nothing for values that systemctl prints in a special form.
 std::optional<std::string> printed_value(std::string_view name, std::string_view type, MessageReader& body) {
   if (type == "s") {
     const auto text = body.text(4);
@@ -126,7 +126,7 @@ std::optional<std::string> printed_value(std::string_view name, std::string_view
   return joined;
 }
 
-/// How many letters of a signature the first type in it takes.
+/// The number of letters of the first type in a signature.
 std::size_t first_type(std::string_view signature) {
   if (signature.empty()) return 0;
   if (signature.front() == 'a') return 1 + first_type(signature.substr(1));
@@ -159,7 +159,7 @@ std::size_t alignment_of(char type) {
   }
 }
 
-/// Passes over values of any type, one after the other.
+/// Skips values of any type, one after the other.
 void skip_values(std::string_view signature, MessageReader& body, int depth = 0) {
   if (depth > kDeepest) return body.give_up();
   while (!signature.empty() && !body.bad()) {
@@ -186,7 +186,7 @@ void skip_values(std::string_view signature, MessageReader& body, int depth = 0)
   }
 }
 
-/// The serial that a message answers. The field's code, its type, its value: those of other types are texts.
+/// The serial that a message answers. Each field has a code, a type and a value; values of other types are texts.
 std::uint32_t answered_serial(MessageReader fields) {
   constexpr std::uint64_t kReplySerial = 5;
   std::uint32_t serial = 0;
@@ -207,7 +207,7 @@ std::uint32_t answered_serial(MessageReader fields) {
 
 tl::unexpected<Error> no_message() { return failure(ErrorCode::kInvalidInput, "systemd's answer cannot be read"); }
 
-/// Of a list of names and values, a{sv}.
+/// Reads a list of names and values, a{sv}.
 Result<std::map<std::string, std::string>> wanted_values(MessageReader& body,
                                                          std::span<const std::string_view> wanted) {
   std::map<std::string, std::string> values;

@@ -26,7 +26,7 @@ Result<void> write_fully(int file, std::string_view bytes, const fs::path& path)
   return {};
 }
 
-/// Removes a temporary file unless it was renamed into place.
+/// Removes a temporary file, unless it was renamed into place.
 class TemporaryFile {
  public:
   TemporaryFile(int directory, std::string name) : directory_(directory), name_(std::move(name)) {}
@@ -43,7 +43,7 @@ class TemporaryFile {
   std::string name_;
 };
 
-/// A symbolic link or directory in place of our file is a decision of the node's administrator.
+/// A symbolic link or directory in place of our file is the administrator's decision.
 Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path) {
   struct stat status {};
   if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -65,7 +65,7 @@ Result<std::string> read_whole(int file, const std::filesystem::path& path, std:
   struct stat status {};
   if (::fstat(file, &status) != 0) return failure(file_error("look at", path));
   if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
-  // Files of the kernel's say 0, whatever is in them.
+  // Files of the kernel report a size of 0, whatever they contain.
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > max_bytes) return too_large(path, max_bytes);
   std::string text;

@@ -8,21 +8,21 @@
 
 namespace sparkplan {
 
-/// Content of a regular file that is open; `path` is for messages only. A file that says that it is larger is not
-/// read at all. Errors: kUnsupported above `max_bytes` or for no regular file; kFailed.
+/// The content of an open regular file; `path` is for messages only. A file whose reported size is larger is not read.
+/// Errors: kUnsupported above `max_bytes` or for a file that is not regular; kFailed.
 Result<std::string> read_whole(int file, const std::filesystem::path& path, std::size_t max_bytes);
 
-/// What replace_file_in() calls a file of that name until it is whole; a killed agent leaves it there.
+/// The temporary name that replace_file_in() uses for a file until it is complete. A killed agent leaves it there.
 std::string temporary_name(const std::string& name);
-/// The file that is written and removed beside `name` to see whether it could be: hidden, and without a suffix
-/// that any tool would read it by.
+/// The name of the file that is written and removed to test whether `name` could be written in that directory. It is
+/// hidden, and no tool reads files with its suffix.
 std::string trial_name(const std::string& name);
 
-/// Replaces or creates the file that `path` ends in within an open directory; `path` itself is for
-/// messages only. The promise is that of Node::write_file(). Errors: as there.
+/// Replaces or creates the file at the end of `path` in an open directory; `path` itself is for messages only. It
+/// guarantees the same as Node::write_file(). Errors: those of Node::write_file().
 Result<void> replace_file_in(int directory, const std::filesystem::path& path, const FileContent& content);
 
-/// Removes it; one that is not there is no failure. Errors: as Node::remove_file().
+/// Removes the file; a missing file is no failure. Errors: those of Node::remove_file().
 Result<void> remove_file_in(int directory, const std::filesystem::path& path);
 
 }  // namespace sparkplan

@@ -63,8 +63,7 @@ Result<FileDescriptor> LocalNode::open_descriptor(const fs::path& path, int flag
   return descriptor;
 }
 
-/// Opening a device may have effects that only the owner of the tree knows, so the kind of file is checked before it is
-/// opened.
+/// Opening a device may have unknown side effects, so the kind of file is checked before it is opened.
 Result<FileDescriptor> LocalNode::open_in_tree(const fs::path& path, int flags, std::uint32_t mode) const {
   const auto below = path.relative_path();
   const auto open_below = [&](int how_to_open, std::uint32_t new_mode) {
@@ -106,7 +105,7 @@ Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) co
                                           : FileStatus::Kind::kOther;
   result.mode = status.st_mode & 07777U;
   result.size = status.st_size;
-  // A user who bakes an image without being root owns the files that root would own.
+  // A user who builds an image without root owns the files that root would own.
   const bool stands_for_root = !live_ && ::geteuid() != 0 && status.st_uid == ::geteuid();
   result.uid = stands_for_root ? 0 : status.st_uid;
   result.gid = stands_for_root ? 0 : status.st_gid;
@@ -159,7 +158,7 @@ Result<std::vector<UnitProperties>> LocalNode::units(std::span<const std::string
                                                      std::chrono::milliseconds deadline) const {
   if (!live_) return not_running();
   auto units = units_by_bus(names, properties, deadline);
-  // systemctl would wait for the same systemd. Every other failure of the bus it may not have.
+  // On kUnreachable, systemctl would wait for the same systemd. After any other failure, systemctl may still succeed.
   if (units || units.error().code == ErrorCode::kUnreachable) return units;
   return units_by_systemctl(names, properties, *this, deadline);
 }
@@ -168,7 +167,7 @@ Result<CommandOutput> LocalNode::query(std::span<const std::string> argv, std::c
   if (!live_) return not_running();
   const CaptureLimits limits{deadline};
   SPARK_TRY(auto output, run_and_capture(argv, limits));
-  // The caller would take this part for the whole.
+  // The caller would treat this part as the whole output.
   if (output.cut_off) {
     return failure(ErrorCode::kFailed, argv[0] + " prints more than " + std::to_string(limits.max_bytes) + " bytes");
   }
@@ -194,15 +193,14 @@ Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mod
       if (errno == EEXIST) continue;
       return failure(file_error("make", so_far));
     }
-    // mkdir(2) obeys the umask, the promise does not.
+    // mkdir(2) applies the umask; this function guarantees the mode.
     if (::fchmodat(parent.get(), part.c_str(), last ? mode : 0755, 0) != 0) return failure(file_error("make", so_far));
     if (::fsync(parent.get()) != 0) return failure(file_error("sync", so_far));
   }
   return {};
 }
 
-/// The directory that a file is in. A link in its place leads to files that others manage,
-/// such as the drop-ins of another unit.
+/// Opens the directory of a file. A link in its place leads to foreign files, such as the drop-ins of another unit.
 Result<FileDescriptor> LocalNode::open_directory_of(const fs::path& file) const {
   const fs::path directory = file.parent_path();
   auto opened = open_descriptor(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -268,10 +266,10 @@ Result<fs::path> LocalNode::scratch_directory(const std::string& name) {
 void LocalNode::remove_stale_scratch_directories() {
   if (!live_) return;
   const auto names = list_directory(kScratchParent);
-  if (!names) return;      // There has never been one.
-  named_scratch_.clear();  // Ours are among them.
+  if (!names) return;      // No scratch directory has ever been made.
+  named_scratch_.clear();  // The list below contains ours too.
   for (const std::string& name : *names) {
-    std::error_code stays;  // It does no harm: the next run tries again.
+    std::error_code stays;  // A remaining directory does no harm: the next run removes it.
     if (name.starts_with(kScratchPrefix)) fs::remove_all(fs::path(kScratchParent) / name, stays);
   }
 }
@@ -279,7 +277,7 @@ void LocalNode::remove_stale_scratch_directories() {
 Result<void> LocalNode::write_kernel_file(const fs::path& path, std::string_view content) {
   if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no kernel");
   SPARK_TRY(const FileDescriptor file, open_descriptor(path, O_WRONLY));
-  // One write(2): the kernel takes each as a value of its own.
+  // One write(2): the kernel takes each write as a separate value.
   const auto count = ::write(file.get(), content.data(), content.size());
   if (count != static_cast<ssize_t>(content.size())) return failure(file_error("write", path));
   return {};

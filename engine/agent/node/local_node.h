@@ -13,15 +13,15 @@
 
 namespace sparkplan {
 
-/// A file that is on trial: read and written at a volatile twin, which overrides it until the next boot.
+/// A file on trial: it is read and written at a volatile twin, which overrides it until the next boot.
 struct StagedFile {
   std::filesystem::path path;
   std::filesystem::path twin;
-  std::string absent_content;  ///< What the twin holds while the file is to be gone.
+  std::string absent_content;  ///< The content of the twin while the file is to be absent.
 };
 
-/// The machine that the agent runs on, or a directory in its place. Below a directory no path,
-/// and no symbolic link in it, leads out.
+/// The machine that the agent runs on, or a directory in its place. No path and no symbolic link leads out of the
+/// directory.
 class LocalNode final : public Node {
  public:
   /// `root` "/" is the live machine. Errors: kNotFound, kPermissionDenied.
@@ -56,21 +56,22 @@ class LocalNode final : public Node {
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
 
-  /// Would write_file() succeed? Tried as far as it can be without changing the file: the directory takes that
-  /// many bytes, and the file itself is not protected. Errors: as write_file().
+  /// Checks whether write_file() would succeed, as far as possible without changing the file. The directory must accept
+  /// a file of that size, and the file must not be protected. Errors: those of write_file().
   Result<void> check_replaceable(const std::filesystem::path& path, const std::string& bytes);
-  /// rename(2) within one directory, and on the disk. Errors: kNotFound, kPermissionDenied, kFailed.
+  /// rename(2) within one directory, with a sync to disk. Errors: kNotFound, kPermissionDenied, kFailed.
   Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) const;
 
-  /// An empty one. Errors: kFailed when it is not empty; kPermissionDenied. One that is not there is removed.
+  /// Removes an empty directory; a missing directory is no failure. Errors: kFailed when it is not empty;
+  /// kPermissionDenied.
   Result<void> remove_directory(const std::filesystem::path& path);
 
-  /// From now on `file.path` is its twin to all functions of Node and NodeReader, so that types see what
-  /// holds now, and nothing lasts. Until unstage().
+  /// Until unstage(), all functions of Node and NodeReader use the twin in place of `file.path`. Types then see the
+  /// current content, and nothing becomes permanent.
   void stage(StagedFile file);
   void unstage() { staged_.clear(); }
 
-  /// While it lives, and nothing is run or waited for, links() is what its first call saw: an answer describes one
+  /// While it lives, links() returns the result of its first call, until run() or pause(). A reply then describes one
   /// moment, and the kernel is asked once.
   class OneMoment {
    public:
@@ -83,16 +84,16 @@ class LocalNode final : public Node {
     const LocalNode& node_;
   };
 
-  /// What run() calls now and then while a program runs that takes long, such as a package's installation.
+  /// run() calls this from time to time during long programs, such as the installation of a package.
   void give_signs_of_life(std::function<void()> sign_of_life) { sign_of_life_ = std::move(sign_of_life); }
 
-  /// Removes what killed agents have left of make_scratch_directory(). Only under the node's lock.
+  /// Removes directories of make_scratch_directory() that killed agents left. Only under the node's lock.
   void remove_stale_scratch_directories();
 
-  /// An open file below the root, close-on-exec, for those that need a descriptor: the lock, the journal.
+  /// Opens a file below the root, close-on-exec, for code that needs a descriptor: the lock, the journal.
   /// Errors: those of the system call.
   Result<FileDescriptor> open_descriptor(const std::filesystem::path& path, int flags, std::uint32_t mode = 0) const;
-  /// Makes a directory and its parents; `mode` holds for the last one.
+  /// Makes a directory and its parents; `mode` applies to the last directory.
   Result<void> make_directories(const std::filesystem::path& path, std::uint32_t mode = 0755);
 
  private:
@@ -109,7 +110,7 @@ class LocalNode final : public Node {
   const StagedFile* staged(const std::filesystem::path& path) const;
   bool twin_exists(const StagedFile& file) const;
   bool twin_says_absent(const StagedFile& file) const;
-  /// Where to read the file. Errors: kNotFound when its twin says that it is gone.
+  /// The path at which to read the file. Errors: kNotFound when its twin marks it as absent.
   Result<std::filesystem::path> place_of(const std::filesystem::path& path) const;
   void show_as_staged(const std::filesystem::path& directory, std::vector<std::string>& names) const;
   Result<std::string> read_in_place(const std::filesystem::path& path, std::size_t max_bytes) const;
@@ -120,10 +121,11 @@ class LocalNode final : public Node {
   FileDescriptor root_;
   bool live_;
   std::vector<std::filesystem::path> scratch_;
-  std::map<std::string, std::filesystem::path> named_scratch_;  ///< Those of scratch_ that have a name.
+  std::map<std::string, std::filesystem::path> named_scratch_;  ///< The named directories of scratch_.
   std::vector<StagedFile> staged_;
   std::function<void()> sign_of_life_;
-  /// Only within a OneMoment; empty before the first look. The loopback is not in it, but an agent always has another.
+  /// Only within a OneMoment; empty before the first read. It never contains the loopback, but each agent has another
+  /// interface.
   mutable std::optional<std::vector<LinkFacts>> links_;
 };
 

@@ -1,4 +1,5 @@
-// Files in homes: their owner can put a link or another directory anywhere, also between two calls of ours.
+// Files in home directories: their owner can replace any part by a link or another directory, also between two calls of
+// ours.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -31,20 +32,20 @@ tl::unexpected<Error> another_directory(const UserPath& file) {
                  "something replaces it while sparkplan writes there: find out what, then plan again");
 }
 
-/// Opens what is below an open directory; no link is followed and nothing above it is reached.
+/// Opens a path below an open directory. It follows no link and never leaves the directory.
 Result<FileDescriptor> open_beneath(int directory, const fs::path& relative, int flags, const fs::path& whole) {
   open_how how{};
   how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_CLOEXEC | O_NOFOLLOW));
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   const auto descriptor = static_cast<int>(::syscall(SYS_openat2, directory, relative.c_str(), &how, sizeof how));
   if (descriptor >= 0) return FileDescriptor(descriptor);
-  // A link in place of a directory is ENOTDIR, like anything else that is none.
+  // A link in place of a directory is ENOTDIR, like any other file that is not a directory.
   if (errno != ELOOP && errno != ENOTDIR) return failure(file_error("open", whole));
   return link_in_the_way(whole);
 }
 
-/// True for a directory just made by us: the home's owner can put another one in its place at once, and that must not
-/// become theirs.
+/// True for a directory that we have just made. The home's owner can replace it at once by another directory, whose
+/// ownership must not change.
 bool is_new_and_ours(int directory) {
   struct stat status {};
   if (::fstat(directory, &status) != 0 || status.st_uid != ::geteuid()) return false;
@@ -58,10 +59,10 @@ bool is_new_and_ours(int directory) {
   int entries = 0;
   while (::readdir(listing) != nullptr) ++entries;
   ::closedir(listing);
-  return entries == 2;  // "." and ".."
+  return entries == 2;  // The entries are "." and "..".
 }
 
-/// False for one that is there already: it stays as it is.
+/// False if the directory exists; it stays unchanged.
 Result<bool> make_directory(int parent, const UserPath& directory) {
   if (::mkdirat(parent, directory.below.filename().c_str(), kModeOfNewDirectory) != 0) {
     if (errno == EEXIST) return false;
@@ -73,7 +74,7 @@ Result<bool> make_directory(int parent, const UserPath& directory) {
 
 Result<void> give_new_directory(int directory, const UserPath& file, const FileContent& owner) {
   if (!is_new_and_ours(directory)) return another_directory(file);
-  // A directory passes its set-group-ID bit on to those in it.
+  // A directory passes its set-group-ID bit on to new directories in it.
   if (::fchmod(directory, kModeOfNewDirectory) != 0) return failure(file_error("make", file.path().parent_path()));
   if (::geteuid() == 0 && ::fchown(directory, owner.uid, owner.gid) != 0) {
     return failure(file_error("chown", file.path().parent_path()));
@@ -83,13 +84,13 @@ Result<void> give_new_directory(int directory, const UserPath& file, const FileC
 
 }  // namespace
 
-/// The directory that the home is in belongs to root.
+/// The parent directory of the home belongs to root.
 Result<FileDescriptor> LocalNode::open_in_home(const UserPath& path, int flags) const {
   const auto whole = path.path();
   if (!path.home.is_absolute() || path.home == "/" || path.home.filename().empty()) {
     return failure(ErrorCode::kInvalidInput, "\"" + path.home.string() + "\" is no home directory");
   }
-  // Beneath the home's parent is not beneath the home.
+  // A path with ".." may be below the home's parent but outside the home.
   if (path.below.is_absolute() || std::find(path.below.begin(), path.below.end(), "..") != path.below.end()) {
     return failure(ErrorCode::kInvalidInput, whole.string() + " is not in " + path.home.string());
   }
@@ -98,10 +99,10 @@ Result<FileDescriptor> LocalNode::open_in_home(const UserPath& path, int flags) 
   return open_beneath(above.get(), path.below.empty() ? path.home.filename() : below, flags, whole);
 }
 
-/// The open directory is the one that was checked for the file.
+/// Checks that the open directory is the one that was checked for the file.
 Result<void> LocalNode::check_is_the_same(int directory, const UserPath& file) const {
   if (!file.checked) return {};
-  if (!file.checked->status) return another_directory(file);  // It was not there.
+  if (!file.checked->status) return another_directory(file);  // The directory did not exist.
   SPARK_TRY(const FileStatus now, status_of(directory, file.path().parent_path()));
   const FileStatus& then = *file.checked->status;
   const bool same = now.device == then.device && now.inode == then.inode && now.uid == then.uid &&
@@ -140,7 +141,7 @@ Result<FileDescriptor> LocalNode::open_or_make_directory_of(const UserPath& file
   for (const auto& part : file.below.parent_path()) {
     so_far.below /= part;
     SPARK_TRY(const bool made, make_directory(directory.get(), so_far));
-    if (!made && file.checked) return another_directory(file);  // It was not there.
+    if (!made && file.checked) return another_directory(file);  // The directory did not exist.
     SPARK_TRY(auto next, open_beneath(directory.get(), part, O_RDONLY | O_DIRECTORY, so_far.path()));
     directory.replace(next.release());
     if (made) SPARK_CHECK(give_new_directory(directory.get(), file, owner));

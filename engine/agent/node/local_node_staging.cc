@@ -1,4 +1,4 @@
-// LocalNode: files that are on trial are at their volatile twins.
+// LocalNode: files on trial are at their volatile twins.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ Result<fs::path> LocalNode::place_of(const fs::path& path) const {
   return file->twin;
 }
 
-/// The twins are not foreign files, and their content counts at the path that they override.
+/// Twins are not listed as foreign files; their content is listed at the path that they override.
 void LocalNode::show_as_staged(const fs::path& directory, std::vector<std::string>& names) const {
   for (const StagedFile& file : staged_) {
     if (!twin_exists(file)) continue;

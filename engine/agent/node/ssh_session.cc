@@ -46,7 +46,7 @@ std::string ssh_session_process() {
   pid_t process = ::getpid();
   for (int depth = 0; depth < 6 && process > 1; ++depth, process = parent_of(process)) {
     const auto directory = "/proc/" + std::to_string(process);
-    // The outermost one: what sudo has made of it says nothing of a plain login.
+    // The outermost process: sudo's changes to the environment show nothing about a plain login.
     const auto environment = kernel_file(directory + "/environ");
     for (const auto variable : split(environment, '\0')) {
       if (variable.starts_with(kVariable)) found = directory;

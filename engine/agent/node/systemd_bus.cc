@@ -14,7 +14,7 @@
 namespace sparkplan {
 namespace {
 
-/// Questions are sent before the first answer is read: more would fill both sockets.
+/// All questions are sent before the first answer is read: more questions would fill both sockets.
 constexpr std::size_t kMostUnits = 64;
 
 Result<FileDescriptor> connect_to(std::string_view path) {
@@ -30,7 +30,7 @@ Result<FileDescriptor> connect_to(std::string_view path) {
   return socket;
 }
 
-/// Bytes there and back until a deadline.
+/// Sends and receives bytes until a deadline.
 class Conversation {
  public:
   Conversation(FileDescriptor socket, std::chrono::milliseconds deadline)
@@ -89,7 +89,7 @@ std::string calls_for(std::span<const std::string> names) {
   return bytes;
 }
 
-/// "OK 0123456789abcdef...\r\n" before the first message; false while it is not whole.
+/// Removes "OK 0123456789abcdef...\r\n" before the first message; false if it is not complete.
 Result<bool> take_welcome(std::string& bytes) {
   constexpr std::size_t kLongest = 256;
   const auto end = bytes.find("\r\n");
@@ -115,7 +115,7 @@ Result<std::vector<UnitProperties>> units_by_bus(std::span<const std::string> na
     SPARK_CHECK(conversation.receive(bytes));
     SPARK_TRY(welcome, take_welcome(bytes));
   }
-  // Not before: systemd reads calls that come together with the login only when more bytes arrive.
+  // Not earlier: systemd reads calls that arrive with the login only when more bytes arrive.
   SPARK_CHECK(conversation.send(calls_for(names)));
   std::vector<UnitProperties> units(names.size());
   for (std::size_t missing = units.size(); missing > 0;) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLockedPatience = std::chrono::minutes(2);
 constexpr std::chrono::milliseconds kPatience = std::chrono::hours(1);
-/// A controller waits for each answer, and asks to stop meanwhile.
+/// A controller waits for each answer, and only sends stops meanwhile.
 constexpr std::size_t kMostPending = 16;
 constexpr std::size_t kNotesWithin = std::size_t{64} << 10;
 
@@ -33,7 +33,7 @@ std::string own_build() {
   return elf_build_id(beginning).value_or("");
 }
 
-/// The stream of requests, read ahead only to find a stop between the steps of an apply.
+/// The stream of requests. It reads ahead only to find a stop between the steps of an apply.
 class RequestStream {
  public:
   explicit RequestStream(int input) : input_(input) {}
@@ -49,7 +49,7 @@ class RequestStream {
     return std::optional<NumberedRequest>(std::move(request));
   }
 
-  /// True once a stop, or the end of the input, has arrived. The controller being gone is a stop too.
+  /// True once a stop or the end of the input has arrived. A lost controller also counts as a stop.
   bool stop_asked() {
     if (!ended_) {
       auto more = read_more(std::chrono::milliseconds(0));
@@ -64,7 +64,7 @@ class RequestStream {
   void forget_stop() { stopped_ = false; }
 
  private:
-  /// False at the end of the input or when nothing came.
+  /// False at the end of the input or if nothing arrived.
   Result<bool> read_more(std::chrono::milliseconds patience) {
     pollfd readable{input_, POLLIN, 0};
     const int ready = ::poll(&readable, 1, static_cast<int>(patience.count()));
@@ -123,7 +123,7 @@ Result<void> serve(const Registry& registry, const std::filesystem::path& root, 
   RequestStream requests(input);
   std::int64_t current = 0;
   const auto tell = [&](std::string_view doing) {
-    // A controller that is gone shows at the reply.
+    // A lost controller shows at the reply.
     if (const auto frame = encode_frame(encode_progress(current, doing))) (void)write_fully(output, *frame);
   };
   AgentSession session(
@@ -131,7 +131,7 @@ Result<void> serve(const Registry& registry, const std::filesystem::path& root, 
   while (true) {
     SPARK_TRY(const auto request, requests.next(session.holds_lock() ? kLockedPatience : kPatience));
     if (!request) return {};
-    if (std::holds_alternative<StopNotice>(request->request)) continue;  // It came after the apply it was meant for.
+    if (std::holds_alternative<StopNotice>(request->request)) continue;  // The stop arrived after its apply had ended.
     requests.forget_stop();
     current = request->id;
     NumberedReply reply{request->id, session.answer(request->request)};

@@ -30,7 +30,7 @@ void write_audit_line(const std::string& line) {
 AgentSession::AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
                            const std::function<void(std::string_view)>& tell)
     : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)) {
-  // Told again while it goes on: a controller that hears nothing for minutes takes the node for dead.
+  // Repeated during a long step: a controller that receives nothing for minutes treats the node as dead.
   const auto doing = std::make_shared<std::string>("getting ready");
   tell_ = [doing, tell](std::string_view what) {
     *doing = what;
@@ -44,9 +44,8 @@ tl::unexpected<Error> AgentSession::needs_lock() {
   return failure(ErrorCode::kBug, "the node was not locked before it was changed");
 }
 
-/// An artifact that no resource lives in any more is forgotten when its original is back, or when
-/// somebody else has made something of it. While it still is what we wrote, a run that broke off
-/// before its end has left it, and the next plan takes it away.
+/// Forgets artifacts without a resource once their original is back or other software has changed them. An artifact
+/// that still has our content was left by an aborted run, and the next plan removes it.
 void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
   std::set<ArtifactId> used;
   for (const auto& [id, resource] : manifest.resources)
@@ -74,7 +73,7 @@ Result<Value> AgentSession::answer(const Request& request) {
 Result<void> AgentSession::handle(const PingRequest& /*request*/) { return {}; }
 Result<void> AgentSession::handle(const StopNotice& /*notice*/) { return {}; }
 
-/// What cannot be read is never guessed at. Moved away, it stops this run, and not the next.
+/// Unreadable records are never guessed. Moving them away stops this run, and not the next.
 Result<std::optional<Manifest>> AgentSession::check_records(bool set_aside) {
   auto manifest = read_manifest(node_);
   auto transaction = Transaction::find(node_);
@@ -85,7 +84,7 @@ Result<std::optional<Manifest>> AgentSession::check_records(bool set_aside) {
     error.hint = "the next apply sets it aside, and the one after that goes on without it";
     return failure(std::move(error));
   }
-  // Nobody else may be at work on it; who holds the lock already is us.
+  // No other run may use the records. If we hold the lock already, no other run has it.
   std::optional<NodeLock> lock;
   if (!lock_) {
     SPARK_TRY(auto acquired, NodeLock::acquire({"the agent", ::getpid(), "set aside", utc_now()}, node_));
@@ -184,7 +183,7 @@ Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, 
   return manifest;
 }
 
-/// Begins it with who is at work, and why.
+/// Opens the run's journal and writes its first line: the user and the operation.
 Result<Journal> AgentSession::journal_of(const std::string& run, const Manifest& manifest) {
   SPARK_TRY(auto journal, Journal::open(run, node_));
   SPARK_CHECK(journal.begin(Value::map({{"run", run},
@@ -196,7 +195,7 @@ Result<Journal> AgentSession::journal_of(const std::string& run, const Manifest&
   return journal;
 }
 
-/// Before its first step, so that a plan that broke off counts as applied as well.
+/// Records the saved plan before its first step, so that an aborted plan also counts as applied.
 Result<void> AgentSession::note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const {
   const auto& plan = purpose_.saved_plan;
   if (plan.empty()) return {};

@@ -18,14 +18,14 @@
 
 namespace sparkplan {
 
-/// Answers one controller's requests. Knows nothing of streams or frames.
+/// Answers the requests of one controller. It does not use streams or frames.
 class AgentSession {
  public:
-  /// `stop_asked` is called between the steps of an apply, `tell` before each of them.
+  /// `stop_asked` is called between the steps of an apply, `tell` before each step.
   AgentSession(const Registry& registry, LocalNode node, std::function<bool()> stop_asked,
                const std::function<void(std::string_view)>& tell);
 
-  /// By the handler of the request's type. A request without a handler does not compile.
+  /// Calls the handler of the request's type. A request without a handler does not compile.
   Result<Value> answer(const Request& request);
   bool holds_lock() const { return lock_.has_value(); }
 
@@ -85,8 +85,8 @@ class AgentSession {
   std::function<bool()> stop_asked_;
   std::function<void(std::string_view)> tell_;
   std::optional<NodeLock> lock_;
-  LockHolder holder_;                          ///< Of `lock_`.
-  RunPurpose purpose_;                         ///< Of the run that it was taken for.
+  LockHolder holder_;                          ///< The holder of `lock_`.
+  RunPurpose purpose_;                         ///< The purpose of the run that took the lock.
   std::unique_ptr<RdmaEnds> rdma_;             ///< Null: nothing was measured yet.
   std::unique_ptr<TrafficReceiver> receiver_;  ///< Null: none is open.
   std::optional<LinkProbe> link_probe_;

@@ -1,4 +1,4 @@
-// AgentSession: measurements of `verify`, but for those over RDMA.
+// AgentSession: measurements of `verify`, except those over RDMA.
 #include "engine/agent/facts/storage_reading.h"
 #include "engine/agent/measure/ssh_logins.h"
 #include "engine/agent/measure/traffic_receiver.h"

@@ -19,7 +19,7 @@ tl::unexpected<Error> no_such_transaction(const std::string& run) {
   return failure(ErrorCode::kNotFound, "no change of run " + run + " is on trial");
 }
 
-/// Arms the transaction when all else is ready, and says whether its time is not over.
+/// Arms the transaction when everything else is ready, and reports whether its window is still open.
 class ArmedTrial final : public Trial {
  public:
   ArmedTrial(Transaction& transaction, std::chrono::seconds window, const Registry& registry, Journal& journal,
@@ -45,7 +45,7 @@ class ArmedTrial final : public Trial {
     return {};
   }
 
-  /// What is tried out in /run must find room, and leave to be written, where it is to stay.
+  /// A file that is tried in /run must fit, and be writable, at its permanent path.
   Result<void> check_that_it_can_last() {
     for (const Step& step : transaction_.request().steps) {
       const auto staged = staged_file(step, registry_);
@@ -74,10 +74,10 @@ class ArmedTrial final : public Trial {
 
 }  // namespace
 
-/// What is on trial is what there is, to everybody who looks.
+/// During a trial, every reader sees the files on trial.
 void AgentSession::see_files_on_trial() {
   auto found = Transaction::find(node_);
-  if (!found || !*found) return;  // One that cannot be read is told with the facts.
+  if (!found || !*found) return;  // The facts report an unreadable transaction.
   const auto state = (*found)->state(node_);
   if (state && *state == TransactionState::kArmed) (*found)->stage_files(registry_, node_);
 }
@@ -90,10 +90,10 @@ Result<std::optional<TransactionReport>> AgentSession::latest_transaction() cons
   return std::optional(std::move(report));
 }
 
-/// A change that somebody tries keeps all others away; one that has come to its end is tidied up.
+/// A trial of another holder blocks this run; an ended trial is cleaned up.
 Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
   SPARK_TRY(auto found, Transaction::find(node_));
-  // One that ended with its last file gone may have left the directory.
+  // A transaction that ended when its last file was removed may have left the directory.
   if (!found) return node_.remove_directory(kTransactionsDirectory);
   SPARK_TRY(const auto report, found->report(node_));
   switch (report.state) {
@@ -124,7 +124,7 @@ Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
   manifest.last_run = request.run;
   manifest.last_run_time = utc_now();
   ApplyRequest whole = request;
-  // All or nothing: one group, whatever the types made of it.
+  // All or nothing: one group, whatever groups the types made.
   for (Step& step : whole.steps) step.group = "on trial";
   SPARK_TRY(auto transaction, Transaction::prepare(whole, holder_, node_));
   SPARK_TRY(auto work, transaction.begin_work(node_));
@@ -136,7 +136,7 @@ Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
                                              [](const auto& result) { return result.outcome == StepOutcome::kDone; });
   if (all_done) {
     SPARK_CHECK(transaction.note_carried_out(node_));
-    // Who confirms comes by another connection, and this one may be dead without knowing it.
+    // The confirmation comes over another connection. This connection may be dead without our knowledge.
     lock_.reset();
     return reply;
   }
@@ -145,7 +145,7 @@ Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
   return reply;
 }
 
-/// The executor has undone what it could, in order; what is left is looked at once more.
+/// The executor has undone the steps in order; check the remaining state again.
 Result<void> AgentSession::end_failed_trial(Transaction& transaction, bool armed) {
   if (armed) {
     SPARK_TRY(const bool ours, transaction.claim(TransactionState::kRolledBack, node_));

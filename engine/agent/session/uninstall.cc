@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAgentDirectory = "/usr/local/libexec/sparkplan";
 
-/// Files of a directory, and those of the directories in it, `last` after all others.
+/// Removes the files of a directory and of its subdirectories, and `last` after all others.
 Result<void> remove_tree(const fs::path& directory, std::string_view last, LocalNode& node) {
   auto names = node.list_directory(directory);
   if (!names && names.error().code == ErrorCode::kNotFound) return {};
@@ -38,7 +38,7 @@ Result<void> remove_tree(const fs::path& directory, std::string_view last, Local
 Result<void> remove_every_trace(LocalNode& node) {
   if (node.live()) {
     SPARK_CHECK(remove_tree(kAgentDirectory, "", node));
-    // Made together with it, most likely; where others keep something in it, it stays.
+    // The agent's installation usually made this directory too. It stays if other files are in it.
     (void)node.remove_directory(fs::path(kAgentDirectory).parent_path());
     SPARK_CHECK(remove_tree(kLockDirectory, "", node));
   }

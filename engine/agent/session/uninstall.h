@@ -5,8 +5,8 @@
 
 namespace sparkplan {
 
-/// Removes all that sparkplan keeps for itself on a node: manifest, journal, lock, the agent too. The
-/// manifest goes last of its directory: until then the node still belongs to its cluster.
+/// Removes everything that sparkplan keeps for itself on a node: manifest, journal, lock, and the agent. The manifest
+/// is the last file of its directory: until then, the node still belongs to its cluster.
 Result<void> remove_every_trace(LocalNode& node);
 
 }  // namespace sparkplan

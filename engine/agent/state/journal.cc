@@ -23,8 +23,8 @@ bool is_plain_word(const std::string& run) {
          std::all_of(run.begin(), run.end(), [](char c) { return is_alphanumeric(c) || c == '-' || c == '.'; });
 }
 
-/// Run ids begin with their time, so the names are in the order of the runs.
-/// A controller whose clock is behind must not lose the journal it is writing.
+/// Run ids begin with their time, so the names are in the order of the runs. `current` stays: the controller's clock
+/// may be behind, and this run's journal must not be removed.
 Result<void> remove_oldest(LocalNode& node, const std::string& current) {
   SPARK_TRY(auto names, node.list_directory(journal_directory()));
   std::erase(names, current);
@@ -70,7 +70,7 @@ Result<void> Journal::write_line(std::string_view event, Value fields, bool to_d
   if (::fstat(file_.get(), &before) != 0) return failure(system_error("look at the journal", errno));
   const auto written = ::write(file_.get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_.get()) == 0)) return {};
-  // A disk that is full takes a part without an error.
+  // A full disk accepts a part without an error.
   const int why = written < 0 || written == static_cast<ssize_t>(text.size()) ? errno : ENOSPC;
   auto error = system_error("write the journal in /var/lib/sparkplan/journal", why);
   if (::ftruncate(file_.get(), before.st_size) != 0) error.message += "; and half of a line is left in it";

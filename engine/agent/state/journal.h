@@ -10,28 +10,28 @@
 
 namespace sparkplan {
 
-/// Where the journals are, a file RUN.jsonl for each run.
+/// The directory of the journals, with a file RUN.jsonl per run.
 std::filesystem::path journal_directory();
 
-/// One run's append-only record on the node: one JSON object a line, with `time` and `event`. An
-/// intent is on the disk before its act; the runs kept are bounded. The events:
+/// The append-only record of one run on the node: one JSON object per line, with `time` and `event`. An intent is on
+/// the disk before its step. The number of kept runs is limited. The events:
 /// - begin {run, previous, who, operation, saved_plan, undoes}: the first line; `previous` is the run before on this
 /// node;
-/// - intent {all of the Step, managed: what the manifest says of its resources, null for nothing};
+/// - intent {all of the Step, managed: the manifest's entries about its resources, null for none};
 /// - result {type, artifact, outcome, error?}: of the latest intent for that artifact;
-/// - rolled_back {reason}: what the run did was undone by the node itself;
-/// - commit {audit}: the run came to its end.
+/// - rolled_back {reason}: the node itself has rolled back the run;
+/// - commit {audit}: the run has ended normally.
 class Journal {
  public:
-  /// Opens or continues the run's file and removes all but the newest kKeptRuns.
+  /// Opens or continues the run's file, and removes all but the newest kKeptRuns.
   /// Errors: kPermissionDenied, kFailed, kInvalidInput for a run id that is no plain word.
   static Result<Journal> open(const std::string& run, LocalNode& node);
 
-  /// Adds {"time": ..., "event": ..., ...fields} and syncs it. What could not be written whole is taken
-  /// back, so that the next line begins a line.
+  /// Appends {"time": ..., "event": ..., ...fields} and syncs it. An incomplete line is removed, so that the next line
+  /// starts correctly.
   Result<void> append(std::string_view event, Value fields);
 
-  /// The first line, where there is none yet; it reaches the disk with the one after it.
+  /// Writes the first line if the file is empty; the next line syncs it to disk.
   Result<void> begin(Value fields);
 
   static constexpr std::size_t kKeptRuns = 50;

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxJournalBytes = std::size_t{64} << 20;
 
 Result<JournaledStep> decode_intent(Value line) {
   JournaledStep journaled;
-  // An older version wrote down the artifact and its values only.
+  // An older version recorded only the artifact and its values.
   journaled.complete = line.find("phase") != nullptr && line.find("managed") != nullptr;
   if (line.find("phase") == nullptr) line.set("phase", to_string(Phase::kFiles));
   SPARK_TRY(journaled.step, decode<Step>(line));
@@ -31,7 +31,7 @@ Result<void> note_result(const Value& line, RunJournal& journal) {
   if (!outcome) return failure(ErrorCode::kInvalidInput, "there is no such outcome of a step");
   const auto of_artifact = [&](const JournaledStep& journaled) { return journaled.step.artifact == artifact; };
   const auto latest = std::find_if(journal.steps.rbegin(), journal.steps.rend(), of_artifact);
-  // What was not begun has no intent: a step that was stale, or whose intent found no room.
+  // A step that did not begin has no intent: it was stale, or there was no room for its intent.
   const bool begun = latest != journal.steps.rend();
   const bool of_later_stage = begun && latest->outcome && *outcome != StepOutcome::kUndone;
   if (!begun || of_later_stage) {
@@ -62,12 +62,12 @@ Result<void> read_line(Value line, RunJournal& journal) {
   } else if (event == "rolled_back") {
     journal.rolled_back = true;
   }
-  // Other events are a newer version's, and beside the point here.
+  // Other events come from a newer version and do not matter here.
   return {};
 }
 
-/// Newest first. Each run names the one before it, so a clock that was set back changes nothing; only
-/// where a journal of the chain cannot be read are the times in the run ids all there is.
+/// Newest first. Each run names the run before it, so a clock that was set back does no harm. The times in the run ids
+/// count only where a journal of the chain cannot be read.
 void sort_by_age(Journals& journals) {
   std::map<std::string, std::size_t> rank;
   std::map<std::string, std::string> previous;
@@ -127,7 +127,7 @@ RunOutcome RunJournal::outcome() const {
   const auto any = [&](auto matches) { return std::any_of(steps.begin(), steps.end(), matches); };
   const bool cut = any([](const JournaledStep& journaled) { return !journaled.outcome; });
   const bool done = any([](const JournaledStep& journaled) { return journaled.outcome == StepOutcome::kDone; });
-  // Where nothing came of it, there is no manifest to write at the end.
+  // A run without any effect writes no manifest at its end.
   if (cut || (done && !committed) || (steps.empty() && !refused && !committed)) return RunOutcome::kBrokenOff;
   const bool failed = any([](const JournaledStep& journaled) { return journaled.outcome != StepOutcome::kDone; });
   return failed || refused ? RunOutcome::kFailed : RunOutcome::kApplied;

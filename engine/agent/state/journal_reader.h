@@ -12,39 +12,39 @@
 
 namespace sparkplan {
 
-/// A step that a run meant to carry out, and how that ended.
+/// A step that a run intended, and its result.
 struct JournaledStep {
   Step step;
-  /// What the manifest said of the step's resources before; nothing: it did not know of them.
+  /// The manifest's entries about the step's resources before it; nothing: the manifest did not have the resource.
   std::map<ResourceId, std::optional<ManagedResource>> managed;
-  std::optional<StepOutcome> outcome;  ///< Nothing: the agent ended before it was known.
+  std::optional<StepOutcome> outcome;  ///< Nothing: the agent ended before the result.
   std::string error;
-  /// False for a line of an older version, which lacks a part of what undoing needs.
+  /// False for a line of an older version, which lacks a part of the data that undoing needs.
   bool complete = true;
 
-  /// The artifact may be as the step wanted it.
+  /// True if the artifact may be as the step wanted it.
   bool may_have_happened() const { return !outcome || *outcome == StepOutcome::kDone; }
 };
 
 /// One run as journaled.
 struct RunJournal {
   std::string run;
-  std::string previous;  ///< The run before it on this node; empty: none, or not known.
-  std::string time;      ///< Of the first line.
+  std::string previous;  ///< The run before it on this node; empty: none, or unknown.
+  std::string time;      ///< The time of the first line.
   std::string who;
   std::string operation;
   RunPurpose purpose;
   std::vector<JournaledStep> steps;
-  bool committed = false;    ///< It came to its end.
+  bool committed = false;    ///< It has ended normally.
   bool rolled_back = false;  ///< By the node itself.
-  bool refused = false;      ///< Something was not even begun: its artifact was stale, or no tool wanted it.
+  bool refused = false;      ///< A step did not begin: its artifact was stale, or a tool rejected it.
 
   bool changed_something() const;
   RunOutcome outcome() const;
 };
 
-/// Pure. A last line that is only half there is what a power cut leaves, and is passed over.
-/// Errors: kInvalidInput, with the number of the line that is none.
+/// Pure. An incomplete last line results from a power cut and is skipped.
+/// Errors: kInvalidInput, with the number of the invalid line.
 Result<RunJournal> parse_journal(const std::string& run, std::string_view text);
 
 struct Journals {
@@ -52,11 +52,11 @@ struct Journals {
   std::vector<DamagedJournal> damaged;  ///< Newest first.
 };
 
-/// All journals of the node. One that cannot be read is among the damaged ones.
-/// Errors: kPermissionDenied and the like, for the directory.
+/// All journals of the node. Unreadable journals are among the damaged ones.
+/// Errors: kPermissionDenied and similar errors, for the directory.
 Result<Journals> read_journals(const NodeReader& node);
 
-/// Which run has rolled back which, counting only those that came to their end without a failure.
+/// Maps each undone run to the run that undid it. Only rollbacks that ended without a failure count.
 std::map<std::string, std::string> undone_runs(const Journals& journals);
 
 /// The answer to a HistoryRequest.

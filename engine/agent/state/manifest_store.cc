@@ -31,7 +31,7 @@ Result<std::optional<Manifest>> read_manifest(const NodeReader& node) {
 
 Result<void> write_manifest(const Manifest& manifest, LocalNode& node) {
   const auto text = encode_json(encode(manifest), 1) + "\n";
-  // It travels with the facts, in one frame.
+  // The manifest is sent with the facts, in one frame.
   if (text.size() > kMaxManifestBytes) {
     return failure(ErrorCode::kUnsupported, "the originals of what sparkplan manages are too large to keep");
   }
@@ -53,7 +53,7 @@ void remove_unfinished_files(LocalNode& node) {
   for (const auto& file : files) {
     const std::string name = file.filename().string();
     for (const auto& unfinished : {file.parent_path() / temporary_name(name), file.parent_path() / trial_name(name)}) {
-      // It does no harm: the next run tries again.
+      // A remaining file does no harm: the next run removes it.
       if (node.status(unfinished)) (void)node.remove_file(unfinished);
     }
   }

@@ -8,24 +8,24 @@
 
 namespace sparkplan {
 
-/// Everything sparkplan keeps on a node, but for the agent and the lock.
+/// The directory of everything that sparkplan keeps on a node, except the agent and the lock.
 inline constexpr std::string_view kStateDirectory = "/var/lib/sparkplan";
 
-/// Nothing when the node was never applied.
+/// Nothing if the node was never applied.
 /// Errors: kUnsupported (written by a newer version), kInvalidInput (damaged), kPermissionDenied.
 Result<std::optional<Manifest>> read_manifest(const NodeReader& node);
 
-/// Replaces it atomically, 0600. Errors: as Node::write_file().
+/// Replaces the manifest atomically, mode 0600. Errors: those of Node::write_file().
 Result<void> write_manifest(const Manifest& manifest, LocalNode& node);
 
-/// Clears away what an agent that was killed while it wrote has left beside the manifest and the files
-/// that it lists. Only under the node's lock.
+/// Removes temporary files that a killed agent left near the manifest and near the files that it lists. Only under the
+/// node's lock.
 void remove_unfinished_files(LocalNode& node);
 
-/// Makes kStateDirectory, 0700. Errors: kPermissionDenied, kFailed.
-/// Moves a manifest that cannot be read out of the way; where to. Errors: as of renaming.
+/// Moves an unreadable manifest away and returns its new path. Errors: those of rename().
 Result<std::filesystem::path> set_manifest_aside(LocalNode& node);
 
+/// Makes kStateDirectory, mode 0700. Errors: kPermissionDenied, kFailed.
 Result<void> prepare_state_directory(LocalNode& node);
 
 }  // namespace sparkplan

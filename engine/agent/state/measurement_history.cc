@@ -18,7 +18,7 @@ struct CheckHistory {
   std::vector<double> values;  ///< Oldest first.
 };
 
-/// The check that was made longest ago first.
+/// The least recently made check comes first.
 using Histories = std::vector<CheckHistory>;
 
 std::optional<CheckHistory> parse_line(std::string_view line) {
@@ -49,7 +49,7 @@ std::string line_of(const CheckHistory& history) {
   return encode_json(Value::map({{"id", history.id}, {"values", Value(std::move(values))}})) + "\n";
 }
 
-/// The newest lines that there is room for.
+/// The newest lines that fit.
 std::string text_of(const Histories& histories) {
   std::vector<std::string> lines;
   std::size_t bytes = 0;
@@ -80,13 +80,13 @@ void add(Histories& histories, const std::string& id, double value) {
   histories.push_back(std::move(history));
 }
 
-/// Nothing where there is none; one that is damaged is moved away, and `set_aside` says where it is.
+/// The stored histories; empty without a file. A damaged file is moved away, and `set_aside` names its new path.
 Histories read_histories(LocalNode& node, std::string& set_aside) {
   const auto text = node.read_file(kMeasurementsFile, kMaxMeasurementsBytes);
   if (!text && text.error().code == ErrorCode::kNotFound) return {};
   if (auto histories = text ? parse(*text) : std::nullopt) return std::move(*histories);
   set_aside = std::string(kMeasurementsFile) + ".damaged";
-  // What is in the way and cannot be moved shows at the write.
+  // A file that cannot be moved makes the later write fail.
   (void)node.rename(kMeasurementsFile, set_aside);
   return {};
 }

@@ -8,13 +8,13 @@ namespace sparkplan {
 
 inline constexpr const char* kMeasurementsDirectory = "/var/lib/sparkplan/verify";
 inline constexpr const char* kMeasurementsFile = "/var/lib/sparkplan/verify/history.jsonl";
-/// As many values are kept of one check, the newest ones.
+/// The number of values kept per check, the newest ones.
 inline constexpr std::size_t kKeptMeasurements = 50;
 inline constexpr std::size_t kMaxMeasurementsBytes = std::size_t{1} << 20;
 
-/// What was measured in earlier runs, and the new values behind them; the checks that were made longest
-/// ago go when the file would get too large. A file that cannot be read is moved away. Errors: kFailed,
-/// kPermissionDenied, when the new ones could not be kept.
+/// The values of earlier runs; stores the new values after them. If the file would become too large, the least recently
+/// made checks are removed. An unreadable file is moved away. Errors: kFailed, kPermissionDenied, when the new values
+/// could not be stored.
 Result<MeasurementsReply> keep_measurements(const MeasurementsRequest& request, LocalNode& node);
 
 }  // namespace sparkplan

@@ -20,7 +20,7 @@
 namespace sparkplan {
 namespace {
 
-/// An image has no /run of its own that would be emptied at boot.
+/// An image has no own /run that would be emptied at boot.
 std::filesystem::path lock_directory(const LocalNode& node) {
   return node.live() ? std::string_view(kLockDirectory) : kStateDirectory;
 }
@@ -40,7 +40,7 @@ std::optional<LockingAgent> read_holder(int file) {
 constexpr const char* kInstalledAgent = "/usr/local/libexec/sparkplan/agent";
 constexpr std::chrono::milliseconds kTimeToEnd{2000};
 
-/// A program that was replaced while it ran is called so.
+/// The kernel adds " (deleted)" to the path of a program that was replaced while it ran.
 std::string without_deleted(std::string path) {
   constexpr std::string_view kMark = " (deleted)";
   if (path.ends_with(kMark)) path.resize(path.size() - kMark.size());
@@ -57,7 +57,7 @@ bool is_agent(std::int64_t process) {
   return !program.empty() && (program == kInstalledAgent || program == program_of("self"));
 }
 
-/// The dead-man's switch of a network change: it has to find the node as its change has left it.
+/// Refuses while a network change is on trial: its rollback must find the node as the change left it.
 Result<void> check_no_open_window(const LocalNode& node) {
   const auto directory = std::filesystem::path(kStateDirectory) / "txn";
   const auto names = node.list_directory(directory);
@@ -77,7 +77,8 @@ bool ended(int process, std::chrono::milliseconds patience) {
 }
 
 Result<void> end(int process) {
-  // A file is written whole or not at all, and the journal has what was begun: the same as a power cut.
+  // Killing the agent is as safe as a power cut: files are written completely or not at all, and the journal has all
+  // intents.
   for (const int signal : {SIGTERM, SIGKILL}) {
     if (::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0) != 0 && errno != ESRCH)
       return failure(system_error("end the agent that holds the lock", errno));
@@ -113,7 +114,7 @@ Result<NodeLock> NodeLock::acquire(const LockHolder& holder, LocalNode& node) {
 
 std::uint64_t start_of_process(std::int64_t process) {
   const std::string text = kernel_line("/proc/" + std::to_string(process) + "/stat");
-  // The name, in parentheses, may hold anything; field 3 is the first behind it.
+  // The name, in parentheses, may contain anything; the next field is field 3.
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos) return 0;
   constexpr std::size_t kStarted = 19;
@@ -152,7 +153,7 @@ Result<void> break_lock(const BreakLockRequest& request, const LocalNode& node) 
   if (opened < 0 && errno != ESRCH && errno != EINVAL)
     return failure(system_error("look at the agent that holds the lock", errno));
   const FileDescriptor process(opened);
-  // From here on the number cannot become another process's without our noticing.
+  // From here on, another process cannot take the number unnoticed.
   if (opened < 0 || held->process <= 1 || start_of_process(held->process) != held->started ||
       !is_agent(held->process)) {
     return failure(ErrorCode::kRefused, "what holds the lock is not the agent that its file names",

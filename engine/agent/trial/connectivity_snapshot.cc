@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kToolDeadline{10'000};
-/// A renderer puts an interface back within well below a second; DHCP takes longer.
+/// A renderer restores an interface in much less than a second; DHCP takes longer.
 constexpr milliseconds kPatience{4'000};
 constexpr milliseconds kPause{100};
 
@@ -33,7 +33,7 @@ const LinkFacts* find_link(const std::string& name, const std::vector<LinkFacts>
 
 bool is_as(const LinkState& wanted, const std::vector<LinkFacts>& links) {
   const LinkFacts* link = find_link(wanted.name, links);
-  // One that is gone cannot be put back from here.
+  // A missing interface cannot be restored from here.
   if (link == nullptr) return true;
   const LinkState now = state_of(*link);
   return now.mtu == wanted.mtu && now.up == wanted.up &&
@@ -52,7 +52,7 @@ std::optional<std::string> read_filter(LocalNode& node) {
   return filter_of(node.query(std::vector<std::string>{"nft", "--stateless", "list", "ruleset"}, kToolDeadline));
 }
 
-/// Rules that cannot be read now are replaced as well: with these we were let in.
+/// Unreadable rules are also replaced: the rules of the snapshot let our connection in.
 Result<void> restore_filter(const std::string& filter, LocalNode& node) {
   if (read_filter(node) == filter) return {};
   SPARK_TRY(const auto directory, node.make_scratch_directory());
@@ -70,7 +70,7 @@ Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node
                                  [&](const LinkState& wanted) { return is_as(wanted, links); });
     SPARK_TRY(const auto routes, read_routes());
     if (all && missing_routes(snapshot, routes).empty()) return {};
-    // What no renderer looks after does not come back by itself, and to be up is the first thing of all.
+    // Interfaces without a renderer do not recover by themselves. Their state and MTU are restored first.
     for (const LinkState& wanted : snapshot.links) {
       const LinkFacts* link = find_link(wanted.name, links);
       if (link != nullptr && (link->up != wanted.up || link->mtu != wanted.mtu)) {
@@ -89,7 +89,7 @@ Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node
   SPARK_TRY(const auto routes, read_routes());
   for (const Route& route : missing_routes(snapshot, routes)) {
     auto added = add_route(route);
-    // An interface that is gone takes its routes with it.
+    // A missing interface has no routes.
     if (!added && added.error().code != ErrorCode::kNotFound) return added;
   }
   return {};

@@ -14,26 +14,26 @@
 
 namespace sparkplan {
 
-/// What a node is reached by: the interfaces that carry our connection, what they are made of, their routes and
-/// those of the interfaces that change, and the filter for packets. Kept while a change is on trial, so that it can be
-/// put back after changes that no file shows.
+/// The node's connectivity: the interfaces that carry our connection and the interfaces below them, their routes and
+/// those of the changing interfaces, and the packet filter. It is stored during a trial, to restore what a rollback of
+/// files does not restore.
 struct ConnectivitySnapshot {
   std::vector<LinkState> links;
   std::vector<Route> routes;
-  /// `nft list ruleset`; empty where there is no nft, or no rule. Nothing where it could not be read: then
-  /// it is not put back.
+  /// `nft list ruleset`; empty without nft or without rules. Nothing if the rules could not be read: they are then not
+  /// restored.
   std::optional<std::string> filter = "";
 };
 
-/// ConnectivitySnapshot::filter, of what listing the rules has come to: a listing that failed is not one of no rules.
+/// ConnectivitySnapshot::filter from the listed rules. A failed listing is different from an empty one.
 std::optional<std::string> filter_of(const Result<CommandOutput>& listed);
 
-/// As it is now, with the routes through the interfaces that `steps` are about as well: a renderer that configures
-/// one again drops what was added by hand. Errors: kFailed.
+/// The current state, also with the routes through the interfaces that `steps` change: a renderer that reconfigures an
+/// interface drops routes added by hand. Errors: kFailed.
 Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNode& node);
 
-/// Puts back what of it has changed and does not come back by itself within a few seconds.
-/// Errors: kFailed with what could not be put back.
+/// Restores the changed parts that do not recover by themselves within a few seconds.
+/// Errors: kFailed with the parts that could not be restored.
 Result<void> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node);
 
 void list_fields(FieldVisitor& field, LinkState& link);

@@ -42,7 +42,7 @@ Result<std::string> output_of(const std::vector<std::string>& argv, LocalNode& n
   return output->standard_output;
 }
 
-/// A quoted command line has been mangled by a daemon-reload before; what systemd holds is what counts.
+/// A daemon-reload has been seen to mangle a quoted command line, so this checks the command that systemd holds.
 Result<void> check_that_it_waits(const std::string& run, const fs::path& program, LocalNode& node) {
   constexpr std::array<std::string_view, 1> kExecStart{"ExecStart"};
   const auto unit = unit_name(run);
@@ -103,11 +103,11 @@ Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path&
   if (!node.status("/run/systemd/system")) {
     return failure(ErrorCode::kUnsupported, "systemd does not run this node", kNoNet);
   }
-  // On a second start the first timer goes: the few milliseconds between have no window to run out in,
-  // because who extends one does it long before its end.
+  // A second start stops the first timer. The window cannot end in the few milliseconds between, because extensions
+  // come long before its end.
   const std::vector<std::string> stop{"systemctl", "stop", unit + ".timer"};
   if (is_active(unit + ".timer", node, kToolDeadline).value_or(false)) SPARK_CHECK(output_of(stop, node));
-  // Monotonic, so that no step of the clock matters; the accuracy's default is a minute.
+  // Monotonic, so that changes of the clock do not matter. The default accuracy is a minute.
   SPARK_CHECK(output_of(
       {"systemd-run", "--quiet", "--collect", "--unit=" + unit, "--description=sparkplan: undo an unconfirmed change",
        "--on-active=" + std::to_string(window.count()) + "s", "--timer-property=AccuracySec=200ms",
@@ -123,8 +123,7 @@ Result<void> SystemdRollbackTimer::guard_boot(const std::string& run, const fs::
 }
 
 Result<void> SystemdRollbackTimer::stop(const std::string& run, LocalNode& node) {
-  // First, as it works on a disk that is full, too. Whether there is one does not matter, nor that it is the
-  // one that has started us.
+  // First, because it works even on a full disk. Stopping a missing timer, or the one that started us, does no harm.
   (void)node.run(std::vector<std::string>{"systemctl", "stop", unit_name(run) + ".timer"}, kToolDeadline);
   SPARK_CHECK(node.remove_file(fs::path(kUnitDirectory) / kWantedBy / kRecoverUnit));
   return node.remove_file(fs::path(kUnitDirectory) / kRecoverUnit);

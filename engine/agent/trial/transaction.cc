@@ -49,7 +49,7 @@ std::string boot_id(const LocalNode& node) {
   return text ? std::string(trim(*text)) : std::string();
 }
 
-/// The very file that runs, whatever is installed by then. Another file system needs a copy.
+/// Links the running program itself, whatever is installed later. Another file system needs a copy.
 Result<void> put_program(const fs::path& to, LocalNode& node) {
   SPARK_TRY(const FileDescriptor directory, node.open_descriptor(to.parent_path(), O_RDONLY | O_DIRECTORY));
   if (::linkat(AT_FDCWD, "/proc/self/exe", directory.get(), to.filename().c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
@@ -90,7 +90,7 @@ Result<std::optional<Transaction>> Transaction::find(const LocalNode& node) {
   };
   const auto text = node.read_file(directory / kRecord, kMaxRecordBytes);
   if (!text && text.error().code == ErrorCode::kNotFound) {
-    // Broke off before anything else was done.
+    // The run ended before it did anything else.
     ApplyRequest nothing;
     nothing.run = names->back();
     return std::optional(Transaction(std::move(nothing), {}));
@@ -139,7 +139,7 @@ Result<TransactionState> Transaction::state(const LocalNode& node) const {
   if (has(kFailed, node)) return TransactionState::kRollbackFailed;
   if (has(kRolledBack, node)) return TransactionState::kRolledBack;
   if (has(kArmed, node)) return TransactionState::kArmed;
-  // Renamed between two of the looks above.
+  // The token was renamed between two of the checks above.
   if (has(kCommitted, node)) return TransactionState::kCommitted;
   if (has(kRolledBack, node)) return TransactionState::kRolledBack;
   return TransactionState::kBegun;
@@ -256,7 +256,7 @@ Result<std::optional<FileDescriptor>> Transaction::take_over_work(std::chrono::m
       const auto size = ::pread(file.get(), text.data(), text.size(), 0);
       pid_t pid = 0;
       if (size > 0) std::from_chars(text.data(), text.data() + size, pid);
-      // It still holds the lock, so the number is still its own.
+      // The process still holds the lock, so no other process has its number.
       if (pid > 1) ::kill(pid, SIGKILL);
       killed = true;
     }
@@ -269,7 +269,7 @@ Result<std::optional<FileDescriptor>> Transaction::take_over_work(std::chrono::m
 
 Result<void> Transaction::remove(LocalNode& node) const {
   SPARK_TRY(const auto names, node.list_directory(directory()));
-  // The record last: without it there is nothing to be finished or undone.
+  // The record is last: without it there is nothing to finish or undo.
   for (const auto& name : names) {
     if (name != kRecord) SPARK_CHECK(node.remove_file(directory() / name));
   }

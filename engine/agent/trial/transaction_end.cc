@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A step in hand has that long to come to its end before its process is killed.
+/// The time that a running step has to end before its process is killed.
 constexpr std::chrono::milliseconds kPatienceForSteps{15'000};
 
 void log_to_syslog(int priority, const std::string& line, const LocalNode& node) {
@@ -30,13 +30,13 @@ void log_to_syslog(int priority, const std::string& line, const LocalNode& node)
 
 void note_in_journal(const Transaction& transaction, std::string_view event, const std::string& reason,
                      LocalNode& node) {
-  // What has happened has happened; a full disk must not make a failure of it.
+  // The step has happened; a full disk must not turn it into a failure.
   if (auto journal = Journal::open(transaction.run(), node)) {
     (void)journal->append(event, Value::map({{"reason", reason}}));
   }
 }
 
-/// Undoing, step by step, with what went wrong.
+/// Undoes the steps one by one, and collects the failures.
 class Undoing {
  public:
   Undoing(const Transaction& transaction, const Registry& registry, LocalNode& node)
@@ -59,7 +59,7 @@ class Undoing {
     }
   }
 
-  /// What was done by other means than files and links of ours: a unit that has set a rule, say.
+  /// Restores changes that were made by other means than our files and links, such as a rule that a unit set.
   void snapshot() {
     const auto before = transaction_.snapshot(node_);
     if (!before || !node_.live()) return;
@@ -85,8 +85,7 @@ class Undoing {
       if (auto removed = node_.remove_file(staged->twin); !removed) failures_.push_back(std::move(removed).error());
     }
     const auto now = read_artifact(step.artifact, *type, node_);
-    // A file that was overridden is written again, though it never changed: files generated from
-    // its twin is then older than it is.
+    // An overridden file is written again, although it never changed: files generated from its twin are then older.
     const bool overridden = staged_file(step, registry_) && !std::holds_alternative<Absent>(step.before);
     if (same_state(now, step.before) && !overridden) return;
     if (!same_state(now, step.before) && !same_state(now, step.after) && !std::holds_alternative<Error>(now)) {
@@ -114,7 +113,7 @@ class Undoing {
   std::vector<std::string> left_alone_;
 };
 
-/// Copies of the files from before, and how to put them back by hand.
+/// Copies of the earlier files, and the commands that restore them by hand.
 std::vector<std::string> manual_commands(const Transaction& transaction, const Registry& registry, LocalNode& node) {
   std::vector<std::string> commands{shell_quote(transaction.program().string()) + " --rollback " + transaction.run()};
   bool netplan = false;
@@ -164,7 +163,7 @@ Result<void> give_up_on(Transaction& transaction, const std::vector<Error>& fail
 
 Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& registry, LocalNode& node,
                   RollbackTimer& timer) {
-  // Held to the end: the timer and a run that comes across what it has begun do not undo side by side.
+  // Held to the end: the timer and a run that finds its transaction must not undo at the same time.
   SPARK_TRY(const auto work, transaction.take_over_work(kPatienceForSteps, node));
   if (!work || transaction.is_undone(node)) return {};
   Undoing undoing(transaction, registry, node);
@@ -180,7 +179,7 @@ Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& reg
   if (!undoing.left_alone().empty()) {
     reason += "; left as others have changed it since: " + join(undoing.left_alone(), ", ");
   }
-  // The next run reports a damaged one and moves it away.
+  // The next run reports a damaged manifest and moves it away.
   if (auto manifest = read_manifest(node); manifest && *manifest) {
     forget_intentions(transaction.request().steps, **manifest);
     SPARK_CHECK(write_manifest(**manifest, node));
@@ -239,10 +238,10 @@ Result<void> recover_at_boot(const std::string& run, const Registry& registry, L
     SPARK_CHECK(finish(*found, registry, node, timer));
   } else {
     SPARK_CHECK(undo(*found, UndoScope::kFilesOnly, registry, node, timer));
-    // The rest needs a system that is up, and units and links that exist.
+    // The rest needs a running system, with its units and links.
     SPARK_CHECK(timer.start(run, found->program(), std::chrono::seconds(10), node));
   }
-  // The generators have run before us, on the files as they were.
+  // The generators ran before us, on the old files.
   SPARK_CHECK(node.run(reload, kReload));
   return {};
 }

@@ -13,26 +13,26 @@ namespace sparkplan {
 /// How much of a transaction is undone.
 enum class UndoScope : std::uint8_t {
   kAll,
-  kFilesOnly,  ///< Early at boot: no program runs yet that would have to reload them.
+  kFilesOnly,  ///< Early at boot: no program that would have to reload them runs yet.
 };
 
-/// Puts everything back that a transaction which was claimed as rolled back has written: files first, then
-/// what makes them take effect. May be called again after a crash. A file that others have changed
-/// since is left as it is, and named in the transaction's reason.
-/// Errors: what could not be put back; the record stays, with the commands that a person would have to type.
+/// Restores everything that a transaction claimed as rolled back has written: files first, then their activations. It
+/// may be called again after a crash. A file that other software has changed since is left unchanged, and the
+/// transaction's reason names it.
+/// Errors: what could not be restored. The record stays, with the commands that a person would have to type.
 Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& registry, LocalNode& node,
                   RollbackTimer& timer);
 
-/// Makes permanent what a transaction that was claimed as committed has written, and records it in the manifest.
-/// May be called again after a crash. Then nothing is left of the transaction.
+/// Makes permanent what a transaction claimed as committed has written, and records it in the manifest. It may be
+/// called again after a crash. Nothing remains of the transaction.
 Result<void> finish(Transaction& transaction, const Registry& registry, LocalNode& node, RollbackTimer& timer);
 
-/// `agent --rollback RUN`: the window has ended, or a person retries a failed rollback. Does nothing when the
-/// change was confirmed in time.
+/// `agent --rollback RUN`: the window has ended, or a person retries a failed rollback. It does nothing if the change
+/// was confirmed in time.
 Result<void> roll_back_by_timer(const std::string& run, const Registry& registry, LocalNode& node,
                                 RollbackTimer& timer);
 
-/// `agent --recover RUN`: at boot, before there is a network.
+/// `agent --recover RUN`: at boot, before the network.
 Result<void> recover_at_boot(const std::string& run, const Registry& registry, LocalNode& node, RollbackTimer& timer);
 
 }  // namespace sparkplan

@@ -17,7 +17,7 @@ std::string reference_in(const Value& rule) {
   return target.starts_with(kDefinitions) ? target.substr(kDefinitions.size()) : "";
 }
 
-/// The rule itself, or the definition that it refers to.
+/// Returns the rule itself, or the definition that it refers to.
 const Value& resolved(const Value& schema, const Value& rule) {
   const auto name = reference_in(rule);
   return name.empty() ? rule : *schema.find("definitions")->find(name);
@@ -40,7 +40,7 @@ std::string bounds_of(const Value& rule) {
   return ", " + display(*least) + " to " + display(*most);
 }
 
-/// What may stand there: "one of: sudo, none", "a whole number, 1 to 65535".
+/// The allowed values: "one of: sudo, none", "a whole number, 1 to 65535".
 std::string kind_of(const Value& rule) {
   if (const auto* allowed = rule.find("enum")) {
     std::vector<std::string> words;
@@ -72,7 +72,7 @@ class SectionWriter {
  public:
   explicit SectionWriter(const Value& schema) : schema_(schema) {}
 
-  /// All keys below `rule`, those of maps and lists in it with their path: "interfaces[].name".
+  /// All keys below `rule`. Keys of nested maps and lists have their path: "interfaces[].name".
   std::string keys_of(const Value& rule, const std::string& path) const {
     std::string text;
     if (has_type(rule, "array")) {
@@ -97,7 +97,7 @@ class SectionWriter {
     auto text = rule.text_or("description", "");
     if (const auto* value = rule.find("default")) text += " Default: " + display(*value) + ".";
     if (required) text += " Required.";
-    // What refers to a section or to ssh is described there.
+    // A reference to a section or to ssh is not described here: the page describes those separately.
     const bool elsewhere = name.starts_with("section_") || name == "ssh";
     const auto& body = resolved(schema_, rule);
     if (!elsewhere && !nested(body)) text += (text.empty() ? "" : " ") + ("Value: " + kind_of(body) + ".");
@@ -123,7 +123,7 @@ class SectionWriter {
 
 bool holds_keys(const Value& body) { return has_type(body, "object") || has_type(body, "array"); }
 
-// As engine/plan has it: thresholds are no state of a node, so no type makes anything of them.
+// As in engine/plan: thresholds are no state of a node, so no resource type manages them.
 std::string standing_of(const std::string& key, const Registry& registry, bool is_section) {
   if (!is_section || key == "verify" || !registry.of_section(key).empty()) return "";
   return "Not in this version: validate checks it, and plan, apply, drift and status refuse it.";

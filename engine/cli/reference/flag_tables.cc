@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-/// In a cell of a table a bar would begin the next one, also within a code span.
+/// Escapes bars: in a table cell, a bar starts the next cell, even within a code span.
 std::string cell(std::string_view text) {
   std::string safe;
   for (const char c : text) {

@@ -62,12 +62,12 @@ std::string name_of(const std::type_info& type) {
 
 std::string code(std::string_view text) { return "`" + std::string(text) + "`"; }
 
-/// Collects the fields of each struct that it visits, and of those below, each struct once.
+/// Collects the fields of each visited struct and of the structs in it, each struct once.
 class RecordCollector final : public FieldVisitor {
  public:
   RecordCollector() : FieldVisitor(Mode::kDescribe) {}
 
-  /// The kind of the object, as a field of that type would have it.
+  /// The kind that a field of type `T` has.
   template <class T>
   std::string kind_of() {
     T object{};
@@ -87,7 +87,7 @@ class RecordCollector final : public FieldVisitor {
 
  private:
   struct Open {
-    std::string key;  ///< Empty: an item or an entry.
+    std::string key;  ///< Empty for an item of a list or an entry of a map.
     FieldRule rule;
     std::string kind;
   };
@@ -178,7 +178,7 @@ class RecordCollector final : public FieldVisitor {
   }
 
   std::vector<Record> records_;
-  std::vector<std::size_t> sections_;  ///< Places in `records_`, from the outermost struct inwards.
+  std::vector<std::size_t> sections_;  ///< Indexes into `records_`, from the outermost struct inwards.
   std::vector<Open> open_;
   std::string alternative_;
   std::vector<std::string> outer_alternatives_;

@@ -28,7 +28,7 @@ Error no_place(const std::filesystem::path& path, std::string_view place) {
 
 using Pieces = std::vector<std::pair<std::string, std::string>>;
 
-/// A manual page from what people wrote: every @NAME@ of `pieces` is there once and replaced.
+/// A manual page from a hand-written template: each @NAME@ of `pieces` must occur in it, and is replaced.
 Result<std::string> completed_page(const std::filesystem::path& path, const Pieces& pieces) {
   SPARK_TRY(auto text, content_of(path));
   for (const auto& [place, piece] : pieces) {
@@ -39,7 +39,7 @@ Result<std::string> completed_page(const std::filesystem::path& path, const Piec
   return ".\\\" Made from " + path.filename().string() + ": cmake --build build --target reference\n" + text;
 }
 
-/// A document whose part between two marks is made.
+/// A document with a generated part between two marks.
 Result<std::string> completed_document(const std::filesystem::path& path, const std::string& piece) {
   SPARK_TRY(auto text, content_of(path));
   const auto begin = text.find(kBegin);

@@ -11,7 +11,7 @@
 
 namespace sparkplan {
 
-/// sparkplan(1), sections about commands: what each takes, as subsections.
+/// sparkplan(1), sections about commands: one subsection per command.
 std::string manual_of_commands(const ProgramUsage& program);
 /// sparkplan(1): the options that every command takes, as tagged paragraphs.
 std::string manual_of_general_options(const ProgramUsage& program);
@@ -30,9 +30,9 @@ std::string markdown_of_doctor();
 /// docs/protocol.md: every message and record with its fields, as Markdown.
 std::string markdown_of_protocol();
 
-/// Every file of the repository that is made from the table of commands and from the schema: its path
-/// below `source`, and what has to be in it. What people have written of them is read below `source`.
-/// Errors: kNotFound, kFailed (a file to be completed is missing or has no place for what is made).
+/// All files of the repository that are generated from the table of commands and from the schema: each path below
+/// `source` and its required content. Hand-written parts are read below `source`.
+/// Errors: kNotFound, kFailed (a file to complete is missing or has no place for the generated part).
 Result<std::map<std::string, std::string>> reference_files(const std::filesystem::path& source);
 
 }  // namespace sparkplan

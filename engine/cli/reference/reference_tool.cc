@@ -1,4 +1,4 @@
-// Rewrites the files that are made from the program's own table of commands and its schema.
+// Rewrites the files that are generated from the program's table of commands and its schema.
 #include <fstream>
 #include <iostream>
 

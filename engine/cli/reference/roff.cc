@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kLineWidth = 78;
 
-// Characters that troff or a terminal's font would turn into something that cannot be pasted back.
+// Characters that troff or a terminal's font would change, so that copied text no longer works.
 std::string_view escape_of(char c) {
   switch (c) {
     case '\\':
@@ -50,7 +50,7 @@ std::string roff_paragraph(std::string_view text) {
   std::string lines;
   std::string line;
   const auto finish = [&] {
-    // A line that begins with a dot would be a request.
+    // A line that begins with a dot is a request.
     if (line.starts_with('.')) line.insert(0, "\\&");
     if (!line.empty()) lines += line + "\n";
     line.clear();

@@ -29,7 +29,7 @@ bool variable_is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-/// One that moves its cursor and knows colours.
+/// True for a terminal that can move its cursor and show colours.
 bool is_able_terminal(int descriptor) {
   const char* kind = std::getenv("TERM");
   return ::isatty(descriptor) != 0 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
@@ -92,7 +92,7 @@ void Console::trace(std::string_view text) const { log_->info("{}", printable(te
 bool Console::confirm(std::string_view question, const std::stop_token& stop) const {
   const Screen::Hold nothing_is_drawn(*screen_);
   screen_->print(std::string(question) + " [y/N] ");
-  // A read would be taken up again after Ctrl-C; so nothing is read before there is something.
+  // read() would resume after Ctrl-C, so the program reads only when there is input.
   pollfd readable{STDIN_FILENO, POLLIN, 0};
   while (::poll(&readable, 1, kStopPatience) == 0) {
     if (stop.stop_requested()) return false;

@@ -17,30 +17,30 @@ class logger;
 
 namespace sparkplan {
 
-/// Where the program speaks: results on standard output, everything else on standard error, and the
-/// log where one is asked for.
+/// The output of the program: results to standard output, everything else to standard error and, if requested, to a log
+/// file.
 class Console {
  public:
-  /// `log_file` empty: no file. Errors: kFailed when the log file cannot be opened.
+  /// An empty `log_file` means no log file. Errors: kFailed when the log file cannot be opened.
   static Result<Console> open(int verbosity, bool quiet, bool no_color, const std::string& log_file);
 
   Console(Console&&) noexcept;
   Console& operator=(Console&&) = delete;
   ~Console();
 
-  /// To standard output. What a terminal would obey or hide is made visible in all that is written, here and
-  /// below, but for colours (see without_commands()).
+  /// Prints to standard output. This function and all below make control characters and hidden characters visible,
+  /// except colours (see without_commands()).
   void result(std::string_view text) const;
-  /// To standard error, also with --quiet: what a question is about.
+  /// Prints the context of a question to standard error, also with --quiet.
   void question(std::string_view text) const;
-  /// The same for what comes unasked, at any moment and from any thread.
+  /// Like question(), for unsolicited text, at any moment and from any thread.
   void interject(std::string_view text) const;
-  /// To standard error with a newline; nothing with --quiet.
+  /// Prints to standard error with a newline; prints nothing with --quiet.
   void remark(std::string_view text) const;
-  /// To standard error, "sparkplan: error: ..." and the hint.
+  /// Prints "sparkplan: error: ..." and the hint to standard error.
   void error(const Error& error) const;
   void diagnostics(const std::vector<Diagnostic>& diagnostics, std::string_view source) const;
-  /// A step of the work, for -v and the log file.
+  /// Logs a step of the work, for -v and the log file.
   void trace(std::string_view text) const;
 
   /// Asks on the terminal; false for anything but "yes" or "y". Call only when interactive().
@@ -54,7 +54,7 @@ class Console {
   bool quiet() const { return quiet_; }
   bool live_progress() const { return live_progress_; }
   bool color_progress() const { return color_progress_; }
-  /// Standard error, for those who draw on it.
+  /// Standard error, for code that draws on it.
   Screen& screen() const { return *screen_; }
 
  private:

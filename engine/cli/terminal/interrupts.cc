@@ -39,7 +39,7 @@ Interrupts::Interrupts(const Console& console) {
 
 Interrupts::~Interrupts() {
   watcher_.request_stop();
-  // Wakes it: a command that has ended must not wait for its watcher.
+  // Wake the watcher: a command that has ended must not wait for it.
   // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread): it is blocked in all threads and waited for by this one.
   ::pthread_kill(watcher_.native_handle(), SIGTERM);
   watcher_.join();

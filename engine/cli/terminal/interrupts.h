@@ -7,8 +7,8 @@
 
 namespace sparkplan {
 
-/// Ctrl-C and SIGTERM as a stop token: the first asks for an orderly end, the second ends the
-/// program at once with exit code 1. To be made before any other thread; `console` outlives it.
+/// Ctrl-C and SIGTERM as a stop token. The first signal asks for an orderly end, the second ends the program at once
+/// with exit code 1. Construct it before any other thread. `console` outlives it.
 class Interrupts {
  public:
   explicit Interrupts(const Console& console);

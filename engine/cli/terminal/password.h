@@ -7,7 +7,7 @@
 
 namespace sparkplan {
 
-/// Asks on the controlling terminal without echo. Errors: kFailed when there is no terminal; those of
+/// Asks for a password on the controlling terminal, without echo. Errors: kFailed when there is no terminal; those of
 /// Secret::read_line().
 Result<Secret> ask_password(const std::string& prompt);
 

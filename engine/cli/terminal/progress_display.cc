@@ -7,7 +7,7 @@
 namespace sparkplan {
 namespace {
 
-// Also how long nothing is drawn at first: a run that is over by then leaves the screen alone.
+// Also the delay before the first frame: a run that ends earlier leaves the screen unchanged.
 constexpr std::chrono::milliseconds kFrame{100};
 constexpr std::chrono::seconds kClockTick{1};
 constexpr std::chrono::seconds kSignOfLife{10};
@@ -33,7 +33,7 @@ void ProgressDisplay::tell(const std::string& node, std::string_view doing, Acti
   const auto shown = printable(doing);
   const std::lock_guard lock(mutex_);
   auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& known) { return known.name == node; });
-  // One that has left the file shows only once the others were asked who belongs to the cluster.
+  // A departing node appears only after the other nodes have reported the members of the cluster.
   if (found == nodes_.end()) found = nodes_.insert(nodes_.end(), {node, "", activity, {}});
   last_event_ = Clock::now();
   *found = {node, shown, activity, last_event_};
@@ -67,7 +67,7 @@ void ProgressDisplay::keep_up(const std::stop_token& stop) {
 
 void ProgressDisplay::redraw(Clock::time_point now) {
   const auto nodes = told(now);
-  // Asked each time: it costs less than being told of every change by a signal.
+  // Read each time: cheaper than a signal for every change of size.
   const auto size = Screen::size();
   if (nodes.empty() || (!changed_ && size == drawn_for_ && now - drawn_ < kClockTick)) return;
   console_.screen().draw(progress_lines(nodes, size, console_.color_progress()));

@@ -14,11 +14,11 @@
 
 namespace sparkplan {
 
-/// What each node is at, on standard error: one live line per node on a terminal, else a line per
-/// event and a sign of life every 10 s. Cleared away before the result is printed.
+/// Shows the current step of each node on standard error. On a terminal, each node has one live line. Elsewhere, each
+/// event is a line, and a sign of life follows every 10 s. The live lines are cleared before the result is printed.
 class ProgressDisplay {
  public:
-  /// Nodes are shown in the order of the cluster's file, each from the first word of it on.
+  /// Nodes are shown in the order of the cluster's file, each from its first event on.
   ProgressDisplay(const Console& console, const Cluster& cluster);
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
@@ -26,16 +26,16 @@ class ProgressDisplay {
 
   /// From any thread.
   void tell(const std::string& node, std::string_view doing, Activity activity);
-  /// tell(), for RunOptions::progress; not to be called after the display is gone.
+  /// tell() as a function for RunOptions::progress. Do not call it after the display is destroyed.
   std::function<void(const std::string&, std::string_view, Activity)> listener();
-  /// Takes the live lines off the screen; the next tell() begins anew.
+  /// Removes the live lines from the screen; the next tell() draws them again.
   void clear();
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Node {
     std::string name;
-    std::string doing;  ///< Empty: nothing was told yet.
+    std::string doing;  ///< Empty: no event yet.
     Activity activity = Activity::kWorking;
     Clock::time_point since;
   };

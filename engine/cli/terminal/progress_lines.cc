@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kMargin = "  ";
 constexpr std::string_view kGap = "  ";
 constexpr std::size_t kLeastForDoing = 8;
-// Shorter texts do not make the times behind them jump.
+// Texts up to this width do not move the times after them.
 constexpr std::size_t kUsualDoing = 36;
 constexpr std::size_t kMostNodesInALine = 4;
 
@@ -24,7 +24,8 @@ std::string elapsed(std::chrono::milliseconds since) {
   return std::to_string(seconds / 3600) + " h " + std::to_string(seconds / 60 % 60) + " min";
 }
 
-/// Nothing in the first second: what is quick needs no clock. Those that wait are not what takes long.
+/// Empty in the first second: a quick step needs no clock. Also empty for nodes that are not working: a waiting node is
+/// not the slow one.
 std::string time_shown(const NodeProgress& node) {
   const bool shown = node.activity == Activity::kWorking && node.since >= std::chrono::seconds(1);
   return shown ? elapsed(node.since) : "";
@@ -61,10 +62,10 @@ struct Columns {
   std::size_t time = 0;
 };
 
-/// The name gives way last: without it a line says nothing.
+/// The name is shortened last: a line without a name is useless.
 Columns columns_for(std::span<const NodeProgress> nodes, ScreenSize size) {
   Columns columns;
-  // In the last column some terminals begin a new line at once, others do not.
+  // In the last column, some terminals start a new line at once, and others do not.
   columns.whole = static_cast<std::size_t>(std::max(size.columns - 1, 1));
   std::size_t widest_doing = kUsualDoing;
   for (const auto& node : nodes) {
@@ -92,7 +93,7 @@ std::string line_of(const NodeProgress& node, const Columns& columns, bool color
   return painted(cut(line, columns.whole), node.activity, color);
 }
 
-/// Which are shown when `count` lines have to do: a place for each, in the old order.
+/// Selects the nodes to show if there is room for only `count` lines: one line per node, in the original order.
 std::vector<NodeProgress> most_telling(std::span<const NodeProgress> nodes, std::size_t count) {
   std::vector<NodeProgress> chosen;
   std::vector<bool> is_in(nodes.size());
@@ -126,7 +127,7 @@ std::string counts(std::span<const NodeProgress> nodes) {
 }  // namespace
 
 std::vector<std::string> progress_lines(std::span<const NodeProgress> nodes, ScreenSize size, bool color) {
-  // Below the last line stands the cursor.
+  // The cursor is below the last line.
   const auto room = static_cast<std::size_t>(std::max(size.rows - 1, 1));
   const auto columns = columns_for(nodes, size);
   std::vector<std::string> lines;

@@ -10,12 +10,12 @@
 
 namespace sparkplan {
 
-/// What is known of one node while a command runs.
+/// The progress of one node while a command runs.
 struct NodeProgress {
   std::string node;
-  std::string doing;  ///< Fit to be printed.
+  std::string doing;  ///< Safe to print.
   Activity activity = Activity::kWorking;
-  std::chrono::milliseconds since{0};  ///< For how long.
+  std::chrono::milliseconds since{0};  ///< The time since it began.
 };
 
 /// Pure. The live lines, in the order given: each narrower than the screen, and fewer than it has
@@ -24,7 +24,7 @@ struct NodeProgress {
 ///   spark-01  applying net.core.rmem_max  3 s
 std::vector<std::string> progress_lines(std::span<const NodeProgress> nodes, ScreenSize size, bool color);
 
-/// Pure. One line for those who see no live lines: "still working after 20 s: spark-01 (connecting)".
+/// Pure. One line for output without live lines: "still working after 20 s: spark-01 (connecting)".
 std::string sign_of_life(std::span<const NodeProgress> nodes);
 
 }  // namespace sparkplan

@@ -17,7 +17,7 @@ namespace {
 // From here on, some characters take two columns: Hangul, CJK, symbols, emoji.
 constexpr char32_t kFirstWide = 0x1100;
 
-// All that this program ever sends: paint() and the lines of progress.
+// All escape sequences that this program sends: those of paint() and of the progress lines.
 constexpr std::array<std::string_view, 7> kOwnCommands{"\033[0m",  "\033[1m",  "\033[2m", "\033[31m",
                                                        "\033[32m", "\033[33m", "\033[35m"};
 
@@ -29,7 +29,7 @@ std::size_t own_command_at(std::string_view text, std::size_t position) {
 }
 
 void write_out(std::string_view text) {
-  // One write each: half a redraw is not to be seen.
+  // A single write, so that the user never sees half a redraw.
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }
@@ -42,7 +42,7 @@ std::string without_commands(std::string_view text) {
   while (!text.empty()) {
     const std::size_t escape = std::min(text.find('\033'), text.size());
     const std::size_t command = own_command_at(text, escape);
-    // An escape that begins no command of ours is made visible with the text that follows.
+    // An escape sequence that is not ours is made visible with the text that follows.
     const std::size_t next = command > 0 ? escape : text.find('\033', escape + 1);
     const std::size_t end = std::min(next, text.size());
     out += printable(text.substr(0, end), true);
@@ -72,8 +72,8 @@ std::string erasure_of(std::span<const std::string> lines, int columns) {
   const auto width = static_cast<std::size_t>(std::max(columns, 1));
   std::size_t rows = 0;
   for (const auto& line : lines) rows += std::max<std::size_t>(1, (visible_width(line) + width - 1) / width);
-  // Line by line: tmux takes "clear to the end" at the top of the screen for a new page, and keeps the
-  // old one in its history. The line of the cursor goes with them, for the "^C" that may stand there.
+  // Clear line by line: at the top of the screen, tmux treats "clear to the end" as a new page and keeps the old page
+  // in its history. The line of the cursor is cleared too, because it may contain "^C".
   const auto up = "\033[" + std::to_string(rows) + "A";
   std::string text = "\r" + up;
   for (std::size_t row = 0; row < rows; ++row) text += "\033[2K\033[1B";

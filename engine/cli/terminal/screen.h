@@ -16,36 +16,36 @@ struct ScreenSize {
   bool operator==(const ScreenSize&) const = default;
 };
 
-/// Columns that a line takes on a terminal, colours not counted. Rather too many than too few: what may
-/// be wide counts as wide.
+/// Columns that a line takes on a terminal, without colours. Characters that may be wide count as wide: too many
+/// columns are better than too few.
 std::size_t visible_width(std::string_view line);
 
-/// Pure. `text` as it may be written to a terminal: line breaks, tabs and the colours that paint() gives stay, of
-/// everything else that a terminal obeys or hides printable() makes stand-ins. Whoever composes a text uses
-/// printable() on what came from elsewhere; this is the last door, behind all of them.
+/// Pure. `text` in a form that is safe to write to a terminal. Line breaks, tabs and the colours of paint() stay.
+/// printable() replaces all other control characters and hidden characters. Code that composes a text applies
+/// printable() to foreign input; this function is the last barrier after all of it.
 std::string without_commands(std::string_view text);
 
-/// Pure. What takes `lines` off a terminal on which the cursor stands below the last of them. One that has
-/// become narrower since they were drawn has broken those that no longer fit.
+/// Pure. The text that erases `lines` from a terminal whose cursor is below the last of them. A terminal that has
+/// become narrower since then has wrapped the lines that no longer fit.
 /// Source: ECMA-48, CUU, CUD and EL.
 std::string erasure_of(std::span<const std::string> lines, int columns);
 
-/// Standard error: text that scrolls away, and at its end, on a terminal, live lines that are drawn
-/// again and again. May be used from any thread.
+/// Standard error: scrolling text and, on a terminal, live lines at its end that are redrawn repeatedly. May be used
+/// from any thread.
 class Screen {
  public:
-  /// How large the terminal is at this moment; 80 x 24 where there is none.
+  /// The current size of the terminal; 80 x 24 without a terminal.
   static ScreenSize size();
 
-  /// Above the live lines, which come back below it.
+  /// Prints above the live lines, which are then redrawn.
   void print(std::string_view text);
-  /// The same for what comes unasked, after a "^C" that the terminal has shown.
+  /// Like print(), for unsolicited text after a "^C" that the terminal has shown.
   void interject(std::string_view text);
-  /// Puts `lines` in place of the live lines. Each must be narrower than size(), and they must be fewer
-  /// than it has rows.
+  /// Replaces the live lines by `lines`. Each line must be narrower than size(), and there must be fewer lines than it
+  /// has rows.
   void draw(std::vector<std::string> lines);
 
-  /// Takes the live lines away and draws none as long as it lives: somebody is asked something.
+  /// Removes the live lines and draws none while it lives, for questions to the user.
   class Hold {
    public:
     explicit Hold(Screen& screen);

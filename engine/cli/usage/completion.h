@@ -10,8 +10,8 @@ namespace sparkplan {
 /// "bash", "zsh", "fish".
 const std::vector<std::string>& completion_shells();
 
-/// The script that makes the shell complete commands, options, and files where a path belongs. Needs
-/// nothing that the shell does not bring along. Empty for a shell that is not among them.
+/// The script that makes the shell complete commands, options and, for path arguments, file names. It needs only what
+/// the shell itself provides. Empty for an unknown shell.
 std::string completion_script(const std::string& shell, const ProgramUsage& program);
 
 std::string bash_completion(const ProgramUsage& program);

@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-// @...@ is filled in from the table of commands.
+// The table of commands replaces @...@.
 constexpr std::string_view kScript = R"(# bash completion of sparkplan, made by: sparkplan completion bash
 
 _sparkplan_files() {

@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-/// Within single quotes, for _arguments and _describe, to which brackets and colons mean something.
+/// Quotes a text with single quotes for _arguments and _describe, which interpret brackets and colons.
 std::string quoted(std::string_view text) {
   std::string safe;
   for (const char c : text) {
@@ -79,7 +79,7 @@ _sparkplan() {
       case $words[1] in
 )";
   for (const auto& command : program.commands) text += command_branch(command);
-  // Read as a file of $fpath the script is the function's body; sourced it has to announce itself.
+  // As a file in $fpath, the script is the body of the function; when sourced, it has to register itself.
   text += R"(      esac
       ;;
   esac

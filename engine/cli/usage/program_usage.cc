@@ -9,7 +9,8 @@ namespace sparkplan {
 namespace {
 
 bool is_repeatable(const CLI::Option& option) {
-  // Counting flags differ in their policy from one CLI11 to the next; those that do not count have one of these.
+  // Counting flags have different policies in different versions of CLI11. Options that do not count have one of these
+  // policies.
   using CLI::MultiOptionPolicy;
   const auto policy = option.get_multi_option_policy();
   const bool once = policy == MultiOptionPolicy::Throw || policy == MultiOptionPolicy::TakeFirst ||

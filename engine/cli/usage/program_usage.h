@@ -17,10 +17,10 @@ struct OptionUsage {
   bool repeatable = false;
 };
 
-/// What a command takes besides options.
+/// An argument of a command that is not an option.
 struct ArgumentUsage {
   std::string name;                  ///< "FILE"
-  std::vector<std::string> choices;  ///< All that it may be; empty when it may be anything.
+  std::vector<std::string> choices;  ///< All allowed values; empty: any value.
   std::string help;
   bool required = false;
 };
@@ -28,23 +28,23 @@ struct ArgumentUsage {
 struct CommandUsage {
   std::string name;
   std::string help;     ///< One line, as in the list of commands.
-  std::string details;  ///< Sentences that follow it; may be empty.
+  std::string details;  ///< Sentences after `help`; may be empty.
   std::vector<OptionUsage> options;
   std::vector<ArgumentUsage> arguments;
 };
 
-/// All commands and flags as data, for whatever describes the program.
+/// All commands and flags as data, for everything that describes the program.
 struct ProgramUsage {
   std::string name;
   std::string help;
-  std::vector<OptionUsage> options;  ///< May stand before or behind every command.
+  std::vector<OptionUsage> options;  ///< Valid before and after every command.
   std::vector<CommandUsage> commands;
 };
 
 /// The program's own command line, from the same declarations that parse it.
 ProgramUsage program_usage();
 
-/// What CLI11 was told. Options keep their order; -h is among them once, with the general ones.
+/// Everything declared in CLI11. Options keep their order; -h is listed once, with the general options.
 ProgramUsage usage_of(const CLI::App& app);
 
 /// True when the value or argument of this name is a path.

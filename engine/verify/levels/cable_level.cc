@@ -12,7 +12,7 @@
 namespace sparkplan {
 namespace {
 
-/// Of more than these, the rest are only counted.
+/// Beyond this number, the rest are only counted.
 constexpr std::size_t kMostNamed = 3;
 
 /// "...np1", as udev names the port of an adapter that has several.
@@ -101,8 +101,8 @@ class CableJudge {
     }
   }
 
-  /// The halves that are declared to be on the same wire, without those that cannot send. `blocker` says why there are
-  /// none.
+  /// The halves that are declared on the same cable or switch, without halves that cannot send. `blocker` has the
+  /// reason if there are no such halves.
   std::set<Far> declared_ends(std::size_t at, std::size_t half_at, Blocker& blocker) const {
     std::set<Far> ends;
     for (const HalfPair& pair : pairs_) {

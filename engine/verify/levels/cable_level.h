@@ -22,8 +22,8 @@ struct HeardCables {
 /// ports.
 std::vector<std::string> interfaces_to_listen_at(const VerifyNode& node);
 
-/// Pure. For each half whether its cable leads where cluster.yaml declares: link/NODE/HALF/cable. context.checks has
-/// the checks of the halves themselves.
+/// Pure. For each half, whether its cable leads where cluster.yaml declares: link/NODE/HALF/cable. context.checks
+/// contains the checks of the halves themselves.
 std::vector<Check> judge_cables(const VerifyContext& context, const HeardCables& heard);
 
 }  // namespace sparkplan

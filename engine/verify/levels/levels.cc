@@ -10,7 +10,7 @@ struct LevelPart {
   std::vector<Check> (*run)(VerifyContext& context);
 };
 
-/// In the order of the levels. A part sees the checks of all parts before it: of a half that is down, the cable is not
+/// In the order of the levels. A part sees the checks of all earlier parts: if a half is down, its cable is not
 /// checked.
 constexpr auto kParts = std::to_array<LevelPart>({
     {Level::kLink, verify_links},

@@ -6,11 +6,11 @@
 
 namespace sparkplan {
 
-/// Runs context.options.levels, lowest first; a stop ends the run after the check in hand. The checks are in
-/// context.checks afterwards.
+/// Runs context.options.levels, lowest first, and stores the checks in context.checks. A stop ends the run after the
+/// current check.
 void run_levels(VerifyContext& context);
 
-/// Each half of each node's fabric: there, up, with a carrier, the declared MTU and address, and no other master.
+/// Each half of each node's fabric: existence, state, carrier, declared MTU and address, and no other master.
 std::vector<Check> verify_links(VerifyContext& context);
 /// Part of level link: each half's cable, found by frames from node to node. Changes nothing, and no plan is based on
 /// it.

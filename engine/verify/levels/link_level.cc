@@ -9,7 +9,7 @@ bool has_address(const LinkFacts& link, const ObservedPort& half) {
   return std::find(link.addresses.begin(), link.addresses.end(), half.address_text()) != link.addresses.end();
 }
 
-/// Another interface of the same kind that has a carrier: the cable may be in that port.
+/// Another interface of the same kind that has a carrier: the cable may be plugged in there.
 std::string hint_at_other_port(const Facts& facts, const VerifyNode& node) {
   for (const LinkFacts& link : facts.links) {
     const bool declared = std::any_of(node.halves.begin(), node.halves.end(),
@@ -19,7 +19,7 @@ std::string hint_at_other_port(const Facts& facts, const VerifyNode& node) {
   return "";
 }
 
-/// The lowest thing that is wrong decides; what is above it would only follow from it.
+/// The lowest fault decides: faults above it would only follow from it.
 void judge(Check& check, const VerifyNode& node, const ObservedPort& half) {
   const auto fail = [&](RowId row, const std::string& details) { diagnose(check, CheckStatus::kFail, row, details); };
   if (half.link == nullptr) {

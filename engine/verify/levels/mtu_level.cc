@@ -9,13 +9,13 @@
 namespace sparkplan {
 namespace {
 
-/// A machine that is busy may take its time to answer.
+/// A busy machine may answer late.
 constexpr std::int64_t kPatience = 1'000;
 
 /// One half of a pair in one direction.
 struct Direction {
   HalfPair pair;
-  std::int64_t full = kSmallPacket;  ///< As large as both ends are declared to carry.
+  std::int64_t full = kSmallPacket;  ///< The largest packet that both ends are declared to carry.
   Reached reached;
   Check check;
 };
@@ -113,7 +113,7 @@ class MtuLevel {
     }
   }
 
-  /// If all paths of a half are narrow and other nodes' paths are not, the fault is in that node's own cable.
+  /// If all paths of a half are narrow and other nodes' paths are not, that node's own cable has the fault.
   void find_common_ends() {
     for (std::size_t at = 0; at < context_.nodes.size(); ++at) {
       for (std::size_t half = 0; half < context_.nodes[at].halves.size(); ++half) name_if_common(at, half);

@@ -54,7 +54,7 @@ RowId row_of(const NcclFailure& failure) {
   return "nccl-not-started";
 }
 
-/// Missing hardware or software is no fault unless it is declared.
+/// Missing hardware or software is no fault, unless it is declared.
 bool is_absent(const NcclFailure& failure, bool library_declared) {
   if (failure.trouble == NcclTrouble::kStopped) return true;
   if (failure.fault == RankFault::kNoDriver || failure.fault == RankFault::kNoGpu) return true;
@@ -127,7 +127,7 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
     return;
   }
   put_judgement(judge_nccl_bandwidth(seen), "", check);
-  // Smaller messages are slower by nature: the threshold is one of large ones.
+  // Smaller messages are slower by nature, and the threshold is for large ones.
   const bool smaller = measured.bytes < measured.asked_bytes;
   if (smaller && check.status == CheckStatus::kFail) check.status = CheckStatus::kWarn;
 }

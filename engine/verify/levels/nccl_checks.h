@@ -9,10 +9,10 @@
 /// NCCL runs as checks. Pure.
 namespace sparkplan {
 
-/// The ranks that took part.
+/// The ranks of a run.
 struct NcclGround {
   std::vector<std::string> nodes;   ///< By place.
-  bool sparks = false;              ///< All of them.
+  bool sparks = false;              ///< All nodes are DGX Sparks.
   bool ring = false;                ///< Three or more, each joined to two others by a cable.
   std::optional<double> threshold;  ///< The user's, in bits per second.
   std::size_t hcas_wanted = 0;      ///< The fewest RDMA devices that a rank is configured to use.
@@ -22,9 +22,9 @@ struct NcclGround {
 /// "nccl/NODE": GPU, driver and NCCL of one node.
 Check check_of_node(const NcclOutcome& looked, const NcclGround& ground);
 
-/// One check per operation, of the largest size that was measured; an operation that was not reached is skipped. A
-/// failed run has its reason in the first operation that it did not reach. `group` is empty for a pair, whose nodes are
-/// its id, else stands for all nodes: "nccl/GROUP/all_reduce".
+/// One check per operation, of the largest measured size. An operation that was not reached is skipped. The first such
+/// operation has the reason of a failed run. `group` is empty for a pair, whose nodes are its id; else it names all
+/// nodes: "nccl/GROUP/all_reduce".
 std::vector<Check> checks_of_run(const std::string& group, const std::vector<NcclRequest>& requests,
                                  const NcclOutcome& outcome, const NcclGround& ground);
 

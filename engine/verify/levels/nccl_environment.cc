@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view kSection = "nccl";
 constexpr std::string_view kType = "nccl_env";
 
-/// `conf` is the value for NCCL's own file, `profile` that for all programs.
+/// `conf` is the value for NCCL's own file, `profile` the value for all programs.
 std::string value_of(const Value& desired) {
   auto conf = desired.text_or("conf", "");
   if (!conf.empty()) return conf;

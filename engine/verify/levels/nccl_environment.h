@@ -9,8 +9,8 @@
 
 namespace sparkplan {
 
-/// The variables and the library of NCCL on a node, as the node's section `nccl` compiles to: the values that an apply
-/// writes to its files.
+/// The variables and the library of NCCL on a node. They are compiled from the node's section `nccl`, and an apply
+/// writes the same values to its files.
 struct NcclEnvironment {
   std::map<std::string, std::string> variables;
   std::string library;  ///< The file that `nccl: library` names; empty: none.

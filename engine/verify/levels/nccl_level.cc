@@ -54,7 +54,7 @@ class NcclLevel {
   std::vector<Check> run() {
     inspect_nodes();
     refuse_mixed_versions();
-    // Two nodes are both the only pair and the whole group.
+    // With two nodes, the only pair is also the whole group.
     if (context_.nodes.size() > 2) measure_pairs();
     measure_group();
     report_left_running();
@@ -113,7 +113,7 @@ class NcclLevel {
     left_running_.insert(outcome.left_running.begin(), outcome.left_running.end());
   }
 
-  /// A rank that does not end holds its GPU, and the next run finds it taken.
+  /// Reports a rank that does not end: it keeps its GPU, and the next run finds the GPU in use.
   void report_left_running() {
     for (const std::string& name : left_running_) {
       Check check = skipped(Level::kNccl, {name}, "rank", "");
@@ -134,7 +134,7 @@ class NcclLevel {
     if (!looked.failure) able_[node] = looked.prepared.at(0).nccl_version;
   }
 
-  /// One check that names them, in place of one failure for each pair.
+  /// One check that names all versions, instead of one failure per pair.
   void refuse_mixed_versions() {
     std::map<int, std::vector<std::string>> by_version;
     for (const auto& [node, version] : able_) by_version[version].push_back(context_.nodes[node].name());
@@ -208,7 +208,7 @@ class NcclLevel {
   }
 
   void measure_group() {
-    // A machine without a GPU, such as one that only stores, is no part of the group.
+    // A machine without a GPU, such as a storage node, is not part of the group.
     const bool enough = count() - without_gpu_.size() >= 2;
     std::vector<std::size_t> members;
     for (std::size_t i = 0; i < count(); ++i) {

@@ -13,10 +13,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kGlance{5};           // Per rank and round.
-constexpr milliseconds kSecondOpinion{700};  // How long a rank may take to say what it was that its peers felt.
+constexpr milliseconds kSecondOpinion{700};  // How long a rank may take to report the failure that its peers noticed.
 constexpr milliseconds kPatienceAtEnd{3000};
 constexpr std::int64_t kSmallestSize = std::int64_t{1} << 20;
-constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // What is smaller is quick on any network.
+constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // Smaller sizes are quick on any network.
 
 Error silent_error(const std::string& doing, milliseconds limit) {
   return Error{ErrorCode::kUnreachable,
@@ -98,13 +98,13 @@ class RankGroup {
       const auto bytes = size_that_fits(request.collective, asked, ranks,
                                         outcome_.prepared[place_of_least_memory()].memory_free_bytes);
       if (failed()) return;
-      // Short memory may reduce two sizes to the same one.
+      // Short memory may reduce two sizes to the same size.
       if (bytes == 0 || bytes != last || asked == bytes) measure_size(request.collective, asked, bytes);
       last = bytes;
     }
   }
 
-  /// Ends every rank, in good order if nothing went wrong.
+  /// Ends every rank, in good order if there was no failure.
   NcclOutcome finish() {
     if (!failed()) {
       for (auto& client : clients_) {
@@ -151,7 +151,7 @@ class RankGroup {
     if (!failed()) run_once(run, asked);
   }
 
-  /// One iteration tells how many there is time for.
+  /// One iteration shows how many iterations there is time for.
   void shorten(RunCollective& run) {
     RunCollective probe{run.collective, run.bytes, 1, 1, false, run.pattern};
     double seconds = 0;
@@ -161,7 +161,7 @@ class RankGroup {
     const double longest = std::chrono::duration<double>(options_.longest_measurement).count();
     if (failed() || seconds * (run.warm_up + run.iterations) <= longest) return;
     run.warm_up = 0;
-    // Between two doubles before it becomes an int, which has no room for what a rank may report.
+    // Clamp as a double before the conversion: a rank may report values that an int cannot hold.
     run.iterations = static_cast<int>(std::clamp(longest / seconds, 1.0, static_cast<double>(run.iterations)));
   }
 
@@ -201,7 +201,7 @@ class RankGroup {
   std::vector<RankAnswer> ask(const std::vector<RankCommand>& commands, NcclPhase phase, milliseconds limit,
                               const std::string& doing) {
     for (std::size_t i = 0; i < clients_.size(); ++i) {
-      // A rank that has ended says more at the read below.
+      // If the rank has ended, the read below has a better error.
       (void)clients_[i]->send(commands[i]);
     }
     const auto end = Clock::now() + limit;
@@ -229,7 +229,7 @@ class RankGroup {
     return all;
   }
 
-  /// Looks for the rank's answer to `phase`; a failure is noted.
+  /// Checks for the rank's answer to `phase`; records a failure.
   bool take(std::size_t place, NcclPhase phase, std::optional<RankAnswer>& into) {
     if (silenced_[place]) return false;
     auto answer = clients_[place]->receive(kGlance);
@@ -259,14 +259,14 @@ class RankGroup {
     return true;
   }
 
-  /// How far from the cause a failure is: what a rank says of its peers is worth less than what they say of
-  /// themselves, and NCCL's errors may be of either kind.
+  /// How far a failure is from the cause. A rank's report about its peers is worth less than the peers' own reports.
+  /// NCCL's errors may be of either kind.
   static int distance(const NcclFailure& failure) {
     if (failure.trouble != NcclTrouble::kFault) return 0;
     return failure.fault == RankFault::kPeer ? 2 : failure.fault == RankFault::kNccl ? 1 : 0;
   }
   void note(NcclFailure failure) {
-    silenced_[failure.place] = true;  // What comes after it, its end, says nothing more.
+    silenced_[failure.place] = true;  // Later messages of this rank, such as its end, add no information.
     if (!outcome_.failure || distance(failure) < distance(*outcome_.failure)) outcome_.failure = std::move(failure);
   }
 

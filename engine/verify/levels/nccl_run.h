@@ -17,7 +17,7 @@
 
 namespace sparkplan {
 
-/// Where one rank runs, and with what.
+/// The node and the settings of one rank.
 struct RankPlace {
   const NodeSpec* node = nullptr;
   int device = 0;                                  ///< The GPU's number.
@@ -49,9 +49,9 @@ struct NcclRunOptions {
 struct NcclMeasurement {
   Collective collective = Collective::kAllReduce;
   std::int64_t asked_bytes = 0;
-  std::int64_t bytes = 0;  ///< Less than was asked for where memory is short.
+  std::int64_t bytes = 0;  ///< Less than requested if memory is short.
   int iterations = 0;
-  double seconds = 0;  ///< Of one iteration: the mean of all ranks, as nccl-tests has it.
+  double seconds = 0;  ///< For one iteration: the mean of all ranks, as in nccl-tests.
   CollectiveBandwidth bandwidth;
   std::int64_t wrong = 0;   ///< Wrong elements on all ranks.
   std::string first_wrong;  ///< With the name of the node.
@@ -61,8 +61,8 @@ enum class NcclTrouble : std::uint8_t {
   kConnection,     ///< A rank could not be started, or its connection broke.
   kFault,          ///< A rank reports why it cannot go on.
   kEnded,          ///< A rank ended without a report: it was killed, or it crashed.
-  kSilent,         ///< A rank does not come to an end.
-  kMixedVersions,  ///< The ranks have different NCCLs.
+  kSilent,         ///< A rank does not end.
+  kMixedVersions,  ///< The ranks have different versions of NCCL.
   kStopped,
 };
 enum class NcclPhase : std::uint8_t { kStart, kPrepare, kJoin, kRun };
@@ -70,26 +70,26 @@ enum class NcclPhase : std::uint8_t { kStart, kPrepare, kJoin, kRun };
 struct NcclFailure {
   NcclTrouble trouble = NcclTrouble::kConnection;
   NcclPhase phase = NcclPhase::kStart;
-  std::size_t place = 0;           ///< Whose it is.
+  std::size_t place = 0;           ///< The rank that failed.
   std::optional<RankFault> fault;  ///< For kFault.
   Error error;
-  NcclTransport transport;  ///< From that rank's log until then.
+  NcclTransport transport;  ///< From that rank's log up to the failure.
 };
 
 struct NcclOutcome {
   std::vector<PreparedRank> prepared;     ///< By place; empty if one of them failed.
   std::vector<NcclTransport> transports;  ///< By place, the last ones reported.
-  std::vector<NcclMeasurement> measured;  ///< Until the failure, if there is one.
-  std::vector<std::string> left_running;  ///< Nodes whose rank was not seen to end.
+  std::vector<NcclMeasurement> measured;  ///< Up to the failure, if there is one.
+  std::vector<std::string> left_running;  ///< Nodes whose rank may still run.
   std::optional<NcclFailure> failure;
 };
 
-/// Starts a rank at each place, measures and ends them, all of them as soon as one fails. The first place
-/// makes the unique id; it goes to the others over their connections.
+/// Starts a rank at each place, measures, and ends all ranks; ends them as soon as one fails. The first place makes the
+/// unique id, which goes to the others over their connections.
 NcclOutcome run_nccl(const std::vector<RankPlace>& places, const std::vector<NcclRequest>& requests,
                      const NcclRunOptions& options);
 
-/// The GPU and NCCL of each place, without joining them: one outcome for each, with `prepared` or `failure`.
+/// The GPU and NCCL of each place, without joining them: one outcome per place, with `prepared` or `failure`.
 std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options);
 
 /// Pure. The largest size up to `bytes` whose buffers take no more than a fifth of the least free memory

@@ -20,17 +20,17 @@ struct Reached {
   bool any(std::int64_t size) const { return echoed.contains(size) || heard.contains(size); }
 };
 
-/// Sends packets from one half to another and reports which arrive. A node that is lost meanwhile is noted as lost,
-/// and then nothing arrives.
+/// Sends packets from one half to another and reports which of them arrive. A node that is lost meanwhile is recorded
+/// as lost, and then no packet arrives.
 class PacketProbe {
  public:
   PacketProbe(VerifyContext& context, const HalfPair& pair);
 
-  /// ICMP echo, all sizes at the same time, for so long as one of them is not answered.
+  /// ICMP echo, all sizes at the same time, until all are answered or the patience is over.
   void echo(const std::vector<std::int64_t>& sizes, std::int64_t patience_ms, Reached& reached);
-  /// Datagrams from agent to agent, for where an echo is not answered.
+  /// Datagrams from agent to agent, for nodes that do not answer an echo.
   void talk(const std::vector<std::int64_t>& sizes, Reached& reached);
-  /// The largest size that gets through, between one that does and one that does not.
+  /// The largest size that arrives, between a size that does and a size that does not.
   std::int64_t largest(std::int64_t works, std::int64_t fails, bool by_echo);
 
  private:

@@ -10,7 +10,7 @@
 namespace sparkplan {
 namespace {
 
-/// The check of an end that has no device to measure with; null: both have one.
+/// The check of an end without a usable device; null: both ends have one.
 const Check* unusable_end(const RdmaHalf& from, const RdmaHalf& to) {
   for (const RdmaHalf* half : {&from, &to}) {
     if (half->device == nullptr) return &half->check;

@@ -11,7 +11,7 @@
 namespace sparkplan {
 namespace {
 
-// As `ib_write_bw -s 65536 -q 4`: what public figures of this hardware were measured with.
+// As `ib_write_bw -s 65536 -q 4`, with which public figures of this hardware were measured.
 constexpr std::int64_t kMessageBytes = 65536;
 constexpr std::int64_t kQueuePairs = 4;
 constexpr std::int64_t kDurationMs = 1000;
@@ -23,7 +23,7 @@ double gigabits(const RdmaWritten& written) {
          static_cast<double>(written.nanoseconds);
 }
 
-/// One way with what is open on it.
+/// One way, and its open ends.
 struct OpenWay {
   const RdmaWay* way = nullptr;
   std::optional<RdmaEndpoint> from;
@@ -74,7 +74,7 @@ class PairMeasurement {
     return forward == sender ? a_.halves[pair.from_half] : b_.halves[pair.to_half];
   }
 
-  /// "A", or for several "both".
+  /// "A", or "both" for several ways.
   std::string label(const std::vector<OpenWay*>& ways) {
     if (ways.size() == 1) return a_.halves[ways.front()->way->pair.from_half].label();
     return ways.size() == 2 ? "both" : "all";
@@ -86,7 +86,7 @@ class PairMeasurement {
     return skipped(Level::kRdma, {from, to}, label(ways) + "/" + what, "not measured");
   }
 
-  /// Puts into the check why a call did not succeed.
+  /// Adds the reason of a failed call to the check.
   static void explain(Check& check, VerifyNode& node, const std::string& device, const Error& error) {
     if (note_if_lost(node, error)) {
       check.cause = node.name() + " cannot be asked any more: " + error.describe();
@@ -153,7 +153,7 @@ class PairMeasurement {
 
   bool askable() const { return a_.can_be_asked() && b_.can_be_asked(); }
 
-  /// Why nothing is to be measured over these; empty: nothing is in the way.
+  /// Why these ways cannot be measured; empty if they can.
   std::string in_the_way(const std::vector<OpenWay*>& ways) const {
     if (context_.stop.stop_requested()) return "stopped";
     if (!a_.can_be_asked()) return a_.name() + " cannot be asked";
@@ -164,7 +164,7 @@ class PairMeasurement {
     return "";
   }
 
-  /// Bytes that the sender of a way has sent so far; nothing where they are not counted.
+  /// The bytes that the sender of a way has sent so far; nothing if the device does not count them.
   std::optional<std::int64_t> sent_bytes(const OpenWay& way, bool forward) {
     const RdmaHalf& half = half_of(way, forward, true);
     const auto counters = end(forward, true)
@@ -174,12 +174,13 @@ class PairMeasurement {
       (void)note_if_lost(end(forward, true), counters.error());
       return std::nullopt;
     }
-    // The bytes of a software device are counted by its interface.
+    // The interface of a software device counts its bytes.
     if (!counters->sent_bytes && half.device->pci.empty()) return counters->interface_sent_bytes;
     return counters->sent_bytes;
   }
 
-  /// Bandwidth in one direction over one way or several at once, and what the devices have counted meanwhile.
+  /// Measures the bandwidth in one direction over one way or several at once, and the bytes that the devices counted
+  /// meanwhile.
   void write_over(const std::vector<OpenWay*>& ways, bool forward) {
     Check bandwidth = check_of(ways, forward, "bandwidth");
     bandwidth.text = "RDMA writes of 64 KiB, " + std::to_string(kQueuePairs) + " queue pairs" +
@@ -251,7 +252,7 @@ class PairMeasurement {
     if (judgement.row) diagnose(check, judgement.status, judgement.row, where);
   }
 
-  /// The worst of the ways decides: a counter that has not moved is not made up for by another one.
+  /// The worst way decides: another way does not make up for a counter that has not moved.
   void judge_counts(const std::vector<OpenWay*>& ways, bool forward, const std::vector<Count>& counts, Check& check) {
     constexpr double kPercent = 100;
     std::optional<std::pair<CheckStatus, double>> worst;
@@ -269,7 +270,7 @@ class PairMeasurement {
       const double part = count.expected > 0 ? kPercent * counted / count.expected : 0;
       check.text += " sent " + std::to_string(*count.after - *count.before) + " bytes";
       const auto judgement = judge_counted_bytes(counted, count.payload, count.expected);
-      // A failure comes before a warning, and that before the least of what is right.
+      // A failure is worse than a warning. With the same status, the smaller part is worse.
       const bool worse =
           !worst || judgement.status > worst->first || (judgement.status == worst->first && part < worst->second);
       if (!worse) continue;
@@ -279,7 +280,7 @@ class PairMeasurement {
     check.text += ways.size() == 1 ? ", of payload and headers" : ", the least part of payload and headers";
   }
 
-  /// Both ends at the same time, the second in another thread.
+  /// Measures both ends at the same time, the second end in another thread.
   void measure_latency(OpenWay& way) {
     Check check = check_of({&way}, true, "latency");
     check.text = "RDMA writes of 2 bytes, half a round trip";

@@ -14,9 +14,9 @@ struct RdmaWay {
   const RdmaHalf* to = nullptr;
 };
 
-/// Measures every way between the two nodes that `ways` (not empty, all of the same two nodes) join: each half,
-/// both directions; its latency; and where there are several, all at once, both directions. Closes what it opened on
-/// the nodes. A stop ends it after the measurement in hand.
+/// Measures the given ways (at least one, all between the same two nodes). It measures each half in both directions,
+/// its latency, and several halves at once in both directions. It closes everything that it opened on the nodes. A stop
+/// ends it after the current measurement.
 std::vector<Check> measure_rdma(VerifyContext& context, const std::vector<RdmaWay>& ways);
 
 }  // namespace sparkplan

@@ -8,7 +8,7 @@
 namespace sparkplan {
 namespace {
 
-/// In the order in which they decide: a changed host key ends in the same words as an unknown one.
+/// In order of precedence: a changed host key ends with the same words as an unknown host key.
 constexpr std::array<std::pair<std::string_view, RowId>, 11> kWords{{
     {"does not exist", RowId("ssh-no-user")},
     {"REMOTE HOST IDENTIFICATION HAS CHANGED", RowId("ssh-host-key")},

@@ -10,10 +10,10 @@ namespace sparkplan {
 /// Why a login by OpenSSH failed.
 struct SshComplaint {
   RowId row;
-  std::string words;  ///< The line that says so, safe to print.
+  std::string words;  ///< The line with the reason, safe to print.
 };
 
-/// Pure. Reads what ssh (or runuser, which starts it) printed. Source: OpenSSH's and strerror(3)'s words.
+/// Pure. Interprets the output of ssh (or of runuser, which starts it). Source: messages of OpenSSH and strerror(3).
 SshComplaint read_complaint(std::string_view standard_error);
 
 }  // namespace sparkplan

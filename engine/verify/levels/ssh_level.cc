@@ -17,7 +17,7 @@ std::vector<std::string> users_of(const NodeSpec& node) {
   return texts_in(section->second.find("users"));
 }
 
-/// The fabric name where the node knows one, else the address that cluster.yaml has.
+/// The fabric name if the node knows one, else the address in cluster.yaml.
 std::string name_for(const NodeSpec& peer, const NodeSpec& who_asks) {
   const auto hosts = who_asks.sections.find("hosts");
   const bool has_fabric =
@@ -26,8 +26,8 @@ std::string name_for(const NodeSpec& peer, const NodeSpec& who_asks) {
   return peer.name.str() + hosts->second.text_or("suffix", "-fabric");
 }
 
-/// The logins of one node, in the order in which they are tried: its successor first, so that not all nodes connect to
-/// the same one.
+/// The logins of one node, in the order of the attempts. Each node starts with its successor, so that not all nodes
+/// connect to the same node.
 struct NodeLogins {
   VerifyNode* node = nullptr;
   std::vector<const VerifyNode*> peers;

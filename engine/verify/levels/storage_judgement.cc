@@ -16,10 +16,10 @@ namespace {
 constexpr const char* kMount = "mount";
 constexpr const char* kConnection = "nvme_tcp";
 
-/// Options that say when a mount is made, not how.
+/// Options that decide when a mount is made, not how.
 constexpr std::array<std::string_view, 2> kOfTheBoot{"nofail", "_netdev"};
 
-/// The state and unit of one resource on the node; both are empty where it is absent.
+/// The state and unit of one resource on the node; both are empty if it is absent.
 struct Shown {
   std::string state;
   std::string unit;
@@ -42,7 +42,7 @@ std::string declared_unit(const DeclaredStorage& declared, const ResourceId& id)
   return found == declared.end() ? std::string() : found->second.text_or("unit", "");
 }
 
-/// A setting of one section without what systemd would take for a specifier.
+/// A setting of one section. Each "%%", which protects "%" from systemd, is "%" again.
 std::string setting(const std::string& unit, std::string_view section, std::string_view key) {
   return with_specifiers(unit_setting(unit, section, key).value_or(""));
 }
@@ -57,7 +57,7 @@ std::vector<std::string> options_in(const std::string& unit) {
   return found;
 }
 
-/// A row of the doctor's table and what was seen.
+/// A row of the doctor's table and the observed fault.
 struct Fault {
   RowId row;
   std::string seen;
@@ -83,7 +83,7 @@ std::optional<Fault> fault_of_connection(const StorageMount& mount, const Declar
   return std::nullopt;
 }
 
-/// Of a mount that is as the node's own unit says.
+/// The fault of a mount that matches the node's own unit.
 std::optional<Fault> fault_of_unit(const StorageMount& mount, const std::string& unit, const std::string& as_declared) {
   for (const char* key : {"What", "Type"}) {
     const std::string there = setting(unit, "Mount", key);

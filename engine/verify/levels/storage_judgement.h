@@ -11,18 +11,18 @@
 
 namespace sparkplan {
 
-/// The values that cluster.yaml asks for, by resource.
+/// The values that cluster.yaml declares, by resource.
 using DeclaredStorage = std::map<ResourceId, Value>;
 
-/// Pure. What the nodes of a cluster export if no node holds what only one may hold at a time. Rival writers to a
-/// volume are for plan to find; a declaration counts in any case.
+/// Pure. What the nodes of a cluster export if no node holds a resource that only one node may hold. `plan` finds rival
+/// writers to a volume; here a declaration always counts.
 std::map<std::string, NodeExports> exports_without_rivals(const Cluster& cluster, const Registry& registry);
 
-/// Pure. What `storage` asks for on a node that is running, in a view with exports_without_rivals().
+/// Pure. The storage that a running node should have, in a view with exports_without_rivals().
 DeclaredStorage declared_storage(const ClusterView& view, const Facts& facts, const Registry& registry);
 
-/// Pure. Compares the mount that the node shows with the declared one. The node reports its state against the unit that
-/// it has, so a unit other than the declared one counts as what it mounts. The lowest fault decides.
+/// Pure. Compares the mount on the node with the declared mount. The node reports the state against its own unit. If
+/// that is not the declared unit, it counts as the source of the mount. The lowest fault decides.
 void judge_mount(const StorageMount& mount, const DeclaredStorage& declared, const ObservedState& observed,
                  Check& check);
 

@@ -67,7 +67,7 @@ void skip_all(NodeStorage& storage, const std::string& why) {
   }
 }
 
-/// The node answers, and could not check.
+/// The node answers, but could not check.
 void fail_all(NodeStorage& storage, const std::string& why) {
   for (const StorageMount& mount : storage.mounts) {
     Check check = check_of(*storage.node, mount);

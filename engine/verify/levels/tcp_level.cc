@@ -25,7 +25,7 @@ RowId row_of(TcpOutcome outcome) {
   return "tcp-broken";
 }
 
-/// Errors: those of the clients; `culprit` is the one that failed.
+/// Errors: those of the clients; `culprit` is the node that failed.
 Result<MeasureTcpReply> measure(const VerifyContext& context, VerifyNode& from, const ObservedPort& out, VerifyNode& to,
                                 const ObservedPort& in, VerifyNode*& culprit) {
   culprit = &to;
