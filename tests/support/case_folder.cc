@@ -28,7 +28,7 @@ namespace {
 
 tl::unexpected<Error> bad_case(std::string message) { return failure(ErrorCode::kInvalidInput, std::move(message)); }
 
-/// Text, or a list of lines that each get their newline.
+/// Text, or a list of lines without their newlines.
 Result<std::string> text_of_lines(const Value& value) {
   if (value.string() != nullptr) return *value.string();
   if (value.list_items() == nullptr) return bad_case("a content is text or a list of lines");
@@ -159,7 +159,7 @@ Result<void> add_managed_resource(const MapEntry& entry, World& world) {
   return {};
 }
 
-/// Artifacts are taken to be as sparkplan last wrote them, but for those named in "edited".
+/// Marks each artifact as last written by sparkplan, except the artifacts named in "edited".
 Result<void> add_managed_artifact(const MapEntry& entry, const Value& edited, const Registry& registry, World& world) {
   SPARK_TRY(const ArtifactId id, ArtifactId::parse(entry.key));
   ManagedArtifact& managed = world.manifest.artifacts[id];
@@ -257,7 +257,7 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   return {};
 }
 
-/// desired_state(), or as much of it as comes from the types of the case.
+/// desired_state(), restricted to the types of the case.
 DesiredState desired_in(const World& world, const ClusterView& view, const Registry& registry) {
   if (world.types.empty()) return desired_state(view, world.facts, registry);
   DesiredState all;

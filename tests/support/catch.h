@@ -2,7 +2,7 @@
 
 #if SPARKPLAN_CATCH2_MAJOR >= 3
 #include <catch2/catch_all.hpp>
-using Catch::Approx;  // Where version 2 has it.
+using Catch::Approx;  // Version 2 has it in the global namespace.
 #else
 #include <catch2/catch.hpp>
 #endif

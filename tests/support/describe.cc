@@ -8,7 +8,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// Text that ends in a newline as a list of its lines; so a changed line is one line of a diff.
+/// Text that ends in a newline becomes a list of lines. A changed line is then one line of a diff.
 Value readable(const Value& value) {
   if (const std::string* text = value.string(); text != nullptr && text->ends_with('\n')) {
     Value lines = Value::list();

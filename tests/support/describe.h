@@ -8,7 +8,7 @@
 
 namespace sparkplan::test {
 
-/// A plan as cases/*/plan.json has it: what is empty is left out, text of several lines is a list.
+/// A plan in the format of cases/*/plan.json: empty fields are left out, multi-line text is a list.
 Value describe_plan(const NodePlan& plan, const std::vector<Diagnostic>& diagnostics);
 
 }  // namespace sparkplan::test

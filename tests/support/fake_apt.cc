@@ -16,7 +16,7 @@ const std::string kSources = "/fake/apt/";
 const std::string kStatus = "/var/lib/dpkg/status";
 const std::string kStates = "/var/lib/apt/extended_states";
 
-/// What dpkg and apt remember of one package.
+/// The state of one package in dpkg and apt.
 struct Entry {
   std::string version;
   std::string state = "installed";
@@ -82,7 +82,7 @@ void write(const Database& database, FakeNode& node) {
 
 CommandOutput failed(const std::string& text) { return {100, {}, text + "\n"}; }
 
-/// The package and what it needs, the needed first.
+/// Adds the package to `found`, after the packages that it needs.
 void collect(const FakeNode& node, const Database& database, const std::string& name, std::vector<std::string>& found) {
   const auto offer = offer_of(node, name);
   if (!offer || std::find(found.begin(), found.end(), name) != found.end()) return;

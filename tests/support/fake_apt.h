@@ -8,19 +8,19 @@
 
 namespace sparkplan::test {
 
-/// A package that a fake node's sources have, or that is installed there.
+/// A package that is available in a fake node's sources, installed, or both.
 struct FakePackage {
   std::string name;
-  std::string version;                   ///< What the sources have beside the installed one; empty: neither.
-  std::optional<std::string> installed;  ///< The version that is installed.
+  std::string version;                   ///< Available in the sources; empty: only `installed`.
+  std::optional<std::string> installed;  ///< The installed version.
   std::vector<std::string> needs;
-  bool automatic = false;  ///< Installed because something needs it.
+  bool automatic = false;  ///< Installed because another package needs it.
   bool broken = false;     ///< Its post-installation script fails.
 };
 
-/// Gives the node dpkg's database with these packages, and through `env` the programs apt-get and apt-mark, as far as
-/// sparkplan uses them. What the sources have lies in files below /fake/apt. With a file /fake/apt-locked
-/// apt-get says that another program has the lock.
+/// Gives the node dpkg's database with these packages. Adds apt-get and apt-mark, called through `env`, as far as
+/// sparkplan uses them. The available packages are files below /fake/apt. While /fake/apt-locked exists, apt-get
+/// reports that another program has the lock.
 void add_apt(FakeNode& node, const std::vector<FakePackage>& packages);
 
 }  // namespace sparkplan::test

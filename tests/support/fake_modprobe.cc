@@ -22,7 +22,7 @@ std::string directory_of(const std::string& name) { return "/sys/module/" + name
 
 CommandOutput failed(const std::string& text) { return {1, {}, "modprobe: FATAL: " + text + "\n"}; }
 
-/// "options NAME KEY=VALUE ..." of all files below /etc/modprobe.d.
+/// Applies "options NAME KEY=VALUE ..." of all files below /etc/modprobe.d.
 void set_parameters(FakeNode& node, const std::string& name) {
   for (const auto& [path, entry] : node.snapshot()) {
     if (!path.starts_with("/etc/modprobe.d/")) continue;

@@ -6,13 +6,13 @@
 
 namespace sparkplan::test {
 
-/// Installs `modprobe` and `rmmod` on a fake node. They know the modules that were added, and load and remove them by
-/// making and erasing /sys/module/NAME, with the parameters that files in /etc/modprobe.d give them.
+/// Installs `modprobe` and `rmmod` on a fake node. They know the modules that were added. Loading creates
+/// /sys/module/NAME, with the parameters from /etc/modprobe.d; removing erases it.
 void install_fake_modprobe(FakeNode& node);
 
 /// A module of the node's kernel, by the kernel's name.
 void add_module(FakeNode& node, const std::string& name);
-/// As if it had been loaded before the test; `users` keep it from being removed.
+/// Loads the module without `modprobe`, as if before the test. A module with `users` cannot be removed.
 void load_module(FakeNode& node, const std::string& name, int users = 0);
 
 }  // namespace sparkplan::test

@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// What it remembers: one file per interface with the path of the profile that is up.
+/// The state of NetworkManager: one file per interface with the path of its active profile.
 const std::string kState = "/run/NetworkManager/fake-active";
 const std::string kStopped = "/run/NetworkManager/fake-stopped";
 
@@ -29,7 +29,7 @@ Words profile_files(const FakeNode& node) {
   return files;
 }
 
-/// What follows KEY= in a keyfile, else `otherwise`.
+/// The value of KEY= in a keyfile, or `otherwise`.
 std::string setting(const std::string& text, const std::string& key, const std::string& otherwise) {
   for (const auto line : split_lines(text)) {
     if (line.starts_with(key + "=")) return std::string(line.substr(key.size() + 1));

@@ -16,7 +16,7 @@ const std::string kSuffix = ".network";
 
 CommandOutput failed(std::string why) { return {1, {}, std::move(why)}; }
 
-/// The file as netplan's root directory has it; the whole of `root` has to be YAML.
+/// Checks that every netplan file below `root` is valid YAML.
 Result<CommandOutput> try_out(const FakeNode& node, const std::string& root) {
   for (const char* directory : {"/lib/netplan", "/usr/lib/netplan", "/etc/netplan", "/run/netplan"}) {
     const auto names = node.list_directory(root + directory);
@@ -30,7 +30,7 @@ Result<CommandOutput> try_out(const FakeNode& node, const std::string& root) {
   return CommandOutput{};
 }
 
-/// What netplan generates for networkd and NetworkManager, below `root`.
+/// Writes the files below `root` that netplan generates for networkd and NetworkManager.
 Result<CommandOutput> generate(FakeNode& node, const std::string& root) {
   const auto stanzas = netplan::parse_file(node.text_of(root + std::string(netplan::kOwnFile)).value_or(""));
   if (!stanzas) return failed("Invalid YAML");

@@ -4,14 +4,14 @@
 
 namespace sparkplan::test {
 
-/// Installs `netplan` and `networkctl` on a fake node. `netplan generate --root-dir` writes one file for
-/// each interface that sparkplan's netplan file defines to run/systemd/network below it, as netplan does
-/// for networkd, or to run/NetworkManager for an interface of NetworkManager's, and fails for what is no
-/// YAML; the live node is never generated in place. `networkctl reconfigure` gives the interface the MTU
-/// and addresses of that file. networkd is running.
+/// Installs `netplan` and `networkctl` on a fake node, with networkd running. `netplan generate --root-dir` writes one
+/// file per interface that sparkplan's netplan file defines. Below the root directory, files for networkd are in
+/// run/systemd/network, as netplan writes them. Files for NetworkManager are in run/NetworkManager. Input that is not
+/// YAML makes the command fail. The live node is never generated in place. `networkctl reconfigure` gives the interface
+/// the MTU and addresses of its file.
 void install_fake_networkd(FakeNode& node);
 
-/// The part of netplan that systemd starts at boot, without the rest.
+/// Installs netplan's generator, which systemd runs at boot, at `path`. The `netplan` command is not installed.
 void install_fake_netplan_generator(FakeNode& node, const std::string& path);
 
 }  // namespace sparkplan::test

@@ -9,7 +9,7 @@
 namespace sparkplan::test {
 namespace {
 
-constexpr int kLinkLimit = 40;  ///< As the kernel's.
+constexpr int kLinkLimit = 40;  ///< As the kernel's limit.
 
 tl::unexpected<Error> not_found(const std::filesystem::path& path) {
   return failure(ErrorCode::kNotFound, "no such file: " + path.string());
@@ -108,7 +108,7 @@ std::string FakeNode::resolve(const std::filesystem::path& path, bool follow_las
       const bool last = std::next(part) == rest.end();
       const auto found = entries_.find(at.string());
       if (found == entries_.end() || found->second.kind != Kind::kSymlink || (last && !follow_last)) continue;
-      std::filesystem::path target = at.parent_path() / found->second.target;  // An absolute one replaces.
+      std::filesystem::path target = at.parent_path() / found->second.target;  // An absolute target replaces the path.
       for (auto more = std::next(part); more != rest.end(); ++more) target /= *more;
       rest = target.lexically_normal();
       replaced = true;
@@ -344,7 +344,7 @@ Result<void> FakeNode::write_kernel_file(const std::filesystem::path& path, std:
     return failure(std::move(error));
   }
   std::string value(content.substr(0, content.find('\n')));
-  // The kernel prints lists of numbers with tabs, however they were written.
+  // The kernel prints lists of numbers with tabs, whatever separator was written.
   if (file.value.find('\t') != std::string::npos) std::replace(value.begin(), value.end(), ' ', '\t');
   if (file.maximum && std::atoll(value.c_str()) > *file.maximum) value = std::to_string(*file.maximum);
   if (!content.empty()) file.value = std::move(value);

@@ -13,25 +13,25 @@
 
 namespace sparkplan::test {
 
-/// A machine in memory: files, links, kernel parameters and scripted commands, with a log of every
-/// write and an error at any call a test asks for. It behaves as LocalNode promises to: whole-file
-/// writes are atomic, links are followed by read_file() and refused by write_file().
+/// A machine in memory: files, links, kernel parameters and scripted commands. It logs every write, and any call fails
+/// if a test asks for it. It keeps LocalNode's promises: whole-file writes are atomic, read_file() follows links,
+/// write_file() refuses them.
 class FakeNode final : public Node {
  public:
-  /// A kernel parameter that does as it is told, or does not.
+  /// A kernel parameter that accepts, refuses or changes the written value.
   struct KernelFile {
     std::string value;                    ///< As a file shows it, without the final newline.
     std::optional<int> refuse_errno;      ///< Every write fails with this errno.
     std::optional<std::int64_t> maximum;  ///< A larger number is accepted and silently cut to this.
     std::optional<ErrorCode> read_error;  ///< Every read fails.
   };
-  /// One write, as the log keeps it: "write", "remove", "kernel" or "run", and what it was done to.
+  /// One write in the log. The operation is "write", "remove", "kernel" or "run"; the subject is its target.
   struct Write {
     std::string operation;
     std::string subject;
     bool operator==(const Write&) const = default;
   };
-  /// Path to everything that can be told of it; directories are left out unless a test made them.
+  /// Path to a description of the file: type, mode, owner, content. Directories are included only if a test made them.
   using Snapshot = std::map<std::string, std::string>;
   static constexpr std::string_view kScratch = "/run/sparkplan/try-";
 
@@ -44,13 +44,13 @@ class FakeNode final : public Node {
   void add_kernel_file(const std::string& path, KernelFile file);
   void erase(const std::string& path);
   void set_live(bool live) { live_ = live; }
-  /// The interface as it is now; replaces one of the same name.
+  /// The interface's current state; replaces a link of the same name.
   void add_link(LinkFacts link) { links_[link.name] = std::move(link); }
   void remove_link(const std::string& name) { links_.erase(name); }
   std::optional<LinkFacts> link(const std::string& name) const;
 
-  /// One call of a program. `writable` is null when it came through query(): then it must not change
-  /// anything. A program keeps what it remembers in files of the node, so that copies have their own.
+  /// One call of a program. `writable` is null in a call through query(), which must not change anything. A program
+  /// keeps its state in files of the node, so that copies have their own.
   struct Call {
     std::vector<std::string> argv;
     const FakeNode& node;
@@ -59,29 +59,29 @@ class FakeNode final : public Node {
   using Program = std::function<Result<CommandOutput>(const Call&)>;
   /// Answers every command line that begins with `name` and is not scripted.
   void add_program(const std::string& name, Program program) { programs_[name] = std::move(program); }
-  /// What systemd says of a unit that add_unit() has not named.
+  /// Answers units() for a unit that add_unit() has not named.
   using UnitReader = std::function<Result<UnitProperties>(const FakeNode&, const std::string& name)>;
   void set_unit_reader(UnitReader reader) { unit_reader_ = std::move(reader); }
   void add_unit(const std::string& name, UnitProperties properties) { units_[name] = std::move(properties); }
-  /// For programs: changes that are theirs, past the log and the faults.
+  /// A change by a program: without the log and the faults.
   void put_file(const std::string& path, std::string content) { add_file(path, std::move(content)); }
-  /// What a command line prints; words joined by single blanks. All others are not found.
+  /// Sets the output of a command line, its words joined by single blanks. All other command lines are not found.
   void script(const std::string& command_line, CommandOutput output) { commands_[command_line] = std::move(output); }
 
-  /// The n-th write from now (1 is the next one) fails, before it has done anything or after.
+  /// The n-th write from now fails (1 is the next write), before its effect or after it.
   void fail_write(int n, Error error, bool after_effect = false);
   /// The n-th read from now fails.
   void fail_read(int n, Error error);
   void clear_faults();
   int reads() const { return reads_; }
   int writes() const { return writes_; }
-  /// How often units() was called.
+  /// Number of calls of units().
   int unit_questions() const { return unit_questions_; }
 
   const std::vector<Write>& log() const { return log_; }
   void clear_log() { log_.clear(); }
   Snapshot snapshot() const;
-  /// The text of a regular file, empty when there is none; counts as no read.
+  /// The text of a regular file, empty if the file is missing; does not count as a read.
   std::optional<std::string> text_of(const std::string& path) const;
 
   bool live() const override { return live_; }
@@ -95,7 +95,7 @@ class FakeNode final : public Node {
   std::string connection_address() const override { return connection_address_; }
   Result<std::vector<LinkFacts>> links() const override;
   void pause(std::chrono::milliseconds duration) const override { paused_ += duration; }
-  /// How long the node was made to wait in all.
+  /// Total time that the node was made to wait.
   std::chrono::milliseconds paused() const { return paused_; }
   /// kUnsupported for a unit that neither add_unit() nor a UnitReader knows.
   Result<std::vector<UnitProperties>> units(std::span<const std::string> names,
@@ -107,7 +107,7 @@ class FakeNode final : public Node {
   Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
   Result<void> remove_user_file(const UserPath& path) override;
   Result<void> restore_link(const LinkState& state) override;
-  /// Below kScratch; snapshot() leaves it out, as it is gone after a run.
+  /// Below kScratch; snapshot() omits it, because it does not exist after a run.
   Result<std::filesystem::path> make_scratch_directory() override;
   Result<std::filesystem::path> scratch_directory(const std::string& name) override;
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
@@ -122,21 +122,21 @@ class FakeNode final : public Node {
     KernelFile kernel;
   };
   struct Fault {
-    int at = 0;  ///< Counted as reads_ and writes_ are; 0 is never.
+    int at = 0;  ///< Counted like reads_ and writes_; 0 is never.
     Error error;
     bool after_effect = false;
   };
 
   bool is_directory(const std::string& path) const;
-  /// The path with links in its parents resolved, and in its last part if asked.
+  /// The path with links in its parents resolved; the link in its last part is resolved if `follow_last`.
   std::string resolve(const std::filesystem::path& path, bool follow_last) const;
   std::optional<Error> next_read() const;
-  /// The error that strikes this write before it does anything.
+  /// The error for a fault before this write's effect.
   std::optional<Error> next_write(std::string operation, std::string subject);
-  /// The same for after; also the plain result of a write that nothing struck.
+  /// The error for a fault after this write's effect; success without a fault.
   Result<void> after_write() const;
   Result<CommandOutput> command(std::span<const std::string> argv, FakeNode* writable) const;
-  /// kRefused when a link is on the way from the home on; kStalePlan for another directory than was checked.
+  /// kRefused when a link is in the path below the home; kStalePlan when the directory is not the checked one.
   Result<void> check_way(const UserPath& path) const;
 
   bool live_ = true;

@@ -11,7 +11,7 @@ namespace {
 constexpr int kGetentNotFound = 2;
 constexpr std::size_t kKeyBytes = 32;
 
-/// RFC 4251, 5: a number of four bytes, and a string behind its length.
+/// RFC 4251, 5: a number of four bytes, and a string after its length.
 std::string number(std::size_t value) {
   std::string bytes(4, '\0');
   for (std::size_t i = bytes.size(); i-- > 0; value >>= 8U) bytes[i] = static_cast<char>(value & 0xFFU);

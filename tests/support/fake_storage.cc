@@ -25,7 +25,7 @@ std::string in_octal(const std::string& text) {
   return result;
 }
 
-/// "/dev/nvme0n1" for any link to it that udev's records have.
+/// "/dev/nvme0n1" for any link to that device in udev's records.
 std::string device_behind(const FakeNode& node, const std::string& what) {
   for (const auto& [path, entry] : node.snapshot()) {
     constexpr std::string_view kRecords = "/run/udev/data/b259:";
@@ -56,13 +56,13 @@ void remove_mount(FakeNode& node, const std::string& target) {
   const MountedFileSystem* there = mounted_at(mounts, target);
   const bool in_memory = there != nullptr && there->type == "tmpfs";
   take_line(node, target);
-  // Directories that were made in it go with it; of memory everything does.
+  // Unmounting removes the directories below the target; a tmpfs loses all its files.
   for (const auto& [path, entry] : node.snapshot()) {
     if (path.starts_with(target + "/") && (entry == "directory" || in_memory)) node.erase(path);
   }
 }
 
-/// The kernel's options of a mount; it always shows whether it may write.
+/// The kernel's options of a mount; they always contain "rw" or "ro".
 std::string shown_options(const std::string& options) {
   std::string shown = "rw";
   for (const std::string_view option : split(options, ',')) {
@@ -110,7 +110,7 @@ std::size_t size_in(const std::string& options) {
   return 0;
 }
 
-/// A remount: the kernel keeps what it has not been told otherwise, and never looks at a journal.
+/// A remount: the kernel keeps the options that are not given again, and never replays a journal.
 CommandOutput reload_mount(FakeNode& node, const std::string& name, const std::string& text) {
   const std::string target = with_specifiers(unit_setting(text, "Mount", "Where").value_or(""));
   const auto mounts = parse_mountinfo(text_at(node, kMountinfo));
@@ -145,7 +145,7 @@ void disconnect(FakeNode& node, const std::string& subsystem) {
   }
 }
 
-/// The target of a mount unit, whether or not it has a file.
+/// The target of a mount unit, whether or not the unit has a file.
 std::string target_of(const FakeNode& node, const std::string& name) {
   for (const MountedFileSystem& mount : parse_mountinfo(text_at(node, kMountinfo))) {
     if (escaped_unit_path(mount.target) + ".mount" == name) return mount.target;
@@ -163,7 +163,7 @@ CommandOutput link_unit(FakeNode& node, const std::string& name, const std::stri
   return {};
 }
 
-/// Units that are up and require `name`.
+/// Active units that require `name`.
 std::vector<std::string> units_needing(const FakeNode& node, const std::string& name) {
   std::vector<std::string> units;
   const std::string all = text_at(node, "/fake/required-by");
@@ -174,7 +174,7 @@ std::vector<std::string> units_needing(const FakeNode& node, const std::string& 
   return units;
 }
 
-/// What is stopped takes what requires it with it.
+/// Stopping a unit also stops the units that require it.
 void stop_units_needing(FakeNode& node, const std::string& name) {
   std::string inactive = text_at(node, "/fake/inactive");
   for (const std::string& unit : units_needing(node, name)) inactive += unit + "\n";
@@ -242,7 +242,8 @@ Result<CommandOutput> remount(const Call& call) {
   return CommandOutput{};
 }
 
-/// An exclusive open of a block device fails while it or a partition of it is mounted, here or elsewhere.
+/// An exclusive open of a block device fails while the device or a partition of it is mounted, on this node or in a
+/// container.
 Result<CommandOutput> open_alone(const Call& call) {
   const std::string& device = call.argv.back();
   const std::string elsewhere = text_at(call.node, "/fake/held");
@@ -288,14 +289,14 @@ void install_fake_storage(FakeNode& node) {
 
 void add_mount(FakeNode& node, const std::string& source, const std::string& target, const std::string& type,
                const std::string& options) {
-  // It could not have been mounted there without its directory.
+  // A mount needs its directory.
   for (std::size_t slash = target.find('/', 1);; slash = target.find('/', slash + 1)) {
     const std::string directory = target.substr(0, slash);
     if (!node.list_directory(directory)) node.add_directory(directory);
     if (slash == std::string::npos) break;
   }
   std::string device = source.starts_with("/dev/") ? "259:" + source.substr(5) : "0:40";
-  // Each tmpfs is a file system of its own.
+  // Each tmpfs is a separate file system with its own device number.
   const std::string table = text_at(node, kMountinfo);
   for (int number = 100;
        type == "tmpfs" && (device == "0:40" || table.find(" " + device + " ") != std::string::npos);) {

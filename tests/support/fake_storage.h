@@ -6,22 +6,22 @@
 
 namespace sparkplan::test {
 
-/// Gives the node a systemd that knows mount units and the units that connect NVMe subsystems, and blkid, mkdir,
-/// rmdir, mount, nvme, perl, udevadm, find, readlink and journalctl, as far as sparkplan uses them. What they change
-/// is seen where the kernel shows it: /proc/self/mountinfo, /sys/class/nvme, /dev/disk/by-id. What the world
-/// around the node is like lies in files below /fake:
+/// Gives the node a systemd with mount units and the units that connect NVMe subsystems. Also adds blkid, mkdir, rmdir,
+/// mount, nvme, perl, udevadm, find, readlink and journalctl, as far as sparkplan uses them. Their changes are visible
+/// where the kernel shows them: /proc/self/mountinfo, /sys/class/nvme, /dev/disk/by-id. Files below /fake describe the
+/// node's environment:
 ///   /fake/devices/NAME   the file system that blkid finds on /dev/NAME; its links are /run/udev/data/b259:NAME
 ///   /fake/servers/NQN    an NVMe server offers the subsystem; its text is the name of its device
-///   /fake/held           devices that a container holds, one to a line
-///   /fake/inactive       units that are not up, one to a line: to stop them does nothing
-///   /fake/required-by    "UNIT OTHER" to a line: OTHER requires UNIT
-///   /fake/busy           targets that cannot be unmounted, one to a line
+///   /fake/held           devices that a container holds, one per line
+///   /fake/inactive       inactive units, one per line: stopping them has no effect
+///   /fake/required-by    "UNIT OTHER" per line: OTHER requires UNIT
+///   /fake/busy           targets that cannot be unmounted, one per line
 void install_fake_storage(FakeNode& node);
 
-/// A line of /proc/self/mountinfo, as if somebody had mounted it.
+/// Adds a line to /proc/self/mountinfo, as a user's mount does.
 void add_mount(FakeNode& node, const std::string& source, const std::string& target, const std::string& type,
                const std::string& options);
-/// The kernel is connected to the subsystem, whose server must be there.
+/// Connects the kernel to the subsystem; its server must exist.
 void connect_subsystem(FakeNode& node, const std::string& subsystem, const std::string& address, int port,
                        const std::string& state = "live");
 

@@ -35,7 +35,7 @@ bool is_link(const FakeNode& node, const std::string& path) {
   return found != all.end() && found->second.starts_with("link ");
 }
 
-/// The unit file that counts; empty when there is none.
+/// The effective unit file; empty if the unit has none.
 std::string fragment_of(const FakeNode& node, const std::string& name) {
   for (const char* directory : kDirectories) {
     if (has(node, directory + name)) return directory + name;
@@ -64,7 +64,7 @@ std::string text_on_disk(const FakeNode& node, const std::string& name) {
   return text;
 }
 
-/// What systemd goes by: the text that it has read, for a unit that it has in memory.
+/// The text that systemd has in memory for a loaded unit.
 std::string text_in_memory(const FakeNode& node, const std::string& name) {
   return node.text_of(kMemory + "loaded/" + name).value_or(text_on_disk(node, name));
 }

@@ -6,8 +6,8 @@
 
 namespace sparkplan::test {
 
-/// Installs `ufw` on a fake node: it adds rules to /etc/ufw/user.rules and deletes them there, and takes a rule for the
-/// same interface and network for the same rule, as the real one does. It is active where /etc/ufw/ufw.conf says so.
+/// Installs `ufw` on a fake node: it adds rules to /etc/ufw/user.rules and deletes them there. Like the real ufw, it
+/// identifies a rule by its interface and network. ufw is active if /etc/ufw/ufw.conf says so.
 void install_fake_ufw(FakeNode& node);
 
 }  // namespace sparkplan::test

@@ -1,4 +1,4 @@
-// Like the programs: a child that is gone is an error of write(2), and no end of the process.
+// As in the programs: a write to an ended child makes write(2) fail, and does not end the process.
 #include <csignal>
 
 #if SPARKPLAN_CATCH2_MAJOR >= 3

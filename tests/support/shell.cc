@@ -13,7 +13,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// A temporary file that goes with the test.
+/// A temporary file, removed at the end of the test.
 class ScratchFile {
  public:
   explicit ScratchFile(std::string_view text) {

@@ -26,7 +26,7 @@ Result<const ResourceType*> type_of(const Step& step, const Registry& registry) 
   return type;
 }
 
-/// The first objection that a node's own tools have.
+/// The first objection from the node's own tools.
 std::optional<Error> objection_to(const NodePlan& plan, const Registry& registry, Node& node) {
   for (const auto& type : registry.types()) {
     std::vector<Step> steps;
@@ -50,7 +50,7 @@ StepRun run_steps(const NodePlan& plan, const Registry& registry, Node& node) {
     run.done.push_back(step);
     if (result) continue;
     run.error = std::move(result).error();
-    // A step that failed may have had its effect all the same.
+    // A failed step may still have had its effect.
     std::vector<Step> group;
     std::copy_if(run.done.begin(), run.done.end(), std::back_inserter(group),
                  [&](const Step& one) { return one.group == step.group; });

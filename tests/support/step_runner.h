@@ -10,22 +10,21 @@
 
 namespace sparkplan::test {
 
-/// What became of a plan's steps.
+/// The result of a plan's steps.
 struct StepRun {
-  std::vector<Step> done;      ///< In the order carried out; none of an undone group.
-  std::optional<Error> error;  ///< Of the step that ended the run.
+  std::vector<Step> done;      ///< In the order of execution, without undone groups.
+  std::optional<Error> error;  ///< The error of the step that ended the run.
 };
 
-/// Carries out the steps as the agent does, without its journal: the artifact is compared with
-/// `before`, changed, and read again. The first failure undoes the step's group, last first, and
-/// ends the run.
+/// Executes the steps as the agent does, without its journal. Each artifact is compared with `before`, changed, and
+/// read again. The first failure undoes the step's group, last step first, and ends the run.
 StepRun run_steps(const NodePlan& plan, const Registry& registry, Node& node);
 
-/// Makes every artifact of `done` be what it was before: last first, what activates after the rest.
-/// Errors: as apply_artifact(); the first one ends it.
+/// Restores every artifact of `done`: last first, activating artifacts after the others. Errors: as apply_artifact();
+/// the first error ends it.
 Result<void> undo_steps(const std::vector<Step>& done, const Registry& registry, Node& node);
 
-/// What the agent writes into the manifest after a run without failures.
+/// Writes into the manifest what the agent writes after a run without failures.
 void remember(const NodePlan& plan, const std::vector<Step>& done, Manifest& manifest);
 
 }  // namespace sparkplan::test

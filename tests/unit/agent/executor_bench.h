@@ -43,7 +43,7 @@ struct ExecutorBench {
     return std::move(*reply);
   }
 
-  /// "done stale": the outcomes in their order.
+  /// The outcomes in their order, such as "done stale".
   static std::string outcomes(const ApplyReply& reply) {
     std::vector<std::string> words;
     for (const auto& result : reply.results) words.emplace_back(to_string(result.outcome));
@@ -55,7 +55,7 @@ struct ExecutorBench {
     REQUIRE(*stored);
     return **stored;
   }
-  /// "intent file:/a", "result knob:b done": the journal of the last run.
+  /// The journal of the last run, such as "intent file:/a", "result knob:b done".
   std::vector<std::string> journal_lines() const {
     std::vector<std::string> lines;
     const auto text = root.read("/var/lib/sparkplan/journal/" + run_id() + ".jsonl");

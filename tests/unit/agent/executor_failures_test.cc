@@ -1,4 +1,4 @@
-// Steps that fail: every artifact is wholly as before.
+// Steps that fail: every artifact keeps its earlier state completely.
 #include "tests/unit/agent/executor_bench.h"
 
 namespace sparkplan {
@@ -10,7 +10,7 @@ using test::knob;
 using test::knob_step;
 using test::set_to;
 
-/// The write that makes `artifact` be `value` fails.
+/// Setting `artifact` to `value` fails.
 void refuse(ExecutorBench& bench, const std::string& name, const Observation& value) {
   bench.hooks.interfere = [=](const ArtifactId& artifact, const Observation& after) -> std::optional<Error> {
     if (artifact != knob(name) || !same_state(after, value)) return std::nullopt;
@@ -18,7 +18,7 @@ void refuse(ExecutorBench& bench, const std::string& name, const Observation& va
   };
 }
 
-/// Everything but what sparkplan keeps for itself.
+/// Everything except sparkplan's own files.
 auto tree_of(const ExecutorBench& bench) { return bench.root.tree("/var/lib/sparkplan"); }
 
 }  // namespace

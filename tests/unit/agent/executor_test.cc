@@ -1,4 +1,4 @@
-// Steps that can be carried out, and what is remembered of them.
+// Steps that succeed, and their records in the manifest.
 #include "tests/unit/agent/executor_bench.h"
 
 namespace sparkplan {
@@ -69,7 +69,7 @@ TEST_CASE("all originals are on the disk before the first write, with nothing cl
     CHECK(stored.artifacts.size() == 2);
     CHECK(same_state(stored.artifacts.at(knob("b")).original, set_to("old")));
     CHECK(stored.artifacts.at(knob("b")).written_digest.empty());
-    // The intent, too, comes before the act.
+    // The journal also has the intent before the write.
     CHECK(bench.journal_lines().back() == "intent " + artifact.str());
     ++looked;
     return std::nullopt;
@@ -111,7 +111,7 @@ TEST_CASE("a later run never overwrites the original") {
   bench.carry_out({knob_step("a", set_to("1"), set_to("2"))});
   CHECK(same_state(bench.manifest_on_disk().artifacts.at(knob("a")).original, set_to("original")));
   CHECK(bench.manifest_on_disk().artifacts.at(knob("a")).written_digest == digest(set_to("2")));
-  // Also by one that a killed agent had not finished: it knows the original from the disk.
+  // A run after a killed agent also keeps the original: it reads the manifest from the disk.
   bench.manifest = bench.manifest_on_disk();
   bench.carry_out({knob_step("a", set_to("2"), Absent{})});
   CHECK(same_state(bench.manifest_on_disk().artifacts.at(knob("a")).original, set_to("original")));
@@ -149,7 +149,7 @@ TEST_CASE("a stop is obeyed between two steps, and the rest is not tried") {
   CHECK_FALSE(bench.root.exists("/knobs/c"));
   const auto manifest = bench.manifest_on_disk();
   CHECK(manifest.artifacts.at(knob("c")).written_digest.empty());
-  // By this the next run knows whose a resource is that is half done, or half undone.
+  // This digest lets the next run recognise a half-done or half-undone resource as sparkplan's own.
   CHECK(manifest.artifacts.at(knob("c")).intended_digest == digest(set_to("1")));
   CHECK(manifest.artifacts.at(knob("b")).intended_digest.empty());
 }

@@ -1,4 +1,4 @@
-// A receiver and a sender on this machine's own loopback: who is listened to, and what is told of it.
+// A receiver and a sender on this machine's loopback interface: accepted senders, and reported errors.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ MeasureTcpRequest tcp_to(std::int64_t port, const std::string& token = kToken) {
 
 bool never() { return false; }
 
-/// Ears, and what is at the other ends of their cables.
+/// Receivers, and the sockets at the far ends of their cables.
 struct Cables {
   std::vector<LinkProbeSocket> sockets;
   std::vector<FileDescriptor> far_ends;
@@ -44,7 +44,7 @@ struct Cables {
     REQUIRE(::pipe(ends.data()) == 0);
     sockets.push_back({interface, 1, FileDescriptor(ends[0])});
     far_ends.emplace_back(ends[1]);
-    REQUIRE(::write(ends[1], "x", 1) == 1);  // It is ready, and no socket.
+    REQUIRE(::write(ends[1], "x", 1) == 1);  // The pipe is readable, but not a socket.
   }
 
   void send(const std::string& frame) const {
@@ -117,7 +117,7 @@ TEST_CASE("whoever sends frames of that kind without end does not hold up who li
   Cables cables;
   cables.add("enp1s0f1np1");
   cables.send(kCall);
-  // One comes before each look, so that there is no moment without.
+  // A frame arrives before each poll, so that the receiver is never idle.
   int asked = 0;
   const SteadyTime now = [&] {
     if (++asked < 1'000) cables.send("a frame of somebody else");
@@ -133,7 +133,7 @@ TEST_CASE("a socket that cannot be read any more does not end what is heard at o
   cables.add("enp1s0f1np1");
   int asked = 0;
   const SteadyTime now = [&] {
-    if (++asked == 3) cables.send(kCall);  // After a first look at both.
+    if (++asked == 3) cables.send(kCall);  // After the first poll of both sockets.
     return std::chrono::steady_clock::time_point();
   };
   CHECK(received_probes(cables.sockets, kToken, "spark-01", now) == kHeardCall);

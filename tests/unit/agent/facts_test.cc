@@ -1,4 +1,4 @@
-// What is known of a node from its files alone.
+// Facts that come only from a node's files.
 #include "engine/agent/facts/facts_reader.h"
 #include "engine/agent/node/local_node.h"
 #include "tests/support/catch.h"

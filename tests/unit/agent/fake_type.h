@@ -10,15 +10,14 @@
 
 namespace sparkplan::test {
 
-/// What happens while steps are carried out: a log, and a place for a test to interfere.
+/// Hooks into the execution of steps: a log, and a callback through which a test can make a write fail.
 struct FakeHooks {
   std::vector<std::string> log;  ///< "a=1" or "a=absent", in the order of the writes.
-  /// Called before each write; an error is the write's outcome. With `half` the write is left half
-  /// done first.
+  /// Called before each write; an error becomes the write's outcome. With `half` the write is half done first.
   std::function<std::optional<Error>(const ArtifactId&, const Observation&)> interfere;
   bool half = false;
   bool exports_everywhere = false;
-  std::vector<Objection> objections;  ///< What the node's own tools say of the steps.
+  std::vector<Objection> objections;  ///< Objections of the node's own tools to the steps.
 };
 
 /// One type "fake" with artifacts of kind "knob", each kept in /knobs/NAME. `hooks` outlives it.

@@ -1,4 +1,4 @@
-// Which programs a node is asked about its packet filter, and what is told when they cannot be.
+// The programs that the agent runs to read a node's packet filter, and the report when they fail.
 #include "engine/agent/facts/extended_facts.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"

@@ -1,4 +1,4 @@
-// What a packet filter does with what comes in: the listings of nft and iptables-save, as machines print them.
+// How a packet filter treats incoming packets: listings of nft and iptables-save, as machines print them.
 #include "engine/agent/facts/input_chains.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/input_verdicts.h"
@@ -9,7 +9,7 @@ namespace {
 using test::Verdicts;
 using test::verdicts_of;
 
-/// Of one chain at input with those rules and that policy, and of others beside it.
+/// Verdicts of one input chain with those rules and that policy; `others` are more chains of the table.
 Verdicts nft(const std::string& rules, const std::string& policy = "accept", const std::string& others = "") {
   const auto chains = nft_input_chains("table inet t {\n" + others +
                                        "\tchain in {\n\t\ttype filter hook input priority filter; policy " + policy +

@@ -1,4 +1,4 @@
-// Journals read again: what a run did, what undoes it, and who holds the lock.
+// Reading journals again: the actions of a run, how to undo them, and the lock holder.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ TEST_CASE("a journal tells of each step its values, its outcome and what the man
   REQUIRE(first.managed.at({"fake", "a"}));
   CHECK(first.managed.at({"fake", "a"})->last_applied == Value(7));
   CHECK_FALSE(journal.steps[1].managed.at({"fake", "b"}));
-  // Nobody has written a manifest at the end.
+  // The run wrote no manifest at its end.
   CHECK(journal.outcome() == RunOutcome::kBrokenOff);
 }
 
@@ -231,12 +231,12 @@ TEST_CASE("a lock is broken by ending exactly the process that holds it") {
   REQUIRE(node);
   const LockHolder anna{"anna@laptop", 4242, "apply", "2026-03-01T12:00:00Z"};
   CHECK(break_lock({anna.describe(), ""}, *node).error().code == ErrorCode::kNotFound);
-  // The child is the same program as we are, as an agent is to another agent.
+  // The child runs the same program as this process, like a second agent.
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::signal(SIGTERM, SIG_DFL);  // The test program catches it to report it.
+    ::signal(SIGTERM, SIG_DFL);  // The test program handles SIGTERM to report it.
     const auto lock = NodeLock::acquire(anna, *node);
     const char told = lock ? 'y' : 'n';
     (void)!::write(ready[1], &told, 1);

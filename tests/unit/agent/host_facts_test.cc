@@ -1,4 +1,4 @@
-// What files of a node tell of it: machine, interfaces, who configures the network.
+// Host facts from a node's files: machine, interfaces, network renderer.
 #include "engine/agent/facts/facts_reader.h"
 #include "engine/agent/facts/node_text.h"
 #include "tests/support/catch.h"
@@ -79,7 +79,7 @@ TEST_CASE("of an image only what is kept in files is known") {
   CHECK(facts.renderers.empty());
 }
 
-// The line and its fingerprint are of a key made with ssh-keygen, as `ssh-keygen -lf` shows it.
+// Line and fingerprint belong to a key from ssh-keygen, as `ssh-keygen -lf` shows it.
 TEST_CASE("fingerprints of host keys are those of ssh-keygen") {
   CHECK(host_key_in("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPsATe8vD0pz3WkKgv+d5xZXDFPOt/43M7+0pgXls1Ti root@x")
             .fingerprint == "SHA256:FAD7lJcOfP9yJuARGFDDP+6bmtA2d0kshuqChbSx4gI");

@@ -9,7 +9,7 @@ namespace sparkplan::test {
 
 using Verdicts = std::vector<std::string>;
 
-/// "accept enp1s0f1np1 from 192.168.100.0/24"
+/// Format: "accept enp1s0f1np1 from 192.168.100.0/24".
 inline Verdicts verdicts_of(const InputChainFacts& chain) {
   Verdicts verdicts;
   for (const InputVerdictFacts& one : chain.verdicts) {

@@ -1,4 +1,4 @@
-// The tests' machine has neither links nor RDMA devices: no test depends on what it runs on.
+// The tests' machine has neither links nor RDMA devices, so that no test depends on its hardware.
 #include "engine/agent/kernel/netlink.h"
 #include "engine/agent/kernel/rdma.h"
 #include "engine/agent/kernel/rdma_ends.h"

@@ -1,4 +1,4 @@
-// Files in a user's home: he can put a link anywhere in it, and none is followed.
+// Files in a user's home: the user can create links anywhere in it, and the agent follows none.
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -154,7 +154,7 @@ TEST_CASE("home: where there was no directory one is made, and one that has come
   SECTION("nobody is faster") {
     REQUIRE(node.write_user_file(path, kContent));
     CHECK(home.root.mode("/home/nvidia/.ssh") == 0700);
-    CHECK(is_stale(node.write_user_file(path, kContent)));  // It is there by now: check again.
+    CHECK(is_stale(node.write_user_file(path, kContent)));  // The directory exists by now: check again.
   }
   SECTION("the user is") {
     home.root.make_directory("/home/nvidia/.ssh");
@@ -177,7 +177,7 @@ TEST_CASE("home: while a directory is swapped all the time, nothing is written i
   });
   int refused = 0;
   int written = 0;
-  // Until both have been seen; each round takes less than a millisecond.
+  // Ends after both results have occurred often enough; each round takes less than a millisecond.
   for (int i = 0; i < 200'000 && (refused < 20 || written < 20); ++i) {
     const auto result = node.write_user_file(path, kContent);
     if (!result) CHECK(result.error().code == ErrorCode::kStalePlan);

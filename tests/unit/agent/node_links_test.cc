@@ -1,4 +1,4 @@
-// Below a directory that stands for a machine, no path and no symbolic link leads out.
+// Below a directory used as a node, no path and no symbolic link leads outside.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using test::ScratchDirectory;
 
-/// A root with a neighbour that nothing may reach.
+/// A root with a sibling directory that nothing may reach.
 struct Neighbours {
   ScratchDirectory base;
   std::filesystem::path root = base / "/root";
@@ -27,7 +27,7 @@ struct Neighbours {
   }
   void link(const std::string& inside, const std::string& target) const { base.make_link("/root" + inside, target); }
   std::string outside() const { return (base / "/outside").string(); }
-  /// Nothing outside was read into the result or changed.
+  /// No file outside was read into the result or changed.
   void check_untouched() const {
     const auto all = base.tree("/root");
     REQUIRE(all.size() == 1);

@@ -1,4 +1,4 @@
-// What LocalNode promises as a Node, on a directory tree.
+// LocalNode's promises as a Node, on a directory tree.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -20,7 +20,7 @@ LocalNode node_at(const ScratchDirectory& root) {
   return std::move(*node);
 }
 
-/// Sets the umask and puts the old one back.
+/// Sets the umask and restores the old one.
 class Umask {
  public:
   explicit Umask(mode_t mask) : before_(::umask(mask)) {}
@@ -217,7 +217,7 @@ TEST_CASE("the status tells every kind of file apart and follows no link") {
   CHECK(file->kind == Kind::kRegular);
   CHECK(file->mode == 02751);
   CHECK(file->size == 5);
-  CHECK(file->uid == 0);  // Root's, or of whoever bakes the image in root's stead.
+  CHECK(file->uid == 0);  // Root's uid, or the user's who builds the image.
   CHECK(file->gid == 0);
   CHECK(node.status("/directory")->kind == Kind::kDirectory);
   CHECK(node.status("/")->kind == Kind::kDirectory);

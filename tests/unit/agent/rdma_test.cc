@@ -1,4 +1,4 @@
-// What an agent answers about RDMA where there is none.
+// The agent's answers about RDMA on a machine without RDMA.
 #include "engine/agent/session/session.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/fake_type.h"

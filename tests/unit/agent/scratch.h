@@ -12,7 +12,7 @@
 
 namespace sparkplan::test {
 
-/// A fresh directory that goes away with everything in it.
+/// A new directory, removed with its contents at the end.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -28,13 +28,13 @@ class ScratchDirectory {
   }
 
   const std::filesystem::path& path() const { return path_; }
-  /// A path as the node sees it ("/etc/hosts") as it is here.
+  /// The path on this machine for the node's path ("/etc/hosts").
   std::filesystem::path operator/(const std::filesystem::path& inside) const { return path_ / inside.relative_path(); }
 
   bool exists(const std::string& inside) const {
     return std::filesystem::exists(std::filesystem::symlink_status(*this / inside));
   }
-  /// Empty text when there is no such file.
+  /// Empty text if the file is missing.
   std::string read(const std::string& inside) const {
     std::ifstream file(*this / inside, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -57,8 +57,8 @@ class ScratchDirectory {
     return status.st_mode & 07777U;
   }
 
-  /// Every file and link below, with its mode and content or target; `but` and what is below it left
-  /// out. Directories count only as part of the paths.
+  /// Every file and link below, with its mode and content or target; `but` and its subtree are left out. Directories
+  /// appear only as part of the paths.
   std::map<std::string, std::string> tree(const std::string& but = "") const {
     std::map<std::string, std::string> found;
     const auto left_out = but.empty() ? std::filesystem::path() : *this / but;

@@ -27,7 +27,7 @@ using test::set_to;
 const Roster kRoster{"lab", "0b5e0c3e-7d2a-4c57-8a43-1f3b6c9d2e10", 1, {}};
 const LockHolder kHolder{"anna@laptop", 1, "apply", "now"};
 
-/// An agent that serves a scratch directory on a thread of its own, and the controller's end.
+/// An agent that serves a scratch directory on a separate thread, and the controller's end.
 class Served {
  public:
   Served() {
@@ -45,7 +45,7 @@ class Served {
   ~Served() { ::close(ours_); }
 
   void send(std::string_view bytes) const { REQUIRE(try_to_send(bytes)); }
-  /// Also for the agent's thread, on which nothing may be asserted.
+  /// Also for the agent's thread, which must not assert.
   bool try_to_send(std::string_view bytes) const {
     return ::send(ours_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
@@ -71,7 +71,7 @@ class Served {
     FAIL("the agent did not answer");
     return std::nullopt;
   }
-  /// The agent's next reply; what it tells meanwhile is kept.
+  /// The agent's next reply; progress messages before it are kept.
   NumberedReply reply() {
     auto message = receive();
     while (message && progress_in(*message)) {
@@ -89,7 +89,7 @@ class Served {
     CHECK(answer.id == next_id_++);
     return std::move(answer.body);
   }
-  /// Past the hello, ready for requests.
+  /// Completes the hello; the agent is then ready for requests.
   void greet() {
     REQUIRE(receive());
     send(kPreamble);
@@ -242,7 +242,7 @@ TEST_CASE("nothing is applied or committed without the lock") {
   agent.greet();
   const auto applied = agent.ask(apply_request({knob_step("a", Absent{}, set_to("1"))}));
   REQUIRE_FALSE(applied);
-  CHECK(applied.error().code == ErrorCode::kFailed);  // The agent calls it a bug; to us it is a failure.
+  CHECK(applied.error().code == ErrorCode::kFailed);  // The agent calls it a bug; the controller reports a failure.
   CHECK_FALSE(agent.ask(CommitRequest{"run-1", "spark-01", kRoster, {}, "audit"}));
   REQUIRE(agent.ask(LockRequest{kHolder}));
   REQUIRE(agent.ask(UnlockRequest{}));
@@ -254,7 +254,7 @@ TEST_CASE("lock, apply, commit and unlock leave a manifest and a free node") {
   Served agent;
   agent.greet();
   REQUIRE(agent.ask(LockRequest{kHolder}));
-  REQUIRE(agent.ask(LockRequest{kHolder}));  // Ours already.
+  REQUIRE(agent.ask(LockRequest{kHolder}));  // This connection already holds the lock.
   const auto body =
       agent.ask(apply_request({knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("2"))}));
   REQUIRE(body);
@@ -274,7 +274,7 @@ TEST_CASE("lock, apply, commit and unlock leave a manifest and a free node") {
   CHECK(facts->manifest->last_run == "run-1");
   CHECK(facts->manifest->resources.count({"fake", "a"}) == 1);
   CHECK(facts->manifest->artifacts.count(knob("a")) == 1);
-  // No resource lives in it, but it still is what we wrote: the next plan has to take it away.
+  // No resource uses the artifact, but sparkplan wrote it: the next plan must remove it.
   CHECK(facts->manifest->artifacts.count(knob("b")) == 1);
   CHECK_FALSE(facts->lock_holder);
 }
@@ -314,7 +314,7 @@ TEST_CASE("a stop that comes during an apply ends it after the step in hand") {
   CHECK(applied->stopped);
   CHECK(applied->results[0].outcome == StepOutcome::kDone);
   CHECK(applied->results[1].outcome == StepOutcome::kNotDone);
-  // It was meant for that apply alone.
+  // The stop applied to the earlier apply only.
   const auto rest = decode<ApplyReply>(*agent.ask(apply_request({steps[1]})));
   REQUIRE(rest);
   CHECK_FALSE(rest->stopped);

@@ -1,4 +1,4 @@
-// What is read for those who ask for everything: each reader on the texts that a node has.
+// Extended facts: each reader on the texts of a node.
 #include <algorithm>
 
 #include "engine/agent/facts/extended_facts.h"

@@ -1,5 +1,5 @@
-// systemd asked over its own socket: what is asked this way, the bytes, and a systemd that answers late, badly or
-// never.
+// Queries to systemd over its own socket: the covered queries, the bytes, and a systemd with late, wrong or missing
+// answers.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -37,8 +37,8 @@ std::string padded(std::string bytes, std::size_t to) {
 
 std::string text(const std::string& value) { return number(static_cast<std::uint32_t>(value.size())) + value + '\0'; }
 
-/// A message as systemd writes it: `type` 2 returns a value, 3 is an error, 4 a signal. `body` begins at a multiple
-/// of 8.
+/// A message as systemd writes it: `type` 2 returns a value, 3 is an error, 4 a signal. `body` begins at a multiple of
+/// 8.
 std::string message(char type, std::uint32_t answers, const std::string& body) {
   const std::string none(1, '\0');
   std::string fields = "\x05\x01u" + none + number(answers);
@@ -52,14 +52,14 @@ std::string message(char type, std::uint32_t answers, const std::string& body) {
 struct Property {
   std::string name;
   std::string type;
-  std::string bytes;          ///< Of the value.
-  std::size_t alignment = 4;  ///< Of its first byte.
+  std::string bytes;          ///< The encoded value.
+  std::size_t alignment = 4;  ///< Alignment of the value's first byte.
 };
 
 /// The body of a message that answers GetAll.
 std::string all(const std::vector<Property>& properties) {
   const std::string none(1, '\0');
-  std::string list(8, '\0');  // The length, and what aligns the first entry.
+  std::string list(8, '\0');  // The length, and padding for the first entry.
   for (const Property& one : properties) {
     list = padded(list, 8) + text(one.name);
     list.push_back(static_cast<char>(one.type.size()));
@@ -70,7 +70,7 @@ std::string all(const std::vector<Property>& properties) {
 
 Property plain(const std::string& name, const std::string& value) { return {name, "s", text(value)}; }
 
-/// One connection, answered by `play`, which gets what was heard up to the last call.
+/// One connection, answered by `play`, which receives all bytes up to the last call.
 class SystemdOfTheTest {
  public:
   explicit SystemdOfTheTest(std::function<void(int)> play) {
@@ -110,7 +110,7 @@ void say(int connection, const std::string& bytes) {
   static_cast<void>(::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL));
 }
 
-/// Hears until the other end has said all of `last`.
+/// Reads until the peer has sent all of `last`.
 void hear(int connection, const std::string& last, std::string* all = nullptr) {
   std::string heard;
   std::array<char, 4096> part{};
@@ -167,7 +167,7 @@ TEST_CASE("a value has the text that systemctl prints, or is left to it", "[agen
   CHECK(printed({"P", "as", number(0)}) == "");
   const std::string list = padded(text("/a"), 4) + text("/b");
   CHECK(printed({"P", "as", number(static_cast<std::uint32_t>(list.size())) + list}) == "/a /b");
-  // Times, sizes, modes, and what is not set.
+  // Times, sizes, modes, and unset properties.
   for (const Property& other : std::vector<Property>{{"TimeoutStartUSec", "t", number(5) + number(0), 8},
                                                      {"ActiveEnterTimestamp", "t", number(5) + number(0), 8},
                                                      {"MemoryCurrent", "t", largest, 8},

@@ -1,4 +1,4 @@
-// Changes on trial: who decides, what is put back, what is kept.
+// Changes on trial: who confirms them, which are rolled back, which are kept.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// Notes what it was told, and starts nothing.
+/// Records its calls, and starts no timer.
 class NotedTimer final : public RollbackTimer {
  public:
   Result<void> start(const std::string&, const std::filesystem::path&, std::chrono::seconds, LocalNode&) override {
@@ -129,7 +129,7 @@ TEST_CASE("undoing puts back what is still ours and leaves what somebody else ha
   }
   CHECK(transaction.is_undone(bench.node));
   CHECK(bench.timer.stopped == 1);
-  // Once more changes nothing.
+  // A second rollback changes nothing.
   const auto now = bench.content();
   REQUIRE(undo(transaction, UndoScope::kAll, bench.registry, bench.node, bench.timer));
   CHECK(bench.content() == now);
@@ -140,7 +140,7 @@ TEST_CASE("an undoing that fails keeps the record, a backup and the commands for
   bench.write("a = 1\n");
   auto transaction = bench.armed(one_file("a = 0\n", "a = 1\n"));
   REQUIRE(transaction.claim(TransactionState::kRolledBack, bench.node) == true);
-  // A directory in the way of the temporary file: nobody, not even root, can write there.
+  // A directory blocks the temporary file: even root cannot write there.
   std::filesystem::create_directories(bench.root.path() / "etc/sysctl.d/.90-sparkplan.conf.sparkplan-new/x");
   const auto undone = undo(transaction, UndoScope::kAll, bench.registry, bench.node, bench.timer);
   REQUIRE_FALSE(undone);
@@ -151,7 +151,7 @@ TEST_CASE("an undoing that fails keeps the record, a backup and the commands for
   CHECK(report.manual_commands[1].find("backup-1' '" + kPath + "'") != std::string::npos);
   CHECK(bench.node.read_file(transaction.directory() / "backup-1") == "a = 0\n");
 
-  // Tried again when the cause is gone, as the first of those commands does.
+  // The test removes the cause, as the first of those commands does, and retries.
   std::filesystem::remove_all(bench.root.path() / "etc/sysctl.d/.90-sparkplan.conf.sparkplan-new");
   REQUIRE(roll_back_by_timer(transaction.run(), bench.registry, bench.node, bench.timer));
   CHECK(bench.content() == "a = 0\n");

@@ -1,4 +1,4 @@
-// The completion scripts, judged by the shells they are for.
+// The completion scripts, run in the shells that they are for.
 #include <set>
 
 #include "engine/cli/usage/completion.h"
@@ -18,7 +18,7 @@ const std::string kDrivers = SPARKPLAN_SOURCE_DIR "/tests/unit/cli/shells/";
 struct Shell {
   std::string name;
   std::vector<std::string> command;  ///< Without the user's own files.
-  std::string script;                ///< The one in the repository.
+  std::string script;                ///< The script in the repository.
 };
 
 const std::vector<Shell>& all_shells() {
@@ -41,7 +41,7 @@ std::vector<Shell> shells() {
   return found;
 }
 
-/// What the shell offers at the end of `line`, in a directory, without the descriptions.
+/// The shell's offers at the end of `line`, in a directory, without the descriptions.
 Words offers(const Shell& shell, const std::string& script, const ScratchDirectory& folder, const std::string& line) {
   auto command = shell.command;
   command.insert(command.end(), {kDrivers + "offers." + shell.name, script, folder.path().string(), line});

@@ -1,4 +1,4 @@
-// By which of its addresses a machine that was found is contacted.
+// The address that init uses to contact a discovered machine.
 #include "engine/cli/discovery.h"
 #include "tests/support/catch.h"
 

@@ -18,8 +18,8 @@ using test::full_report;
 using test::node;
 using test::report_of;
 
-/// Fails the test on a line that Prometheus' text format 0.0.4 does not know, on a second TYPE of one
-/// name, and on a sample before its TYPE or given twice.
+/// Checks `text` against Prometheus' text format 0.0.4. The test fails on an unknown line, on a second TYPE of one
+/// name, on a sample before its TYPE, and on a duplicate sample.
 void check_well_formed(const std::string& text) {
   const std::regex comment("# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.*)");
   const std::regex sample(
@@ -64,7 +64,7 @@ TEST_CASE("the metrics say of every node whether it was read, what drifted and w
   CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"hosts\"} 1"));
   CHECK(has_line(text, "sparkplan_pending_changes{node=\"n1\"} 1"));
   CHECK(has_line(text, "sparkplan_pending_changes{node=\"n2\"} 1"));
-  // What is not known is not 0.
+  // An unknown value is not 0.
   CHECK(text.find("sparkplan_pending_changes{node=\"n3\"}") == std::string::npos);
   CHECK(has_line(text, "sparkplan_last_success_timestamp_seconds 1767225600"));
   CHECK(text.find("sparkplan_run_duration_seconds 1.5") != std::string::npos);
@@ -73,7 +73,7 @@ TEST_CASE("the metrics say of every node whether it was read, what drifted and w
 TEST_CASE("a node in sync has a 0 for every type that is managed there, so that alerts can end") {
   auto in_sync = node("n1");
   in_sync.plan.resulting = {{{"sysctl", "a"}, 1}, {{"hosts", "h"}, "x"}};
-  in_sync.plan.changes = {change("hosts/h", Origin::kForeign, {})};  // Says the same, in a file of somebody else's.
+  in_sync.plan.changes = {change("hosts/h", Origin::kForeign, {})};  // A foreign file has the same content.
   const auto text = drift_metrics(report_of({in_sync}), 1);
   check_well_formed(text);
   CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"sysctl\"} 0"));

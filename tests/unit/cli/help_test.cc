@@ -1,4 +1,4 @@
-// What --help promises is what the program takes.
+// The program accepts everything that --help lists.
 #include <regex>
 #include <set>
 
@@ -17,7 +17,7 @@ struct Option {
   std::string value;               ///< "GLOB", "INT:..."; empty for a flag.
 };
 
-/// The options that a help text shows.
+/// The options that a help text lists.
 std::vector<Option> options_in(const std::string& help) {
   std::vector<Option> found;
   const std::regex line("^\\s+(-\\S+)(\\s([A-Z]\\S*))?.*$");
@@ -61,7 +61,7 @@ bool complains_of_usage(const CapturedOutput& output) {
   return contains(output.standard_error, "--help") || contains(output.standard_error, "not expected");
 }
 
-/// What a command cannot do without.
+/// The required arguments of a command.
 std::vector<std::string> least_arguments(const std::string& command) {
   if (command == "trust" || command == "release" || command == "unlock")
     return {"n1", "-f", "/nonexistent/cluster.yaml"};
@@ -110,8 +110,8 @@ TEST_CASE("every flag that a command's help shows is accepted, and so is every g
     const auto help = sparkplan({command, "--help"});
     CHECK(help.exit_status == 0);
     auto options = options_in(help.standard_output);
-    REQUIRE_FALSE(options.empty());  // -h at least.
-    // General ones may stand behind the command as well.
+    REQUIRE_FALSE(options.empty());  // At least -h.
+    // General options may also follow the command.
     if (command == "plan") options.insert(options.end(), general.begin(), general.end());
     for (const auto& option : options) {
       for (const auto& name : option.names) {

@@ -1,4 +1,4 @@
-// Machines as the command line names them.
+// Machine names as given on the command line.
 #include "engine/cli/host_argument.h"
 #include "tests/support/catch.h"
 

@@ -1,4 +1,4 @@
-// What a node, a file or a plan of somebody else's says reaches the terminal and other programs as text only.
+// Texts from a node, a file or a foreign plan reach the terminal and other programs as plain text only.
 #include <algorithm>
 
 #include "engine/agent/state/node_lock.h"
@@ -21,10 +21,11 @@ using test::contains;
 using test::ScratchDirectory;
 using test::sparkplan;
 
-/// Moves the cursor, by ESC and by the C1 control that means the same; turns text; hides text; begins a line.
+/// Contains cursor movement by ESC and by the equivalent C1 control, a direction override, hidden text and a line
+/// break.
 const std::string kEvil = "e\x1b[2J\u009b2J\u202e\u200b\U000e0041\x7f\nsparkplan: all is well";
 
-/// True when a terminal would show every character of it, in the order they stand in.
+/// True when a terminal shows every character of the text, in the text's order.
 bool is_plain(const std::string& text) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = code_point_at(text, i);
@@ -35,7 +36,7 @@ bool is_plain(const std::string& text) {
   return true;
 }
 
-/// A directory as a node, whose files say what they like, and a cluster.yaml with it.
+/// A directory used as a node, with hostile texts in its files, and a cluster.yaml for it.
 class HostileNode {
  public:
   HostileNode() {

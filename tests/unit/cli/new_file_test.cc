@@ -1,4 +1,4 @@
-// The file that `init` leaves behind.
+// The file that `init` writes.
 #include <stdlib.h>
 #include <sys/stat.h>
 

@@ -10,11 +10,11 @@
 
 namespace sparkplan::test {
 
-/// Runs the built program to its end, without a terminal and without any file of the user's.
+/// Runs the built program to its end, without a terminal and without any of the user's files.
 inline CapturedOutput sparkplan(std::vector<std::string> arguments) {
   ::unsetenv("SPARKPLAN_CLUSTER");
   arguments.insert(arguments.begin(), SPARKPLAN_BINARY);
-  // In a session of its own there is no terminal to ask on.
+  // A separate session has no terminal on which to ask.
   arguments.insert(arguments.begin(), {std::string("setsid"), std::string("--wait")});
   auto output = run_and_capture(arguments, {std::chrono::minutes(2)});
   REQUIRE(output);

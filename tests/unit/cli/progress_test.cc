@@ -1,4 +1,4 @@
-// What the live lines look like, whatever the terminal's size.
+// The live lines, at any size of the terminal.
 #include "engine/cli/terminal/progress_lines.h"
 #include "tests/support/catch.h"
 

@@ -1,4 +1,4 @@
-// Whatever describes the program describes all of it, and nothing that is not there.
+// Every description of the program describes all of it, and nothing else.
 #include <regex>
 #include <set>
 
@@ -27,7 +27,8 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// "plan", "plan --only GLOB", "plan [FILE]"; of the general options "--quiet", of -f FILE also "--file FILE".
+/// "plan", "plan --only GLOB", "plan [FILE]". A general option has no command, as in "--quiet"; -f FILE also gives
+/// "--file FILE".
 using Entries = std::set<std::string>;
 
 void add_options(Entries& entries, const std::string& command, const std::vector<OptionUsage>& options) {
@@ -49,7 +50,7 @@ Entries entries_of_table(bool with_arguments) {
   return entries;
 }
 
-/// Names as the first word of `text` has them, separated by commas, each with the value behind them.
+/// Adds the comma-separated names at the start of `text`, each with the value that follows them.
 void add_names(Entries& entries, const std::string& command, std::string text) {
   std::string value;
   if (const auto blank = text.rfind(' '); blank != std::string::npos && text[blank + 1] != '-') {
@@ -59,7 +60,7 @@ void add_names(Entries& entries, const std::string& command, std::string text) {
   for (const auto name : split(text, ',')) entries.insert(command + std::string(trim(name)) + value);
 }
 
-/// What a help text lists, as the program prints it.
+/// Adds everything that a printed help text lists.
 void add_help(Entries& entries, const std::string& command, const std::string& help, bool general) {
   static const std::regex option("^  (-\\S+( [A-Z]+)?)( \\.\\.\\.)?(  .*|)$");
   static const std::regex subcommand("^  ([a-z]+)  .*$");
@@ -83,7 +84,7 @@ Entries entries_of_help() {
   return entries;
 }
 
-/// What sparkplan(1) has in its sections COMMANDS and GENERAL OPTIONS.
+/// The entries in the sections COMMANDS and GENERAL OPTIONS of sparkplan(1).
 Entries entries_of_manual(const std::string& page) {
   Entries entries;
   std::string command;
@@ -106,7 +107,7 @@ Entries entries_of_manual(const std::string& page) {
   return entries;
 }
 
-/// What the tables of docs/commands.md have.
+/// The entries in the tables of docs/commands.md.
 Entries entries_of_document(const std::string& document) {
   static const std::regex row("^\\| `([^`]+)`(, `([^`]+)`)* \\| .* \\|$");
   static const std::regex span("`([^`]+)`");
@@ -134,8 +135,8 @@ bool is_command(const std::string& words) {
                      [&](const auto& command) { return words.starts_with(command.name + " "); });
 }
 
-/// "plan" and "plan --json" for every `sparkplan plan --json` or `plan --json` of a code span and every
-/// such line of a block of code; "--json" for a flag that has a code span to itself.
+/// The uses of commands in code spans and code blocks. Both `sparkplan plan --json` and `plan --json` give "plan" and
+/// "plan --json". A flag that fills a code span gives "--json".
 Entries uses_in(const std::string& document) {
   static const std::regex span("`(?:sparkplan ([^`]+)|([a-z]+ --[^`]+)|(--[a-z-]+)[^`]*)`");
   static const std::regex code("^(?:\\$ )?sparkplan (.*)$");
@@ -167,7 +168,7 @@ Entries uses_in(const std::string& document) {
   return found;
 }
 
-/// Every way to write a command with one long option, without the value.
+/// Every command, alone and with each of its long options, without the option's value.
 Entries possible_uses() {
   const auto program = program_usage();
   Entries uses;
@@ -188,7 +189,7 @@ Entries missing_in(const Entries& some, const Entries& all) {
   return missing;
 }
 
-/// What a program says that may not be here.
+/// The output of a program that may be missing on this machine.
 std::optional<CapturedOutput> judged_by(const std::vector<std::string>& command) {
   auto output = run_and_capture(command, {std::chrono::minutes(1)});
   if (output) return std::move(*output);
@@ -259,7 +260,7 @@ TEST_CASE("what documents say to type is there to be typed") {
   for (const auto& entry : fs::recursive_directory_iterator(kSource / "docs")) {
     if (entry.path().extension() != ".md") continue;
     auto uses = uses_in(text_of(entry.path()));
-    // On other pages a flag by itself may be another program's.
+    // On other pages a flag alone may belong to another program.
     if (entry.path().filename() != "commands.md") std::erase_if(uses, [](const auto& use) { return use[0] == '-'; });
     INFO(entry.path().string());
     CHECK(missing_in(uses, possible) == Entries{});

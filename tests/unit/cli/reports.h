@@ -6,7 +6,7 @@
 
 #include "engine/plan/report.h"
 
-// Reports of `drift`, made up.
+// Sample reports of `drift`.
 
 namespace sparkplan::test {
 

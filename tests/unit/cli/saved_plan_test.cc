@@ -1,4 +1,4 @@
-// Saved plans as the program takes them: from a person who may have edited them.
+// Saved plans as the program accepts them: a user may have edited them.
 #include <sys/stat.h>
 
 #include <functional>
@@ -19,7 +19,7 @@ using test::sparkplan;
 constexpr auto kProfileFile = "/etc/profile.d/sparkplan-env.sh";
 constexpr auto kMachineId = "0123456789abcdef0123456789abcdef";
 
-/// A desk with a cluster.yaml, and the directory that is its one node.
+/// A desk with a cluster.yaml, and the directory that is its only node.
 struct Desk {
   Desk() {
     node.write("/etc/machine-id", std::string(kMachineId) + "\n");
@@ -41,7 +41,7 @@ struct Desk {
     more.insert(more.begin(), {"apply", path("change.plan"), "--yes"});
     return sparkplan(more);
   }
-  /// Whoever edits a plan also makes its digest.
+  /// An edited plan has a matching digest, as an editor of plans can compute one.
   void edit(const std::function<void(SavedPlan&)>& change) const {
     auto plan = decode_saved_plan(desk.read("change.plan"));
     REQUIRE(plan);
@@ -54,7 +54,7 @@ struct Desk {
   ScratchDirectory node;
 };
 
-/// Both commands refuse the plan with exit 1 and these words, and nothing is touched.
+/// Both commands refuse the plan with exit 1 and these words, and change nothing.
 void check_refused(const Desk& desk, const std::string& words) {
   for (const auto& run : {desk.show(), desk.apply()}) {
     INFO(run.standard_error);
@@ -159,7 +159,7 @@ struct SignedDesk : Desk {
   std::vector<std::string> by(const std::string& who) const {
     return {"--signed-by", who, "--allowed-signers", path("allowed_signers")};
   }
-  /// Both commands refuse, and nothing is contacted.
+  /// Both commands refuse, and contact no node.
   void check_not_verified(const std::vector<std::string>& signer, int exit_status, const std::string& words) const {
     for (const auto& output : {show(signer), apply(signer)}) {
       INFO(output.standard_error);

@@ -1,11 +1,11 @@
-// How live lines are taken off a screen, seen on a terminal that is made of lines of text.
+// How live lines are removed from a screen, on a terminal made of lines of text.
 #include "engine/cli/terminal/screen.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
 namespace {
 
-/// The few things that live lines ask of a terminal; anything else fails the test.
+/// The few terminal functions that live lines use; any other function fails the test.
 class Paper {
  public:
   explicit Paper(std::size_t columns) : columns_(columns) {}
@@ -65,7 +65,7 @@ class Paper {
 
 TEST_CASE("live lines are taken away, what stands above them stays, and the cursor is where they began") {
   const std::vector<std::string> lines{"  n1  connecting", "\033[2m  n2  observed\033[0m", ""};
-  // Wide enough, and after the terminal has become narrower and has broken them.
+  // A wide terminal, and narrower terminals that break the lines after a resize.
   for (const int columns : {80, 16, 15, 7, 2}) {
     INFO(columns);
     Paper paper(static_cast<std::size_t>(columns));

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The program, running, with what it says on standard error.
+/// The running program, with its standard error.
 class Running {
  public:
   explicit Running(std::vector<std::string> arguments) {
@@ -48,7 +48,7 @@ class Running {
     ::close(said_);
   }
 
-  /// Everything up to and with `text`, or up to the end.
+  /// Reads through the end of `text`, or to the end of the output.
   const std::string& read_to(std::string_view text) {
     const auto end = Clock::now() + std::chrono::seconds(30);
     while (text.empty() || heard_.find(text) == std::string::npos) {

@@ -1,4 +1,4 @@
-// What `drift --syslog` says, and that each message is one of RFC 5424.
+// The messages of `drift --syslog`, and that each one is valid under RFC 5424.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ using test::report_of;
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
-/// A message taken apart by the grammar of RFC 5424, section 6, letter by letter.
+/// A message parsed by the grammar of RFC 5424, section 6, character by character.
 struct Parsed {
   int priority = -1;
   std::string time;
@@ -40,7 +40,7 @@ class Parser {
  public:
   explicit Parser(std::string_view rest) : rest_(rest) {}
 
-  /// Nothing when the text is not in the language.
+  /// Nothing when the text does not match the grammar.
   std::optional<Parsed> parse() {
     Parsed parsed;
     const bool is_message = take('<') && number(parsed.priority) && take('>') && take('1') && take(' ') &&
@@ -95,7 +95,7 @@ class Parser {
   bool value(std::string& into) {
     while (!rest_.empty() && rest_.front() != '"' && rest_.front() != ']') {
       if (take('\\') && (rest_.empty() || std::string_view("\"\\]").find(rest_.front()) == std::string_view::npos)) {
-        return false;  // Section 6.3.3 lets it be, and advises against it.
+        return false;  // Section 6.3.3 permits it, and advises against it.
       }
       into += rest_.front();
       rest_.remove_prefix(1);
@@ -122,7 +122,7 @@ std::vector<std::string> rendered(const Report& report) {
   return lines;
 }
 
-/// The parsed form of what must be one message.
+/// The parsed form of exactly one message.
 Parsed parsed(const std::string& line) {
   INFO(line);
   const auto message = Parser(line).parse();
@@ -130,7 +130,7 @@ Parsed parsed(const std::string& line) {
   return *message;
 }
 
-/// Where a daemon would listen.
+/// A socket in place of the syslog daemon's.
 class Listener {
  public:
   Listener() : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
@@ -144,7 +144,7 @@ class Listener {
   ~Listener() { ::close(socket_); }
 
   std::string path() const { return (folder_ / "log").string(); }
-  /// The next datagram; nothing when there is none.
+  /// The next datagram; nothing if none is waiting.
   std::optional<std::string> receive() const {
     std::array<char, 16384> datagram{};
     const auto size = ::recv(socket_, datagram.data(), datagram.size(), MSG_DONTWAIT);

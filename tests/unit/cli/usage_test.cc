@@ -168,7 +168,7 @@ TEST_CASE("plan, apply and drift tell by their exit codes how a node stands") {
   const auto metrics = (folder / "/drift.prom").string();
   CHECK(sparkplan({"drift", "-q", "--textfile", metrics, file}).exit_status == 2);
   CHECK(contains(folder.read("/drift.prom"), "sparkplan_drift{node=\"n1\",type=\"sysctl\"}"));
-  // Cron mails whatever is printed.
+  // Cron mails all output.
   CHECK(sparkplan({"apply", "--yes", file}).exit_status == 0);
   const auto quiet = sparkplan({"drift", "-q", file});
   CHECK(quiet.exit_status == 0);

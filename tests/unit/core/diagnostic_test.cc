@@ -144,7 +144,7 @@ TEST_CASE("A finding in a line of a megabyte costs little more than reading that
   });
   const auto rendering = cpu_time_of([&] { seen += render(finding({1, 1 << 19, 0}), line).size(); });
   REQUIRE(seen > kTurns * line.size());
-  CHECK(rendering < 4 * reading);  // It was twenty times of it, when every character of the line became a cell.
+  CHECK(rendering < 4 * reading);  // The factor was 20 when every character of the line became a cell.
 }
 
 TEST_CASE("Neither message, hint, file, node nor source can steer the terminal") {

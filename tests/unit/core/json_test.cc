@@ -13,7 +13,7 @@
 namespace sparkplan {
 namespace {
 
-// Equality of Values ignores order and refuses unknowns; this one says "exactly the same tree".
+// Equality of Values ignores order and refuses unknowns; this function compares the exact trees.
 bool identical(const Value& a, const Value& b) {
   if (const auto* unknown = a.unknown()) {
     return b.unknown() != nullptr && unknown->reason == b.unknown()->reason &&
@@ -40,7 +40,7 @@ class RandomValues {
   std::size_t below(std::size_t limit) { return engine_() % limit; }
 
   std::string text() {
-    // Bytes that have a meaning somewhere on the way: escapes, quotes, broken and whole UTF-8.
+    // Bytes with a special meaning in some step: escapes, quotes, broken and whole UTF-8.
     static const std::vector<std::string> kPieces{
         "$",    "$base64", "$unknown", "a",    "\"", "\\",   "\n",
         "\x01", "\x7f",    "é",        "\xff", "😀",  "\xed", std::string(1, '\0')};
@@ -235,7 +235,7 @@ TEST_CASE("Public JSON says unknown by its reason and replaces broken UTF-8") {
 TEST_CASE("Public JSON of any tree is JSON") {
   RandomValues random(7);
   for (int i = 0; i < 500; ++i) {
-    // A list at the top: texts of ours that differ only in broken bytes would become one key.
+    // A list at the top: public JSON would turn keys that differ only in broken bytes into one key.
     const Value value = Value::list({random.text(), random.text(), random.value(0)});
     REQUIRE(parse_plain_json(public_json(value)));
   }

@@ -8,7 +8,7 @@
 namespace sparkplan {
 namespace {
 
-/// Empty: it fits.
+/// The error of the check; empty if the value fits.
 std::string against(const Shape& shape, const Value& value) {
   const auto checked = check_shape(value, shape);
   if (checked) return "";

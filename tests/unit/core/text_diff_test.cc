@@ -31,7 +31,7 @@ Hunk read_header(std::string_view line) {
   return hunk;
 }
 
-// What patch(1) does, without its forgiveness: every count, context and removed line must fit.
+// Applies a patch like patch(1), without its tolerance: every count, context and removed line must fit.
 class Patch {
  public:
   Patch(std::string_view before, std::string_view diff) : before_(with_ends(before)) {
@@ -101,7 +101,7 @@ class Patch {
   Hunk seen_;
 };
 
-// The plain table, to check the clever search against.
+// The plain table, to check the faster search against.
 std::size_t fewest_edits(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   std::vector<std::vector<std::size_t>> common(a.size() + 1, std::vector<std::size_t>(b.size() + 1, 0));
   for (std::size_t i = 1; i <= a.size(); ++i) {

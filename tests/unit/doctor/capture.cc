@@ -36,7 +36,7 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-/// Paths may hold blanks, as "Wired connection 1.nmconnection" does; modes begin with 0.
+/// Paths may contain blanks, as "Wired connection 1.nmconnection" does; modes begin with 0.
 Section head_of(std::string_view line) {
   Section section{words_of(line.substr(kMark.size())), ""};
   auto& head = section.head;
@@ -148,7 +148,7 @@ RouteFacts route_in(const Value& value) {
   return route;
 }
 
-/// sysfs writes all of it: "0000:0000:0000:0000:0000:ffff:c0a8:640b".
+/// sysfs writes the long form: "0000:0000:0000:0000:0000:ffff:c0a8:640b".
 std::string short_gid(const std::string& gid) {
   in6_addr address{};
   std::array<char, INET6_ADDRSTRLEN> text{};

@@ -7,14 +7,14 @@
 
 namespace sparkplan::test {
 
-/// tests/unit/doctor/captures/NAME: what a machine's files hold and what its programs print.
+/// tests/unit/doctor/captures/NAME: the contents of a machine's files and the output of its programs.
 std::string read_capture(const std::string& name);
 
-/// The same machine as the second one: its names, addresses and ids are other ones.
+/// A copy of the machine as the second node, with different names, addresses and ids.
 std::string as_second_node(std::string capture);
 
-/// A machine as examine() gets it. Everything that the agent reads from files and programs goes through the agent's
-/// own readers; what it asks the kernel comes from `ip -json` and ibv_devinfo.
+/// A machine as input of examine(). The agent's own readers read its files and programs. Facts from the kernel come
+/// from `ip -json` and ibv_devinfo.
 struct CapturedNode {
   Facts facts;
   std::vector<ObservedPort> declared;

@@ -1,4 +1,4 @@
-// Each row of the doctor's table that nodes can show: two healthy machines, and one change that only that row sees.
+// Each row of the doctor's table that nodes can show: two healthy machines, and one change that only that row detects.
 #include <algorithm>
 #include <set>
 
@@ -91,7 +91,7 @@ std::vector<Mutation> link_mutations() {
 
 std::vector<Mutation> network_mutations() {
   return {
-      // The file asks for it, and it was applied.
+      // The file declares both addresses, and was applied.
       {"twins-share-network",
        CheckStatus::kFail,
        {{"*192.168.101.11", "192.168.100.111"}, {"*192.168.101.0", "192.168.100.0"}, {"*c0a8:650b", "c0a8:646f"}},
@@ -224,7 +224,7 @@ TEST_CASE("two healthy DGX Sparks have nothing that the doctor knows") {
     const auto findings = findings_of(capture, test::as_second_node(capture), ring);
     INFO(listed(findings));
     CHECK(problems_in(findings).empty());
-    // Everything that a pair of Sparks has was really looked at.
+    // Every property of a pair of Sparks was checked.
     std::set<std::string_view> skipped;
     for (const Finding& one : findings) {
       if (one.status == CheckStatus::kSkip) skipped.insert(one.row->id);

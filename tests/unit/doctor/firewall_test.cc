@@ -1,4 +1,4 @@
-// Which packets of the fabric a node's packet filter lets in, by the verdicts that its chains come to.
+// The fabric packets that a node's packet filter accepts, by the verdicts of its chains.
 #include "tests/support/catch.h"
 #include "tests/unit/doctor/capture.h"
 #include "tests/unit/doctor/findings.h"
@@ -22,7 +22,7 @@ InputVerdictFacts unclear(const std::string& interface, const std::string& from 
   return {interface, from, "unclear", "xt match"};
 }
 
-/// What the doctor says of the first of two Sparks that has such chains. Its halves are enp1s0f1np1 with 192.168.100.11
+/// The doctor's finding for the first of two Sparks, with these chains. Its halves are enp1s0f1np1 with 192.168.100.11
 /// and enP2p1s0f1np1 with 192.168.101.11; the other node has .12.
 Finding found_with(const std::vector<Verdicts>& chains, bool link_local = false) {
   const auto capture = test::read_capture("spark.txt");
@@ -87,8 +87,7 @@ TEST_CASE(
   CHECK(open.seen.ends_with("; `sparkplan verify --level tcp` measures it"));
   CHECK(verdict_with({accept("en*"), unclear(""), kClosed}) == CheckStatus::kPass);
   CHECK(verdict_with({unclear("docker0"), unclear("", "10.0.0.0/8"), accept("en*"), kClosed}) == CheckStatus::kPass);
-  CHECK(verdict_with({unclear("enp1s0f1np1"), kClosed}) ==
-        CheckStatus::kFail);  // The other half is closed for certain.
+  CHECK(verdict_with({unclear("enp1s0f1np1"), kClosed}) == CheckStatus::kFail);  // The other half is certainly closed.
 }
 
 TEST_CASE("firewall: with addresses of the link only, those are what has to be let in") {

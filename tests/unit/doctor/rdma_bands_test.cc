@@ -47,7 +47,7 @@ TEST_CASE("What a half carries, less than that, tells the likely cause") {
   CHECK(row_of(half(12.8, two_sparks())) == "rdma-degraded-init");
   CHECK(row_of(half(5, through_a_switch())) == "rdma-cpu-forwarding");
   CHECK(row_of(half(12.8, through_a_switch())) == "rdma-degraded-init");
-  // Without a switch there is nothing that could forward.
+  // Without a switch no device could forward.
   CHECK(row_of(half(5, two_sparks())) == "rdma-degraded-init");
 }
 

@@ -1,4 +1,4 @@
-// What `doctor` prints, for people and for programs.
+// The output of `doctor`, for people and for programs.
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -17,7 +17,7 @@
 namespace sparkplan {
 namespace {
 
-/// Every complaint of a file in schemas/; empty when the document keeps what it promises.
+/// All errors of a document against a file in schemas/; empty when it is valid.
 std::string complaints(const std::string& schema_file, const nlohmann::json& document) {
   std::ifstream file(SPARKPLAN_SOURCE_DIR "/schemas/" + schema_file);
   const auto text = nlohmann::json::parse(file);

@@ -1,4 +1,4 @@
-// What the doctor says where something could not be looked at, and where nodes are compared.
+// The doctor's report about unread data, and its comparison of nodes.
 #include <algorithm>
 #include <set>
 
@@ -33,7 +33,7 @@ TEST_CASE("two halves with addresses of the link only share no network that matt
   auto capture = test::read_capture("spark.txt");
   change(capture, {R"("local":"192.168.100.11","prefixlen":24)", R"("local":"169.254.17.4","prefixlen":16)"});
   change(capture, {R"("local":"192.168.101.11","prefixlen":24)", R"("local":"169.254.91.7","prefixlen":16)"});
-  change(capture, {"ip saddr 192.168.101.0/24", "ip saddr 169.254.0.0/16"});  // In its firewall.
+  change(capture, {"ip saddr 192.168.101.0/24", "ip saddr 169.254.0.0/16"});  // The rule is in its firewall.
   CapturedNode one = test::captured_node(capture);
   CapturedNode other = test::captured_node(test::as_second_node(capture));
   for (CapturedNode* node : {&one, &other}) {

@@ -1,4 +1,4 @@
-// Each format judged by the tool that it is for, where that tool is on the machine.
+// Each format, checked by its own tool if that tool is installed.
 #include "engine/export/export.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ class File {
   std::filesystem::path directory_;
 };
 
-/// What a program prints; nothing, and a word about it, where there is no such program.
+/// The program's output; nothing, and a warning, if the program is not installed.
 std::optional<std::string> said_by(const std::vector<std::string>& argv) {
   const auto output = run_and_capture(argv);
   if (!output && output.error().code == ErrorCode::kNotFound) {

@@ -1,4 +1,4 @@
-// docs/topologies.md: each picture is what the program draws of the file above it.
+// docs/topologies.md: each picture is the program's drawing of the file above it.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -17,12 +17,12 @@ const std::string kPage = std::string(SPARKPLAN_SOURCE_DIR) + "/docs/topologies.
 constexpr std::string_view kFence = "```";
 constexpr std::string_view kFileFence = "```yaml";
 
-/// A file of the page, and the lines of the page that the picture below it takes.
+/// A file of the page, and the lines of the picture below it.
 struct Drawing {
   std::string file;
   std::string picture;
   std::size_t begin = 0;  ///< First line of the picture.
-  std::size_t end = 0;    ///< The fence behind it.
+  std::size_t end = 0;    ///< The fence after it.
 };
 
 std::vector<std::string> lines_of_page() {
@@ -59,7 +59,7 @@ std::string drawn(const std::string& file) {
   return *picture;
 }
 
-/// With SPARKPLAN_ACCEPT set the page gets the pictures of today.
+/// With SPARKPLAN_ACCEPT set, writes the current pictures into the page.
 void rewrite(const std::vector<std::string>& lines, const std::vector<Drawing>& drawings) {
   std::ofstream page(kPage, std::ios::binary | std::ios::trunc);
   std::size_t at = 0;

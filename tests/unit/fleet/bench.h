@@ -10,7 +10,7 @@
 
 namespace sparkplan::test {
 
-/// A cluster of directories, each served by the embedded agent as a real node is.
+/// A cluster of directories, each served by the embedded agent like a real node.
 class FleetBench {
  public:
   explicit FleetBench(std::size_t nodes);
@@ -18,7 +18,7 @@ class FleetBench {
   /// The file's sections; the nodes n1, n2 ... are written below them.
   std::string sections;
   std::string cluster_name = "lab";
-  /// Added to a node's entry: ", maintenance: true". One for each node.
+  /// Added to a node's entry: ", maintenance: true". One item per node.
   std::vector<std::string> extra;
   /// Nodes that the file does not name.
   std::vector<bool> left_out;
@@ -28,17 +28,17 @@ class FleetBench {
 
   std::string file() const;
   Report plan() const;
-  /// The same plan as a file would hold it.
+  /// The plan from plan(), as a saved file holds it.
   SavedPlan saved_plan() const;
   Report apply() const;
-  /// apply() that has to succeed and to leave an empty plan; both fail the test otherwise.
+  /// An apply() that must succeed and leave an empty plan; otherwise the test fails.
   void apply_all() const;
 
   ScratchDirectory& root(std::size_t number) { return *roots_.at(number - 1); }
   const ScratchDirectory& root(std::size_t number) const { return *roots_.at(number - 1); }
-  /// Everything on all nodes but what sparkplan keeps for itself.
+  /// All files on all nodes, except sparkplan's own.
   std::vector<std::map<std::string, std::string>> trees() const;
-  /// Everything on all nodes but the lock's file, which tells who came last.
+  /// All files on all nodes, except the lock's file, which names the last lock holder.
   std::vector<std::map<std::string, std::string>> whole_trees() const;
 
  private:
@@ -47,7 +47,7 @@ class FleetBench {
 };
 
 int exit_of(const Report& report);
-/// "n1 in_sync, n2 pending": how every node stands.
+/// "n1 in_sync, n2 pending": the status of every node.
 std::string standing(const Report& report);
 /// "n1 create sysctl/a config": every change of every node, in their order.
 std::vector<std::string> changes(const Report& report);

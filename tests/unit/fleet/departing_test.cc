@@ -1,4 +1,4 @@
-// What the manifests of nodes may say about other machines: nearly nothing.
+// A node's manifest has almost no influence on other machines.
 #include <mutex>
 
 #include "engine/core/json.h"
@@ -20,7 +20,7 @@ using test::standing;
 constexpr auto kSections = "sysctl: {vm.swappiness: 10}\n";
 constexpr auto kMachineId = "/etc/machine-id";
 
-/// A cluster in sync whose runs note the directory of each connection.
+/// A cluster in sync that records the directory of each connection.
 struct WatchedCluster {
   explicit WatchedCluster(std::size_t nodes) : bench(nodes) {
     for (std::size_t i = 1; i <= nodes; ++i) bench.root(i).write(kMachineId, std::string(31, '0') + std::to_string(i));
@@ -95,7 +95,7 @@ TEST_CASE(
 
 TEST_CASE("departing: what one node alone lists is a claim also while the others have no manifest yet") {
   WatchedCluster cluster(3);
-  // Another cluster of the same name, whose uuid and member the liar knows.
+  // Another cluster of the same name; the lying node knows its uuid and its member.
   FleetBench other(1);
   other.root(1).write(kMachineId, std::string(32, '9'));
   other.sections = kSections;

@@ -1,4 +1,4 @@
-// What a run asks its nodes for.
+// The facts that a run requests from its nodes.
 #include "engine/load/load.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"

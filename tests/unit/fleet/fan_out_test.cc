@@ -24,7 +24,7 @@ std::vector<Item> items(int count) {
   return all;
 }
 
-/// Yields until it is so; false after twenty seconds.
+/// Waits until the condition is true; false after twenty seconds.
 template <class Condition>
 bool becomes_true(Condition condition) {
   for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -61,7 +61,7 @@ TEST_CASE("as many items as there are workers are worked on at a time, and never
     const int here = ++now;
     for (int seen = most; seen < here && !most.compare_exchange_weak(seen, here);) {
     }
-    // The first ones wait for each other: only workers at the same time can meet.
+    // The first items wait for each other: they can only meet if the workers run at the same time.
     if (!becomes_true([&] { return most >= kWorkers; })) too_slow = true;
     --now;
   };
@@ -84,7 +84,7 @@ TEST_CASE("items whose worker waits for slower ones are kept alive by that worke
   const auto work = [&](Item& item) {
     item.worker = std::this_thread::get_id();
     if (item.number != 0) return;
-    // The slow one: it waits until each of the others has heard from its worker a few times.
+    // The slow item waits until each other item has had several keep-alives from its worker.
     const auto all_heard = [&] {
       return std::all_of(all.begin() + 1, all.end(), [](const Item& other) { return other.kept_alive >= 3; });
     };

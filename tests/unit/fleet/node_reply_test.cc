@@ -1,4 +1,4 @@
-// What a node's agent says, on its way into a run.
+// Replies of a node's agent, as a run reads them.
 #include "engine/fleet/node_reply.h"
 
 #include <stdexcept>

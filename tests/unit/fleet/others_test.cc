@@ -1,4 +1,4 @@
-// What only one node may have at a time: the others are asked when the plan is made, and once more under the locks.
+// Resources that only one node may use at a time: the other nodes are asked during planning, and again under the locks.
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +18,7 @@ constexpr auto kUnit = "/etc/systemd/system/mnt-a.mount";
 constexpr auto kMemoryUnit = "/etc/systemd/system/mnt-m.mount";
 constexpr auto kFstab = "/etc/fstab";
 
-/// Three nodes, of which the first is to write to a volume that all can reach.
+/// Three nodes; the first is declared as the writer of a volume that all can reach.
 class Bench : public FleetBench {
  public:
   Bench() : FleetBench(3) {
@@ -26,7 +26,7 @@ class Bench : public FleetBench {
         ", storage: [{target: /mnt/a, type: ext4, source: {device: UUID=aa}},"
         " {target: /mnt/m, source: {tmpfs: {size: 1MiB}}}]";
   }
-  /// What happens while somebody looks at the plan.
+  /// Runs while the user reads the plan.
   void meanwhile(std::function<void()> happens) {
     options.approve = [happens = std::move(happens)](const Report&) {
       happens();
@@ -38,7 +38,7 @@ class Bench : public FleetBench {
   }
 };
 
-/// Of the first node.
+/// True for a finding about the first node.
 bool has_finding(const Report& report, const std::string& code) {
   return std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
                      [&](const Diagnostic& finding) { return finding.code == code && finding.node == "n1"; });
@@ -99,7 +99,7 @@ TEST_CASE("others: whose own sections are refused says nothing either, and the p
 TEST_CASE("others: who takes no further part still writes to what it said it does") {
   Bench bench;
   bench.apply_all();
-  // The unit that n1 has keeps it from being doubted by those who only fell silent.
+  // n1 already has the unit, so nodes that only became silent raise no doubt about it.
   bench.extra[0].replace(bench.extra[0].find("type: ext4"), 10, "type: ext4, options: [noatime]");
   bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");
   SECTION("it was refused for another reason when the plan was made") {
@@ -115,7 +115,7 @@ TEST_CASE("others: who takes no further part still writes to what it said it doe
     CHECK(has_finding(planned, "mount.other-writer"));
   }
   SECTION("it fell silent since") {
-    // What has nothing to do with it is carried out.
+    // Unrelated changes are carried out.
     bench.extra[0].insert(bench.extra[0].rfind(']'), ", {target: /mnt/n, source: {tmpfs: {size: 1MiB}}}");
     bench.meanwhile([&] { bench.root(2).remove("/"); });
   }
@@ -141,7 +141,7 @@ TEST_CASE("others: who leaves the cluster and fell silent since is a doubt that 
   REQUIRE(report.nodes.front().error);
   CHECK(report.nodes.front().error->code == ErrorCode::kStalePlan);
   CHECK_FALSE(bench.root(1).exists(kUnit));
-  // Now somebody sees it.
+  // The user now sees the finding.
   const Report again = bench.plan();
   CHECK(has_finding(again, "mount.maybe-other-writer"));
   CHECK(again.nodes.front().status == NodeStatus::kPending);

@@ -1,5 +1,5 @@
-// Whatever valid file is applied to whatever nodes: what was planned is done, and what was done can
-// be taken back. Fixed seeds; SPARKPLAN_PROPERTY_RUNS in the environment makes it more runs.
+// Any valid file on any nodes: planned changes are made, and made changes can be rolled back. The seeds are fixed;
+// SPARKPLAN_PROPERTY_RUNS in the environment sets the number of runs.
 #include <cstdlib>
 #include <random>
 
@@ -57,7 +57,7 @@ std::string mapping(Chance& chance, const std::vector<std::string>& keys, const 
   return text + "}";
 }
 
-/// Sections for all and overrides for some nodes.
+/// Sections for all nodes and overrides for some nodes.
 void draw(Chance& chance, FleetBench& bench) {
   bench.sections.clear();
   if (!chance.one_in(4)) bench.sections += "sysctl: " + mapping(chance, kParameters, kNumbers, false) + "\n";
@@ -69,7 +69,7 @@ void draw(Chance& chance, FleetBench& bench) {
   }
 }
 
-/// What somebody had on the nodes before sparkplan came: our own paths among it.
+/// Files on the nodes from before sparkplan, some of them at sparkplan's own paths.
 void furnish(Chance& chance, FleetBench& bench, std::size_t nodes) {
   for (std::size_t node = 1; node <= nodes; ++node) {
     const auto& root = bench.root(node);
@@ -83,7 +83,7 @@ void furnish(Chance& chance, FleetBench& bench, std::size_t nodes) {
   }
 }
 
-/// apply() has to succeed and leave nothing to do.
+/// apply() must succeed and leave nothing to do.
 void settle(const FleetBench& bench, const std::string& which) {
   INFO(which << ":\n" << bench.file());
   bench.apply_all();

@@ -1,4 +1,4 @@
-// Nodes that cannot or must not take part, and what becomes of the others.
+// Nodes that cannot or must not take part, and the effect on the other nodes.
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -110,7 +110,7 @@ TEST_CASE("a lock that is given back in time is waited for") {
   auto anna = std::make_optional(hold_lock(bench, 2));
   bench.options.lock_timeout = std::chrono::seconds(30);
   bench.run.progress = [&](const std::string& node, std::string_view doing, Activity) {
-    // By the time a node has been observed, the run is about to ask for its locks.
+    // After a node's observation the run is about to request its locks.
     if (node == "n2" && doing == "observed") anna.reset();
   };
   CHECK(exit_of(bench.apply()) == 0);
@@ -223,7 +223,7 @@ TEST_CASE("what cannot be written on one node is exit 4 there, and the others ar
   CHECK(exit_of(report) != 0);
   CHECK(report.nodes[0].status == NodeStatus::kFailed);
   CHECK(report.nodes[1].status == NodeStatus::kApplied);
-  // Another type's steps are another group.
+  // The steps of another type are another group.
   CHECK(bench.root(1).exists(test::kProfileFile));
   CHECK(std::filesystem::is_directory(bench.root(1) / kSysctlFile));
 }
@@ -232,7 +232,7 @@ TEST_CASE("what needs something that has failed is not done, and never said to b
   FleetBench bench(1);
   bench.sections =
       "storage: [{target: /mnt/models, source: {nvme_tcp: {address: 10.0.0.9, subsystem: models}}, type: ext4}]\n";
-  // In the way of every unit.
+  // This file blocks every unit.
   bench.root(1).write("/etc/systemd", "");
   const auto report = bench.apply();
   CHECK(exit_of(report) == 4);

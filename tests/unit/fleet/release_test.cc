@@ -1,4 +1,4 @@
-// Nodes that leave: undone and released with consent, and never by the way.
+// Departing nodes: undone and released only with the user's consent.
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -15,7 +15,7 @@ using test::standing;
 
 constexpr auto kSections = "sysctl: {vm.swappiness: 10}\nprofile_env: {A: b}\n";
 
-/// Two nodes, applied, the second of which has left the file.
+/// Two applied nodes; the second has left the file.
 FleetBench two_of_which_one_leaves() {
   FleetBench bench(2);
   bench.root(2).write(kProfileFile, "# somebody's own\n");

@@ -1,4 +1,4 @@
-// What is no longer in the file goes, and what was there before sparkplan comes back.
+// Removed resources are undone, and the state from before sparkplan is restored.
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -39,7 +39,7 @@ TEST_CASE("a section that is taken away leaves the node as it was before, byte f
   bench.sections = "profile_env: {A: b, C: d}\nsysctl: {vm.swappiness: 10}\n";
   bench.apply_all();
   CHECK(bench.trees() != before);
-  // Also after the values have changed once.
+  // Also after a change of the values.
   bench.sections = "profile_env: {A: x}\nsysctl: {vm.swappiness: 20}\n";
   bench.apply_all();
   bench.sections = "";
@@ -67,7 +67,7 @@ TEST_CASE("removing most of a node needs consent: exit 9, nothing is written the
   bench.sections = kSixKeys;
   bench.apply_all();
   const auto before = bench.whole_trees();
-  // What the first node manages is its own claim. The second node would only get a new value.
+  // The first node's manifest is only its own claim. The second node would only receive a new value.
   bench.sections = "profile_env: {A: b}\n";
   bench.extra[1] = std::string(", ") + std::string(kSixKeys).substr(0, std::string(kSixKeys).size() - 1);
   int asked = 0;

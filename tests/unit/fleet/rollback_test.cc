@@ -39,7 +39,7 @@ bool says(const Report& report, std::string_view words) {
                      [&](const Diagnostic& diagnostic) { return diagnostic.message.find(words) != std::string::npos; });
 }
 
-/// What a manifest says is managed; not which run was the last.
+/// The manifest's managed resources, without the last run.
 Value managed(const FleetBench& bench, std::size_t node) {
   const auto manifest = decode_json(bench.root(node).read(kManifestFile));
   REQUIRE(manifest);
@@ -67,7 +67,7 @@ TEST_CASE("a rollback puts files and manifests back as they were before the last
   CHECK(bench.trees() == before);
   CHECK(managed(bench, 1) == managed_before);
   CHECK(says(report, "still asks for the other state"));
-  // Pending, not drift: the file asks for something that the node was not given.
+  // Pending, not drift: the file asks for a state that was never applied to the node.
   const auto plan = bench.plan();
   CHECK(standing(plan) == "n1 pending, n2 pending");
   CHECK(exit_code(plan, ExitRules{false, true, false}) == ExitCode::kDone);

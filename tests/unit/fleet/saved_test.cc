@@ -1,4 +1,4 @@
-// Plans as files: what is carried out of one, and what is refused.
+// Plans as files: the parts that are carried out, and the parts that are refused.
 #include <algorithm>
 #include <functional>
 
@@ -21,7 +21,7 @@ constexpr auto kTwoSections =
     "sysctl: {vm.swappiness: 10, net.core.rmem_max: 256MiB}\n"
     "profile_env: {HF_HOME: /mnt/models/hf}\n";
 
-/// The plan as it comes out of its file again.
+/// The plan after it was saved and read again.
 SavedPlan saved(const FleetBench& bench) {
   const auto plan = bench.saved_plan();
   auto decoded = decode_saved_plan(encode_saved_plan(plan));
@@ -78,7 +78,7 @@ TEST_CASE("a plan is applied once, though nothing else has changed since") {
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
   REQUIRE(exit_of(bench.apply()) == 0);
-  // As if nobody had ever applied anything, but for what the nodes remember.
+  // As before any apply, except for the nodes' manifests.
   for (const std::size_t node : {1U, 2U}) {
     bench.root(node).remove(kSysctlFile);
     bench.root(node).remove(kProfileFile);
@@ -95,7 +95,7 @@ TEST_CASE("a plan that most of the nodes have been given is refused on all, and 
   bench.sections = kTwoSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
-  // The connection to n3 is cut after n1 and n2 are done: as if it had never been there, and the agents killed.
+  // The connection to n3 is cut after n1 and n2 are done: n3 looks untouched, and the agents are killed.
   REQUIRE(exit_of(bench.apply()) == 0);
   for (const std::size_t number : {1U, 2U}) {
     auto manifest = bench.root(number).read(test::kManifestFile);
@@ -206,7 +206,7 @@ TEST_CASE("two that apply one plan at the same time: one does, the other is refu
   bench.sections = kTwoSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
-  // The other one comes in between our look and our lock.
+  // The other controller applies between this run's observation and its lock.
   int code = -1;
   bench.options.approve = [&](const Report&) {
     const auto cluster = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
@@ -222,7 +222,7 @@ TEST_CASE("two that apply one plan at the same time: one does, the other is refu
 
 namespace {
 
-/// An edit of what a plan displays of one node, with a digest that fits: whoever edits a plan makes one.
+/// Edits the displayed plan of one node and computes a matching digest, as an editor of plans can.
 SavedPlan edited(SavedPlan plan, const std::function<void(NodePlan&)>& edit) {
   edit(plan.report.nodes[0].plan);
   auto decoded = decode_saved_plan(encode_saved_plan(plan));
@@ -257,7 +257,7 @@ TEST_CASE("a plan that displays another change than is made of its cluster.yaml 
     INFO(to_text(report, {}));
     CHECK(exit_of(report) == 5);
     CHECK_FALSE(bench.root(1).exists(kProfileFile));
-    // What is displayed as it is made is carried out.
+    // Changes that match their displayed form are carried out.
     CHECK(bench.root(1).exists(kSysctlFile));
   }
 }
@@ -331,7 +331,7 @@ TEST_CASE("a plan that displays another address, or another membership, of a nod
 
 TEST_CASE("a node for which the plan does not display a finding gets nothing of it") {
   FleetBench bench(1);
-  // Only the node shows that this directory is not there.
+  // Only the node shows that this directory is missing.
   bench.sections = "files: [{path: /nowhere/a.conf, content: a}]\n" + std::string(kTwoSections);
   const auto whole = saved(bench);
   REQUIRE_FALSE(whole.report.diagnostics.empty());

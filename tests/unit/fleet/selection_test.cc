@@ -54,7 +54,7 @@ TEST_CASE("every part of a pattern is a glob over that part alone") {
   CHECK(globs.includes("spark-01", kSwappiness));
   CHECK_FALSE(globs.includes("spark-10", kSwappiness));
   CHECK_FALSE(globs.includes("spark-01", kWithSlash));
-  // A star in the node's part reaches over no slash.
+  // A star in the node's part does not match a slash.
   CHECK_FALSE(Selection({"n*swappiness"}, {}).includes("n1", kSwappiness));
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("waves: the two ends of a cable are changed together") {
   CHECK(waves({"a", "b", "c", "d"}, cables({{"a", "b"}, {"c", "d"}}), 0) == std::vector<Names>{{"a", "b"}, {"c", "d"}});
   // A ring is one piece, whatever the limit says.
   CHECK(waves({"a", "b", "c"}, cables({{"a", "b"}, {"b", "c"}, {"c", "a"}}), 1) == std::vector<Names>{{"a", "b", "c"}});
-  // An end that does not change couples nobody.
+  // An unchanged end couples no nodes.
   CHECK(waves({"a", "c"}, cables({{"a", "b"}, {"b", "c"}}), 0) == std::vector<Names>{{"a"}, {"c"}});
 }
 

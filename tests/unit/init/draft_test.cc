@@ -1,4 +1,4 @@
-// What `init` writes for machines that nobody has managed yet, whatever they say of themselves.
+// The file that `init` writes for unmanaged machines, whatever they report.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -10,7 +10,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// With SPARKPLAN_ACCEPT=1 the file is written instead; read the difference then.
+/// With SPARKPLAN_ACCEPT=1 the file is written instead; then read the difference.
 void compare_with_golden(const std::string& name, const std::string& text) {
   const std::string path = std::string(SPARKPLAN_SOURCE_DIR) + "/tests/unit/init/drafts/" + name + ".yaml";
   if (std::getenv("SPARKPLAN_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;

@@ -1,4 +1,4 @@
-// What `init` makes of the fabric: what is there, what is cabled, and what it cannot make sense of.
+// The fabric in the file from `init`: existing ports, cables, and unclear input.
 #include "engine/init/fabric_neighbours.h"
 #include "tests/support/catch.h"
 #include "tests/unit/init/machines.h"
@@ -6,7 +6,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// The file without the breaks that its comments have where a line is full.
+/// The file without the line breaks inside its comments.
 std::string unwrapped(std::string text) {
   for (auto at = text.find("\n# "); at != std::string::npos; at = text.find("\n# ", at)) text.replace(at, 3, " ");
   return text;
@@ -166,7 +166,7 @@ TEST_CASE("a port that a bond holds is the one with the cable, and the bond is n
   CHECK(contains(text, " Port 1 of all nodes has a peer."));
   INFO(text);
   for (const std::string half : {"enp1s0f1np1", "enP2p1s0f1np1"}) CHECK(contains(text, half + " belongs to bond0"));
-  // Without the bond nothing is told of it.
+  // Without the bond the draft does not mention it.
   CHECK_FALSE(contains(draft_of({bare_spark(1), bare_spark(2)}), "belongs to"));
 }
 

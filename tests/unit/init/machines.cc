@@ -25,7 +25,7 @@ LinkFacts fabric_link(int port, int half, bool carrier) {
 
 std::string two_digits(int number) { return (number < 10 ? "0" : "") + std::to_string(number); }
 
-/// A machine that has every interface which the file names.
+/// A machine that has every interface named in the file.
 Facts facts_for(const Cluster& cluster, const NodeSpec& node, int number) {
   Facts facts = *bare_spark(number, {0, 1}).facts;
   facts.hostname = node.name.str();

@@ -1,4 +1,4 @@
-// Whom `init` writes down, by which name and number; who is left out.
+// The members that `init` writes, with their names and numbers, and the members that it leaves out.
 #include "engine/init/second_contacts.h"
 #include "tests/support/catch.h"
 #include "tests/unit/init/machines.h"

@@ -1,4 +1,4 @@
-// A file that is applied, lost, and written anew from the machines alone asks every machine for just the same.
+// An applied file is lost and written again from the machines alone. It then asks every machine for the same state.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

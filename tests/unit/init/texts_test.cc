@@ -1,4 +1,4 @@
-// What `init` writes for files whose texts came from beside the cluster.yaml that is lost.
+// The entries that `init` writes for files whose contents came from beside the lost cluster.yaml.
 #include "engine/core/text.h"
 #include "engine/init/yaml_writer.h"
 #include "tests/support/catch.h"
@@ -9,7 +9,7 @@ namespace {
 
 const std::string kFrame = "version: 1\nname: lab\nnodes:\n";
 
-/// A cluster whose nodes have one file each, of those texts.
+/// A cluster whose nodes have one file each, with these texts.
 Cluster with_texts(const std::vector<std::string>& texts) {
   std::string file = kFrame;
   for (std::size_t i = 1; i <= texts.size(); ++i) {

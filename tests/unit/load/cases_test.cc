@@ -1,5 +1,5 @@
-// Every folder of load_cases/ is one cluster.yaml with all that is to be said of it. With
-// SPARKPLAN_ACCEPT=1 the findings are written instead of compared: read the difference before it is kept.
+// Every folder of cases/ is one cluster.yaml with all its findings. With SPARKPLAN_ACCEPT=1 the findings are written
+// instead of compared: read the difference before you keep it.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

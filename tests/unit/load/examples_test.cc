@@ -58,7 +58,7 @@ TEST_CASE("a file with every key is valid") {
   for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(render(diagnostic, loaded.source));
   REQUIRE(loaded.cluster);
   CHECK(loaded.cluster->nodes[0].sections.size() == 14);
-  // Networks and cables beside link_local and a switch are allowed and said to be without effect.
+  // Networks and cables beside link_local and a switch are allowed, and reported as ineffective.
   CHECK(loaded.diagnostics.size() == 2);
 }
 

@@ -1,4 +1,4 @@
-// Files that cluster.yaml names: where they are looked for, and what they do to the cluster.
+// Files that cluster.yaml names: their search path, and their effect on the cluster.
 #include "engine/load/files_beside.h"
 
 #include <unistd.h>

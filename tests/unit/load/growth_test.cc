@@ -1,4 +1,4 @@
-// A cluster that grows or shrinks by editing its file: only what must change changes.
+// A cluster that grows or shrinks by an edit of its file: only the necessary addresses change.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -51,7 +51,7 @@ Addresses addresses(const Cluster& cluster) {
   return all;
 }
 
-/// Halves that both clusters have, with other addresses.
+/// Halves in both clusters whose addresses differ.
 std::set<std::string> moved(const Cluster& from, const Cluster& to) {
   const Addresses before = addresses(from);
   const Addresses after = addresses(to);
@@ -63,7 +63,7 @@ std::set<std::string> moved(const Cluster& from, const Cluster& to) {
   return all;
 }
 
-/// What one type makes of a node that is seen as a directory tree: "id value" for each resource.
+/// One type's resources for a node served as a directory tree: "id value" per resource.
 std::set<std::string> made_of(const Cluster& cluster, const NodeSpec& node, const std::string& type_name) {
   const ResourceType& type = *builtin_registry().find(type_name);
   Facts facts;
@@ -86,7 +86,7 @@ void check_every_network(const Cluster& cluster, std::size_t nodes_in_each) {
     for (const FabricPort& one : node.fabric) {
       const std::string network = Ipv4Interface{*parse_ipv4(one.address), one.prefix_length}.network().str();
       CHECK(taken.insert(one.address).second);
-      CHECK(own.insert(network).second);  // Never two halves of a node in one network.
+      CHECK(own.insert(network).second);  // The halves of a node are never in one network.
       nodes[network].insert(node.name.str());
     }
   }
@@ -154,7 +154,7 @@ TEST_CASE("growth: in a ring only the node after the newcomers changes, on the p
         CHECK(made_of(before, before.nodes[i], "netplan") == made_of(after, after.nodes[i], "netplan"));
         const bool both_alike = (from >= 4) == (to >= 4);
         const bool same = made_of(before, before.nodes[i], "nccl_env") == made_of(after, after.nodes[i], "nccl_env");
-        CHECK(same == both_alike);  // NCCL_ALGO comes with the fourth node.
+        CHECK(same == both_alike);  // NCCL_ALGO is set from four nodes on.
       }
     }
   }
@@ -171,7 +171,7 @@ TEST_CASE("growth: a node taken out of a ring's middle moves its successor's one
       check_every_network(after, 2);
       const std::set<std::string> successor{half(gone + 1, 2), half(gone + 1, 3)};
       CHECK(moved(before, after) == successor);
-      CHECK(moved(after, before) == successor);  // And the same when it comes back.
+      CHECK(moved(after, before) == successor);  // The same halves move when the node returns.
     }
   }
 }

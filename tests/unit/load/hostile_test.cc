@@ -1,4 +1,4 @@
-// Files that were made to be slow: each is read or refused in a time that grows with its length, not with its square.
+// Files designed to be slow: each is read or refused in a time that grows linearly with its length, not quadratically.
 #include <algorithm>
 #include <ctime>
 #include <functional>
@@ -145,7 +145,7 @@ double seconds_to_load(const std::string& text) {
   return static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
 }
 
-/// Where the clock is coarse or the machine busy, the shortest of several turns says most.
+/// The minimum of several turns is the best figure with a coarse clock or on a busy machine.
 double least_seconds_to_load(const std::string& text, int turns) {
   double least = seconds_to_load(text);
   for (int i = 1; i < turns; ++i) least = std::min(least, seconds_to_load(text));
@@ -155,12 +155,12 @@ double least_seconds_to_load(const std::string& text, int turns) {
 }  // namespace
 
 TEST_CASE("sixteen times the text takes about sixteen times as long, whatever its shape") {
-  constexpr double kShortest = 0.004;  // Below that it is the schema that is measured.
+  constexpr double kShortest = 0.004;  // Shorter times measure the schema.
   for (const HostileFile& shape : shapes()) {
     INFO(shape.name);
     const double small = std::max(kShortest, least_seconds_to_load(shape.text(kLargest / 64), 3));
     const std::string text = shape.text(kLargest / 4);
-    // What is quadratic takes 256 times as long.
+    // A quadratic algorithm takes 256 times as long.
     CHECK((seconds_to_load(text) < 48 * small || least_seconds_to_load(text, 3) < 48 * small));
   }
 }

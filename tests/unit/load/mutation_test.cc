@@ -1,5 +1,5 @@
-// Valid files, damaged at random with a fixed seed: loading must end with findings inside the file or
-// with a cluster, never with a crash. Under the sanitizers this is the cheapest fuzzing there is.
+// Valid files, damaged at random with a fixed seed. Loading must end with findings inside the file or with a cluster,
+// never with a crash. With the sanitizers this is a cheap fuzz test.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -86,7 +86,7 @@ void check_inside(const SourceRange& where, const std::vector<std::string_view>&
                       where.end_column > where.column;
   CHECK(inside);
   if (!inside || lines.empty()) return;
-  // One past the end of a line is where something is missing.
+  // The column after the end of a line marks a missing text.
   CHECK(static_cast<std::size_t>(where.column) <= lines[static_cast<std::size_t>(where.line) - 1].size() + 1);
 }
 

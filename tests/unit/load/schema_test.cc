@@ -55,7 +55,7 @@ void check_descriptions(const json& schema, const std::string& path, int& count)
   }
 }
 
-// A map of fixed keys that lets others pass would swallow every slip.
+// An object schema with fixed keys must not accept others, or it would accept every typing error.
 void check_closed(const json& schema, const std::string& path) {
   if (schema.is_object()) {
     INFO(path);
@@ -78,7 +78,7 @@ TEST_CASE("every property of the schema is described and every map is closed") {
 
 TEST_CASE("schemas/cluster.schema.json, which editors are pointed at, is what the program checks") {
   std::ifstream file(SPARKPLAN_SOURCE_DIR "/schemas/cluster.schema.json");
-  // Where they differ: sparkplan schema > schemas/cluster.schema.json
+  // To update the file: sparkplan schema > schemas/cluster.schema.json
   CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == cluster_schema(builtin_registry()));
 }
 

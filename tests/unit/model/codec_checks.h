@@ -18,13 +18,13 @@ inline Value over_the_wire(const Value& value) {
   return *back;
 }
 
-/// Structs that hold Values have no equality; their encodings have.
+/// Structs that hold Values have no equality; their encodings have it.
 template <class T>
 std::string canonical(const T& object) {
   return canonical_json(encode(object));
 }
 
-/// As bad input, and with the way to the field that is wrong.
+/// Refused as invalid input; the description contains the path to the wrong field.
 template <class T>
 void check_refused(const Result<T>& result, std::string_view description) {
   REQUIRE_FALSE(result);
@@ -40,7 +40,7 @@ inline Value& item(Value& value, std::string_view key, std::size_t index) {
   return items->at(index);
 }
 
-/// Replaces one value somewhere in the tree by one of another kind.
+/// Replaces one value somewhere in the tree by a value of another kind.
 inline void corrupt(Value& value, std::mt19937& engine) {
   Value* at = &value;
   for (;;) {

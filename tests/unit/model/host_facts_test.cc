@@ -1,4 +1,4 @@
-// What else is known of a node: over the wire, and what could not be looked at.
+// Host facts: over the wire, and with unreadable parts.
 #include "engine/model/facts.h"
 #include "tests/support/catch.h"
 #include "tests/unit/model/codec_checks.h"

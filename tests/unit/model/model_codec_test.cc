@@ -292,7 +292,7 @@ TEST_CASE("Whatever is wrong with a message, decoding gives an answer") {
     const auto read_manifest = decode_manifest(manifest);
     const auto read_step = decode<Step>(step);
     refused += (read_manifest ? 0 : 1) + (read_step ? 0 : 1);
-    // What is taken must be stable: writing and reading it again changes nothing.
+    // Accepted input must be stable: writing and reading it again changes nothing.
     if (read_manifest) REQUIRE(canonical(*decode_manifest(encode(*read_manifest))) == canonical(*read_manifest));
     if (read_step) REQUIRE(canonical(*decode<Step>(encode(*read_step))) == canonical(*read_step));
   }

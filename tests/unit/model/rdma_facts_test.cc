@@ -10,7 +10,7 @@ RdmaPortFacts port_with(std::vector<RdmaGid> gids) {
   return {1, "ACTIVE", "LinkUp", "Ethernet", "", 4096, std::move(gids)};
 }
 
-/// A half of a Spark whose interface has a link-local address of NetworkManager's besides the kernel's.
+/// A half of a Spark whose interface has two link-local addresses: NetworkManager's and the kernel's.
 RdmaPortFacts two_link_local_addresses() {
   return port_with({{0, "IB/RoCE v1", "fe80::5054:ff:feaa:1", "enp1s0f1np1"},
                     {1, "RoCE v2", "fe80::5054:ff:feaa:1", "enp1s0f1np1"},

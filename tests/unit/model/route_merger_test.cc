@@ -1,4 +1,4 @@
-// Of many routes a few that leave free only what is free.
+// Merging many routes into a few never leaves a used address free.
 #include "engine/model/route_merger.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::optional<Routes> few_of(const Routes& routes, std::size_t most) {
   return std::move(merger).take();
 }
 
-/// "tun0 10.1.0.0/16 x 300"
+/// Format: "tun0 10.1.0.0/16 x 300".
 std::vector<std::string> told(const Routes& routes) {
   std::vector<std::string> texts;
   for (const RouteFacts& one : routes) {

@@ -1,4 +1,4 @@
-// What is made of a run: pass, warn, fail or skip, with cause and fix.
+// The result of a run: pass, warn, fail or skip, with cause and fix.
 #include "engine/verify/levels/nccl_checks.h"
 
 #include "engine/doctor/doctor_table.h"

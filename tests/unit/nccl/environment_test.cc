@@ -1,4 +1,4 @@
-// What a rank is given, and what it finds besides.
+// The environment that a rank receives, and the variables that it already has.
 #include "engine/nccl/environment.h"
 
 #include "engine/resource/registry.h"

@@ -1,5 +1,5 @@
-// The declarations of engine/nccl against those of the CUDA Toolkit and of NCCL: same sizes, same numbers,
-// same functions as far as a call can tell.
+// The declarations of engine/nccl compared with the CUDA Toolkit's and NCCL's: same sizes, same numbers, same calling
+// convention of functions.
 #include <cuda.h>
 #include <nccl.h>
 
@@ -13,7 +13,7 @@
 namespace sparkplan {
 namespace {
 
-/// What the calling convention makes of a type.
+/// The type that the calling convention passes for T.
 template <class T>
 using Passed = std::conditional_t<
     std::is_pointer_v<T>, void*,
@@ -48,7 +48,8 @@ SAME_CALL(cuda::Functions, cuStreamCreate);
 SAME_CALL(cuda::Functions, cuStreamQuery);
 SAME_CALL(cuda::Functions, cuEventCreate);
 SAME_CALL(cuda::Functions, cuEventRecord);
-// cuda.h calls the versions that are loaded by name by their plain names.
+// sparkplan loads these functions by versioned names such as cuMemGetInfo_v2. cuda.h maps their plain names to the
+// versioned functions.
 static_assert(kSameCall<decltype(cuda::Functions::cuMemGetInfo), decltype(&::cuMemGetInfo_v2)>);
 static_assert(kSameCall<decltype(cuda::Functions::cuMemAlloc), decltype(&::cuMemAlloc_v2)>);
 static_assert(kSameCall<decltype(cuda::Functions::cuMemFree), decltype(&::cuMemFree_v2)>);

@@ -1,4 +1,4 @@
-// What NCCL's log says of the way its data takes. See nccl_logs/README.md for where the logs are from.
+// The transport that NCCL's log reports. logs/README.md names the origin of the logs.
 #include "engine/nccl/nccl_log.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What the controller and a rank say to each other survives the way there.
+// Messages between the controller and a rank keep their content on the way.
 #include "engine/wire/nccl_messages.h"
 
 #include "engine/core/json.h"
@@ -7,7 +7,7 @@
 namespace sparkplan {
 namespace {
 
-/// As it comes out on the other side.
+/// As the receiver decodes it.
 template <class Message>
 Message sent(const Message& message, Result<Message> (*decode)(const Value&)) {
   const auto value = decode_json(encode_json(encode(message)));

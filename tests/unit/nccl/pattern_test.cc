@@ -1,4 +1,4 @@
-// The data that ranks exchange, and what is told of a result that is not right.
+// The data that ranks exchange, and the report about a wrong result.
 #include "engine/nccl/pattern.h"
 
 #include <numeric>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kRanks = 3;
 
-/// What `rank` receives, worked out from all send buffers by the definition of the operation.
+/// The data that `rank` receives, computed from all send buffers by the definition of the operation.
 std::vector<float> by_definition(Collective collective, const CollectiveShape& shape, int rank, std::int64_t pattern) {
   std::vector<std::vector<float>> sent(kRanks);
   for (int i = 0; i < kRanks; ++i) {

@@ -1,5 +1,5 @@
-// Ranks as real processes of the shipped program, with the driver and the NCCL of tests/fake_gpu: what is
-// measured, and what is told when something is wrong.
+// Ranks as real processes of the shipped program, with the driver and the NCCL of tests/fake_gpu: measurements, and
+// reports of failures.
 #include <signal.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ using Variables = std::map<std::string, std::string>;
 
 const std::string kFakes = SPARKPLAN_FAKE_GPU;
 
-/// Local nodes; their programs find the fakes as a node's loader finds the real ones.
+/// Local nodes; their programs find the fakes as a node's loader finds the real libraries.
 class Ranks {
  public:
   explicit Ranks(int count) {
@@ -57,7 +57,7 @@ class Ranks {
   std::vector<RankPlace> places_;
 };
 
-/// Processes that are ours and not reaped.
+/// Children of this process that are not reaped.
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -112,7 +112,7 @@ TEST_CASE("a rank that dies in the middle is told within 5 s, and the others are
   ranks.place(2).environment["FAKE_NCCL"] = "die";
   const auto begun = Clock::now();
   const auto failure = ranks.failed_run();
-  CHECK(Clock::now() - begun < std::chrono::seconds(5 + 5));  // The start of three programs beside it.
+  CHECK(Clock::now() - begun < std::chrono::seconds(5 + 5));  // Three programs also start in this time.
   CHECK(failure.trouble == NcclTrouble::kEnded);
   CHECK(failure.place == 2);
   CHECK(failure.phase == NcclPhase::kRun);
@@ -201,7 +201,7 @@ TEST_CASE("without a driver there is no GPU") {
     WARN("SKIPPED: this machine has a GPU, and its driver is found without being told where");
     return;
   }
-  // A driver may be here without a GPU.
+  // A machine may have a driver but no GPU.
   if (looked[0].failure->fault != RankFault::kNoGpu) CHECK(looked[0].failure->fault == RankFault::kNoDriver);
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("a size that memory has no room for is halved until it fits, and measu
   REQUIRE(outcome.measured.size() == 2);
   CHECK(outcome.prepared[0].unified_memory);
   CHECK(outcome.measured[1].asked_bytes == 64 << 20);
-  CHECK(outcome.measured[1].bytes == 4 << 20);  // 40 MiB are free, a fifth of that is for two buffers.
+  CHECK(outcome.measured[1].bytes == 4 << 20);  // 40 MiB are free; a fifth of that is for two buffers.
 }
 
 TEST_CASE("the size that fits leaves four fifths of the memory alone") {

@@ -4,8 +4,8 @@
 namespace sparkplan {
 namespace {
 
-/// Makes one resource of each key of its section, a finding of each value "bad", and of "after TYPE/NAME" one that
-/// waits.
+/// Makes one resource per key of its section. A value "bad" makes a finding. The value "after TYPE/NAME" makes a
+/// resource that waits.
 class SectionType : public ResourceType {
  public:
   SectionType(std::string name, std::string section, Phase phase = Phase::kFiles)

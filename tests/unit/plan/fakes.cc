@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kHeader = "# Written by the tests\n";
 
-/// What all fakes have in common: they are told what a machine looks like, and write nothing.
+/// Common base of all fakes: a test gives them their observations, and they write nothing.
 class FakeType : public ResourceType {
  public:
   explicit FakeType(TypeInfo info) : info_(std::move(info)) {}
@@ -33,7 +33,7 @@ TypeInfo info_of(std::string name, Phase phase) {
   return info;
 }
 
-/// One value that runs in the kernel and stands in a file.
+/// One value in the running kernel and in a file.
 class KnobType : public FakeType {
  public:
   KnobType() : FakeType(info_of("knob", Phase::kKernelParameters)) {}
@@ -69,7 +69,7 @@ class KnobType : public FakeType {
     if (seen != input.observed.resources.end())
       if (const auto* present = std::get_if<Present>(&seen->second)) {
         const Value* running = present->value.find("running");
-        if (running == nullptr) return;  // An image: nothing runs there.
+        if (running == nullptr) return;  // An image has no running kernel.
         before = Present{Value::map({{"running", *running}}), {}};
       }
     if (same_state(before, after)) return;
@@ -77,7 +77,7 @@ class KnobType : public FakeType {
   }
 };
 
-/// Whatever has one artifact of its own kind for each resource.
+/// A type with one artifact per resource. Artifacts have the type's name as kind.
 class SimpleType : public FakeType {
  public:
   SimpleType(std::string name, Phase phase) : FakeType(info_of(std::move(name), phase)) {}

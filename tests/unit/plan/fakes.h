@@ -13,12 +13,12 @@
 #include "engine/resource/registry.h"
 #include "engine/resource/text_artifact_step.h"
 
-// Resource types of the tests' own and a machine that exists only as data, so that the planner is
-// tested without any real type.
+// The tests' own resource types and a machine that exists only as data. With them the planner is tested without any
+// real type.
 namespace sparkplan::testing {
 
-/// A machine: kernel values by name, one text file of "name = value" lines, keys that were made,
-/// and links, which an image does not have.
+/// A machine: kernel values by name, one text file of "name = value" lines, created keys and links. An image has no
+/// links.
 struct Machine {
   std::map<std::string, std::int64_t> running;
   std::optional<std::string> file;
@@ -34,8 +34,11 @@ inline const ArtifactId kKnobFile = file_artifact("/etc/knobs.conf");
 /// The file with these lines, as the type "knob" writes it.
 std::string knob_file(const std::map<std::string, std::int64_t>& lines);
 
-/// Types: "key" (exports a key, once made), "knob" (running in the kernel and persistent in one
-/// file), "link" (not applicable on an image, interrupts the network), "trust" (needs other nodes' keys).
+/// The registry has four types:
+///   key    exports a key once it exists
+///   knob   running in the kernel and persistent in one file
+///   link   not applicable on an image, interrupts the network
+///   trust  needs other nodes' keys
 Registry fake_registry();
 
 Resource knob(const std::string& name, std::int64_t value);
@@ -43,17 +46,17 @@ Resource key(const std::string& user);
 Resource trust(const std::string& user, Value keys);
 Resource link(const std::string& name, std::int64_t mtu);
 
-/// What the fake types see of the names in `desired` and the manifest.
+/// The fake types' observations of the names in `desired` and the manifest.
 ObservedState observe(const Machine& machine, const std::vector<Resource>& desired, const Manifest* manifest);
 
-/// Carries the steps out as the agent would: compares first, then writes.
-/// Fails the test when a step was planned on something else.
+/// Carries out the steps as the agent does: compares first, then writes. The test fails when the observed state differs
+/// from the planned `before`.
 void carry_out(const NodePlan& plan, Machine& machine);
 
 /// The manifest after every step has succeeded.
 Manifest remember(const NodePlan& plan, const Manifest* before);
 
-/// A node under test: a machine, what sparkplan remembers of it, and what the file asks for.
+/// A node under test: a machine, its manifest, and the desired state.
 struct Bench {
   Registry registry = fake_registry();
   Machine machine;
@@ -61,20 +64,20 @@ struct Bench {
   std::vector<Resource> desired;
   std::function<bool(const ResourceId&)> selected;
   std::map<ResourceId, Error> failed;
-  std::function<void(ObservedState&)> distort;  ///< Last word on what is observed.
+  std::function<void(ObservedState&)> distort;  ///< Changes the observed state before planning.
 
   NodePlan plan() const;
-  /// Plans, carries out and remembers.
+  /// Plans, carries out the steps and updates the manifest.
   NodePlan apply();
   const Manifest* known() const { return manifest ? &*manifest : nullptr; }
 };
 
-/// A machine on which knobs a=1 and b=2 were applied; the kernel came with a=10, b=20 and c=30.
+/// A machine with knobs a=1 and b=2 applied; its kernel started with a=10, b=20 and c=30.
 Bench applied_bench();
 /// "could not look"
 Error no_permission();
 
-/// The change of this id and origin; null when there is none. "knob/a", "knob/@file".
+/// The change with this id ("knob/a", "knob/@file") and origin; null if the plan has no such change.
 const Change* find_change(const NodePlan& plan, const std::string& id, std::optional<Origin> origin = {});
 const FieldChange* find_field(const Change& change, const std::string& path);
 /// "knob/a knob/b": ids of the changes, in their order.

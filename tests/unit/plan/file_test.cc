@@ -69,7 +69,7 @@ TEST_CASE("an artifact that a broken-off run has left without any resource is gi
   REQUIRE(ids_of(plan) == "knob/@file");
   CHECK(plan.changes[0].action == Action::kRemove);
   bench.machine.file = *bench.machine.file + "# by hand\n";
-  CHECK(bench.plan().in_sync());  // It is somebody else's now.
+  CHECK(bench.plan().in_sync());  // The file is now a foreign file.
 }
 
 TEST_CASE("a file edited by hand is shown even when a change rewrites it anyway") {
@@ -110,7 +110,7 @@ TEST_CASE("a whole file is repaired only if it is selected itself") {
   CHECK(bench.plan().in_sync());
   CHECK(bench.plan().steps.empty());
   bench.selected = [](const ResourceId& id) { return id.name == "@file"; };
-  CHECK(bench.plan().steps.empty());  // Nothing of what is in it is selected.
+  CHECK(bench.plan().steps.empty());  // No resource in the file is selected.
   bench.selected = [](const ResourceId& id) { return id.type == "knob"; };
   CHECK(ids_of(bench.plan()) == "knob/@file");
 }

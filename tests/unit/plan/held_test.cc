@@ -1,4 +1,4 @@
-// What of a saved plan may still be carried out.
+// The changes of a saved plan that may still be carried out.
 #include <functional>
 
 #include "engine/plan/held_plan.h"
@@ -17,7 +17,7 @@ using testing::two_changes;
 
 using Edit = std::function<void(NodePlan&)>;
 
-/// Every way in which what is displayed of kA, or done about it, can be another.
+/// Every possible difference in the displayed change of kA, or in its steps.
 std::vector<std::pair<std::string, Edit>> edits_of_a() {
   const auto change = [](auto edit) { return Edit([edit](NodePlan& plan) { edit(plan.changes[0]); }); };
   const auto step = [](auto edit) { return Edit([edit](NodePlan& plan) { edit(plan.steps[0]); }); };
@@ -182,7 +182,7 @@ TEST_CASE("a later stage makes known what was displayed as unknown, and nothing 
   NodePlan later;
   later.changes = {waiting_change()};
   later.changes[0].fields[0].after = "the key";
-  later.changes[0].fields[1].before = "0600";  // An earlier stage has made it.
+  later.changes[0].fields[1].before = "0600";  // An earlier stage created it.
   CHECK(beyond_what_was_shown(waiting_plan(), later).empty());
   later.changes[0].fields.pop_back();
   CHECK(beyond_what_was_shown(waiting_plan(), later).empty());
@@ -195,7 +195,7 @@ TEST_CASE("a later stage makes known what was displayed as unknown, and nothing 
   later.changes[0].impact = Impact::kInterruptsNetwork;
   CHECK(beyond_what_was_shown(waiting_plan(), later).count(kA) == 1);
   later.changes = {change_of(kB, 1, 2)};
-  CHECK(beyond_what_was_shown(waiting_plan(), later).empty());  // Approved by nobody: kept out by its id.
+  CHECK(beyond_what_was_shown(waiting_plan(), later).empty());  // The user did not approve it: its id excludes it.
 }
 
 TEST_CASE("what is displayed without a change, and is not so, is named") {

@@ -36,14 +36,14 @@ std::vector<Resource> random_desired(Chance& chance) {
     if (chance.one_in(3)) desired.push_back(link(name, 1500 + chance.below(3)));
     if (chance.one_in(4)) desired.push_back(key(name));
   }
-  // Only to earlier names, so that there is no cycle.
+  // Only references to earlier names, so that there is no cycle.
   for (std::size_t i = 1; i < desired.size(); ++i)
     if (chance.one_in(4))
       desired[i].after.push_back(desired[static_cast<std::size_t>(chance.below(static_cast<int>(i)))].id);
   return desired;
 }
 
-/// Somebody works on the machine behind our back.
+/// Changes the machine without sparkplan, as a user might.
 void tamper(Chance& chance, testing::Machine& machine) {
   for (const std::string& name : kNames) {
     if (chance.one_in(5)) machine.running[name] = chance.below(5);

@@ -47,9 +47,9 @@ TEST_CASE("what left the file but was changed on the node is left alone and stay
 TEST_CASE(
     "a removal that broke off half-way is carried on: what is left is as we wrote it, the rest as it was before") {
   Bench bench = applied_bench();
-  bench.machine.running["a"] = 10;  // Given back; the file still has the line.
+  bench.machine.running["a"] = 10;  // Already restored; the file still has the line.
   bench.desired = {knob("b", 2)};
-  CHECK(bench.plan().kept_orphans.size() == 1);  // Somebody else may have done so.
+  CHECK(bench.plan().kept_orphans.size() == 1);  // Another program may have restored it.
   bench.manifest->artifacts.at(kKnobFile).intended_digest = digest(file_present(knob_file({{"b", 2}}), 0644));
   CHECK(bench.plan().kept_orphans.empty());
   bench.apply();
@@ -72,7 +72,7 @@ TEST_CASE("a file that a run has written which broke off is ours, and is removed
   bench.machine.file = knob_file({{"a", 1}, {"b", 2}, {"c", 3}});
   bench.desired.clear();
   bench.manifest->resources.clear();
-  CHECK(bench.plan().steps.empty());  // Somebody else's.
+  CHECK(bench.plan().steps.empty());  // It is a foreign file.
   bench.manifest->artifacts.at(kKnobFile).intended_digest = digest(file_present(*bench.machine.file, 0644));
   bench.apply();
   CHECK_FALSE(bench.machine.file.has_value());

@@ -95,11 +95,11 @@ TEST_CASE("roster: a member counts when more than half of the manifests list it,
   REQUIRE(agreed.unsupported.size() == 1);
   CHECK(agreed.unsupported[0].name == "ghost");
   CHECK(agreed.unsupported[0].listed_by == std::vector<std::string>{"spark-03"});
-  // Half is not more than half.
+  // Half is not a majority.
   const AgreedRoster two = agree_on_roster({{"spark-01", &first}, {"spark-03", &liar}});
   CHECK(two.roster.members.size() == 2);
   CHECK(two.unsupported.size() == 1);
-  // The only manifest that could be read is all of them.
+  // A single readable manifest is the whole vote.
   CHECK(agree_on_roster({{"spark-03", &liar}}).roster.members.size() == 3);
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("roster: each field of a member is what more than half of the manifest
   lie.port = 666;
   lie.leaving = true;
   Manifests manifests;
-  // Different generations of a third member keep the lists from being the same word for word.
+  // Different generations of a third member prevent two identical lists.
   const Manifest first = with_members(manifest_of("spark-01", "u", 5), {honest, member("a", 1, "10.0.0.1")});
   const Manifest second = with_members(manifest_of("spark-02", "u", 5), {honest, member("a", 2, "10.0.0.1")});
   const Manifest liar = with_members(manifest_of("spark-03", "u", 5), {lie, member("a", 3, "10.0.0.1")});
@@ -140,7 +140,7 @@ TEST_CASE("roster: each field of a member is what more than half of the manifest
   REQUIRE(agreed.roster.members.size() == 2);
   CHECK(agreed.roster.members[1] == honest);
   CHECK(agreed.roster.members[0].id == 0);  // None of the three ids has a majority.
-  // Where two disagree the fields are empty: nothing is contacted there.
+  // Fields on which two manifests disagree are empty: the run contacts nothing there.
   const AgreedRoster two = agree_on_roster({{"spark-01", &first}, {"spark-03", &liar}});
   REQUIRE(two.roster.members.size() == 2);
   CHECK(two.roster.members[1].address.empty());
@@ -170,11 +170,11 @@ TEST_CASE("roster: a departed member that one manifest alone lists is a claim, a
   REQUIRE(agreed.roster.members.size() == 1);
   REQUIRE(agreed.unsupported.size() == 1);
   CHECK(agreed.unsupported.front().listed_by == std::vector<std::string>{"spark-01"});
-  // A file of one node has no other witness.
+  // A one-node file has no second witness.
   auto alone = agree_on_roster(one);
   CHECK(require_two_witnesses(alone, one, lab({node("spark-01", 1, "10.0.0.11")}), {}).empty());
   CHECK(alone.roster.members.size() == 2);
-  // Two that agree are enough.
+  // Two agreeing manifests are enough.
   const Manifests two{{"spark-01", &only}, {"spark-02", &only}};
   auto both = agree_on_roster(two);
   CHECK(require_two_witnesses(both, two, two_sparks(), {}).empty());
@@ -269,7 +269,7 @@ TEST_CASE("a machine that the file calls something else has not left when it sho
   const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, {}, "uuid-1");
   const Cluster moved = lab({node("spark-01", 1, "10.0.0.11"), node("head", 9, "10.9.0.2")});
   CHECK(departed_members(first, moved, {{"head", {"SHA256:b", "", ""}}}).empty());
-  // Its word alone does not make it that machine, nor does its silence about the name.
+  // The node's claim alone does not prove that it is that machine, and neither does a missing record.
   CHECK(departed_members(first, moved, {{"head", {"SHA256:c", "", "spark-02"}}}).size() == 1);
   // Another machine took its id.
   CHECK(departed_members(first, lab({node("spark-01", 1, "10.0.0.11"), node("head", 2, "10.9.0.2")}), {}).size() == 1);

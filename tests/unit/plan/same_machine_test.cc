@@ -1,4 +1,4 @@
-// Two entries of the file that are one machine, or machines that are copies of one another.
+// Two entries of the file that are one machine, or machines that are copies of each other.
 #include "engine/plan/same_machine.h"
 #include "tests/support/catch.h"
 
@@ -70,7 +70,7 @@ TEST_CASE("a node that claims the machine-id which the cluster knows another nod
   CHECK(same.findings[0].severity == Severity::kWarning);
   CHECK(same.by_node.size() == 1);
   CHECK(same.by_node.count("n2") == 1);
-  // Also where the other one has no record yet.
+  // Also if the other node has no record yet.
   claimed["n1"].recorded_machine_id.clear();
   CHECK(same_machines(lab(2), claimed).by_node.count("n1") == 0);
 }
@@ -89,7 +89,7 @@ TEST_CASE("two nodes with one NVMe host name are a warning: a claim to it stops 
   CHECK(same.findings.front().severity == Severity::kWarning);
   CHECK(same.findings.front().message == "n1 and n2 have the same NVMe host name (/etc/nvme/hostnqn)");
   CHECK(same.findings.front().hint.find("nvme gen-hostnqn") != std::string::npos);
-  CHECK(same.findings.front().hint.find("one machine") == std::string::npos);  // Its other marks differ.
+  CHECK(same.findings.front().hint.find("one machine") == std::string::npos);  // Their other marks differ.
 }
 
 TEST_CASE("what was not seen, and an image that was never booted, are no machine's mark") {

@@ -42,9 +42,9 @@ bool fits_schema(const std::string& text) {
 TEST_CASE("a saved plan says the same as before, in text and in JSON, and fits its schema") {
   for (const auto& [name, report] : testing::sample_reports()) {
     INFO(name);
-    if (name.starts_with("apply")) continue;  // No plan.
+    if (name.starts_with("apply")) continue;  // Not a plan.
     auto plan = some_plan(report);
-    if (name == "plan-hostile") plan.report.nodes[0].name = "spark-01";  // Its name is none, and refused.
+    if (name == "plan-hostile") plan.report.nodes[0].name = "spark-01";  // A saved plan with its name is refused.
     const auto text = encode_saved_plan(plan);
     CHECK(is_saved_plan(text));
     CHECK(fits_schema(text));
@@ -112,7 +112,7 @@ TEST_CASE("a plan of a newer major format is refused with its version, one of a 
 
 namespace {
 
-/// The node of a plan with one change that its step carries out.
+/// A one-node plan with one change that its step carries out.
 SavedPlan plan_of_one_node() {
   NodeReport node = testing::sample_node(1, NodeStatus::kPending);
   node.plan = two_changes();
@@ -190,7 +190,7 @@ TEST_CASE("a plan of more values than any is refused before one of them is made"
   const auto decoded = decode_saved_plan(text);
   REQUIRE_FALSE(decoded);
   CHECK(decoded.error().message.find("larger than any") != std::string::npos);
-  // In a text a comma is none.
+  // A comma inside a string does not count.
   CHECK_FALSE(is_too_large("{\"sparkplan_plan\": \"\\\"" + std::string(2 * kMostPlanValues, ',') + "\"}"));
 }
 

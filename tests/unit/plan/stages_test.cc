@@ -88,7 +88,7 @@ TEST_CASE("the known part goes first if the resource allows it; the rest waits")
   CHECK(bench.plan().steps.empty());
 }
 
-/// Takes whatever is there for what is Unknown, and never has anything to write.
+/// Accepts any present state for an Unknown one, and never has a step to write.
 class StepLessType : public ResourceType {
  public:
   const TypeInfo& info() const override { return info_; }

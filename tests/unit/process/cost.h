@@ -13,10 +13,10 @@
 
 namespace sparkplan::test {
 
-/// What some work took.
+/// The cost of some work.
 struct Cost {
   int exit_status = -1;
-  long megabytes = 0;  ///< More than before.
+  long megabytes = 0;  ///< Growth above the initial peak.
   double seconds = 0;
 };
 
@@ -26,14 +26,15 @@ inline long peak_kilobytes() {
   return usage.ru_maxrss;
 }
 
-/// In a child process, so that one measurement does not hide behind the peak of another. 0: `work` was true.
+/// Runs in a child process, so that the peak of an earlier measurement does not hide this one. Exit status 0: `work`
+/// returned true.
 inline Cost cost_of(const std::function<bool()>& work) {
   int ends[2] = {};
   REQUIRE(::pipe(ends) == 0);
   const auto child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // What the tests before have left free would be taken for nothing.
+    // Memory freed by earlier tests would otherwise be reused and not be counted.
     ::malloc_trim(0);
     if (FILE* reset = std::fopen("/proc/self/clear_refs", "we")) {
       std::fputs("5", reset);

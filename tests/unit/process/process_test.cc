@@ -22,7 +22,7 @@ Result<CapturedOutput> capture(const std::vector<std::string>& argv, const Captu
   return run_and_capture(argv, limits);
 }
 
-/// Asks again and again until it is so; false after ten seconds.
+/// Polls until the condition is true; false after ten seconds.
 template <class Condition>
 bool becomes_true(Condition condition) {
   for (const auto end = Clock::now() + std::chrono::seconds(10); Clock::now() < end;) {
@@ -32,7 +32,7 @@ bool becomes_true(Condition condition) {
   return false;
 }
 
-/// Gone, or dead and only not yet reaped by whoever inherited it.
+/// Reaped, or dead and not yet reaped by its new parent.
 bool has_ended(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string text;
@@ -138,7 +138,7 @@ TEST_CASE("while a program runs that takes long, signs of life are asked for") {
   std::filesystem::remove(file);
   CaptureLimits limits;
   limits.sign_of_life_interval = milliseconds(10);
-  // The program ends when it has seen one.
+  // The program ends after the first sign of life.
   limits.sign_of_life = [&] { std::ofstream(file) << "alive"; };
   const auto output = capture({"sh", "-c", "until test -e \"$1\"; do sleep 0.01; done", "sh", file.string()}, limits);
   std::filesystem::remove(file);
@@ -228,7 +228,7 @@ TEST_CASE("a child inherits no descriptor of ours but its three streams") {
   auto other = ChildProcess::start("/bin/sh", {"-c", "ls /proc/self/fd | wc -l"});
   REQUIRE(child);
   REQUIRE(other);
-  // The second was started while we had the first one's pipes open.
+  // The second child started while the parent had the first child's pipes open.
   const auto count = read_until(child->standard_output(), 2);
   CHECK(std::stoi(count) >= 4);  // 0, 1, 2 and the directory that ls has open.
   CHECK(read_until(other->standard_output(), 2) == count);
@@ -240,7 +240,7 @@ TEST_CASE("children that threads start at the same time do not wait for each oth
   std::array<std::future<int>, kThreads> starters;
   for (auto& starter : starters) {
     starter = std::async(std::launch::async, [] {
-      std::vector<ChildProcess> running;  // Each lives until all of this thread are started.
+      std::vector<ChildProcess> running;  // Each child lives until this thread has started all of them.
       for (int i = 0; i < kChildrenEach; ++i) {
         auto child = ChildProcess::start("/bin/cat", {});
         if (!child) return i;
@@ -250,7 +250,7 @@ TEST_CASE("children that threads start at the same time do not wait for each oth
     });
   }
   for (auto& starter : starters) {
-    // A starter that hangs would hang the test at the end of its scope too: then only an abort helps.
+    // A hanging starter would also block at the end of its scope: only an abort ends the test.
     if (starter.wait_for(std::chrono::seconds(60)) != std::future_status::ready) std::abort();
     CHECK(starter.get() == kChildrenEach);
   }

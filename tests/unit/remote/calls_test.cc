@@ -13,7 +13,7 @@ using test::own_hello;
 using test::Peer;
 using test::Remote;
 
-/// A client whose agent answers the facts as usual and everything else as `handler` does.
+/// A client whose agent answers the facts as usual and everything else with `handler`.
 struct Conversation {
   Remote remote;
   std::stop_source stop;
@@ -151,7 +151,7 @@ TEST_CASE("a stop interrupts a call before the lock") {
   options.connect.stop = stop.get_token();
   auto client = AgentClient::open(node(), options, {});
   REQUIRE(client);
-  remote.peer(0).on_write = [&](Peer&) { stop.request_stop(); };  // And no answer.
+  remote.peer(0).on_write = [&](Peer&) { stop.request_stop(); };  // The peer sends no answer.
   CHECK(client->call(ObserveNodeRequest{}).error().code == ErrorCode::kInterrupted);
   CHECK(stops_in(remote.peer(0).written) == 0);
 }
@@ -188,7 +188,7 @@ TEST_CASE("a stop during an apply is passed on once, and what was done comes bac
   peer.on_write = [](Peer&) {};
   peer.on_read = [&](Peer& self) {
     stop.request_stop();
-    // The step in hand takes its time; the stop must not be sent again and again meanwhile.
+    // The current step takes time; the client must send the stop only once.
     if (stops_in(self.written) > 0 && ++silent_reads == 3) {
       self.output = test::framed(encode(NumberedReply{3, encode(one_done(true))}));
     }

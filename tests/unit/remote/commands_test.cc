@@ -1,4 +1,4 @@
-// The command lines that login shells are given, and the installer's script, run below a prefix.
+// The command lines for login shells, and the installer's script, run below a prefix.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool is_installer(RemoteProgram program) {
 }
 constexpr std::array kElevations{Elevation::kNone, Elevation::kSudo, Elevation::kSudoPassword};
 
-/// A program's command line with its one folder moved below the scratch directory.
+/// A program's command line with its only folder moved below the scratch directory.
 std::string below(const ScratchDirectory& root, RemoteProgram program) {
   auto command = remote_command(program, Elevation::kNone);
   const auto folder = (root / "/libexec").string();
@@ -49,7 +49,7 @@ std::string read_all(int descriptor) {
   return text;
 }
 
-/// Runs a command line as sshd does. `input` has to fit into a pipe.
+/// Runs a command line as sshd does. `input` must fit into a pipe.
 Ended run_in_shell(const std::string& command, const std::string& input) {
   auto child = ChildProcess::start("/bin/sh", {"-c", command});
   REQUIRE(child);
@@ -201,7 +201,7 @@ namespace {
 
 constexpr const char* kKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA== anna@laptop";
 
-/// The key installer's line in somebody's home.
+/// The key installer's command line in a user's home.
 Ended put_key(const ScratchDirectory& home, const std::string& input) {
   return run_in_shell(
       "export HOME='" + home.path().string() + "'; " + remote_command(RemoteProgram::kKeyInstaller, Elevation::kNone),

@@ -1,4 +1,4 @@
-// How long a node may take, whatever it sends meanwhile.
+// The time limits for a node, whatever it sends before its reply.
 #include <thread>
 
 #include "tests/support/catch.h"
@@ -37,7 +37,7 @@ ApplyRequest apply_of(std::vector<Step> steps, std::int64_t window = 0) {
 
 milliseconds total_of(const Request& request) { return deadline_of(request, kReply).total; }
 
-/// An agent that has greeted, and of which only `on_read` says anything further. Its next request has the number 2.
+/// An agent after its hello; only `on_read` makes it send more. Its next request has the number 2.
 struct Talk {
   Remote remote;
   std::vector<std::string> shown;
@@ -149,7 +149,7 @@ TEST_CASE("what the agent is at during an apply is passed on, and shows that it 
   int signs = 0;
   talk.answer_with([&](Peer& self) {
     if (!self.output.empty()) return;
-    // Each within the patience, all of them far beyond it.
+    // Each pause is within the patience, their sum far above it.
     std::this_thread::sleep_for(milliseconds(150));
     ++signs;
     self.output = signs <= 4 ? progress(2, "step " + std::to_string(signs))

@@ -26,7 +26,7 @@ class FakeChannel final : public Channel {
     }
     if (peer_->cut) return failure(ErrorCode::kUnreachable, "the connection broke (read)");
     if (peer_->ended) return failure(ErrorCode::kNotFound, "end of stream");
-    std::this_thread::sleep_for(patience);  // As a real one waits for bytes that do not come.
+    std::this_thread::sleep_for(patience);  // As a real channel waits for missing bytes.
     return std::size_t{0};
   }
   Result<void> write_all(std::string_view bytes, std::chrono::milliseconds) override {
@@ -43,7 +43,7 @@ class FakeChannel final : public Channel {
   const std::string& standard_error() const override { return peer_->standard_error; }
 
  private:
-  /// By copy: a reaction may put another in its own place.
+  /// By copy: a reaction may replace itself.
   void react(std::function<void(Peer&)> reaction) const { reaction(*peer_); }
 
   std::shared_ptr<Peer> peer_;
@@ -107,7 +107,7 @@ AgentOptions Remote::options(InstallPolicy install) const {
     return std::make_unique<FakeConnection>(*peers, host);
   };
   options.install = install;
-  options.reply_timeout = std::chrono::seconds(20);  // Nothing that goes well waits.
+  options.reply_timeout = std::chrono::seconds(20);  // Successful calls do not wait.
   return options;
 }
 

@@ -10,25 +10,25 @@
 
 namespace sparkplan::test {
 
-/// A program on the other side of a connection: what it prints, and how it reacts to what it is sent.
+/// A program on the other side of a connection: its output, and its reactions to input.
 struct Peer {
   // Set by the test.
-  std::string output;  ///< To be read next.
+  std::string output;  ///< The next bytes to read.
   std::string standard_error;
-  bool ended = false;  ///< After `output`.
+  bool ended = false;  ///< The program ends after `output`.
   std::optional<int> status;
   bool cut = false;                                    ///< The connection breaks after `output`.
   std::function<void(Peer&)> on_write = [](Peer&) {};  ///< Also when its input is closed.
   std::function<void(Peer&)> on_read = [](Peer&) {};   ///< Before each read.
-  // What happened.
+  // Recorded by the fake.
   std::optional<RemoteProgram> program;
-  int connection = 0;  ///< Over which it was started; the first is 1.
+  int connection = 0;  ///< Number of the connection that started it; the first is 1.
   Elevation elevation = Elevation::kNone;
   std::string written;
   bool input_closed = false;
 };
 
-/// What all connections to one node have in common.
+/// State shared by all connections to one node.
 struct RemoteHost {
   std::string key = "SHA256:fake";
   bool key_is_new = false;
@@ -40,7 +40,7 @@ struct RemoteHost {
 class Remote {
  public:
   Peer& add(Peer peer);
-  /// Options with this as the only way to the node, and short deadlines.
+  /// Options with this node as the only transport target, and short deadlines.
   AgentOptions options(InstallPolicy install = InstallPolicy::kIfNeeded) const;
 
   Peer& peer(std::size_t index) { return *peers_->at(index); }
@@ -56,16 +56,16 @@ using Handler = std::function<Result<Value>(const Request&)>;
 /// Answers facts with a hostname, everything else with an empty map.
 Result<Value> answer_usually(const Request& request);
 
-/// What this build's own agent says of itself.
+/// The hello of this build's own agent.
 Hello own_hello();
 /// An agent that says hello at once and answers every request.
 Peer agent(const Hello& hello = own_hello(), Handler handler = answer_usually);
-/// No agent on the node.
+/// A node without an agent.
 Peer no_agent();
-/// The installer, which takes the agent for `architecture` and says so.
+/// The installer: it accepts the agent for `architecture` and confirms it.
 Peer installer(const std::string& architecture = own_hello().architecture);
 
-/// The same program started by a sudo that wants the password first: it prompts, and says no to any other.
+/// The program `peer`, started by a sudo that requires the password: it prompts, and refuses any other password.
 Peer behind_sudo(Peer peer, const std::string& password = "secret");
 Secret secret(std::string_view text);
 

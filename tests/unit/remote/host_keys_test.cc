@@ -9,7 +9,7 @@ namespace {
 
 using test::ScratchDirectory;
 
-/// $HOME in a scratch directory for as long as this lives.
+/// Sets $HOME to a scratch directory for the lifetime of this object.
 class Home {
  public:
   Home() { ::setenv("HOME", root.path().c_str(), 1); }

@@ -1,4 +1,4 @@
-// When an agent is pushed to a node, and how.
+// When and how an agent is pushed to a node.
 #include "engine/core/digest.h"
 #include "engine/remote/agent_image.h"
 #include "engine/remote/remote_commands.h"
@@ -32,7 +32,7 @@ Hello other_major() {
   return hello;
 }
 
-/// What becomes of a node without an agent and with this installer.
+/// The error for a node without an agent and with this installer.
 Error failed_installation(Peer peer, const std::string& password = "") {
   Remote remote;
   remote.add(no_agent());

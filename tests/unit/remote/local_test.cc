@@ -1,4 +1,4 @@
-// The embedded agent as a child process, on a directory that stands for a machine.
+// The embedded agent as a child process, on a directory used as a node.
 #include "engine/core/digest.h"
 #include "engine/process/child_process.h"
 #include "engine/remote/agent_image.h"

@@ -1,4 +1,4 @@
-// Logging in by password to an sshd of this test's own, of which some are slow and some are hostile.
+// Logging in by password to the test's own sshd; some servers are slow, some hostile.
 #include "engine/remote/transport.h"
 #include "tests/support/catch.h"
 #include "tests/unit/remote/sshd.h"
@@ -10,7 +10,7 @@ using test::HomeWithoutKeys;
 using test::Sshd;
 
 constexpr std::chrono::seconds kLong{60};
-/// Enough to agree on keys with a busy machine.
+/// Long enough for the key exchange on a busy machine.
 constexpr std::chrono::seconds kShort{3};
 
 }  // namespace

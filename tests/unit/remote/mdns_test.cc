@@ -1,4 +1,4 @@
-// Finding machines by multicast DNS: what is asked, and what becomes of answers, also of hostile ones.
+// Finding machines by multicast DNS: the query, and the handling of answers, including hostile answers.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,7 +31,8 @@ std::string answer(unsigned int answers, const std::string& records) {
   return word(0) + word(0x8400) + word(0) + word(answers) + word(0) + word(0) + records;
 }
 
-/// As avahi answers: the instance points back into the name of the service (0xc00c), the rest into that.
+/// An answer like avahi's: the instance name points back to the service name (0xc00c), and the other records point to
+/// the instance.
 std::string spark(const std::string& last_of_address = "\x0b", unsigned int port = 22) {
   const std::string service = labels({"_ssh", "_tcp", "local"});
   const std::string instance = "\x08spark-01\xc0\x0c";
@@ -41,7 +42,7 @@ std::string spark(const std::string& last_of_address = "\x0b", unsigned int port
                        record(host, 1, std::string("\x0a\x00\x00", 3) + last_of_address));
 }
 
-/// Somebody on this machine who answers each question with that.
+/// A responder on this machine that sends this answer to each query.
 class Responder {
  public:
   explicit Responder(const std::string& message) : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {

@@ -39,7 +39,7 @@ TEST_CASE("preamble and facts request are on their way before the hello has come
   Peer peer = agent();
   const auto hello = std::exchange(peer.output, "");
   peer.on_write = [hello, answer = peer.on_write](Peer& self) {
-    // Silent until the whole flight is here.
+    // Silent until all requests have arrived.
     if (self.output.empty()) self.output = hello;
     answer(self);
   };

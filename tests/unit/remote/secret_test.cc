@@ -1,4 +1,4 @@
-// Where a password is, and who is given it.
+// Where a password is stored, and who receives it.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ AgentOptions with_password(const Remote& remote, InstallPolicy install = Install
   return options;
 }
 
-/// What /proc/self/smaps says of the mapping that `address` is in.
+/// The entry in /proc/self/smaps for the mapping that contains `address`.
 std::string mapping_of(const void* address) {
   std::ifstream maps("/proc/self/smaps");
   std::string entry;

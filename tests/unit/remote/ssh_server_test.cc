@@ -1,4 +1,4 @@
-// What an SSH server can do to whoever connects to it.
+// Attacks of an SSH server on its client.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -20,14 +20,14 @@ using test::HomeWithoutKeys;
 using test::RawServer;
 using test::Sshd;
 
-/// Enough to agree on keys with a busy machine.
+/// Long enough for the key exchange on a busy machine.
 constexpr seconds kTimeout{3};
 constexpr seconds kFarTooLong{30};
 constexpr std::uint32_t kRubbish = 32000;
 
 std::chrono::steady_clock::time_point now() { return std::chrono::steady_clock::now(); }
 
-/// `bytes` again and again until nobody takes them any more; with a pause between them it dribbles.
+/// Sends `bytes` repeatedly until the client stops reading; a pause slows the stream to a trickle.
 auto sending(const std::string& greeting, const std::string& bytes, milliseconds pause) {
   return [=](int socket, const std::stop_token& stop) {
     (void)!::send(socket, greeting.data(), greeting.size(), MSG_NOSIGNAL);
@@ -58,7 +58,7 @@ Result<std::unique_ptr<Channel>> started(Result<std::unique_ptr<Connection>>& co
   return (*connection)->start(RemoteProgram::kAgent, Elevation::kNone);
 }
 
-/// The error that reading ends with.
+/// The error that ends the reading.
 Error read_to_the_end(Channel& channel, std::size_t& read) {
   const auto end = now() + kFarTooLong;
   while (now() < end) {

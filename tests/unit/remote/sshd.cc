@@ -96,7 +96,7 @@ void Sshd::serve() {
   if (connection < 0) return;
   const ssh_session session = ssh_new();
   if (ssh_bind_accept_fd(bind_, session, connection) == SSH_OK && ssh_handle_key_exchange(session) == SSH_OK) {
-    // One that has said goodbye itself would wait for ever.
+    // After its own disconnect the session would wait for ever.
     while (ssh_is_connected(session) != 0) {
       const ssh_message message = ssh_message_get(session);
       if (message == nullptr) break;

@@ -19,7 +19,7 @@ namespace sparkplan::test {
 
 inline constexpr const char* kSshdPassword = "correct horse";
 
-/// A home without keys, and no ssh-agent, for as long as this lives.
+/// A home without keys, and no ssh-agent, for the lifetime of this object.
 class HomeWithoutKeys {
  public:
   HomeWithoutKeys() {
@@ -47,27 +47,27 @@ class HomeWithoutKeys {
   std::optional<std::string> agent_ = value_of("SSH_AUTH_SOCK");
 };
 
-/// What an sshd does about a message of its client's.
+/// An sshd's answer to a message from its client.
 using OnMessage = std::function<void(ssh_session session, ssh_message message)>;
 
-/// As PAM does: one question, and a look at the answer.
+/// As PAM does: one question, then the check of the answer.
 void ask_as_pam_does(ssh_session session, ssh_message message);
-/// Asks for so many passwords, and for none with 0.
+/// Asks for this number of passwords; 0 asks for none.
 void ask_for_password(ssh_message message, unsigned int questions);
-/// Lets its client open a channel and start a program, of which it says nothing further.
+/// Lets its client open a channel and start a program that sends nothing.
 void serve_programs(ssh_session session, ssh_message message);
 
-/// An sshd of the test's own, on the loopback interface. Serves one connection.
+/// The test's own sshd, on the loopback interface. Serves one connection.
 class Sshd {
  public:
-  /// `conversation` is about questions and answers of PAM's (it takes no plain password), `after_login` about all that
-  /// comes later.
+  /// `conversation` handles PAM's questions and answers, without plain password authentication. `after_login` handles
+  /// all later messages.
   explicit Sshd(OnMessage conversation, OnMessage after_login = serve_programs);
   Sshd(const Sshd&) = delete;
   Sshd& operator=(const Sshd&) = delete;
   ~Sshd();
 
-  /// What becomes of a login with that password.
+  /// The result of a login with that password.
   Result<std::unique_ptr<Connection>> log_in(const std::string& password, std::chrono::milliseconds timeout,
                                              const std::stop_token& stop = {}) const;
 
@@ -84,10 +84,10 @@ class Sshd {
   std::jthread thread_;
 };
 
-/// The address of a listening socket on the loopback interface, and what happens to whoever connects there first.
+/// A listening socket on the loopback interface; `serve` handles its first connection.
 class RawServer {
  public:
-  /// `serve` gets the connected socket, and a token of when to end.
+  /// `serve` receives the connected socket, and a token that ends it.
   explicit RawServer(std::function<void(int socket, const std::stop_token& stop)> serve);
   RawServer(const RawServer&) = delete;
   RawServer& operator=(const RawServer&) = delete;

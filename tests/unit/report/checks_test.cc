@@ -151,7 +151,7 @@ TEST_CASE("the JUnit report has only characters that XML 1.0 has") {
   for (std::size_t i = 0; i < xml.size();) {
     const CodePoint point = code_point_at(xml, i);
     const char32_t c = point.value;
-    // Source: XML 1.0, 2.2, production Char; of its line breaks this report writes one.
+    // Source: XML 1.0, 2.2, production Char; the only line break in this report is a line feed.
     const bool is_char = c == U'\n' || (c >= 0x20 && c <= 0xD7FF) || (c >= 0xE000 && c <= 0xFFFD) || c >= 0x10000;
     if (!point.valid || !is_char || is_treacherous(c)) FAIL("U+" << std::hex << unsigned{c});
     i += point.length;

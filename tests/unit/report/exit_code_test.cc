@@ -35,7 +35,7 @@ NodeReport with_outcome(Outcome outcome, Origin origin = Origin::kConfig) {
   return node;
 }
 
-/// The contract is about numbers.
+/// The contract defines numbers.
 int number_of(const Report& report, const ExitRules& rules) { return static_cast<int>(exit_code(report, rules)); }
 
 int code_of(const NodeReport& node, const ExitRules& rules = kPlain) {

@@ -21,7 +21,7 @@ using testing::sample_reports;
 
 nlohmann::json json_of(const Report& report) { return nlohmann::json::parse(public_json(to_json_value(report))); }
 
-/// Every complaint of the schema; empty when the document is valid.
+/// Every schema error; empty when the document is valid.
 std::string complaints(const nlohmann::json& document) {
   std::ifstream file(std::string(SPARKPLAN_SOURCE_DIR) + "/schemas/report.schema.json");
   const nlohmann::json schema_document = nlohmann::json::parse(file);

@@ -176,7 +176,7 @@ Report rolled_back() {
   return report;
 }
 
-/// What a hostile node may send, and values that are too long for a line.
+/// Texts that a hostile node may send, and values that are too long for a line.
 Report hostile() {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.name = "spark-01\x1b[31m";

@@ -1,4 +1,4 @@
-// What the reader of a saved plan is told besides its changes.
+// The text of a saved plan, apart from its changes.
 #include "engine/report/saved_plan_text.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
@@ -17,7 +17,7 @@ const std::string kHostKey = "SHA256:" + std::string(43, 'k');
 
 std::string name_of(int number) { return "spark-0" + std::to_string(number); }
 
-/// Eight nodes of which each waits for the keys of the other seven.
+/// Eight nodes; each waits for the keys of the other seven.
 SavedPlan plan_of_eight() {
   std::vector<NodeReport> nodes;
   for (int number = 1; number <= 8; ++number) {
@@ -41,7 +41,7 @@ SavedPlan plan_of_eight() {
   return plan;
 }
 
-/// A cluster of the nodes that the plan names, at the addresses that it shows.
+/// A cluster of the nodes in the plan, at the addresses in the plan.
 Cluster cluster_of(const SavedPlan& plan) {
   Cluster cluster;
   cluster.name = plan.report.cluster;

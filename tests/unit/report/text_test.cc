@@ -14,7 +14,7 @@ using testing::sample_node;
 using testing::sample_report;
 using testing::sample_reports;
 
-/// SPARKPLAN_ACCEPT=1 writes what is said now; read it before it is committed.
+/// SPARKPLAN_ACCEPT=1 writes the current text; read it before you commit it.
 void check_golden(const std::string& name, const std::string& text) {
   const std::string path = std::string(SPARKPLAN_SOURCE_DIR) + "/tests/unit/report/goldens/" + name + ".txt";
   if (std::getenv("SPARKPLAN_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;

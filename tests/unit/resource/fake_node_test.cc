@@ -1,4 +1,4 @@
-// The fake has to keep Node's promises, or tests on it prove nothing.
+// The fake must keep Node's promises, or tests on it prove nothing.
 #include "tests/support/fake_node.h"
 
 #include "tests/support/catch.h"

@@ -69,7 +69,7 @@ TEST_CASE("what a GB10 has nothing for is said on a GB10") {
     CHECK(on_node(name, "2.30.7", true) == Codes{"warning nccl.no-effect-here"});
     CHECK(on_node(name, "2.30.7", false).empty());
   }
-  // Of the network between nodes, although their names begin alike.
+  // These variables affect the network between nodes, although their names begin alike.
   for (const char* const name : {"NCCL_P2P_NET_CHUNKSIZE", "NCCL_MIN_P2P_NCHANNELS", "NCCL_IB_HCA", "NCCL_DEBUG"}) {
     INFO(name);
     CHECK(on_node(name, "2.30.7", true).empty());

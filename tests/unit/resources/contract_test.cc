@@ -20,7 +20,7 @@ struct OpenCase {
   World world;
 };
 
-/// Every case of every type; one that cannot be opened fails the test that asked.
+/// Every case of every type; an unreadable case fails the calling test.
 std::vector<OpenCase> open_all_cases() {
   std::vector<OpenCase> cases;
   for (const CaseFolder& folder : all_cases(builtin_registry())) {
@@ -32,7 +32,7 @@ std::vector<OpenCase> open_all_cases() {
   return cases;
 }
 
-/// Changes that an apply is expected to make; not those that wait for another node.
+/// Changes that an apply is expected to make, without changes that wait for another node.
 std::vector<std::string> pending(const NodePlan& plan) {
   std::vector<std::string> ids;
   for (const Change& change : plan.changes) {
@@ -48,9 +48,9 @@ std::vector<std::string> blocked(const NodePlan& plan) {
   return ids;
 }
 
-/// The steps of a case whose kernel does what it is told; a case of a refusal ends in an Error,
-/// and everything is as before. What waited for these steps is carried out behind them, as in a run
-/// of several stages; `done` holds the first stage only.
+/// Runs the steps of a case whose kernel accepts every write. In a case of a refusal the run ends in an Error, and
+/// every artifact is unchanged. Waiting changes are carried out afterwards, as in a run of several stages. `done` holds
+/// the first stage only.
 StepRun apply(World& world, const Look& look) {
   StepRun run = run_steps(look.plan, builtin_registry(), world.node);
   if (run.error) return run;
@@ -93,7 +93,7 @@ TEST_CASE("every registered type describes itself and its schema", "[contract]")
     CHECK_FALSE(info.summary.empty());
     CHECK_FALSE(info.files.empty());
     if (info.schema_json.empty()) {
-      // It shares its section with a type that has one.
+      // It shares its section with a type that has a schema.
       const auto others = builtin_registry().of_section(info.section);
       CHECK(
           std::any_of(others.begin(), others.end(), [](const auto* one) { return !one->info().schema_json.empty(); }));
@@ -283,7 +283,7 @@ TEST_CASE("a look that fails is an Error, never taken for absence", "[contract]"
       for (const auto& [type, observed] : look.observed.types) {
         for (const auto& [name, observation] : observed.resources) {
           INFO(type << "/" << name);
-          // A fault may hide what keeps a resource from being asked for at all.
+          // A fault may hide the reason for not asking for a resource.
           const auto& known =
               whole.observed.types.contains(type) ? whole.observed.types.at(type).resources : observed.resources;
           if (!known.contains(name)) continue;
@@ -339,7 +339,7 @@ TEST_CASE("after a fault at any write the next apply mends everything", "[contra
 TEST_CASE("taking the whole section out of the file gives back every byte from before sparkplan", "[contract]") {
   for (OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
-    if (one.world.applied) continue;  // Only for nodes sparkplan has never been on.
+    if (one.world.applied) continue;  // Only for nodes on which sparkplan has never run.
     const FakeNode::Snapshot before = one.world.node.snapshot();
     const Look look = look_at(one.world, builtin_registry());
     const bool promised = std::all_of(look.plan.changes.begin(), look.plan.changes.end(),

@@ -22,7 +22,7 @@ std::string proc_limits(const std::string& memlock, const std::string& files) {
          " files     \nMax nice priority         0                    0                    \n";
 }
 
-/// A node on which every login gets 8192 KiB of locked memory and 1024 files of at most 4096.
+/// A node on which every login has 8192 KiB of locked memory and a soft limit of 1024 files, hard 4096.
 struct Machine {
   Machine() {
     node.add_file("/etc/pam.d/su", "auth sufficient pam_rootok.so\n@include common-session\n");
@@ -61,7 +61,7 @@ struct Machine {
     if (hard != nullptr) limit.set("hard", hard);
     return type().check_effect({{name, limit}}, node);
   }
-  /// The one message; "" when the limit takes effect.
+  /// The only message; "" when the limit takes effect.
   std::string message(const std::string& name, const char* soft, const char* hard) const {
     const std::vector<Ineffective> found = check(name, soft, hard);
     if (found.empty()) return "";
@@ -110,7 +110,7 @@ TEST_CASE("limits effect: where no hard limit can be raised, that is the reason"
   Machine machine;
   machine.node.add_file("/proc/self/status", kWithoutSysResource);
   CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"), "CAP_SYS_RESOURCE is missing"));
-  // Lowering is always possible, so it has to be something else.
+  // A process can always lower a limit, so this capability is not the cause.
   CHECK_FALSE(contains(machine.message("*:memlock", "64", "64"), "CAP_SYS_RESOURCE"));
 }
 

@@ -17,12 +17,12 @@ Value record(const char* domain, const char* item, const char* limit_type, Value
   return Value::map({{"domain", domain}, {"item", item}, {"type", limit_type}, {"value", std::move(value)}});
 }
 
-/// What a value of cluster.yaml becomes; "refused" when it is none.
+/// The resolved value of an item in cluster.yaml; "refused" when invalid.
 std::string resolved(const char* item, const Value& value) {
   return resolve_value(*find_item(item), value).value_or("refused");
 }
 
-/// What pam_limits makes of a value in somebody's file; "ignored" when nothing.
+/// How pam_limits reads a value in a user's file; "ignored" when it has no effect.
 std::string as_read(const char* item, const char* text) {
   return value_as_read(*find_item(item), text).value_or("ignored");
 }
@@ -170,17 +170,17 @@ TEST_CASE("limits: of repeated lines those can go without which every limit stay
   };
   using Lines = std::vector<int>;
   const char* const text = "alice soft memlock 64\nalice soft memlock 128\nalice hard memlock 4096\n";
-  // The only hard limit stays, unless ours is read later and sets one.
+  // The only hard limit stays, unless sparkplan's file is read later and sets a hard limit.
   CHECK(lines({"1024", {}}, false, text) == Lines{1, 2});
   CHECK(lines({"1024", "4096"}, false, text) == Lines{1, 2, 3});
   CHECK(lines({}, false, text) == Lines{1});
   CHECK(lines({"1024", "4096"}, true, text) == Lines{1});
-  // A line for both goes when both are set elsewhere.
+  // A line for both limits is redundant when both are set elsewhere.
   const char* const both = "alice - memlock 64\nalice soft memlock 64\nalice soft memlock 64\n";
   CHECK(lines({"64", {}}, false, both) == Lines{2, 3});
   CHECK(lines({{}, "64"}, false, both) == Lines{1, 2});
   CHECK(lines({"64", {}}, false, "alice soft memlock 64\nalice hard memlock 64\n").empty());
-  // Each of two lines about one limit decides something: nothing can go, and nothing is found.
+  // Each of two lines about one limit has an effect: neither is redundant, and nothing is found.
   const std::vector<ConfigFile> later{{"other.conf", parse_file("alice - memlock 64\nalice soft memlock 128\n"), true}};
   CHECK(repetitions(memlock, {"1024", "4096"}, later).empty());
 }

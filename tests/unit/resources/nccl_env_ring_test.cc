@@ -11,7 +11,7 @@ namespace {
 using Variables = std::map<std::string, std::string>;
 using Codes = std::vector<std::string>;
 
-/// The first of `count` nodes in a topology, seen as a directory tree: nothing depends on interfaces.
+/// The first of `count` nodes in a topology, served as a directory tree: nothing depends on interfaces.
 struct FirstOf {
   FirstOf(int count, const std::string& fabric, const std::string& nccl = "{mode: safe}") {
     std::string yaml = "version: 1\nname: lab\nprofile: dgx-spark\nssh: {user: nvidia}\nfabric: " + fabric +
@@ -30,7 +30,7 @@ struct FirstOf {
   WantedSettings wanted() const {
     return wanted_settings({cluster, cluster.nodes[0], exports}, cluster.nodes[0].sections.at("nccl"), facts);
   }
-  /// All but the devices and the interface, which every topology has.
+  /// All variables except the devices and the interface, which every topology has.
   Variables variables() const {
     Variables found;
     for (const auto& [name, one] : wanted().variables) {

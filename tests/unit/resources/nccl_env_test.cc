@@ -18,14 +18,14 @@ std::vector<std::string> codes(const Value& section) {
 }
 using Codes = std::vector<std::string>;
 
-/// What NCCL has in its environment after reading the file, written after its own reader.
+/// NCCL's environment after it reads the file; follows NCCL's own reader.
 std::map<std::string, std::string> as_nccl_reads(const std::string& text) {
   std::map<std::string, std::string> variables;
   for (const ConfLine& line : parse_conf(text)) variables.emplace(line.name, line.value);
   return variables;
 }
 
-/// Two Sparks on one cable, and what the first of them is asked for.
+/// Two Sparks on one cable, and the first node's settings.
 struct TwoSparks {
   explicit TwoSparks(const std::string& nccl = "nccl: {mode: safe}", const std::string& of_node = "") {
     const std::string yaml = "version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct, port: 1}\n" +
@@ -53,7 +53,7 @@ struct TwoSparks {
   }
 
   WantedSettings wanted() const { return wanted_settings({cluster, cluster.nodes[0], exports}, section, facts); }
-  /// Variable -> its value in both files; "(one file)" for what is in one only.
+  /// Variable -> its value in both files; "(one file)" if only one file has it.
   std::map<std::string, std::string> variables() const {
     std::map<std::string, std::string> found;
     for (const auto& [name, variable] : wanted().variables) {

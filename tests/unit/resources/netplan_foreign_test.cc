@@ -23,7 +23,7 @@ std::optional<Definition> definition_in(const std::string& yaml) {
   return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
-/// One profile of NetworkManager's as Ubuntu mirrors it, with `more` lines of its own (synthetic).
+/// A NetworkManager profile as Ubuntu mirrors it into netplan, with `more` lines (synthetic).
 std::string mirror(const std::string& section, const std::string& more) {
   return "network:\n  version: 2\n  " + section +
          ":\n    NM-3b2a4f6e-0d1c-4c8e-9b57-5f1d2e3a4b5c:\n      renderer: NetworkManager\n" + more;
@@ -67,7 +67,7 @@ TEST_CASE("netplan: of Ubuntu's mirrors those of our interface are definitions, 
   CHECK_FALSE(definition_in(mirror("nm-devices", passthrough + "          connection.type: vpn\n")));
   CHECK_FALSE(definition_in(mirror("ethernets", "      match: {name: enp1s0f1np1}\n" + passthrough +
                                                     "          connection.autoconnect: \"false\"\n")));
-  // One that would win over ours.
+  // This profile would win over sparkplan's.
   CHECK(definition_in(
       mirror("ethernets", "      match: {}\n" + passthrough + "          connection.autoconnect-priority: \"999\"\n")));
 }

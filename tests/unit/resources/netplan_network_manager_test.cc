@@ -18,7 +18,7 @@ const Stanza kStanza{9000, {"192.168.100.11/24"}, false, Renderer::kNetworkManag
 
 using test::FakeNode;
 
-/// A machine on which netplan hands everything to NetworkManager.
+/// A machine on which netplan uses NetworkManager for all interfaces.
 FakeNode spark() {
   FakeNode node;
   test::install_fake_networkd(node);

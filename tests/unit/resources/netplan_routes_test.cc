@@ -1,4 +1,4 @@
-// Subnets of the fabric that a node reaches elsewhere already.
+// Fabric subnets that a node already reaches over another route.
 #include "resources/netplan/route_collisions.h"
 #include "tests/support/catch.h"
 

@@ -79,7 +79,7 @@ TEST_CASE("package: a name without architecture is of the node's own, and one wi
   CHECK(status.find("libc6:i386") == nullptr);
   CHECK(status.find("unpacked") == nullptr);
   CHECK(status.find("unpacked:arm64") != nullptr);
-  CHECK(status.find("half") != nullptr);  // Of all architectures.
+  CHECK(status.find("half") != nullptr);  // A package of architecture "all".
 }
 
 TEST_CASE("package: what it needs is told by name, alternatives among it") {
@@ -197,7 +197,7 @@ TEST_CASE("package: one that somebody else needs is refused for removal, and bot
   CHECK(objections[0].error.code == ErrorCode::kRefused);
   CHECK(objections[0].error.message == "tool would be removed with lib");
 
-  // Where it cannot be refused any more, as when a run is undone, it stays for the one that needs it.
+  // An undo can no longer refuse the removal: the package stays for the package that needs it.
   REQUIRE(type->apply(artifact("lib"), Absent{}, node));
   CHECK(DpkgStatus::read(node)->find("lib")->installed());
   CHECK(DpkgStatus::read(node)->find("lib")->automatic);

@@ -1,5 +1,5 @@
-// What a node reports, held to the shapes of the types: what honest nodes report fits, and what does not fit neither
-// passes nor ends the program.
+// Reports from a node, checked against the shapes of the types. Honest reports fit. A report that does not fit is
+// refused and does not end the program.
 #include "engine/resource/reported.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ const NodeSpec& self_in(const World& world) {
                        [&](const NodeSpec& node) { return node.name.str() == world.self; });
 }
 
-/// What the case's own node exports to all others.
+/// The exports of the case's own node to all others.
 NodeExports exports_in(const World& world) {
   NodeExports exports;
   const NodeSpec& self = self_in(world);
@@ -65,7 +65,7 @@ std::vector<OpenCase> open_all_cases() {
   return cases;
 }
 
-/// Values that no type expects, whatever it expects.
+/// Values that no type expects.
 const std::vector<Value>& hostile_values() {
   static const std::vector<Value> kValues = [] {
     Value deep = 1;
@@ -91,7 +91,7 @@ const std::vector<Value>& hostile_values() {
   return kValues;
 }
 
-/// Calls `look` with a copy of `whole` in which one value at a time, the whole among them, is another one.
+/// Calls `look` with copies of `whole`. In each copy one value is replaced by `by`, the whole value included.
 void with_each_replaced(const Value& whole, const Value& by,
                         const std::function<void(const Value&, const std::string&)>& look,
                         const std::string& path = "") {
@@ -119,7 +119,7 @@ void with_each_replaced(const Value& whole, const Value& by,
   }
 }
 
-/// True the first few times that a place is asked about: each case has it again.
+/// True the first few times for each place, because every case repeats the places.
 class FewTimes {
  public:
   bool operator()(const std::string& place) { return ++seen_[place] <= kTimes; }
@@ -208,7 +208,8 @@ TEST_CASE("no value that a node reports in any place of an observation ends the 
             if (!few(kind + path + " " + std::to_string(i))) return;
             INFO(one.folder.title() << ": " << kind << path << " is hostile value " << i);
             *place = changed;
-            // Without the check the planner has to live with it; behind the check it does not wait for ever either.
+            // Without the check the planner must accept the value without a crash. With the check, it must also not
+            // wait for ever.
             static_cast<void>(plan_of(one.world, one.look, observed, manifest_of(one.world)));
             ++planned;
             if (changed.contains_unknown()) CHECK_FALSE(complaint_about(one.world, one.look, observed).empty());

@@ -30,7 +30,7 @@ inline const std::string kKeyFile = "/home/nvidia/.ssh/sparkplan_ed25519";
 
 inline std::string mark(const std::string& node) { return "sparkplan:lab:" + node; }
 
-/// Nodes as a run sees them: asked for their exports, planned, carried out, and that in stages.
+/// Nodes as in a run: the run asks for exports, plans and carries out, in stages.
 class Fleet {
  public:
   explicit Fleet(int nodes) {
@@ -40,7 +40,7 @@ class Fleet {
       world.self = spec.name.str();
       world.facts.hostname = world.self;
       world.node.add_directory("/home/nvidia");
-      world.node.add_file("/proc/stat", "btime " + std::to_string(spec.id) + "\n");  // Each a machine of its own.
+      world.node.add_file("/proc/stat", "btime " + std::to_string(spec.id) + "\n");  // Each node is a separate machine.
       world.node.add_file("/etc/ssh/ssh_host_ed25519_key.pub", fake_public_key("host of " + world.self) + " root@x\n");
       install_fake_accounts(world.node,
                             {{"nvidia", 1000, 1000, "/home/nvidia"}, {"operator", 1001, 1001, "/home/operator"}});
@@ -69,7 +69,7 @@ class Fleet {
     }
   }
 
-  /// What the node says of itself, in place of the truth.
+  /// Replaces the node's true exports by `lie`.
   void let_say(int number, std::function<Value(Value truth)> lie) { said_[number] = std::move(lie); }
 
   Look look(int number) {
@@ -79,7 +79,7 @@ class Fleet {
     return look_at(world, builtin_registry());
   }
 
-  /// Runs stages until there is nothing left to do; says how many there were.
+  /// Runs stages until there is nothing left to do; returns the number of stages.
   int apply() {
     int stages = 0;
     while (stages < 10) {

@@ -1,4 +1,4 @@
-// Nodes and users that work against the others: what they export, what they put into files, what is observed of them.
+// Hostile nodes and users: their exports, their files, and their observed state.
 #include <random>
 
 #include "engine/resource/artifact.h"
@@ -32,7 +32,7 @@ const Diagnostic* find_code(const Look& look, const std::string& code) {
   return nullptr;
 }
 
-/// What makes another node's home look like that of `node`, as far as anybody can tell from outside.
+/// The exported home that makes another node's home look like the home of `node`, as visible from outside.
 Value claimed_home(const FakeNode& node) {
   const ssh_trust::Account account{"nvidia", 1000, 1000, "/home/nvidia", "/bin/bash"};
   Value home = *ssh_trust::describe_home(account, node);
@@ -60,7 +60,7 @@ TEST_CASE("ssh_trust: a node that exports 120,000 addresses keeps nobody from re
   for (int i = 1; i <= 3; ++i) {
     INFO(i);
     CHECK(count(*fleet.at(i).node.text_of(kAuthorizedKeys), "n4") == 0);
-    CHECK(count(*fleet.at(i).node.text_of(kAuthorizedKeys), mark("n2") + "\n") == 1);  // As it was.
+    CHECK(count(*fleet.at(i).node.text_of(kAuthorizedKeys), mark("n2") + "\n") == 1);  // Unchanged.
     CHECK(in_sync(fleet.look(i)));
   }
 }
@@ -161,7 +161,7 @@ TEST_CASE("ssh_trust: the largest exports of a thousand nodes make files that ar
   const Look look = look_at(world, builtin_registry());
   const std::size_t size = size_of(look, "authorized_keys:~nvidia/.ssh/authorized_keys");
   CHECK(size > 700'000);
-  CHECK(size < (std::size_t{1} << 20));  // It is listed line by line, not told by its size.
+  CHECK(size < (std::size_t{1} << 20));  // Lines are listed one by one, not replaced by their size.
 }
 
 TEST_CASE("ssh_trust: a key is revoked in an authorized_keys of 64 MiB, and the block is taken out of it") {
@@ -311,7 +311,7 @@ TEST_CASE("ssh_trust: a node that claims another's home stops nothing but itself
   });
   CHECK(find_code(fleet.look(1), "ssh_trust.shared-home") == nullptr);
   CHECK(in_sync(fleet.look(1)));
-  // A guess at the key is as good as none.
+  // A wrong key proves no shared home.
   fleet.let_say(2, [&](Value truth) {
     Value user = *truth.find("users")->find("nvidia");
     user.set("home", claimed_home(fleet.at(1).node).set("key", std::string(64, '0')));
@@ -364,7 +364,7 @@ TEST_CASE("ssh_trust: a key that was taken away lets nobody in, though its home 
     return truth.set("users", Value::map({{"nvidia", user}}));
   });
   fleet.apply();
-  CHECK(find_code(fleet.look(1), "ssh_trust.shared-home") != nullptr);  // The one thing a claim can bring about.
+  CHECK(find_code(fleet.look(1), "ssh_trust.shared-home") != nullptr);  // A false claim has only this effect.
   CHECK(count(fleet.block_in(3, kAuthorizedKeys), old_key) == 0);
 }
 
@@ -457,7 +457,7 @@ TEST_CASE("ssh_trust: a .ssh that was not the one checked gets no key") {
   FakeNode& node = fleet.at(1).node;
   if (there_before) node.add_directory("/home/nvidia/.ssh");
   install_fake_ssh_keygen(node);
-  // Making a key takes its time, and the user has it.
+  // The user acts while the key is created.
   node.add_program("ssh-keygen", [&](const FakeNode::Call& call) -> Result<CommandOutput> {
     const auto file = std::find(call.argv.begin(), call.argv.end(), "-f");
     call.writable->put_file(*std::next(file), fake_private_key(mark("n1")));

@@ -1,4 +1,4 @@
-// Judged by OpenSSH: keys by ssh-keygen, the client's configuration by ssh -G.
+// Checked with OpenSSH: keys with ssh-keygen, the client's configuration with ssh -G.
 #include <pwd.h>
 #include <unistd.h>
 
@@ -56,7 +56,7 @@ void make_key(const fs::path& path, const std::string& kind, const std::string& 
 
 std::string login_name() { return getpwuid(getuid())->pw_name; }
 
-/// The options ssh would use for HOST, of those that our file may set.
+/// The options ssh would use for HOST, restricted to the options in sparkplan's file.
 std::string options_for(const fs::path& config, const std::string& host) {
   std::istringstream all(output_of({"ssh", "-G", "-F", config.string(), host}));
   std::string found;

@@ -1,4 +1,4 @@
-// Trust between nodes in memory: several stages on several nodes, and what becomes of people's files.
+// Trust between nodes in memory: several stages on several nodes, and the effect on users' files.
 #include "engine/resource/artifact.h"
 #include "tests/support/catch.h"
 #include "tests/unit/resources/ssh_trust_fleet.h"
@@ -75,7 +75,8 @@ TEST_CASE("ssh_trust: a private key in the place of the public one gets into no 
     const Step& step = look.plan.steps.at(0);
     CHECK(std::get<Present>(step.before).value.boolean_or("public_file_is_no_public_key", false));
 
-    // Put back before anybody has touched it, it stays; afterwards nobody knows what it was.
+    // Undoing an unapplied step keeps the text. After the step was applied, the earlier text is unknown, and the undo
+    // removes the file.
     REQUIRE(ssh_trust_type().apply(step.artifact, step.before, fleet.at(1).node));
     CHECK(fleet.at(1).node.text_of(kKeyFile + ".pub") == text);
     REQUIRE(ssh_trust_type().apply(step.artifact, step.after, fleet.at(1).node));
@@ -117,7 +118,7 @@ TEST_CASE("ssh_trust: what other people have in authorized_keys stays, byte for 
   CHECK(with_block.starts_with(odd + "\n# BEGIN sparkplan"));
   CHECK(fleet.at(1).node.snapshot().at(kAuthorizedKeys).starts_with("file 0640 1000:7"));
 
-  // Somebody goes on editing around the block.
+  // The user continues to edit around the block.
   const std::string more = "# above\n" + with_block + "# below";
   fleet.at(1).node.add_file(kAuthorizedKeys, more, 0640, 1000, 7);
   CHECK(in_sync(fleet.look(1)));
@@ -181,7 +182,7 @@ TEST_CASE("ssh_trust: one node that does not answer holds up none of the others,
   CHECK(fleet.apply() == 2);
   for (int i = 1; i <= 3; ++i) CHECK(count(fleet.block_in(i, kAuthorizedKeys), "sparkplan:lab:n") == 3);
 
-  // Its lines stay when it is away again.
+  // Its lines stay while the node is unreachable again.
   fleet.set_reached(3, false);
   CHECK(in_sync(fleet.look(1)));
   CHECK(fleet.apply() == 0);

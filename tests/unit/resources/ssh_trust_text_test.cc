@@ -1,4 +1,4 @@
-// What ssh_trust reads and writes as text, and what it takes from other nodes.
+// The texts that ssh_trust reads and writes, and the exports that it accepts from other nodes.
 #include <random>
 
 #include "engine/core/digest.h"
@@ -90,7 +90,7 @@ TEST_CASE("ssh_trust: a mark tells the node, also of a cluster with dots and of 
   CHECK(mark_of("lab", "spark-01") == kMark);
   CHECK(node_of_mark("x " + mark_of("lab.2", "a.b-c")) == "a.b-c");
   CHECK(node_of_mark(kKey + " " + kMark + " \t") == "spark-01");
-  CHECK(node_of_mark(kMark).empty());  // Alone it is no line of ours.
+  CHECK(node_of_mark(kMark).empty());  // The mark alone is not a line of sparkplan's.
   CHECK(node_of_mark(kMark + " x").empty());
   CHECK(node_of_mark("x sparkplan:lab").empty());
 }
@@ -179,8 +179,8 @@ TEST_CASE("ssh_trust: homes are one if the network, the kernel or the file serve
   CHECK_FALSE(is_same_home(home("nfs a:/x", "1", "7"), home(nullptr, "2", "7")));
   const auto on_machine = [&](const char* machine) { return home(nullptr, "1", "1").set("machine", machine); };
   CHECK(is_same_home(on_machine("A"), on_machine("A")));
-  CHECK(is_same_home(on_machine("A"), home(nullptr, "1", "1")));  // A container that may not know.
-  CHECK_FALSE(is_same_home(on_machine("A"), on_machine("B")));    // Clones that were switched on together.
+  CHECK(is_same_home(on_machine("A"), home(nullptr, "1", "1")));  // A container without access to the machine's id.
+  CHECK_FALSE(is_same_home(on_machine("A"), on_machine("B")));    // Clones that booted at the same time.
   CHECK_FALSE(is_same_home(Value::map(), Value::map()));
 }
 

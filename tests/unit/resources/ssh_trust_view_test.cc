@@ -1,4 +1,4 @@
-// What one node makes of the others, and of its own users.
+// One node's view of the other nodes and its local users.
 #include "engine/load/load.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/registry.h"
@@ -104,7 +104,7 @@ TEST_CASE("ssh_trust: one address in two spellings is one address") {
   const Cluster cluster = cluster_of("ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: \"FD00:0::12\"}\n");
   const Exports exports{{"a", {{"ssh_trust", exported({"fd00::12", "fd00::13"})}}}};
   CHECK(source_addresses(peers_in(cluster, exports)[0], false) == Set{"fd00::12"});
-  // What a node exports is not taken on trust: a loopback address would open the others to themselves.
+  // Exported addresses are not trusted: a loopback address would open other nodes to themselves.
   const Cluster named = cluster_of("ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: a.example.net}\n");
   const Exports lies{{"a", {{"ssh_trust", exported({"127.0.0.1", "::1", "fd00::13"})}}}};
   CHECK(source_addresses(peers_in(named, lies)[0], false) == Set{"fd00::13"});
@@ -217,7 +217,7 @@ TEST_CASE("ssh_trust: what passwordless sudo makes of trust is said once, while 
   CHECK(notes[0].severity == Severity::kNote);
   CHECK(notes[0].message.find("spark-[01-02]") != std::string::npos);
   CHECK(findings(cluster, fresh, 1).empty());
-  // The first is out of reach, or left alone: then the next one says it.
+  // The first node is unreachable or in maintenance: the next node then reports the finding.
   CHECK(findings(cluster, {{"spark-02", {{"ssh_trust", user(true)}}}}, 1).size() == 1);
   Cluster resting = cluster;
   resting.nodes[0].maintenance = true;
@@ -265,7 +265,7 @@ TEST_CASE("ssh_trust: what a node tells of itself is public, global and of the u
   containers.addresses = {"172.17.0.1/16", "fe80::1/64"};
   node.add_link(containers);
   node.set_connection_address("10.0.0.11");
-  // The second is a temporary one (RFC 8981); the third is not in the table any more.
+  // The second address is temporary (RFC 8981); the third is missing from the table.
   node.add_file("/proc/self/net/if_inet6",
                 "fd000000000000000000000000000011 02 40 00 80     eth0\n"
                 "fd0000000000000000000000000a000b 02 40 00 01     eth0\nodd\n"
@@ -315,7 +315,7 @@ TEST_CASE("ssh_trust: an account is taken as the node has it, and one without a 
   CHECK(code_of("nvidia:x:many:1000::/srv/home/nvidia:/bin/bash\n") == "failed");
   node.script("getent passwd -- nvidia", {1, "", "broken"});
   CHECK_FALSE(cannot_hold_keys(look_up("nvidia", node).error()));
-  CHECK_FALSE(cannot_hold_keys(look_up("unscripted", node).error()));  // No getent is not the same as no user.
+  CHECK_FALSE(cannot_hold_keys(look_up("unscripted", node).error()));  // A missing getent does not mean a missing user.
 }
 
 TEST_CASE("ssh_trust: getent is asked only for users of whom the node's own files do not come first or know nothing") {
@@ -347,7 +347,7 @@ TEST_CASE("ssh_trust: what sshd would not read keys from is refused, with the pa
   test::install_fake_accounts(node, {{"nvidia", 1000, 1000, "/home/nvidia"}, {"users", 100, 100, "/home/users"}});
   CHECK(with_file(0600, 1000, 1000).empty());
   CHECK(with_file(0644, 0, 0).empty());
-  CHECK(with_file(0664, 1000, 1000).empty());  // His own group, with nobody else in it.
+  CHECK(with_file(0664, 1000, 1000).empty());  // The user's own group, without other members.
   CHECK(with_file(0664, 1000, 100).find("its group") != std::string::npos);
   CHECK(with_file(0602, 1000, 1000).find("everybody") != std::string::npos);
   CHECK(with_file(0600, 1001, 1000).find("1001") != std::string::npos);

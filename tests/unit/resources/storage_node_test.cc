@@ -1,4 +1,4 @@
-// Storage on a node: what is there, who uses it, and what stands against a change.
+// Storage on a node: its state, its users, and the reasons that block a change.
 #include "engine/core/text.h"
 #include "engine/domain/storage/mount_table.h"
 #include "resources/mount/mount_change.h"
@@ -239,7 +239,7 @@ TEST_CASE("a subsystem that somebody connected to another address is taken over"
   install_fake_storage(node);
   node.put_file("/fake/servers/vol", "nvme1n1");
   connect_subsystem(node, "vol", "10.0.0.1", 4420);
-  // A unit that is not up is stopped without any effect.
+  // Stopping an inactive unit has no effect.
   nvme_tcp::Connection one;
   one.server = {"10.0.0.9", 4420, "vol", 1};
   const Observation wanted =

@@ -1,4 +1,4 @@
-// Mounts that change or go: what nobody may lose by it, and who is asked before.
+// Changed and removed mounts: no data may be lost, and the checks come before the change.
 #include <algorithm>
 
 #include "engine/domain/storage/mount_table.h"
@@ -43,13 +43,13 @@ bool is_mounted(const FakeNode& node, const std::string& target) {
   return mounted_at(parse_mountinfo(*node.text_of("/proc/self/mountinfo")), target) != nullptr;
 }
 
-/// "refused: MESSAGE"; empty where all went well.
+/// "refused: MESSAGE"; empty after success.
 std::string told(const Result<void>& result) {
   if (result) return {};
   return (result.error().code == ErrorCode::kRefused ? "refused: " : "") + result.error().message;
 }
 
-/// What a run would be told before its first write.
+/// The objection that a run reports before its first write.
 std::string objection(const std::string& target, const Observation& before, const Observation& after, FakeNode& node) {
   Step step;
   step.type = "mount";
@@ -193,7 +193,7 @@ TEST_CASE("no login waits for a server, and no shutdown cuts a volume off", "[st
   CHECK(text.find("Before=") == std::string::npos);
   CHECK(text.find("TimeoutStopSec=5\n") != std::string::npos);
   CHECK(text.find("ExecStop") == std::string::npos);
-  // The order that the mounts need is in their own units.
+  // The mounts' own units contain the required order.
   const std::string mount = mount::render_unit(volume("/mnt/a"));
   CHECK(mount.find("\nRequires=sparkplan-nvme-vol.service\nAfter=sparkplan-nvme-vol.service\n") != std::string::npos);
   FakeNode node = client();

@@ -1,4 +1,4 @@
-// The section `storage` and the rest of cluster.yaml: the way back to it, and what its servers have to wait for.
+// The section `storage` and the rest of cluster.yaml: how init restores it, and what its servers wait for.
 #include <algorithm>
 
 #include "engine/domain/storage/storage_network.h"
@@ -19,7 +19,7 @@ Cluster cluster_of(const std::string& text) {
   return *loaded.cluster;
 }
 
-/// One entry of the section, there and back.
+/// One entry of the section, converted to units and back.
 Value back(const std::string& entry) {
   const Cluster cluster = cluster_of("storage: [" + entry + "]\nnodes: [{name: a, address: b}]\n");
   const auto mounts = storage_mounts(cluster.nodes.front().sections.at("storage"));
@@ -40,7 +40,7 @@ std::vector<std::string> options_of(const Value& entry) {
   return options;
 }
 
-/// What the first node's storage waits for, of the fabric.
+/// The parts of the fabric that the first node's storage waits for.
 std::vector<std::string> waits_for(const std::string& text) {
   const Cluster cluster = cluster_of(text);
   const NodeSpec& self = cluster.nodes.front();

@@ -1,4 +1,4 @@
-// The section `storage`: what its two types make of it, and what programs that are not ours say to that.
+// The section `storage`: the resources of its two types, and checks by system programs.
 #include "engine/domain/storage/storage.h"
 
 #include <filesystem>
@@ -17,7 +17,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// The findings of a file with this `storage` for all and these nodes, as "LINE CODE message".
+/// The findings for this `storage` for all nodes and these `nodes`, as "LINE CODE message".
 std::vector<std::string> findings_of(const std::string& storage, const std::string& nodes) {
   const LoadedCluster loaded =
       load_cluster("version: 1\nname: lab\nstorage: " + storage + "\nnodes:\n" + nodes, "f", builtin_registry());
@@ -125,7 +125,7 @@ TEST_CASE("a volume that is only read is read without its journal, and no mount 
 }
 
 TEST_CASE("no option hides from mount(8) that a volume is only read", "[storage]") {
-  // libmount takes all between two quotes for one option, the comma and the "ro" behind it, too.
+  // libmount reads all text between two quotes as one option, including the comma and the "ro" after it.
   const auto is_refused = [](const std::string& options) {
     const auto found = findings_of(volume("ext4", options), kTwo);
     return std::any_of(found.begin(), found.end(),

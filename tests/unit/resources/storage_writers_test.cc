@@ -1,4 +1,4 @@
-// Volumes that several nodes can reach: who writes to them, by all names that they have.
+// Volumes that several nodes can reach: their writers, under all names of the volume.
 #include "engine/domain/storage/mount_table.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
@@ -8,7 +8,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// What a node tells the others, as one line, or why it cannot.
+/// A node's exports as one line, or the reason for the failure.
 std::string told_by(const FakeNode& node) {
   const auto told = builtin_registry().find("mount")->exports(Value::list(), node);
   return told ? display(*told) : "error: " + told.error().message;
@@ -26,7 +26,7 @@ void add_mapped(FakeNode& node, const std::string& name, const std::string& uuid
   node.put_file("/run/udev/data/b253:1", "S:mapper/" + name + "\nS:disk/by-uuid/" + uuid + "\n");
 }
 
-/// btrfs has a device number of its own.
+/// btrfs has a separate device number.
 void mount_btrfs(FakeNode& node, const std::string& source, const std::string& options = "rw") {
   node.put_file("/proc/self/mountinfo", "36 25 0:44 / /mnt/a " + options + " - btrfs " + source + " " + options + "\n");
 }
@@ -267,7 +267,7 @@ TEST_CASE("a line of fstab has all names of its device, too", "[storage]") {
     CHECK(tells_of(node, "/dev/disk/by-uuid/aa: /etc/fstab:1"));
     CHECK(tells_of(node, device));
   }
-  // It may never come: a USB disk.
+  // The device may never appear: a USB disk.
   node.put_file("/etc/fstab", "/dev/sdz1 /mnt/a ext4 nofail 0 0\n");
   CHECK(told_by(node) == "{writes: [/dev/sdz1], places: {/dev/sdz1: /etc/fstab:1}}");
 }

@@ -195,7 +195,7 @@ TEST_CASE("sysctl: the last later file that names a key wins over ours") {
   struct Row {
     const char* why;
     std::vector<ConfigFile> files;
-    const char* source;  // "" for none
+    const char* source;  // "": no source.
     std::optional<std::string> value;
   };
   const std::vector<Row> rows{{"no file", {}, "", {}},

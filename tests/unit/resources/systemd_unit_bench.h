@@ -26,7 +26,7 @@ inline FakeNode node_with(const std::string& path, const std::string& text) {
   return node;
 }
 
-/// A unit as it is to be, or was.
+/// The desired or earlier state of a unit.
 inline Observation unit(std::initializer_list<MapEntry> fields) { return Present{Value::map(fields), {}}; }
 
 inline Result<void> make(const Observation& after, FakeNode& node) {
@@ -42,7 +42,7 @@ inline Value value_of(const Observation& observation) {
   return present == nullptr ? Value() : present->value;
 }
 
-/// What validation has to say about one unit.
+/// The codes from validating one unit.
 inline Words codes(const Value& one) {
   Words found;
   for (const Diagnostic& diagnostic : type().validate(Value::list({one}))) found.push_back(diagnostic.code);

@@ -18,7 +18,7 @@ std::vector<std::string> fields_of(const std::vector<FieldChange>& changes) {
   return paths;
 }
 
-/// What is left to do about `desired` on the node.
+/// The remaining differences between `desired` and the node.
 Words differences(Value desired, const FakeNode& node) {
   const Observation now = seen(kTune, node);
   const auto* present = std::get_if<Present>(&now);

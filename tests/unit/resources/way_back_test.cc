@@ -1,4 +1,4 @@
-// The way back from what was applied to a section that asks for it: what `init` writes files with.
+// From applied resources back to a section that asks for them: `init` writes its files this way.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -25,7 +25,7 @@ std::map<std::string, NodeExports> exports_of(const World& world) {
   return exports;
 }
 
-/// What the case's file asks for on its node.
+/// The resources that the case's file asks for on its node.
 std::map<std::string, std::vector<Resource>> desired_by_type(const World& world) {
   std::map<std::string, std::vector<Resource>> by_type;
   for (const Resource& resource : look_at(world, builtin_registry()).desired) {
@@ -46,7 +46,7 @@ std::map<std::string, Value> applied_of(const std::vector<Resource>& resources) 
   return applied;
 }
 
-/// A type that has nothing to add to a list lives on what the others of its section say.
+/// A type without its own list entries relies on the entries from the other types of its section.
 Value with_what_others_say(const Value& section, const ResourceType& type, const ClusterView& view,
                            const Facts& facts) {
   if (!section.is_list() || !section.list_items()->empty()) return section;
@@ -80,7 +80,7 @@ TEST_CASE("a section made of what was applied asks for the same again", "[contra
       section = with_what_others_say(*section, type_in_question, {cluster, *self, exports}, world.facts);
       INFO(encode_json(*section));
       const std::string key = type_in_question.info().section;
-      // The fabric's addresses are worked out when the file is read: engine/draft's tests go that way.
+      // The load computes the fabric's addresses: engine/init's tests cover this way.
       if (key != "fabric") self->sections[key] = *section;
       CHECK(type_in_question.validate(*section).empty());
       const Desired again = type_in_question.desired({cluster, *self, exports}, self->sections.at(key), world.facts);

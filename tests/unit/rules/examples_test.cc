@@ -1,4 +1,4 @@
-// Every example is a file that works: it loads, and what this build can plan is planned.
+// Every example loads, and the build plans all sections that it supports.
 #include <filesystem>
 #include <set>
 
@@ -26,7 +26,7 @@ LoadedCluster load_example(const std::filesystem::path& path) {
   return std::move(*loaded);
 }
 
-/// A server with one adapter, no DGX Spark.
+/// A server with one adapter, not a DGX Spark.
 Facts facts_of_a_server() {
   Facts facts;
   facts.product = "Some server";
@@ -60,7 +60,7 @@ Facts facts_of(const NodeSpec& node) {
   return facts;
 }
 
-/// What nodes say whose netplan files are all ours, and which write to no volume.
+/// Exports of nodes that have only sparkplan's netplan files and write to no volume.
 std::map<std::string, NodeExports> exports_of(const Cluster& cluster) {
   const Value nothing = Value::map({{"definitions", Value::List{}}, {"unreadable", Value::List{}}});
   const Value reads = Value::map({{"writes", Value::List{}}});

@@ -10,8 +10,8 @@
 namespace sparkplan::test {
 namespace {
 
-/// A layer and those it may include directly. What they may include, it may as well.
-/// A folder below engine/, or a room of the agent.
+/// A layer and the layers that it may include directly; their own includes are also allowed. A layer is a folder below
+/// engine/, or a room of the agent.
 const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"core", {}},
     {"model", {"core"}},
@@ -96,8 +96,8 @@ std::vector<Include> includes_of(std::string_view text) {
   return found;
 }
 
-/// "engine", "plan" of engine/plan/planner.cc, "agent/facts" of a room of the agent; the second is empty for a file
-/// right below the first.
+/// "engine", "plan" for engine/plan/planner.cc; "agent/facts" for a room of the agent. The second part is empty for a
+/// file directly below the first.
 std::pair<std::string, std::string> place_of(std::string_view path) {
   const auto parts = split(path, '/');
   if (parts.size() < 2) return {std::string(path), ""};
@@ -122,7 +122,7 @@ bool own_header_is_allowed(const Include& include, const std::string& tree, cons
     return std::find(below.begin(), below.end(), to_folder) != below.end();
   }
   if (to_tree == "resources") return tree == "resources" && to_folder == folder;
-  // Generated next to the file that includes it.
+  // A generated file next to the including file.
   return include.name.find('/') == std::string::npos && include.name.ends_with(".inc");
 }
 

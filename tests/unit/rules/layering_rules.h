@@ -6,11 +6,11 @@
 
 namespace sparkplan::test {
 
-/// What the source tree's layers forbid in one file: one line per offending #include.
-/// `path` is relative to the root of the sources: "engine/plan/planner.cc".
+/// Violations of the source tree's layers in one file: one line per offending #include. `path` is relative to the root
+/// of the sources: "engine/plan/planner.cc".
 std::vector<std::string> layering_violations(std::string_view path, std::string_view text);
 
-/// The layers of engine/ that a layer may include, itself and those it reaches through others.
+/// The layers of engine/ that a layer may include: itself, and all layers that it reaches directly or through others.
 std::vector<std::string> layers_below(std::string_view layer);
 
 }  // namespace sparkplan::test

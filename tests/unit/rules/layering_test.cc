@@ -136,7 +136,7 @@ TEST_CASE("the sources keep to the layers") {
     }
   }
   for (const auto& violation : violations) FAIL_CHECK(violation);
-  // Else the sources are not where this test looks for them.
+  // Otherwise the sources are not in the folder that this test searches.
   CHECK(files["engine"] > 80);
   CHECK(files["resources"] > 8);
 }

@@ -1,4 +1,4 @@
-// docs/security.md promises nothing that no test shows.
+// docs/security.md makes no promise without a test.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

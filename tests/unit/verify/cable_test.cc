@@ -1,4 +1,4 @@
-// Who hears whom through the cables, against what is declared.
+// Probes received through the cables, compared with the declared cables.
 #include <algorithm>
 
 #include "engine/verify/levels/cable_level.h"
@@ -14,7 +14,7 @@ using testing::SampleContext;
 const std::string kA = "enp1s0f1np1";
 const std::string kB = "enP2p1s0f1np1";
 
-/// Everybody is on one switch, each half with its like.
+/// All nodes are on one switch, each half connected to the same half of the others.
 HeardCables as_declared(std::size_t nodes) {
   HeardCables heard;
   for (std::size_t at = 0; at < nodes; ++at) {
@@ -115,7 +115,7 @@ TEST_CASE("cables: an interface that could not send is no proof against its cabl
   }
   CHECK(check_in(sample, heard, "link/spark-01/A/cable").status == CheckStatus::kFail);
   heard.mute[2][kA] = "No buffer space available";
-  // Those that are left tell of the wire, and the mute one hears.
+  // The remaining senders reveal the cabling, and the mute half still receives.
   CHECK(check_in(sample, heard, "link/spark-01/A/cable").status == CheckStatus::kPass);
   CHECK(check_in(sample, heard, "link/spark-03/A/cable").status == CheckStatus::kPass);
   heard.mute[1][kA] = "No buffer space available";

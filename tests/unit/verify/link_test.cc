@@ -10,7 +10,7 @@ namespace {
 
 using testing::SampleContext;
 
-/// What is said of half A of the first of two nodes, after `damage`.
+/// The check for half A of the first of two nodes, after `damage`.
 Check check_after(const std::function<void(SampleContext&)>& damage) {
   SampleContext two(2);
   damage(two);

@@ -1,4 +1,4 @@
-// What the level rdma decides without a machine: bytes on the wire, and which devices can be measured.
+// The rdma level's decisions without a machine: bytes on the wire, and measurable devices.
 #include <cerrno>
 
 #include "engine/doctor/doctor_table.h"
@@ -17,7 +17,7 @@ RdmaDeviceFacts device(const std::string& name, const std::string& address, cons
   return {name, "", 1, {port}, "0000:01:00.1", PcieLink{4, 4, "32.0 GT/s PCIe", "32.0 GT/s PCIe"}};
 }
 
-/// Two nodes with both halves of a port, as facts show them; nobody can be connected to.
+/// Two nodes with both halves of a port, as facts show them; no node can be contacted.
 struct TwoSparks {
   Cluster cluster;
   VerifyOptions options;

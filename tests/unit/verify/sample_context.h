@@ -7,8 +7,8 @@
 
 namespace sparkplan::testing {
 
-/// Nodes with a fabric of two halves that are all as declared; a case then breaks what it is about. They
-/// have no connections: only for what looks at facts.
+/// Nodes with a fabric of two halves, all as declared; each case then breaks the part under test. They have no
+/// connections: only for checks that read facts.
 class SampleContext {
  public:
   explicit SampleContext(int count) {
@@ -59,7 +59,7 @@ class SampleContext {
   std::vector<bool> reachable;  ///< Empty: all of them.
 
  private:
-  /// Never asked: these tests read facts only.
+  /// Never called: these tests read facts only.
   static AgentClient* a_client() {
     static char place = 0;
     return reinterpret_cast<AgentClient*>(&place);

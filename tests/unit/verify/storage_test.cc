@@ -1,4 +1,4 @@
-// What `verify --level storage` says of a mount: held against cluster.yaml, not against what the node took it for.
+// The verdict of `verify --level storage` on a mount: compared with cluster.yaml, not with the node's earlier state.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -29,7 +29,7 @@ std::string verdict_on(const StorageMount& mount, const DeclaredStorage& declare
   return check.status == CheckStatus::kPass ? "pass" : check.cause.substr(0, check.cause.find(": "));
 }
 
-/// The first of two nodes, whose entry in the file asks for this, and what it shows of it.
+/// The first of two nodes, with this entry in the file, and its observed state.
 class Bench {
  public:
   explicit Bench(const std::string& entry) : declared_(declared(entry)), mount_(mounts(entry).front()) {

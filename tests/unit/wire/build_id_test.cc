@@ -32,7 +32,7 @@ const std::string kGnu("GNU\0", 4);
 const std::string kId("\x01\x23\xab\xcd\xef\x00\xff\x10\x20\x30\x40\x50\x60\x70\x80\x90\xa0\xb0\xc0\xd0", 20);
 const std::string kIdText = "0123abcdef00ff102030405060708090a0b0c0d0";
 
-/// A small ELF64 file: one loadable segment, then one of notes.
+/// A small ELF64 file: one loadable segment, then a segment of notes.
 std::string elf_file(const std::string& notes) {
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -50,7 +50,7 @@ std::string elf_file(const std::string& notes) {
   return bytes_of(header) + bytes_of(load) + bytes_of(segment) + notes + "the rest";
 }
 
-/// The same file with other bytes at an offset.
+/// A copy of the file with other bytes at an offset.
 template <class T>
 std::string with(std::string file, std::size_t offset, T value) {
   std::memcpy(file.data() + offset, &value, sizeof value);

@@ -13,14 +13,14 @@ std::string frame_of(const Value& message) {
   return *frame;
 }
 
-/// The 4 bytes in front of a frame's body.
+/// The 4 bytes before a frame's body.
 std::string length_prefix(std::uint32_t size) {
   std::string prefix;
   for (const int shift : {24, 16, 8, 0}) prefix.push_back(static_cast<char>((size >> shift) & 0xffU));
   return prefix;
 }
 
-/// Every message that can be had now; fails the test on an error.
+/// Every complete message; fails the test on an error.
 std::vector<Value> take_all(FrameReader& reader) {
   std::vector<Value> messages;
   while (true) {
@@ -89,7 +89,7 @@ TEST_CASE("a second preamble is no noise any more but a frame over the cap") {
   FrameReader reader;
   reader.feed(std::string(kPreamble) + frame_of(kFirst) + std::string(kPreamble));
   REQUIRE(reader.next());
-  // "\0\1SP" is a length of 86864 bytes: the reader waits for them and never takes text for a message.
+  // "\0\1SP" is a length of 86864 bytes: the reader waits for them and never reads text as a message.
   const auto next = reader.next();
   REQUIRE(next);
   CHECK_FALSE(*next);
@@ -186,7 +186,7 @@ TEST_CASE("any bytes after the preamble give messages, a wait or an error and ne
     errors += broken ? 1 : 0;
     CHECK(messages <= 3);
   }
-  CHECK(errors > 100);  // Else the mutations do not reach the reader.
+  CHECK(errors > 100);  // Otherwise the mutations do not reach the reader.
 }
 
 }  // namespace sparkplan

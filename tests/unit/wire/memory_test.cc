@@ -1,4 +1,4 @@
-// What the worst messages cost whoever reads them: a promise to the user, measured in a process of its own.
+// The memory that a reader needs for the worst messages: a promise to the user, measured in a separate process.
 #include <cstdio>
 #include <functional>
 
@@ -13,7 +13,7 @@ namespace {
 
 using test::cost_of;
 
-/// What a controller with nodes of its own takes already; together they stay below 100 MB.
+/// Most memory that one message may need. Together with a controller and its nodes, the total stays below 100 MB.
 constexpr long kMostMegabytes = 75;
 constexpr std::size_t kChunk = 32768;
 
@@ -23,17 +23,17 @@ std::string header(std::size_t size) {
   return bytes;
 }
 
-/// `begin`, `item` again and again, `end`: as many as a frame holds, or `most`.
+/// `begin`, repeated `item`, `end`: as many items as a frame holds, or `most`.
 struct Shape {
   std::string name;
   std::string begin;
   std::function<std::string(std::size_t)> item;
   std::string end;
   std::size_t most = kMaxFrameBytes;
-  bool is_read = false;  ///< It is within the limits, and a message of such a size is honest.
+  bool is_read = false;  ///< Within the limits: an honest message can have such a size.
 };
 
-/// Piece by piece, so that the text itself costs nothing here: what a channel does.
+/// Feeds the text in pieces, as a channel does, so that the text itself needs no memory here.
 bool read_shape(const Shape& shape) {
   std::size_t size = shape.begin.size() + shape.end.size();
   std::size_t count = 0;
@@ -55,7 +55,7 @@ bool read_shape(const Shape& shape) {
       ended = true;
       as_expected = !shape.is_read;
     } else if (*message) {
-      // As AgentClient goes on with it.
+      // Further processing as in AgentClient.
       auto reply = decode_reply(std::move(**message));
       if (reply && reply->body) (void)decode<FactsReply>(*reply->body);
       if (reply && reply->body) (void)decode<ObservedState>(*reply->body);
@@ -106,7 +106,7 @@ std::vector<Shape> worst_shapes() {
     shape.is_read = shape.name == "one text" || shape.name == "escapes";  // A field of 16 MiB is refused.
   shapes.push_back(
       {"map keys", reply + R"({"k":0)", [](std::size_t i) { return ",\"" + padded(i, 7) + "\":0"; }, "}}"});
-  // As many values as the limit allows, and text for the rest of it: the most that is read at all.
+  // As many values as the limit allows, and text for the rest: the largest accepted message.
   const auto texts = [](std::size_t i) { return ",\"" + padded(i, 128) + '"'; };
   shapes.push_back({"texts to the limit", reply + R"({"types":{},"x":[0)", texts, "]}}", 122'000, true});
   const auto observations = [](std::size_t i) {
@@ -163,7 +163,7 @@ TEST_CASE("what is over the receiver's budget of values is not sent either, and 
 }
 
 TEST_CASE("whatever a sender's budget lets out, the receiver's lets in") {
-  // At the edge: one value less than too many.
+  // At the limit: one value less than too many.
   Value list = Value::list();
   while (json_weight(list) < kMaxMessageMemory - (std::size_t{2} << 20)) {
     for (int i = 0; i < 1000; ++i) list.push_back(i % 2 == 0 ? Value(1) : Value::map({{"a", 1}}));

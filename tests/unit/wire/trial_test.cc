@@ -13,7 +13,7 @@ T sent(const T& request) {
   return std::get<T>(decoded->request);
 }
 
-/// The request with one field as the test wants it.
+/// The request with one field replaced.
 Result<NumberedRequest> with(const Request& request, std::string_view field, Value value) {
   Value encoded = encode(NumberedRequest{7, request});
   encoded.set(field, std::move(value));
