@@ -1,6 +1,5 @@
-// Nodes whose programs are for aarch64, as on a DGX Spark. The lab emulates the processor, not the
-// system calls: what needs those that the emulator lacks is not here (openat2 for ssh_trust, the
-// netlink of networkd for netplan).
+// Nodes with aarch64 programs, as on a DGX Spark. The lab emulates the processor, but not every system call. These
+// tests leave out features that need a missing call: ssh_trust (openat2) and netplan (networkd's netlink).
 #include "engine/core/text.h"
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
@@ -32,7 +31,7 @@ units:
     state: started
 )";
 
-/// The host as it was before sparkplan saw it.
+/// Starts each case without the units of earlier cases.
 class ArmHost : public Host {
  public:
   ArmHost() : Host(1, Lab::aarch64()) {
@@ -46,7 +45,7 @@ class ArmHost : public Host {
   }
 };
 
-/// What readelf, on this machine, calls the processor that a program is for.
+/// The processor of a program's ELF header, as readelf on this machine prints it.
 std::string machine_of(const std::filesystem::path& program) {
   const auto header = run_program({"readelf", "--file-header", program});
   for (const auto line : lines_of(header.standard_output)) {

@@ -23,7 +23,7 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Empty when `document` is as the schema wants it.
+/// Returns the schema violations of `document`; empty when it is valid.
 std::string complaints(const Json& document, const std::string& schema_file) {
   const auto text = Json::parse(content_of(fs::path(SPARKPLAN_SOURCE_DIR) / "schemas" / schema_file));
   valijson::Schema schema;
@@ -100,7 +100,7 @@ void Controller::file(const std::string& name, const std::string& content) const
 std::string Controller::text(const std::string& name) const { return content_of(directory() / name); }
 
 Words Controller::command(const Words& arguments) const {
-  // No agent of the developer's may help with keys.
+  // No SSH agent of the developer may offer keys.
   Words program{"env",
                 "-u",
                 "SSH_AUTH_SOCK",

@@ -11,14 +11,14 @@ namespace sparkplan::test {
 
 using Json = nlohmann::json;
 
-/// What the program printed and how it ended.
+/// Output and exit status of one run of the program.
 struct Run {
   int code = -1;
   std::string out;
   std::string err;
   std::chrono::steady_clock::duration took{};
 
-  /// `out` as JSON that keeps what this file in schemas/ promises; fails the case otherwise.
+  /// Parses `out` as JSON; fails the case unless it is valid against this file in schemas/.
   Json document(const std::string& schema_file) const;
   Json report() const { return document("report.schema.json"); }
   Json verification() const { return document("verify.schema.json"); }
@@ -30,10 +30,10 @@ void require_exit(const Run& run, int code);
 
 /// The node's part of a report.
 const Json& node_in(const Json& report, std::string_view name);
-/// The change with this id, such as "spark-01/sysctl/net.core.somaxconn"; null when there is none.
+/// The change with this id, such as "spark-01/sysctl/net.core.somaxconn"; null when the report has no such change.
 Json change_in(const Json& report, const std::string& id);
 
-/// A directory that goes with the object.
+/// A directory that is removed with the object.
 class ScratchDirectory {
  public:
   ScratchDirectory();
@@ -46,8 +46,8 @@ class ScratchDirectory {
   std::filesystem::path path_;
 };
 
-/// Somebody at a machine that reaches the hosts: a working directory with a cluster.yaml, and a HOME
-/// with a key and known hosts of its own.
+/// A user's machine that reaches the hosts. It has a working directory with cluster.yaml, and a HOME with its own key
+/// and known hosts.
 class Controller {
  public:
   explicit Controller(const Lab& lab = Lab::get());
@@ -60,9 +60,9 @@ class Controller {
   std::filesystem::path known_hosts() const { return home() / ".ssh/known_hosts"; }
   std::filesystem::path home() const { return scratch_.path() / "home"; }
 
-  /// sparkplan with these arguments, run in the directory of cluster.yaml.
+  /// Runs sparkplan with these arguments in the directory of cluster.yaml.
   Run run(const Words& arguments, std::chrono::milliseconds deadline = std::chrono::seconds(100)) const;
-  /// Its argv, for those who start it themselves.
+  /// The argv of `run`, for cases that start the program themselves.
   Words command(const Words& arguments) const;
 
  private:

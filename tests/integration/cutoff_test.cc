@@ -1,5 +1,5 @@
-// Changes that cut a node off: it comes back as it was, by itself, and the user is told what happened.
-// Each case first proves that the node really was cut.
+// Changes that make a node unreachable: the node rolls back by itself, and the report explains the failure. Each case
+// first checks that the node really became unreachable.
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -14,10 +14,10 @@ namespace {
 
 const std::string kTransactions = "/var/lib/sparkplan/txn";
 constexpr std::chrono::seconds kWindow{12};
-/// What the user is promised.
+/// The longest time until a node is reachable again, as promised to the user.
 constexpr std::chrono::seconds kBackAfter = kWindow + std::chrono::seconds(15);
 
-/// A host whose management interface networkd looks after, as it was when the case began.
+/// A host whose management interface is managed by networkd. Each case starts and ends with the initial configuration.
 class CutHost {
  public:
   explicit CutHost(int number) : host_(number) { tidy(); }
@@ -26,7 +26,7 @@ class CutHost {
   ~CutHost() {
     try {
       tidy();
-    } catch (const std::exception&) {  // The case has failed already; the next one tidies up again.
+    } catch (const std::exception&) {  // The case has failed already; the next case resets the host again.
     }
   }
   const Host& operator*() const { return host_; }
@@ -41,7 +41,7 @@ class CutHost {
   bool reached_from(const Host& other) const {
     return other.run({"ping", "-c", "1", "-W", "1", host_.address()}).exit_status == 0;
   }
-  /// What is left of a change on trial: nothing that could still happen.
+  /// Fails the case if a rollback timer or a file of a change on trial remains.
   void require_safe() const {
     INFO("on " << host_.name());
     CHECK(host_.shell("systemctl list-timers --all --no-legend 'sparkplan-rollback*'").empty());
@@ -80,7 +80,7 @@ Words apply_and_try(const std::string& extra = "--yes") {
   return {"apply", "--yes", "--json", "--confirm-timeout", std::to_string(kWindow.count()) + "s", extra};
 }
 
-/// Runs the program while the case watches the host.
+/// Runs the program in the background while the case watches the host.
 std::future<Run> begin(const Controller& controller, const Words& arguments) {
   return std::async(std::launch::async, [&controller, arguments] { return controller.run(arguments); });
 }
@@ -110,7 +110,7 @@ TEST_CASE("cutoff: a management address that nobody can reach is undone by the n
   CHECK(first.management() == "10.77.0.1/24");
   CHECK_FALSE(first->has(kFabricFile));
   first.require_safe();
-  // The safe part stays, and the next run has nothing in its way.
+  // The safe changes stay applied, and no leftover blocks the next run.
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
   CHECK(first->shell("ls " + kTransactions + " 2>/dev/null | wc -l") == "0");
@@ -131,7 +131,7 @@ TEST_CASE("cutoff: what another file says of the management interface is tried w
   CHECK(first->text(other) == text);
 
   auto running = begin(controller, apply_and_try("--allow-mgmt-change"));
-  // Merged, the addresses of both files would be there.
+  // If netplan merged both files, the interface would have the addresses of both.
   REQUIRE(eventually([&] { return first.management() == "10.99.0.1/24"; }));
   CHECK_FALSE(first.reached_from(*second));
   CHECK(eventually([&] { return first.reached_from(*second); }, kBackAfter));
@@ -192,7 +192,7 @@ TEST_CASE("cutoff: an SSH server that does not start") {
   controller.cluster("units: [{name: ssh.service, drop_in: \"[Service]\\nExecStartPre=/bin/false\\n\"}]\n" +
                      nodes_of_lab(1));
   const auto run = controller.run(apply_and_try());
-  // It was restarted, and did not come back with the drop-in.
+  // systemd restarted ssh.service, and the drop-in made the restart fail.
   CHECK(contains(first->shell("journalctl -u ssh.service --no-pager"), "Failed to start"));
   CHECK(first->shell("systemctl show --property=MainPID --value ssh.service") != before);
   REQUIRE((run.code == 7 || run.code == 4));
@@ -211,7 +211,7 @@ TEST_CASE("cutoff: packets of the new size that the switch does not let through"
   };
   controller.cluster(fabric(1500));
   require_exit(controller.run(apply_and_try()), 0);
-  // Nobody's file knows of this one, and a renderer that configures the interface anew drops it.
+  // No file contains this route. A renderer drops it when it reconfigures the interface.
   const std::string route = "10.50.0.0/16 via 192.168.100.12 dev enp1s0f1np1";
   first->shell("ip route add " + route);
   Lab::get().narrow(1, "enp1s0f1np1", 1500);
@@ -220,7 +220,7 @@ TEST_CASE("cutoff: packets of the new size that the switch does not let through"
   Lab::get().narrow(1, "enp1s0f1np1", 9000);
   require_exit(run, 7);
   const auto report = run.report();
-  // Both ends of a cable go back together.
+  // Both ends of a cable are rolled back together.
   for (const CutHost* host : {&first, &second}) {
     CHECK(node_in(report, (*host)->name()).at("status") == "rolled_back");
     CHECK(host->mtu("enp1s0f1np1") == "1500");
@@ -280,7 +280,7 @@ TEST_CASE("cutoff: a change whose controller has died keeps others away until it
   REQUIRE(eventually([&] { return !first->shell("ls " + kTransactions + "/*/armed 2>/dev/null || true").empty(); }));
   child.kill();
   other.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(2));
-  // The agent ends with its connection, and its lock with it; the change is still on trial.
+  // When the connection ends, the agent exits and releases its lock; the change is still on trial.
   Run refused;
   REQUIRE(eventually([&] {
     refused = other.run({"apply", "--yes"});
@@ -304,7 +304,7 @@ TEST_CASE("cutoff: a controller that is a node itself asks its neighbour whether
   };
   first->write("/root/.ssh/id_ed25519", read(home / "id_ed25519"), 0600);
   first->write("/root/.ssh/known_hosts", read(home / "known_hosts"), 0600);
-  // With the libraries that it is linked with: the host has no packages of a controller's.
+  // The program needs its linked libraries: the host has no packages of a controller.
   const auto libraries = run_program({"/usr/bin/ldd", SPARKPLAN_PROGRAM}).standard_output;
   std::filesystem::create_directories(first->path("/root/controller"));
   const auto copy = [&](const std::string& file) {
@@ -318,7 +318,7 @@ TEST_CASE("cutoff: a controller that is a node itself asks its neighbour whether
     const auto begin = arrow + 3;
     copy(std::string(line.substr(begin, line.find(' ', begin) - begin)));
   }
-  // What comes from itself comes by the loopback, whatever its address: only the others are cut off.
+  // Connections from the node to itself use the loopback interface, so the rule cuts off only other nodes.
   first->write("/root/cluster.yaml",
                "version: 1\nname: lab\n" +
                    unit_of("spark-01",

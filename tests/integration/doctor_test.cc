@@ -1,4 +1,4 @@
-// `doctor` on real hosts: what is wrong is put there by ip, nft and an editor, and found by what it looks like.
+// `doctor` on real hosts: ip, nft and edited files cause the faults, and the tests expect the matching rows.
 #include <algorithm>
 
 #include "tests/integration/controller.h"
@@ -11,7 +11,7 @@ namespace {
 const std::string kCluster = "fabric: {topology: switch, port: 1}\n";
 const std::string kHalf = "enp1s0f1np1";
 
-/// Two hosts whose fabric is as declared, before a case; without fabric after it.
+/// Two hosts that have the declared fabric before a case, and no fabric after it.
 class DoctoredHosts {
  public:
   DoctoredHosts() {
@@ -24,7 +24,7 @@ class DoctoredHosts {
   ~DoctoredHosts() {
     try {
       reset();
-    } catch (const std::exception&) {  // The case has failed already; the next one resets again.
+    } catch (const std::exception&) {  // The case has failed already; the next case resets the hosts again.
     }
   }
   const Host& second() const { return second_; }
@@ -53,7 +53,7 @@ std::string status_of(const Json& diagnosis, const std::string& node, const std:
   return "";
 }
 
-/// The rows that are fail or warn on that node.
+/// Returns the rows with status fail or warn for that node.
 std::vector<std::string> problems_of(const Json& diagnosis, const std::string& node) {
   std::vector<std::string> rows;
   for (const auto& check : diagnosis.at("checks")) {
@@ -64,8 +64,8 @@ std::vector<std::string> problems_of(const Json& diagnosis, const std::string& n
   return rows;
 }
 
-/// Of rows that say something of the lab itself and not of what a case has done: its clock has no time server, and its
-/// links went down and up in the cases before.
+/// Removes the rows that the lab itself causes. Its clock has no time server, and earlier cases took its links down and
+/// up.
 std::vector<std::string> without_the_labs_own(std::vector<std::string> rows) {
   rows.erase(std::remove(rows.begin(), rows.end(), "clock-not-synchronised"), rows.end());
   rows.erase(std::remove(rows.begin(), rows.end(), "link-flapping"), rows.end());

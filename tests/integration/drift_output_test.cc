@@ -1,4 +1,4 @@
-// drift for cron: what it prints, logs and leaves for the node exporter.
+// drift under cron: its output, its log messages and its file for the node exporter.
 #include <regex>
 
 #include "tests/integration/controller.h"
@@ -9,7 +9,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// Two hosts in sync.
+/// Two hosts in sync with the configuration.
 struct Applied {
   Applied() {
     controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(2));
@@ -20,8 +20,8 @@ struct Applied {
   const Controller controller;
 };
 
-/// The samples of a file in Prometheus' text format: name with labels -> value. Fails the case for
-/// anything that is not in the format.
+/// The samples of a file in Prometheus' text format: name with labels -> value. Fails the case for a line that is not
+/// in the format.
 std::map<std::string, std::string> samples_of(const std::string& text) {
   static const std::regex sample(
       R"re(([a-z_:][a-z0-9_:]*(\{[a-z_]+="([^"\\]|\\.)*"(,[a-z_]+="([^"\\]|\\.)*")*\})?) (-?[0-9.e+-]+))re");
@@ -76,7 +76,7 @@ TEST_CASE("drift output: the metrics are in Prometheus' text format and say what
   CHECK(samples[R"(sparkplan_drift{node="spark-01",type="sysctl"})"] == "1");
   CHECK(samples[R"(sparkplan_node_up{node="spark-02"})"] == "0");
   CHECK(samples["sparkplan_last_success_timestamp_seconds"] == success);
-  // Nothing but the file itself: the exporter reads whatever lies in its directory.
+  // No temporary file may remain: the exporter reads every file in the directory.
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(applied.controller.directory())) {
     files += entry.path().filename().string().starts_with("sparkplan.prom") ? 1 : 0;

@@ -1,4 +1,4 @@
-// What somebody else has changed is found and told apart from what cluster.yaml asks for.
+// `drift` reports foreign changes, and separates them from changes to cluster.yaml.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"

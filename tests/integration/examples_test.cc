@@ -1,4 +1,4 @@
-// Every file in examples/ planned and applied: with the lab's addresses and users, on as many hosts as
+// Plans and applies every file in examples/ with the lab's addresses and users. Each example runs on as many hosts as
 // it names.
 #include <algorithm>
 #include <fstream>
@@ -24,12 +24,12 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-/// The machine's own parameters, which a host in a namespace may not set.
+/// Kernel parameters that belong to the machine; a host in a network namespace may not set them.
 bool belongs_to_the_machine(const std::string& name) {
   return name == "net.core.rmem_max" || name == "net.core.wmem_max" || name.starts_with("vm.");
 }
 
-/// Fails the case for every change that is not as wanted and that a host of the lab could have.
+/// Fails the case for every unfinished change that a host of the lab can make.
 void require_only_the_machines_own_left(const Json& report) {
   for (const auto& node : report.at("nodes")) {
     for (const auto& change : node.at("changes")) {
@@ -52,22 +52,23 @@ void play(const std::string& name) {
   text = replaced(text, "user: nvidia", "user: operator");
   text = replaced(text, "users: [nvidia]", "users: [operator]");
   text = replaced(text, "user: admin", "user: operator");
-  text = replaced(text, "ens1f0np0", "enp1s0f1np1");  // Of a server; the lab's hosts have a Spark's.
+  text = replaced(text, "ens1f0np0", "enp1s0f1np1");  // The example names a server's interface; the lab's hosts have
+                                                      // the interfaces of a Spark.
   text = replaced(text, "/var/tmp/sparkplan-image-root", image.string());
-  // Hosts of the lab reach no package source; packages are tried with one of their own.
+  // Hosts of the lab reach no package source. package_test.cc tests packages with its own repository.
   text = replaced(text, "packages: [nvme-cli, perftest, ethtool, earlyoom]\n", "");
   controller.file("cluster.yaml", text);
   controller.file("greeting.txt", read(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/greeting.txt"));
 
   const auto plan = controller.run({"plan", "--json", "--detailed-exitcode"});
-  CHECK((plan.code == 2 || plan.code == 4));  // 4: a parameter that only the machine has.
+  CHECK((plan.code == 2 || plan.code == 4));  // 4: a parameter of the machine cannot be set.
   CHECK_FALSE(plan.report().at("nodes").empty());
   const auto applied = controller.run({"apply", "--yes", "--json"});
   CHECK((applied.code == 0 || applied.code == 4));
   require_only_the_machines_own_left(applied.report());
   require_only_the_machines_own_left(controller.run({"plan", "--json"}).report());
 
-  // Only what is left can be taken away again, so that the next example finds hosts of nobody's.
+  // Prunes all but one variable, so that the next example does not find this example's settings.
   const auto nodes = text.find("\nnodes:");
   REQUIRE(nodes != std::string::npos);
   const auto ssh = text.find("\nssh:");

@@ -1,4 +1,4 @@
-// What the node refuses: named with its cause, everything else done, nothing half-written.
+// Changes that a node refuses: the report names the cause, all other changes are made, and no file is half-written.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"
@@ -22,7 +22,7 @@ struct Changed {
   const Controller controller;
 };
 
-/// `apply --json` that must end with `code` after all but `broken` was done.
+/// Runs `apply --json` and expects exit status `code`. All changes but `broken` must be done.
 Json apply_with_one_failure(const Changed& changed, const std::string& broken) {
   const auto run = changed.controller.run({"apply", "--yes", "--json"});
   require_exit(run, 4);

@@ -1,4 +1,4 @@
-// Whole files on real hosts: who they belong to, what comes back, and what is refused.
+// Whole files on real hosts: ownership, restored contents and refused changes.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,4 @@
-// ufw on real hosts: judged by ufw itself, by the kernel's rules, and by connections that are let in or not.
+// ufw on real hosts. The tests check ufw's status, the kernel's rules, and whether connections are accepted.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/integration/links.h"
@@ -11,7 +11,7 @@ const std::string kRules = "/etc/ufw/user.rules";
 const std::string kFabric = "fabric: {topology: direct, port: 1}\n";
 const std::string kAllow = "firewall: {allow_fabric: true}\n";
 
-/// A host with ufw, which lets in nothing but SSH once it is switched on, and no fabric.
+/// A host without fabric. Its ufw accepts only SSH once it is enabled.
 class FilteredHost {
  public:
   explicit FilteredHost(int number) : host_(number) { reset(); }
@@ -20,7 +20,7 @@ class FilteredHost {
   ~FilteredHost() {
     try {
       reset();
-    } catch (const std::exception&) {  // The case has failed already; the next one resets again.
+    } catch (const std::exception&) {  // The case has failed already; the next case resets the host again.
     }
   }
   const Host* operator->() const { return &host_; }
@@ -47,7 +47,7 @@ class FilteredHost {
   Host host_;
 };
 
-/// ufw's own rules without blank lines, which it leaves as they come.
+/// ufw's own rules. Blank lines are left out, because their number varies.
 std::string rules_of(const FilteredHost& host) { return host->shell("grep -v '^$' " + kRules); }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// The agent's process as seen from here. Its machine-id tells it from the agents of other labs.
+/// The process id of the host's agent on this machine. The machine-id separates it from agents of other labs.
 pid_t agent_on(const Host& host) {
   const auto machine = host.text("/etc/machine-id");
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -39,8 +39,8 @@ pid_t agent_on(const Host& host) {
 
 [[noreturn]] void give_up(const std::string& what) { throw std::runtime_error("the agent on the node " + what); }
 
-/// Waits until the process stops under ptrace(2). It does so twice for each of hundreds of system
-/// calls, so the waiting is done in small bites.
+/// Waits until the process stops under ptrace(2). The process stops twice for each of hundreds of system calls, so this
+/// function polls at short intervals.
 int wait_for_stop(pid_t pid) {
   const auto end = std::chrono::steady_clock::now() + seconds(20);
   int status = 0;
@@ -103,7 +103,7 @@ void HeldAgent::kill() {
 void HeldAgent::let_go() {
   if (held_) ::ptrace(PTRACE_DETACH, pid_, 0, 0);
   held_ = false;
-  // While a copy of its input is open here, the other side would not notice its end.
+  // The agent sees no end of file on its input while this copy is open.
   if (input_ >= 0) ::close(input_);
   input_ = -1;
 }

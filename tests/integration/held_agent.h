@@ -6,21 +6,21 @@
 
 namespace sparkplan::test {
 
-/// Holds the agent that serves a run on a host right before it syncs its journal, so that a case can
-/// act at that very moment. The journal is synced before and after each step.
+/// Stops the agent of a run right before it syncs its journal, so that a case can act at that moment. The agent syncs
+/// the journal before and after each step.
 class HeldAgent {
  public:
-  /// Takes hold of the only agent on `host`; throws when there is none.
+  /// Attaches to the only agent on `host`; throws when the host has no agent.
   explicit HeldAgent(const Host& host);
   HeldAgent(const HeldAgent&) = delete;
   HeldAgent& operator=(const HeldAgent&) = delete;
-  /// Lets go.
+  /// Detaches; the agent continues.
   ~HeldAgent();
 
-  /// Lets it run until it is about to sync its journal for the `count`-th time; throws when it does
-  /// not get there in time.
+  /// Lets the agent run until it is about to sync its journal for the `count`-th time; throws when it does not reach
+  /// that call in time.
   void run_to_journal_sync(int count) const;
-  /// True once something to read has arrived at its standard input.
+  /// True once data, or the end of file, has arrived at the agent's standard input.
   bool has_input() const;
   void kill();
   void let_go();

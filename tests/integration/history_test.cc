@@ -1,4 +1,4 @@
-// Past runs, going back, and locks to be broken, on real hosts.
+// Past runs, rollback to them, and forced unlocking, on real hosts.
 #include "tests/integration/controller.h"
 #include "tests/integration/held_agent.h"
 #include "tests/integration/host.h"
@@ -23,7 +23,7 @@ TEST_CASE("history: a rollback puts live values and files back, and the next pla
   controller.cluster("sysctl: {net.core.somaxconn: 9000}\nhosts: {suffix: -fabric}\nprofile_env: {HF_HOME: /mnt/hf}\n" +
                      nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  require_exit(controller.run({"rollback"}), 1);  // No terminal to ask on.
+  require_exit(controller.run({"rollback"}), 1);  // Fails: there is no terminal to ask on.
   const auto rollback = controller.run({"rollback", "--yes"});
   require_exit(rollback, 0);
   CHECK(contains(rollback.err, "still asks for the other state"));
@@ -57,7 +57,7 @@ TEST_CASE("history: a run whose agent was killed is broken off, and what it did 
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\nprofile_env: {HF_HOME: /mnt/hf}\n" + nodes_of_lab(1));
   require_exit(controller.run({"plan"}), 0);
-  // The agent has asked for nothing yet when the question stands there.
+  // The question appears before the agent is asked for any change, so no step is missed.
   Terminal terminal(controller.command({"apply"}));
   REQUIRE(terminal.wait_for("Apply these changes?"));
   HeldAgent agent(host);
@@ -81,7 +81,7 @@ TEST_CASE("history: a rollback of the network, a unit and trust is tried like an
   const std::string keep = "sysctl: {net.core.somaxconn: 8192}\n";
   controller.cluster(keep + nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  // Other cases have left the interfaces and the user's keys in some state or other.
+  // Earlier cases may have changed the interfaces and the user's keys.
   const auto state = [](const Host& host) {
     return std::to_string(mtu_of(host, "enP2p1s0f1np1")) +
            host.shell("ls -A /home/operator/.ssh | sort; cat /home/operator/.ssh/authorized_keys");
@@ -125,7 +125,7 @@ TEST_CASE("unlock: names the holder, ends its agent and no other, and says when 
   require_exit(nobody, 0);
   CHECK(contains(nobody.out, "Nobody holds the lock"));
   const LockTaker other(host, "anna@laptop");
-  require_exit(controller.run({"unlock", "spark-01"}), 1);  // No terminal to ask on.
+  require_exit(controller.run({"unlock", "spark-01"}), 1);  // Fails: there is no terminal to ask on.
   require_exit(controller.run({"apply", "--yes"}), 6);
   host.shell("mkdir -p /var/lib/sparkplan/txn/1 && touch /var/lib/sparkplan/txn/1/armed");
   require_exit(controller.run({"unlock", "spark-01", "--yes"}), 9);

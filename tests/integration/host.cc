@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Takes away whatever a case may have put on a host, also one that ended half-way.
+/// Removes everything that a case may have put on a host, including a case that ended half-way.
 constexpr std::string_view kResetScript = R"(
 if [ -e /run/lab-pids ]; then xargs -r kill -9 </run/lab-pids 2>/dev/null; fi
 for place in /etc/sysctl.d /etc/profile.d /var/lib/sparkplan; do
@@ -35,7 +35,7 @@ sysctl -qw net.core.somaxconn=4096 net.ipv4.tcp_syncookies=1 net.ipv4.tcp_fin_ti
   net.ipv4.tcp_retries2=15
 )";
 
-/// Files that cases change and that are not sparkplan's to remove; empty for one that is not there.
+/// Files that cases change and that a reset may not simply remove, because sparkplan does not own them.
 const Words& files_to_restore() {
   static const Words files{kHostsFile, "/root/.bashrc", "/home/operator/.bashrc", "/root/.ssh/authorized_keys"};
   return files;
@@ -43,7 +43,7 @@ const Words& files_to_restore() {
 
 using Originals = std::map<std::string, std::optional<std::string>>;
 
-/// As the files were when the first case of this process saw the host.
+/// The contents that the files had when the first case of this process used the host.
 const Originals& originals_of(const Host& host) {
   static std::map<fs::path, Originals> all;
   auto& originals = all[host.path("/")];
@@ -139,7 +139,7 @@ std::string Host::identity(const std::string& file) const {
 }
 
 std::map<std::string, std::string> Host::tree() const {
-  // Logs, logins, and what systemd and sudo keep of them.
+  // Logs, login records, and state files of systemd and sudo.
   const std::string left_out =
       R"(\( -path /var/log -o -path /var/lib/systemd -o -path /run/systemd -o -path /run/user -o -path /run/udev )"
       R"(-o -path /run/sudo -o -path /run/log -o -path /run/utmp -o -path /var/lib/sudo -o -path /run/dbus )"

@@ -1,4 +1,5 @@
-// A cluster.yaml from the machines alone: what was applied comes back, and a first contact asks before it trusts.
+// `init` writes cluster.yaml from the machines alone: it restores what was applied, and asks before it trusts a new
+// host key.
 #include <fstream>
 
 #include "tests/integration/controller.h"
@@ -15,15 +16,15 @@ std::vector<Host> hosts_of_lab(int count) {
   return hosts;
 }
 
-/// init for the first hosts of the lab, as `user`, into new.yaml.
+/// The argv of `init` for the first `count` hosts of the lab, as `user`, writing new.yaml.
 Words init_of(int count, const std::string& user) {
   Words arguments{"init", "-o", "new.yaml"};
   for (int i = 1; i <= count; ++i) arguments.push_back(user + "@10.77.0." + std::to_string(i));
   return arguments;
 }
 
-/// Applies the sections, forgets the file, and has it written anew: then nothing is left to do, and no word of what is
-/// managed is missing.
+/// Applies the sections, deletes the file, and lets `init` write it again. A plan of the new file must contain no
+/// change; a missing setting would appear as a removal.
 void require_round_trip(const std::string& sections, const std::string& nodes, int count, const std::string& user) {
   const auto hosts = hosts_of_lab(count);
   const Controller controller;
@@ -210,7 +211,7 @@ TEST_CASE("init: one machine under two addresses is refused with both", "[init]"
 
 namespace {
 
-/// Two hosts that take the password of `guarded`, and a controller whose key they do not know.
+/// Two hosts that accept the password of `guarded`, and a controller whose key the hosts do not know.
 class HostsWithPassword {
  public:
   HostsWithPassword() {
@@ -239,7 +240,7 @@ class HostsWithPassword {
   const std::vector<Host>& hosts() const { return hosts_; }
   const Controller& controller() const { return controller_; }
 
-  /// Gives the password, and says yes to the key.
+  /// Types the password, and answers yes to the host key.
   int init(std::string& transcript) const {
     Terminal terminal(controller_.command(init_of(2, "guarded")));
     REQUIRE(terminal.wait_for("Password for "));

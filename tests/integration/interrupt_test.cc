@@ -1,4 +1,4 @@
-// Ctrl-C and sudden death in the middle of an apply.
+// Ctrl-C and killed processes in the middle of an apply.
 #include <algorithm>
 
 #include "tests/integration/controller.h"
@@ -107,7 +107,7 @@ TEST_CASE("interrupt: a controller that is killed leaves no lock, and the next a
     agent.run_to_journal_sync(3);
     terminal.kill();
     REQUIRE(terminal.finish(seconds(10)) == 128 + 9);
-    REQUIRE(eventually([&] { return agent.has_input(); }));  // The end of its input.
+    REQUIRE(eventually([&] { return agent.has_input(); }));  // The end of file on the agent's input.
   }
   REQUIRE(eventually([&] {
     const auto plan = controller.run({"plan", "--json"});
@@ -137,7 +137,7 @@ TEST_CASE("interrupt: an agent that dies in the middle of a step is reported, an
   CHECK(code == 4);
   CHECK(second.sysctl("net.core.somaxconn") == "8192");
   require_converges(controller, host);
-  // The value from before sparkplan is still known.
+  // The manifest still has the value from before sparkplan.
   controller.cluster("profile_env: {HF_HOME: /mnt/models/hf}\n" + nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
   CHECK(host.sysctl("net.core.somaxconn") == "4096");

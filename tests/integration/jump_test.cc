@@ -1,4 +1,4 @@
-// Nodes that another machine stands in front of.
+// Nodes that the controller reaches only through a jump host.
 #include <fstream>
 
 #include "tests/integration/controller.h"
@@ -24,7 +24,7 @@ struct BehindTheFirst {
     cluster(kThroughTheFirst);
   }
 
-  /// cluster.yaml with spark-02 alone.
+  /// Writes cluster.yaml with spark-02 alone.
   void cluster(const std::string& ssh_of_node, const std::string& more_node = "") const {
     controller.cluster(
         "sysctl: {net.core.somaxconn: 8192}\nssh: {user: root}\n"
@@ -32,7 +32,7 @@ struct BehindTheFirst {
         kNodeAddress + ", ssh: {" + ssh_of_node + "}" + more_node + "}\n");
   }
 
-  /// Known hosts, and no others.
+  /// Replaces the controller's known hosts with `keys`.
   void know(const std::map<std::string, std::string>& keys) const {
     std::ofstream file(controller.known_hosts(), std::ios::binary);
     for (const auto& [address, key] : keys) file << address << " " << key << "\n";
@@ -43,7 +43,7 @@ struct BehindTheFirst {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  /// `plan` that ends because of a host key, before anybody has logged in to the node.
+  /// Runs `plan` and expects a refused host key, before any login on the node.
   Run refused_plan() const {
     const auto before = known();
     auto run = controller.run({"plan"});
@@ -74,7 +74,7 @@ TEST_CASE("jump: a node that only another machine can reach is planned and appli
   CHECK(lab.node.sysctl("net.core.somaxconn") == "8192");
   CHECK(lab.node.sysctl_at_boot("net.core.somaxconn") == "8192");
   require_exit(lab.controller.run({"drift"}), 0);
-  // The machine in front only passes on what it cannot read.
+  // The jump host only forwards encrypted data, so nothing on it changes.
   CHECK_FALSE(lab.jump.has(kAgentFile));
   CHECK(lab.jump.sysctl("net.core.somaxconn") == "4096");
 }

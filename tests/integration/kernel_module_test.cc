@@ -1,4 +1,4 @@
-// Kernel modules on real hosts. What a container may not do, load one, is tried on the virtual machines.
+// Kernel modules on real hosts. A container may not load a module; the virtual machines test loading.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"
@@ -9,7 +9,7 @@ namespace {
 const std::string kLoadFile = "/etc/modules-load.d/90-sparkplan.conf";
 const std::string kOptionsFile = "/etc/modprobe.d/90-sparkplan.conf";
 
-/// A module that this machine's kernel shows.
+/// The name of any module that the kernel of this machine lists.
 std::string loaded_module(const Host& host) {
   return host.shell("ls /sys/module | grep -x '[a-z][a-z0-9]*' | head -n 1");
 }

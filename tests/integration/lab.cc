@@ -13,10 +13,10 @@ namespace {
 
 const std::string kScript = SPARKPLAN_SOURCE_DIR "/tests/lab/lab.sh";
 
-// A machine that does a lot besides may boot hosts slowly.
+// A busy machine boots hosts slowly.
 const std::string kBootTimeout = "SPARKPLAN_LAB_TIMEOUT=400";
 
-/// A lab that is booted when it is first asked for.
+/// A lab that is booted at its first use.
 struct Slot {
   std::unique_ptr<Lab> lab;
   std::string failed;
@@ -26,7 +26,7 @@ Slot own_slot;
 Slot aarch64_slot;
 Slot network_manager_slot;
 
-/// What has failed once takes minutes to fail again, for each of a hundred cases.
+/// Boots the lab once. A failed boot is remembered: it takes minutes, and a hundred cases would repeat it.
 template <typename Boot>
 Lab& booted(Slot& slot, const Boot& boot) {
   if (!slot.failed.empty()) throw std::runtime_error(slot.failed);

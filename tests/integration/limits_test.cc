@@ -1,4 +1,4 @@
-// Limits are what a new login has, whoever asks for it and however.
+// Limits apply to every new login, for every user and every way to log in.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"
@@ -11,12 +11,12 @@ const std::string kLaterFile = "/etc/security/limits.d/99-lab.conf";
 
 std::string limits(const std::string& records) { return "limits:\n" + records + nodes_of_lab(1); }
 
-/// What `ulimit OPTION` prints in a login shell that su has started.
+/// The output of `ulimit OPTION` in a login shell that su has started.
 std::string ulimit(const Host& host, const std::string& user, const std::string& option) {
   return host.shell("su -l " + user + " -c 'ulimit " + option + "'");
 }
 
-/// The same of a login over the network, which goes through sshd and its PAM service.
+/// Like `ulimit`, for a login over the network, which uses sshd and its PAM service.
 std::string ulimit_over_ssh(const Host& host, const std::string& user, const std::string& option) {
   const auto home = Lab::get().home() / ".ssh";
   const auto output = run_program(Lab::get().in_controller(
@@ -52,7 +52,7 @@ TEST_CASE("limits: a login gets what was asked for, with su and over ssh") {
   }
 }
 
-/// What belongs to the system's configuration and to people.
+/// The files of the system's configuration and of users' home directories.
 std::map<std::string, std::string> files_of_people(const Host& host) {
   auto tree = host.tree();
   std::erase_if(tree, [](const auto& entry) {

@@ -8,7 +8,7 @@
 /// A host's interfaces as ip(8) and ping(8) show them.
 namespace sparkplan::test {
 
-/// The halves of a Spark's second port, and where sparkplan tells netplan of them.
+/// The halves of a Spark's second port, and the file in which sparkplan configures them.
 inline const std::string kHalfA = "enp1s0f1np1";
 inline const std::string kHalfB = "enP2p1s0f1np1";
 inline const std::string kFabricFile = "/etc/netplan/60-sparkplan-fabric.yaml";
@@ -19,12 +19,13 @@ int mtu_of(const Host& host, const std::string& interface);
 /// "192.168.100.11/24"; IPv4 only, sorted.
 Addresses addresses_of(const Host& host, const std::string& interface);
 bool is_up(const Host& host, const std::string& interface);
-/// A frame of 9000 bytes that nobody on the way may cut, within 20 s.
+/// True when an unfragmented frame of 9000 bytes gets a reply within 20 s.
 bool full_frame_reaches(const Host& host, const std::string& address);
 
-/// Both halves have the addresses that `direct` and `switch` give this host, 9000 bytes, and are up.
+/// Requires that both halves are up, with an MTU of 9000 and the addresses that `direct` and `switch` assign to this
+/// host.
 void require_fabric_links(const Host& host);
-/// Nothing was written, and neither half has an address.
+/// Requires that sparkplan has written no file, and that neither half has an address.
 void require_bare_links(const Host& host);
 
 }  // namespace sparkplan::test

@@ -1,4 +1,4 @@
-// A directory tree as the node: what bakes configuration into an image.
+// A directory tree as the node: builds of images use it to include their configuration.
 #include <fstream>
 #include <iterator>
 
@@ -12,11 +12,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNobody = "65534";
 
-/// A directory of somebody without privileges, who has the program, a cluster.yaml and an image.
+/// A directory of an unprivileged user that holds the program, a cluster.yaml and an image.
 class Unprivileged {
  public:
   Unprivileged() {
-    // The build's own directory may be closed to them.
+    // The unprivileged user may have no access to the build directory.
     fs::copy_file(SPARKPLAN_PROGRAM, path("sparkplan"));
     fs::create_directory(path("image"));
     std::ofstream(path("cluster.yaml")) << "version: 1\nname: image\nsysctl: {net.core.somaxconn: 8192}\n"

@@ -27,7 +27,7 @@ LockTaker::LockTaker(const Host& host, const std::string& who) : agent_(start_ag
   if (::write(agent_.standard_input(), opening.data(), opening.size()) != static_cast<ssize_t>(opening.size())) {
     throw std::runtime_error("the agent takes no request");
   }
-  receive();  // Its greeting.
+  receive();  // The agent's greeting.
   const auto reply = decode_reply(receive());
   if (!reply || !reply->body) throw std::runtime_error("the agent gave no lock");
 }

@@ -6,8 +6,8 @@
 
 namespace sparkplan::test {
 
-/// Another run at work on a host: an agent that has the node's lock for as long as the object lives.
-/// The agent has to be on the host already.
+/// Another run on a host: an agent that holds the node's lock while the object lives. The agent program must be
+/// installed on the host.
 class LockTaker {
  public:
   LockTaker(const Host& host, const std::string& who);

@@ -1,4 +1,4 @@
-// Two runs at once.
+// Two runs at the same time.
 #include <memory>
 
 #include "tests/integration/controller.h"
@@ -12,7 +12,7 @@ namespace {
 
 const std::string kSections = "sysctl: {net.core.somaxconn: 8192}\n";
 
-/// Two hosts with the agent in place and nothing applied.
+/// Two hosts with the agent installed and nothing applied.
 struct Planned {
   Planned() {
     controller.cluster(kSections + nodes_of_lab(2));
@@ -40,7 +40,7 @@ TEST_CASE("lock: --lock-timeout waits until the other run has ended") {
   const Planned planned;
   auto other = std::make_unique<LockTaker>(planned.first, "anna@laptop");
   Terminal terminal(planned.controller.command({"apply", "--yes", "--lock-timeout", "60s"}));
-  // It must be at the lock by then; that it is still running shows that it waits.
+  // The run has reached the lock by then. It is still running three seconds later, so it waits.
   REQUIRE(terminal.wait_for("spark-01"));
   CHECK_FALSE(terminal.finish(seconds(3)).has_value());
   other.reset();

@@ -1,4 +1,4 @@
-// Whose node it is, and who is left out.
+// Membership: nodes of another cluster, and members missing from the file.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"
@@ -25,7 +25,7 @@ TEST_CASE("membership: a node of another cluster is refused, and nothing is writ
   CHECK(contains(node.at("error").at("message").get<std::string>(), "lab"));
   CHECK(host.identity(kManifestFile) == manifest);
   CHECK(host.sysctl("net.core.somaxconn") == "8192");
-  // The rule is about that node; the others go on.
+  // The refusal concerns only that node; the other nodes are applied.
   CHECK(second.sysctl("net.core.somaxconn") == "9000");
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("membership: a damaged manifest is named, set aside by an apply, and n
   require_exit(controller.run({"apply", "--yes"}), 0);
   const std::string damaged = "{\"format_version\": 1, ";
   host.write(kManifestFile, damaged);
-  // A plan changes nothing, not even that.
+  // A plan changes nothing: it does not even set the damaged manifest aside.
   const auto plan = controller.run({"plan"});
   require_exit(plan, 4);
   CHECK(contains(plan.out + plan.err, "manifest.json"));

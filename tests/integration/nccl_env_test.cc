@@ -1,4 +1,4 @@
-// NCCL's variables, as a login shell and as NCCL itself would find them.
+// NCCL's variables, as a login shell and NCCL itself read them.
 #include "engine/core/text.h"
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
@@ -10,7 +10,7 @@ namespace {
 const std::string kNcclProfile = "/etc/profile.d/sparkplan-nccl.sh";
 const std::string kNcclConf = "/etc/nccl.conf";
 
-/// Both hosts on one cable, of which only NCCL's part is carried out.
+/// Both hosts on one cable. `apply` below selects only the nccl_env changes.
 std::string cluster_of_two(const std::string& nccl) {
   return "fabric: {topology: direct, port: 1}\nnccl: {" + nccl +
          "}\nssh: {user: root}\nnodes:\n"
@@ -24,7 +24,7 @@ Run apply(const Controller& controller) {
   return run;
 }
 
-/// What the file sets a variable to, by a reader that is not ours: the first line counts.
+/// The value of a variable in the file, read without sparkplan's code. The first matching line counts.
 std::string conf_value(const Host& host, const std::string& name) {
   const auto output = run_program(
       {"awk", "-v", "name=" + name,

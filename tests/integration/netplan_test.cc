@@ -1,4 +1,4 @@
-// The fabric on real networkd and netplan: judged by ip, netplan get and ping.
+// The fabric on real networkd and netplan, checked with ip, netplan get and ping.
 #include <algorithm>
 
 #include "tests/integration/controller.h"
@@ -9,7 +9,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// A host whose fabric is as it was before anybody configured it.
+/// A host with an unconfigured fabric, before and after a case.
 class FabricHost {
  public:
   explicit FabricHost(int number) : host_(number) { reset(); }
@@ -18,7 +18,7 @@ class FabricHost {
   ~FabricHost() {
     try {
       reset();
-    } catch (const std::exception&) {  // The case has failed already; the next one resets again.
+    } catch (const std::exception&) {  // The case has failed already; the next case resets the host again.
     }
   }
   const Host& operator*() const { return host_; }
@@ -40,7 +40,7 @@ class FabricHost {
 const std::string kDirect = "fabric: {topology: direct, port: 1}\n";
 const std::string kSwitch = "fabric: {topology: switch, port: 1}\n";
 
-/// Everything in the places that hold configuration, with inode and times: one line each.
+/// All files in configuration directories, with inode and times: one line each.
 std::string configuration(const Host& host) {
   return host.shell("find /etc /root /home /run/systemd/network -printf '%p %i %m %u %T@ %C@\\n' | sort");
 }
@@ -243,7 +243,7 @@ TEST_CASE("netplan: what another file says of our interface is taken over, and c
   require_exit(controller.run({"apply", "--yes"}), 0);
   CHECK(configuration(*first) == before);
 
-  // What somebody else adds to his file meanwhile stays.
+  // A later change of the user to this file is kept.
   first->append(other, "    eth8: {dhcp4: true}\n");
   controller.cluster(nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
@@ -266,7 +266,7 @@ TEST_CASE("netplan: a file of somebody else's that is no YAML is named, and the 
 TEST_CASE("netplan: what netplan itself will not take is found before anything is written") {
   const FabricHost first(1);
   const Controller controller;
-  // YAML, but no netplan.
+  // Valid YAML that netplan refuses.
   first->write("/etc/netplan/50-odd.yaml", "network:\n  version: 2\n  ethernets:\n    eth9: {no-such-key: true}\n",
                0600);
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + kSwitch + nodes_of_lab(1));
@@ -303,7 +303,7 @@ nodes:
 TEST_CASE("netplan: an MTU that the driver refuses gives back the link and the file as they were") {
   const FabricHost first(1);
   const Controller controller;
-  // No macvlan is larger than what it sits on.
+  // A macvlan's MTU cannot exceed the MTU of its parent interface.
   first->shell("ip link add link " + kHalfA + " name vfab type macvlan");
   controller.cluster(R"(
 fabric: {topology: custom}

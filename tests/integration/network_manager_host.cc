@@ -7,8 +7,8 @@
 namespace sparkplan::test {
 namespace {
 
-/// As after a boot of a machine that nobody has configured: NetworkManager asks for an address by DHCP
-/// on each fabric interface, with a profile that it has made up.
+/// The state after the first boot of an unconfigured machine. NetworkManager has generated a profile for each fabric
+/// interface and requests an address by DHCP.
 const std::string kFreshStart = R"(
 systemctl reset-failed NetworkManager
 systemctl stop NetworkManager

@@ -11,7 +11,7 @@ inline const std::string kProfiles = "/etc/NetworkManager/system-connections/";
 inline const std::string kDirect = "fabric: {topology: direct, port: 1}\n";
 inline const std::string kSwitch = "fabric: {topology: switch, port: 1}\n";
 
-/// A host of the lab whose fabric NetworkManager has, as after a first boot.
+/// A host of the lab whose fabric NetworkManager manages, as after a first boot.
 class FabricHost {
  public:
   explicit FabricHost(int number);
@@ -20,11 +20,11 @@ class FabricHost {
 
   int mtu(const std::string& interface) const { return mtu_of(host_, interface); }
   Addresses addresses(const std::string& interface) const { return addresses_of(host_, interface); }
-  /// The profile that NetworkManager has up, or is bringing up.
+  /// The active profile, or the profile that NetworkManager is activating.
   std::string profile_on(const std::string& interface) const {
     return host_.shell("nmcli --get-values GENERAL.CONNECTION device show " + interface);
   }
-  /// One that is there also after a boot. `settings` are lines of nm-settings-keyfile(5).
+  /// Adds a profile that remains after a boot. `settings` are lines of nm-settings-keyfile(5).
   void add_profile(const std::string& name, const std::string& settings) const {
     host_.write(kProfiles + name + ".nmconnection", "[connection]\nid=" + name + "\ntype=ethernet\n" + settings, 0600);
     host_.shell("chmod 600 " + kProfiles + "*; nmcli connection reload");
@@ -37,9 +37,9 @@ class FabricHost {
   Host host_;
 };
 
-/// The fabric of a switch is there, by profiles that netplan has made.
+/// Requires the fabric of a switch, activated by profiles that netplan has generated.
 void require_fabric(const FabricHost& host);
-/// Nothing was written, and NetworkManager has what it has made up.
+/// Requires that sparkplan has written no file, and that the generated profiles are still active.
 void require_untouched(const FabricHost& host);
 
 }  // namespace sparkplan::test

@@ -1,5 +1,5 @@
-// Profiles of NetworkManager's that somebody else has made for the fabric: named, refused, or taken over and given
-// back.
+// Foreign NetworkManager profiles for the fabric: sparkplan names them, refuses them, or takes them over and restores
+// them.
 #include "engine/core/text.h"
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"

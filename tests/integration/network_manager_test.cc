@@ -1,5 +1,5 @@
-// The fabric where netplan hands it to NetworkManager, as on DGX OS: judged by ip, nmcli, netplan get
-// and ping.
+// The fabric where netplan uses NetworkManager as its renderer, as on DGX OS; checked with ip, nmcli, netplan get and
+// ping.
 #include <algorithm>
 
 #include "engine/core/text.h"
@@ -12,7 +12,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// Everything in the places that hold configuration, with inode and times: one line each.
+/// All files in configuration directories, with inode and times: one line each.
 std::string configuration(const Host& host) {
   return host.shell(
       "find /etc /root /home /run/systemd/network /run/NetworkManager/system-connections -name 'Wired*' -o "
@@ -37,7 +37,7 @@ void play_direct_fabric(const std::string& user) {
   CHECK(full_frame_reaches(*first, "192.168.100.12"));
   CHECK(full_frame_reaches(*first, "192.168.101.12"));
   CHECK(first.started() == started);
-  CHECK(first.profile_on("enp1s0f0np0").starts_with("Wired connection"));  // Not ours.
+  CHECK(first.profile_on("enp1s0f0np0").starts_with("Wired connection"));  // Not managed by sparkplan.
 
   const auto before = configuration(*first);
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
@@ -150,7 +150,7 @@ TEST_CASE("networkmanager: where it does not run that is said, and nothing is wr
 
 TEST_CASE("networkmanager: an MTU that the driver refuses gives back profile, link and file", "[networkmanager]") {
   const FabricHost first(1);
-  // No macvlan is larger than what it sits on.
+  // A macvlan's MTU cannot exceed the MTU of its parent interface.
   first->shell("ip link add link " + kHalfA + " name vfab type macvlan");
   const Controller controller(Lab::network_manager());
   controller.cluster(R"(
@@ -205,7 +205,7 @@ TEST_CASE("networkmanager: without a cable the fabric waits for it", "[networkma
   controller.cluster(kSwitch + nodes_of_lab(1));
   const auto run = controller.run({"apply", "--yes"});
   const int mtu = first.mtu(kHalfA);
-  // Some seconds later NetworkManager gives the profile up, which is no drift.
+  // NetworkManager deactivates the profile after some seconds; sparkplan does not report that as drift.
   const bool given_up = eventually([&] { return first.mtu(kHalfA) == 1500; });
   const auto plan = controller.run({"plan", "--detailed-exitcode"});
   Lab::network_manager().join(1, kHalfA);

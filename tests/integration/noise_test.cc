@@ -1,4 +1,4 @@
-// Nodes that print rubbish, flood or hang: bounded and reported.
+// Nodes that print garbage, flood the connection or hang: each run ends in time and reports the cause.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"
@@ -9,7 +9,7 @@ namespace {
 const std::string kSections = "sysctl: {net.core.somaxconn: 8192}\n";
 constexpr auto kBound = seconds(90);
 
-/// A shell script that leaves its process number for the next case to clear away.
+/// A shell script that records its process id, so that the next case can kill it.
 std::string script(const std::string& body) { return "#!/bin/sh\necho $$ >>/run/lab-pids\n" + body; }
 
 void replace_agent(const Host& host, const std::string& body) {
@@ -59,7 +59,7 @@ TEST_CASE("noise: a shell and agents that hang or flood end a run within its dea
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(3));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  // All at once, because each takes as long as an answer may take.
+  // The three faults run in parallel, because each one lasts until the reply deadline.
   first.write("/root/.bashrc", script("exec sleep 1000\n"));
   replace_agent(second, "exec sleep 1000\n");
   replace_agent(third, "while :; do echo 'disk on fire' >&2; done\n");
@@ -126,7 +126,7 @@ TEST_CASE("noise: plan gets along with another build of the agent, and apply bri
   controller.cluster(kSections + nodes_of_lab(1));
   require_exit(controller.run({"plan"}), 0);
   const auto ours = host.text(kAgentFile);
-  // The build id lies in a note near the beginning; any other byte there makes another build.
+  // The build id is in an ELF note near the beginning of the file; one changed byte makes another build.
   auto other = *ours;
   const std::string note("\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0", 16);
   const auto at = other.find(note);

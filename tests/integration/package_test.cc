@@ -1,4 +1,4 @@
-// Packages on real hosts, from a repository that lies on the host itself: judged by dpkg and apt-mark.
+// Packages on real hosts, from a repository on the host itself; checked with dpkg and apt-mark.
 #include <future>
 
 #include "tests/integration/controller.h"
@@ -8,7 +8,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// lab-tool needs lab-lib; lab-broken's script fails; lab-app brings a directory and a file in it.
+/// lab-tool depends on lab-lib; lab-broken's script fails; lab-app contains a directory and a file in it.
 constexpr const char* kMakeRepository = R"sh(
 set -e
 rm -rf /tmp/lab-repository; mkdir -p /tmp/lab-repository; cd /tmp/lab-repository
@@ -56,12 +56,12 @@ class PackageHost {
   ~PackageHost() {
     try {
       host_.shell(kForget);
-    } catch (const std::exception&) {  // The case has failed already; the next one begins with it again.
+    } catch (const std::exception&) {  // The case has failed already; the next case removes the packages again.
     }
   }
   const Host* operator->() const { return &host_; }
 
-  /// dpkg's word for it: "ii ", "rc ", or nothing.
+  /// The package's state in dpkg: "ii ", "rc ", or empty.
   std::string state(const std::string& package) const {
     return host_.shell("dpkg-query -W -f '${db:Status-Abbrev}' " + package + " 2>/dev/null || true");
   }
@@ -106,7 +106,7 @@ TEST_CASE("package: installed from a host without package lists, in sync, mended
   controller.cluster(nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
   CHECK(host.state("lab-tool").empty());
-  CHECK(host.state("lab-lib") == "ii");  // A dependency is autoremove's to take.
+  CHECK(host.state("lab-lib") == "ii");  // Only autoremove removes a dependency.
   CHECK(host.is_sound());
 }
 

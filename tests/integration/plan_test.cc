@@ -1,4 +1,4 @@
-// Looking changes nothing.
+// `plan` and `validate` change nothing.
 #include <algorithm>
 
 #include "tests/integration/controller.h"
@@ -15,7 +15,7 @@ profile_env: {HF_HOME: /mnt/models/hf}
 hosts: {suffix: -fabric}
 )";
 
-/// Paths that differ, without the agent and the folders it lies in.
+/// Returns the paths that differ, without the agent and its directories.
 Words differences(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& after) {
   Words paths;
   const auto compare = [&](const auto& from, const auto& to, const char* sign) {
@@ -104,7 +104,7 @@ TEST_CASE("plan: an invalid file contacts nobody and shows every finding") {
     const auto run = controller.run(command);
     require_exit(run, 3);
     CHECK(contains(run.err, "cluster.yaml:4:1"));
-    CHECK(contains(run.err, "profile_env"));  // What was meant.
+    CHECK(contains(run.err, "profile_env"));  // The suggested name.
     CHECK(contains(run.err, "usr"));
   }
   CHECK_FALSE(host.has(kAgentFile));

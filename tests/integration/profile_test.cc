@@ -1,6 +1,6 @@
-// The smallest cluster.yaml of two Sparks, and of eight: everything that a guide does by hand, in one
-// file and one command. What a host in a namespace cannot have is told apart: the socket buffers are
-// the machine's, and memlock cannot be raised there.
+// The smallest cluster.yaml for two and for eight Sparks: one file and one command replace all manual steps of a guide.
+// The file excludes settings that a host in a namespace lacks. The socket buffers belong to the machine, and memlock
+// cannot be raised.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"
@@ -17,7 +17,7 @@ limits:
 )" + nodes_of_lab(nodes, user);
 }
 
-/// Everything in the places that hold configuration, with inode and times: one line each.
+/// All files in configuration directories, with inode and times: one line each.
 std::string configuration(const Host& host) {
   return host.shell("find /etc /root /home /run/systemd/network -printf '%p %i %m %u %T@ %C@\n' | sort");
 }

@@ -1,4 +1,4 @@
-// What somebody sees while a command runs: live lines in a real terminal, plain lines elsewhere.
+// Progress of a running command: live lines in a real terminal, plain lines elsewhere.
 #include <algorithm>
 
 #include "tests/integration/controller.h"
@@ -11,7 +11,7 @@ namespace {
 
 const std::string kSections = "sysctl: {net.core.somaxconn: 8192}\n";
 
-/// The host's sshd takes connections and says nothing, until it is let go: a node that hangs.
+/// A node that hangs: the host's sshd accepts connections and sends nothing until `let_go`.
 class HangingSshd {
  public:
   explicit HangingSshd(const Host& host) : host_(host) { host_.shell("kill -STOP $(cat /run/sshd.pid)"); }
@@ -29,7 +29,7 @@ auto lines_with(const std::string& text, std::string_view part) {
   return std::count_if(lines.begin(), lines.end(), [&](std::string_view line) { return contains(line, part); });
 }
 
-/// Nothing of the live lines has stayed on the screen.
+/// Fails the case if a live line remains on the screen.
 void check_no_leftovers(const std::string& text) {
   INFO(text);
   for (const auto* part : {"connecting", "observ", "facts read", "applying", "applied ", "looking at", "waiting"}) {
@@ -100,8 +100,8 @@ TEST_CASE("progress: lines are drawn for the size of a terminal that has become 
   const HangingSshd hanging(host);
   const Tmux terminal(controller.command({"plan", "--timeout", "60s"}), 100, 30);
   REQUIRE(terminal.shows("spark-01  connecting"));
-  // Tmux breaks the lines some time before it tells the program, so that now and then one that is drawn
-  // in between is left over; cli_screen_test.cc has the arithmetic.
+  // Tmux wraps the lines some time before it notifies the program. A line drawn in between sometimes remains on the
+  // screen; cli_screen_test.cc tests the arithmetic.
   terminal.resize(20, 30);
   CHECK(terminal.shows("spark-01  conn..."));
 }

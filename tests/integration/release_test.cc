@@ -1,4 +1,4 @@
-// Nodes that leave: given back as they were before sparkplan, and forgotten by the others.
+// Departing nodes: sparkplan restores their earlier state, and the other nodes remove them.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"
@@ -25,11 +25,11 @@ std::vector<Host> hosts_of_lab(int count) {
   return hosts;
 }
 
-/// What is there, and what is in it; not when it was written.
+/// Paths with owner, mode and digest; without times.
 std::map<std::string, std::string> contents(const Host& host) {
   std::map<std::string, std::string> contents;
   for (const auto& [path, told] : host.tree()) {
-    // Cases before this one have left that directory behind, empty.
+    // Earlier cases have left that directory behind, empty.
     if (path.starts_with("/run/") || path == "/usr/local/libexec") continue;
     const bool is_digest = path.ends_with('#');
     const auto owner = told.find(' ', told.find(' ') + 1);
@@ -38,7 +38,7 @@ std::map<std::string, std::string> contents(const Host& host) {
   return contents;
 }
 
-/// The paths that are not as they were.
+/// Returns the paths that differ from before.
 Words differences(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& after) {
   Words differences;
   for (const auto& [path, told] : before) {
@@ -118,7 +118,7 @@ TEST_CASE("release: a cluster grows from two to eight and shrinks to three by ed
   }
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 
-  // The last one, too: then nobody is left who knows of a cluster.
+  // The last member is released as well; after it no node has data of the cluster.
   for (int member = 3; member >= 1; --member) {
     const Host& host = hosts[static_cast<std::size_t>(member - 1)];
     require_exit(controller.run({"release", host.name(), "--yes"}), 0);
@@ -144,10 +144,10 @@ TEST_CASE(
   CHECK(node_in(run.report(), "spark-02").at("status") == "unreachable");
   CHECK(hosts[0].sysctl("net.core.somaxconn") == "9000");
   CHECK(hosts[0].resolve("spark-02-fabric").empty());
-  // Nobody has changed anything there.
+  // No value has changed on the departing node.
   require_exit(drift, 0);
   CHECK(node_in(drift.report(), "spark-02").at("membership") == "leaving");
-  // Without consent in this run it is not contacted, and the others go on.
+  // Without consent in this run the departing node is not contacted, and the other nodes are applied.
   require_exit(again, 0);
   CHECK(node_in(again.report(), "spark-02").at("status") == "pending");
 
@@ -196,7 +196,7 @@ TEST_CASE("release: one node by name, while the file still names it; the survivo
   const Controller controller;
   controller.cluster(kEverything + nodes_of_lab(3));
   require_exit(controller.run({"apply", "--yes"}), 0);
-  require_exit(controller.run({"release", "spark-03"}), 1);  // No terminal to ask on.
+  require_exit(controller.run({"release", "spark-03"}), 1);  // Fails: there is no terminal to ask on.
   require_exit(controller.run({"release", "spark-09", "--yes"}), 1);
   CHECK(hosts[2].has(kManifestFile));
   const auto run = controller.run({"release", "spark-03", "--yes"});
@@ -207,7 +207,7 @@ TEST_CASE("release: one node by name, while the file still names it; the survivo
   CHECK(hosts[0].resolve("spark-03-fabric").empty());
   CHECK_FALSE(logs_in(hosts[2], hosts[0]));
   CHECK(logs_in(hosts[0], hosts[1]));
-  // It is a machine like any other now.
+  // The released node is unmanaged, so a plan lists it as joining.
   const auto plan = controller.run({"plan", "--json"});
   CHECK(node_in(plan.report(), "spark-03").at("membership") == "joining");
   for (const std::string name : {"spark-02", "spark-01"}) require_exit(controller.run({"release", name, "--yes"}), 0);

@@ -1,4 +1,4 @@
-// What cluster.yaml no longer asks for goes, and what was there before comes back.
+// Settings removed from cluster.yaml are removed from the nodes, and the earlier values are restored.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"

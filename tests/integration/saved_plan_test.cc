@@ -25,7 +25,7 @@ TEST_CASE("saved plan: made, shown and applied once, without the file it was mad
   const auto shown = controller.run({"show", "change.plan", "--json"});
   require_exit(shown, 0);
   CHECK(shown.report().at("nodes") == made.report().at("nodes"));
-  require_exit(controller.run({"apply", "change.plan"}), 1);  // No terminal to ask on.
+  require_exit(controller.run({"apply", "change.plan"}), 1);  // Fails: there is no terminal to ask on.
   require_exit(controller.run({"apply", "change.plan", "--yes", "--only", "spark-01"}), 1);
   CHECK(host.sysctl("net.core.somaxconn") == "4096");
   require_exit(controller.run({"apply", "change.plan", "--yes"}), 0);

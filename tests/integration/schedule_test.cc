@@ -1,5 +1,5 @@
-// Drift on a schedule, set up as docs/drift.md says: host 1 looks after host 2 as an unprivileged user
-// that may do nothing there but run the agent.
+// Drift on a schedule, set up as docs/drift.md describes. Host 1 checks host 2 as an unprivileged user who may only run
+// the agent there.
 #include <algorithm>
 #include <fstream>
 #include <regex>
@@ -26,7 +26,7 @@ std::string example(const std::string& name) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// `text` with its one `part` replaced; a part that is not there fails the case.
+/// Returns `text` with the only occurrence of `part` replaced; fails the case when `part` is missing.
 std::string replaced(std::string text, const std::string& part, const std::string& by) {
   const auto at = text.find(part);
   REQUIRE(at != std::string::npos);
@@ -66,13 +66,14 @@ class Schedule {
   const Host& node() const { return node_; }
   void make_drift() const { node_.set_sysctl("net.core.somaxconn", "128"); }
 
-  /// The units of examples/systemd, with a timer that does not wait for the next quarter of an hour.
+  /// Installs the units of examples/systemd, with a timer that starts after one second instead of every quarter of an
+  /// hour.
   void install_units() const {
     for (const auto& unit : {kService, kTimer}) host_.write("/etc/systemd/system/" + unit, example("systemd/" + unit));
     host_.write("/etc/systemd/system/" + kTimer + ".d/lab.conf",
                 "[Timer]\nOnCalendar=\nOnActiveSec=1s\nRandomizedDelaySec=0\nAccuracySec=100ms\n");
     host_.write("/etc/systemd/system/" + kService + ".d/lab.conf", "[Unit]\nOnFailure=lab-told.service\n");
-    // The way to a mail that docs/drift.md shows, without the mail.
+    // The OnFailure= unit of docs/drift.md, writing a file instead of sending a mail.
     host_.write("/etc/systemd/system/lab-told.service",
                 "[Service]\nType=oneshot\n"
                 "ExecStart=/bin/sh -c 'echo \"$MONITOR_UNIT $MONITOR_EXIT_STATUS\" >/etc/lab-told'\n");
@@ -87,7 +88,7 @@ class Schedule {
   std::string property(const std::string& name) const {
     return host_.shell("systemctl show --value -p " + name + " " + kService);
   }
-  /// What the journal has of a kind of entries, newest boot, messages only.
+  /// Journal entries that match, since the case began, messages only.
   std::string journal(const std::string& matches) const {
     return host_.run({"sh", "-c", "journalctl -q -b --no-pager -o cat " + since_ + " " + matches}).standard_output;
   }
@@ -98,7 +99,7 @@ class Schedule {
            ", address: " + node.address() + "}\n";
   }
 
-  /// The lab's hosts have no libssh and the like; the machine that the program was built on has.
+  /// Copies libssh and other libraries from the build machine, because the lab's hosts lack them.
   void install_program() const {
     const auto bin = host_.path("/usr/local/bin/sparkplan");
     REQUIRE(run_program({"strip", "-o", bin.string(), SPARKPLAN_PROGRAM}).exit_status == 0);
@@ -143,7 +144,7 @@ TEST_CASE("schedule: the units of examples are in order and shut in well") {
   INFO(verified.standard_output << verified.standard_error);
   CHECK(verified.exit_status == 0);
   CHECK(verified.standard_error.empty());
-  // 0 is best and 10 worst; a service that says nothing has 9.6.
+  // 0 is the most restricted and 10 the least; a service without any restriction has 9.6.
   CHECK(schedule.host().run({"systemd-analyze", "security", "--threshold=15", kService}).exit_status == 0);
 }
 
@@ -170,7 +171,7 @@ TEST_CASE("schedule: under a systemd timer, drift fails the service, is told, lo
   CHECK(lines_of(logged).size() == 1);
   CHECK(contains(logged,
                  R"( drift [sparkplan@32473 cluster="lab" node="spark-02" resource="sysctl/net.core.somaxconn")"));
-  // One line per finding is all there is to read.
+  // The journal contains one line per finding and nothing else.
   CHECK(schedule.journal("_COMM=sparkplan") == logged);
 
   schedule.node().set_sysctl("net.core.somaxconn", "8192");
@@ -201,7 +202,7 @@ TEST_CASE("schedule: under cron, what needs attention is printed, logged and mea
   const Schedule schedule;
   const auto& host = schedule.host();
   schedule.make_drift();
-  // The example's own line, the same with its output in a file, and that for a cluster in sync.
+  // The example's own line; the same line with its output in a file; the same again for a cluster in sync.
   const auto each_minute =
       replaced(replaced(example("cron/sparkplan-drift"), "*/15 *", "* *"), "--splay 2m", "--splay 1s");
   const auto line = each_minute.substr(each_minute.find("* * * * *"));
@@ -209,11 +210,11 @@ TEST_CASE("schedule: under cron, what needs attention is printed, logged and mea
     return replaced(replaced(entry, "sparkplan.prom", name + ".prom"), "\n",
                     " >>/var/lib/sparkplan-drift/" + name + ".log 2>&1\n");
   };
-  // A cron that begins now has seen no half of the file, and no clock that was set back, for which it would wait.
+  // A restarted cron reads the complete file. It also does not wait for a clock that an earlier case has set back.
   host.write("/etc/cron.d/sparkplan-drift",
              each_minute + to_file(line, "drifted") + to_file(replaced(line, "cluster.yaml", "quiet.yaml"), "quiet"));
   host.shell("systemctl restart cron");
-  // Cron looks at its files, and runs what is due, when a minute begins.
+  // Cron reads its files and starts jobs at the beginning of a minute.
   const auto all_ran = [&] {
     return schedule.metrics_say(kDrifted) && schedule.metrics_say(kDrifted, kMetricsDirectory + "/drifted.prom") &&
            schedule.metrics_say(R"(sparkplan_drift{node="spark-03",type="sysctl"} 0)",
@@ -234,7 +235,7 @@ TEST_CASE("schedule: under cron, what needs attention is printed, logged and mea
   const auto logged = schedule.journal("_COMM=sparkplan _TRANSPORT=syslog");
   CHECK(contains(logged, R"( drift [sparkplan@32473 cluster="lab" node="spark-02")"));
   CHECK_FALSE(contains(logged, "spark-03"));
-  // What cron would have mailed, and cannot here.
+  // cron tries to mail the output, and this host has no mail program.
   CHECK(eventually([&] { return contains(schedule.journal("_COMM=cron"), "No MTA installed, discarding output"); }));
 }
 

@@ -1,4 +1,4 @@
-// --only, --exclude, and the commands that only tell.
+// --only, --exclude, and commands that only report.
 #include <algorithm>
 
 #include "tests/integration/controller.h"

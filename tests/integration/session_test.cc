@@ -1,4 +1,4 @@
-// The session of the README, judged by the tools that an administrator would use.
+// The example session of the README, checked with the tools that an administrator would use.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"
@@ -24,7 +24,7 @@ void require_configured(const Host& host) {
   CHECK(host.resolve("spark-02-fabric") == "10.77.0.2");
 }
 
-/// validate, plan, apply, plan, somebody changes a value, drift, apply, plan.
+/// validate, plan, apply, plan, a foreign change of a value, drift, apply, plan.
 void play_session(const std::string& user) {
   const Host first(1);
   const Host second(2);
@@ -57,7 +57,7 @@ void play_session(const std::string& user) {
   CHECK(contains(drift.out, "spark-01"));
   CHECK(first.sysctl("net.core.somaxconn") == "128");
 
-  // The file is as it was: only the running value is said to be mended.
+  // The file is unchanged, so the report lists only the running value.
   const auto mended = controller.run({"apply", "--yes"});
   require_exit(mended, 0);
   CHECK(contains(mended.out, "128 -> 8192  [running]"));

@@ -1,4 +1,4 @@
-// Logins between real hosts, tried with ssh and judged by sshd and ssh-keygen.
+// Logins between real hosts, tried with ssh and checked with sshd and ssh-keygen.
 #include <algorithm>
 #include <fstream>
 #include <set>
@@ -20,7 +20,7 @@ const std::string kTrust = "ssh_trust: {users: [operator, root]}\n";
 
 std::string home_of(const std::string& user) { return user == "root" ? "/root/" : "/home/" + user + "/"; }
 
-/// A host whose logins are as the lab has made them, before and after a case.
+/// A host with the logins of a fresh lab, before and after a case.
 class TrustHost {
  public:
   explicit TrustHost(int number) : host_(number), operator_keys_(lab_keys(number)) { restore(); }
@@ -31,7 +31,7 @@ class TrustHost {
   const Host* operator->() const { return &host_; }
   const Host& host() const { return host_; }
 
-  /// What `hostname` prints at the other end of a login; what ssh complains of when there is none.
+  /// The output of `hostname` over a login from this host; the error of ssh when the login fails.
   std::string login(const std::string& user, const std::string& destination, const Words& options = {}) const {
     Words argv{"runuser", "-u", user, "--", "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
     argv.insert(argv.end(), options.begin(), options.end());
@@ -42,7 +42,7 @@ class TrustHost {
 
   std::string key_of(const std::string& user) const { return host_.text(home_of(user) + kKey + ".pub").value_or(""); }
 
-  /// Of everything that trust may touch.
+  /// Inode, times, mode and owner of every file that ssh_trust may change.
   std::string identities() const {
     return host_.shell(
         "find /etc/ssh /root /home -xdev ! -path '*/.cache*' -printf '%p %i %m %U:%G %s %T@ %C@\\n' | sort");
@@ -66,7 +66,6 @@ class TrustHost {
   std::string operator_keys_;
 };
 
-/// The hosts of the lab, three of them.
 struct TrustHosts {
   TrustHost first{1};
   TrustHost second{2};
@@ -87,7 +86,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-/// Everybody gets everywhere as `user`, under each of the names that `names` makes of a host.
+/// Requires that every host can log in to every host as `user`, under each name that `names` returns.
 void check_logins(const std::vector<const TrustHost*>& hosts, const std::string& user,
                   const std::function<Words(const Host&)>& names) {
   for (const TrustHost* from : hosts) {
@@ -115,7 +114,7 @@ TEST_CASE("ssh_trust: after one apply every user gets from every node to every n
       return Words{host.name(), host.address(), host.name() + "-fabric"};
     });
   }
-  // Every node has a key of its own, and nobody else's.
+  // Every node and every user has its own key; no two keys are equal.
   CHECK(std::set<std::string>{hosts.first.key_of("root"), hosts.second.key_of("root"), hosts.third.key_of("root"),
                               hosts.first.key_of("operator")}
             .size() == 4);
@@ -128,7 +127,7 @@ TEST_CASE("ssh_trust: after one apply every user gets from every node to every n
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
   require_exit(controller.run({"apply", "--yes"}), 0);
   for (std::size_t i = 0; i < before.size(); ++i) CHECK(hosts.all()[i]->identities() == before[i]);
-  // Who is left out of a run is not taken for gone.
+  // A node that `--only` leaves out of a run is not treated as departed.
   require_exit(controller.run({"plan", "--only", "spark-01", "--detailed-exitcode"}), 0);
 }
 

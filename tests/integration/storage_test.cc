@@ -1,4 +1,5 @@
-// Mounts on real hosts, judged by findmnt and systemd. What needs a disk or a server is tried on the virtual machines.
+// Mounts on real hosts, checked with findmnt and systemd. The virtual machines test mounts that need a disk or a
+// server.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/support/catch.h"
@@ -11,7 +12,7 @@ const std::string kDirectories =
     "  - {target: /srv/lab/scratch, source: {tmpfs: {size: 16MiB}}, options: [nosuid, noexec]}\n"
     "  - {target: /srv/lab/scratch/logs, source: {bind: /var/log}, options: [ro]}\n";
 
-/// What findmnt says of a target: "tmpfs rw,nosuid,noexec"; nothing when nothing is mounted there.
+/// The output of findmnt for a target: "tmpfs rw,nosuid,noexec"; empty when nothing is mounted there.
 std::string mounted(const Host& host, const std::string& target) {
   return host.shell("findmnt --noheadings --output FSTYPE,VFS-OPTIONS --mountpoint '" + target + "' | xargs || true");
 }

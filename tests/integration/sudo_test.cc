@@ -1,4 +1,4 @@
-// Becoming root.
+// Logins that become root with sudo.
 #include "tests/integration/controller.h"
 #include "tests/integration/host.h"
 #include "tests/integration/terminal.h"

@@ -6,7 +6,7 @@
 
 namespace sparkplan::test {
 
-/// Stands where a program that it starts looks for syslog, whatever this machine logs with.
+/// Receives the syslog messages of a program that it starts, independent of this machine's logging.
 class SyslogSocket {
  public:
   SyslogSocket();
@@ -14,11 +14,11 @@ class SyslogSocket {
   SyslogSocket& operator=(const SyslogSocket&) = delete;
   ~SyslogSocket();
 
-  /// argv that runs `argv` with this as its /dev/log.
+  /// The argv that runs `argv` with this socket as its /dev/log.
   Words logging_here(const Words& argv) const;
-  /// From here on nobody takes what is logged.
+  /// Closes the socket: from here on, no process receives the messages.
   void fall_silent();
-  /// Everything logged so far, one message a line.
+  /// All messages logged so far, one per line.
   std::string read();
 
  private:

@@ -1,4 +1,4 @@
-// Units on hosts with a real systemd, judged by systemctl.
+// Units on hosts with a real systemd, checked with systemctl.
 #include "engine/core/text.h"
 #include "tests/integration/controller.h"
 #include "tests/integration/held_agent.h"
@@ -13,7 +13,7 @@ const std::string kUnitFile = "/etc/systemd/system/lab-own.service";
 const std::string kDropInFile = "/etc/systemd/system/lab-other.service.d/90-sparkplan.conf";
 const std::string kMarker = "/run/sparkplan/restart/lab-own.service";
 
-/// `units` with lab-own.service running `program`, and what else is given.
+/// The section `units` with lab-own.service running `program`, followed by `more`.
 std::string own_unit(const std::string& program, const std::string& more = "") {
   return "units:\n  - name: lab-own.service\n    content: |\n      [Unit]\n      Description=Own unit of the lab\n"
          "      [Service]\n      ExecStart=" +
@@ -24,7 +24,7 @@ std::string own_unit(const std::string& program, const std::string& more = "") {
 const std::string kDropIn = "  - {name: lab-other.service, drop_in: \"[Service]\\nLimitNOFILE=5000\\n\"}\n";
 const std::string kSleep = "/bin/sleep 1000";
 
-/// A host without the units of other cases, and with lab-other.service as a package brings it.
+/// A host without units of other cases, and with lab-other.service as a package would install it.
 class UnitHost : public Host {
  public:
   explicit UnitHost(int number) : Host(number) {
@@ -47,7 +47,7 @@ class UnitHost : public Host {
     return std::string(trim(run({"systemctl", "is-enabled", unit}).standard_output));
   }
   bool restart_is_noted() const { return run({"test", "-e", kMarker}).exit_status == 0; }
-  /// Everything in /etc/systemd that a second apply must leave alone.
+  /// Everything in /etc/systemd that a second apply must not change.
   std::string traces() const {
     return shell("find /etc/systemd -printf '%p %i %T@ %C@\\n' | sort; ls -A /run/sparkplan/restart 2>/dev/null; true");
   }
@@ -64,7 +64,7 @@ std::string reason_for(const Json& report, const std::string& id) {
   return "";
 }
 
-/// One host with a unit of its own and a drop-in, applied.
+/// One host with its own unit and a drop-in applied.
 struct AppliedUnits {
   AppliedUnits() {
     controller.cluster(own_unit(kSleep, kDropIn) + nodes_of_lab(1));

@@ -50,7 +50,7 @@ bool Terminal::read_some(std::chrono::milliseconds patience) {
   if (::poll(&readable, 1, static_cast<int>(patience.count())) <= 0) return true;
   std::array<char, 4096> buffer{};
   const auto count = ::read(descriptor_, buffer.data(), buffer.size());
-  if (count <= 0) return false;  // EIO: the last one who had the terminal open is gone.
+  if (count <= 0) return false;  // EIO: the last process that had the terminal open has ended.
   transcript_.append(buffer.data(), static_cast<std::size_t>(count));
   return true;
 }

@@ -18,7 +18,7 @@ std::string new_socket_name() {
 }  // namespace
 
 Tmux::Tmux(const Words& argv, int columns, int rows) : socket_(new_socket_name()) {
-  // No line of tmux's own, and the screen stays when the program has ended.
+  // tmux draws no status line, and the screen stays after the program has ended.
   Words start{"set",
               "-g",
               "remain-on-exit",
@@ -52,7 +52,7 @@ Tmux::~Tmux() {
   try {
     run({"kill-server"});
   } catch (const std::exception&) {
-    // It has ended by itself.
+    // The server has already ended.
   }
 }
 
@@ -87,7 +87,7 @@ void Tmux::resize(int columns, int rows) const {
 }
 
 std::optional<int> Tmux::finish(std::chrono::milliseconds deadline) const {
-  // Of a pane that is dead tmux has seen the last output; its status it does not always know.
+  // tmux has the last output of a dead pane, but sometimes not its exit status; the status comes from the file.
   const auto ended = [&] {
     return std::filesystem::exists(status_file()) && trim(run({"display-message", "-p", "#{pane_dead}"})) == "1";
   };

@@ -7,8 +7,8 @@
 
 namespace sparkplan::test {
 
-/// A program in a real terminal, seen as a person sees it: what stands on the screen, not what was
-/// written to it. A tmux server of its own.
+/// A program in a real terminal, as a user sees it: the contents of the screen instead of the bytes written to it. Each
+/// object has its own tmux server.
 class Tmux {
  public:
   Tmux(const Words& argv, int columns, int rows);
@@ -17,9 +17,9 @@ class Tmux {
   /// Ends the server and with it the program.
   ~Tmux();
 
-  /// The lines on the screen, without blanks at their ends and without empty lines below the last.
+  /// The lines on the screen, without trailing blanks and without empty lines at the end.
   std::string screen() const { return capture({}); }
-  /// The same with what has scrolled out at the top.
+  /// `screen` with the lines that have scrolled out at the top.
   std::string everything() const { return capture({"-S", "-"}); }
   bool shows(std::string_view text, std::chrono::milliseconds deadline = seconds(30)) const;
   void type(const Words& keys) const;

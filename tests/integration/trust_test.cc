@@ -1,4 +1,4 @@
-// Which host keys are trusted, and which nodes cannot be reached.
+// Trusted and untrusted host keys, and unreachable nodes.
 #include <fstream>
 
 #include "tests/integration/controller.h"
@@ -20,13 +20,13 @@ std::string read(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// One node with more said about its SSH.
+/// A cluster.yaml with one node and additional SSH settings.
 std::string one_node(const std::string& more_ssh, const std::string& more_node = "") {
   return kSections + "ssh: {user: root" + more_ssh + "}\nnodes:\n  - {name: spark-01, address: 10.77.0.1" + more_node +
          "}\n";
 }
 
-/// The fingerprint of the host that `trust` has shown, of whichever type; empty when there is none.
+/// The fingerprint of the host that `trust` has printed, of either key type; empty when it printed none.
 std::string shown_fingerprint(const std::string& out, const Host& host) {
   for (const std::string type : {"ed25519", "ecdsa"}) {
     if (contains(out, host.fingerprint(type))) return host.fingerprint(type);

@@ -1,4 +1,4 @@
-// `verify --level nccl` over SSH, with ranks that really exchange data: driver and NCCL of the hosts are those of
+// `verify --level nccl` over SSH, with ranks that really exchange data. The hosts use the driver and the NCCL of
 // tests/fake_gpu.
 #include <filesystem>
 
@@ -13,7 +13,7 @@ namespace {
 const std::string kLibraries = "/opt/fake-gpu";
 const std::string kRankFile = "/usr/local/libexec/sparkplan/sparkplan-nccl";
 
-/// A host with a GPU, as far as programs can tell, for one case.
+/// A host that appears to have a GPU, for one case.
 class GpuHost {
  public:
   explicit GpuHost(int number) : host_(number) {
@@ -114,7 +114,7 @@ TEST_CASE("verify nccl: a host without a GPU is skipped, a library that is no NC
   const auto failed = check_in(verify(controller, 8), "nccl/spark-02");
   CHECK(failed.at("status") == "fail");
   CHECK(contains(failed.at("fix").get<std::string>(), "nccl: library"));
-  // The other one has no such file at all; as the cluster's file names it, that is no skip.
+  // The first host has no such file at all. cluster.yaml names the file, so its absence is a failure and not a skip.
   CHECK(contains(check_in(verify(controller, 8), "nccl/spark-01").at("cause").get<std::string>(), "there is no NCCL"));
   require_no_ranks(first, second);
 }

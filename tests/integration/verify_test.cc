@@ -1,4 +1,4 @@
-// `verify` on real hosts with a real fabric: what is wrong is put there by ip, nft and the lab's switch.
+// `verify` on real hosts with a real fabric: ip, nft and the lab's switch cause the faults.
 #include <iterator>
 #include <memory>
 
@@ -24,14 +24,14 @@ class VerifiedHost {
   ~VerifiedHost() {
     try {
       reset();
-    } catch (const std::exception&) {  // The case has failed already; the next one resets again.
+    } catch (const std::exception&) {  // The case has failed already; the next case resets the host again.
     }
   }
   const Host& operator*() const { return host_; }
   const Host* operator->() const { return &host_; }
 
   void narrow(const std::string& half, int mtu) const { Lab::get().narrow(host_.number(), half, mtu); }
-  /// What comes in and fits `match` is dropped without a word.
+  /// Silently drops incoming packets that fit `match`.
   void drop(const std::string& match) const {
     host_.shell(
         "nft 'add table inet verify; add chain inet verify in { type filter hook input priority 0; }; "
@@ -39,7 +39,7 @@ class VerifiedHost {
         match + " drop'");
   }
   std::string fabric_address() const { return "192.168.100." + std::to_string(10 + host_.number()); }
-  /// Nothing that verify has started runs on, and nothing listens that did not before.
+  /// True when no process of verify remains and no port is open on a fabric address.
   bool is_safe() const {
     return host_.shell("pgrep -x 'agent|ssh' || true").empty() &&
            host_.shell("ss -Hltun '( src 192.168.0.0/16 )'").empty();
@@ -62,7 +62,7 @@ class VerifiedHost {
 
 Words only_level(const std::string& level) { return {"verify", "--json", "--level", level}; }
 
-/// The check with this id; fails the case when there is none.
+/// The check with this id; fails the case when the report has no such check.
 Json check_in(const Json& report, const std::string& id) {
   for (const auto& check : report.at("checks")) {
     if (check.at("id") == id) return check;
@@ -167,7 +167,7 @@ TEST_CASE("verify: a switch port of a smaller MTU is found, and named with what 
   CHECK(narrow.at("threshold") == 9000);
   CHECK(contains(narrow.at("cause").get<std::string>(), "the cable or the switch port of spark-02"));
   CHECK(contains(narrow.at("fix").get<std::string>(), "9216"));
-  // What is above is not measured where this failed, and is elsewhere.
+  // Levels above a failed check are skipped for that pair and half, and measured for the others.
   CHECK(check_in(report, "tcp/spark-01/spark-02/A").at("cause") == "mtu/spark-01/spark-02/A failed");
   CHECK(check_in(report, "tcp/spark-01/spark-02/B").at("status") == "pass");
   CHECK(check_in(report, "tcp/spark-01/spark-03/A").at("status") == "pass");
