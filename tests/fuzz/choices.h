@@ -8,8 +8,8 @@
 
 namespace sparkplan::fuzz {
 
-/// An input as a row of decisions. When its bytes are used up, every further decision is the first one
-/// that there is: so an empty input leaves everything as it was.
+/// An input as a sequence of decisions. After the last byte, every further decision is the first option, so an empty
+/// input changes nothing.
 class Choices {
  public:
   explicit Choices(std::string_view bytes) : rest_(bytes) {}
@@ -33,7 +33,7 @@ class Choices {
     return number % limit;
   }
 
-  /// As many bytes as the next byte says, and are there.
+  /// Reads one byte as a length, then as many of these bytes as remain.
   std::string_view text() {
     const std::size_t size = std::min<std::size_t>(byte(), rest_.size());
     const auto taken = rest_.substr(0, size);
@@ -41,7 +41,7 @@ class Choices {
     return taken;
   }
 
-  /// Up to the next newline, which is taken as well; without one, all of it.
+  /// Reads to the next newline and consumes it; without a newline, reads all remaining bytes.
   std::string_view line() {
     const auto end = std::min(rest_.find('\n'), rest_.size());
     const auto taken = rest_.substr(0, end);
@@ -51,8 +51,8 @@ class Choices {
 
   std::string_view rest() const { return rest_; }
 
-  /// The bytes from here on, dealt out to `count` rows: the n-th of them gets every count-th byte. For parts
-  /// that decide at the same time on threads of their own.
+  /// Divides the remaining bytes among `count` consumers: the n-th consumer receives every count-th byte. For parts
+  /// that decide at the same time on their own threads.
   std::string share(std::size_t n, std::size_t count) const {
     std::string mine;
     for (std::size_t i = n; i < rest_.size(); i += count) mine += rest_[i];

@@ -1,8 +1,9 @@
-// The agent's answers to a controller that lies, on a directory that stands for a machine, whose own records
-// somebody has changed: manifest, journals, a change on trial. An input is the title of a case, a newline, and what is
-// asked and changed in which order. Whatever it is, nothing outside the directory is touched.
+// The agent's replies to a hostile controller. A directory stands for the machine, and the fuzzer also changes the
+// agent's own records: manifest, journals, a change on trial. An input is the title of a case, a newline, and the
+// sequence of requests and changes. For every input, files outside the directory must stay untouched.
 //
-// Left out is what would reach beyond the directory by its nature: packets, logins, killing who holds the lock.
+// Requests that reach beyond the directory by nature are left out: sending packets, logging in, killing the process
+// that holds the lock.
 #include <stdlib.h>
 
 #include <filesystem>
@@ -31,7 +32,7 @@ constexpr std::size_t kMostRequests = 8;
 constexpr auto kRun = "20260301-120000-abcd";
 constexpr std::string_view kUntouched = "as it was\n";
 
-/// A directory with a machine in "root", and beside it what no agent may touch.
+/// A directory with a machine in "root". Everything else in the directory is off limits for the agent.
 class Ground {
  public:
   Ground() {
@@ -50,7 +51,7 @@ class Ground {
 
   fs::path root() const { return path_ / "root"; }
 
-  /// The machine of the case, and links that lead out of it.
+  /// Writes the files of the case's machine, and links that lead out of it.
   void furnish(const test::FakeNode& machine) const {
     fs::remove_all(root());
     fs::remove_all(path_ / "outside");
@@ -78,7 +79,7 @@ class Ground {
     }
   }
 
-  /// One of the agent's own records, changed.
+  /// Changes one of the agent's own records.
   void change_record(Choices& choices) const {
     static const std::string journal = std::string("journal/") + kRun + ".jsonl";
     static const std::string record = std::string("txn/") + kRun + "/record.json";
@@ -112,7 +113,7 @@ class Ground {
   fs::path path_;
 };
 
-/// What a controller would ask next that has seen `observed`.
+/// A controller that has received `observed`, and the requests that it would send next.
 struct Controller {
   const CaseMachines& machines;
   FactsReply known;
@@ -198,7 +199,7 @@ struct Controller {
 
 bool stays_in_the_directory(const Request& request) {
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) {
-    // A change on trial begins with a copy of the running program, which here is a large one.
+    // A change on trial begins with a copy of the running program, and the fuzzer is a large program.
     return apply->window_seconds <= 0;
   }
   return !std::holds_alternative<ProbeRequest>(request) && !std::holds_alternative<SshLoginRequest>(request) &&

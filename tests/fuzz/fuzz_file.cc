@@ -1,6 +1,6 @@
-// Files that a person hands over: cluster.yaml, which may come from somebody else, and saved plans. An input is
-// "cluster", "plan" or "raw", a newline, and the file. "plan" is given the digest that fits it: whoever writes a plan
-// by hand can work that out as well.
+// Files from a user: cluster.yaml, which another person may have written, and saved plans. An input is "cluster",
+// "plan" or "raw", a newline, and the file. The fuzzer adds the matching digest to a "plan", because the author of a
+// forged plan can compute it too.
 #include <string>
 
 #include "engine/core/digest.h"

@@ -1,6 +1,6 @@
-// The agent's way of looking at a machine, and of changing it, when files, links and programs of that machine say
-// what somebody wants them to say. An input is the title of a case, a newline, and what the machine does with its
-// answers. What the agent then sends goes through encoding, decoding, a plan and a report, as with a controller.
+// How the agent reads and changes a machine whose files, links and programs an attacker controls. An input is the title
+// of a case, a newline, and the changes to the machine's answers. The agent's replies then pass through encoding,
+// decoding, a plan and a report, as with a controller.
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/facts_reader.h"
 #include "engine/agent/facts/storage_reading.h"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMostAnswer = std::size_t{4} << 20U;
 
-/// What was sent arrives.
+/// Requires that the reply survives encoding and decoding; returns the decoded reply.
 template <class T, class Decode>
 T sent(const T& reply, Decode decode) {
   const std::string text = encode_json(encode(reply));

@@ -1,6 +1,6 @@
-// What the controller works out of what a node has answered: wishes, a plan and its reports, the doctor's findings,
-// the draft of a cluster.yaml, verify's judgement. An input is the title of a case, a newline, and what the node
-// changes in its answers, which then are encoded and decoded as on their way.
+// Everything that the controller derives from a node's replies: desired state, a plan and its reports, the doctor's
+// findings, the cluster.yaml of `init`, verify's verdicts. An input is the title of a case, a newline, and the changes
+// to the replies. The replies are then encoded and decoded as over a connection.
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/doctor/examination.h"
@@ -28,7 +28,7 @@
 namespace sparkplan::fuzz {
 namespace {
 
-/// What arrives of it; nothing where the controller would refuse it.
+/// The tree after encoding and decoding; nothing if the controller would refuse it.
 std::optional<Value> arrived(const Value& tree) {
   auto value = decode_json(encode_json(tree));
   if (!value) return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<Answers> spoiled_answers(const CaseMachines& machines, Choices& ch
   return Answers{std::move(*taken), std::move(*seen)};
 }
 
-/// As much of what was observed as was asked for, if the types take it.
+/// The observed state of the requested names, if the resource types accept it.
 std::optional<ObservedState> seen_of(const Answers& answers, const std::vector<Resource>& desired) {
   const auto* manifest = answers.known.manifest ? &*answers.known.manifest : nullptr;
   auto taken = checked(answers.observed, names_to_observe(desired, manifest), builtin_registry());
@@ -109,8 +109,8 @@ void plan(const CaseMachines& machines, const Answers& answers) {
     const DesiredState desired =
         desired_state(ClusterView{world.cluster, node, exports}, answers.known.facts, registry);
     for (Diagnostic one : desired.diagnostics) report.diagnostics.push_back(std::move(one));
-    // What a node says of itself is also what the others are planned with, and the others are planned once more
-    // only where there are few of them.
+    // The exports of a node are an input to the other nodes' plans. The other nodes are planned as well, but only in
+    // small clusters.
     if (&node != machines.self && world.cluster.nodes.size() > 4) continue;
     const auto* manifest = answers.known.manifest ? &*answers.known.manifest : nullptr;
     for (const auto& [type, names] : names_to_observe(desired.resources, manifest)) require(!names.empty(), type);

@@ -1,5 +1,5 @@
-// Whole commands of the controller against agents that lie: plan, apply, rollback, release of who left, history,
-// doctor, verify. An input is the title of a case, a newline, which command, and what the nodes do to their answers.
+// Whole commands of the controller against hostile agents: plan, apply, rollback, release of departed nodes, history,
+// doctor, verify. An input is the title of a case, a newline, the command, and the changes to the nodes' replies.
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/fleet/cluster_run.h"
@@ -88,7 +88,7 @@ void verify(const CaseMachines& machines, const HostileAgents& agents) {
 
 void command(Choices choices) {
   const CaseMachines* machines = machines_of(choices.line());
-  // A run takes threads for each node.
+  // A run starts threads for each node.
   if (machines == nullptr || machines->world.cluster.nodes.size() > 4) return;
   const std::size_t what = choices.byte();
   const HostileAgents agents(*machines, choices);

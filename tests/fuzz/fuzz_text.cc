@@ -1,5 +1,5 @@
-// Every text that somebody else has written or printed, by the function that reads it: files of a node, output of
-// its programs, messages on a bus and in a network. An input is the reader's name, a newline, and the text.
+// Every foreign text, read by the function that parses it: files of a node, output of its programs, messages on a bus
+// and in a network. An input is the reader's name, a newline, and the text.
 #include <array>
 #include <functional>
 #include <map>

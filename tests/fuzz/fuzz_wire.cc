@@ -1,5 +1,5 @@
-// Everything that is decoded from the other end of a connection: frames, JSON, and each message and record by
-// its own decoder. An input is the decoder's name, a newline, and what is decoded.
+// Everything that is decoded from the other end of a connection: frames, JSON, and each message and record with its own
+// decoder. An input is the decoder's name, a newline, and the encoded bytes.
 #include <functional>
 #include <map>
 #include <string>
@@ -21,7 +21,7 @@
 namespace sparkplan::fuzz {
 namespace {
 
-/// What a decoder takes, its encoder writes so that the decoder takes it for the same.
+/// Every value that a decoder accepts must be equal after encoding and decoding it again.
 template <class Decode>
 void round_trip(const Value& value, Decode decode) {
   const auto first = decode(value);
@@ -34,7 +34,7 @@ void round_trip(const Value& value, Decode decode) {
   require(encode_json(encode(*second)) == encode_json(written), "decoding loses something", encode_json(written));
 }
 
-/// A stream in pieces says what it says in one.
+/// A stream read in pieces must contain the same messages as the stream read at once.
 void read_frames(std::string_view stream) {
   Choices choices(stream);
   const std::size_t piece = choices.below(64) + 1;

@@ -11,7 +11,7 @@
 namespace sparkplan::fuzz {
 namespace {
 
-/// What one node decides with, over all its connections.
+/// The state of one node, shared by all its connections; `choices` decides its replies.
 struct Peer {
   const CaseMachines& machines;
   std::string name;
@@ -62,7 +62,7 @@ ApplyReply applied(const ApplyRequest& request) {
   return reply;
 }
 
-/// What an honest agent would answer.
+/// Returns the reply of an honest agent.
 Value honest_answer(const Request& request, const Peer& peer) {
   if (std::holds_alternative<FactsRequest>(request)) return peer.machines.facts_replies.at(peer.name);
   if (std::holds_alternative<ObserveNodeRequest>(request)) return peer.machines.observed;
@@ -209,7 +209,7 @@ AgentOptions HostileAgents::options() const {
   auto peers = std::make_shared<std::map<std::string, std::shared_ptr<Peer>>>();
   for (const auto& [name, share] : shares_) peers->emplace(name, std::make_shared<Peer>(machines_, name, share));
   options.connector = [peers](const NodeSpec& node, const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
-    // Who is only known from a roster has no machine.
+    // A node that is only listed in a roster has no machine.
     const auto peer = peers->find(node.name.str());
     if (peer == peers->end()) return failure(ErrorCode::kUnreachable, "no such machine");
     return std::make_unique<HostileConnection>(peer->second);

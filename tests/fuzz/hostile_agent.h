@@ -10,14 +10,14 @@
 
 namespace sparkplan::fuzz {
 
-/// Agents for all nodes of a case, each of which says what the machine would say, and now and then something else:
-/// a reply that is spoiled, another one, an error, or bytes that are no frame. Each has its own share of the input, as
-/// they are asked at the same time. Nothing waits: who has no answer has ended.
+/// Agents for all nodes of a case. Each agent sends the machine's reply, and sometimes something else: a spoiled reply,
+/// the wrong reply, an error, or bytes that are no frame. Each agent has its own share of the input, because requests
+/// run at the same time. An agent without a reply ends at once, so nothing waits.
 class HostileAgents {
  public:
   HostileAgents(const CaseMachines& machines, const Choices& choices);
 
-  /// The only way to the nodes; at most a second is waited for anything.
+  /// Options that connect only to these agents, with a reply timeout of one second.
   AgentOptions options() const;
 
  private:

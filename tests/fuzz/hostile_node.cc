@@ -74,7 +74,7 @@ Result<std::vector<std::string>> HostileNode::list_directory(const std::filesyst
   if (!lies()) return names;
   if (choices_.below(3) == 0) return failure(error());
   if (!names) names.emplace();
-  // What no file system holds is nothing that a reader has to bear.
+  // A file name never contains '/' or a null byte, so readers need not handle them.
   std::string name = hostile_text(choices_);
   std::erase_if(name, [](char one) { return one == '/' || one == '\0'; });
   if (!name.empty() && name != "." && name != "..") names->push_back(std::move(name));

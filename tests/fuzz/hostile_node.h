@@ -6,12 +6,11 @@
 
 namespace sparkplan::fuzz {
 
-/// A machine that answers some of what it is asked as somebody would who has taken it over: the files, links and
-/// output of programs of a FakeNode, each now and then with something else in them. Which answers those are is
-/// decided by the input, one byte an answer; 0 leaves it as it is.
+/// A machine that an attacker controls. It returns the files, links and program output of a FakeNode, and changes some
+/// of them. The input decides which answers change, one byte per answer; 0 changes nothing.
 class HostileNode final : public Node {
  public:
-  /// `honest` is changed by what is written and run.
+  /// Writes and commands change `honest`.
   HostileNode(test::FakeNode& honest, Choices& choices) : honest_(honest), choices_(choices) {}
 
   bool live() const override { return honest_.live(); }
@@ -43,7 +42,7 @@ class HostileNode final : public Node {
   Result<CommandOutput> answer(Result<CommandOutput> honest) const;
   Result<FileStatus> answer(Result<FileStatus> honest) const;
   Result<void> answer(Result<void> honest) const;
-  /// Of each answer that the input still has a byte for: is it one in eight?
+  /// True for one in eight answers while the input has bytes; false after its end.
   bool lies() const;
   Error error() const;
 

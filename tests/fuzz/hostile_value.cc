@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostChanges = 8;
 constexpr std::size_t kLongText = 4096;
-/// Above that a tree grows no further.
+/// The size at which a tree stops growing.
 constexpr std::size_t kMostNodes = 20'000;
 
 using namespace std::string_view_literals;
@@ -151,7 +151,7 @@ Value of_another_kind(Choices& choices) {
   }
 }
 
-/// Adds, takes away or renames below `value`.
+/// Adds, removes or renames children below `value`.
 void change_children(Value& value, const std::vector<Value*>& all, Choices& choices) {
   const std::size_t what = choices.below(4);
   if (auto* items = value.list_items(); items != nullptr && !items->empty()) {

@@ -7,15 +7,15 @@
 
 namespace sparkplan::fuzz {
 
-/// Changes a tree as a peer might that wants to find out what its reader takes for granted: nodes of another
-/// kind, missing, doubled or moved, and texts that mean something to a terminal, a path or a file format. The
-/// result can be encoded: no key is there twice. An input that is used up changes nothing.
+/// Changes a tree as a hostile peer would, to test the reader's assumptions. Nodes change their kind, or are removed,
+/// doubled or moved. Texts become special to a terminal, a path or a file format. The result can be encoded: no key is
+/// doubled. An exhausted input changes nothing.
 void spoil(Value& tree, Choices& choices);
 
-/// The same for a text: cut, doubled, with bytes or words put in.
+/// Spoils a text: cut, doubled, with bytes or words inserted.
 void spoil(std::string& text, Choices& choices);
 
-/// A text from the table of nasty ones, or from the bytes of the input.
+/// A text from the table of hostile texts, or from the bytes of the input.
 std::string hostile_text(Choices& choices);
 
 }  // namespace sparkplan::fuzz

@@ -28,7 +28,7 @@ FactsReply reply_of_self(const test::World& world, const NodeSpec& self) {
   return reply;
 }
 
-/// Another machine like it.
+/// Turns the reply into the reply of another machine with its own identity.
 FactsReply reply_of_other(FactsReply reply, const test::World& world, const NodeSpec& other) {
   reply.facts.hostname = other.name.str();
   reply.facts.machine_id = "0123456789abcdef0123456789abc" + std::to_string(100 + other.id % 900);

@@ -12,22 +12,23 @@
 
 namespace sparkplan::fuzz {
 
-/// A case of resources/*/cases as a cluster whose nodes all answer: what each of them would send, as the agent
-/// encodes it. Made once for a case and then only copied.
+/// A case of resources/*/cases as a cluster in which every node answers: the replies of each node, as the agent encodes
+/// them. Built once per case and then copied.
 struct CaseMachines {
   test::World world;
   const NodeSpec* self = nullptr;              ///< The node of the case.
   std::map<std::string, Value> facts_replies;  ///< encode(FactsReply), by node.
-  Value observed;  ///< encode(ObservedState) of the case's node, of all that is desired or managed.
+  Value observed;  ///< encode(ObservedState) of the case's node, with all desired and managed resources.
 };
 
-/// "sysctl/first-apply"; of a name that there is not some case or other. Null when there are no cases at all.
+/// The machines of a case such as "sysctl/first-apply". An unknown title selects an arbitrary case. Null when no cases
+/// exist.
 const CaseMachines* machines_of(std::string_view case_title);
 
-/// The node of that name; null when there is none.
+/// The node with that name; null when the cluster has no such node.
 const NodeSpec* node_named(const Cluster& cluster, std::string_view name);
 
-/// True when the changes of the input left something that still is one.
+/// Decodes a changed tree into `into`; false if the decoder refuses it.
 template <class T, class Decode>
 bool decoded(Value tree, Decode decode, T& into) {
   auto value = decode(tree);
