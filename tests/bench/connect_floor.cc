@@ -1,5 +1,5 @@
-// Connects to all of the given hosts at once, starts the agent and waits for its greeting: what any
-// plan has to do, and nothing else. The benchmark holds `sparkplan plan` against it.
+// Connects to all given hosts at the same time, starts the agent and waits for its greeting. Every plan has to do at
+// least this. The benchmark compares `sparkplan plan` with it.
 #include <chrono>
 #include <cstdio>
 #include <string>

@@ -1,5 +1,5 @@
-// How long the controller itself takes for clusters of many sizes, without any node: reading the file, and making
-// every node's plan of facts and observations as a run would have read them. Prints a table; judges nothing.
+// Measures the controller's own time for clusters of many sizes, without any node. The time covers reading the file,
+// and planning every node from prepared facts and observations. Prints a table and does not compare it with limits.
 #include <malloc.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ double now() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// A cluster of Sparks on a switch. The names and keys of all nodes on all nodes grow with the square of their number
-/// by their nature: `everybody` says whether they are asked for.
+/// A cluster of Sparks on a switch. `everybody` enables the names and keys of all nodes on all nodes, which grow with
+/// the square of the number of nodes.
 std::string file_of(int nodes, bool everybody) {
   std::string text = "version: 1\nname: figures\nprofile: dgx-spark\nssh: {user: nvidia}\n";
   if (!everybody) text += "hosts: null\nssh_trust: null\n";
@@ -62,7 +62,7 @@ Facts spark() {
   return facts;
 }
 
-/// A node that has nothing of what is asked for.
+/// The observed state of a node on which every desired resource is absent.
 ObservedState nothing_of(const std::vector<Resource>& desired) {
   ObservedState observed;
   for (const Resource& one : desired) {
@@ -75,7 +75,7 @@ ObservedState nothing_of(const std::vector<Resource>& desired) {
   return observed;
 }
 
-/// A public key of that type, of as many bytes as such a key has. Source: RFC 4253, 6.6; RFC 8709, 4.
+/// A public key of that type, with as many bytes as a real key. Source: RFC 4253, 6.6; RFC 8709, 4.
 std::string public_key(const std::string& type, std::size_t bytes, int number) {
   const auto framed = [](const std::string& text) {
     std::string length(4, '\0');
@@ -87,7 +87,7 @@ std::string public_key(const std::string& type, std::size_t bytes, int number) {
   return type + " " + base64_encode(framed(type) + framed(key));
 }
 
-/// What a node tells of itself that the others' plans need: netplan's files, keys, addresses and homes.
+/// The exports of a node that the other nodes' plans need: netplan's files, keys, addresses and homes.
 NodeExports exports_of(const NodeSpec& node) {
   const Value no_files = Value::map({{"definitions", Value::List{}}, {"unreadable", Value::List{}}});
   const std::string number = std::to_string(node.id);
@@ -110,7 +110,7 @@ struct Figures {
   double desired_ms = 0;
   double plan_ms = 0;
   double report_ms = 0;
-  double memory_mib = 0;  ///< What is held at the end: cluster, desired state and plans of all nodes.
+  double memory_mib = 0;  ///< Memory in use at the end: cluster, desired state and plans of all nodes.
 
   double together() const { return load_ms + desired_ms + plan_ms; }
 };
@@ -124,7 +124,7 @@ struct PlannedNode {
   NodePlan plan;
 };
 
-/// How long `work` takes for all of them, on all processors as in a run.
+/// The time of `work` for all nodes, on all processors as in a run.
 template <class Work>
 double on_all(std::vector<PlannedNode>& nodes, Work work) {
   const auto begin = now();
