@@ -1,5 +1,5 @@
-// Ranks on this machine, one per GPU, through what `sparkplan verify` uses for those on nodes: prints one line
-// of JSON per measurement. For compare.py.
+// Runs ranks on this machine, one per GPU, through the code that `sparkplan verify` uses for ranks on nodes. Prints one
+// line of JSON per measurement, for compare.py.
 //   local_ranks RANKS COLLECTIVE SIZES [NAME=VALUE...]     SIZES: bytes, with commas in between
 #include <chrono>
 #include <cstdio>
