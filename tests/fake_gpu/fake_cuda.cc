@@ -1,8 +1,8 @@
-// libcuda.so.1 as tests have it: eight GPUs made of the machine's own memory, with real streams that work
-// in a thread of their own. What it is like is told by environment variables:
-//   FAKE_GPU=none          there are none
+// libcuda.so.1 for tests: eight GPUs that use the machine's own memory, with real streams, each on its own thread.
+// Environment variables set its properties:
+//   FAKE_GPU=none          no GPUs
 //   FAKE_GPU_MEMORY=BYTES  free memory (default 40 MiB)
-//   FAKE_GPU_UNIFIED=1     they have no memory of their own
+//   FAKE_GPU_UNIFIED=1     GPUs without their own memory
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -33,7 +33,7 @@ std::size_t memory() {
   return text.empty() ? std::size_t{40} << 20 : std::stoull(text);
 }
 
-/// Work in order, by one thread that lives as long as the process.
+/// Runs work in order, on one thread that lives as long as the process.
 class Stream {
  public:
   Stream() {
@@ -130,6 +130,6 @@ int cuEventElapsedTime(float* milliseconds, Event* start, Event* end) {
 }
 int cuEventDestroy_v2(Event* event) { return delete event, kSuccess; }
 
-/// For the fake NCCL: work in the order of the stream.
+/// For the fake NCCL: enqueues work in the order of the stream.
 void fake_cuda_enqueue(Stream* stream, std::function<void()> task) { stream->enqueue(std::move(task)); }
 }

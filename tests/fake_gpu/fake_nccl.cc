@@ -1,13 +1,12 @@
-// libnccl.so.2 as tests have it: collectives that really move data between processes and machines, over
-// TCP through a hub in the process that made the unique id. Beside fake_cuda.cc, and told by
-// environment variables what to do wrong:
-//   FAKE_NCCL=wrong       one element of each result is another
-//   FAKE_NCCL=hang        from the third operation on nothing ends
+// libnccl.so.2 for tests, used with fake_cuda.cc. Its collectives really move data between processes and machines, over
+// TCP through a hub. The hub runs in the process that made the unique id. Environment variables select a fault:
+//   FAKE_NCCL=wrong       one element of each result is wrong
+//   FAKE_NCCL=hang        from the third operation on, no operation ends
 //   FAKE_NCCL=error       the third operation is refused
 //   FAKE_NCCL=die         the third operation kills the process
 //   FAKE_NCCL=talk        prints to standard output
 //   FAKE_NCCL_VERSION=N   ncclGetVersion()
-//   FAKE_NCCL_HCAS=a,b    the log says that these were used
+//   FAKE_NCCL_HCAS=a,b    the log lists these as used
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -75,7 +74,7 @@ in_addr own_address() {
   return found;
 }
 
-/// What travels as the unique id.
+/// The contents of the unique id.
 struct Id {
   in_addr address;
   in_port_t port;
@@ -88,7 +87,7 @@ struct Communicator {
   int operations = 0;
   int asynchronous = kSuccess;
 
-  /// Blocks; false when a peer is gone.
+  /// Blocks; false when a peer has closed its connection.
   bool exchange(const Blobs& blobs, Blobs& received) {
     return write_blobs(socket, blobs) && read_blobs(socket, static_cast<std::size_t>(ranks), received);
   }
@@ -111,7 +110,7 @@ thread_local Group group;
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-/// What was asked for by FAKE_NCCL; called before each operation.
+/// Causes the fault that FAKE_NCCL selects; called before each operation.
 int misbehave(Communicator* communicator) {
   const auto fault = variable("FAKE_NCCL");
   if (fault == "talk") std::puts("a plug-in that talks");
@@ -121,7 +120,7 @@ int misbehave(Communicator* communicator) {
   return kSuccess;
 }
 
-/// Enqueues an exchange; `take` gets what came in.
+/// Enqueues an exchange; `take` receives the other ranks' data.
 int enqueue(Communicator* communicator, FakeStream* stream, std::function<Blobs()> give,
             std::function<void(const Blobs&)> take, char* result) {
   if (const int refused = misbehave(communicator); refused != kSuccess) return refused;

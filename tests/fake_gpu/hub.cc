@@ -58,14 +58,14 @@ void run_hub(int listener) {
   std::size_t ranks = 1;
   while (sockets.size() < ranks) {
     const int socket = ::accept(listener, nullptr, nullptr);
-    std::uint64_t hello[2];  // Rank, ranks.
+    std::uint64_t hello[2];  // Rank, number of ranks.
     if (socket < 0 || !read_all(socket, hello, sizeof hello)) return;
     ranks = hello[1];
     const int on = 1;
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     sockets.push_back(socket);
   }
-  // In the order in which they came, so the order of ranks is asked for here.
+  // Sockets are in the order of their connections, so each rank sends its number again.
   std::vector<int> by_rank(ranks, -1);
   for (const int socket : sockets) {
     std::uint64_t rank = 0;
@@ -76,7 +76,7 @@ void run_hub(int listener) {
     std::vector<Blobs> from(ranks);
     for (std::size_t i = 0; i < ranks; ++i) {
       if (!read_blobs(by_rank[i], ranks, from[i])) {
-        // One that is gone: the others see their connections end, as NCCL's do.
+        // After one rank has gone, the connections of the other ranks end, as NCCL's do.
         for (const int socket : by_rank) ::shutdown(socket, SHUT_RDWR);
         return;
       }

@@ -4,17 +4,17 @@
 #include <string>
 #include <vector>
 
-/// How the ranks of the fake NCCL get each other's data.
+/// Exchanges data between the ranks of the fake NCCL.
 namespace sparkplan::test {
 
 using Blobs = std::vector<std::string>;  ///< One for each rank.
 
-/// False when the other end is gone.
+/// False when the other end is closed.
 bool write_all(int socket, const void* data, std::size_t size);
 bool write_blobs(int socket, const Blobs& blobs);
 bool read_blobs(int socket, std::size_t count, Blobs& blobs);
 
-/// Hands each rank what the others have for it, round after round, until one is gone.
+/// Sends each rank the other ranks' data for it, round after round, until one rank closes its connection.
 void run_hub(int listener);
 
 }  // namespace sparkplan::test
