@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Measures sparkplan on the lab's hosts, next to OpenSSH, Ansible and its own floor.
+"""Measures sparkplan on the lab's hosts, and compares it with OpenSSH, Ansible and the time of a bare connection.
 
 usage: bench.py [--rounds N] [--slow-rounds N] [--skip-ansible] [--skip-64] [--write FILE]
 
-Needs root, a release build, and for the comparison Ansible. All figures of a table come from one run:
-what is compared is measured in turn, and medians are shown. --write puts the table between the marks
-in FILE (docs/performance.md).
+Needs root, a release build, and Ansible for the comparison. All figures of a table come from one run. Compared programs
+run in turn, and the table shows medians. --write puts the table between the marks in FILE (docs/performance.md).
 """
 import argparse
 import collections
@@ -125,7 +124,7 @@ class Bench:
     def fresh(self, count):
         boot(count)
         self.env = environment()
-        # Ansible's connections to the hosts of before must not be taken for connections to these.
+        # Ansible must not reuse its connections to the hosts of the previous boot.
         self.env["ANSIBLE_SSH_CONTROL_PATH_DIR"] = tempfile.mkdtemp(dir=self.work)
         self.write_cluster(count)
         self.write_inventory(count)
@@ -145,7 +144,7 @@ class Bench:
             self.sparkplan("validate", "validate")
 
     def push(self):
-        """A first plan of a node: the agent's way over the wire is in it."""
+        """Measures the first plan of a node, which includes sending the agent."""
         for _ in range(self.options.rounds):
             lab("exec", "1", "--", "rm", "-f", "/usr/local/libexec/sparkplan/agent")
             self.sparkplan("plan1_push", "plan", "--only", "spark-01")

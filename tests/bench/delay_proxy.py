@@ -1,11 +1,11 @@
-"""Relays TCP connections, counting what passes and holding every byte back for a while.
+"""Relays TCP connections, counts the bytes in each direction, and delays every byte.
 
 usage: delay_proxy.py DELAY_MS LISTEN_ADDRESS FIRST_PORT TARGET...
 
-Port FIRST_PORT + i leads to port 22 of the i-th TARGET. Each direction is delayed by DELAY_MS, so the
-round-trip time grows by twice that. Prints "ready", then for every connection that ends one line:
-PORT BYTES_TO_TARGET BYTES_FROM_TARGET ROUND_TRIPS. A round trip is a turn of the conversation: the
-client speaks after the server has.
+Port FIRST_PORT + i leads to port 22 of the i-th TARGET. Each direction is delayed by DELAY_MS, so the round-trip time
+grows by twice that. Prints "ready", then one line for every connection that ends:
+PORT BYTES_TO_TARGET BYTES_FROM_TARGET ROUND_TRIPS.
+A round trip is counted when the client sends after the server has sent.
 """
 import asyncio
 import sys
@@ -57,7 +57,7 @@ async def relay(reader, writer, speaker, conversation, delay):
 async def serve(delay, address, port, target):
     async def on_connection(client_reader, client_writer):
         conversation = Conversation()
-        # The handshake of TCP costs a round trip, too.
+        # The TCP handshake costs one more round trip.
         await asyncio.sleep(2 * delay)
         server_reader, server_writer = await asyncio.open_connection(target, 22)
         await asyncio.gather(

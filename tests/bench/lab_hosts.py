@@ -1,4 +1,4 @@
-"""The lab's hosts, and programs that are measured where the hosts are reachable."""
+"""The lab's hosts, and measurements of programs that run where the hosts are reachable."""
 import ctypes
 import os
 import pathlib
@@ -15,7 +15,7 @@ os.environ["SPARKPLAN_LAB"] = NAME
 
 
 class Failed(Exception):
-    """A program did not do what the benchmark needs of it."""
+    """A program failed, or its output was not as the benchmark needs it."""
 
 
 def lab(*arguments):
@@ -26,7 +26,7 @@ def lab(*arguments):
 
 
 def boot(count):
-    """`count` hosts as they are when nobody has touched them."""
+    """Boots `count` unchanged hosts."""
     lab("up", str(count))
 
 
@@ -41,7 +41,7 @@ def _enter_controller():
 
 
 def environment():
-    """The controller's: its own home, and no agent of the person who runs the benchmark."""
+    """The controller's environment: the lab's HOME, and no SSH agent of the user who runs the benchmark."""
     home = lab("home")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SSH_", "SPARKPLAN_"))}
     return {**kept, "HOME": home, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(ROOT / "tests/bench/ansible.cfg")}
@@ -52,14 +52,14 @@ def start(argv, **options):
 
 
 def _processor_time():
-    """Of all CPUs since boot: idle, all."""
+    """Processor time of all CPUs since boot: idle, total."""
     fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return fields[3] + fields[4], sum(fields)
 
 
 def settle(patience=10):
-    """Waits until nine tenths of the CPUs are idle: a server goes on ending its sessions after its client is gone, and
-    that is no part of the next case. False: they did not become idle in so many seconds."""
+    """Waits until nine tenths of the CPUs are idle. A server still ends its sessions after its client has ended, and
+    that work must not count for the next case. False if the CPUs are still busy after the given seconds."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
         idle_before, all_before = _processor_time()
@@ -71,7 +71,7 @@ def settle(patience=10):
 
 
 class Sample:
-    """One run of a program: seconds by the clock, seconds of CPU, peak memory in MB, what it printed."""
+    """One run of a program: elapsed seconds, CPU seconds, peak memory in MB, output."""
 
     def __init__(self, argv, env, directory, expected=(0,)):
         begun = time.monotonic()
