@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Holds sparkplan's NCCL test against nccl-tests on one machine with several GPUs, run by run in turns.
+"""Compares sparkplan's NCCL test with nccl-tests on one machine with several GPUs; the two programs run in turn.
 
     compare.py --nccl-tests FOLDER [--ranks N] [--pairs N] [--network nvlink|socket] [--collective NAME]
 
-FOLDER holds the programs of an installed nccl-tests (all_reduce_perf and so on); this script neither carries
-nor builds them. build/tests/local_ranks has to be built: its ranks are processes of their own, those of
-nccl-tests threads. Prints, per size, the median of the ratios of bus bandwidth (ours to theirs) and what
-nccl-tests has against its own run before. Then: is a wrong result caught, and how soon is it told that a rank
-was killed? Where there is no GPU it says so and ends with 0.
+FOLDER holds the programs of an installed nccl-tests (all_reduce_perf and so on); this script neither carries nor builds
+them. build/tests/local_ranks has to be built: it runs one process per rank, while nccl-tests runs one thread per rank.
+Prints, per size, the median of the ratios of bus bandwidth (ours to theirs), and nccl-tests' ratio to its own previous
+run. Then it checks that a wrong result is found, and how soon a killed rank is reported. On a machine without a GPU it
+reports that and exits with 0.
 """
 import argparse
 import ctypes
@@ -25,11 +25,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SIZES = [1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30]
 COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv"]
-# NVLink's multicast is left alone: where GPUs are shared it can take them out of service.
+# NVLink multicast stays disabled: on shared GPUs it can take the GPUs out of service.
 COMMON = {"NCCL_NVLS_ENABLE": "0"}
 NETWORKS = {"nvlink": {}, "socket": {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_NET": "Socket"}}
 
-# Medians of our busbw to that of nccl-tests; smaller messages differ by how the first operation is timed.
+# Allowed ratios of the median busbw, ours to nccl-tests'. Smaller messages differ, because the programs time the first
+# operation differently.
 WANTED = {"nvlink": (0.97, 1.03), "socket": (0.93, 1.07)}
 WANTED_FROM = 4 << 20
 
@@ -71,7 +72,7 @@ def theirs(options, variables, sizes=SIZES):
 
 
 def nearest_size(table, size):
-    """Sizes that do not divide evenly are rounded down, by each program in its own way."""
+    """Returns the entry with the nearest size, because each program rounds uneven sizes down in its own way."""
     return table[min(table, key=lambda one: abs(one - size))]
 
 
@@ -79,7 +80,7 @@ def compare(options, variables):
     pairs = []
     told = ""
     for number in range(options.pairs):
-        # Who goes first changes, so that neither always finds the warmer machine.
+        # The first program alternates, so that neither always runs on the warmer machine.
         if number % 2 == 0:
             mine, told = ours(options, variables)
             other = theirs(options, variables)
@@ -145,7 +146,7 @@ def children(pid):
 
 
 def check_killed_rank(options, variables):
-    """True if a rank that is killed in the middle is reported within 5 s and the others end."""
+    """True if a rank killed during an operation is reported within 5 s and the other ranks end."""
     command = [options.local_ranks, str(options.ranks), "all_reduce", ",".join([str(1 << 30)] * 200)]
     command += [f"{name}={value}" for name, value in variables.items()]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
