@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets and runs each on its corpus and on inputs made from it. The last line is
-# "N passed, N failed, N skipped", counted in targets; the exit status is 0 only if nothing failed.
+# Builds the fuzz targets and runs each on its corpus and on inputs made from it. The last line is "N passed, N failed,
+# N skipped", counted in targets; the exit status is 0 only if no target failed.
 #
 #   fuzz.sh                       a short run, the same each time: about a minute
 #   fuzz.sh --seconds N           each target for N seconds, with another seed each time
-#   fuzz.sh --runs N              each target N times, likewise
+#   fuzz.sh --runs N              each target N times, with another seed each time
 #   fuzz.sh ... TARGET...         only these: wire text node file plan run agent
-#   fuzz.sh --merge TARGET...     adds to the corpus, from build/fuzz/found, what reaches code that it did not reach
-# What makes a target fail is kept in build/fuzz/failures, and goes into the corpus with its mending.
+#   fuzz.sh --merge TARGET...     adds inputs from build/fuzz/found to the corpus if they reach new code
+# Inputs that make a target fail are kept in build/fuzz/failures. The commit that fixes the failure adds the input to
+# the corpus.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
 readonly built=build/fuzz
-# Executions of a short run, by target: those that start threads or write files take longer.
+# Executions of a short run, by target. Targets that start threads or write files are slower and run fewer.
 declare -rA short=([wire]=20000 [text]=20000 [node]=2500 [file]=1500 [plan]=2000 [run]=800 [agent]=800)
-# Bytes of an input at most.
+# Maximum size of an input in bytes.
 declare -rA longest=([wire]=8192 [text]=8192 [node]=512 [file]=8192 [plan]=512 [run]=1024 [agent]=1024)
 readonly bound=60 # seconds for a target of a short run
 
@@ -54,7 +55,7 @@ build() {
   finish
 }
 
-# The first lines that inputs of a target may begin with, where those are not in its corpus.
+# Writes the first lines that inputs of a target may begin with, unless its corpus has them.
 seeds() { # TARGET DIRECTORY
   local folder name
   mkdir -p "$2"
@@ -74,7 +75,8 @@ seeds() { # TARGET DIRECTORY
 }
 
 run_target() { # TARGET
-  local target=$1 status=0 log=$built/$1.log new=$built/found/$1 # Takes what is found: the corpus stays as it is.
+  local target=$1 status=0 log=$built/$1.log new=$built/found/$1 # New inputs are written to build/fuzz/found; the
+                                                                 # corpus does not change.
   local corpus=("tests/fuzz/corpus/$target" "$built/seeds/$target") options
   mkdir -p "$new" "$built/failures" "${corpus[1]}"
   [ -d "${corpus[0]}" ] || corpus=("${corpus[1]}")
@@ -95,7 +97,7 @@ run_target() { # TARGET
     rm -rf "$new" && mkdir -p "$new"
     options+=(-runs="${short[$target]}" -max_total_time="$bound" -seed=1)
   fi
-  # Leaks are looked for where they can be traced.
+  # Leak detection stays off: it needs ptrace, which is not available everywhere.
   ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=32 UBSAN_OPTIONS=print_stacktrace=1 "$built/tests/fuzz_$target" "${options[@]}" "$new" "${corpus[@]}" >"$log" 2>&1 || status=$?
   local executions
   executions=$(sed -nE 's/^stat::number_of_executed_units: *([0-9]+)$/\1/p' "$log" | tail -n 1)
