@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A node that lies, floods, stalls and breaks off, against the program that is shipped.
+"""Runs the shipped program against a node that sends false fields, floods, stalls and ends connections.
 
 usage: hostile.py [--full] [--only NAME...] [--list] [--jobs N] [--waiting N] [--show]
 
-Needs root and a release build. Without --full each command gets a choice of the lies, always the same one. NAME is
-a lie's name as it is printed, or a pattern of such names. The last line is "N passed, N failed, N skipped"; a lie is
-one of them.
+Needs root and a release build. Without --full each command runs with a selection of the lies, the same in every run.
+NAME is a lie's name as printed, or a pattern of such names. The last line is "N passed, N failed, N skipped", counted
+in lies.
 """
 import argparse
 import collections
@@ -35,12 +35,12 @@ import scripted  # noqa: E402
 import slot  # noqa: E402
 import world  # noqa: E402
 
-# That wait side by side for a deadline of the controller's; they take no processor.
+# The number of cases that wait for a deadline of the controller in parallel; they use no processor.
 WAITING = 28
 
 
 class Tally:
-    """What came out, printed as it comes."""
+    """Collects the verdicts and prints each one as it arrives."""
 
     def __init__(self):
         self.total = self.distinct = 0
@@ -67,7 +67,7 @@ class Tally:
 
 
 class Worker:
-    """This end of a slot's process."""
+    """The main process's end of the pipes to a slot's process."""
 
     def __init__(self, keys, others):
         to_slot, self.output = os.pipe()
@@ -75,7 +75,7 @@ class Worker:
         self.lock = threading.Lock()
         self.pid = os.fork()
         if self.pid == 0:
-            # An end of a pipe that another slot holds open would keep a slot alive that has been let go.
+            # A slot ends when its input ends. It would not end while another slot holds an end of the pipe open.
             for descriptor in (self.output, self.source, *(end for one in others for end in (one.output, one.source))):
                 os.close(descriptor)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -119,7 +119,7 @@ def chosen_cases(cases, patterns):
 
 
 def work_off(workers, cases, tally, options):
-    """Every worker takes the next case until there is none left; the first problem of a worker's own is raised."""
+    """Every worker takes the next case until no case is left; raises the first exception of a worker."""
     pending = queue.SimpleQueue()
     for case in cases:
         pending.put(case)
@@ -188,7 +188,7 @@ def closing(tally):
     print(f"{len(tally.verdicts)} lies tried ({tally.distinct} distinct) in {tally.seconds():.0f} s; exit codes: "
           + ", ".join(f"{count} x {code}" for code, count in sorted(codes.items(), key=str))
           + f"; at most {peak >> 10} MiB; slowest {slowest['seconds']:.0f} s: {slowest['name']}")
-    # A lie that no one heard shows nothing.
+    # If the run ended before the lie was sent, the case proves nothing.
     if untold:
         print(f"{len(untold)} struck nothing, the run ended before: {untold[:3]}")
     return len(untold) * 10 > len(tally.verdicts)

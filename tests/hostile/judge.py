@@ -1,18 +1,18 @@
-"""What a run of the controller is held to, whatever the liar said. A verdict is a list of problems, each one line."""
+"""Requirements on a run of the controller, whatever the liar sends. A verdict is a list of problems, one line each."""
 import json
 import re
 
 import scenes
 
 MOST_KIB = 100 * 1024
-# An apply adds one; a claim that leaves no room for the next one is no number of applies.
+# Each apply adds one. A generation without room for the next one cannot be a number of applies.
 MOST_GENERATIONS = 2**53
 DOCUMENTED = range(10)
-# What a node alone can bring about. 1 is usage and internal errors.
+# Exit codes that a node alone can cause. 1 is for usage errors and internal errors.
 OF_A_NODE = (0, 2, 3, 4, 5, 6, 7, 8, 9)
-# As engine/core/text.h has it: what a terminal obeys or hides.
+# Characters that control a terminal or hide text, as in engine/core/text.h.
 TREACHEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
-# Written by every run, with its id and its time.
+# Written by every run, with the run's id and time.
 OF_THE_RUN = re.compile(r"^(var/lib/sparkplan|run/sparkplan)(/|$)")
 VOLATILE = {"duration_s", "time", "run", "seconds", "uptime_seconds", "last_run", "last_run_time", "config_digest",
             "memory_available_bytes", "measured_at"}
@@ -27,7 +27,7 @@ def without_volatile(value):
 
 
 def is_of_honest(entry):
-    """A finding that names nodes, and none but honest ones. A cable has two ends, one of them the liar's."""
+    """True for a finding that names only honest nodes. Cables are excluded: one end may be the liar's."""
     if str(entry.get("id", "")).endswith("/cable"):
         return False
     names = entry.get("nodes") or [entry.get("node")]
@@ -35,9 +35,9 @@ def is_of_honest(entry):
 
 
 def honest_part(command, out):
-    """What of standard output is about the honest nodes: comparable between runs."""
+    """The part of standard output about the honest nodes, in a form that is comparable between runs."""
     if not command.schema:
-        # Lines that belong to one node each; what measured checks print is about pairs.
+        # Text lines that belong to one node each. Measured checks print lines about pairs of nodes, which are left out.
         if not command.lines:
             return ""
         lines = [line for line in out.splitlines() if re.match(rf"[\s~+!-]*({'|'.join(scenes.HONEST)})\b", line)]
@@ -77,7 +77,7 @@ def schema_problems(command, out, validators):
 
 
 def differing(found, wanted):
-    """The first place where two values differ, for a reader."""
+    """The first difference between two values, as text."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         for key in sorted({*found, *wanted}, key=str):
             if found.get(key) != wanted.get(key):
@@ -111,7 +111,8 @@ def tree_problems(command, trees, before, baselines):
 
 
 def manifest_problems(manifests, fingerprints):
-    """What an honest node was given to keep about the cluster comes from the file and from the nodes themselves."""
+    """Problems in the honest nodes' manifests: their cluster data must come from cluster.yaml and from the nodes
+    themselves."""
     problems = []
     for name, manifest in manifests.items():
         roster = manifest.get("roster", {})

@@ -1,13 +1,13 @@
-"""Every field of everything that an honest node says in a command, each with every value of values.py in its place."""
+"""Every field of every message that an honest node sends in a command, replaced by each value of values.py."""
 import hashlib
 import itertools
 import math
 
 import values
 
-# A map with so many entries, or with ids as keys, is a list of its kind: the first and the last stand for all.
+# A map with more entries, or with ids as keys, is a table of similar entries: only the first and the last are tried.
 MOST_KEYS = 40
-# How many of a command's lies are tried without --full.
+# Number of lies per command without --full.
 QUOTAS = {"plan": 150, "plan-text": 50, "plan-saved": 40, "drift": 50, "drift-text": 30, "status": 60, "apply": 160,
           "apply-text": 30, "release": 50, "release-other": 30, "history": 50, "rollback": 50, "unlock": 15, "facts": 20,
           "facts-text": 20, "doctor": 20, "verify": 15, "init": 50, "facts-live": 80, "facts-live-text": 40,
@@ -20,7 +20,7 @@ def is_table(value):
 
 
 def keys_of(value):
-    """What of a container's content is lied about."""
+    """The keys of a container whose values are replaced by lies."""
     if isinstance(value, list):
         return sorted({0, len(value) - 1}) if value else []
     if isinstance(value, dict):
@@ -36,7 +36,7 @@ def paths_in(value, path=()):
 
 
 def lies_about(value):
-    """Names of lies, those that a decoder takes for true in between the others."""
+    """Names of lies; lies of the field's own type alternate with the others."""
     own = values.fitting(value)
     others = [*values.ANY, *values.PLACE]
     mixed = itertools.chain.from_iterable(itertools.zip_longest(own, others))
@@ -52,7 +52,7 @@ def shown(path):
 
 
 def fields_of(said):
-    """[(name of the message, kind, nth, path, lies)] of what was recorded; of equal messages the first only."""
+    """Returns [(name of the message, kind, nth, path, lies)] for the recorded messages; equal messages count once."""
     fields, counts, seen = [], {}, set()
     for entry in said:
         kind = entry["kind"]
@@ -75,23 +75,23 @@ def case_of(command, field, lie):
 
 
 def told_of(fields, command, ordinal):
-    """The lies about one message's fields, without end: each round takes another lie of every field."""
+    """Endless sequence of lies about one message's fields: each round takes another lie for every field."""
     for turn in itertools.count():
         for field in sorted(fields, key=lambda one: number_of(f"{turn}{command.name}{one[0]}{one[3]}")):
-            # The ordinal keeps commands with the same messages apart.
+            # With the ordinal, commands with the same messages use different lies.
             lies = field[4]
             yield case_of(command.name, field, lies[(number_of(shown(field[3])) + turn * 7 + ordinal * 3) % len(lies)])
 
 
 def cases_for(command, baseline, ordinal, full):
-    """All of them, or a choice that touches every message and every kind of lie, always the same one."""
+    """All cases, or a fixed selection that includes every message and every kind of lie."""
     fields = fields_of(baseline["said"])
     if full:
         return [case_of(command.name, field, lie) for field in fields for lie in field[4]]
     messages = {}
     for field in fields:
         messages.setdefault(field[0], []).append(field)
-    # A large message gets more of them, but not all.
+    # A larger message has more cases, but not in proportion to its size.
     shares = [(math.sqrt(len(group)), told_of(group, command, ordinal)) for group in messages.values()]
     turns = [0] * len(shares)
     chosen = {}

@@ -1,4 +1,4 @@
-"""Lies that are well-formed and mean something: about who belongs to the cluster, who is who, and who has what."""
+"""Lies that are well-formed and have a meaning: about cluster membership, identity, and optional or exported data."""
 import copy
 
 import lies
@@ -7,7 +7,7 @@ from world import ADDRESSES, TREES
 
 DECOY = str(TREES / "decoy")
 GHOSTS = 20_000
-# What an honest reply on a tree leaves out, as another state of the node would have it.
+# Fields that an honest reply on a tree omits; the values are those of a node in another state.
 OPTIONAL = {
     "lock_holder": {"who": "anna@laptop", "pid": 4711, "operation": "apply", "since": "2026-01-01T00:00:00Z"},
     "transaction": {"run": "20260101T000000Z-00012345", "state": "failed", "who": "anna@laptop (process 1, apply)",
@@ -32,7 +32,7 @@ def ghost(name="ghost", **other):
 
 
 def roster_variants(roster, trap_key):
-    """[(label, roster, codes)]: what the liar's manifest says of the cluster."""
+    """[(label, roster, codes)]: false rosters in the liar's manifest."""
     def changed(add=(), remove=(), **fields):
         one = copy.deepcopy(roster)
         one["generation"] = roster["generation"] + 1000
@@ -98,7 +98,7 @@ def roster_variants(roster, trap_key):
 
 
 def refusals(roster):
-    """What refuses the liar, and no one else."""
+    """Rosters for which the liar must be refused, and no other node."""
     for label, fields in (("foreign-uuid", {"uuid": "66666666-6666-4666-8666-666666666666"}),
                           ("foreign-uuid-of-generation-max", {"uuid": "66666666-6666-4666-8666-666666666666",
                                                               "generation": values.INT_MAX}),
@@ -116,7 +116,7 @@ def case(command, label, edits, wanted="as-honest", **other):
             "lie": {"how": "field", "message": "facts", "edits": edits}}
 
 
-# A roster over the limits of engine/model/manifest.h is none: its node fails, and no other.
+# A roster over the limits of engine/model/manifest.h is invalid: only its node fails.
 OVER_LIMITS = ("ghost-generation-max", "generation-max", "generation-min", "ghost-with-controls", "ghost-named-in-controls",
                "ghost-named-long", "ghost-without-a-name", "ghosts-many", "ghosts-many-staying")
 
@@ -135,7 +135,7 @@ def roster_cases(roster, trap_key, full):
                 continue
             if command not in ("plan", "apply") and not full and lies.number_of(label + command) % 3 > 0:
                 continue
-            # 1: there is no such node, as far as the nodes can be believed.
+            # 1: according to the nodes that can be trusted, no such node exists.
             codes = [1] if command == "release-ghost" else []
             cases.append(case(command, f"roster/{label}", [[at, changed]], wanted, codes=codes))
     for label, changed in refusals(roster):
@@ -145,7 +145,7 @@ def roster_cases(roster, trap_key, full):
 
 
 def identity_cases(full):
-    """What a node says of itself that is another's. It may cost the liar its part in the run, and no one else."""
+    """A node claims the identity of another. The liar may be excluded from the run; honest nodes must not be."""
     facts = ["reply", "facts"]
     claims = {
         "machine-id-of-a-member": [[[*facts, "machine_id"], f"{3:032x}"]],
@@ -173,7 +173,7 @@ def identity_cases(full):
 
 
 def optional_cases(full):
-    """Fields that are there in another state of the node, each lied about as those are that are always there."""
+    """Lies about fields that only exist in another state of the node."""
     cases = []
     for key, honest in OPTIONAL.items():
         edits = [[["reply", key], honest]]
@@ -199,7 +199,7 @@ def optional_cases(full):
 
 
 def export_cases(full):
-    """What a node exports is handed to the types for every other node."""
+    """False exports, which resource types read for every other node."""
     addresses = [f"10.{i >> 16}.{(i >> 8) & 255}.{i & 255}" for i in range(120_000)]
     claims = {
         "addresses-120000": {"ssh_trust": {"users": {}, "host_keys": [], "addresses": addresses}},

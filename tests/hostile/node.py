@@ -1,9 +1,9 @@
-"""What sshd starts in the place of a login shell, for every node that is reached by SSH.
+"""The program that sshd starts in place of a login shell, for every node reached over SSH.
 
 usage: node.py NAME          (SSH_ORIGINAL_COMMAND as sshd sets it)
 
-A node relays to an agent on its tree; the liar, whom lie.json names, says what is written there instead. The trap
-is a machine that the cluster does not name, and notes who comes.
+A node relays to an agent on its tree. The node that lie.json names as the liar sends that file's lie instead. The trap
+is a machine that the cluster does not name; it records every visitor.
 """
 import json
 import os
@@ -22,7 +22,7 @@ FOREVER = 3600
 
 
 class Gone(Exception):
-    """The controller is."""
+    """Raised when the controller has closed the connection."""
 
 
 def write_all(data, output=1):
@@ -53,7 +53,7 @@ def append(name, entry):
 
 
 class Frames:
-    """Frames of a stream, whatever comes before the preamble."""
+    """The frames of a stream; bytes before the preamble are skipped."""
 
     def __init__(self, source):
         self.source, self.buffer, self.begun = source, b"", False
@@ -76,7 +76,7 @@ class Frames:
 
 
 class Agent:
-    """The real one, on the node's tree."""
+    """The real agent, on the node's tree."""
 
     def __init__(self, program, tree):
         read_end, self.input = os.pipe()
@@ -96,7 +96,7 @@ class Agent:
         return self.frames.next()
 
     def ask(self, request):
-        """Everything up to the reply, progress included."""
+        """Returns all messages up to the reply, including progress."""
         write_all(frame_of(body_of(request)), self.input)
         answers = []
         while True:
@@ -119,7 +119,7 @@ def parent_of(message, path):
 
 
 def place_lie(message, path, name, raw):
-    """`message` as text, with the field at `path` (never empty) lied about."""
+    """`message` as text, with a lie in place of the field at `path` (never empty)."""
     parent, key = parent_of(message, path), path[-1]
     old = parent[key]
     if name == "missing":
@@ -142,7 +142,7 @@ def place_lie(message, path, name, raw):
 
 
 def edited(message, edits):
-    """`message` with each [PATH, VALUE] of `edits` in it; what is missing on the way is made."""
+    """`message` with each [PATH, VALUE] of `edits` applied; missing containers are created."""
     for path, value in edits:
         at = message
         for key, following in zip(path, path[1:]):
@@ -158,7 +158,7 @@ def edited(message, edits):
 
 
 class Honest:
-    """Says what it is given to say, as the agent would."""
+    """Sends each message unchanged, as the agent would."""
 
     def __init__(self, lie):
         self.lie = lie
@@ -175,7 +175,7 @@ class Honest:
 
 
 class Recorder(Honest):
-    """Writes down what was said: of this the lies are made."""
+    """Records the messages; the lies are made from the record."""
 
     def say(self, kind, message):
         append("record.jsonl", {"kind": kind, "message": message})
@@ -183,7 +183,7 @@ class Recorder(Honest):
 
 
 class FieldLiar(Honest):
-    """One field of the n-th message of a kind, or of all of them, holds something else."""
+    """Replaces one field in the n-th message of a kind, or in all messages of the kind."""
 
     def say(self, kind, message):
         nth = self.seen[kind] = self.seen.get(kind, 0) + 1
@@ -206,7 +206,7 @@ def liar_for(lie):
 
 
 def speak(name, speaker, stage):
-    """The whole life of an agent's connection."""
+    """Serves one agent connection until it ends."""
     agent = Agent(f"{WORLD}/agent", f"{WORLD}/trees/{name}")
     speaker.greet()
     speaker.say("hello", stage.answer("hello", None, agent.hello()))
@@ -229,7 +229,7 @@ def speak(name, speaker, stage):
 
 
 def note_visit(command):
-    """A machine that no controller may come to: what it is asked, and what it is sent."""
+    """Records the command and the bytes that a controller sends to the trap; no controller may contact it."""
     sent = b""
     append("trap", {"command": command})
     end = time.monotonic() + 2

@@ -1,4 +1,4 @@
-"""What the controller is run with: cluster files, commands, and what of their output is looked at."""
+"""Input for the controller: cluster files, commands, and the part of their output that is checked."""
 import dataclasses
 
 from world import ADDRESSES, TREES
@@ -28,7 +28,7 @@ limits: [{domain: "*", item: nofile, value: 65536}]
 kernel_modules: [nvme-tcp]
 files: [{path: /etc/motd, content: "two\\n"}]
 """
-# Nodes that run, with a fabric between them; the trees have none of it.
+# Running nodes with a fabric between them; the directory trees have no fabric.
 LIVE = NODES.replace("/h1}", "/h1, fabric: null, ssh_trust: null, storage: null, nccl: null}").replace(
     "/h2}", "/h2, fabric: null, ssh_trust: null, storage: null, nccl: null}") + """
 sysctl: {net.core.somaxconn: 8192}
@@ -51,10 +51,10 @@ class Command:
     name: str
     arguments: tuple
     scene: str = "tree"
-    schema: str = ""        # Of its standard output.
+    schema: str = ""        # The schema of standard output.
     lines: bool = False     # Each line of text is about one node.
-    then: tuple = ()        # Run after it, for what it prints.
-    changes: bool = False   # Nodes: their trees are put back after it.
+    then: tuple = ()        # A command that runs afterwards; its output is checked.
+    changes: bool = False   # The command changes nodes: their trees are restored after it.
 
 
 COMMANDS = {command.name: command for command in (

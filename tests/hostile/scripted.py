@@ -1,8 +1,8 @@
-"""Lies about the stream and the protocol, as cases: what streams.py does at which message of which command."""
+"""Cases with lies about the stream and the protocol: the action of streams.py, the message and the command."""
 import streams
 import values
 
-# A request may take a minute; the controller needs some time of its own, on a machine that is busy.
+# A request may take a minute; on a busy machine the controller needs additional time.
 DEADLINE = 60
 MARGIN = 40
 QUICK = 60
@@ -14,7 +14,7 @@ class Cases:
         self.cases = []
 
     def add(self, command, at, does, label="", wanted="alone", waits=False, codes=(), limit=None, heavy=False, **how):
-        """`waits`: nothing but a deadline ends it, so it does not compete for a processor."""
+        """`waits`: the case ends only at a deadline, so it uses no processor."""
         name = f"{command}/{at}/{does}" + (f"/{label}" if label else "")
         lie = {"how": "stream", "at": at, "does": does}
         lie.update({key: how.pop(key) for key in ("nth", "install", "without_agent") if key in how})
@@ -39,7 +39,7 @@ def about_noise(cases, command):
     add(command, "preamble", "bytes", "ssh-banner", text="SSH-2.0-OpenSSH_9.9\r\n", then="close")
     add(command, "preamble", "bytes", "controls", text="\x1b[2J\x1b]0;x\x07\x9b31m", then="close")
     for at in ("start", "preamble", "hello", "facts"):
-        # In small writes and in large ones: a packet each, or what a window holds.
+        # Small and large writes: one packet each, and as much as a window holds.
         add(command, at, "complain", "endless", wanted="any", waits=True, times=None)
         add(command, at, "complain", "endless-in-large-pieces", wanted="any", waits=True, times=None, size=60_000)
         add(command, at, "complain", "controls", text=values.CONTROLS, times=20, then="leave")
@@ -55,7 +55,7 @@ def about_ends(cases, command, messages):
     add = cases.add
     for at in ("start", "preamble", *messages):
         for status in (0, 1, 2, 126, 127, 255):
-            # 127: there is no agent. Of such a node there is no history, and nothing to be released.
+            # 127: the node has no agent. Such a node has no history, and release has nothing to restore.
             wanted = "any" if status == 127 and command in ("history", "release") else "alone"
             add(command, at, "close", f"with-{status}", wanted=wanted, status=status)
         add(command, at, "stall", waits=True)
@@ -100,7 +100,7 @@ def about_protocol(cases, command, messages):
         add(command, at, "twice", wanted="any")
         add(command, at, "many", "1000", wanted="any", times=1000)
         add(command, at, "again-for-ever", wanted="any", heavy=True)
-        # Signs of life belong to the steps of an apply; anywhere else they are an error of that node.
+        # Progress messages are only expected during the steps of an apply; elsewhere they are an error of that node.
         alive = "as-honest" if at == "apply" else "any"
         add(command, at, "progress", "one", wanted=alive, times=1)
         add(command, at, "progress", "controls", wanted=alive, times=3, words=values.CONTROLS)
@@ -119,7 +119,7 @@ def about_protocol(cases, command, messages):
 
 
 def about_hello(cases, command):
-    """The installer follows; it is honest here, and what it installs lies again."""
+    """The controller then runs the installer. The installer is honest, and the installed agent lies again."""
     def greet(label, wanted="any", **fields):
         cases.add(command, "hello", "greet-with", label, wanted=wanted, fields=fields)
     for major in (0, -1, 2, 99, values.INT_MAX, values.INT_MIN, "1", None, 1.5, [1], "missing"):
@@ -159,9 +159,9 @@ INSTALLERS = (
 
 
 def about_installer(cases, command, full):
-    """The node says that it has no agent, and then everything but what an installer says."""
+    """The node reports that it has no agent, and then sends wrong replies as the installer."""
     for number, (does, how, waits) in enumerate(INSTALLERS, 1):
-        # An installation has two minutes: one lie that takes them all is enough for a short run.
+        # An installation has a deadline of two minutes, so a short run includes only one case that uses all of it.
         if waits and not full and does != "silence":
             continue
         cases.add(command, "install", does, str(number), waits=waits, without_agent=True,
@@ -184,7 +184,7 @@ def stream_cases(full):
         shorter = Cases()
         about_ends(shorter, command, messages)
         about_protocol(shorter, command, messages)
-        # What an apply waits for, it waits for five times as long.
+        # Cases that wait for a deadline take five times as long in an apply.
         kept = [case for case in shorter.cases if full or not (case["waits"] or case["heavy"])]
         cases.cases += kept if full else kept[::3]
     if full:

@@ -1,4 +1,4 @@
-"""A process that has a world of its own and runs one case after the other in it."""
+"""A process with its own world that runs one case after the other."""
 import json
 import os
 import pathlib
@@ -51,9 +51,9 @@ class Slot:
         scenes.write_files(world.write)
         self.material = {}
 
-    # What every run begins with.
+    # The state that every run begins with.
     def prepare(self):
-        """Nodes that were applied once and drifted since; then what every command says when no one lies."""
+        """Applies the nodes once and changes some files; then records the output of every command with honest nodes."""
         for number, name in enumerate((*scenes.MEMBERS, scenes.DECOY), 1):
             make_tree(name, number)
         run = self.execute({"command": "apply", "lie": {}, "limit": 60}, ("apply", "before.yaml", "--yes"))
@@ -72,7 +72,7 @@ class Slot:
     def baseline(self, command, how):
         lie = {"how": "record" if how == "honest" else how}
         run = self.execute({"command": command.name, "lie": lie, "limit": 60}, command.arguments)
-        # Of a node that is taken for a failed one no lie would show anything. 1: there is no node `ghost`.
+        # If the baseline already treats the liar as failed, no lie would have an effect. 1: `ghost` is not a node.
         wanted = judge.DOCUMENTED if how == "absent" else (0, 1, 2, 8)
         if run["late"] or run["code"] not in wanted:
             raise RuntimeError(f"{command.name} with the liar {how} ends with {run['code']}: "
@@ -88,7 +88,7 @@ class Slot:
         self.material["fingerprints"] = {name: world.fingerprint(self.keys, name) for name in ("actor", "liar")}
 
     def template(self):
-        """For the other slots."""
+        """Returns the trees and the baselines for the other slots."""
         packed = shutil.make_archive("/run/template", "tar", WORLD / "template")
         data = pathlib.Path(packed).read_bytes()
         os.unlink(packed)
@@ -108,7 +108,7 @@ class Slot:
             shutil.rmtree(TREES, ignore_errors=True)
             shutil.copytree(WORLD / "template", TREES, symlinks=True)
 
-    # A case.
+    # One case.
     def execute(self, case, arguments):
         for name in ("told", "trap", "pushed", "record.jsonl", "owned", "saved.plan"):
             (WORLD / name).unlink(missing_ok=True)
@@ -137,7 +137,7 @@ class Slot:
         return run
 
     def must_be_put_back(self, case, run):
-        # The liar's own tree is changed by an apply only, and by what is not looked at further.
+        # The comparison leaves out the liar's own tree: only an apply changes it in a way that matters.
         return scenes.COMMANDS[case["command"]].changes or run["trees"] != self.material.get("before")
 
     def manifests(self):
@@ -149,7 +149,7 @@ class Slot:
         return found
 
     def judged(self, case):
-        """In a process of its own: what it took for memory does not count for the next run."""
+        """Runs in a separate process, so that its memory does not count for the next run."""
         command = scenes.COMMANDS[case["command"]]
         run = self.execute(case, case.get("arguments") or command.arguments)
         read_end, write_end = os.pipe()
@@ -184,7 +184,8 @@ def make_validators():
 
 
 def live(source, output, keys):
-    """A slot's whole life. Requests: ("prepare",), ("take", template), ("case", case), or the end of the stream."""
+    """Serves a slot until it ends. Requests: ("prepare",), ("take", template), ("case", case), or the end of the
+    stream."""
     slot = Slot(keys)
     while True:
         try:

@@ -1,7 +1,7 @@
-"""What an honest node says in a scene: the agent's own words, or in the scene `live` those of a machine that runs.
+"""The messages of an honest node in a scene: the agent's own, or in the scene `live` those of a running machine.
 
 An agent on a directory tree reads neither links nor RDMA devices and measures nothing. In the scene `live` its facts
-are those of spark.json with the node's own numbers, and its measurements are made up as good ones.
+come from spark.json with the node's own numbers, and its measurements are made up with good values.
 """
 import base64
 import json
@@ -17,7 +17,7 @@ PT_NOTE, NT_GNU_BUILD_ID = 4, 3
 
 
 def build_id(path):
-    """As engine/wire/build_id.h has it."""
+    """Reads the build id as defined in engine/wire/build_id.h."""
     with open(path, "rb") as file:
         elf = file.read()
     (headers,) = struct.unpack_from("<Q", elf, 32)
@@ -45,7 +45,7 @@ class Stage:
                 self.facts = json.loads(file.read().replace("@N@", str(self.number)))
 
     def answer(self, kind, request, message):
-        """The agent's message, with what only a running machine can say in it."""
+        """Adds to the agent's message the facts that only a running machine has."""
         if self.live and kind == "facts" and "reply" in message:
             facts = dict(self.facts)
             if not request.get("everything"):
@@ -62,7 +62,7 @@ class Stage:
                               "addresses": [f"192.168.100.1{self.number}"]}}
 
     def reply(self, request):
-        """The whole reply to what an agent on a tree would not do; None: ask the agent."""
+        """The whole reply to a request that an agent on a tree would refuse; None: ask the agent."""
         made = getattr(self, "reply_" + request.get("request", "x"), None) if self.live else None
         return None if made is None else {"id": request["id"], "reply": made(request)}
 
@@ -132,7 +132,7 @@ def transport():
 
 
 def rank_answer(command):
-    """What sparkplan-nccl would say on a machine with a GPU."""
+    """The reply of sparkplan-nccl on a machine with a GPU."""
     kind = command["command"]
     if kind == "prepare":
         made = base64.b64encode(bytes(128)).decode() if command["make_id"] else ""
@@ -148,7 +148,7 @@ def rank_answer(command):
 
 
 def be_rank(speaker, frames):
-    """The life of a rank of the NCCL test."""
+    """Acts as a rank of the NCCL test until it ends."""
     status = speaker.may_speak()
     if status is not True:
         return status

@@ -1,7 +1,7 @@
-"""Lies about the stream and the protocol rather than about a field: node.py's speaker for them.
+"""The speaker of node.py for lies about the stream and the protocol instead of a field.
 
-A lie says `at` which message of the agent it strikes (preamble, hello, or the kind of request that is answered) and
-`does` what happens there. Before it everything is as it should be.
+In a lie, `at` names the agent's message that is struck (preamble, hello, or the kind of the answered request). `does`
+names the action. All messages before it are honest.
 """
 import os
 import time
@@ -30,12 +30,12 @@ def leave(status):
 
 
 def filled(piece, opening=b"", closing=b"", size=MOST_BYTES):
-    """A body of nearly `size` bytes made of `piece`."""
+    """A body of nearly `size` bytes that repeats `piece`."""
     count = (size - len(opening) - len(closing)) // len(piece)
     return opening + piece * count + closing
 
 
-# Bodies that are small on the wire next to what becomes of them in memory.
+# Bodies that are small on the wire and large in memory.
 BODIES = {
     "empty-lists": lambda: filled(b"[],", b"[", b"[]]"),
     "empty-maps": lambda: filled(b"{},", b"[", b"{}]"),
@@ -120,7 +120,7 @@ class StreamLiar(Honest):
             super().say(kind, message)
 
     def strike(self, data, message):
-        """`data` is what should be sent now."""
+        """`data` is the message that an honest agent would send now."""
         getattr(self, "do_" + self.lie["does"].replace("-", "_"))(data, message, **self.lie.get("with", {}))
 
     # The stream.
@@ -198,7 +198,7 @@ class StreamLiar(Honest):
 
     def do_body(self, data, message, name):
         write_all(frame_of(BODIES[name]() if name in BODIES else SCALARS[name]))
-        # What would have followed: a controller that takes the lie for an answer goes on.
+        # Keeps the connection open for a moment: a controller that accepts the lie as a reply continues.
         time.sleep(0.2)
         leave(0)
 
@@ -240,11 +240,11 @@ class StreamLiar(Honest):
         write_all(frame_of(body_of({"hello": hello})))
 
     def do_reply_before(self, data, message, first):
-        """Something that was not asked for, then what was."""
+        """Sends an unrequested message before the requested one."""
         write_all(frame_of(body_of(first)))
         write_all(data)
 
-    # The installer. It is started after an agent that is missing or of another build.
+    # The installer. The controller starts it when the agent is missing or has another build.
     def be_installed(self):
         append("told", {})
         install = self.lie.get("install", {"does": "honest"})

@@ -1,4 +1,4 @@
-"""What a field is made to say. Each lie is a function from what was there to JSON text: it may be no JSON at all."""
+"""Values for lies. Each lie is a function from the honest value to JSON text, which may be invalid JSON."""
 import json
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07"
@@ -26,12 +26,12 @@ def is_number(value):
 
 
 def as_many_as_fit(one):
-    """A message may have 16 MiB."""
+    """The number of copies that fit into one message, which may have 16 MiB."""
     return min(MANY, (14 << 20) // (len(one.encode("utf-8", "surrogateescape")) + 12))
 
 
 def many_like(old):
-    """20,000 of what the list held, or of something that no list holds."""
+    """Up to 20,000 copies of the list's first entry, or of a string if the value is no filled list."""
     one = text_of(old[0] if isinstance(old, list) and old else "x")
     return "[" + ",".join([one] * as_many_as_fit(one)) + "]"
 
@@ -48,12 +48,12 @@ def one_more(old):
 
 
 def said(value):
-    """A lie that pays no heed to what stood there."""
+    """A lie with a fixed value, independent of the honest value."""
     raw = text_of(value)
     return lambda old: raw
 
 
-# Of every kind, whatever the field holds.
+# Lies for every field, whatever its type.
 ANY = {
     "null": said(None),
     "true": said(True),
@@ -117,12 +117,12 @@ MAP = {
     "dollar-key": said({"$x": 1, "$$y": 2}),
     "bytes-as-key": said({"$base64:/xs=": 1}),
 }
-# What becomes of the field itself: see field_edit() in node.py.
+# Lies about the field itself: see place_lie() in node.py.
 PLACE = ("missing", "extra", "duplicate", "renamed")
 FITTING = {str: TEXT, int: NUMBER, float: NUMBER, list: LIST, dict: MAP}
 BY_NAME = {**ANY, **TEXT, **NUMBER, **LIST, **MAP}
 
 
 def fitting(value):
-    """Names of lies of the field's own kind: what a decoder takes for true."""
+    """Names of lies of the field's own type, which a decoder accepts."""
     return [*FITTING.get(type(value), {})]

@@ -1,8 +1,8 @@
-"""A machine of its own for one run after the other: namespaces for the network, the processes and the mounts, an sshd
-in them, directory trees as honest nodes. Everything is below /run/hostile of that mount namespace and goes with it.
+"""A machine of its own for a series of runs. It has namespaces for network, processes and mounts, an sshd in them, and
+directory trees as honest nodes. All files are below /run/hostile of that mount namespace and disappear with it.
 
-Every IPv4 address leads to this machine, so an attempt to connect anywhere is seen, and refused at once unless the
-address is a node's or the trap's.
+Every IPv4 address leads to this machine, so every connection attempt is recorded. An attempt is refused at once unless
+the address belongs to a node or to the trap.
 """
 import base64
 import ctypes
@@ -25,7 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WORLD = pathlib.Path("/run/hostile")
 TREES = WORLD / "trees"
-# Who is reached by SSH. The cluster does not name the trap.
+# Nodes that are reached over SSH. The cluster does not name the trap.
 ADDRESSES = {"liar": "10.77.0.11", "actor": "10.77.0.12", "trap": "10.77.0.66"}
 NAMED = {(ADDRESSES[name], 22) for name in ("liar", "actor")}
 MAX_OUTPUT = 64 << 20
@@ -54,7 +54,7 @@ def die_with_parent():
 
 
 def sshd_program():
-    """Debian's own, or the one that tests/install-dependencies.sh has unpacked."""
+    """Debian's own sshd, or the one that tests/install-dependencies.sh has unpacked."""
     for place in ("/usr/sbin/sshd", ROOT / "build/packages-openssh-server/usr/sbin/sshd"):
         if os.access(place, os.X_OK):
             return str(place)
@@ -62,7 +62,7 @@ def sshd_program():
 
 
 def obstacle():
-    """Why nothing of this can be run here; empty when it can."""
+    """The reason why the tests cannot run here; empty when they can."""
     if os.geteuid() != 0:
         return "needs root"
     if sshd_program() is None:
@@ -76,7 +76,7 @@ def obstacle():
 
 
 def filter_of_attempts():
-    """Lets through TCP segments with SYN and no ACK, and UDP."""
+    """A packet filter that accepts TCP segments with SYN and without ACK, and UDP."""
     def op(code, jt, jf, k):
         return struct.pack("HBBI", code, jt, jf, k)
     program = [
@@ -104,7 +104,7 @@ def filter_of_attempts():
 
 
 class Watch:
-    """Who is being connected to."""
+    """Records the destinations of connection attempts."""
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -115,7 +115,7 @@ class Watch:
         self.socket.bind(("lo", 0))
 
     def attempts(self):
-        """Since the last call, without those that cluster.yaml names: ["tcp 10.1.1.1:22", ...]."""
+        """New attempts since the last call, without addresses of cluster.yaml: ["tcp 10.1.1.1:22", ...]."""
         found = set()
         while True:
             try:
@@ -134,7 +134,7 @@ class Watch:
 
 
 def enter_namespaces():
-    """Returns in the first process of new namespaces; the calling one waits and ends with it."""
+    """Returns in the first process of new namespaces; the calling process waits for it and ends with it."""
     die_with_parent()
     checked(libc.unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET), "unshare")
     child = os.fork()
@@ -158,7 +158,7 @@ def write(name, text, mode=0o644):
 
 
 def own_accounts():
-    """sshd wants an account to confine itself to, and a login shell that starts quickly."""
+    """Own accounts, because sshd needs an account for privilege separation and a login shell that starts quickly."""
     home = WORLD / "login"
     home.mkdir()
     lines = [f"root:x:0:0:root:{home}:/bin/sh", f"operator:x:0:0::{home}:/bin/sh",
@@ -178,7 +178,7 @@ def copy_programs():
 
 
 def make_keys():
-    """Once for all worlds, as name -> content: they are the same in each, and ssh-keygen takes its time."""
+    """Makes the keys once for all worlds, as name -> content, because ssh-keygen is slow."""
     with tempfile.TemporaryDirectory() as place:
         for name in ("login", *ADDRESSES):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", f"{place}/{name}"],
@@ -200,14 +200,14 @@ def make_home(keys):
         write(f"keys/{name}", text, 0o600)
     write("home/.ssh/id_ed25519", keys["login"], 0o600)
     write("home/.ssh/id_ed25519.pub", keys["login.pub"])
-    # The trap's as well: that its key is known is no reason to go there.
+    # The trap's key is listed too: a known key is no reason to contact a machine.
     known = "".join(f"{address} {public_key(keys, name)}\n" for name, address in ADDRESSES.items())
     write("home/.ssh/known_hosts", known)
     write("authorized_keys", public_key(keys, "login") + "\n", 0o600)
 
 
 def start_sshd(name):
-    """One for each node: each has a host key and an address of its own."""
+    """Starts one sshd per node, because each node has its own host key and address."""
     config = write(f"sshd_config.{name}", f"""ListenAddress {ADDRESSES[name]}:22
 HostKey {WORLD}/keys/{name}
 AuthorizedKeysFile {WORLD}/authorized_keys
@@ -265,7 +265,7 @@ def launch(arguments, limit):
 
 
 def start_launcher():
-    """A process that stays small: what its parent takes when it forks counts for a program's peak."""
+    """A process that stays small: the memory of the forking parent counts for a program's peak."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
@@ -278,7 +278,7 @@ def start_launcher():
 
 
 class World:
-    """What a slot's first process has."""
+    """The world of a slot's first process."""
 
     def __init__(self, keys):
         enter_namespaces()
@@ -293,14 +293,15 @@ class World:
         self.watch.attempts()
 
     def run(self, arguments, limit):
-        """Runs the controller: exit code (negative: the signal), whether it was too late, seconds, KiB at its peak."""
+        """Runs the controller: exit code (negative: the signal), whether it exceeded its limit, seconds, peak memory in
+        KiB."""
         self.launcher.sendall(pickle.dumps((arguments, limit)))
         outcome = pickle.loads(self.launcher.recv(65536))
         self.reap()
         return {**outcome, "attempts": self.watch.attempts()}
 
     def reap(self):
-        """Sessions of sshd and agents that outlive their controller end before the next run."""
+        """Ends sshd sessions and agents that outlive their controller, before the next run."""
         for pid in self.others():
             try:
                 os.kill(pid, signal.SIGKILL)
