@@ -1,4 +1,4 @@
-# Can this machine run the lab? Quick, and without a trace.
+# Checks quickly, and without leaving traces, whether this machine can run the lab.
 # shellcheck shell=bash disable=SC2154  # variables of lab.sh
 
 lab_check() {

@@ -1,15 +1,14 @@
-# Processes, control groups and the way back to a machine without a lab.
+# Processes, control groups, and the removal of a lab from the machine.
 # shellcheck shell=bash disable=SC2154  # variables of lab.sh
 
-# A process is named by its id and its start time, so that an id that was given
-# to another process in the meantime is never signalled.
+# A process is identified by its id and its start time. A reused id is therefore never signalled.
 process_start_time() {
   local stat
   { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
-  stat=${stat##*) }                       # the name may hold anything, blanks too
+  stat=${stat##*) }                       # the name may contain any character, also blanks
   local -a field
   read -ra field <<<"$stat"
-  [[ ${field[0]} != [ZX] ]] || return 1   # dead, only not waited for yet
+  [[ ${field[0]} != [ZX] ]] || return 1   # dead, but not yet waited for
   printf '%s' "${field[19]}"
 }
 
@@ -28,7 +27,7 @@ process_recorded() {
   now=$(process_start_time "$pid") && [[ $now == "$start" ]] && printf '%s' "$pid"
 }
 
-# Kills the recorded process and waits until it is gone.
+# Kills the recorded process and waits until it has ended.
 process_kill() {
   local pid tries
   pid=$(process_recorded "$1") || return 0
@@ -40,9 +39,9 @@ process_kill() {
   die "process $pid does not die"
 }
 
-# host_kill DIRECTORY...: of hosts' records. A host is its systemd, which outlives
-# an nspawn that is killed. The supervisors, told not to boot again, collect their
-# dead; one that does not end is killed as well.
+# host_kill DIRECTORY...: kills the recorded hosts. A host is its systemd, which outlives a killed nspawn. The
+# supervisors no longer boot their hosts again, and collect their child processes; a supervisor that does not end is
+# killed as well.
 host_kill() {
   local directory pid tries left
   for directory in "$@"; do
@@ -71,8 +70,8 @@ cgroup_hierarchies() {
     /proc/self/mountinfo
 }
 
-# Each host gets a control group of its own in each hierarchy: under --keep-unit
-# nspawn uses its caller's, and hosts in one group would manage each other's units.
+# Each host has its own control group in each hierarchy: under --keep-unit nspawn uses its caller's group, and hosts in
+# one group would manage each other's units.
 cgroups_make() {
   local top
   while read -r top; do
@@ -80,7 +79,7 @@ cgroups_make() {
   done < <(cgroup_hierarchies)
 }
 
-# cgroup_enter HOST: moves the calling shell.
+# cgroup_enter HOST: moves the calling shell into the host's groups.
 cgroup_enter() {
   local top group
   while read -r top; do
@@ -91,7 +90,7 @@ cgroup_enter() {
   done < <(cgroup_hierarchies)
 }
 
-# A group of the v1 cpuset hierarchy takes no process before both are set.
+# A group of the v1 cpuset hierarchy accepts no process before both files are set.
 cpuset_fill() {
   local parent=$1 group file
   [[ -e $parent/cpuset.sched_load_balance ]] || return 0
@@ -102,7 +101,7 @@ cpuset_fill() {
   done
 }
 
-# What is in the lab's groups was put there by the lab, and by nobody else.
+# Kills all processes in the lab's groups: only the lab has put processes there.
 cgroups_remove() {
   local top pid
   while read -r top; do
@@ -121,8 +120,8 @@ cgroups_remove() {
   done < <(cgroup_hierarchies)
 }
 
-# A machine allows root 128 inotify instances by default; a host takes about nine
-# of them, and without one its udev does not start. Raised while the lab is up.
+# A machine allows root 128 inotify instances by default. A host uses about nine of them, and its udev does not start
+# without one. The limit is raised while the lab is up.
 inotify_raise() {
   local limit=/proc/sys/fs/inotify/max_user_instances wanted=$((128 + 16 * $1)) before
   before=$(<"$limit")
@@ -132,7 +131,7 @@ inotify_raise() {
     say "cannot raise fs.inotify.max_user_instances to $wanted; more than a few hosts may fail"
 }
 
-# Leaves the limit alone if somebody else has changed it since.
+# Does not restore the limit if another program has changed it.
 inotify_restore() {
   local limit=/proc/sys/fs/inotify/max_user_instances before wanted
   [[ -s $state/inotify ]] || return 0
@@ -145,7 +144,7 @@ mounts_below() {
   awk -v top="$1" '$5 == top || index($5, top "/") == 1 { print $5 }' /proc/self/mountinfo | sort -r
 }
 
-# Leaves nothing of this lab, whatever state it is in.
+# Removes every trace of this lab, whatever state it is in.
 lab_clean() {
   local name mount_point left
   local -a hosts=()

@@ -1,5 +1,5 @@
-# Hosts of another architecture: the kernel hands their programs to qemu's user
-# emulation. It knows of that only while such a lab is up.
+# Hosts of another architecture: the kernel runs their programs with qemu's user emulation. The rule is registered only
+# while such a lab is up.
 # shellcheck shell=bash disable=SC2154  # variables of lab.sh
 
 # By uname -m: Debian's name, and the machine number in an ELF header.
@@ -15,15 +15,15 @@ debian_arch() {
 
 emulator() { printf '/usr/bin/qemu-%s-static' "$arch"; }
 
-# emulation_rule NAME: what the kernel is told. F: qemu is opened now, as no host has
-# it in its own tree. P: a login shell is told so by its name. C: sudo stays setuid.
+# emulation_rule NAME: the binfmt_misc rule. F: qemu is opened at registration, because no host has it in its tree. P:
+# programs keep their own name as argv[0], by which a login shell recognises itself. C: sudo stays setuid.
 emulation_rule() {
   local zeros='\x00\x00\x00\x00\x00\x00\x00\x00' ones='\xff\xff\xff\xff\xff\xff\xff\xff'
   printf '%s' ":$1:M::\x7fELF\x02\x01\x01\x00$zeros\x02\x00${elf_machine[$arch]}\x00:" \
     "${ones%????}\x00$ones\xfe\xff\xff\xff:$(emulator):POCF"
 }
 
-# In a place of the lab's own, which `down` finds by its name.
+# Uses a mount point of the lab's own, which `down` finds by its name.
 emulation_start() {
   emulated || return 0
   mkdir "$state/binfmt"

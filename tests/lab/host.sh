@@ -1,4 +1,4 @@
-# One host: its files, its boot, the ways in.
+# One host: its files, its boot, and ways to run commands on it.
 # shellcheck shell=bash disable=SC2154  # variables of lab.sh
 
 host_name() { printf 'spark-%02d' "$1"; }
@@ -11,7 +11,7 @@ controller_home_make() {
   install -m 0600 /dev/null "$state/home/.ssh/known_hosts"
 }
 
-# host_prepare I COUNT: an overlay on the shared tree, with what is this host's own.
+# host_prepare I COUNT: an overlay on the shared tree, with this host's own files.
 host_prepare() {
   local i=$1 count=$2 disk=$state/disks/$1 root name type user directory
   root=$(host_root "$i")
@@ -21,7 +21,7 @@ host_prepare() {
 
   tr -d '-' </proc/sys/kernel/random/uuid >"$root/etc/machine-id"
   printf '%s\n' "$name" >"$root/etc/hostname"
-  # The last one goes without: sudo and others then cannot resolve their own host.
+  # The last host has no entry for itself, so sudo and other programs cannot resolve their own host name.
   if ((count == 1 || i < count)); then
     printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$name" >"$root/etc/hosts"
   fi
@@ -34,7 +34,7 @@ Name=mgmt0
 Address=$(host_address "$i")/24
 IPv6AcceptRA=no
 NETWORK
-  for type in ed25519 ecdsa; do          # no RSA: a second of computing per host
+  for type in ed25519 ecdsa; do          # no RSA: it costs a second of CPU time per host
     ssh-keygen -q -t "$type" -N '' -C "root@$name" -f "$root/etc/ssh/ssh_host_${type}_key"
   done
   for user in root operator guarded nobodysudo; do
@@ -42,7 +42,7 @@ NETWORK
     [[ $user != root ]] || directory=$root/root/.ssh
     install -d -m 0700 "$directory"
     install -m 0600 "$state/home/.ssh/id_ed25519.pub" "$directory/authorized_keys"
-    # Their owner, from the home directory: the machine does not know these users.
+    # Copies the numeric owner from the home directory: this machine does not have these users.
     chown --reference="${directory%/.ssh}" "$directory" "$directory/authorized_keys"
   done
 }
@@ -57,7 +57,7 @@ known_hosts_write() {
   done >"$state/home/.ssh/known_hosts"
 }
 
-# Switches host I on: a supervisor of its own keeps it running over reboots.
+# Switches host I on: its own supervisor keeps it running over reboots.
 host_start() {
   local i=$1
   ! process_recorded "$state/hosts/$i/supervisor" >/dev/null || return 0
@@ -67,10 +67,10 @@ host_start() {
   disown
 }
 
-# Cuts the power. The disk stays as it is; the address answers no more.
+# Cuts the power. The disk stays as it is; the address no longer answers.
 host_stop() {
   local i=$1 tries
-  # A supervisor just started may not have put itself on record yet.
+  # A new supervisor may not have recorded its process id yet.
   for ((tries = 0; tries < 40; tries++)); do
     [[ ! -s $state/hosts/$i/supervisor ]] || break
     sleep 0.05
@@ -79,8 +79,8 @@ host_stop() {
   network_unplug "$i"
 }
 
-# host_supervise I GENERATION, as a process of its own: boots host I until it is
-# switched off. Under --keep-unit nspawn exits with 133 when the host reboots.
+# host_supervise I GENERATION, as a separate process: boots host I until it is switched off. Under --keep-unit nspawn
+# exits with 133 when the host reboots.
 host_supervise() {
   local i=$1 generation=$2 fd code=133
   [[ $(<"$state/generation") == "$generation" ]] || exit 1
@@ -102,8 +102,8 @@ host_supervise() {
   network_unplug "$i"
 }
 
-# Becomes systemd-nspawn. It gets a /sys of the host's own network (netplan
-# triggers udev in it), and CAP_NET_ADMIN (without which networkd skips itself).
+# Becomes systemd-nspawn. It needs a /sys of the host's own network, because netplan triggers udev in it. It also needs
+# CAP_NET_ADMIN, without which networkd skips itself.
 host_boot() {
   local i=$1
   mkdir -p "$state/hosts/$i/cgroup"
@@ -122,8 +122,7 @@ host_boot() {
     ' boot "$state/hosts/$i/cgroup" "$(host_root "$i")" "$prefix-$i" "$(host_name "$i")"
 }
 
-# The pid, on this machine, of host I's systemd: the child of nspawn that is
-# number 1 in a namespace of its own.
+# The pid, on this machine, of host I's systemd: the child of nspawn that is number 1 in its own namespace.
 host_leader() {
   local nspawn
   nspawn=$(process_recorded "$state/hosts/$1/nspawn") || return 1
@@ -154,7 +153,7 @@ host_exec() {
 
 host_boot_id() { host_exec "$1" cat /proc/sys/kernel/random/boot_id </dev/null; }
 
-# Sets `ssh_options`; nothing of the calling user's own configuration counts.
+# Sets `ssh_options`; the calling user's own configuration is ignored.
 host_ssh_options() {
   ssh_options=(
     -F /dev/null -i "$state/home/.ssh/id_ed25519"
@@ -165,7 +164,7 @@ host_ssh_options() {
   )
 }
 
-# host_wait I [OLD_BOOT_ID]: until a login works, the boot is over, and it is a new one.
+# host_wait I [OLD_BOOT_ID]: waits until a login works, the boot is over, and the boot id has changed.
 host_wait() {
   local i=$1 old=${2:-} deadline=$((SECONDS + ready_seconds)) id
   local -a ssh_options
@@ -186,7 +185,7 @@ hosts_wait() {
   local i failed=()
   local -A waiter=()
   for i in $1; do
-    # In the lab's control group, so that none outlives it, whatever happens to us.
+    # Runs in the lab's control group, so that no wait outlives the lab if this process is killed.
     { cgroup_enter wait && host_wait "$i" "${2:-}"; } 8>&- 9>&- &
     waiter[$i]=$!
   done

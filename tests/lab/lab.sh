@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Test hosts that are real: systemd-nspawn machines with systemd, networkd,
-# netplan and sshd, in network namespaces of their own. README.md has the tour.
+# Test hosts with real programs: systemd-nspawn machines with systemd, networkd, netplan and sshd, each in its own
+# network namespace. README.md explains them.
 set -euo pipefail
 umask 022
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
@@ -56,7 +56,7 @@ TEXT
 say() { printf 'lab: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# One command at a time changes a lab; a second one waits for the first.
+# One command at a time changes a lab; a second command waits for the first.
 lock_lab() {
   install -d -m 0700 "$cache"
   exec 9>"$cache/.lock-$lab"
@@ -73,13 +73,13 @@ require_host() {
   [[ -d $state/hosts/$host ]] || die "lab '$lab' has no host $host"
 }
 
-# Sets `command` to what follows the first "--".
+# Sets `command` to the words after the first "--".
 require_command() {
   [[ ${1:-} == -- && $# -ge 2 ]] || die "expected: -- CMD [ARG...]"
   command=("${@:2}")
 }
 
-# Sets `arch` or `renderer` if the words name one of them, and nothing follows.
+# Sets `arch` or `renderer` if the words name one of them, and no word follows.
 require_flavour() {
   (($# > 0)) || return 0
   (($# == 2)) || die "expected nothing, --arch ARCH or --renderer RENDERER: '$*'"
@@ -135,11 +135,11 @@ lab_up() {
   done
 }
 
-# The exit trap of lab_up: what did not come up altogether is taken down.
+# The exit trap of lab_up: takes down a lab that did not come up completely.
 lab_up_ended() {
   trap - EXIT INT TERM HUP
   local job
-  for job in $(jobs -p); do            # a build of the tree, logins being tried
+  for job in $(jobs -p); do            # a build of the tree, login attempts
     kill -KILL "$job" 2>/dev/null || true
   done
   wait 2>/dev/null

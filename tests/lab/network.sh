@@ -1,9 +1,9 @@
-# Network: one namespace with the bridges ("switch"), one for the controller, one
-# per host. Nothing is put into the machine's own network.
+# Network: one namespace with the bridges ("switch"), one for the controller, one per host. The machine's own network
+# does not change.
 # shellcheck shell=bash disable=SC2154  # variables of lab.sh
 
-# Interfaces of a host and, for each, the letter of its bridge and switch port.
-# Both QSFP ports of a Spark, each with its two halves.
+# Interfaces of a host and, for each, the letter of its bridge and switch port: both QSFP ports of a Spark, each with
+# its two halves.
 readonly -A cable_letter=([mgmt0]=m [enp1s0f1np1]=a [enP2p1s0f1np1]=b [enp1s0f0np0]=e [enP2p1s0f0np0]=f)
 
 netns_name() { printf '%s-%s' "$prefix" "$1"; }
@@ -35,8 +35,8 @@ link set eth0 up
 BATCH
 }
 
-# A fresh namespace with fresh interfaces, at each boot: nothing of the boot
-# before survives (sysctl net.*, MTU, addresses, routes, firewall rules).
+# A fresh namespace with fresh interfaces at each boot: no setting of the previous boot survives (sysctl net.*, MTU,
+# addresses, routes, firewall rules).
 network_plug() {
   local i=$1 interface letter link_state
   local name mac
@@ -55,7 +55,7 @@ network_plug() {
       "$letter" "$i" "$mtu" "$interface" "$mac" "$name"
     printf 'link set %s%s master br%s %s\n' "$letter" "$i" "$letter" "$link_state"
   done | ip -n "$(netns_name switch)" -batch -
-  # What is made of software NetworkManager does not bring up by itself, as it does with hardware.
+  # NetworkManager does not activate software interfaces by itself, as it does with hardware.
   if networkmanager_renders; then
     for interface in "${!cable_letter[@]}"; do
       [[ $interface == mgmt0 ]] || ip -n "$name" link set "$interface" up
@@ -68,7 +68,7 @@ link set mgmt0 up
 BATCH
 }
 
-# Deletes the links first: those of a deleted namespace go away only some time later.
+# Deletes the links first: links of a deleted namespace disappear only some time later.
 network_unplug() {
   local i=$1 letter
   for letter in "${cable_letter[@]}"; do
@@ -77,7 +77,7 @@ network_unplug() {
   [[ ! -e $(netns_path "$i") ]] || ip netns del "$(netns_name "$i")"
 }
 
-# cable_set HOST INTERFACE up|down: also remembered for the boots to come.
+# cable_set HOST INTERFACE up|down: also remembered for later boots.
 cable_set() {
   local i=$1 interface=$2 wanted=$3
   local letter=${cable_letter[$interface]:-}
@@ -87,7 +87,7 @@ cable_set() {
   else
     rm -f "$state/hosts/$i/cut-$interface"
   fi
-  # A host that is switched off has no cable in the switch.
+  # A switched-off host has no cable in the switch.
   [[ ! -e $(netns_path "$i") ]] || ip -n "$(netns_name switch)" link set "$letter$i" "$wanted"
 }
 
