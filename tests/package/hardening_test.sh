@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# What was built is hardened: programs lie at random addresses, their tables are read-only and their stacks are no
-# code, and every object file of ours has the checks of compiler and C library in it.
-# One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
+# Checks that the built programs are hardened: random load addresses, read-only tables, stacks without executable code.
+# Also checks that every object file of this project contains the checks of compiler and C library. One line "ok NAME"
+# or "not ok NAME" per check; the last line is "N passed, N failed, N skipped".
 #
-#   tests/package/hardening_test.sh [BUILD]     wants a build with the preset release
+#   tests/package/hardening_test.sh [BUILD]     needs a build with the preset release
 # shellcheck disable=SC2317  # functions that "check" calls
 set -uo pipefail
 build=${1:-$(dirname "$0")/../../build}
 export LC_ALL=C
 passed=0 failed=0
 
-# check NAME COMMAND...: what the command prints is shown where it fails.
+# check NAME COMMAND...: shows the command's output if it fails.
 check() {
   local name=$1 output
   shift
@@ -24,7 +24,8 @@ check() {
   printf '%s\n' "$output" | sed 's/^/  | /'
 }
 
-# has FILE OPTION PATTERN: readelf says so. Its output is read to the end, or a full pipe would fail it.
+# has FILE OPTION PATTERN: readelf's output matches. grep reads the output to its end, because a closed pipe would make
+# readelf fail.
 has() { readelf "$2" -W "$1" | grep -E -c -- "$3" >/dev/null || { printf '%s: no %s\n' "$1" "$3" && return 1; }; }
 lacks() { ! has "$1" "$2" "$3" >/dev/null || { printf '%s: %s\n' "$1" "$3" && return 1; }; }
 
@@ -41,7 +42,7 @@ program() { # FILE
   check "$name has no code on its stack, and nothing that is both code and data" no_code_on_the_stack "$1"
 }
 
-# Objects of other libraries are not ours to build; the mark in a whole program needs all of them to have it.
+# Checks each object file of ours: objects of other libraries may lack the mark, and then the whole program lacks it.
 every_object_is_marked() { # MARK ARCHIVE...
   local mark=$1 archive objects marked
   shift

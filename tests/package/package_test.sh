@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The Debian package: made, judged by lintian, installed on a host of the lab that has never seen
-# sparkplan or what it is built with, used there, and purged.
-# One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
+# The Debian package: built, checked with lintian, installed on a lab host, used there, and purged. The host has never
+# had sparkplan or its build dependencies. One line "ok NAME" or "not ok NAME" per check; the last line is "N passed, N
+# failed, N skipped".
 #
-#   tests/package/package_test.sh      wants a build with the preset release
+#   tests/package/package_test.sh      needs a build with the preset release
 # shellcheck disable=SC2317  # functions that "check" calls
 # shellcheck disable=SC2016  # expressions that are expanded on a host
 set -uo pipefail
@@ -25,8 +25,8 @@ finish() {
   exit
 }
 
-# check NAME COMMAND...: what the command prints is shown where it fails. Nothing goes on without a
-# check that the others stand on: those are called with "|| finish".
+# check NAME COMMAND...: shows the command's output if it fails. If other checks depend on this one, the caller adds "||
+# finish", which ends the test.
 check() {
   local name=$1 began=$SECONDS
   shift
@@ -51,7 +51,7 @@ same() {
 
 on() { "$lab" exec "$1" -- bash -c "$2"; }
 
-# exits CODE LINE: on the first host, as somebody without any files of sparkplan's.
+# exits CODE LINE: runs LINE on the first host, with a HOME without sparkplan files.
 exits() {
   local code=0
   on 1 "cd /opt/lab && export HOME=/opt/lab/home && $2" || code=$?
@@ -92,7 +92,7 @@ contents() {
       done
     } | sort
   )" || return
-  # Nobody but root may write to a folder either.
+  # Only root may write to a folder.
   ! dpkg-deb -c "$package" | grep -v '^-' | grep -v '^drwxr-xr-x root/root'
 }
 
@@ -100,8 +100,8 @@ judged() { # without errors and without warnings
   lintian --allow-root --fail-on error,warning "$package"
 }
 
-# What the host lacks of the package's dependencies, as apt sees it, and man-db to read the pages with.
-# Kept between runs, so that only the first one needs a mirror.
+# Packages that the host lacks, according to apt: the package's dependencies, and man-db to read the pages with. They
+# are kept between runs, so that only the first run needs a mirror.
 fetched() {
   local -a apt=(apt-get -q -y --no-install-recommends -o "Dir::State::status=$root/var/lib/dpkg/status"
     -o "Dir::Cache::archives=$PWD/$downloads" -o APT::Sandbox::User=root)
@@ -114,7 +114,7 @@ fetched() {
   cp "$package" "$root/opt/lab/sparkplan.deb" && ls "$root/opt/lab/packages"
 }
 
-# As an installer leaves a host: the lab's are told to leave out documentation.
+# Makes the host like an installed one: lab hosts are configured to leave out documentation.
 like_any_other() { rm -f "$root"/etc/dpkg/dpkg.cfg.d/99mmdebstrap; }
 
 install_dependencies() {
@@ -126,7 +126,7 @@ install_package() {
     dpkg-query -W -f "\${db:Status-Status}" sparkplan | grep -qx installed && dpkg -V sparkplan'
 }
 
-# All files of the host but what the system and dpkg keep for themselves.
+# All files of the host except those that the system and dpkg maintain themselves.
 tree() {
   on 1 'find / -xdev \( -path /proc -o -path /sys -o -path /run -o -path /dev -o -path /tmp -o -path /var/tmp \
     -o -path /opt/lab -o -path /var/log -o -path /var/cache -o -path /var/lib/dpkg -o -path /var/lib/apt \
@@ -154,7 +154,7 @@ pages() {
     exits 0 'MANWIDTH=80 man -P cat cluster.yaml | grep -q ssh_trust'
 }
 
-# The shell as it is, without the package bash-completion; zsh and fish look at their folders.
+# The plain shell without the package bash-completion; zsh and fish search their own folders.
 completions() {
   exits 0 'test "$(bash --norc -c "source /usr/share/bash-completion/completions/sparkplan
     COMP_WORDS=(sparkplan va) COMP_CWORD=1; _sparkplan; echo \${COMPREPLY[*]}")" = validate' &&
