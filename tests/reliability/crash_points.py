@@ -1,4 +1,4 @@
-"""The agent is killed before its N-th system call of a kind, for every kind that changes something."""
+"""Kills the agent before its N-th system call of a kind, for every kind that changes something."""
 import dataclasses
 import re
 
@@ -42,7 +42,7 @@ class Point:
 
 
 def type_of(told):
-    """The resource type that a step belongs to, by what the agent says it is at."""
+    """The resource type of a step, derived from the agent's progress message."""
     for word, also, name in TYPES:
         if word in told and also in told:
             return name
@@ -50,7 +50,7 @@ def type_of(told):
 
 
 def calls_of(trace):
-    """(process, call, arguments) in the order they came; what was interrupted counts where it began."""
+    """(process, call, arguments) in order; an interrupted call counts at the position where it began."""
     for line in trace.splitlines():
         found = LINE.match(line)
         if found:
@@ -58,7 +58,7 @@ def calls_of(trace):
 
 
 def points_of(trace, connection):
-    """The agent is the process that the trace begins with. Its programs die where it leaves them."""
+    """The crash points of a trace. The trace begins with the agent's process; its child programs end with the agent."""
     points, counts, about, agent = [], {}, "before the first step", None
     for process, call, arguments in calls_of(trace):
         agent = agent or process
@@ -70,19 +70,19 @@ def points_of(trace, connection):
             about = type_of(told.group(1))
         elif call == "write" and 'reply\\":' in arguments and about != "before the first step":
             about = "after the last step"
-        # What has found everything as it wants it changes nothing.
+        # A call that only reads, or that finds its target already there, changes nothing.
         reads = call in OPENS and not re.search(r"O_WRONLY|O_RDWR", arguments)
         if not reads and not arguments.endswith("= -1 EEXIST (File exists)"):
             points.append(Point(connection, call, counts[call], about))
     return points
 
 
-# Strace counts for each process by itself: what the agent calls dies at its own N-th call. With -f every
-# call of every program stops, so only where one may come so far.
+# strace counts calls per process: a program that the agent starts is killed at its own N-th call. With -f every call of
+# every program stops, so -f is used only up to this number.
 CALLS_OF_PROGRAMS = 8
 
 
-# Not --seccomp-bpf: with it strace injects no signals.
+# Without --seccomp-bpf, because strace injects no signals with it.
 def launch(options, only_connection=None):
     only = f"[ $n -ne {only_connection} ] || " if only_connection else ""
     return LAUNCH.format(only=only, options=options)

@@ -1,5 +1,5 @@
-"""Disks that are full, file systems and files that cannot be written, sudo that is gone, two controllers,
-a clock that steps: each is named, leaves nothing half-done, and is over once its cause is."""
+"""Full disks, file systems and files that cannot be written, revoked sudo, two controllers, a clock that steps. Each
+fault is named, leaves nothing half-done, and a run succeeds once its cause is removed."""
 import dataclasses
 
 import frame_points
@@ -9,7 +9,7 @@ from nodes import BY_NAME, first_line_with
 CHANGE = BY_NAME["change"]
 LOCK_DEADLINE_S = 20
 
-# A place that managed files are in, and one of them.
+# Directories with managed files, and one managed file in each.
 PLACES = (("/etc/sysctl.d", "/etc/sysctl.d/90-sparkplan.conf"),
           ("/etc/security/limits.d", "/etc/security/limits.d/90-sparkplan.conf"),
           ("/etc/profile.d", "/etc/profile.d/sparkplan-env.sh"),
@@ -51,7 +51,7 @@ def judge_states(node, case, begin="a", end="b"):
 
 
 def judge_the_end(node, case, direction=CHANGE):
-    """With the cause gone: the same run again ends well, and nothing is left to do or lying about."""
+    """With the cause removed, the same run succeeds, and nothing is left to change or to clean up."""
     run = node.go(direction)
     if run.code != 0:
         case.problems.append(f"with the cause gone, {direction.command[0]} ended with {run.code}: {run.said[-900:]}")
@@ -133,7 +133,7 @@ def no_sudo_between_runs(node):
 
 
 def number_of_frame(node, frame):
-    """Where in a run from a to b that frame comes."""
+    """The position of that frame in a run from a to b."""
     node.go_to("a")
     node.watch(frame_points.LAUNCH.format(action="record", number=0))
     node.go(CHANGE)
@@ -143,7 +143,7 @@ def number_of_frame(node, frame):
 
 
 def no_sudo_within_a_run(node):
-    """Who is root stays root; a further connection is refused, and then nothing may be half-done."""
+    """Root privileges of a running agent remain. A further connection is refused, and then nothing may be half-done."""
     case = Case("sudo revoked", "while steps are carried out")
     number = number_of_frame(node, "agent progress") + 5
     process, held = frame_points.hold(node, CHANGE, number)
@@ -155,7 +155,7 @@ def no_sudo_within_a_run(node):
         node.watch(None)
         case.code = run.code
         case.said = first_line_with("sudo", run.said) if run.code else "done: the agent is root already"
-        # Whoever cannot be asked any more undoes what was on trial by himself.
+        # A node that the controller can no longer ask rolls back the change on trial by itself.
         case.expect(run.code in (0, 4, 7), f"ended with {run.code}: {run.said[-900:]}")
         node.ask("lock_free_within", LOCK_DEADLINE_S)
         plan = node.sparkplan("b", "plan", "--detailed-exitcode")
@@ -174,7 +174,7 @@ def second_controller(timeout, codes):
         number = number_of_frame(node, "agent progress") + 3
         first, held = frame_points.hold(node, CHANGE, number)
         case.expect(held, "the first run never came to its steps")
-        node.ask("shell", "rm -f /run/lab/launch")  # The second one is not struck.
+        node.ask("shell", "rm -f /run/lab/launch")  # The second run is not struck.
         second = node.start("b", "apply", "--yes", "--confirm-timeout", "20s",
                             *(("--lock-timeout", timeout) if timeout else ()))
         if timeout:
@@ -199,7 +199,7 @@ def second_controller(timeout, codes):
 
 
 def race(number):
-    """Two at the same time, with nobody holding anybody back: both may end well only one after the other."""
+    """Two runs at the same time, with neither of them held: both may succeed only one after the other."""
     def run_case(node):
         case = Case("two controllers", "a race")
         node.go_to("a")
@@ -242,7 +242,7 @@ for file in state.rglob("*"):
 
 
 def clock_step(hours, about):
-    """What a step leaves: state from a time that, by the clock of now, is to come or long ago."""
+    """State after a step of the clock: its times are in the future or in the distant past."""
     def run_case(node):
         case = Case("clock", about)
         node.go_to("a")
@@ -278,7 +278,7 @@ def all_cases(full):
 
 
 def run(node, index, count, full, tell):
-    """This node's share of the cases, one after the other."""
+    """Runs this node's share of the cases, one after the other."""
     for case in all_cases(full)[index::count]:
         tell(case(node))
     node.go_to("bare")

@@ -1,4 +1,4 @@
-"""The connection is struck, or the controller killed, at every frame of the protocol."""
+"""Strikes the connection, or kills the controller, at every frame of the protocol."""
 import dataclasses
 
 import sweep
@@ -15,11 +15,11 @@ LAUNCH = """exec python3 /run/lab/frame_relay.py {action} {number} /usr/bin/sudo
 class Point:
     action: str
     number: int
-    about: str  # Whose frame, and of what kind.
+    about: str  # The frame's sender and kind.
 
 
 def record(node, direction):
-    """A point for every action at every frame of one undisturbed run."""
+    """One point for every action at every frame of an undisturbed run."""
     node.go_to(direction.begin)
     node.watch(LAUNCH.format(action="record", number=0))
     run = node.go(direction)
@@ -37,7 +37,7 @@ def frames_of(node):
 
 
 def hold(node, direction, number):
-    """A run whose frame of that number waits; the process, or None with what the run has said."""
+    """Starts a run and holds it at that frame; returns the process, and whether the frame was reached."""
     node.watch(LAUNCH.format(action="hold", number=number))
     process = node.start(direction.version, *direction.command)
     held = node.ask("there_within", "/run/lab/held", HELD_DEADLINE_S)
@@ -53,7 +53,7 @@ def kill_controller(node, direction, point, outcome):
     outcome.hit = held
     process.kill()
     process.communicate()
-    # The frame that was on its way arrives; nobody waits for the answer.
+    # The held frame is delivered, but no controller waits for the reply.
     let_go(node)
     outcome.code = None
 

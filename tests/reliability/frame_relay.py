@@ -1,13 +1,13 @@
-"""Stands between sshd and the agent on a node, where the frames can be seen, and strikes at one of them.
+"""Runs between sshd and the agent on a node, reads the frames, and strikes at one of them.
 
 usage: frame_relay.py ACTION K COMMAND...
 
-Frames of all connections of a run are counted together, both ways, in the order they come. At the K-th:
-  record    nothing happens (K is 0); /run/lab/frames has a line for each frame in any case
+Frames of all connections of a run are counted together, in both directions, in order. At the K-th:
+  record    nothing happens (K is 0); in every mode /run/lab/frames has a line for each frame
   cut       the connection ends instead of the frame
   truncate  half of the frame passes, then the connection ends
   delay     the frame waits three seconds
-  hold      the frame waits until /run/lab/proceed is there; /run/lab/held says that it does
+  hold      the frame waits until /run/lab/proceed exists; /run/lab/held exists while it waits
 """
 import fcntl
 import json
@@ -41,7 +41,7 @@ def number_of(speaker, body):
 
 
 def cut():
-    # The process of sshd that serves this login: the network is gone for both ends.
+    # Kills the sshd process of this login: both ends lose the network.
     os.kill(os.getppid(), signal.SIGKILL)
     os._exit(1)
 
@@ -51,7 +51,7 @@ def strike(action, frame, output):
         cut()
     if action == "truncate":
         os.write(output, frame[:4 + (len(frame) - 4) // 2])
-        # What has been written is on its way before the connection ends.
+        # Gives the written bytes time to leave before the connection ends.
         time.sleep(0.1)
         cut()
     if action == "delay":

@@ -1,8 +1,7 @@
 """Answers questions about the host it runs on: JSON lines in, JSON lines out. Started by nodes.py.
 
-A tree says of every path what it is and whether its content is that of another tree, in one line:
-kind, mode, owner, digest. Keys that ssh-keygen has made are different each time; whole ones count as
-equal. Host keys do not.
+A tree lists for every path, in one line: kind, mode, owner, digest. ssh-keygen makes different keys each time, so all
+complete keys count as equal. Host keys do not.
 """
 import base64
 import binascii
@@ -56,7 +55,7 @@ def whole_private_key(content):
         body = base64.b64decode(b"".join(lines[1:-2]), validate=True)
     except binascii.Error:
         return False
-    # Its last field is padded with 1, 2, 3... up to a multiple of eight.
+    # The last field is padded with 1, 2, 3... up to a multiple of eight.
     return lines[-2:] == [b"-----END OPENSSH PRIVATE KEY-----", b""] and body.startswith(b"openssh-key-v1\0") \
         and len(body) > 250 and b"ssh-ed25519" in body
 
@@ -107,7 +106,7 @@ def tree():
         try:
             found[RUN_NAME.sub("/journal/RUN.jsonl", path)] = describe(path, own_keys)
         except FileNotFoundError:
-            pass  # Systemd comes and goes.
+            pass  # systemd creates and removes files at any time.
     for parameter in PARAMETERS:
         found[f"kernel:{parameter}"] = pathlib.Path("/proc/sys", *parameter.split(".")).read_text().split()[0]
     return found
@@ -118,7 +117,7 @@ def output(*argv):
 
 
 def live():
-    """What is at work on the host, apart from files."""
+    """The running state of the host, apart from files."""
     found = {}
     for link in json.loads(output("ip", "-json", "-4", "address")):
         if link["ifname"] in LINKS:
@@ -149,7 +148,7 @@ def no_agent_runs():
             if os.readlink(process).startswith(AGENT):
                 return False
         except OSError:
-            pass  # Ended, or of the kernel.
+            pass  # The process has ended, or is a kernel thread.
     return True
 
 
@@ -164,17 +163,18 @@ def eventually(is_so, seconds):
 
 
 def nothing_on_trial():
-    """No window is open, and what has ended one has done its work."""
+    """True when no window is open, and every ended window has been cleaned up."""
     for transaction in pathlib.Path("/var/lib/sparkplan/txn").glob("*"):
         names = {entry.name for entry in transaction.iterdir()}
         if "armed" in names or ("rolledback" in names and "undone" not in names):
             return False
-    # A timer whose end was killed before it got to it runs out by itself, and finds nothing to do.
+    # The process that ends a timer may have been killed first. The timer then expires by itself and finds nothing to
+    # roll back.
     return not list(pathlib.Path("/run/systemd/transient").glob("sparkplan-rollback-*"))
 
 
 def keep():
-    """Remembers every file, to put it back later."""
+    """Saves every file, to restore it later."""
     for path in walk():
         status = os.lstat(path)
         content = pathlib.Path(path).read_bytes() if stat.S_ISREG(status.st_mode) else None
@@ -237,6 +237,6 @@ if __name__ == "__main__":
         what, arguments = json.loads(question)
         try:
             answer = ["ok", ANSWERS[what](*arguments)]
-        except Exception as problem:  # Told to whoever asked, who decides.
+        except Exception as problem:  # Reported to the caller, who decides.
             answer = ["failed", f"{what}: {type(problem).__name__}: {problem}"]
         print(json.dumps(answer), flush=True)

@@ -1,4 +1,4 @@
-"""Hosts of the lab as nodes: the states they are brought to, what is found on them, sparkplan run for them."""
+"""Lab hosts as nodes: the states they are brought to, the checks of these states, and runs of sparkplan for them."""
 import json
 import pathlib
 import re
@@ -15,7 +15,7 @@ SPARKPLAN = str(ROOT / "build/bin/sparkplan")
 HERE = pathlib.Path(__file__).resolve().parent
 AGENT = "/usr/local/libexec/sparkplan/agent"
 
-# Every type, in two versions, so that every artifact changes from one to the other.
+# Every resource type, in two versions, so that every artifact changes between them.
 STATE = """version: 1
 name: sweep
 profile: dgx-spark
@@ -45,7 +45,7 @@ VERSIONS = {
           "users": "[operator, root]"},
 }
 
-# Before sudo on a login's PATH, so that the agent is where it belongs and is what was shipped.
+# Comes before sudo on a login's PATH, so that the agent is installed at its usual path and is the shipped one.
 SUDO = f"""#!/bin/sh
 case "$*" in *"{AGENT} --stdio")
   [ ! -e /run/lab/launch ] || exec /bin/sh /run/lab/launch "$@" ;;
@@ -53,7 +53,7 @@ esac
 exec /usr/bin/sudo "$@"
 """
 
-# What files do not say, put back by hand after a case that did not.
+# Running state without files, restored by hand after a failed case.
 QUIET = """ip address flush dev enp1s0f1np1; ip address flush dev enP2p1s0f1np1
 for link in enp1s0f1np1 enP2p1s0f1np1; do ip link set $link mtu 1500 down; done
 sysctl -qw net.core.somaxconn=4096 net.ipv4.tcp_fin_timeout=60
@@ -62,7 +62,7 @@ systemctl restart cron.service; networkctl reload"""
 
 
 class Direction:
-    """A way from one state of a node to another, as somebody goes it who edits cluster.yaml."""
+    """A way from one state of a node to another, like a user's edit of cluster.yaml and the command after it."""
 
     def __init__(self, name, begin, end, version, command):
         self.name, self.begin, self.end, self.version, self.command = name, begin, end, version, command
@@ -71,7 +71,7 @@ class Direction:
         return self.name
 
 
-# A short window, so that what was left on trial is undone soon; and the run after that waits for it.
+# A short window, so that a change left on trial is rolled back soon; the next run waits for that.
 SAFETY = ("--confirm-timeout", "20s", "--lock-timeout", "60s")
 
 DIRECTIONS = [
@@ -81,7 +81,7 @@ DIRECTIONS = [
     Direction("release", "a", "bare", "a", ("release", "NODE", "--yes", *SAFETY)),
 ]
 BY_NAME = {direction.name: direction for direction in DIRECTIONS}
-# Each way as often as the others, and each ends where the next one begins.
+# Each direction equally often, and each ends in the state where the next one begins.
 CIRCLE = [BY_NAME[name] for name in ("first", "change", "back", "release")]
 
 
@@ -94,7 +94,7 @@ class Run:
         return self.out + self.err
 
     def report(self):
-        """None when it is no report: then the run has not even begun."""
+        """None when the output is no report: then the run has not even begun."""
         try:
             return json.loads(self.out)
         except ValueError:
@@ -178,7 +178,7 @@ class Node:
         return run
 
     def go_to(self, state):
-        """Nothing is struck on the way."""
+        """Brings the node to that state without striking."""
         self.watch(None)
         while self.state != state:
             direction = BY_NAME["change"] if (self.state, state) == ("a", "b") else \
@@ -188,21 +188,21 @@ class Node:
                 raise lab_hosts.Failed(f"{self.name}: {direction} ended with {run.code}:\n{run.said}")
 
     def put_back(self):
-        """To bare, by force, for the sake of the cases that follow."""
+        """Forces the node to the state bare, for the cases that follow."""
         self.watch(None)
         self.ask("put_back")
         self.ask("shell", QUIET)
         self.state = "bare"
 
     def learn(self):
-        """What each state looks like after runs that nobody disturbs."""
+        """Records each state after undisturbed runs."""
         for state in ("bare", "a", "b"):
             self.go_to(state)
             self.ask("agent_gone_within", 20)
             self.trees[state], self.lives[state] = self.ask("tree"), self.ask("live")
         self.go_to("bare")
 
-    # How the agent is started from now on.
+    # The launcher of the agent for all later runs.
 
     def watch(self, launch):
         self.ask("shell", "rm -rf /run/lab/launch /run/lab/connection-* /run/lab/trace-* /run/lab/frames "

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kills, cuts and fills until something is half-done, on the lab's hosts, with the agent that is shipped.
+"""Kills, cuts and fills disks on the lab's hosts, with the shipped agent, and checks that nothing stays half-done.
 
 usage: reliability.py [--full] [--crash-points N] [--frame-points N] [--only PART...] [--hosts N] [--write FILE]
 
-Needs root and a release build. Without --full every k-th point is tried, always the same ones. --write
-puts the tables between the marks in FILE (docs/reliability.md). The last line is "N passed, N failed,
-N skipped"; a point is one of them.
+Needs root and a release build. Without --full every k-th point is tried, the same points in every run. --write puts the
+tables between the marks in FILE (docs/reliability.md). The last line is "N passed, N failed, N skipped", counted in
+points.
 """
 import argparse
 import collections
@@ -27,14 +27,14 @@ import report
 import sweep
 
 PARTS = ("crash", "frames", "cases")
-# Without --full.
+# Numbers of points without --full.
 CRASH_POINTS = 40
 FRAME_POINTS = 24
 GIVE_UP_AFTER = 40
 
 
 class Tally:
-    """What came out, told as it comes."""
+    """Collects the outcomes and prints each one as it arrives."""
 
     def __init__(self):
         self.outcomes = {"crash": [], "frames": []}
@@ -67,20 +67,20 @@ class Tally:
 
 
 def every_kth(points, wanted):
-    """About that many of them, spread evenly, always the same."""
+    """About that many of the points, spread evenly, the same in every run."""
     if wanted is None or len(points) <= wanted:
         return list(points)
     return [points[i * len(points) // wanted] for i in range(wanted)]
 
 
 def side_by_side(hosts, work):
-    """work(node, index) for every host, each in a thread of its own; the first problem is raised."""
+    """Runs work(node, index) for every host, each in its own thread; raises the first exception."""
     problems = queue.Queue()
 
     def one(node, index):
         try:
             work(node, index)
-        except Exception as problem:  # Raised again below, where somebody listens.
+        except Exception as problem:  # Raised again below, in the calling thread.
             problems.put(problem)
 
     threads = [threading.Thread(target=one, args=(node, i)) for i, node in enumerate(hosts)]
@@ -152,7 +152,7 @@ def main():
         print(f"SKIPPED: {check.stdout.strip()}\n0 passed, 0 failed, 1 skipped")
         return 0
     tally = Tally()
-    # One that struck nothing shows nothing.
+    # A point that struck nothing proves nothing.
     missed = 0
     broken = ""
     totals = {}

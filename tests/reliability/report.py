@@ -27,7 +27,7 @@ def grouped(outcomes, key):
 
 
 def by(outcomes, key, first, order=None):
-    """A row for each group: how many of which way, and what came of them."""
+    """A row for each group: the number of points per direction, and their outcomes."""
     groups = grouped(outcomes, key)
     names = [name for name in order or () if name in groups] + sorted(set(groups) - set(order or ()))
     rows = []

@@ -1,15 +1,15 @@
-"""One strike against one run, and what becomes of the node: the same for all kinds of strikes."""
+"""One strike against one run, and the state of the node afterwards: the same procedure for all kinds of strikes."""
 import dataclasses
 import time
 
 import verdict
 from nodes import DIRECTIONS
 
-# The run itself may end well (what was struck was not needed any more), say that the node failed, or
-# that what it found is no longer what was planned on, or that the network was put back.
+# Allowed exit codes of the struck run. It may succeed, if the struck part was no longer needed. It may report a failed
+# node, a state that differs from the planned one, or a rolled-back network.
 DOCUMENTED = (0, 4, 5, 7)
 LOCK_DEADLINE_S = 20
-TRIAL_DEADLINE_S = 45  # The window, and what is promised after it.
+TRIAL_DEADLINE_S = 45  # The window, and the promised time after it.
 
 
 @dataclasses.dataclass
@@ -17,7 +17,7 @@ class Outcome:
     direction: str
     action: str      # "write", "cut"
     number: int
-    about: str       # The type, or the kind of frame.
+    about: str       # The resource type, or the kind of frame.
     code: int = 0
     hit: bool = True
     lock_s: float = 0.0
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def judge_plan(node, direction, outcome):
-    """Plan has to work, and to tell changes from none."""
+    """`plan` must work, and must detect whether changes are left."""
     plan = node.sparkplan(direction.version, "plan", "--json", "--detailed-exitcode")
     if plan.code not in (0, 2) or plan.report() is None:
         outcome.untrue.append(f"plan ended with {plan.code}: {plan.said[-600:]}")
@@ -49,7 +49,7 @@ def converge(node, direction, outcome):
     if run.code != 0:
         outcome.stuck.append(f"the next {direction.command[0]} ended with {run.code}: {run.said[-900:]}")
         return
-    # The controller does not wait until the agent has tidied up behind itself.
+    # The controller does not wait until the agent has cleaned up.
     node.ask("agent_gone_within", LOCK_DEADLINE_S)
     outcome.left += verdict.left_over(node.ask("tree"), node.trees[direction.end])
     live, wanted = node.ask("live"), node.lives[direction.end]
@@ -63,7 +63,7 @@ def converge(node, direction, outcome):
 
 
 def judge(node, direction, outcome):
-    """After the strike, with whatever struck taken away."""
+    """Judges the node after the strike, with its cause removed."""
     waited = node.ask("lock_free_within", LOCK_DEADLINE_S)
     outcome.lock_s = waited if waited is not None else LOCK_DEADLINE_S
     if waited is None:
@@ -83,7 +83,7 @@ def judge(node, direction, outcome):
 
 
 def show_files(node, outcome):
-    """What is in a file that is not as it should be: afterwards it is gone."""
+    """Adds the contents of wrong files to the problems, because put_back() removes the files."""
     for problems in (outcome.torn, outcome.left):
         for i, problem in enumerate(problems):
             path = problem.split(": ")[0]
@@ -92,14 +92,14 @@ def show_files(node, outcome):
 
 
 def go_round(node, queues, strike, report):
-    """Works off the points of all directions: each ends in the state that the next one begins in."""
+    """Processes the points of all directions: each run ends in the state that the next one begins in."""
     while any(queues.values()):
         ways = [way for way in DIRECTIONS if way.begin == node.state]
-        # The longer queue first, so that no way is gone without a strike for nothing.
+        # The longest queue first, so that few runs are made without a strike.
         ways.sort(key=lambda way: -len(queues[way.name]))
         way = ways[0]
         if not queues[way.name]:
-            # None here: the nearest state that has some. From a there are two ways, from the others one.
+            # No points for this state: moves to the nearest state that has some. Only state a has two directions.
             way = ways[0] if node.state != "a" else next(w for w in ways if w.name == (
                 "change" if queues["back"] else "release"))
             node.go_to(way.end)
