@@ -1,4 +1,4 @@
-# Can this machine run the virtual machines? Quick, and without a trace.
+# Checks quickly, and without leaving traces, whether this machine can run the virtual machines.
 # shellcheck shell=bash disable=SC2154  # variables of vm.sh
 
 vm_check() {
@@ -35,12 +35,11 @@ rootfs_distribution() {
   (source /etc/os-release && printf '%s' "${ID:-}")
 }
 
-# Nothing that the machine would need for it: "max" has five levels of page tables, which
-# emulation pays for on every miss.
+# A simple processor model: "max" has five levels of page tables, which slow down every TLB miss under emulation.
 readonly vm_processor=qemu64,-svm
 
-# Prints "kvm" if the guests' kernel really runs under it, else "tcg": /dev/kvm may be there
-# and not work. That kernel ends when its first program does, and QEMU with it.
+# Prints "kvm" if the guests' kernel really runs under it, else "tcg": /dev/kvm may exist and not work. The kernel ends
+# when its first program ends, and QEMU with it.
 acceleration_find() {
   [[ -w /dev/kvm ]] || { echo tcg; return; }
   if timeout -k 1 10 qemu-system-x86_64 -accel kvm -cpu "$vm_processor" -m 256 -nodefaults -display none \

@@ -1,8 +1,8 @@
-# Guests: their network, their files, their boot, the ways in.
+# Guests: their network, their files, their boot, and ways to run commands on them.
 # shellcheck shell=bash disable=SC2154  # variables of vm.sh
 
-# One namespace, in which the controller is, too: three bridges and a tap device per
-# cable. Nothing is put into the machine's own network.
+# One namespace for the guests and the controller: three bridges and a tap device per cable. The machine's own network
+# does not change.
 readonly netns=/run/netns/$prefix
 
 network_make() {
@@ -22,7 +22,7 @@ network_make() {
   } | ip -n "$prefix" -batch -
 }
 
-# What runs in the namespace was put there by us, and by nobody else.
+# Kills all processes in the namespace: only these scripts have started processes there.
 network_remove() {
   local pid tries
   [[ -e $netns ]] || return 0
@@ -42,9 +42,8 @@ controller_home_make() {
   install -m 0600 /dev/null "$state/home/.ssh/known_hosts"
 }
 
-# guest_prepare I: its disk, a layer over the image, and what is its own on it. That is
-# handed over as a credential that systemd-tmpfiles makes files of; those that exist,
-# because this is not the first boot, stay as they are.
+# guest_prepare I: its disk, a layer over the image, and its own files. They are passed as a credential from which
+# systemd-tmpfiles creates files. Files that already exist, because this is not the first boot, do not change.
 guest_prepare() {
   local i=$1 directory=$state/guests/$1 name type
   name=$(guest_name "$i")
@@ -110,7 +109,7 @@ guest_run() {
     -device virtio-rng-pci "${cables[@]}"
 }
 
-# guest_ssh USER I LINE [OPTION...]: nothing of the calling user's own configuration counts.
+# guest_ssh USER I LINE [OPTION...]: ignores the calling user's own configuration.
 guest_ssh() {
   nsenter --net="$netns" -- ssh -F /dev/null -i "$state/home/.ssh/id_ed25519" \
     -o IdentitiesOnly=yes -o IdentityAgent=none -o BatchMode=yes -o LogLevel=ERROR \
@@ -120,13 +119,13 @@ guest_ssh() {
     "$1@$(guest_address "$2")" "$3"
 }
 
-# guest_exec I LINE [OPTION...]: without a new login each time, which takes a second under emulation.
+# guest_exec I LINE [OPTION...]: reuses one login, because a new login takes a second under emulation.
 guest_exec() {
   guest_ssh root "$1" "$2" -o ControlMaster=auto -o ControlPersist=yes \
     -o ControlPath="$state/guests/$1/connection" "${@:3}"
 }
 
-# guest_wait I [OLD_BOOT_ID]: until a login works, the boot is over, and it is a new one.
+# guest_wait I [OLD_BOOT_ID]: waits until a login works, the boot is over, and the boot id has changed.
 guest_wait() {
   local i=$1 old=${2:-} deadline=$((SECONDS + ready_seconds)) id
   while ((SECONDS < deadline)); do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The profile dgx-spark on two virtual Sparks: the smallest cluster.yaml, from first plan to a reboot.
-# What sparkplan has done is judged by ip, netplan, ping, ibv_devinfo, ssh, getent and perftest.
-# One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
+# The profile dgx-spark on two virtual Sparks: the smallest cluster.yaml, from first plan to a reboot. The results are
+# checked with ip, netplan, ping, ibv_devinfo, ssh, getent and perftest. One line "ok NAME" or "not ok NAME" per check;
+# the last line is "N passed, N failed, N skipped".
 #
 #   tests/vm/profile_test.sh       SPARKPLAN_PROGRAM: the program, build/bin/sparkplan by default
 # shellcheck disable=SC2317  # functions that "check" calls
@@ -13,7 +13,7 @@ source tests/vm/two_sparks.sh
 
 readonly ssh=(ssh -o BatchMode=yes -o ConnectTimeout=20 -o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null)
 
-# Everything that could show that a file was written, even with the same content.
+# Lists everything that shows that a file was written, even with the same content.
 files_of_guests() {
   local i
   for i in 1 2; do
@@ -80,7 +80,7 @@ netplan_get() {
   done
 }
 
-# 8972 bytes, the headers of IP and ICMP: 9000. One byte more must not fit.
+# 8972 bytes and the headers of IP and ICMP: 9000. One byte more must not fit.
 pings() {
   local half
   for half in 0 1; do
@@ -102,7 +102,7 @@ rdma_ports() {
   done
 }
 
-# Who answers, and at which of its addresses.
+# Checks which guest answers, and at which of its addresses.
 logs_in() { # FROM TO DESTINATION ADDRESS
   same "from guest $1 to $3" \
     "$("$vm" exec "$1" -- runuser -u nvidia -- "${ssh[@]}" "$3" 'set -- $SSH_CONNECTION; echo $(hostname) $(id -un) $3')" \
@@ -115,7 +115,7 @@ logins() {
     logs_in 1 1 spark-01-fabric 192.168.100.11
 }
 
-# A host key that is not the recorded one has to keep us out.
+# ssh must refuse a host key that differs from the recorded one.
 refuses_wrong_key() {
   on 2 'mkdir -p /run/wrong && ssh-keygen -q -t ed25519 -N "" -f /run/wrong/key &&
     $(command -v sshd) -p 2222 -h /run/wrong/key -o PidFile=/run/wrong/pid' || return
@@ -135,7 +135,7 @@ names() {
     $'192.168.100.11 spark-01-fabric\n192.168.100.12 spark-02-fabric'
 }
 
-# By nvidia, who could not lock memory before. The packets must have left through that very device.
+# Runs as nvidia, who could not lock memory before. The packets must have left through that very device.
 writes_over() { # HALF
   local device=${devices[$1]} other=${devices[1 - $1]} port=$((18515 + $1)) server code=0 before after
   local count="cat /sys/class/infiniband/{$device,$other}/ports/1/hw_counters/sent_pkts"
@@ -170,7 +170,7 @@ reboot_first_guest() {
   [ -n "$after" ] && [ "$after" != "$before" ]
 }
 
-# What has to hold after an apply, for ever.
+# Conditions that must hold after every apply.
 holds() { # NAME-SUFFIX
   check "plan is in sync$1" exits 0 plan --detailed-exitcode
   check "socket buffers are 256 MiB$1" buffers

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures RDMA between two virtual Sparks by `sparkplan verify` and by perftest, in turns, and prints the medians
-# and their ratios as a table. Wanted under emulation: 0.85 to 1.15. Nothing is asserted: emulated machines share
-# their processors with whatever else runs.
+# Measures RDMA between two virtual Sparks with `sparkplan verify` and with perftest, in turns. Prints the medians and
+# their ratios as a table. Expected under emulation: 0.85 to 1.15. Nothing is asserted: emulated machines share their
+# processors with other programs.
 #
 #   tests/vm/rdma_agreement.sh [ROUNDS]       9 by default; SPARKPLAN_PROGRAM: the program
 # shellcheck disable=SC2317  # functions that "check" calls
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.." || exit 1
 source tests/vm/two_sparks.sh
 rounds=${1:-9}
 
-# perftest PROGRAM ARGUMENTS...: guest 2 answers, guest 1 begins; prints the line of figures.
+# perftest PROGRAM ARGUMENTS...: guest 2 is the server, guest 1 the client; prints the line of figures.
 perftest() {
   local server
   "$vm" exec 2 -- timeout 100 "$@" -d rocep1s0f1 >/dev/null 2>&1 &
@@ -21,7 +21,7 @@ perftest() {
   on 1 "timeout 60 $* -d rocep1s0f1 192.168.100.12" | grep -E '^ *(65536|2) '
   wait "$server"
 }
-# Both are told the GID that belongs to the address.
+# Both programs use the GID that belongs to the address.
 gid() {
   on 1 "cd /sys/class/infiniband/rocep1s0f1/ports/1/gids; grep -l :ffff:c0a8: * | tail -n 1"
 }

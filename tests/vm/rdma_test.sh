@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The level rdma of `sparkplan verify` on two virtual Sparks: what it measures is real RDMA, by rxe, and slow.
-# Asserted is what is right or wrong, never what is fast: that it works, over the device and the GID that it
-# should, byte for byte; and that what somebody has broken is found and named.
-# One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
+# The level rdma of `sparkplan verify` on two virtual Sparks. It measures real RDMA, over rxe, which is slow. The test
+# asserts correctness and never speed. RDMA must work byte for byte over the expected device and GID, and introduced
+# faults must be found and named. One line "ok NAME" or "not ok NAME" per check; the last line is "N passed, N failed, N
+# skipped".
 #
 #   tests/vm/rdma_test.sh       SPARKPLAN_PROGRAM: the program, build/bin/sparkplan by default
 # shellcheck disable=SC2317  # functions that "check" calls
@@ -12,30 +12,30 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/vm/two_sparks.sh
 source tests/vm/two_sparks.sh
 
-# The addresses' first 24 bits, as GIDs show them.
+# The first 24 bits of the addresses, as GIDs show them.
 readonly gid_of_network=(c0a8:64 c0a8:65)
 
-# verified CODE: the level rdma ends with that; its report is in $work/report.
+# verified CODE: runs the level rdma and expects that exit code; the report is in $work/report.
 verified() {
   local code=0
   sparkplan verify --level rdma --json >"$work/report" || code=$?
-  # Shown where a check fails.
+  # Printed where a check fails.
   said '"\n".join(c["id"] + " " + c["status"] + " " + str(c.get("value", "")) + " " + c.get("cause", "") for c in checks)'
   same "exit status of verify" "$code" "$1"
 }
 
-# said EXPRESSION: a Python expression about `checks`, a list, and `check`, the same by id.
+# said EXPRESSION: a Python expression over `checks`, a list, and `check`, the same checks by id.
 said() {
   python3 -c 'import json, sys
 checks = json.load(open(sys.argv[1]))["checks"]
 check = {c.get("id"): c for c in checks}
-# Slower than an earlier run is a warning: emulated machines share their processors with whatever else runs.
+# A result slower than an earlier run is a warning: emulated machines share their processors with other programs.
 measured = lambda id: check[id]["status"] in ("pass", "warn") and check[id]["value"] > 0
 print(eval(sys.argv[2]))' "$work/report" "$1"
 }
 holds() { same "$1" "$(said "$1")" True; }
 
-# Both directions, both halves, and both at once.
+# Both directions, both halves, and both halves at the same time.
 bandwidths_pass() {
   local pair half
   for pair in spark-01/spark-02 spark-02/spark-01; do
@@ -49,8 +49,8 @@ latencies_pass() {
   holds "all(measured(f'rdma/spark-01/spark-02/{half}/latency') for half in 'AB')"
 }
 
-# What the interface has sent, in per cent of payload and headers. A guest that does not get its processor in time
-# sends again, which can only add: the least of several runs counts, and none may be less than all.
+# Bytes sent by the interface, in per cent of payload and headers. A guest without enough processor time retransmits,
+# which only adds bytes. So the lowest of several runs counts, and no run may be below 100 per cent.
 bytes_are_right() {
   for _ in 1 2 3 4 5; do
     verified 0 || return
@@ -64,7 +64,7 @@ sys.exit(max(map(min, zip(*runs))) > 101)' "$work/parts" && return
   return 1
 }
 
-# Where rxe has it: not at 3, where those look who go by other people's machines.
+# The GID index must be rxe's own, and not the 3 that is common on other machines.
 gid_is_looked_up() {
   local i half index
   for i in 1 2; do
@@ -79,7 +79,7 @@ gid_is_looked_up() {
   done
 }
 
-# Neither a process nor a queue pair; the kernel's own of the devices (GSI) stay.
+# No process and no queue pair remains; the kernel's own queue pairs of the devices (GSI) stay.
 nothing_is_left() {
   local i
   for i in 1 2; do
@@ -97,7 +97,7 @@ loses_a_device() {
 }
 gets_it_back() { on 2 'rdma link add roceP2p1s0f1 type rxe netdev enP2p1s0f1np1' && verified 0; }
 
-# RoCE v2 is UDP to port 4791: a firewall that does not know it lets pings and TCP through.
+# RoCE v2 is UDP to port 4791: a firewall without a rule for it may pass pings and TCP.
 is_not_acknowledged() {
   on 2 'tc qdisc add dev enp1s0f1np1 ingress &&
     tc filter add dev enp1s0f1np1 parent ffff: protocol ip u32 match ip protocol 17 0xff match ip dport 4791 0xffff action drop' || return
@@ -109,7 +109,7 @@ is_not_acknowledged() {
   on 2 'tc qdisc del dev enp1s0f1np1 ingress' && [ "$right" -eq 0 ]
 }
 
-# A threshold of the user's that rxe cannot reach.
+# A user's threshold that rxe cannot reach.
 misses_a_threshold() {
   cp "$work/cluster.yaml" "$work/cluster.yaml.before"
   echo 'verify: {rdma_half: 100 Gb/s}' >>"$work/cluster.yaml"
@@ -120,7 +120,7 @@ misses_a_threshold() {
   [ "$right" -eq 0 ]
 }
 
-# What the doctor says of RDMA on both guests: it has looked, and every row is as EXPECTED, "pass" or "fail".
+# Requires the doctor's rows on RDMA to be present on both guests, each with the status EXPECTED, "pass" or "fail".
 doctor_says() { # EXPECTED ROW...
   local expected=$1 row
   shift

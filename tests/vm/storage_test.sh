@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# examples/storage-nvme-tcp.yaml on two virtual machines: guest 2 offers two volumes over NVMe-TCP (nvmet), guest 1
-# mounts them by cluster.yaml, from the first apply over reboots and outages to their removal.
-# What sparkplan has done is judged by findmnt, nvme, systemctl and the kernel. Nothing is asserted on speed.
-# One line "ok NAME" or "not ok NAME" per check; the last one is "N passed, N failed, N skipped".
+# examples/storage-nvme-tcp.yaml on two virtual machines: guest 2 exports two volumes over NVMe-TCP (nvmet), guest 1
+# mounts them with cluster.yaml. The test covers the first apply, reboots, outages and removal. The results are checked
+# with findmnt, nvme, systemctl and the kernel. Speed is not asserted. One line "ok NAME" or "not ok NAME" per check;
+# the last line is "N passed, N failed, N skipped".
 #
 #   tests/vm/storage_test.sh       SPARKPLAN_PROGRAM: the program, build/bin/sparkplan by default
 # shellcheck disable=SC2317  # functions that "check" calls
@@ -15,7 +15,7 @@ source tests/vm/two_sparks.sh
 
 readonly volumes='llm-models raid5-data'
 
-# The volumes, made once: ext4 with a file that is large enough to measure by.
+# Makes the volumes once: ext4 with a file that is large enough for measurements.
 volumes_made() {
   on 2 "modprobe nvmet-tcp && modprobe loop && mkdir -p /srv/volumes && cd /srv/volumes || exit
     for v in $volumes; do
@@ -24,8 +24,8 @@ volumes_made() {
     done"
 }
 
-# As a server does after its boot. The kernel makes up a new UUID for a namespace that is given none, and a client
-# whose volume comes back with another takes it for another disk.
+# Exports the volumes, as a server does after its boot. The kernel generates a new UUID for a namespace without one, and
+# a client treats a volume with another UUID as another disk.
 server_starts() {
   on 2 "modprobe nvmet-tcp && modprobe loop && cd /sys/kernel/config/nvmet || exit
     for v in $volumes; do
@@ -44,7 +44,7 @@ server_stops() {
     for s in subsystems/*; do echo 0 >$s/namespaces/1/enable; rmdir $s/namespaces/1 $s; done && losetup --detach-all'
 }
 
-# The example, with these machines' addresses; of its two nodes the one that has both volumes.
+# Writes the example with these machines' addresses; of its two nodes, the one with both volumes.
 write_example() {
   sed -e "s/192\.168\.0\.100/$("$vm" address 2)/; s/192\.168\.0\.188/$("$vm" address 1)/; /name: spark-02/d" \
     examples/storage-nvme-tcp.yaml >"$work/cluster.yaml"
@@ -52,7 +52,7 @@ write_example() {
 }
 sparkplan_types() { "$program" types; }
 
-# mounted TARGET NQN OPTION...: by findmnt, with these options, from that subsystem.
+# mounted TARGET NQN OPTION...: findmnt lists the target with these options, from that subsystem.
 mounted() {
   on 1 "set -e; shown=\$(findmnt --noheadings --types ext4 --output OPTIONS $1)
     for option in ${*:3}; do case ,\$shown, in *,\$option,*) ;; *) echo \"\$shown\"; exit 1;; esac; done
@@ -70,7 +70,7 @@ text = json.load(sys.stdin)
 hosts = text if isinstance(text, list) else [text]
 print(" ".join(sorted(s["NQN"] for h in hosts for s in h["Subsystems"])))')" "$volumes"
 }
-# The boot is over, and no unit of storage has failed. Others of the guest's may have, on a machine that has much to do.
+# The boot is over, and no storage unit has failed. On a busy machine other units of the guest may have failed.
 settled() {
   on 1 'systemctl is-system-running | grep -x -e running -e degraded && ! systemctl --failed --no-legend "sparkplan-*" "mnt-*" | grep .'
 }
@@ -80,7 +80,7 @@ units_are_right() {
     settled
 }
 
-# The two machines were made from one image, /etc/nvme included.
+# Both machines were made from one image, including /etc/nvme.
 shared_identity_is_named() {
   cp "$work/cluster.yaml" "$work/cluster.yaml.before"
   printf '  - {name: spark-02, address: %s}\n' "$("$vm" address 2)" >>"$work/cluster.yaml"
@@ -97,7 +97,8 @@ identity_is_made() {
   on 1 'grep -qx "nqn.2014-08.org.nvmexpress:uuid:$(cat /etc/nvme/hostid)" /etc/nvme/hostnqn'
 }
 
-# refused CODE SED WORDS...: cluster.yaml changed like that ends an apply with these, and nothing is lost.
+# refused CODE SED WORDS...: with cluster.yaml changed by SED, an apply ends with CODE and prints WORDS; no data is
+# lost.
 refused() {
   cp "$work/cluster.yaml" "$work/cluster.yaml.before"
   sed -i "$2" "$work/cluster.yaml"
@@ -125,7 +126,7 @@ not_verified() { # ROW'S WORDS
   same "exit status" "$code" 8 && grep -q "$1" "$work/report"
 }
 
-# The file is lost, and written anew from the machine.
+# Deletes cluster.yaml and lets `init` write it again from the machine.
 comes_back() {
   mv "$work/cluster.yaml" "$work/cluster.yaml.before"
   local right=0
@@ -158,7 +159,7 @@ server_restarts() {
     server_starts && becomes_true 1 '! grep -vx live /sys/class/nvme/nvme*/state' && both_mounted && verified
 }
 
-# The client lets go of the server, and finds none when it is back.
+# The server stops while the client reboots, so the client finds no server after its boot.
 server_gone_at_boot() {
   "$vm" reboot 1 &
   local reboot=$!
@@ -175,7 +176,7 @@ nothing_is_left() {
     settled
 }
 
-# The server is reached by an address that only this apply gives to both.
+# The server is reached at an address that only this apply configures on both machines.
 behind_the_fabric() {
   cat >"$work/cluster.yaml" <<YAML
 version: 1

@@ -1,5 +1,5 @@
-# What the tests on two virtual Sparks have in common: checks that are counted, commands on the guests, the
-# smallest cluster.yaml. Sourced at the top of the repository.
+# Shared by the tests on two virtual Sparks: counted checks, commands on the guests, the smallest cluster.yaml. Source
+# it from the repository root.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2317  # what the tests use
 
@@ -17,7 +17,7 @@ finish() {
   exit
 }
 
-# check NAME COMMAND...: what the command prints is shown where it fails.
+# check NAME COMMAND...: shows the command's output if it fails.
 check() {
   local name=$1 began=$SECONDS
   shift
@@ -43,7 +43,7 @@ sparkplan() {
     "$program" "$@" "$work/cluster.yaml"
 }
 
-# exits CODE ARGUMENTS...: sparkplan's exit status.
+# exits CODE ARGUMENTS...: requires sparkplan's exit status.
 exits() {
   local expected=$1 code=0
   shift
@@ -51,11 +51,12 @@ exits() {
   same "exit status of sparkplan $1" "$code" "$expected"
 }
 
-# on I LINE: a shell line, as root. login [USER@]I LINE: the same in a login of its own.
+# on I LINE: a shell line, as root. login [USER@]I LINE: the same over a new login.
 on() { "$vm" exec "$1" -- bash -c "$2"; }
 login() { "$vm" ssh "$1" -- bash -c "$2"; }
 
-# True as soon as LINE is on guest I, within the patience; each look takes its time, so no sleep.
+# Waits until LINE succeeds on guest I, at most `patience` seconds. Each attempt takes its time, so the loop does not
+# sleep.
 becomes_true() { # I LINE
   local deadline=$((SECONDS + patience))
   until on "$1" "$2"; do
@@ -63,13 +64,14 @@ becomes_true() { # I LINE
   done
 }
 
-# Both guests are one image with one NVMe host name, which is refused; whoever has no business with NVMe has none.
+# Both guests come from one image and have the same NVMe host name, which sparkplan refuses. Tests without NVMe remove
+# the name.
 without_nvme_names() {
   local i
   for i in 1 2; do on "$i" 'rm -f /etc/nvme/hostnqn /etc/nvme/hostid' || return; done
 }
 
-# Boots the two and writes $work/cluster.yaml; ends the test where that cannot be.
+# Boots the two guests and writes $work/cluster.yaml; ends the test if that is not possible.
 two_sparks() {
   local reason
   if ! reason=$("$vm" check); then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Test hosts with a kernel of their own: QEMU virtual machines with real RDMA over
-# Ethernet, which pass for Sparks. README.md has the tour.
+# Test hosts with their own kernel: QEMU virtual machines with real RDMA over Ethernet, which look like Sparks.
+# README.md explains them.
 set -euo pipefail
 umask 022
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
@@ -15,7 +15,7 @@ readonly state=$states/$vm
 readonly prefix=sparkvm-$vm
 readonly ready_seconds=${SPARKPLAN_VM_TIMEOUT:-240}
 
-# Of the lab: recorded processes; the machine's own package sources.
+# From the lab: recorded processes; the machine's own package sources.
 # shellcheck source=tests/lab/cleanup.sh
 source "$here/../lab/cleanup.sh"
 # shellcheck source=tests/lab/rootfs.sh
@@ -46,7 +46,7 @@ TEXT
 say() { printf 'vm: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# One command at a time changes a set; a second one waits for the first.
+# One command at a time changes a set; a second command waits for the first.
 lock_vm() {
   install -d -m 0700 "$cache"
   exec 9>"$cache/.lock-$vm"
@@ -62,7 +62,7 @@ require_guest() {
   guest=$1
 }
 
-# Sets `command` to what follows the first "--".
+# Sets `command` to the words after the first "--".
 require_command() {
   [[ ${1:-} == -- && $# -ge 2 ]] || die "expected: -- CMD [ARG...]"
   command=("${@:2}")
@@ -99,11 +99,11 @@ vm_up() {
   done
 }
 
-# The exit trap of vm_up: what did not come up altogether is taken down.
+# The exit trap of vm_up: takes down a set that did not come up completely.
 vm_up_ended() {
   trap - EXIT INT TERM HUP
   local job
-  for job in $(jobs -p); do            # a build of the image, logins being tried
+  for job in $(jobs -p); do            # a build of the image, login attempts
     kill -KILL "$job" 2>/dev/null || true
   done
   wait 2>/dev/null
@@ -112,7 +112,7 @@ vm_up_ended() {
   exit "$1"
 }
 
-# Leaves nothing of this set, whatever state it is in.
+# Removes every trace of this set, whatever state it is in.
 vm_clean() {
   local record
   for record in "$state"/guests/*/qemu; do
