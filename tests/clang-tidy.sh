@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs clang-tidy over the project's own .cc files with the compile commands of a build directory,
-# two at a time. A file that has passed is passed over until it, a header or the checks change.
+# Runs clang-tidy over the project's own .cc files with the compile commands of a build directory, two at a time. A file
+# that has passed is skipped until the file, a header or the checks change.
 #   tests/clang-tidy.sh BUILD_DIRECTORY
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1

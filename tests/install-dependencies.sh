@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs, on Debian 12 and Ubuntu 24.04.
-# Does nothing, quickly, where nothing is missing.
+# Installs the packages for building and testing, on Debian 12 and Ubuntu 24.04. Returns quickly if no package is
+# missing.
 #   install-dependencies.sh [build] [cross] [cross-controller] [lab] [arm] [vm] [hostile] [lint] [fuzz] [bench]
 # [reference] [package] (default: build lab)
-#   cross             the agent for the other architecture: compiler and libraries; without a
-#                     distribution that offers those, one line says so and nothing fails
-#   cross-controller  besides, what sparkplan itself needs to be built for it
+#   cross             compiler and libraries for an agent of the other architecture. If the distribution does not
+#                     offer them, prints one line and succeeds
+#   cross-controller  cross, and the libraries that sparkplan itself needs on the other architecture
 #   arm               lab hosts of the other architecture
-#   hostile           an sshd for tests/hostile, unpacked below build/ where none is installed: an installed one
-#                     would be started and listen
+#   hostile           an sshd for tests/hostile, unpacked below build/ if none is installed: installing the package
+#                     would start an sshd that listens
 set -euo pipefail
 export LC_ALL=C
 
@@ -17,7 +17,7 @@ case $native in
   arm64) other=amd64 triplet=x86_64-linux-gnu cross_compiler=g++-x86-64-linux-gnu ;;
   *) other=arm64 triplet=aarch64-linux-gnu cross_compiler=g++-aarch64-linux-gnu ;;
 esac
-# Where the toolchain files look besides, for what can be installed for one architecture only.
+# The toolchain files also search here for packages that can be installed for one architecture only.
 unpacked=$(dirname "$(realpath "$0")")/../build/packages-$triplet
 readonly native other triplet cross_compiler unpacked
 
@@ -44,9 +44,9 @@ readonly vm=(
 readonly hostile=(python3 python3-jsonschema iproute2 openssh-client)
 readonly bench=(python3 ansible)
 readonly lint=(clang-format clang-tidy shellcheck)
-# The last for names in the stacks of what was found.
+# llvm is for function names in stack traces.
 readonly fuzz=(clang libclang-rt-dev llvm)
-# Who judges completions and manual pages, and who judges the package.
+# Programs that check completions, manual pages and the package.
 readonly reference=(bash zsh fish man-db mandoc)
 readonly packaging=(dpkg-dev lintian file)
 
@@ -73,13 +73,13 @@ for group in "$@"; do
   esac
 done
 
-# Sets `missing` to those of its arguments that are not installed.
+# Sets `missing` to the arguments that are not installed packages.
 find_missing() {
   missing=()
   (($# > 0)) || return 0
   local status name architecture
   local -A installed=()
-  # dpkg-query fails when one of them is unknown; it lists the others all the same.
+  # dpkg-query fails for an unknown package but still lists the others.
   while read -r status name architecture; do
     [[ $status == installed ]] || continue
     installed[$name:$architecture]=1
@@ -112,7 +112,7 @@ if ((${#missing[@]} > 0)); then
   apt -y install --no-install-recommends "${missing[@]}"
 fi
 
-# The program alone: no service, no account and no keys come with it. What it is linked with is installed.
+# Unpacks the program alone: no service, account or keys. Its libraries are installed.
 unpack_sshd() {
   local place download libraries
   place=$(dirname "$(realpath "$0")")/../build/packages-openssh-server
@@ -130,9 +130,9 @@ unpack_sshd() {
 }
 [[ -z $wants_sshd ]] || unpack_sshd
 
-# Where the package sources lack the other architecture (Ubuntu keeps some of them on servers of their
-# own), every apt-get update would complain once dpkg knows of it. So this is found out with package
-# lists of our own, before anything is changed.
+# Ubuntu serves some architectures from separate servers. If the package sources lack the other architecture, every
+# apt-get update complains once dpkg has been configured for it. So this function checks with separate package lists
+# before anything changes.
 other_is_offered() {
   local lists options status=0
   lists=$(mktemp -d)
@@ -159,11 +159,11 @@ if ((${#missing[@]} > 0)); then
   apt -y --no-remove install --no-install-recommends "${missing[@]}"
 fi
 
-# unpack_library NAME: libNAME-dev and the library it is for, into a directory of the build.
+# unpack_library NAME: libNAME-dev and its library, into a directory of the build.
 unpack_library() {
   local download library
   library=$(apt-cache show "$1-dev:$other" | sed -nE "s/^Depends:.*($1[0-9][^ ,]*).*/\1/p" | head -n 1)
-  # Installed as well, beside the machine's own: whoever packages asks dpkg whose library it is.
+  # The library is also installed beside the machine's own, because packaging tools ask dpkg which package owns it.
   apt -y --no-remove install --no-install-recommends "$library:$other"
   download=$(mktemp -d)
   (cd "$download" && apt-get -q download "$1-dev:$other" "$library:$other") >&2

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, runs every test and check. The last line is
-# "N passed, N failed, N skipped"; the exit status is 0 only if nothing failed.
+# Installs missing packages, builds, and runs every test and check. The last line is "N passed, N failed, N skipped";
+# the exit status is 0 only if no check failed.
 #
-#   tests/run.sh              all parts but those that the last lines name
+#   tests/run.sh              all parts except those that the last lines name
 #   tests/run.sh unit         one or more of: unit sanitizers fuzz lint integration reliability hostile package vm vm-storage demo tidy
-#   tests/run.sh --full ...   reliability and hostile with all they have (hours) instead of a few; fuzz for ten minutes
+#   tests/run.sh --full ...   reliability and hostile with all their cases (hours) instead of a few; fuzz for ten minutes
 #                             a target instead of some seconds
-# Only done when asked for, as each takes long: vm-storage (NVMe over TCP on two virtual machines), tidy (clang-tidy over
-# everything), sanitizers (the unit tests built with AddressSanitizer and UBSan). Of the fuzz targets all but wire,
-# because they take a build of nearly everything with clang and the sanitizers.
+# Some parts run only on request, because each takes long: vm-storage (NVMe over TCP on two virtual machines), tidy
+# (clang-tidy over all files), sanitizers (the unit tests built with AddressSanitizer and UBSan). The same holds for all
+# fuzz targets except wire, because they need a build of nearly all code with clang and the sanitizers.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -40,7 +40,7 @@ finish() {
   exit
 }
 
-# Adds up a JUnit file's test cases; one with several failures is one.
+# Counts the test cases of a JUnit file; a case with several failures counts once.
 count_junit() {
   local file=$1 ok bad left
   [ -s "$file" ] || {
@@ -79,7 +79,7 @@ run_lint() {
 }
 
 run_tidy() {
-  # One file per process; what has passed with the same tool, flags and sources is not done again.
+  # One file per process; files that passed with the same tool, flags and sources are skipped.
   if tests/clang-tidy.sh build; then pass; else fail clang-tidy; fi
 }
 
@@ -93,7 +93,7 @@ labs_down() {
   SPARKPLAN_LAB=n$SPARKPLAN_LAB tests/lab/lab.sh down
 }
 
-# Says why nothing for aarch64 can be tested here.
+# Prints the reason why aarch64 cannot be tested here.
 no_aarch64() {
   local agents
   agents=$(build/bin/sparkplan version)
@@ -124,7 +124,7 @@ run_integration() {
   count_junit "$results/integration.xml"
 }
 
-# A test that counts for itself and says so in its last line.
+# Runs a test that prints its own counts in its last line.
 run_script() { # LOG TEST [ARGUMENT...]
   local log=$1 ok bad left
   shift
