@@ -1,12 +1,12 @@
-# The programs for nodes that sparkplan carries: the agent, and the rank of the NCCL test. Those for the
-# architecture which sparkplan itself is built for are made by this build; those for each of the others by
-# a build of the same sources inside it, agent-<architecture>, with that architecture's toolchain file.
+# The programs for nodes that sparkplan carries: the agent, and the rank of the NCCL test. This build makes the programs
+# for sparkplan's own architecture. For each other architecture an inner build of the same sources,
+# agent-<architecture>, makes them with that architecture's toolchain file.
 set(SPARKPLAN_CARRIED_PROGRAMS agent nccl)
 set(SPARKPLAN_AGENT_ARCHITECTURES "" CACHE STRING
   "Architectures (x86_64;aarch64) that sparkplan must carry an agent for; empty: those that can be built here")
 
-# spark_configure_agent(ARCHITECTURE REASON): configures the inner build. REASON is empty afterwards, or
-# says why there can be none.
+# spark_configure_agent(ARCHITECTURE REASON): configures the inner build. REASON is empty afterwards, or explains why
+# the inner build is not possible.
 function(spark_configure_agent architecture reason)
   set(directory ${CMAKE_BINARY_DIR}/agent-${architecture})
   find_program(SPARKPLAN_COMPILER_${architecture} ${architecture}-linux-gnu-g++)
@@ -19,7 +19,7 @@ function(spark_configure_agent architecture reason)
     set(${reason} "there is no ${architecture}-linux-gnu-g++" PARENT_SCOPE)
     return()
   endif()
-  # Flags from the environment are those of the outer build's architecture.
+  # Flags from the environment belong to the outer build's architecture.
   execute_process(
     COMMAND ${CMAKE_COMMAND} -E env --unset=CXX --unset=CXXFLAGS --unset=CPPFLAGS --unset=LDFLAGS
       ${CMAKE_COMMAND} -S ${CMAKE_SOURCE_DIR} -B ${directory} -G ${CMAKE_GENERATOR}
@@ -35,8 +35,8 @@ function(spark_configure_agent architecture reason)
   set(${reason} "" PARENT_SCOPE)
 endfunction()
 
-# spark_build_agent(ARCHITECTURE): the inner build as a target. It is asked each time whether it is up to
-# date, because only it knows; what it made is taken for changed only if it was.
+# spark_build_agent(ARCHITECTURE): the inner build as a target. It runs in every build, because only the inner build can
+# check whether it is up to date. Its programs count as changed only if their contents changed.
 function(spark_build_agent architecture)
   set(directory ${CMAKE_BINARY_DIR}/agent-${architecture})
   set(quiet "")
@@ -49,8 +49,8 @@ function(spark_build_agent architecture)
     COMMENT "The programs for ${architecture}" VERBATIM)
 endfunction()
 
-# Sets SPARKPLAN_ARCHITECTURES, by uname -m, and for each of them SPARKPLAN_FILES_<architecture>, the folder of
-# sparkplan-<program>.stripped, and SPARKPLAN_TARGETS_<architecture>, what makes them.
+# Sets SPARKPLAN_ARCHITECTURES, by uname -m. For each architecture it sets SPARKPLAN_FILES_<architecture>, the folder of
+# sparkplan-<program>.stripped, and SPARKPLAN_TARGETS_<architecture>, the targets that make these files.
 macro(spark_find_agents)
   set(own ${CMAKE_SYSTEM_PROCESSOR})
   set(SPARKPLAN_ARCHITECTURES ${own})

@@ -1,9 +1,9 @@
-# What keeps a mistake of ours from becoming somebody else's way in: flags of compiler and linker, all of them here.
-# docs/building.md explains them, tests/package/hardening_test.sh looks for them in what was built.
+# All flags of compiler and linker that limit the damage of a programming error. docs/building.md explains them, and
+# tests/package/hardening_test.sh checks the built files for them.
 include(CheckCXXCompilerFlag)
 include(CheckLinkerFlag)
 
-# spark_flags_that_are_known(OUT FLAG...): those of the flags that the compiler knows.
+# spark_flags_that_are_known(OUT FLAG...): the flags that the compiler supports.
 function(spark_flags_that_are_known out)
   set(known "")
   foreach(flag IN LISTS ARGN)
@@ -16,8 +16,8 @@ function(spark_flags_that_are_known out)
   set(${out} ${known} PARENT_SCOPE)
 endfunction()
 
-# spark_harden(TARGET): everyone who links TARGET, an interface, is compiled and linked with these. Not for
-# sanitizers, which check more and cannot see through _FORTIFY_SOURCE.
+# spark_harden(TARGET): every target that links TARGET, an interface, is compiled and linked with these flags. Not for
+# sanitizers, which check more and cannot check calls that _FORTIFY_SOURCE replaces.
 function(spark_harden target)
   set(jumps "")
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
@@ -32,16 +32,16 @@ function(spark_harden target)
   target_link_options(${target} INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
 endfunction()
 
-# spark_pie(TARGET): lies at another address each time it is started, whatever the compiler does by itself.
+# spark_pie(TARGET): loaded at a random address at each start, whatever the compiler's default is.
 function(spark_pie target)
   target_link_options(${target} PRIVATE -pie)
 endfunction()
 
-# spark_static_pie(TARGET): one file without a loader that lies at another address each time it is started.
+# spark_static_pie(TARGET): one file without a loader, loaded at a random address at each start.
 function(spark_static_pie target)
   target_link_options(${target} PRIVATE -static-pie)
-  # Its relocations in a tenth of the room. The C library that is linked in knows them, older linkers do not, and
-  # that of aarch64 in binutils 2.40 only warns.
+  # Packs its relocations into a tenth of the space. The linked C library supports them. Older linkers do not, and the
+  # aarch64 linker of binutils 2.40 only warns.
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     check_linker_flag(CXX -Wl,-z,pack-relative-relocs SPARKPLAN_LINKER_PACKS_RELOCATIONS)
     if(SPARKPLAN_LINKER_PACKS_RELOCATIONS)

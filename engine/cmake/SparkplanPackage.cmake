@@ -1,5 +1,5 @@
-# What is installed besides the program, and the Debian package. Nothing here runs the program, so that
-# a tree built for another architecture is packaged like any other.
+# The installed files other than the program, and the Debian package. No step runs the program, so a build for another
+# architecture is packaged like any other.
 find_program(SPARKPLAN_GZIP gzip REQUIRED)
 set(SPARKPLAN_PACKAGE_MAINTAINER "The sparkplan project <sparkplan@example.org>" CACHE STRING
   "Whom the Debian package names as its maintainer")
@@ -30,7 +30,7 @@ install(FILES schemas/cluster.schema.json schemas/report.schema.json schemas/pla
 install(FILES README.md engine/cmake/debian/copyright DESTINATION share/doc/sparkplan)
 install(FILES engine/cmake/debian/lintian-overrides DESTINATION share/lintian/overrides RENAME sparkplan)
 
-# The examples name their schema for editors: where they are installed it lies elsewhere.
+# The examples name their schema for editors; the path of the schema differs after installation.
 file(GLOB examples CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/examples ${CMAKE_SOURCE_DIR}/examples/*.yaml)
 foreach(example IN LISTS examples)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/${example})
@@ -39,7 +39,7 @@ foreach(example IN LISTS examples)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/share/examples/${example} CONTENT "${text}" @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/share/examples/${example} DESTINATION share/doc/sparkplan/examples)
 endforeach()
-# What an example names as the source of a file.
+# A file that an example names as a source.
 install(FILES examples/greeting.txt DESTINATION share/doc/sparkplan/examples)
 
 set(debian_architecture_x86_64 amd64)

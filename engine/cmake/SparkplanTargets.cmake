@@ -1,19 +1,19 @@
 include(Hardening)
 
-# Warnings, sanitizers and hardening, carried by every target of ours and by nobody else's headers.
+# Warnings, sanitizers and hardening for every target of this project, but not for foreign headers.
 add_library(sparkplan_options INTERFACE)
 target_include_directories(sparkplan_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(sparkplan_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -Wold-style-cast -Woverloaded-virtual -Werror)
-# Most of what an agent needs of these libraries is small; what it does not need stays out.
+# An agent needs only a small part of these libraries; the linker drops the rest.
 target_compile_options(sparkplan_options INTERFACE -ffunction-sections -fdata-sections)
 target_link_options(sparkplan_options INTERFACE -Wl,--gc-sections)
 if(SPARKPLAN_SANITIZE)
-  # g++ 12 sees uninitialised variants wherever a sanitizer has been at work; the sanitizer knows better.
+  # g++ 12 warns of uninitialised variants in instrumented code; the sanitizer itself checks for them reliably.
   target_compile_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-  # An index out of a container's bounds may well be within its memory.
+  # An index beyond a container's size may still be within its memory, where a sanitizer does not report it.
   target_compile_definitions(sparkplan_options INTERFACE _GLIBCXX_ASSERTIONS)
   target_link_options(sparkplan_options INTERFACE -fsanitize=${SPARKPLAN_SANITIZE})
 else()
@@ -21,8 +21,8 @@ else()
 endif()
 
 # spark_library(NAME [FOR_SPEED] [SOURCES file...] [DEPENDS target...] [LIBRARIES target...])
-# One static library per folder. DEPENDS are layers of ours, LIBRARIES are other people's and stay
-# private to the folder. FOR_SPEED: what only the controller has, where nobody waits for its size.
+# One static library per folder. DEPENDS are layers of this project. LIBRARIES are foreign libraries and stay private to
+# the folder. FOR_SPEED: code that only the controller contains, where size does not matter.
 function(spark_library name)
   cmake_parse_arguments(ARG "FOR_SPEED" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
