@@ -76,7 +76,7 @@ void run_hub(int listener) {
     std::vector<Blobs> from(ranks);
     for (std::size_t i = 0; i < ranks; ++i) {
       if (!read_blobs(by_rank[i], ranks, from[i])) {
-        // After one rank has gone, the connections of the other ranks end, as NCCL's do.
+        // After one rank has ended, the connections of the other ranks end, as NCCL's do.
         for (const int socket : by_rank) ::shutdown(socket, SHUT_RDWR);
         return;
       }

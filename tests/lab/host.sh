@@ -84,7 +84,7 @@ host_stop() {
 host_supervise() {
   local i=$1 generation=$2 fd code=133
   [[ $(<"$state/generation") == "$generation" ]] || exit 1
-  for fd in /proc/self/fd/*; do              # pipes of whoever called "up"
+  for fd in /proc/self/fd/*; do              # pipes of the caller of "up"
     fd=${fd##*/}
     ((fd <= 2 || fd == 255)) || eval "exec $fd>&-"
   done

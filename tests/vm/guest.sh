@@ -84,7 +84,7 @@ guest_start() {
 guest_run() {
   local i=$1 fd half slot=4 directory=$state/guests/$1
   local -a cables=() parameters
-  for fd in /proc/self/fd/*; do              # pipes of whoever called "up", locks
+  for fd in /proc/self/fd/*; do              # pipes of the caller of "up", locks
     fd=${fd##*/}
     ((fd <= 2 || fd == 255)) || eval "exec $fd>&-"
   done
