@@ -1,5 +1,5 @@
-# The root file system that all hosts share, read-only, as the lower layer of an overlay. Made once per machine; the
-# text of this file is part of the cache key.
+# The root file system that all hosts share, read-only, as the lower layer of an
+# overlay. Made once per machine; this file's own text is part of the cache key.
 # shellcheck shell=bash disable=SC2154  # variables of lab.sh
 
 readonly rootfs_packages=(
@@ -7,16 +7,15 @@ readonly rootfs_packages=(
   iproute2 iputils-ping sudo procps kmod ca-certificates nftables cron rsyslog
 )
 
-# Left out under emulation: networkd does not work there, no process can be traced, and the packages are slow to
-# install.
+# Useless under emulation, where networkd does not work and nothing can be traced, and slow to install.
 readonly rootfs_native_packages=(netplan.io strace e2fsprogs ufw)
 
-# For hosts with NetworkManager, which is netplan's renderer on DGX OS.
+# Of hosts with NetworkManager, which DGX OS has as netplan's renderer.
 readonly rootfs_networkmanager_packages=(network-manager)
 
 networkmanager_renders() { [[ $renderer == NetworkManager ]]; }
 
-# Units that slow the boot down or wait for missing hardware and services.
+# Units that slow the boot down or wait for what is not there.
 readonly rootfs_masked=(
   apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer man-db.timer
   e2scrub_all.timer e2scrub_reap.service fstrim.timer motd-news.timer
@@ -37,7 +36,7 @@ rootfs_path() {
   printf '%s/%s' "$cache" "${hash:0:16}"
 }
 
-# The distribution's own source files if they can be determined, else all source files.
+# The distribution's own source files where they can be told, else all of them.
 rootfs_sources() {
   local -a files=()
   local file
@@ -49,21 +48,22 @@ rootfs_sources() {
     files=(/etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)
     shopt -u nullglob
   fi
-  # Debian's servers have all architectures; elsewhere a source must name an architecture that is not the machine's own.
+  # Debian's servers have all architectures; elsewhere a source has to name one that is not the machine's own.
   if emulated && ! grep -q '^ID=debian$' /etc/os-release; then
     mapfile -t files < <(grep -lrw -- "$(debian_arch)" /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null)
   fi
   ((${#files[@]} == 0)) || printf '%s\n' "${files[@]}"
 }
 
-# The settings with which this machine's apt reaches its mirrors: proxies, retries, credentials.
+# How this machine's apt reaches its mirrors: proxies, retries, credentials.
 rootfs_apt_options() {
   apt-config dump --no-empty | grep '^Acquire::' || true
   [[ ! -f /etc/apt/auth.conf ]] || echo 'Dir::Etc::netrc "/etc/apt/auth.conf";'
   [[ ! -d /etc/apt/auth.conf.d ]] || echo 'Dir::Etc::netrcparts "/etc/apt/auth.conf.d";'
 }
 
-# Removes the remains of killed builds. A build holds the lock, so under the lock every .build-* directory is dead.
+# Removes what killed builds have left. A build holds the lock, so that any
+# .build-* seen under it is dead.
 rootfs_sweep() {
   local leftover
   for leftover in "$cache"/.build-*; do
@@ -88,8 +88,8 @@ rootfs_ensure() {
   exec 8>&-
 }
 
-# mmdebstrap runs in its own mount and pid namespaces. They end with this shell, however it ends: its mounts of /proc,
-# /sys and /dev never outlive it.
+# mmdebstrap runs in mount and pid namespaces of its own that end with this
+# shell, however it ends: its mounts of /proc, /sys and /dev never outlive it.
 rootfs_build() {
   local build=$1 started=$SECONDS include
   local -a sources
@@ -112,7 +112,7 @@ rootfs_build() {
     --dpkgopt='path-exclude=/usr/share/locale/*' \
     "$(rootfs_codename)" "$build/tree" "${sources[@]}" \
     >"$build/log" 2>&1 </dev/null 8>&- 9>&- &
-  wait $! ||                          # in the background, so that signals are handled at once
+  wait $! ||                          # in the background: signals are answered at once
     { tail -n 30 "$build/log" >&2; rm -rf --one-file-system "$build"; die "mmdebstrap failed"; }
   rootfs_configure "$build/tree"
   say "root file system made in $((SECONDS - started)) s"
@@ -137,9 +137,9 @@ rootfs_configure() {
   fi
   ! networkmanager_renders || rootfs_configure_networkmanager "$root"
   chroot "$root" systemctl --quiet disable ssh.socket 2>/dev/null || true
-  # Only for cases that log to rsyslog: a fresh machine has journald alone.
+  # For those cases that log to it: journald alone is what a fresh machine has.
   chroot "$root" systemctl --quiet disable rsyslog.service
-  # Triggers only the host's own interfaces: the lab must not trigger other devices of the machine.
+  # Only the host's own interfaces: the machine's other devices are not ours to trigger.
   printf '[Service]\nExecStart=\nExecStart=%s\n' \
     'udevadm trigger --type=devices --action=add --subsystem-match=net' \
     >"$root/etc/systemd/system/systemd-udev-trigger.service.d/lab.conf"
@@ -147,12 +147,12 @@ rootfs_configure() {
   printf 'UsePAM yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n' \
     >"$root/etc/ssh/sshd_config.d/10-lab.conf"
 
-  # A user's service manager ends ten seconds after the last logout. Sometimes that hangs under cgroup v1, and then
-  # logins wait for two minutes.
+  # A user's service manager ends ten seconds after the last logout. Where that hangs, which it does
+  # at times under cgroup v1, logins wait for two minutes.
   mkdir -p "$root/etc/systemd/logind.conf.d"
   printf '[Login]\nUserStopDelaySec=infinity\n' >"$root/etc/systemd/logind.conf.d/lab.conf"
 
-  # Debian already has a group "operator", so the user has no group of the same name.
+  # Debian brings a group "operator" along, hence no group of the user's own.
   chroot "$root" useradd --uid 1000 --gid operator --create-home --shell /bin/bash operator
   chroot "$root" useradd --uid 1001 --user-group --create-home --shell /bin/bash guarded
   chroot "$root" useradd --uid 1002 --user-group --create-home --shell /bin/bash nobodysudo
@@ -162,8 +162,8 @@ rootfs_configure() {
   chmod 0440 "$root/etc/sudoers.d/operator" "$root/etc/sudoers.d/guarded"
 }
 
-# As on Ubuntu: NetworkManager manages only interfaces that netplan assigns to it, and netplan assigns all of them.
-# networkd keeps mgmt0, so that no change of the fabric can cut the host off.
+# As Ubuntu has it: NetworkManager manages what netplan gives it and nothing else, netplan gives it all
+# interfaces. mgmt0 stays networkd's, so that nothing done to the fabric can cut the host off.
 rootfs_configure_networkmanager() {
   local root=$1 unit
   printf 'network:\n  version: 2\n  renderer: NetworkManager\n' >"$root/etc/netplan/01-network-manager-all.yaml"
@@ -172,7 +172,7 @@ rootfs_configure_networkmanager() {
     >"$root/usr/lib/NetworkManager/conf.d/10-globally-managed-devices.conf"
   printf '[device-mgmt0]\nmatch-device=interface-name:mgmt0\nmanaged=0\n' \
     >"$root/etc/NetworkManager/conf.d/90-mgmt.conf"
-  # NetworkManager's own rules treat every veth as a container's.
+  # Its own rules take every veth for a container's.
   printf 'SUBSYSTEM=="net", ACTION=="add|change|move", ENV{INTERFACE}=="en*", ENV{NM_UNMANAGED}="0"\n' \
     >"$root/etc/udev/rules.d/86-lab.rules"
   chroot "$root" systemctl --quiet enable NetworkManager.service

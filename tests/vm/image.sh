@@ -1,5 +1,5 @@
-# The guests' disk image, kernel and initial RAM disk. Made once per machine; the text of this file is part of the cache
-# key.
+# The guests' disk image, kernel and initial RAM disk. Made once per machine; this
+# file's own text is part of the cache key.
 # shellcheck shell=bash disable=SC2154  # variables of vm.sh
 
 readonly image_packages=(
@@ -9,7 +9,7 @@ readonly image_packages=(
   rdma-core ibverbs-utils ibverbs-providers perftest nvme-cli
 )
 
-# Units that slow the boot down or wait for missing hardware and services.
+# Units that slow the boot down or wait for what is not there.
 readonly image_masked=(
   apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer man-db.timer
   e2scrub_all.timer e2scrub_reap.service fstrim.timer motd-news.timer
@@ -18,7 +18,7 @@ readonly image_masked=(
   sys-kernel-debug.mount sys-kernel-tracing.mount
 )
 
-# Drivers for hardware that no guest has: half of the image.
+# Drivers that no guest has the hardware for: half of the image.
 readonly image_left_out=(
   '/lib/modules/*/kernel/drivers/gpu/*' '/lib/modules/*/kernel/drivers/media/*'
   '/lib/modules/*/kernel/drivers/net/wireless/*' '/lib/modules/*/kernel/net/wireless/*'
@@ -41,7 +41,7 @@ image_path() {
   printf '%s/%s' "$cache" "${hash:0:16}"
 }
 
-# Removes the remains of killed builds; a build holds the lock.
+# Removes what killed builds have left; a build holds the lock.
 image_sweep() {
   local leftover
   for leftover in "$cache"/.build-*; do
@@ -66,8 +66,8 @@ image_ensure() {
   exec 8>&-
 }
 
-# mmdebstrap runs in its own mount and pid namespaces. They end with this shell, however it ends: its mounts of /proc,
-# /sys and /dev never outlive it.
+# mmdebstrap runs in mount and pid namespaces of its own that end with this
+# shell, however it ends: its mounts of /proc, /sys and /dev never outlive it.
 image_build() {
   local build=$1 started=$SECONDS include pattern
   local -a sources left_out=()
@@ -78,7 +78,7 @@ image_build() {
   for pattern in "${image_left_out[@]}"; do
     left_out+=(--dpkgopt="path-exclude=$pattern")
   done
-  # Before the kernel is installed: the initial RAM disk contains only modules that find the disk.
+  # Before the kernel is installed: what is needed to find the disk, and nothing else.
   mkdir -p "$build/initramfs/conf.d" "$build/image"
   printf 'MODULES=list\nCOMPRESS=zstd\nRESUME=none\n' >"$build/initramfs/conf.d/vm.conf"
   printf '%s\n' virtio_pci virtio_blk ext4 >"$build/initramfs/modules"
@@ -92,7 +92,7 @@ image_build() {
     --setup-hook="mkdir -p \"\$1/etc\" && cp -r '$build/initramfs' \"\$1/etc/initramfs-tools\"" \
     "$(rootfs_codename)" "$build/tree" "${sources[@]}" \
     >"$build/log" 2>&1 </dev/null 8>&- 9>&- &
-  wait $! ||                          # in the background, so that signals are handled at once
+  wait $! ||                          # in the background: signals are answered at once
     { tail -n 30 "$build/log" >&2; rm -rf --one-file-system "$build"; die "mmdebstrap failed"; }
   image_configure "$build/tree"
   cp "$build"/tree/boot/vmlinuz-* "$build/image/vmlinuz"
@@ -107,7 +107,7 @@ image_configure() {
   local root=$1 unit
   find "$root/etc/apt" "$root/var/lib/apt/lists" "$root/var/cache/apt" -type f -delete
   rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/hosts" "$root/etc/hostname" "$root/etc/resolv.conf"
-  : >"$root/etc/machine-id"           # the kernel command line sets the machine-id
+  : >"$root/etc/machine-id"           # the kernel command line has it
   rm -f "$root/var/lib/dbus/machine-id"
   mkdir -p "$root/etc/netplan" "$root"/etc/systemd/{journald,logind}.conf.d
 
@@ -115,7 +115,7 @@ image_configure() {
     ln -sfn /dev/null "$root/etc/systemd/system/$unit"
   done
   printf '[Journal]\nStorage=volatile\n' >"$root/etc/systemd/journald.conf.d/vm.conf"
-  # Otherwise each login waits for a new service manager of the user, which takes seconds under emulation.
+  # Else each login waits for a new service manager of the user, seconds under emulation.
   printf '[Login]\nUserStopDelaySec=infinity\n' >"$root/etc/systemd/logind.conf.d/vm.conf"
   image_network "$root"
   image_rdma "$root"
@@ -128,8 +128,8 @@ image_configure() {
   chmod 0440 "$root/etc/sudoers.d/nvidia"
 }
 
-# Names as on a Spark, by MAC address. The address also contains the guest's number, from which its IP address follows.
-# 90: 10-netplan-* wins over it.
+# Names as on a Spark, by MAC address, which also says which guest this is, and so its
+# address. 90: 10-netplan-* wins over it.
 image_network() {
   local root=$1 directory=$1/etc/systemd/network half i
   local -A names=([a]=enp1s0f1np1 [b]=enP2p1s0f1np1 [m]=mgmt0)
