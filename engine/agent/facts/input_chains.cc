@@ -219,6 +219,7 @@ std::vector<InputChainFacts> nft_input_chains(std::string_view ruleset) {
       continue;
     } else if (words[0] == "chain" && words.size() == 3) {
       chain = words[1];
+      tables.back().chains[chain];  // One without rules can be jumped to as well.
     } else if (text == "}") {
       chain.clear();
     } else if (chain.empty()) {

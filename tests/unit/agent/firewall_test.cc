@@ -141,6 +141,7 @@ TEST_CASE("a chain is closed by its policy, and by a last rule for all that drop
   CHECK(nft("jump more\naccept\n", "drop", chain("more", "fib daddr type local return\ndrop\n")) == Verdicts{"accept"});
   CHECK(nft("goto more\naccept\n", "drop", chain("more", "iifname \"en*\" accept\n")) ==
         Verdicts{"accept en*", "drop"});
+  CHECK(nft("counter packets 1 bytes 2 jump more\n", "drop", chain("more", "")) == Verdicts{"drop"});
 }
 
 TEST_CASE("rules for one port, for states and for protocols that a fabric does not use decide nothing") {
