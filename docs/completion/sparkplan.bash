@@ -9,6 +9,20 @@ _sparkplan_words() {
   mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
 }
 
+# The nodes of the file that the command reads; in a list, the one after the last comma.
+_sparkplan_nodes() {
+  local file='' begun='' nodes i
+  for ((i = 1; i + 1 < COMP_CWORD; i++)); do
+    [[ ${COMP_WORDS[i]} == -f || ${COMP_WORDS[i]} == --file ]] || continue
+    [[ ${COMP_WORDS[i + 1]} != = ]] || ((i++))
+    file=${COMP_WORDS[i + 1]/#\~/$HOME}
+  done
+  [[ $1 != *,* ]] || begun=${1%,*},
+  nodes=$("${COMP_WORDS[0]}" export --format ssh-config ${file:+-f "$file"} 2>/dev/null |
+    sed -n 's/^Host \([^ ]*\).*/\1/p')
+  mapfile -t COMPREPLY < <(compgen -P "$begun" -W "$nodes" -- "${1##*,}")
+}
+
 _sparkplan() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command='' own='' i
   COMPREPLY=()
@@ -21,7 +35,7 @@ _sparkplan() {
   # The command is the first word that is neither an option nor the value of one.
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-      --log-file | --workers | --timeout)
+      -f | --file | --log-file | --workers | --timeout)
         [[ ${COMP_WORDS[i + 1]} != = ]] || ((i++))
         ((i++))
         ;;
@@ -33,21 +47,32 @@ _sparkplan() {
     esac
   done
   case "$command $before" in
-    *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | show\ --allowed-signers | apply\ --allowed-signers | drift\ --textfile | verify\ --junit | history\ -f | history\ --file | rollback\ -f | rollback\ --file | unlock\ -f | unlock\ --file | release\ -f | release\ --file | trust\ -f | trust\ --file | facts\ -f | facts\ --file) _sparkplan_files "$current"; return ;;
-    *\ --workers | *\ --timeout | plan\ --only | plan\ --exclude | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | apply\ --only | apply\ --exclude | drift\ --splay | drift\ --only | drift\ --exclude | verify\ --level | verify\ --only | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | export\ --format) return ;;
+    *\ -f | *\ --file | *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | show\ --allowed-signers | apply\ --allowed-signers | drift\ --textfile | verify\ --junit) _sparkplan_files "$current"; return ;;
+    plan\ --only | plan\ --exclude | apply\ --only | apply\ --exclude | drift\ --only | drift\ --exclude | verify\ --only | doctor\ --only | export\ --only | export\ --exclude) _sparkplan_nodes "$current"; return ;;
+    verify\ --level) _sparkplan_words "$current" 'link mtu ssh tcp rdma nccl storage all'; return ;;
+    export\ --format) _sparkplan_words "$current" 'ssh-config hostfile torchrun env docker ansible slurm prometheus topology'; return ;;
+    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
-      '') _sparkplan_words "$current" 'init validate plan show apply drift verify doctor history rollback unlock release trust status facts export completion schema types version' ;;
+      '') _sparkplan_words "$current" 'init validate plan show apply drift verify doctor history rollback unlock release trust status facts export completion help schema types version' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
+      show) _sparkplan_files "$current" ;;
       apply) _sparkplan_files "$current" ;;
       drift) _sparkplan_files "$current" ;;
       verify) _sparkplan_files "$current" ;;
       doctor) _sparkplan_files "$current" ;;
+      history) _sparkplan_nodes "$current" ;;
+      rollback) _sparkplan_nodes "$current" ;;
+      unlock) _sparkplan_nodes "$current" ;;
+      release) _sparkplan_nodes "$current" ;;
+      trust) _sparkplan_nodes "$current" ;;
       status) _sparkplan_files "$current" ;;
+      facts) _sparkplan_nodes "$current" ;;
       export) _sparkplan_files "$current" ;;
       completion) _sparkplan_words "$current" 'bash zsh fish' ;;
+      help) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor history rollback unlock release trust status facts export completion help schema types version' ;;
     esac
     return
   fi
@@ -59,16 +84,17 @@ _sparkplan() {
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --signed-by --allowed-signers --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
     verify) own='--level --json --junit --only' ;;
-    doctor) own='--json' ;;
-    history) own='-f --file --json' ;;
-    rollback) own='-f --file --yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
-    unlock) own='-f --file --yes' ;;
-    release) own='-f --file --yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
-    trust) own='-f --file --yes' ;;
-    facts) own='-f --file --json' ;;
-    export) own='--format' ;;
+    doctor) own='--json --only' ;;
+    history) own='--json' ;;
+    rollback) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
+    unlock) own='--yes' ;;
+    release) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
+    trust) own='--yes' ;;
+    status) own='--json' ;;
+    facts) own='--json' ;;
+    export) own='--format --only --exclude' ;;
   esac
-  _sparkplan_words "$current" "$own -h --help -v --verbose -q --quiet --no-color --log-file --workers --timeout --ask-become-pass"
+  _sparkplan_words "$current" "$own -h --help --version -f --file -v --verbose -q --quiet --no-color --log-file --workers --timeout --ask-become-pass"
 }
 
 complete -F _sparkplan sparkplan

@@ -12,7 +12,7 @@ function __sparkplan_command_is
             continue
         end
         switch $word
-            case --log-file --workers --timeout
+            case -f --file --log-file --workers --timeout
                 set is_value 1
             case '-*'
             case '*'
@@ -23,9 +23,29 @@ function __sparkplan_command_is
     test "$command" = "$argv[1]"
 end
 
+# The nodes of the file that the command reads.
+function __sparkplan_nodes
+    set -l words (commandline -opc)
+    set -l file
+    set -l is_file 0
+    for word in $words
+        if test $is_file = 1
+            set file -f $word
+        end
+        set is_file 0
+        if contains -- $word -f --file
+            set is_file 1
+        end
+    end
+    command -sq $words[1]; or return
+    $words[1] export --format ssh-config $file 2>/dev/null | string replace -rf '^Host (\S+).*' '$1'
+end
+
 complete -c sparkplan -f
 complete -c sparkplan -s h -l help -d 'print this help'
-complete -c sparkplan -s v -l verbose -d 'print each action on each node'
+complete -c sparkplan -l version -d 'print the version'
+complete -c sparkplan -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
+complete -c sparkplan -s v -l verbose -d 'print each action on each node, and long values in full'
 complete -c sparkplan -s q -l quiet -d 'print only what needs attention'
 complete -c sparkplan -l no-color -d 'no colours (NO_COLOR in the environment does the same)'
 complete -c sparkplan -l log-file -rF -d 'write the output of -v to PATH'
@@ -41,14 +61,15 @@ complete -c sparkplan -n "__sparkplan_command_is ''" -a drift -d 'find changes m
 complete -c sparkplan -n "__sparkplan_command_is ''" -a verify -d 'measure whether the cluster works, from the cable up to NCCL'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a doctor -d 'find known faults, with cause and fix'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a history -d 'past runs, newest first'
-complete -c sparkplan -n "__sparkplan_command_is ''" -a rollback -d 'undo the last run, except values that were edited since'
-complete -c sparkplan -n "__sparkplan_command_is ''" -a unlock -d 'break a node\'s lock, after naming its holder'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a rollback -d 'undo the last run, but keep values edited since then'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a unlock -d 'show who holds a node\'s lock, and break it'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a release -d 'restore a node as it was before sparkplan, and remove it from the others'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a trust -d 'show a node\'s host key and record it in ~/.ssh/known_hosts'
-complete -c sparkplan -n "__sparkplan_command_is ''" -a status -d 'one line per node'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a status -d 'state, software, fabric and past runs of all nodes'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a facts -d 'print everything that sparkplan reads from a node'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a export -d 'print the cluster for another tool; contacts no node'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a completion -d 'print a script that adds completion of sparkplan to a shell'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a help -d 'print the commands, or the arguments and flags of one'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a schema -d 'print the JSON Schema of cluster.yaml'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a types -d 'list the resource types'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a version -d 'print the version'
@@ -58,67 +79,73 @@ complete -c sparkplan -n '__sparkplan_command_is validate' -l json -d 'findings 
 complete -c sparkplan -n '__sparkplan_command_is validate' -F
 complete -c sparkplan -n '__sparkplan_command_is plan' -s o -l output -rF -d 'save the plan as PATH, for apply'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l json -d 'the plan as JSON'
-complete -c sparkplan -n '__sparkplan_command_is plan' -l yes-prune -d 'contact nodes that left the file, and show what is restored there'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l yes-prune -d 'contact nodes removed from the file, and show what is restored there'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l detailed-exitcode -d 'exit 2 if there are changes'
-complete -c sparkplan -n '__sparkplan_command_is plan' -l only -x -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
-complete -c sparkplan -n '__sparkplan_command_is plan' -l exclude -x -d 'everything except what matches GLOB'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l only -x -a '(__sparkplan_nodes)' -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l exclude -x -a '(__sparkplan_nodes)' -d 'everything except what matches GLOB'
 complete -c sparkplan -n '__sparkplan_command_is plan' -F
 complete -c sparkplan -n '__sparkplan_command_is show' -l json -d 'the plan as JSON'
 complete -c sparkplan -n '__sparkplan_command_is show' -l signed-by -x -d 'refuse a plan that IDENTITY has not signed with ssh-keygen -Y sign'
 complete -c sparkplan -n '__sparkplan_command_is show' -l allowed-signers -rF -d 'file that assigns keys to identities [~/.ssh/allowed_signers]'
+complete -c sparkplan -n '__sparkplan_command_is show' -F
 complete -c sparkplan -n '__sparkplan_command_is apply' -l yes -d 'do not ask'
-complete -c sparkplan -n '__sparkplan_command_is apply' -l yes-prune -d 'restore nodes that left the file; permit a prune of most resources'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l yes-prune -d 'restore nodes removed from the file; permit a prune of most resources'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l all-or-nothing -d 'change no node if one cannot be reached or planned'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l confirm-timeout -x -d 'roll back if the node is unreachable after DURATION; 5s to 30m [90s]'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l allow-mgmt-change -d 'also change the interface that carries the connection'
-complete -c sparkplan -n '__sparkplan_command_is apply' -l no-safety-net -d 'do not roll back on a node that is cut off'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l no-safety-net -d 'make disruptive changes without automatic rollback'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l max-parallel -x -d 'after the first node, change the network of at most N nodes at once [all]'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l lock-timeout -x -d 'how long to wait for another run\'s locks [0s]'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l signed-by -x -d 'refuse a plan that IDENTITY has not signed with ssh-keygen -Y sign'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l allowed-signers -rF -d 'file that assigns keys to identities [~/.ssh/allowed_signers]'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l verify -d 'after success, run the checks of `verify`'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l json -d 'the outcome as JSON'
-complete -c sparkplan -n '__sparkplan_command_is apply' -l only -x -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
-complete -c sparkplan -n '__sparkplan_command_is apply' -l exclude -x -d 'everything except what matches GLOB'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l only -x -a '(__sparkplan_nodes)' -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
+complete -c sparkplan -n '__sparkplan_command_is apply' -l exclude -x -a '(__sparkplan_nodes)' -d 'everything except what matches GLOB'
 complete -c sparkplan -n '__sparkplan_command_is apply' -F
 complete -c sparkplan -n '__sparkplan_command_is drift' -l json -d 'the findings as JSON'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l syslog -d 'one RFC 5424 message per finding to /dev/log'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l textfile -rF -d 'write metrics for Prometheus\' node exporter to PATH'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l splay -x -d 'start after a random delay of up to DURATION'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l pending -d 'exit 2 also for changes that were never applied'
-complete -c sparkplan -n '__sparkplan_command_is drift' -l only -x -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
-complete -c sparkplan -n '__sparkplan_command_is drift' -l exclude -x -d 'everything except what matches GLOB'
+complete -c sparkplan -n '__sparkplan_command_is drift' -l only -x -a '(__sparkplan_nodes)' -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
+complete -c sparkplan -n '__sparkplan_command_is drift' -l exclude -x -a '(__sparkplan_nodes)' -d 'everything except what matches GLOB'
 complete -c sparkplan -n '__sparkplan_command_is drift' -F
-complete -c sparkplan -n '__sparkplan_command_is verify' -l level -x -d 'one of link, mtu, ssh, tcp, rdma, nccl, storage, all; runs the levels it needs, too [all]'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l level -x -a 'link mtu ssh tcp rdma nccl storage all' -d 'one of link, mtu, ssh, tcp, rdma, nccl, storage, all; also runs the levels it needs [all]'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l json -d 'the checks as JSON'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l junit -rF -d 'write the checks to PATH as JUnit XML'
-complete -c sparkplan -n '__sparkplan_command_is verify' -l only -x -d 'only nodes whose name matches GLOB'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
 complete -c sparkplan -n '__sparkplan_command_is verify' -F
 complete -c sparkplan -n '__sparkplan_command_is doctor' -l json -d 'the findings as JSON'
+complete -c sparkplan -n '__sparkplan_command_is doctor' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
 complete -c sparkplan -n '__sparkplan_command_is doctor' -F
-complete -c sparkplan -n '__sparkplan_command_is history' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
 complete -c sparkplan -n '__sparkplan_command_is history' -l json -d 'as JSON'
-complete -c sparkplan -n '__sparkplan_command_is rollback' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
+complete -c sparkplan -n '__sparkplan_command_is history' -a '(__sparkplan_nodes)' -d 'its runs, with every artifact; without NODE, the runs of all nodes'
 complete -c sparkplan -n '__sparkplan_command_is rollback' -l yes -d 'do not ask'
 complete -c sparkplan -n '__sparkplan_command_is rollback' -l confirm-timeout -x -d 'roll back if the node is unreachable after DURATION; 5s to 30m [90s]'
 complete -c sparkplan -n '__sparkplan_command_is rollback' -l allow-mgmt-change -d 'also change the interface that carries the connection'
-complete -c sparkplan -n '__sparkplan_command_is rollback' -l no-safety-net -d 'do not roll back on a node that is cut off'
+complete -c sparkplan -n '__sparkplan_command_is rollback' -l no-safety-net -d 'make disruptive changes without automatic rollback'
 complete -c sparkplan -n '__sparkplan_command_is rollback' -l max-parallel -x -d 'after the first node, change the network of at most N nodes at once [all]'
 complete -c sparkplan -n '__sparkplan_command_is rollback' -l lock-timeout -x -d 'how long to wait for another run\'s locks [0s]'
-complete -c sparkplan -n '__sparkplan_command_is unlock' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
+complete -c sparkplan -n '__sparkplan_command_is rollback' -a '(__sparkplan_nodes)' -d 'undo the last run of each; without NODE, the cluster\'s last run'
 complete -c sparkplan -n '__sparkplan_command_is unlock' -l yes -d 'do not ask'
-complete -c sparkplan -n '__sparkplan_command_is release' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
+complete -c sparkplan -n '__sparkplan_command_is unlock' -a '(__sparkplan_nodes)' -d 'its name'
 complete -c sparkplan -n '__sparkplan_command_is release' -l yes -d 'do not ask'
 complete -c sparkplan -n '__sparkplan_command_is release' -l confirm-timeout -x -d 'roll back if the node is unreachable after DURATION; 5s to 30m [90s]'
 complete -c sparkplan -n '__sparkplan_command_is release' -l allow-mgmt-change -d 'also change the interface that carries the connection'
-complete -c sparkplan -n '__sparkplan_command_is release' -l no-safety-net -d 'do not roll back on a node that is cut off'
+complete -c sparkplan -n '__sparkplan_command_is release' -l no-safety-net -d 'make disruptive changes without automatic rollback'
 complete -c sparkplan -n '__sparkplan_command_is release' -l max-parallel -x -d 'after the first node, change the network of at most N nodes at once [all]'
 complete -c sparkplan -n '__sparkplan_command_is release' -l lock-timeout -x -d 'how long to wait for another run\'s locks [0s]'
-complete -c sparkplan -n '__sparkplan_command_is trust' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
+complete -c sparkplan -n '__sparkplan_command_is release' -a '(__sparkplan_nodes)' -d 'its name'
 complete -c sparkplan -n '__sparkplan_command_is trust' -l yes -d 'do not ask'
+complete -c sparkplan -n '__sparkplan_command_is trust' -a '(__sparkplan_nodes)' -d 'its name'
+complete -c sparkplan -n '__sparkplan_command_is status' -l json -d 'as JSON'
 complete -c sparkplan -n '__sparkplan_command_is status' -F
-complete -c sparkplan -n '__sparkplan_command_is facts' -s f -l file -rF -d 'cluster description [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
 complete -c sparkplan -n '__sparkplan_command_is facts' -l json -d 'as JSON'
-complete -c sparkplan -n '__sparkplan_command_is export' -l format -x -d 'one of ssh-config, hostfile, torchrun, env, docker, ansible, slurm, prometheus, topology'
+complete -c sparkplan -n '__sparkplan_command_is facts' -a '(__sparkplan_nodes)' -d 'its name; without it, all nodes are compared'
+complete -c sparkplan -n '__sparkplan_command_is export' -l format -x -a 'ssh-config hostfile torchrun env docker ansible slurm prometheus topology' -d 'one of ssh-config, hostfile, torchrun, env, docker, ansible, slurm, prometheus, topology'
+complete -c sparkplan -n '__sparkplan_command_is export' -l only -x -a '(__sparkplan_nodes)' -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
+complete -c sparkplan -n '__sparkplan_command_is export' -l exclude -x -a '(__sparkplan_nodes)' -d 'everything except what matches GLOB'
 complete -c sparkplan -n '__sparkplan_command_is export' -F
 complete -c sparkplan -n '__sparkplan_command_is completion' -a 'bash zsh fish' -d 'the shell'
+complete -c sparkplan -n '__sparkplan_command_is help' -a 'init validate plan show apply drift verify doctor history rollback unlock release trust status facts export completion help schema types version' -d 'the command'

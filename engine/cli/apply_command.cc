@@ -35,7 +35,7 @@ Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptio
   const bool selects = !options.selection.only.empty() || !options.selection.exclude.empty();
   if (*saved && selects) {
     return failure(ErrorCode::kInvalidInput,
-                   "a saved plan is applied as a whole: --only and --exclude are given when it is made");
+                   "a saved plan is applied as a whole: give --only and --exclude to `sparkplan plan -o` instead");
   }
   if (*saved && !(*saved)->signature.empty()) console.remark((*saved)->signature);
   const auto input = *saved ? take_from_plan("apply", std::move((*saved)->loaded), options.json, console)
@@ -60,7 +60,7 @@ Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptio
         console.remark("Not verified: the apply did not succeed.");
         return std::nullopt;
       }
-      auto report = verify(*input.loaded, run.selection, all_levels(), global, interrupts, console);
+      auto report = verify(*input.loaded, run.selection, LevelChoice{}, global, interrupts, console);
       if (!report) {
         console.error(report.error());
         return std::nullopt;

@@ -7,7 +7,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/terminal/console.h"
 #include "engine/cli/terminal/interrupts.h"
-#include "engine/fleet/cluster_run.h"
+#include "engine/fleet/apply_run.h"
 #include "engine/load/load.h"
 
 namespace sparkplan {

@@ -12,6 +12,7 @@ namespace sparkplan {
 
 /// Options of every command.
 struct GlobalOptions {
+  std::string file;  ///< -f FILE: for commands that take a FILE.
   int verbosity = 0;
   bool quiet = false;
   bool no_color = false;
@@ -99,6 +100,11 @@ struct DriftOptions {
   SelectionOptions selection;
 };
 
+struct StatusOptions {
+  std::string file;
+  bool json = false;
+};
+
 struct FactsOptions {
   std::string node;
   std::string file;
@@ -136,6 +142,7 @@ struct UnlockOptions {
 struct ExportOptions {
   std::string file;
   std::string format;
+  SelectionOptions selection;
 };
 
 struct TrustOptions {
@@ -156,7 +163,7 @@ Result<ExitCode> run_unlock(const UnlockOptions& options, const GlobalOptions& g
 Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console);
-Result<ExitCode> run_status(const std::string& file, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_status(const StatusOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console);
@@ -165,5 +172,9 @@ Result<ExitCode> run_completion(const std::string& shell, Console& console);
 Result<ExitCode> run_schema(Console& console);
 Result<ExitCode> run_types(Console& console);
 Result<ExitCode> run_version(Console& console);
+Result<ExitCode> run_help(const std::string& command, Console& console);
+
+/// The version of the program and the builds of the agents that it carries: lines, without the last newline.
+std::string version_text();
 
 }  // namespace sparkplan

@@ -25,7 +25,9 @@ namespace {
 std::optional<HostArgument> argument_for(const AnnouncedHost& host) {
   const std::string& address = host.addresses.front();
   auto parsed = parse_host_argument(address + (host.port == 22 ? "" : ":" + std::to_string(host.port)));
-  return parsed ? std::optional(*std::move(parsed)) : std::nullopt;
+  if (!parsed) return std::nullopt;
+  parsed->announced = true;
+  return *std::move(parsed);
 }
 
 /// The names of the machines that the user listed, and the addresses of these names: "spark-01" may announce itself as
@@ -73,15 +75,12 @@ std::optional<std::vector<HostArgument>> agreed(const std::vector<Found>& found,
   }
   console.question("Found:\n" + shown);
   if (!console.interactive()) {
-    console.error(Error{ErrorCode::kInvalidInput,
-                        "there is no terminal to ask which of these are meant",
-                        {},
-                        {},
-                        "name them: sparkplan init" + words});
+    console.error(make_error(ErrorCode::kInvalidInput, "there is no terminal to ask which of these machines to use",
+                             "name the machines to use: sparkplan init" + words));
     return std::nullopt;
   }
-  if (!console.confirm("Log in to all of them, and read them?", interrupts.token())) {
-    console.remark("They are left alone. Name those that are meant: sparkplan init" + words);
+  if (!console.confirm("Log in to all of these machines and read them?", interrupts.token())) {
+    console.remark("These machines are skipped. Name the ones to use: sparkplan init" + words);
     return std::nullopt;
   }
   return hosts;
@@ -101,7 +100,7 @@ void go_where_they_answer(std::vector<Found>& found, std::vector<HostArgument>& 
           HostArgument there = host;
           there.address = address;
           return !interrupts.token().stop_requested() &&
-                 offered_host_key(node_at(there, login_name()), global.timeout).has_value();
+                 offered_host_key(node_at(there, login_name()), {global.timeout, interrupts.token()}).has_value();
         });
       },
       [](std::size_t) {});
@@ -118,7 +117,7 @@ std::string first_that_answers(const std::vector<std::string>& addresses,
 
 std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const GlobalOptions& global,
                                                   const Interrupts& interrupts, Console& console) {
-  console.remark("Asking who offers SSH in this machine's networks ...");
+  console.remark("Searching this machine's networks for SSH servers ...");
   const auto hosts = find_ssh_hosts(interrupts.token());
   if (!hosts) {
     console.error(hosts.error());
@@ -131,7 +130,7 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
     if (argument) found.push_back({*std::move(argument), host.name, host.addresses});
   }
   if (found.empty()) {
-    console.remark(known.empty() ? "Nobody answered." : "Nobody else answered.");
+    console.remark(known.empty() ? "No machine answered." : "No other machine answered.");
     return std::vector<HostArgument>();
   }
   auto hosts_agreed_on = agreed(found, interrupts, console);
@@ -144,7 +143,9 @@ std::vector<HostArgument> discover_neighbours(const std::vector<InitMachine>& ma
   std::vector<Found> found;
   for (const std::string& address : fabric_neighbours(machines)) {
     auto argument = parse_host_argument(address);
-    if (argument) found.push_back({*std::move(argument), "has answered on the fabric"});
+    if (!argument) continue;
+    argument->announced = true;
+    found.push_back({*std::move(argument), "answered on the fabric"});
   }
   if (found.empty()) return {};
   return agreed(found, interrupts, console).value_or(std::vector<HostArgument>());

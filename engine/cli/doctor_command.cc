@@ -14,7 +14,7 @@ Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOpt
   auto input = load_for("doctor", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
-  SPARK_TRY(auto run, run_options("doctor", cluster, {}, global, interrupts.token()));
+  SPARK_TRY(auto run, run_options("doctor", cluster, options.selection, global, interrupts.token(), console));
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
   const auto report = diagnose_cluster(cluster, builtin_registry(), std::move(run));

@@ -12,6 +12,7 @@
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/fleet/interruptible_pause.h"
+#include "engine/fleet/plan_run.h"
 
 namespace sparkplan {
 namespace {
@@ -22,7 +23,7 @@ bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, co
   if (splay.count() == 0) return true;
   std::random_device seed;
   const auto chosen = std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(0, splay.count())(seed));
-  console.trace("beginning in " + std::to_string(chosen.count()) + " ms");
+  console.trace("starting in " + std::to_string(chosen.count()) + " ms");
   return pause_unless_stopped(chosen, stop);
 }
 
@@ -60,18 +61,18 @@ bool log_findings(const DriftOptions& options, std::vector<Diagnostic> findings,
 Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
   if (!wait_splay(options.splay, interrupts.token(), console)) {
-    console.error(Error{ErrorCode::kInterrupted, "stopped before any node was contacted", {}, std::nullopt, ""});
+    console.error(make_error(ErrorCode::kInterrupted, "stopped before any node was contacted"));
     return ExitCode::kNodeFailed;
   }
   auto input = load_to_run("drift", options.file, options.json, console);
   if (!input.loaded)
     return log_findings(options, std::move(input.findings), console) ? input.exit_code : ExitCode::kUsage;
   const auto& cluster = *input.loaded->cluster;
-  SPARK_TRY(auto run, run_options("drift", cluster, options.selection, global, interrupts.token()));
+  SPARK_TRY(auto run, run_options("drift", cluster, options.selection, global, interrupts.token(), console));
   run.agent.install = InstallPolicy::kNever;
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
-  const auto report = ClusterRun(cluster, builtin_registry(), std::move(run)).plan();
+  const auto report = plan_cluster(cluster, builtin_registry(), std::move(run));
   progress.clear();
   const ExitCode code = exit_code(report, ExitRules{false, true, options.pending});
   // Cron mails all output: with --quiet, a cluster without findings prints nothing.

@@ -85,8 +85,8 @@ SyslogMessage message_about(const Report& report, const NodeReport& node, const 
   message.parameters.emplace_back("field", field.path);
   if (before) message.parameters.emplace_back("before", *before);
   if (after) message.parameters.emplace_back("after", *after);
-  message.text = node.name + ": " + change.id.str() + " " + field.path + " is " + before.value_or("not there") +
-                 ", should " + (after ? "be " + *after : "not be there");
+  message.text = node.name + ": " + change.id.str() + " " + field.path + " is " + before.value_or("absent") +
+                 ", should " + (after ? "be " + *after : "be absent");
   if (!change.note.empty()) message.text += " (" + change.note + ")";
   return message;
 }
@@ -106,7 +106,7 @@ void head(std::string& text, std::string_view name, std::string_view help) {
 }
 
 void node_samples(std::string& text, const Report& report) {
-  head(text, "sparkplan_node_up", "1 if the node could be looked at.");
+  head(text, "sparkplan_node_up", "1 if the node could be read.");
   for (const auto& node : report.nodes) {
     if (!was_asked(node)) continue;
     text += "sparkplan_node_up{node=\"" + label(node.name) + "\"} " + (could_not_look(node) ? "0" : "1") + "\n";
@@ -181,7 +181,7 @@ std::string drift_metrics(const Report& report, std::int64_t last_success) {
   std::string text;
   node_samples(text, report);
   if (last_success > 0) {
-    head(text, kLastSuccess, "When every node could last be looked at, in seconds since 1970.");
+    head(text, kLastSuccess, "When all nodes could last be read, in seconds since 1970.");
     text += std::string(kLastSuccess) + " " + std::to_string(last_success) + "\n";
   }
   head(text, "sparkplan_run_duration_seconds", "How long the drift check took.");
@@ -204,7 +204,7 @@ std::int64_t last_success_in(const std::string& metrics) {
 Result<void> replace_textfile(const std::string& path, const std::string& text) {
   const auto temporary = temporary_of(path).string();
   const int file = open_alone(temporary);
-  if (file < 0) return failure(system_error("write " + path + " (by way of " + temporary + ")", errno));
+  if (file < 0) return failure(system_error("write " + path + " (through " + temporary + ")", errno));
   auto replaced = ::ftruncate(file, 0) == 0 && ::fchmod(file, 0644) == 0
                       ? write_all(file, text, path)
                       : failure(system_error("write " + path, errno));

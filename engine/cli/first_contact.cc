@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/cli/ssh_options.h"
 #include "engine/cli/terminal/password.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/core/text.h"
-#include "engine/fleet/cluster_run.h"
 #include "engine/fleet/fan_out.h"
+#include "engine/fleet/fleet_session.h"
 #include "engine/remote/authorized_key.h"
 #include "engine/remote/host_keys.h"
+#include "engine/remote/ssh_config_files.h"
+#include "engine/remote/ssh_way.h"
 
 namespace sparkplan {
 namespace {
@@ -33,9 +36,9 @@ bool is_unknown(const Asked& one) { return one.key && one.key->standing == Offer
 Error for_first_contact(Error error, const NodeSpec& node) {
   if (error.code == ErrorCode::kUntrusted && error.hint.find("sparkplan trust") != std::string::npos) {
     error.hint =
-        "compare the fingerprint on the machine itself, then run init on a terminal, which asks, or record the key "
+        "compare the fingerprint on the machine itself, then run init on a terminal and confirm it, or record the key "
         "with `ssh " +
-        login_at(node) + "`; for nodes of a cluster.yaml, `sparkplan trust` does it";
+        login_at(node) + "`; for nodes in a cluster.yaml, use `sparkplan trust`";
   }
   return error;
 }
@@ -47,15 +50,14 @@ bool FirstContact::settle_host_keys(const std::vector<NodeSpec>& nodes) {
   std::vector<Asked> asked;
   for (const NodeSpec& node : nodes) asked.push_back({&node});
   fan_out(
-      asked, global_.workers, [&](Asked& one) { one.key = offered_host_key(*one.node, global_.timeout); },
-      [](Asked&) {});
+      asked, global_.workers, [&](Asked& one) { one.key = offered_host_key(*one.node, connect_); }, [](Asked&) {});
   std::string shown;
   for (const Asked& one : asked) {
     if (is_unknown(one)) shown += "  " + one.node->address + "  " + one.key->type + "  " + one.key->fingerprint + "\n";
   }
   if (shown.empty()) return true;
-  console_.question("These machines show host keys that known_hosts does not have:\n" + printable(shown, true));
-  if (!console_.confirm("Is that what `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` says on each of them?",
+  console_.question("The host keys of these machines are not in known_hosts:\n" + printable(shown, true));
+  if (!console_.confirm("Does `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` print the same on each of them?",
                         interrupts_.token())) {
     console_.remark("Nothing was recorded, and nothing was read.");
     return false;
@@ -78,16 +80,15 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& passwo
   options.workers = global_.workers;
   options.extended = true;
   options.stop = interrupts_.token();
-  options.agent.connect.timeout = global_.timeout;
-  options.agent.connect.stop = interrupts_.token();
+  options.agent.connect = connect_;
   options.agent.connect.password = password;
   // On the first day, the user's login password is also the password that sudo asks for.
   options.agent.become_password = become_password_.empty() ? password : become_password_;
   ProgressDisplay progress(console_, cluster);
   options.progress = progress.listener();
-  ClusterRun run(cluster, builtin_registry(), std::move(options));
-  run.open();
-  for (NodeRun& node : run.nodes()) {
+  FleetSession session(cluster, builtin_registry(), std::move(options));
+  session.open();
+  for (const FleetNode& node : session.nodes()) {
     InitMachine& machine = *std::find_if(machines_.begin(), machines_.end(), [&](const InitMachine& one) {
       return one.address == node.spec->address && one.ssh.port == node.spec->ssh.port;
     });
@@ -98,6 +99,7 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& passwo
     }
     machine.facts = node.known.facts;
     machine.manifest = node.known.manifest;
+    if (machine.manifest) machine.manifest->roster = *node.roster;
   }
 }
 
@@ -110,7 +112,7 @@ void FirstContact::open_by_password(const std::vector<NodeSpec>& nodes) {
   }
   if (locked.empty() || !console_.interactive() || interrupts_.token().stop_requested()) return;
   const auto password =
-      ask_password("None of our keys is accepted. Password for " + printable(joined_logins(locked)) + ": ");
+      ask_password("No SSH key was accepted. Password for " + printable(joined_logins(locked)) + ": ");
   if (!password || password->empty()) return;
   open(locked, *password);
   std::vector<NodeSpec> entered;
@@ -130,14 +132,15 @@ void FirstContact::offer_our_key(const std::vector<NodeSpec>& nodes, const Secre
     return;
   }
   const auto comment = key->rfind(' ');
-  if (!console_.confirm("plan and apply log in by key only. Put yours (" + printable(key->substr(comment + 1)) +
-                            ") into ~/.ssh/authorized_keys of " + joined_logins(nodes) + "?",
+  if (!console_.confirm("plan and apply log in by key only. Add your key (" + printable(key->substr(comment + 1)) +
+                            ") to ~/.ssh/authorized_keys of " + joined_logins(nodes) + "?",
                         interrupts_.token())) {
-    console_.remark("Nothing was put there. `ssh-copy-id` does it later.");
+    console_.remark("No key was added. To add it later, use `ssh-copy-id`.");
     return;
   }
   for (const NodeSpec& node : nodes) {
-    ConnectOptions options{global_.timeout, interrupts_.token(), password};
+    ConnectOptions options = connect_;
+    options.password = password;
     auto connection = connect_ssh(node, options);
     const auto done = connection ? authorize_key(**connection, *key) : Result<void>(failure(connection.error()));
     if (done) continue;
@@ -146,7 +149,26 @@ void FirstContact::offer_our_key(const std::vector<NodeSpec>& nodes, const Secre
   }
 }
 
-std::optional<std::vector<InitMachine>> FirstContact::read(const std::vector<NodeSpec>& nodes) {
+Result<std::vector<NodeSpec>> FirstContact::with_users(std::vector<NodeSpec> nodes) {
+  connect_.timeout = global_.timeout;
+  connect_.stop = interrupts_.token();
+  if (!connect_.keys) SPARK_CHECK(add_ssh_of_user(connect_, nodes, Passphrases::kAreAsked, console_));
+  const LocalUser me = local_user();
+  for (NodeSpec& node : nodes) {
+    if (!node.ssh.user.empty()) continue;
+    const auto way = way_to(node, *connect_.config, me);
+    node.ssh.user = way ? way->node().user : me.name;  // The connection reports an invalid setting.
+  }
+  return nodes;
+}
+
+std::optional<std::vector<InitMachine>> FirstContact::read(const std::vector<NodeSpec>& given) {
+  const auto users = with_users(given);
+  if (!users) {
+    console_.error(users.error());
+    return std::nullopt;
+  }
+  const std::vector<NodeSpec>& nodes = *users;
   machines_.clear();
   for (const NodeSpec& node : nodes) {
     InitMachine machine;

@@ -37,6 +37,8 @@ std::string run_line(const ClusterHistoryEntry& entry) {
   if (!run.purpose.undoes.empty()) text += ", undoes " + printable(run.purpose.undoes);
   if (!run.undone_by.empty()) text += ", undone by " + printable(run.undone_by);
   if (!run.purpose.saved_plan.empty()) text += ", of plan " + printable(run.purpose.saved_plan);
+  if (entry.reported_by_few())
+    text += fmt::format(", reported by only {} of {} nodes", entry.nodes.size(), entry.could_report);
   return text + "\n";
 }
 
@@ -64,6 +66,7 @@ Value run_value(const ClusterHistoryEntry& entry, bool with_artifacts) {
   if (!run.purpose.saved_plan.empty()) value.set("saved_plan", run.purpose.saved_plan);
   if (!run.purpose.undoes.empty()) value.set("undoes", run.purpose.undoes);
   if (!run.undone_by.empty()) value.set("undone_by", run.undone_by);
+  if (entry.reported_by_few()) value.set("reported_by_few", true);
   if (!with_artifacts) return value;
   Value artifacts{Value::List{}};
   for (const auto& one : run.artifacts) {
@@ -114,7 +117,7 @@ bool report_gaps(const std::vector<NodeHistory>& histories, const Console& conso
                           "the journal " + one.file + " is damaged: " + one.error.describe(),
                           {history.node},
                           std::nullopt,
-                          "look at it on the node; to have it out of the way, move it out of its directory"});
+                          "read it on the node; to discard it, move it out of its directory"});
     }
     if (!history.error && !history.applied) console.remark(history.node + " was never applied.");
     whole = whole && !history.error && history.reply.damaged.empty();
@@ -131,7 +134,7 @@ Result<ExitCode> run_history(const HistoryOptions& options, const GlobalOptions&
   const auto& cluster = *input.loaded->cluster;
   SelectionOptions selection;
   if (!options.node.empty()) selection.only.push_back(options.node);
-  SPARK_TRY(auto with, run_options("history", cluster, selection, global, interrupts.token()));
+  SPARK_TRY(auto with, run_options("history", cluster, selection, global, interrupts.token(), console));
   const bool with_artifacts = !options.node.empty();
   ProgressDisplay progress(console, cluster);
   with.progress = progress.listener();

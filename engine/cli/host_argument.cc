@@ -43,6 +43,7 @@ Result<std::string_view> take_port(std::string_view text, HostArgument& host) {
   if (error != std::errc() || end != port.data() + port.size() || host.port == 0) {
     return no_host(host.given, "a port is a number from 1 to 65535");
   }
+  host.port_given = true;
   return rest;
 }
 
@@ -53,7 +54,7 @@ Result<HostArgument> parse_host_argument(std::string_view text) {
   host.given = std::string(text);
   if (const auto at = text.find('@'); at != std::string_view::npos) {
     host.user = std::string(text.substr(0, at));
-    if (!is_login_name(host.user)) return no_host(text, "what stands before the @ is no login name");
+    if (!is_login_name(host.user)) return no_host(text, "the part before the @ is not a login name");
     text.remove_prefix(at + 1);
   }
   SPARK_TRY(const std::string_view address, take_port(text, host));
@@ -77,6 +78,8 @@ NodeSpec node_at(const HostArgument& host, const std::string& default_user) {
   node.address = host.address;
   node.ssh.user = host.user.empty() ? default_user : host.user;
   node.ssh.port = host.port;
+  node.ssh.port_given = host.port_given;
+  node.ssh.named_by_file = !host.announced;
   return node;
 }
 

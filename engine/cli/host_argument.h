@@ -15,6 +15,8 @@ struct HostArgument {
   std::string user;  ///< Empty: not given.
   std::string address;
   std::uint16_t port = 22;
+  bool port_given = false;
+  bool announced = false;  ///< The user did not write it: the machine itself announced it.
 };
 
 /// Errors: kInvalidInput for an invalid host name, address or port.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "engine/cli/commands.h"
@@ -20,9 +21,11 @@ namespace {
 
 constexpr const char* kStandardOutput = "-";
 constexpr const char* kInstalledSchema = "/usr/share/sparkplan/cluster.schema.json";
+constexpr std::size_t kMostOfSchema = std::size_t{1} << 20;
+constexpr const char* kSchemaName = "cluster.schema.json";
 
 Error usage(std::string message, std::string hint) {
-  return Error{ErrorCode::kInvalidInput, std::move(message), {}, std::nullopt, std::move(hint)};
+  return make_error(ErrorCode::kInvalidInput, std::move(message), std::move(hint));
 }
 
 /// May `file` be written? Checked before any machine is contacted.
@@ -36,11 +39,11 @@ bool destination_is_free(const std::string& file, bool& replace, const Interrupt
     return false;
   }
   if (!console.interactive()) {
-    console.error(usage(file + " is there already and stays as it is", "write another one with -o, or -o - to see it"));
+    console.error(usage(file + " already exists and is not replaced", "write another with -o, or print it with -o -"));
     return false;
   }
-  replace = console.confirm(file + " is there already. Replace it?", interrupts.token());
-  if (!replace) console.remark("It stays as it is. -o writes another one.");
+  replace = console.confirm(file + " already exists. Replace it?", interrupts.token());
+  if (!replace) console.remark("The file was not changed. To write another one, use -o.");
   return replace;
 }
 
@@ -52,7 +55,7 @@ Result<std::vector<HostArgument>> parse_hosts(const std::vector<std::string>& te
       return one.address == host.address && one.port == host.port;
     });
     if (twin != hosts.end()) {
-      return failure(usage(twin->given + " and " + host.given + " are one machine", "name each machine once"));
+      return failure(usage(twin->given + " and " + host.given + " are the same machine", "name each machine once"));
     }
     hosts.push_back(std::move(host));
   }
@@ -72,7 +75,7 @@ std::optional<std::vector<HostArgument>> hosts_for(const InitOptions& options, c
     std::move(found->begin(), found->end(), std::back_inserter(*hosts));
   }
   if (!hosts->empty()) return *std::move(hosts);
-  console.error(usage("which machines?", "sparkplan init nvidia@10.0.0.11 nvidia@10.0.0.12, or --discover"));
+  console.error(usage("no HOST given", "name them: sparkplan init nvidia@10.0.0.11 nvidia@10.0.0.12, or --discover"));
   return std::nullopt;
 }
 
@@ -98,6 +101,35 @@ bool tell_failures(const std::vector<InitMachine>& machines, const Console& cons
   return any;
 }
 
+/// The place of the schema as the file names it. For standard output, the installed one: nothing is beside it.
+std::string schema_for(const std::string& file) {
+  std::error_code ignored;
+  const bool installed = file == kStandardOutput && std::filesystem::exists(kInstalledSchema, ignored);
+  return installed ? kInstalledSchema : kSchemaName;
+}
+
+/// Writes the schema beside `file`, so that editors find it, also on the machine of whoever gets both. A file of that
+/// name that is no schema of sparkplan stays. Errors: those of write_new_file().
+Result<void> write_schema_beside(const std::string& file, const Console& console) {
+  constexpr std::string_view kMark = "\"sparkplan cluster.yaml\"";
+  const auto path = (std::filesystem::path(file).parent_path() / kSchemaName).string();
+  const std::string schema = cluster_schema(builtin_registry());
+  struct stat status {};
+  const bool exists = ::lstat(path.c_str(), &status) == 0;
+  if (exists) {
+    std::string text(kMostOfSchema, '\0');
+    std::ifstream now(path, std::ios::binary);
+    now.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(now.gcount()));
+    if (text == schema) return {};
+    if (!S_ISREG(status.st_mode) || text.find(kMark) == std::string::npos) {
+      console.remark(printable(path) + " is no schema of sparkplan and was not changed; `sparkplan schema` prints it.");
+      return {};
+    }
+  }
+  return write_new_file(path, schema, exists);
+}
+
 void tell_of_the_file(const std::string& file, const LoadedCluster& loaded, const Console& console) {
   console.diagnostics(loaded.diagnostics, loaded.source);
   const Cluster& cluster = *loaded.cluster;
@@ -118,15 +150,14 @@ Result<ExitCode> run_init(const InitOptions& options, const GlobalOptions& globa
   const auto hosts = hosts_for(options, global, interrupts, console);
   if (!hosts) return ExitCode::kUsage;
   std::vector<NodeSpec> nodes;
-  for (const HostArgument& host : *hosts) nodes.push_back(node_at(host, login_name()));
+  for (const HostArgument& host : *hosts) nodes.push_back(node_at(host, host.announced ? login_name() : ""));
   FirstContact contact(global, interrupts, console);
   auto machines = contact.read(nodes);
   if (machines && options.discover) add_neighbours(contact, *machines, interrupts, console);
   if (!machines || interrupts.token().stop_requested()) return ExitCode::kUsage;
   console.diagnostics(drop_second_contacts(*machines, options.hosts.size()), "");
   const bool some_failed = tell_failures(*machines, console);
-  InitInput input{*std::move(machines),
-                  std::filesystem::exists(kInstalledSchema) ? kInstalledSchema : "cluster.schema.json"};
+  InitInput input{*std::move(machines), schema_for(file)};
   const auto draft = draft_cluster(input, builtin_registry());
   if (!draft) {
     console.error(draft.error());
@@ -137,6 +168,7 @@ Result<ExitCode> run_init(const InitOptions& options, const GlobalOptions& globa
     console.result(draft->text);
   } else {
     SPARK_CHECK(write_new_file(file, draft->text, replace));
+    SPARK_CHECK(write_schema_beside(file, console));
   }
   auto loaded = load_cluster(draft->text, file, builtin_registry());
   tell_of_the_file(file, loaded, console);

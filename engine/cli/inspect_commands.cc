@@ -8,45 +8,28 @@
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
+#include "engine/fleet/status_run.h"
 #include "engine/remote/agent_image.h"
+#include "engine/report/facts_report.h"
+#include "engine/report/status_report.h"
 
 namespace sparkplan {
 namespace {
 
-std::string status_line(const NodeReport& report, const NodeRun& node) {
-  std::string text =
-      fmt::format("{:<16} {:<12} {:<8}", report.name, to_string(report.status), to_string(report.membership));
-  if (report.error) return text + " " + printable(report.error->describe());
-  if (node.skipped) return text + (node.spec->maintenance ? " maintenance" : "");
-  if (node.not_contacted) return text + " not contacted";
-  const auto& facts = node.known.facts;
-  text += fmt::format(" {:<28}", printable(facts.os_name));
-  if (node.known.manifest) {
-    text += fmt::format(" generation {}, {}, last run {}", node.known.manifest->roster.generation,
-                        counted(node.known.manifest->resources.size(), "resource"),
-                        printable(node.known.manifest->last_run_time));
-  } else {
-    text += " never applied";
+std::string json_of(const std::vector<NodeFacts>& read) {
+  Value nodes{Value::List{}};
+  for (const NodeFacts& node : read) {
+    nodes.push_back(Value::map({{"name", node.name}, {"facts", encode(*node.facts)}}));
   }
-  if (!report.lock_holder.empty()) text += ", locked by " + printable(report.lock_holder);
-  return text;
+  return public_json(Value::map({{"format_version", "1.0"}, {"nodes", std::move(nodes)}})) + "\n";
 }
 
-/// One line per fact, and one per item of a list: "host.bios_date  2026-04-02".
-std::string facts_lines(const std::string& prefix, const Value& facts) {
-  std::string text;
-  for (const auto& [key, value, where] : *facts.entries()) {
-    if (value.is_map()) {
-      text += facts_lines(prefix + key + ".", value);
-    } else if (value.list_items() == nullptr) {
-      text += fmt::format("  {:<28} {}\n", printable(prefix + key), display(value));
-    } else {
-      for (const auto& item : *value.list_items()) {
-        text += fmt::format("  {:<28} {}\n", printable(prefix + key), display(item));
-      }
-    }
-  }
-  return text;
+/// One node in full, several compared.
+std::string text_of(const std::vector<NodeFacts>& read, const TextStyle& style) {
+  if (read.empty()) return "";
+  if (read.size() == 1) return facts_text(read.front(), style);
+  return facts_comparison(read, style) + "One node in full: sparkplan facts " + printable(read.front().name) +
+         ". Everything: sparkplan facts --json\n";
 }
 
 }  // namespace
@@ -69,23 +52,19 @@ Result<ExitCode> run_validate(const ValidateOptions& options, const GlobalOption
   return ExitCode::kDone;
 }
 
-Result<ExitCode> run_status(const std::string& file, const GlobalOptions& global, Console& console) {
+Result<ExitCode> run_status(const StatusOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
-  auto input = load_to_run("status", file, false, console);
+  auto input = load_to_run("status", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
-  SPARK_TRY(auto options, run_options("status", *input.loaded->cluster, {}, global, interrupts.token()));
-  options.agent.install = InstallPolicy::kNever;
+  SPARK_TRY(auto run, run_options("status", *input.loaded->cluster, {}, global, interrupts.token(), console));
   ProgressDisplay progress(console, *input.loaded->cluster);
-  options.progress = progress.listener();
-  ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(options));
-  const auto report = run.plan();
+  run.progress = progress.listener();
+  const auto report = cluster_status(*input.loaded->cluster, builtin_registry(), std::move(run));
   progress.clear();
-  console.diagnostics(report.diagnostics, input.loaded->source);
-  for (std::size_t i = 0; i < report.nodes.size(); ++i) {
-    static const NodeRun nobody;
-    console.result(status_line(report.nodes[i], i < run.nodes().size() ? run.nodes()[i] : nobody) + "\n");
-  }
-  return exit_code(report);
+  console.diagnostics(report.run.diagnostics, input.loaded->source);
+  console.result(options.json ? public_json(to_json_value(report)) + "\n"
+                              : to_text(report, local_clock(), console.style()));
+  return exit_code(report.run);
 }
 
 Result<ExitCode> run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console) {
@@ -94,33 +73,28 @@ Result<ExitCode> run_facts(const FactsOptions& options, const GlobalOptions& glo
   if (!input.loaded) return input.exit_code;
   SelectionOptions selection;
   if (!options.node.empty()) selection.only.push_back(options.node);
-  SPARK_TRY(auto run_with, run_options("facts", *input.loaded->cluster, selection, global, interrupts.token()));
+  SPARK_TRY(auto run_with,
+            run_options("facts", *input.loaded->cluster, selection, global, interrupts.token(), console));
   run_with.extended = true;
   run_with.agent.install = InstallPolicy::kExactBuild;
   ProgressDisplay progress(console, *input.loaded->cluster);
   run_with.progress = progress.listener();
-  ClusterRun run(*input.loaded->cluster, builtin_registry(), std::move(run_with));
-  run.open();
+  FleetSession session(*input.loaded->cluster, builtin_registry(), std::move(run_with));
+  session.open();
   progress.clear();
-  Value::List nodes;
-  std::string text;
+  std::vector<NodeFacts> read;
   ExitCode code = ExitCode::kDone;
-  for (const auto& node : run.nodes()) {
+  for (const auto& node : session.nodes()) {
     if (node.skipped) continue;
     const auto& name = node.spec->name.str();
     if (node.error) {
       console.error(Error(*node.error).within(name));
       code = ExitCode::kNodeFailed;
-      continue;
+    } else {
+      read.push_back({name, &node.known.facts});
     }
-    auto facts = encode(node.known.facts);
-    text += name + "\n" + facts_lines("", facts);
-    nodes.push_back(Value::map({{"name", name}, {"facts", std::move(facts)}}));
   }
-  if (options.json) {
-    text = public_json(Value::map({{"format_version", "1.0"}, {"nodes", Value(std::move(nodes))}})) + "\n";
-  }
-  console.result(text);
+  console.result(options.json ? json_of(read) : text_of(read, console.style()));
   return code;
 }
 
@@ -138,11 +112,16 @@ Result<ExitCode> run_types(Console& console) {
   return ExitCode::kDone;
 }
 
-Result<ExitCode> run_version(Console& console) {
-  console.result("sparkplan " SPARKPLAN_VERSION "\n");
+std::string version_text() {
+  std::string text = "sparkplan " SPARKPLAN_VERSION;
   for (const auto& architecture : agent_architectures()) {
-    console.result(fmt::format("agent {} {}\n", architecture, agent_image(architecture)->build));
+    text += fmt::format("\nagent {} {}", architecture, agent_image(architecture)->build);
   }
+  return text;
+}
+
+Result<ExitCode> run_version(Console& console) {
+  console.result(version_text() + "\n");
   return ExitCode::kDone;
 }
 

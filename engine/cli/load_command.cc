@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "engine/cli/printing.h"
+#include "engine/cli/ssh_options.h"
 #include "engine/cli/terminal/password.h"
 #include "engine/core/text.h"
 #include "engine/plan/desired_state.h"
@@ -70,7 +71,7 @@ CommandInput take_from_plan(const std::string& command, LoadedCluster loaded, bo
 }
 
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
-                               const GlobalOptions& global, const std::stop_token& stop) {
+                               const GlobalOptions& global, const std::stop_token& stop, const Console& console) {
   RunOptions options;
   options.command = command;
   options.workers = global.workers;
@@ -79,6 +80,9 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
   options.stop = stop;
   options.agent.connect.timeout = global.timeout;
   options.agent.connect.stop = stop;
+  // drift runs from cron and timers, and never asks.
+  const auto passphrases = command == "drift" ? Passphrases::kAreNotAsked : Passphrases::kAreAsked;
+  SPARK_CHECK(add_ssh_of_user(options.agent.connect, cluster.nodes, passphrases, console));
   if (global.ask_become_pass) {
     SPARK_TRY(options.agent.become_password, ask_password("Password for sudo on the nodes: "));
   }

@@ -7,7 +7,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/terminal/console.h"
 #include "engine/core/result.h"
-#include "engine/fleet/cluster_run.h"
+#include "engine/fleet/fleet_session.h"
 #include "engine/load/load.h"
 
 namespace sparkplan {
@@ -30,9 +30,10 @@ CommandInput load_to_run(const std::string& command, const std::string& given_fi
 /// Like load_for(), for the content of a saved plan. Positions refer to the file that the plan was made from.
 CommandInput take_from_plan(const std::string& command, LoadedCluster loaded, bool json, Console& console);
 
-/// Run options from the command line. Asks for the sudo password if the user wants that.
-/// Errors: kInvalidInput (a pattern that matches no node or no type), kFailed (no terminal to ask on).
+/// Run options from the command line and the user's ssh configuration. Asks for the sudo password if the user wants
+/// that. `console` outlives the options. Errors: kInvalidInput (a pattern that matches no node or no type), kFailed (no
+/// terminal to ask on), those of read_ssh_config().
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
-                               const GlobalOptions& global, const std::stop_token& stop);
+                               const GlobalOptions& global, const std::stop_token& stop, const Console& console);
 
 }  // namespace sparkplan

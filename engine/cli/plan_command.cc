@@ -5,13 +5,14 @@
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/core/text.h"
+#include "engine/fleet/plan_run.h"
 
 namespace sparkplan {
 namespace {
 
 Result<void> save(SavedPlan plan, const PlanOptions& options, const LoadedCluster& loaded, const Console& console) {
   if (plan.report.interrupted) {
-    return failure(ErrorCode::kInterrupted, "a plan that was stopped half-way is not saved");
+    return failure(ErrorCode::kInterrupted, "an interrupted plan is not saved");
   }
   plan.sparkplan_version = SPARKPLAN_VERSION;
   plan.source = loaded.source;
@@ -22,7 +23,7 @@ Result<void> save(SavedPlan plan, const PlanOptions& options, const LoadedCluste
   diagnostics.insert(diagnostics.begin(), loaded.diagnostics.begin(), loaded.diagnostics.end());
   SPARK_CHECK(write_saved_plan(options.output, plan));
   const auto shown = printable(options.output);
-  console.remark("Saved as " + shown + ". To carry out exactly this: sparkplan apply " + shown);
+  console.remark("Saved as " + shown + ". To apply exactly this plan: sparkplan apply " + shown);
   return {};
 }
 
@@ -33,16 +34,21 @@ Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& globa
   auto input = load_to_run("plan", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
-  SPARK_TRY(auto run, run_options("plan", cluster, options.selection, global, interrupts.token()));
+  SPARK_TRY(auto run, run_options("plan", cluster, options.selection, global, interrupts.token(), console));
   if (!options.output.empty()) SPARK_CHECK(check_plan_destination(options.output));
   run.contact_departing = options.yes_prune;
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
-  ClusterRun planning(cluster, builtin_registry(), std::move(run));
-  const auto report = planning.plan();
+  FleetSession session(cluster, builtin_registry(), std::move(run), {.plans = true});
+  PlanRun planning(session, false, Foresight::kAsked);
+  planning.plan();
+  const auto report = planning.report();
   progress.clear();
   print(report, *input.loaded, options.json, console);
-  if (!options.output.empty()) SPARK_CHECK(save(planning.save(report), options, *input.loaded, console));
+  if (!options.output.empty()) {
+    SPARK_TRY(auto plan, planning.save(report));
+    SPARK_CHECK(save(std::move(plan), options, *input.loaded, console));
+  }
   return exit_code(report, ExitRules{options.detailed_exit_code, false, false});
 }
 

@@ -37,16 +37,16 @@ std::string in_one_line(const std::string& text) {
 
 Result<void> check_files(const std::string& signature, const std::string& allowed, const SignerOptions& signer) {
   if (signer.identity.empty())
-    return failure(ErrorCode::kInvalidInput, "whose signature it is to be is not said",
-                   "--signed-by takes an identity, as the file of allowed signers has it");
+    return failure(ErrorCode::kInvalidInput, "--allowed-signers is given without --signed-by",
+                   "name the signer with --signed-by IDENTITY, as in the file of allowed signers");
   if (!is_regular_file(signature)) {
-    return failure(ErrorCode::kInvalidInput, "the plan has no signature: there is no file " + signature,
-                   "who has read the plan signs it: ssh-keygen -Y sign -n " + std::string(kPlanSignatureNamespace) +
-                       " -f KEY PLAN");
+    return failure(
+        ErrorCode::kInvalidInput, "the plan has no signature: there is no file " + signature,
+        "read the plan, then sign it: ssh-keygen -Y sign -n " + std::string(kPlanSignatureNamespace) + " -f KEY PLAN");
   }
   if (!is_regular_file(allowed)) {
     return failure(ErrorCode::kInvalidInput, "there is no file of allowed signers " + allowed,
-                   "it has a line for each signer, \"IDENTITY KEYTYPE KEY\"; name another with --allowed-signers PATH");
+                   "make it, with a line \"IDENTITY KEYTYPE KEY\" per signer, or name another: --allowed-signers PATH");
   }
   return {};
 }
@@ -66,7 +66,7 @@ Result<std::string> verify_plan_signature(std::string_view text, const std::stri
   auto verified = run_and_capture(command, limits);
   if (!verified) {
     Error error = std::move(verified).error();
-    if (error.code == ErrorCode::kNotFound) error.hint = "ssh-keygen verifies signatures: install openssh-client";
+    if (error.code == ErrorCode::kNotFound) error.hint = "install openssh-client: ssh-keygen verifies signatures";
     if (error.code == ErrorCode::kUnreachable) error.code = ErrorCode::kFailed;
     return failure(std::move(error));
   }

@@ -28,18 +28,15 @@ Result<ExitCode> conclude(const Report& report, const std::string& name, bool in
     return failure(
         ErrorCode::kInvalidInput,
         "there is no node " + name + ", neither in " + cluster.file + " nor among those that were applied from it",
-        "`sparkplan status` lists them");
+        "run `sparkplan status` to list the nodes");
   }
   if (node == nullptr) {
-    console.error(Error{ErrorCode::kUnreachable,
-                        name + " is not in " + cluster.file + ", and not every node that may know of it could be asked",
-                        {},
-                        std::nullopt,
-                        ""});
+    console.error(make_error(ErrorCode::kUnreachable, name + " is not in " + cluster.file +
+                                                          ", and some nodes that may know it could not be read"));
     return ExitCode::kNodeFailed;
   }
   if (in_file && node->status == NodeStatus::kReleased) {
-    console.remark(printable(cluster.file) + " still names it: the next apply would make it a member again.");
+    console.remark(printable(cluster.file) + " still contains this node: the next apply makes it a member again.");
   }
   return exit_code(report);
 }
@@ -47,7 +44,7 @@ Result<ExitCode> conclude(const Report& report, const std::string& name, bool in
 }  // namespace
 
 Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console) {
-  ChangingRun run{"release", "Give " + options.node + " back, and make these changes?", options.yes, false, {}, {}};
+  ChangingRun run{"release", "Release " + options.node + " and make these changes?", options.yes, false, {}, {}};
   SPARK_CHECK(can_ask(run, console));
   SPARK_TRY(const auto name, NodeName::parse(options.node));
   const Interrupts interrupts(console);

@@ -14,7 +14,7 @@ Result<void> check_nodes(const std::vector<std::string>& names, const Cluster& c
                                    [&](const NodeSpec& node) { return node.name.str() == name; });
     if (known) continue;
     return failure(ErrorCode::kInvalidInput, "there is no node " + name + " in " + cluster.file,
-                   "`sparkplan status` lists them");
+                   "run `sparkplan status` to list the nodes");
   }
   return {};
 }
@@ -36,7 +36,7 @@ Result<ExitCode> run_rollback(const RollbackOptions& options, const GlobalOption
   if (!report) return ExitCode::kUsage;
   const bool nothing = std::all_of(report->nodes.begin(), report->nodes.end(),
                                    [](const NodeReport& node) { return node.status == NodeStatus::kSkipped; });
-  if (nothing) console.remark("There is no run left to roll back: `sparkplan history` lists them.");
+  if (nothing) console.remark("No run is left to roll back. `sparkplan history` lists past runs.");
   return exit_code(*report);
 }
 

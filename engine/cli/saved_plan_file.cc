@@ -59,19 +59,19 @@ Result<LoadedCluster> load_embedded(const SavedPlan& plan) {
   const auto as_saved = [&](const std::string& name) -> Result<std::string> {
     const auto found = plan.beside.find(name);
     if (found != plan.beside.end()) return found->second;
-    return failure(ErrorCode::kNotFound, "the saved plan does not hold it");
+    return failure(ErrorCode::kNotFound, "the saved plan does not contain it");
   };
   auto loaded = load_cluster(plan.source, file, builtin_registry(), as_saved);
   if (!loaded.cluster) {
     const auto found = std::find_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
                                     [](const Diagnostic& one) { return one.severity == Severity::kError; });
-    const std::string why = found == loaded.diagnostics.end() ? "it is of no use" : found->message;
+    const std::string why = found == loaded.diagnostics.end() ? "it is invalid" : found->message;
     return failure(ErrorCode::kInvalidInput, "the cluster.yaml in the saved plan cannot be loaded: " + why,
-                   "make another one: sparkplan plan -o PLAN");
+                   "make a new plan: sparkplan plan -o PLAN");
   }
   if (loaded.beside != plan.beside) {
-    return failure(ErrorCode::kInvalidInput, "the saved plan holds files that its cluster.yaml does not name",
-                   "make another one: sparkplan plan -o PLAN");
+    return failure(ErrorCode::kInvalidInput, "the saved plan contains files that its cluster.yaml does not name",
+                   "make a new plan: sparkplan plan -o PLAN");
   }
   SPARK_CHECK(check_belongs(plan, *loaded.cluster, loaded.diagnostics, builtin_registry()));
   return loaded;
@@ -93,8 +93,8 @@ Result<std::optional<OpenedPlan>> open_saved_plan(const std::string& path, const
   SPARK_TRY(const auto text, read_plan_text(path));
   if (!text && !signer.wanted()) return std::optional<OpenedPlan>();
   if (!text) {
-    return failure(ErrorCode::kInvalidInput, path + " is no saved plan, or cannot be read: no signature is asked of it",
-                   "--signed-by and --allowed-signers go with what `sparkplan plan -o PLAN` has saved");
+    return failure(ErrorCode::kInvalidInput, path + " is not a saved plan or cannot be read: no signature to verify",
+                   "use --signed-by and --allowed-signers only with a plan that `sparkplan plan -o PLAN` saved");
   }
   OpenedPlan opened;
   if (signer.wanted()) {
@@ -122,7 +122,7 @@ Result<void> check_plan_destination(const std::string& path) {
   }
   const auto text = beginning_of(open_to_read(path));
   if (text && (text->empty() || is_saved_plan(*text))) return {};
-  return failure(ErrorCode::kInvalidInput, path + " is there already and is no saved plan: it stays as it is",
+  return failure(ErrorCode::kInvalidInput, path + " already exists and is not a saved plan: it is not replaced",
                  "give the plan another name, or remove that file");
 }
 

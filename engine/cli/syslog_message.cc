@@ -76,7 +76,7 @@ std::string parameter_value(std::string_view text) {
 
 Error nobody_listens(const std::string& path, int error_number) {
   auto error = system_error("log to " + path, error_number);
-  error.hint = "is systemd-journald or a syslog daemon running?";
+  error.hint = "check that systemd-journald or a syslog daemon is running";
   return error;
 }
 

@@ -18,9 +18,9 @@ namespace {
 constexpr std::string_view kAll = "all";
 
 /// Errors: kInvalidInput, with the nearest level name.
-Result<std::vector<Level>> levels_named(const std::string& name) {
-  if (name.empty() || name == kAll) return all_levels();
-  if (const auto level = level_from(name)) return levels_for(*level);
+Result<LevelChoice> levels_named(const std::string& name) {
+  if (name.empty() || name == kAll) return LevelChoice{};
+  if (const auto level = level_from(name)) return LevelChoice{levels_for(*level), level};
   const auto names = level_names();
   const auto near = nearest(name, names);
   return failure(ErrorCode::kInvalidInput, "there is no level \"" + printable(name) + "\"",
@@ -48,15 +48,15 @@ std::vector<std::string> level_names() {
   return names;
 }
 
-Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection,
-                            const std::vector<Level>& levels, const GlobalOptions& global, const Interrupts& interrupts,
-                            Console& console) {
+Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection, LevelChoice choice,
+                            const GlobalOptions& global, const Interrupts& interrupts, Console& console) {
   const auto& cluster = *loaded.cluster;
-  SPARK_TRY(auto run, run_options("verify", cluster, selection, global, interrupts.token()));
+  SPARK_TRY(auto run, run_options("verify", cluster, selection, global, interrupts.token(), console));
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
   VerifyOptions options;
-  options.levels = levels;
+  options.levels = std::move(choice.levels);
+  options.required = choice.named;
   auto report = verify_cluster(cluster, builtin_registry(), std::move(run), std::move(options));
   progress.clear();
   return report;
@@ -64,11 +64,12 @@ Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions&
 
 Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
-  SPARK_TRY(const auto levels, levels_named(options.level));
+  SPARK_TRY(auto choice, levels_named(options.level));
   SPARK_CHECK(check_writable(options.junit));
   auto input = load_for("verify", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
-  SPARK_TRY(const auto report, verify(*input.loaded, options.selection, levels, global, interrupts, console));
+  SPARK_TRY(const auto report,
+            verify(*input.loaded, options.selection, std::move(choice), global, interrupts, console));
   print(report, *input.loaded, options.json, console);
   if (!options.junit.empty()) SPARK_CHECK(replace_textfile(options.junit, to_junit(report)));
   return exit_code(report.run);

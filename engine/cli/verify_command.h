@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,14 @@ namespace sparkplan {
 /// "link", "mtu" ... and "all": the values of --level.
 std::vector<std::string> level_names();
 
+/// The levels to run, and the one the user named: at that level, something must be measured.
+struct LevelChoice {
+  std::vector<Level> levels = all_levels();
+  std::optional<Level> named = {};
+};
+
 /// Runs the levels on the cluster's nodes, with progress on standard error. Errors: those of run_options().
-Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection,
-                            const std::vector<Level>& levels, const GlobalOptions& global, const Interrupts& interrupts,
-                            Console& console);
+Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection, LevelChoice choice,
+                            const GlobalOptions& global, const Interrupts& interrupts, Console& console);
 
 }  // namespace sparkplan

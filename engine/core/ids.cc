@@ -24,7 +24,7 @@ struct Halves {
 Result<Halves> split_once(std::string_view text, char separator, std::string_view what, std::string_view form) {
   const auto place = text.find(separator);
   if (place == std::string_view::npos || place == 0 || place + 1 == text.size()) {
-    return failure(ErrorCode::kInvalidInput, "\"" + printable(text) + "\" is no " + std::string(what),
+    return failure(ErrorCode::kInvalidInput, "\"" + printable(text) + "\" is not a valid " + std::string(what),
                    "write " + std::string(form));
   }
   return Halves{std::string(text.substr(0, place)), std::string(text.substr(place + 1))};
@@ -35,8 +35,8 @@ Result<Halves> split_once(std::string_view text, char separator, std::string_vie
 Result<NodeName> NodeName::parse(std::string_view text) {
   const auto labels = split(text, '.');
   if (text.size() > kLongestNodeName || !std::all_of(labels.begin(), labels.end(), is_label)) {
-    return failure(ErrorCode::kInvalidInput, "\"" + printable(text) + "\" is no node name",
-                   "letters, digits and '-' inside, at most 63 characters, dots between labels");
+    return failure(ErrorCode::kInvalidInput, "\"" + printable(text) + "\" is not a node name",
+                   "use at most 63 letters, digits and '-' (not at an end), with dots between labels");
   }
   return NodeName(std::string(text));
 }

@@ -51,6 +51,11 @@ struct [[nodiscard]] Error {
   std::string describe() const;
 };
 
+/// An Error without a place and an errno.
+inline Error make_error(ErrorCode code, std::string message, std::string hint = {}) {
+  return Error{code, std::move(message), {}, std::nullopt, std::move(hint)};
+}
+
 /// An Error that carries errno; call it directly after the failing system call.
 Error system_error(std::string message, int error_number);
 
@@ -59,9 +64,24 @@ using Result = tl::expected<T, Error>;
 
 /// Shorthand for returning a failure: `return failure(ErrorCode::kNotFound, "...")`.
 inline tl::unexpected<Error> failure(ErrorCode code, std::string message, std::string hint = {}) {
-  return tl::unexpected<Error>(Error{code, std::move(message), {}, std::nullopt, std::move(hint)});
+  return tl::unexpected<Error>(make_error(code, std::move(message), std::move(hint)));
 }
 inline tl::unexpected<Error> failure(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+/// Nothing in place of kNotFound: the absence of a file or a program is often no fault.
+template <class T>
+Result<std::optional<T>> if_there(Result<T> result) {
+  if (result) return std::optional<T>(std::move(*result));
+  if (result.error().code == ErrorCode::kNotFound) return std::optional<T>();
+  return failure(std::move(result).error());
+}
+
+/// As if_there(), with an empty value in place of kNotFound.
+template <class T>
+Result<T> or_empty(Result<T> result) {
+  if (!result && result.error().code == ErrorCode::kNotFound) return T();
+  return result;
+}
 
 }  // namespace sparkplan
 

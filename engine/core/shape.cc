@@ -13,7 +13,7 @@ constexpr int kMostLevels = 16;
 constexpr std::size_t kMostValues = 10'000;
 constexpr std::size_t kMostShownKeyBytes = 80;
 
-Error invalid(std::string why) { return Error{ErrorCode::kInvalidInput, std::move(why), {}, std::nullopt, {}}; }
+Error invalid(std::string why) { return make_error(ErrorCode::kInvalidInput, std::move(why)); }
 
 Result<void> wrong_kind(std::string_view expected, const Value& found) {
   return failure(invalid("expected " + std::string(expected) + ", found " + std::string(found.kind_name())));
@@ -21,7 +21,7 @@ Result<void> wrong_kind(std::string_view expected, const Value& found) {
 
 Result<void> too_large(std::string_view what, std::size_t found, std::size_t most) {
   return failure(
-      invalid(std::to_string(found) + " " + std::string(what) + ", and at most " + std::to_string(most) + " are read"));
+      invalid(std::to_string(found) + " " + std::string(what) + ", more than the limit of " + std::to_string(most)));
 }
 
 /// A UTF-8 character that the cut splits is printed as visible bytes.
@@ -53,12 +53,12 @@ struct Budget {
 };
 
 Result<void> take(const Value& value, int levels, Budget& budget) {
-  if (value.is_unknown()) return wrong_kind("a value that is known", value);
+  if (value.is_unknown()) return wrong_kind("a known value", value);
   if (levels == 0) return failure(invalid("more than " + std::to_string(kMostLevels) + " levels"));
   if (budget.values == 0) return failure(invalid("more than " + std::to_string(kMostValues) + " values"));
   --budget.values;
   const auto take_bytes = [&](const std::string& text) -> Result<void> {
-    if (text.size() > budget.bytes) return failure(invalid("more text than is read"));
+    if (text.size() > budget.bytes) return failure(invalid("too much text"));
     budget.bytes -= text.size();
     return {};
   };

@@ -235,6 +235,14 @@ std::string printable(std::string_view text, bool keep_newlines) {
   return out;
 }
 
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  if (text.size() <= kLongest) return "\"" + printable(text) + "\"";
+  std::size_t end = kLongest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return "\"" + printable(text.substr(0, end)) + "...\"";
+}
+
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   std::optional<std::string> best;
   std::size_t best_distance = 0;

@@ -25,6 +25,9 @@ bool is_valid_utf8(std::string_view text);
 /// `keep_newlines`.
 std::string printable(std::string_view text, bool keep_newlines = false);
 
+/// Text from the user's file inside a message: in double quotes, printable(), cut to about 60 bytes.
+std::string in_quotes(std::string_view text);
+
 /// The candidate with the smallest edit distance, if that is small enough for a typing error: at most a third of the
 /// longer word, at least 1.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);

@@ -1,11 +1,11 @@
 #include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 
 namespace sparkplan {
 
 std::vector<std::string> texts_in(const Value* list) {
   std::vector<std::string> texts;
-  if (list == nullptr || list->list_items() == nullptr) return texts;
-  for (const Value& item : *list->list_items()) {
+  for (const Value& item : items_of(list)) {
     if (item.string() != nullptr) texts.push_back(*item.string());
   }
   return texts;

@@ -123,7 +123,8 @@ tl::expected<std::int64_t, Fault> scale(Decimal decimal, std::int64_t factor) {
 tl::unexpected<Error> no_quantity(std::string_view text, std::string_view what, std::string_view why,
                                   std::string_view hint) {
   return failure(ErrorCode::kInvalidInput,
-                 "\"" + printable(text) + "\" is no " + std::string(what) + ": " + std::string(why), std::string(hint));
+                 "\"" + printable(text) + "\" is not a valid " + std::string(what) + ": " + std::string(why),
+                 std::string(hint));
 }
 
 std::string_view explain(Fault fault, std::string_view unit) {
@@ -137,11 +138,11 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
   constexpr std::string_view kHint = "write 256MiB, 1.5GB, 64k or a plain number of bytes";
   const std::string_view trimmed = trim(text);
   const auto decimal = leading_decimal(trimmed);
-  if (!decimal) return no_quantity(text, "size", "it begins with no number", kHint);
+  if (!decimal) return no_quantity(text, "size", "it does not begin with a number", kHint);
   const auto factor = factor_of(kByteUnits, trim(trimmed.substr(decimal->text.size())));
   if (!factor) return no_quantity(text, "size", "the unit is not known", kHint);
   const auto bytes = scale(*decimal, *factor);
-  if (!bytes) return no_quantity(text, "size", explain(bytes.error(), "no whole number of bytes"), kHint);
+  if (!bytes) return no_quantity(text, "size", explain(bytes.error(), "not a whole number of bytes"), kHint);
   return *bytes;
 }
 
@@ -164,7 +165,7 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
     smallest_so_far = *factor;
     rest.remove_prefix(length);
     const auto part = scale(*decimal, *factor);
-    if (!part) return no_quantity(text, "duration", explain(part.error(), "no whole number of milliseconds"), kHint);
+    if (!part) return no_quantity(text, "duration", explain(part.error(), "not a whole number of milliseconds"), kHint);
     if (__builtin_add_overflow(total, *part, &total)) return no_quantity(text, "duration", "too large", kHint);
   }
   return std::chrono::milliseconds(total);
@@ -193,7 +194,7 @@ Result<double> parse_rate(std::string_view text) {
   constexpr std::string_view kHint = "write 200Gb/s (bits) or 21.875 GB/s (bytes)";
   const std::string_view trimmed = trim(text);
   const auto decimal = leading_decimal(trimmed);
-  if (!decimal) return no_quantity(text, "rate", "it begins with no number", kHint);
+  if (!decimal) return no_quantity(text, "rate", "it does not begin with a number", kHint);
   std::string_view unit = trim(trimmed.substr(decimal->text.size()));
   double bits = 0;
   if (unit.ends_with("b/s")) {

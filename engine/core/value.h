@@ -21,7 +21,7 @@ struct MapEntry;
 class Value {
  public:
   struct Unknown {
-    std::string reason;    ///< For the reader of a plan: "known after spark-02 has made its key".
+    std::string reason;    ///< For the reader of a plan: "known after spark-02 creates its key".
     std::string producer;  ///< The step that will produce it: "spark-02/ssh_trust/nvidia".
   };
   using List = std::vector<Value>;

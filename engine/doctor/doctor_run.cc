@@ -21,17 +21,22 @@ bool is_ring(const Cluster& cluster) {
 DoctorReport diagnose_cluster(const Cluster& cluster, const Registry& registry, RunOptions run) {
   run.agent.install = InstallPolicy::kExactBuild;
   run.extended = true;
-  ClusterRun nodes(cluster, registry, std::move(run));
-  nodes.open();
+  FleetSession session(cluster, registry, std::move(run));
+  session.open();
   ExaminedCluster examined;
   examined.ring = is_ring(cluster);
   examined.ring_size = cluster.nodes.size();
-  for (const NodeRun& node : nodes.nodes()) {
+  for (const FleetNode& node : session.nodes()) {
     if (node.skipped || node.error) continue;
     const Facts& facts = node.known.facts;
-    examined.nodes.push_back({node.spec->name.str(), &facts, observed_ports(*node.spec, facts, cluster.profile)});
+    ExaminedNode one{node.name(), &facts, observed_ports(*node.spec, facts, cluster.profile),
+                     other_interface_names(*node.spec)};
+    const auto nccl = node.spec->sections.find("nccl");
+    one.nccl_declared = nccl != node.spec->sections.end();
+    one.own_nccl = one.nccl_declared && !nccl->second.text_or("library", "").empty();
+    examined.nodes.push_back(std::move(one));
   }
-  DoctorReport report{nodes.report(), examined.nodes.empty() ? std::vector<Finding>() : examine(examined)};
+  DoctorReport report{session.report(), examined.nodes.empty() ? std::vector<Finding>() : examine(examined)};
   report.run.verification_failed = std::any_of(report.findings.begin(), report.findings.end(),
                                                [](const Finding& one) { return one.status == CheckStatus::kFail; });
   return report;

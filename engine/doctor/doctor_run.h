@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/doctor/examination.h"
-#include "engine/fleet/cluster_run.h"
+#include "engine/fleet/fleet_session.h"
 #include "engine/plan/report.h"
 
 namespace sparkplan {

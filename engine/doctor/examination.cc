@@ -39,9 +39,9 @@ std::string why_missing(Need need, const ExaminedNode& node) {
   const auto any_half = [&](auto matches) { return std::any_of(node.halves.begin(), node.halves.end(), matches); };
   switch (need) {
     case Need::kRunning:
-      return node.facts->live ? "" : "nothing is running there";
+      return node.facts->live ? "" : "the node is not a running system";
     case Need::kSpark:
-      return is_dgx_spark(*node.facts) ? "" : "no DGX Spark";
+      return is_dgx_spark(*node.facts) ? "" : "not a DGX Spark";
     case Need::kFabric:
       return node.halves.empty() ? "no fabric declared" : "";
     case Need::kPcie:
@@ -53,7 +53,7 @@ std::string why_missing(Need need, const ExaminedNode& node) {
                  ? ""
                  : "no interface of the fabric has an RDMA device";
     case Need::kExtended:
-      return node.facts->extended ? "" : "not asked";
+      return node.facts->extended ? "" : "not read";
     case Need::kNothing:
       break;
   }
@@ -71,7 +71,7 @@ Verdict verdict_on_node(const Examination& examination, const ExaminedCluster& c
 }
 
 Verdict verdict_on_all(const Examination& examination, const ExaminedCluster& cluster) {
-  if (cluster.nodes.size() < 2) return skip("there is one node only");
+  if (cluster.nodes.size() < 2) return skip("the cluster has only one node");
   ExaminedCluster read{{}, cluster.ring, cluster.ring_size};
   std::string not_read;
   for (const ExaminedNode& node : cluster.nodes) {

@@ -13,8 +13,11 @@ namespace sparkplan {
 /// A node whose facts, with the extended ones, are known.
 struct ExaminedNode {
   std::string name;
-  const Facts* facts = nullptr;      ///< Never null.
-  std::vector<ObservedPort> halves;  ///< As observed_ports() returns them.
+  const Facts* facts = nullptr;          ///< Never null.
+  std::vector<ObservedPort> halves;      ///< As observed_ports() returns them.
+  std::vector<std::string> others = {};  ///< The names in the node's `interfaces`.
+  bool nccl_declared = false;            ///< The node has a section `nccl` ...
+  bool own_nccl = false;                 ///< ... and it names a library.
 };
 
 /// The input of a diagnosis.

@@ -10,7 +10,7 @@
 
 #include "engine/doctor/examination.h"
 
-/// The parts that examine() is made of.
+/// The parts of examine().
 namespace sparkplan {
 
 struct Verdict {

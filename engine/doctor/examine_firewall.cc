@@ -44,7 +44,7 @@ Verdict firewall_drops(const ExaminedCluster& /*cluster*/, const ExaminedNode& n
       if (whole && verdict->verdict == "accept") continue;
       const bool drops = whole && verdict->verdict == "drop";
       (drops ? dropped : unclear)
-          .add(chain.name + " (" + verdict->rule + ") " + (drops ? "drops" : "may drop") + " what comes through " +
+          .add(chain.name + " (" + verdict->rule + ") " + (drops ? "drops" : "may drop") + " incoming traffic of " +
                half.interface);
     }
   }

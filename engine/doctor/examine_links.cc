@@ -25,14 +25,14 @@ Verdict each_link(const ExaminedNode& node) {
     any = true;
     if (const auto complaint = kFault(half, *half.link); !complaint.empty()) complaints.add(complaint);
   }
-  return any ? complaints.as(kStatus) : skip("no interface of the fabric is there");
+  return any ? complaints.as(kStatus) : skip("the fabric has no interface on this node");
 }
 
 Verdict absent(const ExaminedNode& node) {
   Complaints complaints;
   for (const ObservedPort& half : node.halves) {
     if (half.link != nullptr) continue;
-    complaints.add(half.interface.empty() ? "nothing is half " + half.label() : half.interface + " is not there");
+    complaints.add(half.interface.empty() ? "no interface is half " + half.label() : half.interface + " is missing");
   }
   return complaints.as(CheckStatus::kFail);
 }
@@ -42,6 +42,7 @@ std::string down(const ObservedPort&, const LinkFacts& link) { return link.up ? 
 /// Another port that has a carrier: the cable may be plugged in there.
 std::string other_port(const ExaminedNode& node) {
   for (const LinkFacts& link : node.facts->links) {
+    if (std::find(node.others.begin(), node.others.end(), link.name) != node.others.end()) continue;
     if (link.carrier && !link.port.empty() && half_with(node, link.name) == nullptr) return link.name;
   }
   return "";
@@ -66,7 +67,7 @@ Verdict no_carrier(const ExaminedNode& node) {
 Verdict cabled_elsewhere(const ExaminedNode& node) {
   const auto other = other_port(node);
   if (!all_without_carrier(node) || other.empty()) return pass();
-  return fail("no declared interface has a carrier, and " + other + " has one");
+  return fail("no declared interface has a carrier, but " + other + " has one");
 }
 
 std::string member(const ObservedPort&, const LinkFacts& link) {
@@ -131,17 +132,17 @@ std::string slow_pcie(const ObservedPort&, const LinkFacts& link) {
 
 std::string flapping(const ObservedPort&, const LinkFacts& link) {
   if (!link.carrier_changes || *link.carrier_changes <= kManyCarrierChanges) return "";
-  return link.name + " has lost or got its carrier " + std::to_string(*link.carrier_changes) + " times";
+  return link.name + " has lost or gained its carrier " + std::to_string(*link.carrier_changes) + " times";
 }
 
 Verdict no_adapter(const ExaminedNode& node) {
   const auto& links = node.facts->links;
   const bool any = std::any_of(links.begin(), links.end(), [](const auto& one) { return one.driver == "mlx5_core"; });
-  return any ? pass() : fail("no interface is of a ConnectX-7");
+  return any ? pass() : fail("no interface belongs to a ConnectX-7");
 }
 
 constexpr auto kExaminations = std::to_array<Examination>({
-    {"adapter-absent", no_adapter, {Need::kRunning, Need::kSpark}},
+    {"adapter-absent", no_adapter, {Need::kRunning, Need::kSpark, Need::kFabric}},
     {"link-absent", absent, kFabric},
     {"link-down", each_link<CheckStatus::kFail, down>, kFabric},
     {"link-no-carrier", no_carrier, kFabric},

@@ -13,16 +13,32 @@ constexpr NcclVersion kWithoutKnownHang{2, 29, 3};
 constexpr NcclVersion kWithRings{2, 30, 7};
 constexpr NcclVersion kChoosesGid{2, 21, 5};
 
+constexpr std::string_view kOwnLibrary = "nccl: library names a file, which `sparkplan verify --level nccl` loads";
+
 std::vector<NcclSetting> settings_of(const ExaminedNode& node) { return nccl_settings(extended_of(node)); }
 
 std::string described(const NcclSetting& setting) { return setting.name + "=" + setting.value + " in " + setting.from; }
 
 Verdict version_row(const ExaminedNode& node, const NcclVersion& least, CheckStatus verdict) {
+  if (node.own_nccl) return skip(std::string(kOwnLibrary));
   if (node.facts->nccl_version.empty()) return skip("no NCCL is installed");
   const auto version = parse_nccl_version(node.facts->nccl_version);
-  if (!version) return skip("which NCCL is used cannot be told: " + node.facts->nccl_version);
+  if (!version) return skip("the NCCL version in use is unknown: " + node.facts->nccl_version);
   if (*version >= least) return pass("NCCL " + version->str());
   return {verdict, "NCCL " + version->str()};
+}
+
+Verdict no_gpu(const ExaminedNode& node) {
+  if (!node.nccl_declared) return skip("nccl is not declared");
+  const std::string& version = node.facts->host.gpu_driver;
+  return version.empty() ? fail("NVIDIA's driver is not loaded") : pass("driver " + version);
+}
+
+Verdict no_library(const ExaminedNode& node) {
+  if (!node.nccl_declared) return skip("nccl is not declared");
+  if (node.own_nccl) return skip(std::string(kOwnLibrary));
+  if (!node.facts->nccl_version.empty()) return pass("NCCL " + node.facts->nccl_version);
+  return fail("the loader finds no libnccl.so.2");
 }
 
 Verdict too_old(const ExaminedNode& node) { return version_row(node, kChoosesGid, CheckStatus::kFail); }
@@ -30,14 +46,14 @@ Verdict too_old(const ExaminedNode& node) { return version_row(node, kChoosesGid
 Verdict version_hang(const ExaminedCluster& cluster, const ExaminedNode& node) {
   // Other rows cover even older releases, and rings.
   const auto version = parse_nccl_version(node.facts->nccl_version);
-  if (version && (*version < kChoosesGid || cluster.ring)) return pass();
+  if (!node.own_nccl && version && (*version < kChoosesGid || cluster.ring)) return pass();
   return version_row(node, kWithoutKnownHang, CheckStatus::kWarn);
 }
 
 Verdict version_ring(const ExaminedCluster& cluster, const ExaminedNode& node) {
   if (!cluster.ring) return skip("no ring");
   const auto version = parse_nccl_version(node.facts->nccl_version);
-  if (version && *version < kChoosesGid) return pass();
+  if (!node.own_nccl && version && *version < kChoosesGid) return pass();
   return version_row(node, kWithRings, CheckStatus::kWarn);
 }
 
@@ -85,7 +101,7 @@ Verdict gid_index(const ExaminedNode& node) {
       const auto right = port == nullptr ? Result<int>(failure(ErrorCode::kNotFound, ""))
                                          : roce_v2_gid_index(*port, half.address, half.interface);
       if (right && std::to_string(*right) != index->value) {
-        complaints.add(described(*index) + ", and that of " + half.address + " on " + device.name + " is " +
+        complaints.add(described(*index) + ", but the index of " + half.address + " on " + device.name + " is " +
                        std::to_string(*right));
       }
     }
@@ -116,7 +132,7 @@ Verdict socket_interface(const ExaminedNode& node) {
   for (const LinkFacts& link : node.facts->links) {
     if (names_one_of(names, {link.name}, exact)) return pass();
   }
-  return fail(described(*wanted) + ", and there is no such interface");
+  return fail(described(*wanted) + ", but the node has no such interface");
 }
 
 Verdict unknown_variable(const ExaminedNode& node) {
@@ -160,7 +176,7 @@ Verdict preloaded(const ExaminedNode& node) {
 
 Verdict ring_without_cumem(const ExaminedCluster& cluster, const ExaminedNode& node) {
   constexpr std::size_t kEagerTreeFails = 4;
-  if (!cluster.ring || cluster.ring_size < kEagerTreeFails) return skip("no ring of four or more");
+  if (!cluster.ring || cluster.ring_size < kEagerTreeFails) return skip("no ring of four or more nodes");
   const auto settings = settings_of(node);
   const NcclSetting* memory = find_setting(settings, "NCCL_CUMEM_ENABLE");
   return memory != nullptr && memory->value == "0" ? fail(described(*memory)) : pass();
@@ -169,6 +185,8 @@ Verdict ring_without_cumem(const ExaminedCluster& cluster, const ExaminedNode& n
 constexpr Needs kSettings{Need::kExtended};
 constexpr std::array<std::string_view, 2> kFiles{"nccl_files", "login.environment"};
 constexpr auto kExaminations = std::to_array<Examination>({
+    {"nccl-no-gpu", no_gpu, {Need::kRunning, Need::kSpark}, {{"gpu_driver"}}},
+    {"nccl-no-library", no_library, {Need::kSpark}},
     {"nccl-too-old", too_old},
     {"nccl-version-hang", version_hang, {Need::kSpark}},
     {"nccl-version-ring", version_ring, {Need::kSpark}},

@@ -30,10 +30,19 @@ Verdict twins_share(const ExaminedNode& node) {
       const auto other = parse_ipv4_network(addresses[j].second);
       if (addresses[i].first == addresses[j].first || !one || !other || !one->overlaps(*other)) continue;
       complaints.add(addresses[i].first + " with " + addresses[i].second + " and " + addresses[j].first + " with " +
-                     addresses[j].second + " are in one network");
+                     addresses[j].second + " are in the same network");
     }
   }
   return complaints.as(CheckStatus::kFail);
+}
+
+/// The interface has what cluster.yaml declares for it, so its declared profile is the active one.
+bool is_configured(const ObservedPort& half) {
+  if (half.link == nullptr) return false;
+  const auto& addresses = half.link->addresses;
+  return std::any_of(addresses.begin(), addresses.end(), [&](const std::string& address) {
+    return half.link_local ? address.starts_with("169.254.") : address == half.address_text();
+  });
 }
 
 bool takes(const NetworkProfile& profile, const ObservedPort& half) {
@@ -51,7 +60,10 @@ Verdict dhcp_profile(const ExaminedNode& node) {
   for (const NetworkProfile& profile : node.facts->host.network_profiles) {
     if (!profile.autoconnect || profile.origin == ProfileOrigin::kNetplan || profile.method != "auto") continue;
     for (const ObservedPort& half : node.halves) {
-      if (takes(profile, half)) complaints.add("\"" + profile.id + "\" gets addresses by DHCP on " + half.interface);
+      // A generated profile has the lowest priority, and gives way to the declared one at every boot.
+      const bool gives_way = profile.origin == ProfileOrigin::kGenerated && is_configured(half);
+      if (takes(profile, half) && !gives_way)
+        complaints.add("\"" + profile.id + "\" gets addresses by DHCP on " + half.interface);
     }
   }
   return complaints.as(CheckStatus::kFail);
@@ -102,7 +114,7 @@ Verdict route_elsewhere(const ExaminedNode& node) {
       const std::string other_way = route.interface + ", not " + half.interface;
       if (route.stands_for > 1) {
         unclear.add(std::to_string(route.stands_for) + " routes to parts of " + route.destination + " go through " +
-                    other_way + ": there are too many to tell each");
+                    other_way + ": too many to list");
       } else if (network->prefix_length >= half.prefix_length) {
         // A wider route, such as 10.0.0.0/8, only applies where no narrower route does.
         complaints.add(route.destination + " goes through " + other_way);
@@ -113,11 +125,19 @@ Verdict route_elsewhere(const ExaminedNode& node) {
   return complaints.as(CheckStatus::kFail);
 }
 
+bool is_bridge(const ExaminedNode& node, const std::string& interface) {
+  const auto& links = node.facts->links;
+  return std::any_of(links.begin(), links.end(),
+                     [&](const LinkFacts& link) { return link.name == interface && link.kind == "bridge"; });
+}
+
 Verdict route_linkdown(const ExaminedNode& node) {
   Complaints complaints;
   for (const RouteFacts& route : node.facts->host.routes) {
     // Routes of a declared interface follow from its carrier: row link-no-carrier.
     if (!route.link_down || half_with(node, route.interface) != nullptr) continue;
+    // Docker's bridge has no carrier while no container runs.
+    if (is_bridge(node, route.interface)) continue;
     const std::string who = route.stands_for == 1
                                 ? route.destination + " goes"
                                 : std::to_string(route.stands_for) + " routes to parts of " + route.destination + " go";
@@ -153,7 +173,7 @@ constexpr auto kExaminations = std::to_array<Examination>({
     {"route-elsewhere", route_elsewhere, kFabric, {{"routes"}}},
     {"route-link-down", route_linkdown, {Need::kRunning}, {{"routes"}}},
     {"firewall-drops", firewall_drops, {Need::kRunning, Need::kFabric, Need::kExtended}, {{"firewall"}}},
-    {"rp-filter-strict", rp_filter, {Need::kRunning, Need::kFabric, Need::kExtended}},
+    {"rp-filter-strict", rp_filter, {Need::kRunning, Need::kFabric, Need::kExtended}, {{"sysctl"}}},
 });
 
 }  // namespace

@@ -30,7 +30,7 @@ std::string listed(const Values& values) {
   return text;
 }
 
-/// The meaning of a DGX Spark without the property, while others have it.
+/// How a DGX Spark without the property counts if other nodes have it.
 enum class Missing : std::uint8_t {
   kSaysNothing,
   kDiffers,
@@ -77,7 +77,7 @@ Verdict distinct(const ExaminedCluster& cluster, const std::string& none, Value 
 }
 
 Verdict kernels(const ExaminedCluster& cluster) {
-  return equal(cluster, CheckStatus::kWarn, "nothing is running there",
+  return equal(cluster, CheckStatus::kWarn, "no node is a running system",
                [](const ExaminedNode& node) { return node.facts->kernel; });
 }
 
@@ -93,19 +93,23 @@ Verdict drivers(const ExaminedCluster& cluster) {
 }
 
 Verdict nccls(const ExaminedCluster& cluster) {
+  const auto& nodes = cluster.nodes;
+  if (std::any_of(nodes.begin(), nodes.end(), [](const ExaminedNode& node) { return node.own_nccl; })) {
+    return skip("nccl: library names a file; `sparkplan verify --level nccl` compares what the nodes load");
+  }
   auto verdict = equal(
       cluster, CheckStatus::kFail, "no NCCL is installed",
       [](const ExaminedNode& node) { return node.facts->nccl_version; }, Missing::kDiffers);
   // With two releases on every node, each node may use a different release.
   if (verdict.status == CheckStatus::kPass && !parse_nccl_version(verdict.seen)) {
-    return skip("which of them is used cannot be told: " + verdict.seen);
+    return skip("the NCCL version in use is unknown: " + verdict.seen);
   }
   return verdict;
 }
 
 Verdict firmwares(const ExaminedCluster& cluster) {
   return equal(
-      cluster, CheckStatus::kWarn, "no RDMA device tells its firmware",
+      cluster, CheckStatus::kWarn, "no RDMA device reports its firmware",
       [](const ExaminedNode& node) {
         const auto& extended = node.facts->extended;
         std::string text;
@@ -120,12 +124,23 @@ Verdict firmwares(const ExaminedCluster& cluster) {
       Missing::kLeavesOpen);
 }
 
+/// Each manufacturer numbers its BIOSes itself.
 Verdict bioses(const ExaminedCluster& cluster) {
-  return equal(cluster, CheckStatus::kWarn, "DMI tells no BIOS", [](const ExaminedNode& node) {
-    // BIOSes of different makers always differ.
+  std::map<std::string, Values> by_vendor;
+  for (const ExaminedNode& node : cluster.nodes) {
     const HostFacts& host = node.facts->host;
-    return host.bios_version.empty() || !is_dgx_spark(*node.facts) ? "" : host.bios_version;
-  });
+    if (host.bios_version.empty() || !is_dgx_spark(*node.facts)) continue;
+    by_vendor[host.vendor][host.bios_version].push_back(node.name);
+  }
+  if (by_vendor.empty()) return skip("DMI reports no BIOS version");
+  Complaints complaints;
+  std::string all;
+  for (const auto& [vendor, versions] : by_vendor) {
+    all += (all.empty() ? "" : "; ") + listed(versions);
+    if (versions.size() > 1) complaints.add(listed(versions));
+  }
+  return complaints.any() ? complaints.as(CheckStatus::kWarn)
+                          : pass(by_vendor.size() == 1 ? by_vendor.begin()->second.begin()->first : all);
 }
 
 Verdict memories(const ExaminedCluster& cluster) {
@@ -175,7 +190,7 @@ Verdict host_keys(const ExaminedCluster& cluster) {
 }
 
 Verdict mtus(const ExaminedCluster& cluster) {
-  return equal(cluster, CheckStatus::kFail, "no interface of a fabric is there", [](const ExaminedNode& node) {
+  return equal(cluster, CheckStatus::kFail, "no node has an interface of the fabric", [](const ExaminedNode& node) {
     std::map<int, int> sizes;
     for (const ObservedPort& half : node.halves) {
       // Row link-mtu covers an MTU that differs from the declared one.

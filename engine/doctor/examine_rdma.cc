@@ -100,22 +100,28 @@ Verdict memlock_login(const ExaminedNode& node) {
 Verdict memlock_service(const ExaminedNode& node) {
   const auto& extended = extended_of(node);
   Complaints complaints;
+  std::string of_containers;
   bool any = false;
   for (const UnitFacts& unit : extended.units) {
-    const bool starts_ranks =
-        unit.name == "docker.service" || unit.name == "containerd.service" || unit.name == "slurmd.service";
-    if (!starts_ranks || unit.active != "active") continue;
+    const bool starts_containers = unit.name == "docker.service" || unit.name == "containerd.service";
+    if ((!starts_containers && unit.name != "slurmd.service") || unit.active != "active") continue;
     any = true;
-    if (too_little(unit.locked_memory)) complaints.add(unit.name + " has LimitMEMLOCK=" + unit.locked_memory);
+    if (!too_little(unit.locked_memory)) continue;
+    const std::string limit = unit.name + " has LimitMEMLOCK=" + unit.locked_memory;
+    // Each container may have its own limit, and the engine's default is no fault.
+    if (starts_containers) of_containers = limit + ": a container with ranks needs --ulimit memlock=-1";
+    if (!starts_containers) complaints.add(limit);
   }
-  return any ? complaints.as(CheckStatus::kWarn) : skip("neither docker, containerd nor slurmd runs");
+  if (!any) return skip("neither docker, containerd nor slurmd runs");
+  if (!complaints.any() && !of_containers.empty()) return skip(std::move(of_containers));
+  return complaints.as(CheckStatus::kWarn);
 }
 
 Verdict peermem(const ExaminedNode& node) {
   const auto& extended = extended_of(node);
   for (const std::string& module : extended.modules_at_boot) {
     if (module == "nvidia-peermem" || module == "nvidia_peermem" || module == "nv_peer_mem") {
-      return warn(module + " is to be loaded at boot");
+      return warn(module + " is configured to load at boot");
     }
   }
   return pass();

@@ -10,13 +10,14 @@ constexpr double kOneHalfTo = 14;
 constexpr double kManyCauses = 5;
 constexpr double kManagement = 2;
 
-// Source: NCCL's release notes and issues: the proxy's leak on aarch64, rings without a switch.
+// Source: NCCL's release notes up to 2.31.2. 2.29.3: "CAS usage in case of weak failure which was causing a hang on
+// ARM", of builds by gcc before 10. 2.30.7: rings without a switch.
 constexpr int kWithoutKnownHang = 22903;
 constexpr int kWithRings = 23007;
 
-RowId row_below(double bandwidth) {
+RowId row_below(double bandwidth, bool rdma_passed) {
   if (bandwidth < kManagement) return "nccl-management-network";
-  if (bandwidth < kManyCauses) return "nccl-wrong-build";
+  if (bandwidth < kManyCauses) return rdma_passed ? RowId("nccl-power-drain") : "nccl-wrong-build";
   if (bandwidth >= kOneHalfFrom && bandwidth < kOneHalfTo) return "nccl-one-half";
   return "nccl-slow";
 }
@@ -31,7 +32,7 @@ Judgement judge_nccl_bandwidth(const NcclSeen& seen) {
   if (fewer) return {CheckStatus::kFail, "nccl-one-half"};
   const double as_on_spark = seen.bus_bandwidth * kSparkBusBandwidth / *seen.threshold;
   if (as_on_spark >= kTuning) return {CheckStatus::kWarn, "nccl-tuning"};
-  return {CheckStatus::kFail, row_below(as_on_spark)};
+  return {CheckStatus::kFail, row_below(as_on_spark, seen.rdma_passed)};
 }
 
 Judgement judge_nccl_version(int version, bool spark, bool ring) {

@@ -12,6 +12,8 @@ namespace sparkplan {
 inline constexpr double kSparkBusBandwidth = 21.875;
 /// For three or more in a ring: each neighbour has one cable, with half of the traffic.
 inline constexpr double kSparkRingBusBandwidth = 10;
+/// Most rings of Sparks reach it. Less, down to the threshold, gets a remark.
+inline constexpr double kUsualRingBusBandwidth = 13.5;
 
 /// A measurement over the network, and facts about it.
 struct NcclSeen {
@@ -20,6 +22,7 @@ struct NcclSeen {
   bool over_sockets = false;        ///< NCCL's log says TCP.
   std::size_t hcas_wanted = 0;      ///< RDMA devices that NCCL is configured to use.
   std::size_t hcas_used = 0;        ///< RDMA devices in its log; 0 if the log names none.
+  bool rdma_passed = false;         ///< RDMA between the same nodes reached its bandwidth in this run.
 };
 
 /// Pure. Bands below the threshold are those of a Spark, scaled to the threshold.

@@ -20,33 +20,41 @@ std::vector<std::string> export_formats() {
 
 namespace {
 
-Result<std::string> text_in_format(const Cluster& cluster, std::string_view format, const Registry& registry) {
-  if (format == "topology") return formats::topology(cluster);
-  formats::Hosts hosts;
-  for (const NodeSpec& node : cluster.nodes) {
-    if (node.transport == TransportKind::kSsh) hosts.push_back(&node);
-  }
-  if (hosts.empty()) {
-    return failure(ErrorCode::kInvalidInput, "all nodes have transport local: there is no host to export");
-  }
-  if (format == "ssh-config") return formats::ssh_config(hosts);
-  if (format == "hostfile") return formats::hostfile(hosts);
-  if (format == "torchrun") return formats::torchrun(hosts);
-  if (format == "env") return formats::environment(cluster, hosts, registry);
-  if (format == "docker") return formats::docker(cluster, hosts, registry);
-  if (format == "ansible") return formats::ansible(cluster, hosts);
-  if (format == "slurm") return formats::slurm(cluster, hosts);
-  if (format == "prometheus") return formats::prometheus(cluster, hosts);
+Result<ExportedText> text_in_format(const Cluster& cluster, std::string_view format, const Registry& registry,
+                                    const formats::Hosts& hosts, const formats::Hosts& selected) {
+  if (format == "ssh-config") return ExportedText{formats::ssh_config(selected)};
+  if (format == "hostfile") return ExportedText{formats::hostfile(hosts, selected)};
+  if (format == "torchrun") return ExportedText{formats::torchrun(hosts, selected)};
+  if (format == "env") return formats::environment(cluster, hosts, selected, registry);
+  if (format == "docker") return formats::docker(cluster, hosts, selected, registry);
+  if (format == "ansible") return ExportedText{formats::ansible(cluster, selected)};
+  if (format == "slurm") return formats::slurm(cluster, hosts, selected);
+  if (format == "prometheus") return ExportedText{formats::prometheus(cluster, selected)};
   return failure(ErrorCode::kInvalidInput, "there is no format " + std::string(format), joined(export_formats()));
 }
 
 }  // namespace
 
-Result<std::string> export_cluster(const Cluster& cluster, std::string_view format, const Registry& registry) {
-  SPARK_TRY(auto text, text_in_format(cluster, format, registry));
-  if (printable(text, true) == text) return text;
-  return failure(ErrorCode::kInvalidInput, "a setting has characters in it that no format can show",
-                 "take control characters and invisible ones out of identity and env");
+Result<ExportedText> export_cluster(const Cluster& cluster, std::string_view format, const Registry& registry,
+                                    const std::function<bool(const NodeSpec&)>& selects) {
+  formats::Hosts hosts;
+  formats::Hosts selected;
+  for (const NodeSpec& node : cluster.nodes) {
+    if (node.transport != TransportKind::kSsh) continue;
+    hosts.push_back(&node);
+    if (!selects || selects(node)) selected.push_back(&node);
+  }
+  ExportedText exported;
+  if (format == "topology") {
+    exported.text = formats::topology(cluster);
+  } else if (selected.empty()) {
+    return failure(ErrorCode::kInvalidInput, "all selected nodes have transport local: there is no host to export");
+  } else {
+    SPARK_TRY(exported, text_in_format(cluster, format, registry, hosts, selected));
+  }
+  if (printable(exported.text, true) == exported.text) return exported;
+  return failure(ErrorCode::kInvalidInput, "a setting contains characters that no format can represent",
+                 "remove control characters and invisible ones from identity and env");
 }
 
 }  // namespace sparkplan

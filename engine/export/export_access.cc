@@ -41,6 +41,8 @@ std::string host_name(const std::string& address) {
 bool is_ipv6(const std::string& address) { return address.find(':') != std::string::npos; }
 
 constexpr int kNodeExporterPort = 9100;
+/// Source: NVIDIA, DGX Spark hardware overview: 10 Cortex-X925 and 10 Cortex-A725.
+constexpr int kCoresOfASpark = 20;
 
 }  // namespace
 
@@ -76,15 +78,25 @@ std::string ansible(const Cluster& cluster, const Hosts& hosts) {
   return text;
 }
 
-std::string slurm(const Cluster& cluster, const Hosts& hosts) {
-  std::string text;
+ExportedText slurm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected) {
+  const std::string group = group_name(cluster.name);
+  const bool sparks = cluster.profile == "dgx-spark";
+  std::string text = "ClusterName=" + group + "\nSlurmctldHost=" + hosts.front()->name.str() + "(" +
+                     data_address(*hosts.front(), hosts) + ")\nGresTypes=gpu\n";
   std::string names;
-  for (const NodeSpec* node : hosts) {
-    text += "NodeName=" + node->name.str() + " NodeAddr=" + data_address(*node, hosts) + " Gres=gpu:1 State=UNKNOWN\n";
+  for (const NodeSpec* node : selected) {
+    text += "NodeName=" + node->name.str() + " NodeHostname=" + node->name.str() +
+            " NodeAddr=" + data_address(*node, hosts);
+    if (sparks) text += " CPUs=" + std::to_string(kCoresOfASpark);
+    text += " Gres=gpu:1 State=UNKNOWN\n";
     names += (names.empty() ? "" : ",") + node->name.str();
   }
-  return "GresTypes=gpu\n" + text + "PartitionName=" + group_name(cluster.name) + " Nodes=" + names +
-         " Default=YES State=UP\n";
+  text += "PartitionName=" + group + " Nodes=" + names + " Default=YES State=UP\n";
+  text += "# /etc/slurm/gres.conf of each node:\n# Name=gpu File=/dev/nvidia0\n";
+  const std::string only_nodes = sparks ? "RealMemory" : "CPUs and RealMemory";
+  return {text,
+          {"add " + only_nodes + " to each NodeName as `slurmd -C` prints them there: only the node knows its memory",
+           "NodeHostname must be what `hostname -s` prints on the node; its default is the name in cluster.yaml"}};
 }
 
 std::string prometheus(const Cluster& cluster, const Hosts& hosts) {

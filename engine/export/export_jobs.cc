@@ -1,6 +1,8 @@
 // The formats for tools that start jobs on the nodes: MPI, torchrun, Docker, and the environment of both.
 #include <algorithm>
 
+#include "engine/core/text.h"
+#include "engine/domain/storage/storage.h"
 #include "engine/export/formats.h"
 #include "engine/model/ipv4.h"
 #include "engine/resource/shell_environment.h"
@@ -28,29 +30,6 @@ Variables nccl_variables_of(const Cluster& cluster, const NodeSpec& node, const 
   return variables;
 }
 
-/// Nodes with the same variables, in the order of the file.
-std::vector<std::pair<Variables, Hosts>> groups_of(const Cluster& cluster, const Hosts& hosts,
-                                                   const Registry& registry) {
-  std::vector<std::pair<Variables, Hosts>> groups;
-  for (const NodeSpec* node : hosts) {
-    Variables variables = nccl_variables_of(cluster, *node, registry);
-    const auto same =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == variables; });
-    if (same != groups.end()) {
-      same->second.push_back(node);
-    } else {
-      groups.emplace_back(std::move(variables), Hosts{node});
-    }
-  }
-  return groups;
-}
-
-std::string names_of(const Hosts& hosts, const std::string& between) {
-  std::string names;
-  for (const NodeSpec* node : hosts) names += (names.empty() ? "" : between) + node->name.str();
-  return names;
-}
-
 const FabricPort* first_address(const NodeSpec& node) {
   const auto found =
       std::find_if(node.fabric.begin(), node.fabric.end(), [](const FabricPort& one) { return !one.address.empty(); });
@@ -58,6 +37,43 @@ const FabricPort* first_address(const NodeSpec& node) {
 }
 
 constexpr int kRendezvousPort = 29500;  ///< Source: torchrun, its default.
+
+std::size_t rank_of(const NodeSpec& node, const Hosts& hosts) {
+  return static_cast<std::size_t>(std::find(hosts.begin(), hosts.end(), &node) - hosts.begin());
+}
+
+/// What all ranks of a job share.
+Variables job_of(const Hosts& hosts) {
+  return {{"MASTER_ADDR", data_address(*hosts.front(), hosts)},
+          {"MASTER_PORT", std::to_string(kRendezvousPort)},
+          {"WORLD_SIZE", std::to_string(hosts.size())}};
+}
+
+std::string exports_of(const Variables& variables, const std::string& indent) {
+  std::string text;
+  for (const auto& [name, value] : variables) text += indent + "export " + name + "=" + shell_quote(value) + "\n";
+  return text;
+}
+
+std::string volume(const std::string& path, bool read_only) {
+  return " \\\n  -v " + shell_quote(path + ":" + path + (read_only ? ":ro" : ""));
+}
+
+/// Names of nodes whose HCAs or interface the file does not give, and what to do about it.
+std::vector<std::string> unknown_of(const Cluster& cluster, const Hosts& selected, const Registry& registry) {
+  std::vector<std::string> names;
+  for (const NodeSpec* node : selected) {
+    const auto nccl = node->sections.find("nccl");
+    if (nccl == node->sections.end() || node->fabric.empty()) continue;
+    const std::string mode = nccl->second.text_or("mode", "safe");
+    const Variables variables = nccl_variables_of(cluster, *node, registry);
+    const bool without_hca = mode != "socket" && !variables.contains("NCCL_IB_HCA");
+    if (mode != "auto" && (without_hca || !variables.contains("NCCL_SOCKET_IFNAME"))) names.push_back(node->name.str());
+  }
+  if (names.empty()) return {};
+  return {"only the nodes know the HCA or interface names of " + fold_names(names) +
+          ": declare them in `fabric: {interfaces, hcas}`, or set profile: dgx-spark"};
+}
 
 }  // namespace
 
@@ -71,46 +87,66 @@ std::string data_address(const NodeSpec& node, const Hosts& hosts) {
   return shared ? own->address : node.address;
 }
 
-std::string hostfile(const Hosts& hosts) {
+std::string hostfile(const Hosts& hosts, const Hosts& selected) {
   std::string text;
-  for (const NodeSpec* node : hosts) text += data_address(*node, hosts) + " slots=1\n";
+  for (const NodeSpec* node : selected) text += data_address(*node, hosts) + " slots=1\n";
   return text;
 }
 
-std::string torchrun(const Hosts& hosts) {
+std::string torchrun(const Hosts& hosts, const Hosts& selected) {
   std::string text;
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    text += "# on " + hosts[rank]->name.str() + "\ntorchrun --nnodes=" + std::to_string(hosts.size()) +
-            " --nproc-per-node=1 --node-rank=" + std::to_string(rank) +
+  for (const NodeSpec* node : selected) {
+    text += "# on " + node->name.str() + "\ntorchrun --nnodes=" + std::to_string(hosts.size()) +
+            " --nproc-per-node=1 --node-rank=" + std::to_string(rank_of(*node, hosts)) +
             " --master-addr=" + data_address(*hosts.front(), hosts) +
             " --master-port=" + std::to_string(kRendezvousPort) + " \"$@\"\n";
   }
   return text;
 }
 
-std::string environment(const Cluster& cluster, const Hosts& hosts, const Registry& registry) {
-  std::string text = "export MASTER_ADDR=" + shell_quote(data_address(*hosts.front(), hosts)) +
-                     "\nexport MASTER_PORT=" + std::to_string(kRendezvousPort) +
-                     "\nexport WORLD_SIZE=" + std::to_string(hosts.size()) + "\n";
-  text += "case \"$(uname -n)\" in\n";
-  for (const auto& [variables, members] : groups_of(cluster, hosts, registry)) {
-    if (variables.empty()) continue;
-    text += "  " + names_of(members, "|") + ")\n";
-    for (const auto& [name, value] : variables) text += "    export " + name + "=" + shell_quote(value) + "\n";
-    text += "    ;;\n";
+ExportedText environment(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
+  ExportedText exported{exports_of(job_of(hosts), "")};
+  if (selected.size() == 1) {
+    Variables variables = nccl_variables_of(cluster, *selected.front(), registry);
+    variables["NODE_RANK"] = std::to_string(rank_of(*selected.front(), hosts));
+    exported.text += exports_of(variables, "");
+  } else {
+    // A host name may carry its domain.
+    exported.text += "sparkplan_host=\"$(uname -n)\"\ncase \"${sparkplan_host%%.*}\" in\n";
+    for (const NodeSpec* node : selected) {
+      Variables variables = nccl_variables_of(cluster, *node, registry);
+      variables["NODE_RANK"] = std::to_string(rank_of(*node, hosts));
+      exported.text += "  " + node->name.str() + ")\n" + exports_of(variables, "    ") + "    ;;\n";
+    }
+    exported.text +=
+        "  *)\n    echo \"cluster.yaml has no node named ${sparkplan_host%%.*}: no NCCL variables are set."
+        " Use: sparkplan export --format env --only NODE\" >&2\n    ;;\nesac\nunset sparkplan_host\n";
   }
-  return text + "esac\n";
+  exported.remarks = unknown_of(cluster, selected, registry);
+  return exported;
 }
 
-std::string docker(const Cluster& cluster, const Hosts& hosts, const Registry& registry) {
-  std::string text;
-  for (const auto& [variables, members] : groups_of(cluster, hosts, registry)) {
-    text += "# on " + names_of(members, ", ") +
-            "\ndocker run --gpus all --network host --ipc host --device /dev/infiniband --ulimit memlock=-1";
-    for (const auto& [name, value] : variables) text += " \\\n  -e " + shell_quote(name + "=" + value);
-    text += " \\\n  \"$@\"\n";
+ExportedText docker(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
+  ExportedText exported;
+  for (const NodeSpec* node : selected) {
+    exported.text += "# on " + node->name.str() +
+                     "\ndocker run --gpus all --network host --ipc host --init --device /dev/infiniband"
+                     " --cap-add IPC_LOCK --ulimit memlock=-1 --ulimit stack=67108864";
+    Variables variables = nccl_variables_of(cluster, *node, registry);
+    // NCCL in the container reads the container's file.
+    if (node->sections.contains("nccl")) exported.text += volume("/etc/nccl.conf", true);
+    if (const auto storage = node->sections.find("storage"); storage != node->sections.end()) {
+      for (const StorageMount& mount : storage_mounts(storage->second)) {
+        exported.text += volume(mount.target, mount.read_only());
+      }
+    }
+    variables.merge(job_of(hosts));
+    variables["NODE_RANK"] = std::to_string(rank_of(*node, hosts));
+    for (const auto& [name, value] : variables) exported.text += " \\\n  -e " + shell_quote(name + "=" + value);
+    exported.text += " \\\n  \"$@\"\n";
   }
-  return text;
+  exported.remarks = unknown_of(cluster, selected, registry);
+  return exported;
 }
 
 }  // namespace sparkplan::formats

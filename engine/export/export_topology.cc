@@ -2,26 +2,20 @@
 #include <fmt/format.h>
 
 #include "engine/export/formats.h"
+#include "engine/model/port_name.h"
 
 namespace sparkplan::formats {
 namespace {
-
-constexpr int kHalvesOfAPort = 2;
 
 std::string text_below(const NodeSpec& node, const char* key) {
   const auto section = node.sections.find("fabric");
   return section == node.sections.end() ? "" : section->second.text_or(key, "");
 }
 
-std::int64_t port_of(const NodeSpec& node, int half) {
-  const auto section = node.sections.find("fabric");
-  const bool one_port = section != node.sections.end() && section->second.find("port") != nullptr;
-  return one_port ? section->second.integer_or("port", 1) : half / kHalvesOfAPort;
-}
-
 std::string half_name(const NodeSpec& node, const FabricPort& address) {
   if (!address.interface.empty()) return address.interface;
-  return fmt::format("port {} half {}", port_of(node, address.half), address.half % kHalvesOfAPort == 0 ? "A" : "B");
+  return fmt::format("port {} half {}", port_of_half(node, address.half),
+                     address.half % kHalvesOfAPort == 0 ? "A" : "B");
 }
 
 std::string address_text(const FabricPort& address) {

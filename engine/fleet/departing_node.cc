@@ -35,22 +35,22 @@ Result<void> check_allowed(const RosterEntry& entry, const Cluster& cluster) {
   if (!entry.root.empty()) {
     if (is_beside_a_local_node(entry.root, cluster)) return {};
     return failure(
-        refused(entry, "the roster has it in " + printable(entry.root) + ", and no node of the file is there"));
+        refused(entry, "its directory in the roster is " + printable(entry.root) + ", beside no node of the file"));
   }
   if (entry.address.empty() || entry.port == 0) {
-    return failure(refused(entry, "the manifests do not agree on its address"));
+    return failure(refused(entry, "the manifests disagree on its address"));
   }
   if (!is_host_name(entry.address) && !is_ipv6(entry.address) && !parse_ipv4(entry.address)) {
-    return failure(refused(entry, "\"" + printable(entry.address) + "\" in the roster is no address"));
+    return failure(refused(entry, "\"" + printable(entry.address) + "\" in the roster is not an address"));
   }
   if (!any_node(cluster, [&](const NodeSpec& node) { return node.ssh.user == entry.user; })) {
     return failure(
-        refused(entry, "the roster logs in as \"" + printable(entry.user) + "\", and no node of the file does"));
+        refused(entry, "its user in the roster is \"" + printable(entry.user) + "\", which no node of the file has"));
   }
   const bool jump_known = any_node(cluster, [&](const NodeSpec& node) { return node.ssh.jump == entry.jump; });
   if (!entry.jump.empty() && !jump_known) {
-    return failure(refused(entry, "the roster reaches it through \"" + printable(entry.jump) +
-                                      "\", and no node of the file is reached so"));
+    return failure(refused(
+        entry, "its jump host in the roster is \"" + printable(entry.jump) + "\", which no node of the file has"));
   }
   return {};
 }
@@ -65,6 +65,7 @@ Result<NodeSpec> spec_of_departing(const RosterEntry& entry, const Cluster& clus
   spec.ssh.user = entry.user;
   spec.ssh.port = entry.port;
   spec.ssh.jump = entry.jump;
+  spec.ssh.named_by_file = false;
   spec.ssh.become = entry.become == "sudo" ? Become::kSudo : Become::kNone;
   if (!entry.root.empty()) {
     spec.transport = TransportKind::kLocal;
@@ -75,14 +76,14 @@ Result<NodeSpec> spec_of_departing(const RosterEntry& entry, const Cluster& clus
 
 Result<void> check_departing_machine(const RosterEntry& entry, const std::string& host_key, const FactsReply& known) {
   if (entry.root.empty() && (entry.host_key.empty() || entry.host_key != host_key)) {
-    return failure(refused(entry, "its host key is not the one that the roster has"));
+    return failure(refused(entry, "its host key differs from the one in the roster"));
   }
   if (known.facts.machine_id != entry.machine_id) {
-    return failure(refused(entry, "its machine-id is not the one that the roster has"));
+    return failure(refused(entry, "its machine-id differs from the one in the roster"));
   }
   if (!known.manifest) return failure(refused(entry, "it has no manifest"));
   if (known.manifest->node != entry.name) {
-    return failure(refused(entry, "its manifest is that of \"" + printable(known.manifest->node) + "\""));
+    return failure(refused(entry, "its manifest belongs to \"" + printable(known.manifest->node) + "\""));
   }
   return {};
 }

@@ -9,15 +9,14 @@
 
 namespace sparkplan {
 
-/// How to reach a member that the file no longer names, as far as the file allows it: its user, its jump host and the
-/// folder of a local node's directory must be those of a node in the file. No host key is taken from the roster:
-/// known_hosts decides.
-/// Errors: kRefused where the roster asks for anything else, or where the manifests do not agree on the address.
+/// How to reach a member that the file no longer names. A node in the file must have the same user, the same jump host
+/// and, for a local node, the same parent directory. Host keys come from known_hosts, never from the roster.
+/// Errors: kRefused if the roster contains other values, or if the manifests do not agree on the address.
 Result<NodeSpec> spec_of_departing(const RosterEntry& entry, const Cluster& cluster);
 
-/// What a departing node must prove before it is given an agent, a password or a step: the host key of the connection,
-/// its machine-id and the name in its manifest are those that the roster has. `known.manifest` is there.
-/// Errors: kRefused, with the mark that differs.
+/// The proof that a departing node owes before it receives an agent, a password or a step. The host key of the
+/// connection, its machine-id and the name in its manifest must be as in the roster.
+/// Errors: kRefused, with the mark that differs; also without a manifest.
 Result<void> check_departing_machine(const RosterEntry& entry, const std::string& host_key, const FactsReply& known);
 
 }  // namespace sparkplan

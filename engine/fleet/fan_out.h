@@ -12,17 +12,15 @@
 
 namespace sparkplan {
 
-/// How often a node that waits for slower ones is spoken to, so that its agent does not think the
-/// connection dead.
+/// The interval of messages to a node that waits for slower ones, so that its agent keeps the connection.
 inline constexpr std::chrono::seconds kHeartbeat{10};
 
-/// Calls `work(item)` for every item on at most `workers` threads and returns when all are done. An
-/// item is touched by one thread at a time, and by no other before the return. A thread that has
-/// nothing left to do calls `keep_alive(item)` for its own items every `heartbeat`.
-/// Neither function may throw: who works with what a node sent has last_line() inside. If one throws all the same, the
-/// other items are worked on to the end, and the first exception goes on from here.
-template <class Item, class Work, class KeepAlive>
-void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive keep_alive,
+/// Calls `work(item)` for every item on at most `workers` threads and returns when all are done. Each item belongs to
+/// one thread until the return. A thread without work calls `keep_alive(item)` for its own items every `heartbeat`.
+/// Neither function may throw: work on a node's data is inside last_line(). If one throws, all other items are still
+/// worked on, and the first exception is rethrown.
+template <class Items, class Work, class KeepAlive>
+void fan_out(Items& items, std::size_t workers, Work work, KeepAlive keep_alive,
              std::chrono::milliseconds heartbeat = kHeartbeat) {
   std::atomic<std::size_t> next{0};
   std::size_t unfinished = items.size();
@@ -34,7 +32,7 @@ void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive
     if (!escaped) escaped = std::current_exception();
   };
   const auto loop = [&] {
-    std::vector<Item*> mine;
+    std::vector<typename Items::value_type*> mine;
     for (std::size_t i = next++; i < items.size(); i = next++) {
       try {
         work(items[i]);
@@ -49,7 +47,7 @@ void fan_out(std::vector<Item>& items, std::size_t workers, Work work, KeepAlive
     while (!finished.wait_for(lock, heartbeat, [&] { return unfinished == 0; })) {
       lock.unlock();
       try {
-        for (Item* item : mine) keep_alive(*item);
+        for (auto* item : mine) keep_alive(*item);
       } catch (...) {
         note_escaped();
       }

@@ -14,8 +14,8 @@
 namespace sparkplan {
 namespace {
 
-/// An agent of this very build, without bringing one to a machine that has none.
-/// Errors: kNotFound when there is none.
+/// An agent of this build. Installs none on a machine without an agent.
+/// Errors: kNotFound without an agent.
 Result<AgentClient> open_existing(const NodeSpec& node, AgentOptions options) {
   options.install = InstallPolicy::kNever;
   auto client = AgentClient::open(node, options, {});
@@ -55,7 +55,7 @@ void ask(Question& question, const RunOptions& options, bool with_artifacts) {
   tell("journals read", Activity::kWaiting);
 }
 
-/// A sum of what nodes claim has an end.
+/// Bounds the sum of the nodes' claims.
 constexpr std::int64_t kMostChanges = 1'000'000'000;
 
 /// From best to worst.
@@ -71,6 +71,18 @@ int badness(RunOutcome outcome) {
       return 3;
   }
   return 3;
+}
+
+/// The oldest run of each node that has one: it could not report an earlier one. Run ids are in the order of time.
+std::vector<std::string> first_runs(const std::vector<NodeHistory>& histories) {
+  std::vector<std::string> firsts;
+  for (const auto& history : histories) {
+    const auto& runs = history.reply.runs;
+    const auto first = std::min_element(runs.begin(), runs.end(),
+                                        [](const JournaledRun& a, const JournaledRun& b) { return a.run < b.run; });
+    if (first != runs.end()) firsts.push_back(first->run);
+  }
+  return firsts;
 }
 
 }  // namespace
@@ -96,22 +108,34 @@ std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions
 }
 
 std::vector<ClusterHistoryEntry> merged(const std::vector<NodeHistory>& histories) {
-  // Nodes that do not agree on who has run it are shown apart.
+  // Nodes with different users for a run are shown separately.
   std::map<std::tuple<std::string, std::string, std::string>, ClusterHistoryEntry, std::greater<>> runs;
   for (const auto& history : histories) {
     for (const auto& run : history.reply.runs) {
-      auto [entry, first] = runs.try_emplace({run.run, run.who, run.operation}, ClusterHistoryEntry{run, {}});
-      entry->second.nodes.push_back(history.node);
-      if (first) entry->second.run.changes = std::clamp<std::int64_t>(run.changes, 0, kMostChanges);
+      auto [entry, first] = runs.try_emplace({run.run, run.who, run.operation}, ClusterHistoryEntry{run, {}, 0});
+      auto& [whole, nodes, could_report] = entry->second;
+      // A node counts once, however often it reports the run.
+      if (!nodes.empty() && nodes.back() == history.node) continue;
+      nodes.push_back(history.node);
+      if (first) whole.changes = std::clamp<std::int64_t>(run.changes, 0, kMostChanges);
       if (first) continue;
-      auto& whole = entry->second.run;
       whole.changes = std::min(whole.changes + std::clamp<std::int64_t>(run.changes, 0, kMostChanges), kMostChanges);
       whole.time = std::min(whole.time, run.time);
       if (badness(run.outcome) > badness(whole.outcome)) whole.outcome = run.outcome;
     }
   }
+  const auto begins = first_runs(histories);
   std::vector<ClusterHistoryEntry> entries;
-  for (auto& [id, entry] : runs) entries.push_back(std::move(entry));
+  std::map<std::string, std::size_t> taken;
+  for (auto& [id, entry] : runs) {
+    entry.could_report = static_cast<std::size_t>(
+        std::count_if(begins.begin(), begins.end(), [&](const std::string& begin) { return begin <= entry.run.run; }));
+    bool room = !entry.reported_by_few();
+    if (!room) {
+      for (const auto& node : entry.nodes) room = ++taken[node] <= kMostRunsReportedByFew || room;
+    }
+    if (room) entries.push_back(std::move(entry));
+  }
   return entries;
 }
 

@@ -5,7 +5,7 @@
 
 namespace sparkplan {
 
-/// Waits that long. False: a stop was asked for, at once when it is asked for meanwhile.
+/// Waits that long. A stop ends the wait at once and returns false.
 bool pause_unless_stopped(std::chrono::milliseconds duration, const std::stop_token& stop);
 
 }  // namespace sparkplan

@@ -15,10 +15,10 @@ Error no_observation(const Error& why) {
   std::string reason = why.describe();
   if (reason.size() > kLongestReason) reason = reason.substr(0, kLongestReason) + "...";
   return Error{ErrorCode::kFailed,
-               "the node's agent reported something that is no observation: " + printable(reason),
+               "the node's agent sent an invalid reply: " + printable(reason),
                {},
                std::nullopt,
-               "no agent of sparkplan's says that: find out what runs on that node before anything else"};
+               "find out what runs on that node before anything else: sparkplan's agent never sends this"};
 }
 
 Result<void> check(FactsReply& reply, const FactsRequest& request, const Registry& registry) {
@@ -40,6 +40,22 @@ Result<void> check(const UndoReply& reply, const Registry& registry) {
   return {};
 }
 
+/// `asked` are the resources of the request by type.
+Result<EffectReply> checked_findings(EffectReply reply,
+                                     const std::map<std::string, std::map<std::string, Value>>& asked) {
+  std::erase_if(reply.ineffective, [&](const auto& one) { return !asked.contains(one.first); });
+  for (auto& [type, findings] : reply.ineffective) {
+    const auto& resources = asked.at(type);
+    std::erase_if(findings, [&](const Ineffective& one) { return !resources.contains(one.name); });
+    for (const Ineffective& one : findings) {
+      const bool of_type = one.code.starts_with(type + ".") && check_shape(one.code, Shape::line(kLongestCode));
+      const Error why{ErrorCode::kInvalidInput, "a finding whose code is not of " + type, {}, std::nullopt, {}};
+      if (!of_type) return failure(no_observation(why));
+    }
+  }
+  return reply;
+}
+
 }  // namespace
 
 Result<FactsReply> checked(FactsReply reply, const FactsRequest& request, const Registry& registry) {
@@ -59,17 +75,11 @@ Result<UndoReply> checked(UndoReply reply, const Registry& registry) {
 }
 
 Result<EffectReply> checked(EffectReply reply, const EffectRequest& request) {
-  std::erase_if(reply.ineffective, [&](const auto& one) { return !request.desired.contains(one.first); });
-  for (auto& [type, findings] : reply.ineffective) {
-    const auto& asked = request.desired.at(type);
-    std::erase_if(findings, [&](const Ineffective& one) { return !asked.contains(one.name); });
-    for (const Ineffective& one : findings) {
-      const bool of_type = one.code.starts_with(type + ".") && check_shape(one.code, Shape::line(kLongestCode));
-      const Error why{ErrorCode::kInvalidInput, "a finding whose code is none of " + type, {}, std::nullopt, {}};
-      if (!of_type) return failure(no_observation(why));
-    }
-  }
-  return reply;
+  return checked_findings(std::move(reply), request.desired);
+}
+
+Result<EffectReply> checked(EffectReply reply, const ForesightRequest& request) {
+  return checked_findings(std::move(reply), request.ahead);
 }
 
 Result<ObservedState> observe_node(AgentClient& client, const ObserveNodeRequest& request, const Registry& registry) {

@@ -9,13 +9,13 @@
 #include "engine/resource/registry.h"
 #include "engine/wire/messages.h"
 
-/// The one door through which what a node says of resources comes into a run: every reply goes through here before
-/// anything else reads it. What was not asked for is gone afterwards.
-/// Errors: kFailed, "the node's agent reported something that is no observation: ...", printable and of bounded length.
-/// The node takes no further part; the others do.
+/// The one door for a node's data about resources. Each reply passes through it before other code reads it. Data that
+/// was not requested is removed.
+/// Errors: kFailed, "the node's agent sent an invalid reply: ...", printable and of bounded length.
+/// Only this node is excluded.
 namespace sparkplan {
 
-/// Bytes of the reason that such an error holds.
+/// The most bytes of the reason in such an error.
 inline constexpr std::size_t kLongestReason = 400;
 
 /// Pure.
@@ -25,10 +25,11 @@ Result<ObservedState> checked(ObservedState observed, const std::map<std::string
                               const Registry& registry);
 Result<UndoReply> checked(UndoReply reply, const Registry& registry);
 
-/// What was not asked about is gone. Errors: also for a code that is none of the type's.
+/// Errors: also for a code that does not belong to the type.
 Result<EffectReply> checked(EffectReply reply, const EffectRequest& request);
+Result<EffectReply> checked(EffectReply reply, const ForesightRequest& request);
 
-/// I/O. A node's answer, checked. Errors: also those of the AgentClient.
+/// I/O. A node's checked answer. Errors: also those of the AgentClient.
 Result<ObservedState> observe_node(AgentClient& client, const ObserveNodeRequest& request, const Registry& registry);
 Result<UndoReply> what_undoes(AgentClient& client, const UndoRequest& request, const Registry& registry);
 

@@ -12,7 +12,7 @@ inline bool contains(const std::vector<ResourceId>& ids, const ResourceId& id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// What the plan would carry out for the resource; null when that is nothing.
+/// The change that the plan would carry out for the resource; null without one.
 inline const Change* find_change(const NodePlan& plan, const ResourceId& id) {
   const auto found = std::find_if(plan.changes.begin(), plan.changes.end(), [&](const Change& change) {
     return change.id == id && change.origin != Origin::kForeign;

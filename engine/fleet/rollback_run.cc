@@ -1,12 +1,12 @@
-// Rolling back: what undoes a past run is planned from the nodes' journals and carried out as any plan.
+#include "engine/fleet/rollback_run.h"
+
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
-#include "engine/fleet/cluster_run.h"
 #include "engine/fleet/node_reply.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
@@ -14,9 +14,9 @@
 namespace sparkplan {
 namespace {
 
-constexpr auto kPutBackAsFar = "is put back as far as it goes: what happened in between stays";
+constexpr auto kPutBackAsFar = "is restored only as far as possible: other effects since then stay";
 
-/// The fields in which two values of a resource differ; a value that is no map is one field.
+/// The fields in which two values of a resource differ. A value that is no map counts as one field.
 std::vector<FieldChange> differences(const Value& before, const Value& after) {
   if (before == after) return {};
   const bool fields = (before.is_map() || before.is_null()) && (after.is_map() || after.is_null());
@@ -45,7 +45,7 @@ Value shown(const Observation& observation) {
   return present == nullptr ? Value() : present->value;
 }
 
-/// A run that has mended drift has changed no wish, only what the node had.
+/// A run that only corrected drift changed no desired value, so its artifacts show the difference.
 std::vector<FieldChange> differences_of_artifacts(const std::vector<Step>& steps, const ResourceId& id) {
   std::vector<FieldChange> changes;
   for (const Step& step : steps) {
@@ -95,124 +95,158 @@ NodePlan plan_of(const UndoReply& undo, const Manifest& manifest) {
     const auto journaled = undo.managed_before.find(id);
     const auto before = journaled == undo.managed_before.end() ? std::nullopt : journaled->second;
     plan.changes.push_back(change_of(id, undo, before, manifest));
-    // A whole file is no resource that a manifest knows.
+    // The manifest has no entry for a whole file.
     if (id.name != kWholeFileName) plan.after_steps.emplace(id, before ? before->last_applied : Value());
   }
   return plan;
 }
 
-Diagnostic remark(Severity severity, std::string code, std::string message, std::string node = {}) {
-  Diagnostic remark = finding(severity, std::move(code), std::move(message));
-  remark.node = std::move(node);
-  return remark;
-}
-
 }  // namespace
 
-void ClusterRun::ask_what_undoes() {
-  on_each([&](NodeRun& node) {
-    tell(node, "reading its journals");
-    auto reply = what_undoes(*node.client, {node.undo ? node.undo->run : ""}, registry_);
-    if (!reply) return give_up(node, std::move(reply).error());
-    // The answers after a stage are about what is left of the first.
-    if (!node.undo) node.undo = *reply;
-    node.undo_left = std::move(*reply);
-    tell(node, "journals read", Activity::kWaiting);
+void RollbackRun::read_journals() {
+  session_.on_each(nodes_, [&](PlannedNode& planned) {
+    FleetNode& node = planned.node;
+    session_.show(node, "reading its journals");
+    auto reply = what_undoes(*node.client, {undone_run(planned)}, session_.registry());
+    if (!reply) return session_.give_up(node, std::move(reply).error());
+    // After a stage, the answers are about the rest of the run from the first answer.
+    auto& undo = undo_[node.place];
+    // The steps are kept once: they may be megabytes for each node.
+    std::vector<Step> steps = std::exchange(reply->steps, {});
+    if (!undo) undo.emplace(Undo{*reply, {}});
+    undo->left = std::move(*reply);
+    undo->left.steps = std::move(steps);
+    session_.show(node, "journals read", Activity::kWaiting);
   });
 }
 
-void ClusterRun::make_plans_of_undoing() {
-  for (auto& node : nodes_) {
-    if (!active(node) || !node.known.manifest) continue;
-    work_on(node, [](NodeRun& undone) { undone.plan = plan_of(undone.undo_left, *undone.known.manifest); });
-    for (const auto& [id, error] : node.failures) node.plan.blocked.push_back({id, error, {}});
-    // What has failed once is not tried again in the same run.
-    std::erase_if(node.plan.steps, [&](const Step& step) {
+void RollbackRun::make_plans() {
+  for (auto& planned : nodes_) {
+    if (!planned.node.active() || !planned.node.known.manifest) continue;
+    session_.work_on(planned.node,
+                     [&](FleetNode& node) { planned.plan = plan_of(undo_[node.place]->left, *node.known.manifest); });
+    for (const auto& [id, error] : planned.outcomes.failures()) planned.plan.blocked.push_back({id, error, {}});
+    // A failed change is not tried again in the same run.
+    std::erase_if(planned.plan.steps, [&](const Step& step) {
       return std::any_of(step.resources.begin(), step.resources.end(),
-                         [&](const ResourceId& id) { return node.failures.count(id) > 0; });
+                         [&](const ResourceId& id) { return planned.outcomes.of(id).failure.has_value(); });
     });
   }
 }
 
-/// Without names it is the cluster's last run: nodes that have not seen it stay out. Which run that is more than half
-/// of the nodes have to say, or no node would be rolled back by the claim of one.
-void ClusterRun::leave_out_other_runs(const std::vector<std::string>& names) {
-  std::string newest;
+/// The run that more than half of the nodes with a run name as their last; empty without one. Also empty if two nodes
+/// name newer runs: they may have taken part in a run that left out the others.
+std::string RollbackRun::last_run_of_most(const NodesOfRun& nodes_of_run) {
   std::size_t with_runs = 0;
-  std::map<std::string, std::vector<std::string>> nodes_of_run;
-  for (const auto& node : nodes_) {
-    if (!active(node) || !node.undo || node.undo->run.empty()) continue;
-    newest = std::max(newest, node.undo->run);
-    nodes_of_run[node.undo->run].push_back(node.spec->name.str());
-    ++with_runs;
+  for (const auto& [run, names] : nodes_of_run) with_runs += names.size();
+  for (auto of_most = nodes_of_run.begin(); of_most != nodes_of_run.end(); ++of_most) {
+    if (of_most->second.size() * 2 <= with_runs) continue;
+    const bool one_claims_newer =
+        std::all_of(std::next(of_most), nodes_of_run.end(), [](const auto& newer) { return newer.second.size() == 1; });
+    return one_claims_newer ? of_most->first : "";
   }
-  const bool unclear = with_runs > 0 && nodes_of_run[newest].size() * 2 <= with_runs;
-  if (names.empty() && unclear) return refuse_unclear_rollback(nodes_of_run);
-  for (auto& node : nodes_) {
-    if (!active(node) || !node.undo) continue;
-    const bool concerned = !node.undo->run.empty() && (!names.empty() || node.undo->run == newest);
-    if (concerned) continue;
+  return "";
+}
+
+/// Without names, the last run of most nodes is undone, and nodes that it did not change are skipped. A single node can
+/// neither cause a rollback nor prevent it: if it names a newer run, it is refused alone.
+void RollbackRun::skip_other_runs() {
+  NodesOfRun nodes_of_run;
+  for (const auto& planned : nodes_) {
+    const std::string run = undone_run(planned);
+    if (planned.node.active() && !run.empty()) nodes_of_run[run].push_back(planned.node.name());
+  }
+  const bool of_cluster = names_.empty();
+  const std::string last = of_cluster ? last_run_of_most(nodes_of_run) : "";
+  if (of_cluster && last.empty() && !nodes_of_run.empty()) return refuse_unclear_rollback(nodes_of_run);
+  for (auto& planned : nodes_) {
+    FleetNode& node = planned.node;
+    if (!node.active() || !undo_[node.place]) continue;
+    const std::string run = undone_run(planned);
+    if (!run.empty() && (!of_cluster || run == last)) continue;
+    if (of_cluster && run > last) {
+      session_.give_up(
+          node, ErrorCode::kRefused,
+          "only this node names " + printable(run) + " as the last run; most nodes name " + printable(last),
+          "to roll it back as well, name it: sparkplan rollback " + node.name());
+      continue;
+    }
     node.skipped = true;
     node.client.reset();
   }
 }
 
-void ClusterRun::refuse_unclear_rollback(const std::map<std::string, std::vector<std::string>>& nodes_of_run) {
+void RollbackRun::refuse_unclear_rollback(const NodesOfRun& nodes_of_run) {
   std::vector<std::string> last_runs;
   for (const auto& [run, names] : nodes_of_run) last_runs.push_back(printable(run) + " on " + fold_names(names));
-  for (auto& node : nodes_) {
-    if (!active(node)) continue;
-    give_up(node, Error{ErrorCode::kRefused,
-                        "the nodes name different last runs: " + join(last_runs, ", "),
-                        {},
-                        std::nullopt,
-                        "name the nodes to roll back: sparkplan rollback NODE..."});
+  for (auto& node : session_.nodes()) {
+    if (!node.active()) continue;
+    session_.give_up(node, ErrorCode::kRefused, "the nodes name different last runs: " + join(last_runs, ", "),
+                     "name the nodes to roll back: sparkplan rollback NODE...");
   }
 }
 
-void ClusterRun::remark_on_rollback() {
+void RollbackRun::remark_on_rollback() {
+  const std::string& file = session_.cluster().file;
   std::map<std::string, std::vector<std::string>> nodes_of_run;
-  for (const auto& node : nodes_) {
-    if (!active(node)) continue;
-    const auto& name = node.spec->name.str();
-    nodes_of_run["run " + node.undo->run + " (" + node.undo->operation + " by " + node.undo->who + ", " +
-                 node.undo->time + ")"]
-        .push_back(name);
-    for (const auto& kept : node.undo->kept) {
-      remarks_.push_back(remark(Severity::kWarning, "rollback.kept",
-                                name + ": " + kept.artifact.name + " stays as it is: " + kept.reason, name));
+  for (const auto& node : session_.nodes()) {
+    if (!node.active()) continue;
+    const UndoReply& undo = undo_[node.place]->all;
+    nodes_of_run["run " + undo.run + " (" + undo.operation + " by " + undo.who + ", " + undo.time + ")"].push_back(
+        node.name());
+    for (const auto& kept : undo.kept) {
+      session_.remark(node, Severity::kWarning, "rollback.kept",
+                      node.name() + ": " + kept.artifact.name + " stays as it is: " + kept.reason);
     }
   }
   for (const auto& [run, names] : nodes_of_run)
-    remarks_.push_back(remark(Severity::kNote, "rollback.run", run + " is undone on " + fold_names(names)));
+    session_.remark(finding(Severity::kNote, "rollback.run", run + " is undone on " + fold_names(names)));
   if (nodes_of_run.empty()) return;
-  auto pending = remark(Severity::kNote, "rollback.pending",
-                        cluster_.file + " still asks for the other state: the next plan shows it as pending");
-  pending.hint = "to keep what is rolled back, change " + cluster_.file + " as well";
-  remarks_.push_back(std::move(pending));
+  session_.remark(finding(Severity::kNote, "rollback.pending",
+                          file + " is unchanged: the next plan shows the difference as pending",
+                          "to keep the rolled-back state, change " + file + " as well"));
 }
 
-Report ClusterRun::plan_rollback(const std::vector<std::string>& names) {
-  rolls_back_ = true;
-  const auto is_named = [&](const NodeRun& node) {
-    return names.empty() || std::find(names.begin(), names.end(), node.spec->name.str()) != names.end();
-  };
-  for (auto& node : nodes_) node.skipped = node.skipped || !is_named(node);
-  open();
-  find_roster();
-  ask_what_undoes();
-  leave_out_other_runs(names);
-  make_plans_of_undoing();
+void RollbackRun::plan() {
+  for (auto& node : session_.nodes()) {
+    const bool named = names_.empty() || std::find(names_.begin(), names_.end(), node.name()) != names_.end();
+    node.skipped = node.skipped || !named;
+  }
+  session_.open();
+  session_.find_roster();
+  begin();
+  undo_.resize(nodes_.size());
+  read_journals();
+  skip_other_runs();
+  make_plans();
   remark_on_rollback();
-  return report();
 }
 
-std::map<ResourceId, ManagedResource> ClusterRun::managed_after_undoing(const NodeRun& node) {
-  // A node may answer without a manifest the second time it is asked.
+/// The rest of the run that is rolled back contains every artifact that is not restored. One look is enough: the agent
+/// answers from the journal and the artifacts.
+std::string RollbackRun::why_not_shown(PlannedNode& planned, const TrialSteps& trial,
+                                       std::chrono::steady_clock::time_point /*end*/) {
+  auto left = what_undoes(*planned.node.client, {undone_run(planned)}, session_.registry());
+  if (!left) return "its state could not be read: " + left.error().describe();
+  for (const Step& step : left->steps) {
+    const bool tried = std::any_of(trial.steps.begin(), trial.steps.end(),
+                                   [&](const Step& one) { return one.artifact == step.artifact; });
+    if (tried) return "the node still differs after the rollback: " + step.artifact.str();
+  }
+  return "";
+}
+
+std::string RollbackRun::undone_run(const PlannedNode& planned) const {
+  const auto& undo = undo_[planned.node.place];
+  return undo ? undo->all.run : "";
+}
+
+std::map<ResourceId, ManagedResource> RollbackRun::managed_after(const PlannedNode& planned) const {
+  // The second answer of a node may lack the manifest.
   std::map<ResourceId, ManagedResource> managed;
-  if (node.known.manifest) managed = node.known.manifest->resources;
-  for (const auto& [id, before] : node.undo->managed_before) {
-    if (node.done.count(id) == 0) continue;
+  if (planned.node.known.manifest) managed = planned.node.known.manifest->resources;
+  for (const auto& [id, before] : undo_[planned.node.place]->all.managed_before) {
+    if (!planned.outcomes.of(id).carried_out) continue;
     if (before) {
       managed.insert_or_assign(id, *before);
     } else {

@@ -1,19 +1,19 @@
-// Plans as files: what is put into one, and an apply that keeps to one.
+#include "engine/fleet/saved_run.h"
+
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "engine/core/finding.h"
-#include "engine/fleet/cluster_run.h"
-#include "engine/fleet/run_identity.h"
 #include "engine/plan/held_plan.h"
 #include "engine/plan/reach.h"
 
 namespace sparkplan {
 namespace {
 
-constexpr auto kPlanAgain = "make another plan: sparkplan plan -o PLAN";
+constexpr auto kPlanAgain = "make a new plan: sparkplan plan -o PLAN";
 
-const AppliedPlan* find_applied(const NodeRun& node, const std::string& plan) {
+const AppliedPlan* find_applied(const FleetNode& node, const std::string& plan) {
   if (!node.known.manifest) return nullptr;
   const auto& applied = node.known.manifest->applied_plans;
   const auto found = std::find_if(applied.begin(), applied.end(), [&](const auto& one) { return one.plan == plan; });
@@ -22,7 +22,7 @@ const AppliedPlan* find_applied(const NodeRun& node, const std::string& plan) {
 
 Error applied_before(const AppliedPlan& applied, const std::string& node) {
   std::string message = "the plan was applied before, on " + node + " at " + applied.time + " by run " + applied.run;
-  if (!applied.finished) message += ", which broke off: what it has done there stays";
+  if (!applied.finished) message += ", which was interrupted: its completed changes stay";
   return Error{ErrorCode::kStalePlan, message, {}, std::nullopt, std::string("a plan is applied once; ") + kPlanAgain};
 }
 
@@ -30,7 +30,7 @@ std::optional<Error> why_another_machine(const PlannedMachine& planned, const st
                                          const std::string& host_key) {
   const auto refused = [](const std::string& what, const std::string& then, const std::string& now) {
     return Error{ErrorCode::kStalePlan,
-                 "it is not the machine that the plan was made for: its " + what + " was " + then + ", it is " + now,
+                 "it is not the machine that the plan was made for: its " + what + " was " + then + ", now " + now,
                  {},
                  std::nullopt,
                  kPlanAgain};
@@ -52,155 +52,142 @@ bool contains(const std::vector<Diagnostic>& findings, const Diagnostic& wanted)
   return std::find(findings.begin(), findings.end(), wanted) != findings.end();
 }
 
-Diagnostic remark(const std::string& node, std::string code, std::string message) {
-  Diagnostic remark = finding(Severity::kWarning, std::move(code), node + ": " + std::move(message), kPlanAgain);
-  remark.node = node;
-  return remark;
+void warn(FleetSession& session, const FleetNode& node, std::string code, const std::string& message) {
+  session.remark(node, Severity::kWarning, std::move(code), node.name() + ": " + message, kPlanAgain);
 }
 
-}  // namespace
-
-SavedPlan ClusterRun::save(Report report) const {
-  SavedPlan saved;
-  saved.id = new_uuid();
-  saved.created = this_controller(options_.command).since;
-  for (const auto& node : nodes_) {
-    if (node.error || !node.client) continue;
-    saved.machines[node.spec->name.str()] = {node.known.facts.machine_id, node.client->host_key()};
-  }
-  saved.report = std::move(report);
-  return saved;
-}
-
-/// Nodes of which the plan holds nothing stay as they are, also their manifests.
-void ClusterRun::leave_alone_what_is_not_held(const SavedPlan& saved) {
-  for (auto& node : nodes_) {
-    if (!active(node)) continue;
-    const auto& name = node.spec->name.str();
+/// Nodes without an entry in the plan keep their state, including their manifests.
+void skip_nodes_not_held(Planning& planning, const SavedPlan& saved) {
+  FleetSession& session = planning.session();
+  for (auto& planned : planning.nodes()) {
+    FleetNode& node = planned.node;
+    if (!node.active()) continue;
+    const auto& name = node.name();
     const auto* held = find_node(saved, name);
     const auto machine = saved.machines.find(name);
     const bool known = held != nullptr && !held->error && machine != saved.machines.end();
     if (!known || (held->membership == Membership::kLeaving) != node.leaving) {
       node.skipped = true;
       node.client.reset();
-      remarks_.push_back(remark(name, "plan.node_not_held",
-                                known ? "it has joined or left the cluster since the plan was made: left alone"
-                                      : "it could not be planned when the plan was made: left alone"));
+      warn(session, node, "plan.node_not_held",
+           known ? "it has joined or left the cluster since the plan was made: skipped"
+                 : "it could not be planned when the plan was made: skipped");
       continue;
     }
-    const auto now = report_on(node);
+    const auto now = planning.report_on(planned);
     if (auto error = why_another_machine(machine->second, node.known.facts.machine_id, node.client->host_key())) {
-      give_up(node, std::move(*error));
+      session.give_up(node, std::move(*error));
     } else if (held->address != now.address) {
-      give_up(node, stale("the plan shows it at " + held->address + ", it is at " + now.address));
+      session.give_up(node, stale("its address was " + held->address + " in the plan and is now " + now.address));
     } else if (held->membership == Membership::kMember && now.membership == Membership::kJoining) {
-      give_up(node, stale("the plan shows it as a member of the cluster, and it is none"));
+      session.give_up(node, stale("the plan shows it as a member of the cluster, but it is not a member"));
     } else if (held->membership != now.membership) {
-      remarks_.push_back(remark(name, "plan.joined", "it has joined the cluster since the plan was made"));
+      warn(session, node, "plan.joined", "it has joined the cluster since the plan was made");
     }
   }
 }
 
-/// What was found out about a node belongs to what was read: a warning that the plan does not show was agreed to by
-/// no reader of it.
-void ClusterRun::compare_findings(const SavedPlan& saved) {
-  const auto now = report().diagnostics;
-  for (auto& node : nodes_) {
-    if (!active(node)) continue;
-    const auto& name = node.spec->name.str();
+/// Findings are part of the plan that was read: its reader has not consented to a warning that it does not show.
+void compare_findings(Planning& planning, const SavedPlan& saved) {
+  FleetSession& session = planning.session();
+  const auto now = planning.report().diagnostics;
+  for (FleetNode& node : session.nodes()) {
+    if (!node.active()) continue;
     for (const Diagnostic& finding : saved.report.diagnostics) {
-      if (finding.node == name && !contains(now, finding))
-        remarks_.push_back(
-            remark(name, "plan.finding_gone", "the plan shows what is no longer so: " + finding.message));
+      if (finding.node == node.name() && !contains(now, finding))
+        warn(session, node, "plan.finding_gone", "a finding in the plan no longer applies: " + finding.message);
     }
-    const auto unseen = std::find_if(diagnostics_.begin(), diagnostics_.end(), [&](const Diagnostic& finding) {
-      return finding.node == name && !contains(saved.report.diagnostics, finding);
+    const auto& findings = planning.findings();
+    const auto unseen = std::find_if(findings.begin(), findings.end(), [&](const Diagnostic& finding) {
+      return finding.node == node.name() && !contains(saved.report.diagnostics, finding);
     });
-    if (unseen != diagnostics_.end()) give_up(node, stale("the plan does not show this: " + unseen->message));
+    if (unseen != findings.end()) session.give_up(node, stale("a finding is not in the plan: " + unseen->message));
   }
 }
 
-/// True if there is something that was not known to be stale: it is blocked from now on, and so is what
-/// needs it.
-bool ClusterRun::find_stale(NodeRun& node, const NodePlan& saved) {
-  auto held = hold_to(saved, node.plan);
-  node.approved = std::move(held.approved);
+/// True if a change is newly found to be stale. It is blocked from now on, and with it all changes that need it.
+bool find_stale(PlannedNode& node, const NodePlan& saved) {
+  const auto held = hold_to(saved, node.plan);
+  node.outcomes.approve(held.approved);
   bool found = false;
-  for (auto& [id, error] : held.stale) found = node.failures.emplace(id, std::move(error)).second || found;
-  node.stale = node.stale || found;
+  for (const auto& [id, error] : held.stale) {
+    if (!node.outcomes.of(id).failure) found = node.outcomes.go_stale(id, error);
+  }
   return found;
 }
 
-void ClusterRun::drop_what_is_not_held(NodeRun& node, const NodePlan& saved) {
-  const auto& name = node.spec->name.str();
-  const auto held = hold_to(saved, node.plan);
+void drop_changes_not_held(FleetSession& session, PlannedNode& planned, const NodePlan& saved) {
+  NodePlan& plan = planned.plan;
+  const auto held = hold_to(saved, plan);
   for (const auto& id : held.not_held) {
-    remarks_.push_back(remark(name, "plan.change_not_held",
-                              id.str() + " differs as well, and the plan does not hold it: not carried out"));
+    warn(session, planned.node, "plan.change_not_held",
+         id.str() + " also differs, but is not in the plan: not changed");
   }
   for (const auto& id : held.not_so_now) {
-    remarks_.push_back(remark(name, "plan.not_so_now", "what the plan shows of " + id.str() + " is no longer so"));
+    warn(session, planned.node, "plan.not_so_now", "the planned change of " + id.str() + " is no longer needed");
   }
-  for (const auto& [id, error] : node.failures) {
-    const bool told = std::any_of(node.plan.blocked.begin(), node.plan.blocked.end(),
-                                  [&, wanted = id](const BlockedResource& blocked) { return blocked.id == wanted; });
-    if (!told) remarks_.push_back(remark(name, "plan.stale", id.str() + ": " + error.describe()));
+  for (const auto& [id, error] : planned.outcomes.failures()) {
+    const bool reported =
+        std::any_of(plan.blocked.begin(), plan.blocked.end(),
+                    [&, wanted = id](const BlockedResource& blocked) { return blocked.id == wanted; });
+    if (!reported) warn(session, planned.node, "plan.stale", id.str() + ": " + error.describe());
   }
-  keep_to_approved(node);
-  const auto not_approved = [&](const ResourceId& id) { return node.approved.count(id) == 0; };
-  std::erase_if(node.plan.changes,
+  planned.keep_to_approved();
+  const auto not_approved = [&](const ResourceId& id) { return !planned.outcomes.of(id).approved; };
+  std::erase_if(plan.changes,
                 [&](const Change& change) { return change.origin != Origin::kForeign && not_approved(change.id); });
-  std::erase_if(node.plan.waiting, not_approved);
-  // Without its whole plan a node that leaves would be released with something left on it.
-  if (node.leaving && (node.stale || !held.not_held.empty()))
-    give_up(node, stale("it is not as it was when the plan was made"));
+  std::erase_if(plan.waiting, not_approved);
+  // Without its whole plan, a departing node would be released with changes left on it.
+  if (planned.node.leaving && (planned.outcomes.any_stale() || !held.not_held.empty()))
+    session.give_up(planned.node, stale("it changed since the plan was made"));
 }
 
-void ClusterRun::keep_to_saved_plan(const SavedPlan& saved) {
-  // A node speaks for itself. For the others it takes more than half: one claim is not to spoil the plan for all.
+}  // namespace
+
+void keep_to_saved_plan(Planning& planning, const SavedPlan& saved) {
+  FleetSession& session = planning.session();
+  // Each node decides for itself. For the others it takes more than half, so that no single node can spoil the plan.
   std::map<std::string, Error> applied;
   std::size_t asked = 0;
-  for (const auto& node : nodes_) {
-    if (!active(node)) continue;
+  for (const auto& node : session.nodes()) {
+    if (!node.active()) continue;
     ++asked;
-    const auto& name = node.spec->name.str();
-    if (const auto* before = find_applied(node, saved.id)) applied.emplace(name, applied_before(*before, name));
+    if (const auto* before = find_applied(node, saved.id)) {
+      applied.emplace(node.name(), applied_before(*before, node.name()));
+    }
   }
   const bool by_most = applied.size() * 2 > asked;
-  leave_alone_what_is_not_held(saved);
-  compare_findings(saved);
-  for (auto& node : nodes_) {
-    if (applied.empty() || !active(node)) continue;
-    const auto own = applied.find(node.spec->name.str());
+  skip_nodes_not_held(planning, saved);
+  compare_findings(planning, saved);
+  for (auto& planned : planning.nodes()) {
+    if (applied.empty() || !planned.node.active()) continue;
+    const auto own = applied.find(planned.node.name());
     if (own == applied.end() && !by_most) continue;
-    node.plan = {};
-    give_up(node, own == applied.end() ? applied.begin()->second : own->second);
+    planned.plan = {};
+    session.give_up(planned.node, own == applied.end() ? applied.begin()->second : own->second);
   }
-  const auto plan_of = [&](const NodeRun& node) -> const NodePlan& {
-    return find_node(saved, node.spec->name.str())->plan;  // All others are left alone by now.
+  const auto held_plan = [&](const PlannedNode& planned) -> const NodePlan& {
+    return find_node(saved, planned.node.name())->plan;  // Nodes without one are skipped by now.
   };
   bool found = true;
   while (found) {
     found = false;
-    for (auto& node : nodes_) found = (active(node) && find_stale(node, plan_of(node))) || found;
-    if (found) make_plans();
+    for (auto& planned : planning.nodes()) {
+      found = (planned.node.active() && find_stale(planned, held_plan(planned))) || found;
+    }
+    if (found) planning.make_plans();
   }
-  for (auto& node : nodes_) {
-    if (active(node)) drop_what_is_not_held(node, plan_of(node));
+  for (auto& planned : planning.nodes()) {
+    if (planned.node.active()) drop_changes_not_held(session, planned, held_plan(planned));
   }
 }
 
-/// A later stage makes known what the plan shows as unknown, and changes nothing else that it shows: whatever a
-/// node says by then.
-void ClusterRun::refuse_what_was_not_shown() {
-  if (held_plan_ == nullptr) return;
-  for (auto& node : nodes_) {
-    const auto* held = active(node) ? find_node(*held_plan_, node.spec->name.str()) : nullptr;
+void refuse_changes_not_shown(Planning& planning, const SavedPlan& saved) {
+  for (auto& planned : planning.nodes()) {
+    const auto* held = planned.node.active() ? find_node(saved, planned.node.name()) : nullptr;
     if (held == nullptr) continue;
-    for (auto& [id, error] : beyond_what_was_shown(held->plan, node.plan)) {
-      if (node.approved.count(id) == 0) continue;
-      node.failures.emplace(id, std::move(error));
-      node.stale = true;
+    for (const auto& [id, error] : beyond_what_was_shown(held->plan, planned.plan)) {
+      if (planned.outcomes.of(id).approved) planned.outcomes.go_stale(id, error);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/core/name_list.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -11,24 +12,35 @@ bool fits_any(const std::string& glob, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const auto& name) { return glob_match(glob, name); });
 }
 
-/// The name that was meant, or all of them.
+/// The nearest name, or all names.
 std::string what_there_is(const std::string& glob, const std::vector<std::string>& names) {
   if (const auto meant = nearest(glob, names)) return "did you mean \"" + *meant + "\"?";
-  return "what there is: " + fold_names(names);
+  return "available: " + fold_names(names);
 }
 
 }  // namespace
 
 Selection::Selection(const std::vector<std::string>& only, const std::vector<std::string>& exclude) {
-  for (const auto& text : only) only_.push_back(parse(text));
-  for (const auto& text : exclude) exclude_.push_back(parse(text));
+  only_ = parse(only);
+  exclude_ = parse(exclude);
+}
+
+std::vector<Selection::Pattern> Selection::parse(const std::vector<std::string>& arguments) {
+  std::vector<Pattern> patterns;
+  for (const auto& argument : arguments) {
+    const auto parts = split_name_list(argument);
+    for (const auto& text : parts) patterns.push_back(parse(text));
+    // An empty argument matches nothing; check() reports it.
+    if (parts.empty()) patterns.push_back(parse(argument));
+  }
+  return patterns;
 }
 
 Selection::Pattern Selection::parse(const std::string& text) {
   Pattern pattern;
   pattern.text = text;
   const auto first = text.find('/');
-  pattern.node = text.substr(0, first);
+  pattern.nodes = unfold_names(text.substr(0, first));
   if (first == std::string::npos) return pattern;
   pattern.whole_node = false;
   const auto second = text.find('/', first + 1);
@@ -37,13 +49,17 @@ Selection::Pattern Selection::parse(const std::string& text) {
   return pattern;
 }
 
+bool Selection::names(const Pattern& pattern, std::string_view node) {
+  return std::any_of(pattern.nodes.begin(), pattern.nodes.end(),
+                     [&](const std::string& glob) { return glob_match(glob, node); });
+}
+
 bool Selection::matches(const Pattern& pattern, std::string_view node, const ResourceId& resource) {
-  return glob_match(pattern.node, node) && glob_match(pattern.type, resource.type) &&
-         glob_match(pattern.name, resource.name);
+  return names(pattern, node) && glob_match(pattern.type, resource.type) && glob_match(pattern.name, resource.name);
 }
 
 bool Selection::includes_node(std::string_view node) const {
-  const auto names_it = [&](const Pattern& pattern) { return glob_match(pattern.node, node); };
+  const auto names_it = [&](const Pattern& pattern) { return names(pattern, node); };
   if (!only_.empty() && std::none_of(only_.begin(), only_.end(), names_it)) return false;
   return std::none_of(exclude_.begin(), exclude_.end(),
                       [&](const Pattern& pattern) { return pattern.whole_node && names_it(pattern); });
@@ -62,12 +78,14 @@ Result<void> Selection::check(const Cluster& cluster, const Registry& registry) 
   for (const auto& type : registry.types()) types.push_back(type->info().name);
   for (const auto* list : {&only_, &exclude_}) {
     for (const auto& pattern : *list) {
-      if (!fits_any(pattern.node, nodes)) {
-        return failure(ErrorCode::kInvalidInput, "\"" + pattern.text + "\" fits no node of " + cluster.file,
-                       what_there_is(pattern.node, nodes));
+      for (const auto& glob : pattern.nodes) {
+        if (fits_any(glob, nodes)) continue;
+        const std::string& named = pattern.nodes.size() > 1 ? glob : pattern.text;
+        return failure(ErrorCode::kInvalidInput, "\"" + named + "\" matches no node of " + cluster.file,
+                       what_there_is(glob, nodes));
       }
       if (!fits_any(pattern.type, types)) {
-        return failure(ErrorCode::kInvalidInput, "\"" + pattern.text + "\" fits no resource type",
+        return failure(ErrorCode::kInvalidInput, "\"" + pattern.text + "\" matches no resource type",
                        what_there_is(pattern.type, types));
       }
     }

@@ -11,31 +11,34 @@
 
 namespace sparkplan {
 
-/// --only and --exclude. A pattern is NODE, NODE/TYPE or NODE/TYPE/NAME, split at the first two
-/// slashes only, each part a glob. Without --only everything is in; --exclude takes out.
+/// --only and --exclude. A pattern is NODE, NODE/TYPE or NODE/TYPE/NAME, split at the first two slashes only. Each part
+/// is a glob. NODE may have numbers in brackets, as fold_names() prints them: "spark-[01-03]". One argument may have
+/// several patterns, with commas between them. Without --only everything is selected; --exclude removes from that.
 class Selection {
  public:
   Selection() = default;
   Selection(const std::vector<std::string>& only, const std::vector<std::string>& exclude);
 
   bool everything() const { return only_.empty() && exclude_.empty(); }
-  /// False only when nothing of the node can be selected; such a node is not even contacted.
+  /// False only if nothing of the node can be selected. Such a node is not contacted.
   bool includes_node(std::string_view node) const;
   bool includes(std::string_view node, const ResourceId& resource) const;
-  /// A pattern that can fit nothing is most likely a slip of the fingers, and a run without what was
-  /// meant would look like a node in sync. Resource names are not looked at: only nodes know them all.
+  /// A pattern that matches nothing is probably a typing error, and its run would look like a node in sync. Resource
+  /// names are not checked, because only the nodes know all of them.
   /// Errors: kInvalidInput for the first pattern whose node or type does not exist.
   Result<void> check(const Cluster& cluster, const Registry& registry) const;
 
  private:
   struct Pattern {
     std::string text;
-    std::string node;
+    std::vector<std::string> nodes;  ///< Globs. The node has to match one of them.
     std::string type = "*";
     std::string name = "*";
     bool whole_node = true;
   };
+  static std::vector<Pattern> parse(const std::vector<std::string>& arguments);
   static Pattern parse(const std::string& text);
+  static bool names(const Pattern& pattern, std::string_view node);
   static bool matches(const Pattern& pattern, std::string_view node, const ResourceId& resource);
 
   std::vector<Pattern> only_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/core/text.h"
+
 namespace sparkplan {
 namespace {
 
@@ -33,6 +35,14 @@ SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId
   return split;
 }
 
+std::size_t most_stages(const std::vector<const NodePlan*>& plans) {
+  std::set<std::string> waiting;
+  for (const NodePlan* plan : plans) {
+    for (const ResourceId& id : plan->waiting) waiting.insert(id.type);
+  }
+  return 2 * (1 + waiting.size()) + kStagesForFailures;
+}
+
 std::vector<std::vector<std::string>> coupled(const std::vector<std::string>& names,
                                               const std::vector<std::pair<NodeName, NodeName>>& cables) {
   std::map<std::string, std::size_t> part;
@@ -59,12 +69,18 @@ std::vector<std::vector<std::string>> waves(const std::vector<std::string>& name
                                             std::size_t at_a_time) {
   std::vector<std::vector<std::string>> result;
   for (auto& part : coupled(names, cables)) {
-    // The canary flies alone: nobody joins the first wave, and nobody opens the second with it.
+    // The canary has the first wave for itself.
     const bool joins = result.size() > 1 && (at_a_time == 0 || result.back().size() + part.size() <= at_a_time);
     if (!joins) result.emplace_back();
     result.back().insert(result.back().end(), part.begin(), part.end());
   }
   return result;
+}
+
+std::string way_past(const std::vector<std::string>& failed) {
+  if (failed.empty()) return {};
+  return std::string("to change the other nodes without ") + (failed.size() == 1 ? "it" : "them") + ": --exclude " +
+         join(failed, " --exclude ");
 }
 
 }  // namespace sparkplan

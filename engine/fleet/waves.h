@@ -13,24 +13,34 @@
 
 namespace sparkplan {
 
-/// A node's steps by what they can do to it.
+/// A node's steps, by their effect on the connection.
 struct SplitSteps {
   std::vector<Step> safe;
-  std::vector<Step> disruptive;  ///< Those that may cut it off, and what shares a group with them.
+  std::vector<Step> disruptive;  ///< Steps that may cut off the node, and all steps of their groups.
 };
 
-/// Pure. Calm steps that need something of the disruptive ones are left out, and so is what needs those: the stage
-/// after plans them. So are disruptive ones that need what has failed.
+/// Pure. Leaves out safe steps that need a disruptive one, directly or through others: the stage after plans them. Also
+/// leaves out disruptive steps that need a failed change.
 SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId>& failed);
 
-/// Pure. Names that the cables join, directly or through others of `names`, in the order of `names`.
+/// Pure. The most stages that an apply of these plans may take, so that no node prolongs a run without end. Each type
+/// with waiting changes may become known in one stage, with disruptive steps first and their dependents in the stage
+/// after. kStagesForFailures are added: each failure may let the other steps of its group be tried again.
+std::size_t most_stages(const std::vector<const NodePlan*>& plans);
+inline constexpr std::size_t kStagesForFailures = 16;
+
+/// Pure. The groups of names that cables join, directly or through others of `names`, in the order of `names`.
 std::vector<std::vector<std::string>> coupled(const std::vector<std::string>& names,
                                               const std::vector<std::pair<NodeName, NodeName>>& cables);
 
-/// Pure. Who is changed at the same time: first the canary, alone but for those at the other ends of its
-/// cables; then all others, at most `at_a_time` nodes together where cables allow it (0: no limit).
+/// Pure. Nodes that change at the same time. First comes the canary with the nodes at the other ends of its cables.
+/// Then come all others, at most `at_a_time` together (0: no limit). Cables may make a wave larger.
 std::vector<std::vector<std::string>> waves(const std::vector<std::string>& names,
                                             const std::vector<std::pair<NodeName, NodeName>>& cables,
                                             std::size_t at_a_time);
+
+/// Pure. How to change the other nodes after the trials of these have failed and hold back all later waves. One of the
+/// others is then the canary. Empty without a failed node.
+std::string way_past(const std::vector<std::string>& failed);
 
 }  // namespace sparkplan

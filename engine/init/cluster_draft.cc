@@ -1,6 +1,8 @@
 #include "engine/init/cluster_draft.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -43,7 +45,7 @@ std::string storage_of(const Facts& facts) {
     if (one.transport == "pcie") continue;
     text += "\n" + one.name + " is " + one.subsystem + " over " + one.transport + ", " + one.address + ".";
   }
-  return text.empty() ? text : text + "\nThat stays as it is: `storage` in cluster.yaml(5) would manage it.";
+  return text.empty() ? text : text + "\nsparkplan does not manage this: see `storage` in cluster.yaml(5).";
 }
 
 Diagnostic differing(const std::string& what, const std::map<std::string, std::vector<std::string>>& nodes_by_value) {
@@ -56,15 +58,15 @@ Diagnostic differing(const std::string& what, const std::map<std::string, std::v
               fold_names(nodes);
   }
   remark.message = "the machines differ in " + what + ": " + values;
-  remark.hint = "jobs run on all nodes alike: as a rule they should not be mixed";
+  remark.hint = "use machines of one kind in a cluster, because jobs run on all nodes alike";
   return remark;
 }
 
-/// Sizes are compared by the next power of two, because MemTotal differs slightly between equal machines.
+/// Sizes are compared by the next power of two, because MemTotal differs slightly between equal machines. `bytes` is
+/// above 0.
 std::string memory_class(std::int64_t bytes) {
-  std::int64_t gibibytes = 1;
-  while (gibibytes * kGibibyte < bytes) gibibytes *= 2;
-  return "up to " + std::to_string(gibibytes) + " GiB";
+  const auto begun = static_cast<std::uint64_t>((bytes - 1) / kGibibyte + 1);
+  return "up to " + std::to_string(std::bit_ceil(begun)) + " GiB";
 }
 
 void remark_on_mixed_machines(const Members& members, std::vector<Diagnostic>& remarks) {
@@ -90,20 +92,20 @@ class FileText {
   std::string write(const std::string& schema) {
     writer_.line("# yaml-language-server: $schema=" + schema);
     writer_.comment(
-        "Made by `sparkplan init` from what these machines are. `sparkplan plan` shows what it would change.");
+        "Made by `sparkplan init` from the state of these machines. `sparkplan plan` shows what it would change.");
     for (const Diagnostic& remark : remarks_) writer_.comment("Note: " + remark.message + ".");
     const Value frame = frame_of(members_);
     writer_.entry("version", 1);
     if (members_.cluster_known) {
-      writer_.comment("As the nodes' own records have it.");
+      writer_.comment("The name in the nodes' own records.");
     } else {
-      writer_.comment("Written to every node by the first apply: change it now or never.");
+      writer_.comment("The first apply writes it to every node: change it now, because it is permanent.");
     }
     writer_.entry("name", *frame.find("name"));
     write_profile();
     if (const Value* ssh = frame.find("ssh")) writer_.entry("ssh", *ssh);
     write_fabric();
-    if (!sections_.of_cluster.empty()) writer_.comment("What sparkplan manages on the nodes already.");
+    if (!sections_.of_cluster.empty()) writer_.comment("sparkplan already manages these sections on the nodes.");
     for (const MapEntry& section : sections_.of_cluster) writer_.entry(section.key, section.value);
     write_nodes(*frame.find("nodes"));
     return writer_.take();
@@ -129,8 +131,8 @@ class FileText {
       const Member& member = members_.nodes[i];
       std::string about = shared.empty() && member.machine != nullptr ? description_of(*member.machine->facts) : "";
       if (member.machine == nullptr) {
-        about = "A member of the cluster that is left alone, because " + member.remark +
-                ". Without maintenance the next apply would do to it what this file says, and no more.";
+        about = "A member of the cluster that is skipped, because " + member.remark +
+                ". Without `maintenance` the next apply would change it to match this file.";
       } else if (!member.remark.empty()) {
         about += (about.empty() ? "" : "; ") + member.remark;
       }
@@ -161,6 +163,9 @@ class FileText {
     if (const auto own = fabric_.of_nodes.find(member.name); own != fabric_.of_nodes.end()) {
       record.set("fabric", own->second);
     }
+    if (const auto own = fabric_.others.find(member.name); own != fabric_.others.end()) {
+      record.set("interfaces", own->second);
+    }
     if (const auto own = sections_.of_nodes.find(member.name); own != sections_.of_nodes.end()) {
       for (const MapEntry& section : own->second) record.set(section.key, section.value);
     }
@@ -181,13 +186,15 @@ Result<Cluster> cluster_with_fabric(const Members& members, const FabricChoice& 
   for (Value& node : *file.find("nodes")->list_items()) {
     const auto own = fabric.of_nodes.find(node.text_or("name", ""));
     if (own != fabric.of_nodes.end()) node.set("fabric", own->second);
+    const auto others = fabric.others.find(node.text_or("name", ""));
+    if (others != fabric.others.end()) node.set("interfaces", others->second);
   }
   auto loaded = load_cluster(plain_text(file), "cluster.yaml", registry);
   if (loaded.cluster) return *std::move(loaded.cluster);
   const auto wrong = std::find_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
                                   [](const Diagnostic& one) { return one.severity == Severity::kError; });
   if (wrong == loaded.diagnostics.end()) return failure(ErrorCode::kBug, "a file without errors does not load");
-  return failure(ErrorCode::kInvalidInput, "these machines fit into no file: " + wrong->message, wrong->hint);
+  return failure(ErrorCode::kInvalidInput, "no valid file can describe these machines: " + wrong->message, wrong->hint);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "engine/core/text_list.h"
 #include "engine/load/address.h"
+#include "engine/model/port_name.h"
 
 namespace sparkplan {
 namespace {
@@ -24,20 +25,14 @@ struct End {
   std::vector<std::string> networks;
 };
 
-std::optional<int> port_in(const std::string& name) {
-  if (name.ends_with("np0")) return 0;
-  if (name.ends_with("np1")) return 1;
-  return std::nullopt;
-}
-
 /// Ends by the network of their half A, without ends whose port is unknown.
 std::map<std::string, std::vector<End>> ends_by_network(const std::vector<FoundFabric>& found) {
   std::map<std::string, std::vector<End>> ends;
   for (std::size_t node = 0; node < found.size(); ++node) {
     std::map<int, End> of_node;
     for (const FoundInterface& interface : found[node].interfaces) {
-      const auto port = port_in(interface.name);
-      if (!port || network_of(interface).empty()) continue;
+      const auto port = port_in_name(interface.name);
+      if (!port || *port > 1 || network_of(interface).empty()) continue;
       End& end = of_node[*port];
       end.node = node;
       end.port = *port;
@@ -112,6 +107,7 @@ class Candidates {
       for (const FoundInterface& interface : fabric.interfaces) {
         mtus_.insert(interface.mtu.value_or(0));
         link_local_ = link_local_ || interface.link_local;
+        addressed_ = addressed_ || !interface.address.empty();
       }
     }
   }
@@ -149,7 +145,7 @@ class Candidates {
     const int mtu = *mtus_.begin();
     if (mtu == 0) section.set("mtu", Value());
     if (mtu != 0 && mtu != 9000) section.set("mtu", mtu);
-    if (link_local_) {
+    if (link_local_ && !addressed_) {
       all_.push_back(section);
       all_.back().set("link_local", "ipv4");
       return;
@@ -164,6 +160,7 @@ class Candidates {
   const std::vector<FoundFabric>& found_;
   std::set<int> mtus_;
   bool link_local_ = false;
+  bool addressed_ = false;  ///< With one network, half B is link-local beside half A's address.
   std::vector<Value> all_;
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "engine/core/finding.h"
@@ -75,6 +76,9 @@ class Choice {
     }
     if (!result_.section.is_null() && !finding_against_it().empty()) give_up(any);
     add_devices();
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!found_[i].others.is_null()) result_.others[members_.nodes[i].name] = found_[i].others;
+    }
     return std::move(result_);
   }
 
@@ -103,9 +107,9 @@ class Choice {
       const auto cluster = cluster_with(members, section, registry_);
       if (!cluster || !gives_what_was_found(*cluster)) continue;
       result_.section = section;
-      result_.why = "These addresses are there already: they derive from the nodes' ids.";
+      result_.why = "These addresses already exist, and derive from the nodes' ids.";
       const bool slow = section.integer_or("mtu", kUsualMtu) < kUsualMtu;
-      if (slow) result_.why += " So is the MTU; 9000 is what the fabric is made for.";
+      if (slow) result_.why += " The MTU also exists already; the fabric is designed for 9000.";
       return true;
     }
     return false;
@@ -115,14 +119,30 @@ class Choice {
     for (std::size_t i = 0; i < count(); ++i) {
       if (found_[i].interfaces.empty()) continue;
       const auto interfaces = derived(cluster.nodes[i], facts(i));
-      if (!interfaces || *interfaces != found_[i].interfaces) return false;
+      if (!interfaces || (*interfaces != found_[i].interfaces && !only_adds_link_local(*interfaces, found_[i]))) {
+        return false;
+      }
     }
     return true;
   }
 
+  /// With one network, the file gives half B a link-local address, which an unmanaged machine need not have yet.
+  static bool only_adds_link_local(std::vector<FoundInterface> derived, const FoundFabric& found) {
+    if (found.managed || derived.size() != found.interfaces.size()) return false;
+    const bool addressed = has_an_address(derived);
+    for (std::size_t i = 0; addressed && i < derived.size(); ++i) {
+      if (found.interfaces[i].address.empty()) derived[i].link_local = found.interfaces[i].link_local;
+    }
+    return derived == found.interfaces;
+  }
+
+  static bool has_an_address(const std::vector<FoundInterface>& interfaces) {
+    return std::any_of(interfaces.begin(), interfaces.end(), [](const auto& one) { return !one.address.empty(); });
+  }
+
   void keep_word_by_word() {
     result_.section = Value::map({{"topology", topology_of_found()}});
-    result_.why = "These addresses are there already and derive from no id, so each node names its own.";
+    result_.why = "These addresses already exist and derive from no id, so each node lists its own.";
     for (std::size_t i = 0; i < count(); ++i) {
       if (found_[i].interfaces.empty()) continue;
       Value interfaces = Value::list();
@@ -130,6 +150,9 @@ class Choice {
         Value record = Value::map({{"name", one.name}});
         if (!one.address.empty()) record.set("address", one.address);
         if (one.link_local) record.set("link_local", "ipv4");
+        const bool left_alone = found_[i].managed && one.address.empty() && !one.link_local;
+        // Without this, it would take a link-local address beside the others.
+        if (left_alone && has_an_address(found_[i].interfaces)) record.set("link_local", Value());
         interfaces.push_back(std::move(record.set("mtu", one.mtu ? Value(*one.mtu) : Value())));
       }
       result_.of_nodes[members_.nodes[i].name] = Value::map({{"interfaces", std::move(interfaces)}});
@@ -153,21 +176,21 @@ class Choice {
   /// part that sparkplan already manages stays if it is sound without the rest.
   void give_up(bool something_is_there) {
     const std::string finding = finding_against_it();
-    result_.why = (something_is_there ? "What the machines have there" : "What would be derived from their ports") +
-                  (" does not fit into a file: " + finding + ".");
+    result_.why = (something_is_there ? "The existing configuration" : "The configuration derived from their ports") +
+                  (" is not valid in a file: " + finding + ".");
     result_.remarks.push_back(left_out_remark(finding));
     for (std::size_t i = 0; i < count(); ++i) {
       for (const FoundInterface& one : found_[i].interfaces) result_.why += "\n" + told(members_.nodes[i].name, one);
     }
-    result_.why += "\nOnce that is mended, `sparkplan init` writes it; or write `fabric` by hand.";
+    result_.why += "\nCorrect that and run `sparkplan init` again, or write `fabric` by hand.";
     if (keep_managed_alone()) return;
     result_.section = Value();
     result_.of_nodes.clear();
   }
 
   static Diagnostic left_out_remark(const std::string& why) {
-    return finding(Severity::kWarning, "init.no-fabric", "the fabric of these machines is left out: " + why,
-                   "the file has the addresses found as comments: mend them on the machines, then run init again");
+    return finding(Severity::kWarning, "init.no-fabric", "the fabric of these machines is omitted: " + why,
+                   "correct the addresses on the machines, then run init again; the file lists them as comments");
   }
 
   static std::string told(const std::string& node, const FoundInterface& one) {
@@ -186,11 +209,10 @@ class Choice {
     for (std::size_t i = 0; i < count(); ++i) {
       if (!is_kept(found_[i])) result_.of_nodes[members_.nodes[i].name] = Value();
     }
-    const auto took_over = [&](const FoundFabric& fabric) { return is_kept(fabric) && fabric.took_over; };
-    if (std::any_of(found_.begin(), found_.end(), took_over)) result_.section.set("adopt", "take-over");
     result_.why = why;
+    settle_take_over();
     if (!finding_against_it().empty()) return false;
-    result_.why += "\nWhat sparkplan manages already stays.";
+    result_.why += "\nThe fabric that sparkplan already manages stays.";
     return true;
   }
 
@@ -213,26 +235,45 @@ class Choice {
     for (const FoundFabric& fabric : found_) {
       if (!fabric.managed && !fabric.interfaces.empty()) {
         result_.section.set("adopt", "keep");
-        result_.why += "\nadopt: keep leaves them to whatever sets them now; take-over makes them sparkplan's.";
+        result_.why += "\nadopt: keep leaves them to their current owner; take-over hands them to sparkplan.";
         return;
       }
     }
-    const bool took_over = std::any_of(found_.begin(), found_.end(), [](const auto& one) { return one.took_over; });
-    if (took_over) result_.section.set("adopt", "take-over");
+    settle_take_over();
+  }
+
+  /// It empties the definitions of others on all machines, so a single manifest does not decide it.
+  void settle_take_over() {
+    std::size_t managed = 0;
+    std::vector<std::string> took_over;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!found_[i].managed || found_[i].interfaces.empty()) continue;
+      ++managed;
+      if (found_[i].took_over) took_over.push_back(members_.nodes[i].name);
+    }
+    if (took_over.empty()) return;
+    if (members_.decides_for_all(took_over.size(), managed)) {
+      result_.section.set("adopt", "take-over");
+    } else {
+      result_.why += "\nOnly " + fold_names(took_over) +
+                     " took the fabric over from other definitions: adopt: take-over would do so on all nodes.";
+    }
   }
 
   /// True if both halves of the port exist on every node and, with `carrier`, are connected.
   bool all_have(int port, bool carrier) const {
     for (std::size_t i = 0; i < count(); ++i) {
-      if (!was_read(i)) continue;
-      std::size_t halves = 0;
-      // A bond takes the addresses of its interfaces, but not their cables.
-      for (const LinkFacts* link : fabric_links(facts(i), true)) {
-        if (port_of(*link) == port && (link->carrier || !carrier)) ++halves;
-      }
-      if (halves != 2) return false;
+      if (was_read(i) && !has(i, port, carrier)) return false;
     }
     return true;
+  }
+
+  bool has(std::size_t i, int port, bool carrier) const {
+    // A bond takes the addresses of its interfaces, but not their cables.
+    const auto links = fabric_links(facts(i), true);
+    return 2 == std::count_if(links.begin(), links.end(), [&](const LinkFacts* link) {
+             return spark_port_of(*link) == port && (link->carrier || !carrier);
+           });
   }
 
   bool all_are_sparks() const {
@@ -244,45 +285,59 @@ class Choice {
 
   void derive_by_carrier() {
     if (count() < 2) {
-      result_.why = "One node has nothing to be cabled to: add the others, and `fabric: {topology: direct, port: 1}`.";
+      result_.why = "A single node has no cable: add the other nodes, and `fabric: {topology: direct, port: 1}`.";
       return;
     }
     const bool pair = count() == 2;
     if (all_have(0, true) && all_have(1, true)) {
       take(Value::map({{"topology", pair ? "dual-cable" : "ring"}}), pair ? 4 : 2 * count(),
            pair ? "Both ports of both nodes have a peer."
-                : "Both ports of all nodes have a peer, as in a ring. The cables are taken to lead from port 0 of each "
-                  "node to port 1 of the next; where they do not, name them in `cables`.");
+                : "Both ports of all nodes have a peer, as in a ring. The file assumes cables from port 0 of each "
+                  "node to port 1 of the next; if that is wrong, name them in `cables`.");
       return;
     }
+    const std::string topology = pair ? "direct" : "switch";
     for (const bool carrier : {true, false}) {
       for (const int port : {1, 0}) {
         if (carrier ? !all_have(port, true) : !may_be_meant(port)) continue;
         const std::string number = std::to_string(port);
-        take(Value::map({{"topology", pair ? "direct" : "switch"}, {"port", port}}), 2,
+        take(Value::map({{"topology", topology}, {"port", port}}), 2,
              carrier ? "Port " + number + " of all nodes has a peer."
-                     : "No port has a peer on all nodes: that it is to be port " + number + " is a guess.");
+                     : "No port has a peer on all nodes: port " + number + " is a guess.");
         return;
       }
+      if (carrier && take_port_of_each(topology)) return;
     }
     result_.why =
-        "No node shows a QSFP port that could be meant, so there is no fabric here. The interfaces of other network "
-        "cards have to be named: see \"interfaces\" of `fabric` in cluster.yaml(5).";
+        "No suitable QSFP port was found, so the file has no fabric. To use other network cards, name their "
+        "interfaces: see \"interfaces\" of `fabric` in cluster.yaml(5).";
+  }
+
+  /// The cables are in different ports, one at each node.
+  bool take_port_of_each(const std::string& topology) {
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i) || has(i, 0, true) == has(i, 1, true)) return false;
+    }
+    take(Value::map({{"topology", topology}, {"port", 1}}), 2, "Each node has a peer on one port, not on the same.");
+    for (std::size_t i = 0; i < count() && !result_.section.is_null(); ++i) {
+      if (has(i, 0, true)) result_.of_nodes[members_.nodes[i].name] = Value::map({{"port", 0}});
+    }
+    return true;
   }
 
   void take(Value section, std::size_t networks, const std::string& why) {
     result_.why = why + " The addresses are new.";
     const auto subnets = networks_for_new_fabric(members_, networks);
     if (!subnets) {
-      const std::string finding = "none of the private networks is free of addresses and routes of these machines";
-      result_.why = why + " There is no fabric here, because " + finding + ": name some in `subnets`.";
+      const std::string finding = "all private networks contain addresses or routes of these machines";
+      result_.why = why + " The file has no fabric, because " + finding + ": name networks in `subnets`.";
       result_.remarks.push_back(left_out_remark(finding));
-      result_.remarks.back().hint = "name networks that may be used after all in `subnets` of `fabric`";
+      result_.remarks.back().hint = "name networks to use in `subnets` of `fabric`";
       return;
     }
     if (!subnets->empty()) {
       section.set("subnets", list_of_texts(*subnets));
-      result_.why += " Those of 192.168.100.0/24 and the networks behind it are taken.";
+      result_.why += " The default networks from 192.168.100.0/24 on are in use.";
     }
     result_.section = std::move(section);
     for (const int port : {0, 1}) {
@@ -296,14 +351,14 @@ class Choice {
     for (std::size_t i = 0; i < count(); ++i) {
       if (!was_read(i)) continue;
       for (const LinkFacts* link : fabric_links(facts(i), true)) {
-        if (port_of(*link) != port || link->master.empty()) continue;
+        if (spark_port_of(*link) != port || link->master.empty()) continue;
         held[link->name + " belongs to " + link->master].push_back(members_.nodes[i].name);
       }
     }
     if (held.empty()) return;
     std::vector<std::string> told;
     for (const auto& [what, nodes] : held) told.push_back(printable("on " + fold_names(nodes) + " " + what));
-    result_.why += "\nWhat holds an interface has to be taken apart before `apply`: " + join(told, "; ") + ".";
+    result_.why += "\nRemove the bond or bridge of these interfaces before `apply`: " + join(told, "; ") + ".";
   }
 
   /// True for a port that is not connected, or that a Spark does not show because it has no cable. False for a port
@@ -313,7 +368,7 @@ class Choice {
       if (!was_read(i)) continue;
       const auto links = fabric_links(facts(i), true);
       for (const LinkFacts& link : facts(i).links) {
-        if (port_of(link) == port && std::find(links.begin(), links.end(), &link) == links.end()) return false;
+        if (spark_port_of(link) == port && std::find(links.begin(), links.end(), &link) == links.end()) return false;
       }
     }
     return (all_have(port, false) || all_are_sparks()) && has_fitting_halves(port);
@@ -339,24 +394,28 @@ class Choice {
     for (std::size_t i = 0; i < count(); ++i) {
       if (!was_read(i)) continue;
       std::vector<std::string> devices;
+      const auto devices_on = devices_by_interface(facts(i));
       for (const LinkFacts* link : fabric_links(facts(i))) {
-        if (!link->rdma_devices.empty()) continue;
-        for (const RdmaDeviceFacts& device : facts(i).rdma_devices) {
-          if (rdma_port(device, link->name) != nullptr && is_on(device, link->name)) devices.push_back(device.name);
-        }
+        const auto found = devices_on.find(link->name);
+        if (!link->rdma_devices.empty() || found == devices_on.end()) continue;
+        devices.insert(devices.end(), found->second.begin(), found->second.end());
       }
       if (devices.empty() || members_.nodes[i].managed()) continue;
       result_.of_nodes[members_.nodes[i].name].set("hcas", list_of_texts(devices));
     }
   }
 
-  static bool is_on(const RdmaDeviceFacts& device, const std::string& interface) {
-    for (const RdmaPortFacts& port : device.port_facts) {
-      for (const RdmaGid& gid : port.gids) {
-        if (gid.interface == interface) return true;
+  /// Interface -> the names of the RDMA devices with an address on it, in their order.
+  static std::map<std::string_view, std::vector<std::string>> devices_by_interface(const Facts& facts) {
+    std::map<std::string_view, std::vector<std::string>> devices;
+    for (const RdmaDeviceFacts& device : facts.rdma_devices) {
+      std::set<std::string_view> interfaces;
+      for (const RdmaPortFacts& port : device.port_facts) {
+        for (const RdmaGid& gid : port.gids) interfaces.insert(gid.interface);
       }
+      for (const std::string_view interface : interfaces) devices[interface].push_back(device.name);
     }
-    return false;
+    return devices;
   }
 
   Members& members_;

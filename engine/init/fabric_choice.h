@@ -15,6 +15,7 @@ namespace sparkplan {
 struct FabricChoice {
   Value section;                          ///< Of the cluster; null: none.
   std::map<std::string, Value> of_nodes;  ///< By node name: the node's own section.
+  std::map<std::string, Value> others;    ///< By node name: the node's `interfaces` beside the fabric.
   std::string why;                        ///< For the reader of the file; one paragraph per line.
   std::vector<Diagnostic> remarks;        ///< Existing configuration that fits into no file.
 };

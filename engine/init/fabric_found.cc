@@ -1,16 +1,21 @@
 #include "engine/init/fabric_found.h"
 
 #include <algorithm>
-#include <tuple>
+#include <set>
+#include <string_view>
 #include <utility>
 
+#include "engine/core/tree.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/init/applied.h"
 #include "engine/load/address.h"
+#include "engine/model/port_name.h"
 #include "engine/resource/resource_type.h"
 
 namespace sparkplan {
 namespace {
 
+constexpr int kPortsOfASpark = 2;
 const Ipv4Network kLinkLocal{{(169U << 24) | (254U << 16)}, 16};
 
 /// The addresses of a link that sparkplan does not manage. Only one can be kept.
@@ -30,25 +35,33 @@ FoundInterface found_on(const LinkFacts& link) {
   return found;
 }
 
-/// True for an address that NetworkManager requested by a generated default profile. It is no decision of a user.
-bool is_made_up(const LinkFacts& link, const Facts& facts) {
-  const auto& profiles = facts.host.network_profiles;
-  return !link.profile.empty() && std::any_of(profiles.begin(), profiles.end(), [&](const NetworkProfile& one) {
-    return one.uuid == link.profile && one.origin == ProfileOrigin::kGenerated && one.method == "auto";
-  });
+/// The profiles that NetworkManager generates by default, and whose addresses it requests. They are no decision of a
+/// user.
+std::set<std::string_view> made_up_profiles(const Facts& facts) {
+  std::set<std::string_view> made_up;
+  for (const NetworkProfile& one : facts.host.network_profiles) {
+    const bool is_default = one.origin == ProfileOrigin::kGenerated && one.method == "auto";
+    if (is_default && !one.uuid.empty()) made_up.insert(one.uuid);
+  }
+  return made_up;
 }
 
 /// A port without an address on either half is not in use and is left out.
 FoundFabric from_facts(const Facts& facts) {
   const auto links = fabric_links(facts);
-  const auto has_address = [](const FoundInterface& one) { return !one.address.empty() || one.link_local; };
+  const auto made_up = made_up_profiles(facts);
+  std::set<const LinkFacts*> used;
+  std::set<int> used_ports;
+  for (const LinkFacts* link : links) {
+    const FoundInterface found = found_on(*link);
+    if ((found.address.empty() && !found.link_local) || made_up.contains(link->profile)) continue;
+    used.insert(link);
+    if (const auto port = spark_port_of(*link)) used_ports.insert(*port);
+  }
   FoundFabric fabric;
   for (const LinkFacts* link : links) {
-    const auto is_used_twin = [&](const LinkFacts* other) {
-      const bool of_this_port = other == link || (port_of(*link) && port_of(*other) == port_of(*link));
-      return of_this_port && !is_made_up(*other, facts) && has_address(found_on(*other));
-    };
-    if (std::any_of(links.begin(), links.end(), is_used_twin)) fabric.interfaces.push_back(found_on(*link));
+    const auto port = spark_port_of(*link);
+    if (used.contains(link) || (port && used_ports.contains(*port))) fabric.interfaces.push_back(found_on(*link));
   }
   return fabric;
 }
@@ -57,9 +70,7 @@ FoundFabric from_section(const Value& section) {
   FoundFabric fabric;
   fabric.managed = true;
   fabric.took_over = section.find("adopt") != nullptr;
-  const Value* interfaces = section.find("interfaces");
-  if (interfaces == nullptr || interfaces->list_items() == nullptr) return fabric;
-  for (const Value& record : *interfaces->list_items()) {
+  for (const Value& record : items_of(section.find("interfaces"))) {
     FoundInterface interface;
     interface.name = record.text_or("name", "");
     interface.address = record.text_or("address", "");
@@ -68,18 +79,15 @@ FoundFabric from_section(const Value& section) {
       interface.mtu = static_cast<int>(mtu);
     fabric.interfaces.push_back(std::move(interface));
   }
+  if (const Value* others = section.find(kOtherInterfaces)) fabric.others = *others;
   return fabric;
 }
 
 }  // namespace
 
-std::optional<int> port_of(const LinkFacts& link) {
-  if (!link.kind.empty() && link.kind != "veth") return std::nullopt;
-  for (const int port : {0, 1}) {
-    const std::string number = std::to_string(port);
-    if (!link.port.empty() ? link.port == "p" + number : link.name.ends_with("np" + number)) return port;
-  }
-  return std::nullopt;
+std::optional<int> spark_port_of(const LinkFacts& link) {
+  const auto port = port_of(link);
+  return port && *port < kPortsOfASpark ? port : std::nullopt;
 }
 
 std::vector<const LinkFacts*> fabric_links(const Facts& facts, bool held) {
@@ -87,11 +95,11 @@ std::vector<const LinkFacts*> fabric_links(const Facts& facts, bool held) {
   std::vector<const LinkFacts*> found;
   for (const LinkFacts& link : facts.links) {
     const bool hardware = link.kind.empty() && !link.rdma_devices.empty();
-    if ((port_of(link) || hardware) && !ours.contains(link.name) && (held || link.master.empty()))
+    if ((spark_port_of(link) || hardware) && !ours.contains(link.name) && (held || link.master.empty()))
       found.push_back(&link);
   }
   const auto key = [](const LinkFacts* link) {
-    return std::tuple(port_of(*link).value_or(-1), link->pci, !link->name.starts_with("enp"), link->name);
+    return std::pair(spark_port_of(*link).value_or(-1), order_in_port(*link));
   };
   std::sort(found.begin(), found.end(), [&](const auto* a, const auto* b) { return key(a) < key(b); });
   return found;

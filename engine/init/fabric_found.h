@@ -24,12 +24,13 @@ struct FoundInterface {
 /// The fabric of one member, half A of each port first.
 struct FoundFabric {
   std::vector<FoundInterface> interfaces;  ///< Empty: nothing is configured.
+  Value others;                            ///< The node's `interfaces`, which are no part of it; null: none.
   bool managed = false;                    ///< According to the node's manifest, not to the kernel.
   bool took_over = false;                  ///< Foreign definitions were emptied for it.
 };
 
-/// The QSFP port of an interface, by phys_port_name, else by the end of its name; nothing for other interfaces.
-std::optional<int> port_of(const LinkFacts& link);
+/// The QSFP port of an interface, 0 or 1; nothing for other interfaces, also of adapters with more ports.
+std::optional<int> spark_port_of(const LinkFacts& link);
 
 /// Interfaces that may belong to a fabric: those of QSFP ports and those with RDMA devices. Interfaces that carry our
 /// connection are left out. Interfaces in a bond or a bridge are included only if `held`. By port, half A first.

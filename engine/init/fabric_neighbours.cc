@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "engine/init/fabric_found.h"
 #include "engine/load/address.h"
@@ -17,12 +18,12 @@ std::vector<std::string> fabric_neighbours(const std::vector<InitMachine>& machi
       for (const std::string& address : link.addresses) own.insert(address.substr(0, address.find('/')));
     }
     if (!machine.facts->extended) continue;
-    const auto links = fabric_links(*machine.facts);
+    std::set<std::string_view> fabric;
+    for (const LinkFacts* link : fabric_links(*machine.facts)) fabric.insert(link->name);
     for (const NeighbourFacts& one : machine.facts->extended->neighbours) {
-      const bool on_fabric =
-          std::any_of(links.begin(), links.end(), [&](const LinkFacts* link) { return link->name == one.interface; });
       const auto address = parse_ipv4(one.address);
-      if (on_fabric && !one.mac.empty() && one.state != "failed" && address && is_host_address(*address)) {
+      if (fabric.contains(one.interface) && !one.mac.empty() && one.state != "failed" && address &&
+          is_host_address(*address)) {
         found.insert(one.address);
       }
     }

@@ -31,7 +31,7 @@ std::map<const InitMachine*, const InitMachine*> machines_of_one_id(const std::v
 }
 
 constexpr auto kTwinHint =
-    "if they are one machine, name it once; a clone of an image needs a machine-id of its own: empty "
+    "if they are the same machine, name it once; if one is a clone, give it its own machine-id: empty "
     "the file there, and run `systemd-machine-id-setup`";
 
 /// The common beginning of all names: "spark" of spark-01 and spark-02.
@@ -97,7 +97,7 @@ class Naming {
       node.name = known->name;
       node.id = known->id;
       if (machine.facts && !known->machine_id.empty() && known->machine_id != machine.facts->machine_id) {
-        node.remark = "the cluster knows another machine-id of it: installed anew, as it seems";
+        node.remark = "the cluster has another machine-id for it: it was probably reinstalled";
       }
     } else {
       node.cloned = machine.manifest.has_value();
@@ -154,16 +154,16 @@ class Naming {
     const bool alone = called_[lower(own)] == 1;
     if (!own.empty() && alone && is_free(own)) {
       node.name = own;
-      if (own != machine.facts->hostname) node.remark = "it calls itself " + printable(machine.facts->hostname);
+      if (own != machine.facts->hostname) node.remark = "its host name is " + printable(machine.facts->hostname);
     } else {
       int number = 1;
       while (!is_free(numbered(own.empty() ? "node" : own, number))) ++number;
       node.name = numbered(own.empty() ? "node" : own, number);
       node.remark = own.empty()
-                        ? "it calls itself \"" + printable(machine.facts->hostname) + "\", which is no node's name"
-                        : (alone ? "another member is called " : "more than one machine calls itself ") + own;
+                        ? "its host name is \"" + printable(machine.facts->hostname) + "\", not a valid node name"
+                        : (alone ? "another member has the name " : "more than one machine has the host name ") + own;
     }
-    if (node.cloned) node.remark += "; it has the records of another member, as a clone of its disk would";
+    if (node.cloned) node.remark += "; it has the records of another member, so its disk is probably a clone";
   }
 
   const Roster& roster_;
@@ -199,15 +199,15 @@ void add_unread(const Roster& roster, const Naming& naming, Members& members) {
     if (there || entry.leaving || !entry.root.empty()) continue;
     members.nodes.push_back(from_roster(entry));
     const bool tried = naming.has_found(entry);
-    members.nodes.back().remark = tried ? "it could not be read" : "it was not asked about";
+    members.nodes.back().remark = tried ? "it could not be read" : "it was not named";
     if (!tried) unnamed.push_back(entry.name);
   }
   if (unnamed.empty()) return;
   members.remarks.push_back(finding(Severity::kWarning, "init.more-members",
                                     fold_names(unnamed) + " belong" + (unnamed.size() == 1 ? "s" : "") +
-                                        " to the cluster, too, and stand" + (unnamed.size() == 1 ? "s" : "") +
-                                        " in the file as in maintenance",
-                                    "name all its machines to have them read"));
+                                        " to the cluster, too, and appear" + (unnamed.size() == 1 ? "s" : "") +
+                                        " in the file with `maintenance: true`",
+                                    "name all machines of the cluster to read them too"));
 }
 
 /// Statements of only half of the manifests, or of fewer, become remarks and change nothing in the file.
@@ -221,18 +221,47 @@ void add_remarks(const AgreedRoster& agreed, Members& members) {
   }
 }
 
+/// The cluster's name in enough of the manifests; empty, with a remark, without one.
+std::string agreed_name(const std::vector<const InitMachine*>& machines, const AgreedRoster& agreed, Members& members) {
+  std::map<std::string, std::vector<std::string>> machines_by_name;
+  std::size_t manifests = 0;
+  for (const InitMachine* machine : machines) {
+    if (!machine->manifest || machine->manifest->roster.uuid.empty() || agreed.refused.contains(machine->given))
+      continue;
+    machines_by_name[machine->manifest->roster.cluster].push_back(machine->given);
+    ++manifests;
+  }
+  std::vector<std::string> claims;
+  for (const auto& [name, given] : machines_by_name) {
+    if (members.decides_for_all(given.size(), manifests)) return name;
+    claims.push_back(printable(name) + " in the manifest of " + fold_names(given));
+  }
+  if (claims.empty()) return "";
+  members.remarks.push_back(
+      finding(Severity::kWarning, "init.unsupported-name",
+              "too few manifests name the cluster alike, so the file has a new name: " + join(claims, ", "),
+              "if a named one is right, write it as `name`: a machine that belongs to another "
+              "cluster is refused"));
+  return "";
+}
+
 }  // namespace
+
+std::size_t Members::read() const {
+  return static_cast<std::size_t>(
+      std::count_if(nodes.begin(), nodes.end(), [](const Member& node) { return node.machine != nullptr; }));
+}
 
 Result<Members> members_of(const std::vector<InitMachine>& machines) {
   const auto twins = machines_of_one_id(machines);
-  std::map<std::string, const Manifest*> manifests;
+  Rosters rosters;
   std::vector<const InitMachine*> apart;
   for (const InitMachine& machine : machines) {
     if (twins.contains(&machine)) continue;
     apart.push_back(&machine);
-    if (machine.manifest) manifests.emplace(machine.given, &*machine.manifest);
+    if (machine.manifest) rosters.emplace(machine.given, &machine.manifest->roster);
   }
-  const AgreedRoster agreed = agree_on_roster(manifests);
+  const AgreedRoster agreed = agree_on_roster(rosters);
   const Roster& roster = agreed.roster;
   if (!agreed.refused.empty() && roster.uuid.empty()) return failure(agreed.refused.begin()->second);
   Members members;
@@ -243,7 +272,7 @@ Result<Members> members_of(const std::vector<InitMachine>& machines) {
       members.left_out.push_back({&machine, "Has the machine-id of " + twin->second->given});
       members.remarks.push_back(
           finding(Severity::kWarning, "init.same-machine-id",
-                  machine.given + " and " + twin->second->given + " have the same /etc/machine-id; both are left out",
+                  machine.given + " and " + twin->second->given + " have the same /etc/machine-id; both are skipped",
                   kTwinHint));
     } else if (agreed.refused.contains(machine.given)) {
       members.left_out.push_back({&machine, "Belongs to another cluster"});
@@ -264,8 +293,9 @@ Result<Members> members_of(const std::vector<InitMachine>& machines) {
   if (members.nodes.empty()) return failure(ErrorCode::kUnreachable, "none of the machines could be read");
   add_unread(roster, naming, members);
   naming.give_ids(members.nodes);
-  members.cluster_known = !roster.cluster.empty();
-  members.cluster = members.cluster_known ? roster.cluster : cluster_name_from(members.nodes);
+  const std::string name = agreed_name(apart, agreed, members);
+  members.cluster_known = !name.empty();
+  members.cluster = members.cluster_known ? name : cluster_name_from(members.nodes);
   return members;
 }
 

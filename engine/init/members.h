@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct Member {
 /// The nodes of the file, in the given order; members of the cluster that were not read come last.
 struct Members {
   std::string cluster;         ///< The cluster's name.
-  bool cluster_known = false;  ///< The manifests of the nodes name it.
+  bool cluster_known = false;  ///< Enough manifests of the nodes name it: decides_for_all().
   std::vector<Member> nodes;
   /// A machine that could not be read and is in no manifest, or that belongs to another cluster than most machines.
   struct LeftOut {
@@ -33,6 +34,14 @@ struct Members {
   };
   std::vector<LeftOut> left_out;
   std::vector<Diagnostic> remarks;
+
+  /// The number of members that were read.
+  std::size_t read() const;
+  /// True if `manifests` say something that the file may ask of all machines: more than half of `all_manifests` and at
+  /// least two. One machine could say anything. If only one machine was read, its manifest concerns no other.
+  bool decides_for_all(std::size_t manifests, std::size_t all_manifests) const {
+    return read() == 1 || (manifests > 1 && manifests * 2 > all_manifests);
+  }
 };
 
 /// Pure. Names and ids as in most of the manifests, else from host names. Errors: those of draft_cluster().

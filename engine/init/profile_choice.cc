@@ -7,7 +7,6 @@
 
 #include "engine/core/text.h"
 #include "engine/init/cluster_draft.h"
-#include "engine/load/merge.h"
 #include "engine/load/profile.h"
 
 namespace sparkplan {
@@ -34,7 +33,7 @@ Value as_applied(const std::string& key, const Value& section, const ClusterView
 }
 
 /// `whole` without the entries of `part`; nothing if `part` has other entries.
-std::optional<Value> without(const std::string& key, const Value& whole, const Value& part) {
+std::optional<Value> without(const RecordList* list_of_records, const Value& whole, const Value& part) {
   if (whole == part) return Value();
   Value rest;
   if (whole.is_map() && part.is_map()) {
@@ -47,7 +46,7 @@ std::optional<Value> without(const std::string& key, const Value& whole, const V
     }
     return rest;
   }
-  if (identity_keys(key).empty() || !whole.is_list() || !part.is_list()) return std::nullopt;
+  if (list_of_records == nullptr || !whole.is_list() || !part.is_list()) return std::nullopt;
   const auto& records = *whole.list_items();
   for (const Value& record : *part.list_items()) {
     if (std::find(records.begin(), records.end(), record) == records.end()) return std::nullopt;
@@ -91,9 +90,10 @@ ProfileChoice choose_profile(const Members& members, const Cluster& cluster, con
     if (member.machine != nullptr) facts.push_back(&*member.machine->facts);
   }
   if (!are_sparks(facts)) return {};
-  const bool managed =
-      std::any_of(members.nodes.begin(), members.nodes.end(), [](const Member& one) { return one.managed(); });
-  if (!managed) return {kDgxSpark, kWhat + what_it_changes(members)};
+  const auto managed = static_cast<std::size_t>(
+      std::count_if(members.nodes.begin(), members.nodes.end(), [](const Member& one) { return one.managed(); }));
+  // A single manifest does not take the profile from the other machines.
+  if (managed == 0 || !members.decides_for_all(managed, managed)) return {kDgxSpark, kWhat + what_it_changes(members)};
   Value::Map rest = sections.of_cluster;
   for (const NodeSpec& node : cluster.nodes) {
     if (node.ssh.user != cluster.nodes.front().ssh.user) return {};  // Then the profile differs between the nodes.
@@ -108,7 +108,8 @@ ProfileChoice choose_profile(const Members& members, const Cluster& cluster, con
     });
     if (there == rest.end() || of_a_node) return {};
     const ClusterView view{cluster, cluster.nodes.front(), {}};
-    auto left = without(entry.key, there->value, as_applied(entry.key, entry.value, view, *facts.front(), registry));
+    auto left = without(registry.records_of(entry.key), there->value,
+                        as_applied(entry.key, entry.value, view, *facts.front(), registry));
     if (!left) return {};
     if (left->is_null()) {
       rest.erase(there);

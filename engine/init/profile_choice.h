@@ -15,7 +15,8 @@ struct ProfileChoice {
 };
 
 /// Pure. Chooses dgx-spark if all machines are DGX Sparks and it would change nothing that sparkplan manages on them.
-/// The settings of the profile are then removed from `sections`.
+/// The settings of the profile are then removed from `sections`. Also chooses it if the manifests may not decide for
+/// all machines: Members::decides_for_all().
 ProfileChoice choose_profile(const Members& members, const Cluster& cluster, const Registry& registry,
                              Sections& sections);
 

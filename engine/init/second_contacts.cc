@@ -25,7 +25,7 @@ std::vector<Diagnostic> drop_second_contacts(std::vector<InitMachine>& machines,
     remarks.push_back(
         finding(Severity::kWarning, "init.second-contact",
                 machine.given + " has the machine-id of " + first->second + ", " + printable(id) +
-                    ": taken for the same machine, and left out",
+                    ": treated as the same machine, and skipped",
                 "if it is a clone of that machine's disk, give it a machine-id of its own: empty /etc/machine-id "
                 "there, and run `systemd-machine-id-setup`"));
   }

@@ -5,24 +5,18 @@
 #include <utility>
 
 #include "engine/core/finding.h"
+#include "engine/core/tree.h"
 #include "engine/init/applied.h"
 #include "engine/init/yaml_writer.h"
-#include "engine/load/merge.h"
-#include "engine/load/unresolved_node.h"
 
 namespace sparkplan {
 namespace {
 
-std::string identity_in(std::string_view section, const Value& record) {
-  return identity_of(record, identity_keys(section)).value_or("");
-}
-
 /// The records of one identity, in their order.
-Value records_with(std::string_view section, const Value& list, const std::string& identity) {
+Value records_with(const RecordList& records, const Value& list, const std::string& identity) {
   Value found = Value::list();
-  if (list.list_items() == nullptr) return found;
-  for (const Value& record : *list.list_items()) {
-    if (identity_in(section, record) == identity) found.push_back(record);
+  for (const Value& record : items_of(list)) {
+    if (records.identity_of(record).value_or("") == identity) found.push_back(record);
   }
   return found;
 }
@@ -35,19 +29,18 @@ void add_all(Value& list, const Value& records) {
   for (const Value& record : *records.list_items()) list.push_back(record);
 }
 
-Split split_records(std::string_view section, const std::vector<Value>& each) {
+Split split_records(const RecordList& list_of_records, const std::vector<Value>& each) {
   Split split{Value(), std::vector<Value>(each.size())};
   std::vector<std::string> identities;
   for (const Value& list : each) {
-    if (list.list_items() == nullptr) continue;
-    for (const Value& record : *list.list_items()) {
-      const std::string identity = identity_in(section, record);
+    for (const Value& record : items_of(list)) {
+      const std::string identity = list_of_records.identity_of(record).value_or("");
       if (std::find(identities.begin(), identities.end(), identity) == identities.end()) identities.push_back(identity);
     }
   }
   for (const std::string& identity : identities) {
     std::vector<Value> records;
-    for (const Value& list : each) records.push_back(records_with(section, list, identity));
+    for (const Value& list : each) records.push_back(records_with(list_of_records, list, identity));
     if (all_equal(records)) {
       add_all(split.common, records.front());
       continue;
@@ -99,8 +92,8 @@ Diagnostic cannot_be_written(const ResourceType& type, std::size_t count, const 
   return finding(Severity::kWarning, "init.not-written",
                  std::to_string(count) + " managed resource" + (count == 1 ? "" : "s") + " of type " +
                      type.info().name + " on " + node +
-                     " cannot be told from the node alone: the file does not ask for " + (count == 1 ? "it" : "them") +
-                     " any more, and an apply would take " + (count == 1 ? "it" : "them") + " away",
+                     " cannot be reconstructed from the node alone: the file lacks " + (count == 1 ? "it" : "them") +
+                     ", and an apply would remove " + (count == 1 ? "it" : "them"),
                  "add \"" + type.info().section + "\" to the file before you apply it");
 }
 
@@ -117,11 +110,11 @@ void join(Value& section, const Value& more) {
 
 }  // namespace
 
-Split split_common(std::string_view section, const std::vector<Value>& each) {
+Split split_common(const std::vector<Value>& each, const RecordList* records) {
   if (all_equal(each)) return {each.front(), std::vector<Value>(each.size())};
   const bool maps = std::all_of(each.begin(), each.end(), [](const Value& one) { return one.is_map(); });
   if (maps) return split_maps(each);
-  if (!identity_keys(section).empty()) return split_records(section, each);
+  if (records != nullptr) return split_records(*records, each);
   return {Value(), each};
 }
 
@@ -142,15 +135,15 @@ bool leave_out_longest(Sections& sections) {
   for (auto& [node, own] : sections.of_nodes) leave_out(own);
   sections.remarks.push_back(
       finding(Severity::kWarning, "init.not-written",
-              "what is managed by \"" + longest->first +
-                  "\" is too long for one file: the file does not ask for it any more, and an apply would take it away",
-              "add \"" + longest->first + "\" to the file before you apply it, with its texts in files beside it"));
+              "the managed content of \"" + longest->first +
+                  "\" is too long for one file: the file lacks it, and an apply would remove it",
+              "add \"" + longest->first + "\" to the file before you apply it, with its long texts in separate files"));
   return true;
 }
 
 Sections sections_of(const Members& members, const Cluster& cluster, const Registry& registry) {
   Sections result;
-  for (const std::string_view key : kNodeSections) {
+  for (const std::string& key : registry.sections()) {
     if (key == "fabric") continue;
     std::vector<Value> each;
     std::vector<std::string> names;
@@ -172,11 +165,13 @@ Sections sections_of(const Members& members, const Cluster& cluster, const Regis
       names.push_back(member.name);
     }
     if (each.empty()) continue;
-    Split split = split_common(key, each);
-    if (!split.common.is_null()) result.of_cluster.push_back({std::string(key), std::move(split.common), {}});
+    // What a single manifest contains is asked of its own machine only.
+    const bool common = members.decides_for_all(each.size(), each.size());
+    Split split = common ? split_common(each, registry.records_of(key)) : Split{Value(), std::move(each)};
+    if (!split.common.is_null()) result.of_cluster.push_back({key, std::move(split.common), {}});
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (split.rests[i].is_null()) continue;
-      result.of_nodes[names[i]].push_back({std::string(key), std::move(split.rests[i]), {}});
+      result.of_nodes[names[i]].push_back({key, std::move(split.rests[i]), {}});
     }
   }
   return result;

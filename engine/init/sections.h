@@ -19,7 +19,8 @@ struct Sections {
 };
 
 /// Pure. The sections that declare for each managed node what was last applied there. `cluster` is the cluster of the
-/// file, with its fabric. Entries that all managed nodes share belong to the cluster.
+/// file, with its fabric. Entries that all managed nodes share belong to the cluster, if their manifests may decide for
+/// all machines: Members::decides_for_all().
 Sections sections_of(const Members& members, const Cluster& cluster, const Registry& registry);
 
 /// Pure. Removes the longest section, from the cluster and all nodes, and adds a remark. False if there is no section.
@@ -31,6 +32,6 @@ struct Split {
   Value common;
   std::vector<Value> rests;
 };
-Split split_common(std::string_view section, const std::vector<Value>& each);
+Split split_common(const std::vector<Value>& each, const RecordList* records);
 
 }  // namespace sparkplan

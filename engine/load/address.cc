@@ -43,7 +43,7 @@ bool is_ipv6(std::string_view text) {
       return false;
     }
   }
-  // A NUL inside would end the text early.
+  // A NUL would end the text early.
   return text.find('\0') == std::string_view::npos && parse_ipv6(text.substr(0, percent)).has_value();
 }
 
@@ -52,7 +52,7 @@ bool is_host_name(std::string_view text) {
   if (text.empty() || text.size() > kLongestHostName) return false;
   const auto labels = split(text, '.');
   if (!std::all_of(labels.begin(), labels.end(), is_label)) return false;
-  // A last label of digits only is what a mistyped IPv4 address looks like; no top-level domain is one.
+  // A last label of digits only is likely a mistyped IPv4 address; no top-level domain has that form.
   return !std::all_of(labels.back().begin(), labels.back().end(), is_digit);
 }
 

@@ -7,16 +7,16 @@
 
 namespace sparkplan {
 
-/// True for addresses that a host on a network can have: not 0.0.0.0/8, loopback, multicast or above.
+/// True for an address that a host can have on a network: not 0.0.0.0/8, loopback, multicast or above.
 bool is_host_address(Ipv4 address);
 
-/// An IPv6 address, with a zone such as "%enP7s7" or without. Source: RFC 4291, RFC 4007.
+/// True for an IPv6 address, with or without a zone such as "%enP7s7". Source: RFC 4291, RFC 4007.
 bool is_ipv6(std::string_view text);
 
-/// One label or several with dots between them, not all digits. Source: RFC 952, RFC 1123.
+/// One or more labels with dots between them; the last label is not all digits. Source: RFC 952, RFC 1123.
 bool is_host_name(std::string_view text);
 
-/// One spelling for equal addresses: IPv6 shortened, names in lower case. For comparing only.
+/// One spelling for equal addresses: IPv6 shortened, names in lower case without a final dot. For comparing only.
 std::string canonical_address(std::string_view text);
 
 }  // namespace sparkplan

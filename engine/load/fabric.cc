@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/load/tree.h"
+#include "engine/core/tree.h"
+#include "engine/model/port_name.h"
 
 namespace sparkplan {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr int kFirstDefaultOctet = 100;
 constexpr int kOffsetOfIds = 10;
 
-// Where a node takes one address from.
+// An address slot of a node: the half of a port, and the subnet of its address.
 struct Seat {
   int half = 0;
   std::optional<FabricSubnet> subnet;  // None: an interface without an address.
@@ -24,18 +25,11 @@ const Value* own_interfaces(const UnresolvedNode& node) {
   return interfaces != nullptr && interfaces->is_list() ? interfaces : nullptr;
 }
 
-// DGX Spark names: enp1s0f1np1 is half A of port 1, enP2p1s0f1np1 (PCI domain 2) its twin.
-std::optional<int> half_from_name(std::string_view name) {
-  if (name.starts_with("enp") && name.find("np", 3) != std::string_view::npos) return 0;
-  if (name.starts_with("enP") && name.find("np", 3) != std::string_view::npos) return 1;
-  return std::nullopt;
-}
-
-// The names tell the halves apart only while they are those of one port.
+// Names identify halves only if all interfaces belong to one port. Otherwise the position in the list decides.
 std::vector<int> halves_of(const Value::List& interfaces) {
   std::vector<int> halves;
   for (const auto& interface : interfaces) {
-    const auto half = half_from_name(interface.text_or("name", ""));
+    const auto half = half_in_name(interface.text_or("name", ""));
     if (!half || std::find(halves.begin(), halves.end(), *half) != halves.end()) {
       halves.clear();
       for (std::size_t i = 0; i < interfaces.size(); ++i) halves.push_back(static_cast<int>(i));
@@ -46,9 +40,37 @@ std::vector<int> halves_of(const Value::List& interfaces) {
   return halves;
 }
 
+// Without `hcas`, NCCL uses the devices of all interfaces. Only udev's names of devices show which interface they
+// belong to; with other names, every interface counts as used.
+bool nccl_uses(const UnresolvedNode& node, const std::string& interface) {
+  const auto section = node.sections.find("fabric");
+  const Value* hcas = section == node.sections.end() ? nullptr : section->second.find("hcas");
+  const Value::List& named = items_of(hcas);
+  const auto devices = spark_hcas(interface);
+  if (named.empty() || devices.empty()) return true;
+  return std::any_of(named.begin(), named.end(), [&](const Value& device) {
+    const std::string& name = text_of(&device);
+    return !name.starts_with("roce") || std::find(devices.begin(), devices.end(), name) != devices.end();
+  });
+}
+
+// RDMA over IPv4 needs an address on every half, so a half without one takes a link-local address beside the addresses
+// of the others. If the file gives the node none, another program does. An explicit null leaves the half alone.
+void give_link_local(UnresolvedNode& node, const Value::List& as_written) {
+  const bool addressed =
+      std::any_of(node.fabric.begin(), node.fabric.end(), [](const FabricPort& one) { return !one.address.empty(); });
+  if (!addressed) return;
+  for (std::size_t i = 0; i < node.fabric.size(); ++i) {
+    FabricPort& port = node.fabric[i];
+    const bool decided = i < as_written.size() && as_written[i].find("link_local") != nullptr;
+    const bool has_address = i < as_written.size() && as_written[i].find("address") != nullptr;
+    if (!decided && !has_address && nccl_uses(node, port.interface)) port.link_local = true;
+  }
+}
+
 void take_own_interfaces(UnresolvedNode& node, const Value& interfaces, const FabricFile& fabric) {
   const auto halves = halves_of(items_of(&interfaces));
-  // Nulls are gone from the merged section, and here one means: leave the MTU alone.
+  // The merged section has no nulls, and a null here means: do not change the MTU.
   const Value::List& as_written = items_of(find_below(*node.record, "fabric", "interfaces"));
   for (std::size_t i = 0; i < halves.size(); ++i) {
     const Value& interface = items_of(&interfaces)[i];
@@ -69,13 +91,22 @@ void take_own_interfaces(UnresolvedNode& node, const Value& interfaces, const Fa
     }
     node.fabric.push_back(std::move(address));
   }
+  give_link_local(node, as_written);
+}
+
+// The name of a seat's interface on a DGX Spark.
+std::string name_on_a_spark(const UnresolvedNode& node, const Seat& seat, const FabricFile& fabric) {
+  const auto section = node.sections.find("fabric");
+  const auto port = section == node.sections.end() ? fabric.port : section->second.integer_or("port", fabric.port);
+  return spark_interface(static_cast<int>(port), seat.half);
 }
 
 void take_seat(UnresolvedNode& node, const Seat& seat, const FabricFile& fabric, Findings& findings) {
   FabricPort address;
   address.half = seat.half;
   address.mtu = fabric.mtu;
-  address.link_local = fabric.link_local;
+  // Direct and switch may have a network for half A only.
+  address.link_local = fabric.link_local || (!seat.subnet && nccl_uses(node, name_on_a_spark(node, seat, fabric)));
   address.where = fabric.where;
   if (seat.subnet && !fabric.link_local) {
     if (seat.subnet->where.known()) address.where = seat.subnet->where;
@@ -83,7 +114,7 @@ void take_seat(UnresolvedNode& node, const Seat& seat, const FabricFile& fabric,
     if (!derived) {
       findings.error(node.id_where, "fabric.id-too-large",
                      "id " + std::to_string(node.id) + " of " + node.name + " has no address in " +
-                         seat.subnet->network.str() + ": its largest is " +
+                         seat.subnet->network.str() + ": its largest id is " +
                          std::to_string(largest_id(seat.subnet->network)),
                      "give the node a smaller \"id\", or wider \"subnets\" such as 10.20.0.0/16 and 10.21.0.0/16");
       return;
@@ -96,7 +127,7 @@ void take_seat(UnresolvedNode& node, const Seat& seat, const FabricFile& fabric,
 
 using Seats = std::map<std::string, std::vector<Seat>>;  // by node name
 
-// Direct, switch and dual-cable: the same seats for every node.
+// Direct, switch and dual-cable: every node has the same slots.
 std::vector<Seat> equal_seats(const FabricFile& fabric) {
   const int count = fabric.topology == Topology::kDualCable ? 4 : 2;
   std::vector<Seat> seats;
@@ -107,8 +138,8 @@ std::vector<Seat> equal_seats(const FabricFile& fabric) {
   return seats;
 }
 
-// Every cable has two networks. Its number is the id of the node at its first end, so that a node
-// more in the ring moves no address but those of the cable that it cuts.
+// Every cable has two networks. A cable's number is the id of the node at its first end. So a node that joins the ring
+// changes only addresses of the cable that it splits.
 Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, Findings& findings) {
   std::map<std::string, const UnresolvedNode*> by_name;
   for (const auto& node : nodes) by_name.emplace(node.name, &node);
@@ -131,8 +162,8 @@ Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, F
       } else if (!fabric.link_local) {
         findings.error(
             owner.id_where, "fabric.id-too-large",
-            "the default subnets of a ring end at id 78, and " + owner.name + " has " + std::to_string(owner.id),
-            "give the nodes smaller \"id\"s, or \"subnets\": two per cable");
+            "the default subnets of a ring end at id 78, but " + owner.name + " has id " + std::to_string(owner.id),
+            "give the nodes smaller ids, or list two \"subnets\" per cable");
         return {};
       }
       seats[cable.first.node].push_back({2 * cable.first.port + half, subnet});
@@ -152,7 +183,7 @@ void fill_default_subnets(FabricFile& fabric) {
   for (int index = 0; index < count; ++index) fabric.subnets.push_back({*default_subnet(index), {}});
 }
 
-// An id is needed only where an address is derived from it, and in a ring to number the cables.
+// An id is needed only to derive an address and, in a ring, to number the cables.
 bool check_ids(const UnresolvedCluster& draft, const FabricFile& fabric, Findings& findings) {
   bool complete = true;
   for (const auto& node : draft.nodes) {
@@ -161,7 +192,7 @@ bool check_ids(const UnresolvedCluster& draft, const FabricFile& fabric, Finding
     if (fabric.link_local && fabric.topology != Topology::kRing) continue;
     if (!node.sections.contains("fabric")) continue;
     findings.error(node.name_where, "fabric.no-id",
-                   in_quotes(node.name) + " ends in no number from 1, so no fabric address derives from it",
+                   in_quotes(node.name) + " does not end in a positive number, so it gets no fabric address",
                    "give the node an \"id\" that no other node has");
     complete = false;
   }
@@ -178,7 +209,6 @@ void put_defaults(UnresolvedNode& node, const FabricFile& fabric) {
     body.set(key, std::move(value));
   };
   put("topology", std::string(to_string(fabric.topology)));
-  if (fabric.mtu) put("mtu", *fabric.mtu);
   if (fabric.topology == Topology::kDirect || fabric.topology == Topology::kSwitch) put("port", fabric.port);
   Value subnets(Value::List{});
   for (const auto& subnet : fabric.subnets) subnets.push_back(subnet.network.str());
@@ -232,7 +262,7 @@ void resolve_fabric(UnresolvedCluster& draft, FabricFile& fabric, Findings& find
       for (const auto& seat : fabric.topology == Topology::kRing ? ring[node.name] : equal_seats(fabric)) {
         const std::size_t before = findings.all().size();
         take_seat(node, seat, fabric, findings);
-        if (findings.all().size() > before) break;  // Once per node is enough.
+        if (findings.all().size() > before) break;  // One finding per node is enough.
       }
     }
   }

@@ -13,10 +13,10 @@ namespace sparkplan {
 
 enum class Topology : std::uint8_t { kDirect, kDualCable, kRing, kSwitch, kCustom };
 
-/// A network that addresses are taken from, and where the file names it.
+/// A network for fabric addresses, and its place in the file.
 struct FabricSubnet {
   Ipv4Network network;
-  SourceRange where;  ///< Unknown when it is a default.
+  SourceRange where;  ///< Unknown for a default.
 };
 
 /// One end of a cable: "spark-01:0".
@@ -26,25 +26,25 @@ struct CableEnd {
   SourceRange where;
 };
 
-/// The end named first is the one whose node's id numbers the cable.
+/// The id of the node at the first end numbers the cable.
 struct Cable {
   CableEnd first;
   CableEnd second;
 };
 
-/// The cluster's `fabric` section with its defaults, as far as the file gets it right.
+/// The cluster's `fabric` section with its defaults; invalid parts are left out.
 struct FabricFile {
   bool present = false;
   SourceRange where;  ///< The key `fabric`.
   Topology topology = Topology::kDirect;
-  SourceRange topology_where;  ///< Unknown when it is the default.
+  SourceRange topology_where;  ///< Unknown for the default.
   int port = 1;
-  SourceRange port_key;  ///< Unknown when it is the default.
+  SourceRange port_key;  ///< Unknown for the default.
   std::optional<int> mtu;
   bool link_local = false;
-  SourceRange subnets_key;  ///< Unknown when the file has no `subnets`.
+  SourceRange subnets_key;  ///< Unknown if the file has no `subnets`.
   std::vector<FabricSubnet> subnets;
-  bool subnets_usable = true;  ///< False after a finding about them: nothing is derived.
+  bool subnets_usable = true;  ///< False after an error that prevents deriving addresses.
   SourceRange cables_key;
   std::vector<Cable> cables;
   bool cables_usable = true;
@@ -53,35 +53,42 @@ struct FabricFile {
 /// "direct", "dual-cable", "ring", "switch", "custom".
 std::string_view to_string(Topology topology);
 
-/// 192.168.(100 + index).0/24; nothing when there is no such network.
+/// 192.168.(100 + index).0/24; nothing if no such network exists.
 std::optional<Ipv4Network> default_subnet(int index);
 
-/// network + 10 + id; nothing when that is not a host address of the network any more.
+/// network + 10 + id; nothing if that is not a host address of the network.
 std::optional<Ipv4> derived_address(const Ipv4Network& network, int id);
 
-/// The largest id that has an address in `network`; 0 when none has.
+/// The largest id that has an address in `network`; 0 if no id has one.
 int largest_id(const Ipv4Network& network);
 
-/// The cables of a ring whose file names none: port 0 of each node to port 1 of the next by id.
+/// The default cables of a ring: port 0 of each node to port 1 of the next by id.
 std::vector<Cable> ring_cables(const std::vector<UnresolvedNode>& nodes);
 
 /// Reads the `fabric` section of the file: networks and cables parsed, defaults filled in.
 FabricFile read_fabric(const Value& root, const std::vector<UnresolvedNode>& nodes, Findings& findings);
 
-/// What has to hold before addresses can be derived: the node count of the topology, two subnets per
-/// cable that do not overlap, cables that form a ring. Marks as unusable what does not.
+/// Checks the conditions for deriving addresses: the node count of the topology, two subnets per cable that do not
+/// overlap, cables that form a ring. Marks a wrong number of subnets, and cables that form no ring, as unusable.
 void check_fabric_shape(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings);
 
-/// Fills UnresolvedNode::fabric: what a node's own `interfaces` say, else what the topology derives from
-/// the node's id; and the defaults into the nodes' `fabric` sections.
+/// Fills UnresolvedNode::fabric: from the node's own `interfaces`, or derived from the topology and the node's id. Also
+/// fills the default topology, port and subnets into the nodes' `fabric` sections; the MTU is in the ports only.
 void resolve_fabric(UnresolvedCluster& draft, FabricFile& fabric, Findings& findings);
 
-/// Who is at the two ends of each cable, by the topology. Only for files without errors.
+/// The nodes at the two ends of each cable, by the topology. Only for files without errors.
 std::vector<std::pair<NodeName, NodeName>> cabled_nodes(const FabricFile& fabric,
                                                         const std::vector<UnresolvedNode>& nodes);
 
-/// What shows once all addresses are known: wrong or clashing addresses, two interfaces of a node in
-/// one subnet, management addresses in the fabric, halves left unused.
+/// An address of an interface with its prefix length, which a host can have; otherwise an error with this code.
+void check_interface_address(const Value& value, const std::string& code, Findings& findings);
+
+/// Checks `interfaces` of the nodes, the ports that are no part of the fabric: names, addresses, gateways and routes.
+/// Puts them into the nodes' `fabric` sections for the netplan type, below kOtherInterfaces. After resolve_fabric().
+void resolve_interfaces(UnresolvedCluster& draft, Findings& findings);
+
+/// Checks that need all addresses: wrong or duplicate addresses, two interfaces of a node in one subnet, management
+/// addresses in the fabric, unused halves.
 void check_fabric(const UnresolvedCluster& draft, const FabricFile& fabric, Findings& findings);
 
 }  // namespace sparkplan

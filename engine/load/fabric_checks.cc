@@ -2,14 +2,14 @@
 #include <map>
 #include <set>
 
+#include "engine/core/tree.h"
 #include "engine/load/fabric.h"
-#include "engine/load/tree.h"
+#include "engine/model/port_name.h"
 
 namespace sparkplan {
 namespace {
 
-// A fabric network with the place that names it; where neither subnets nor interfaces do, the place
-// is unknown and `default_of` says whose default it is.
+// A fabric network and the place that names it; unknown for a default subnet.
 struct PlacedNetwork {
   Ipv4Network network;
   SourceRange where;
@@ -20,31 +20,13 @@ const Value* interfaces_of(const UnresolvedNode& node) {
   return interfaces != nullptr && interfaces->is_list() ? interfaces : nullptr;
 }
 
-void check_interface_address(const Value& value, Findings& findings) {
-  const std::string& text = text_of(&value);
-  const auto parsed = parse_ipv4_interface(text);
-  if (!parsed) {
-    const std::string hint = parse_ipv4(text) ? "add the prefix length: " + text + "/24"
-                                              : "write an IPv4 address with its prefix: 192.168.100.11/24";
-    findings.error(value.where, "fabric.address", in_quotes(text) + " is no address with a prefix length", hint);
-    return;
-  }
-  const Ipv4Network network = parsed->network();
-  const bool point_to_point = network.prefix_length >= 31;
-  const bool reserved = parsed->address == network.base || parsed->address == network.broadcast();
-  if (!is_host_address(parsed->address) || (reserved && !point_to_point)) {
-    findings.error(value.where, "fabric.address", in_quotes(text) + " is no address that an interface can have",
-                   reserved ? "it is the first or last of " + network.str() : "");
-  }
-}
-
-// Two interfaces in one subnet: answers leave through whichever route comes first.
+// With two interfaces in one subnet, answers leave through the first matching route.
 void check_twins(const UnresolvedNode& node, const Value& interfaces, Findings& findings) {
   std::vector<PlacedNetwork> seen;
   for (const auto& interface : items_of(&interfaces)) {
     const Value* address = interface.find("address");
     if (address == nullptr || !address->is_string()) continue;
-    check_interface_address(*address, findings);
+    check_interface_address(*address, "fabric.address", findings);
     const auto parsed = parse_ipv4_interface(text_of(address));
     if (!parsed) continue;
     const Ipv4Network network = parsed->network();
@@ -59,14 +41,36 @@ void check_twins(const UnresolvedNode& node, const Value& interfaces, Findings& 
   }
 }
 
+// True if the names leave out a half of a port of which they have the other one. Names other than a DGX Spark's do not
+// show their port: then a topology of whole ports needs at least two.
+bool leaves_out_a_half(const std::set<std::string>& names, Topology topology) {
+  bool known = false;
+  for (int port = 0; port < 2; ++port) {
+    int halves = 0;
+    for (int half = 0; half < kHalvesOfAPort; ++half) {
+      const std::string interface = spark_interface(port, half);
+      const bool named = names.contains(interface) || names.contains(spark_hcas(interface).front());
+      halves += named ? 1 : 0;
+    }
+    if (halves == 1) return true;
+    known = known || halves > 0;
+  }
+  return !known && topology != Topology::kCustom && names.size() == 1;
+}
+
 void check_half_used(const UnresolvedNode& node, const FabricFile& fabric, Findings& findings) {
   const Value* own = node.record->find("fabric");
-  if (own == nullptr || fabric.topology != Topology::kSwitch) return;
+  if (own == nullptr) return;
   for (const char* const key : {"interfaces", "hcas"}) {
     const auto* entry = own->find_entry(key);
-    if (entry == nullptr || items_of(&entry->value).size() != 1) continue;
+    if (entry == nullptr) continue;
+    std::set<std::string> names;
+    for (const Value& item : items_of(&entry->value)) {
+      names.insert(item.is_string() ? text_of(&item) : item.text_or("name", ""));
+    }
+    if (!leaves_out_a_half(names, fabric.topology)) continue;
     findings.warning(entry->key_where, "fabric.one-half",
-                     node.name + " uses one half of its port only: about half of its bandwidth",
+                     node.name + " uses only one half of its port: it gets about half of its bandwidth",
                      "list both halves, such as enp1s0f1np1 and enP2p1s0f1np1 (rocep1s0f1 and roceP2p1s0f1)");
   }
 }
@@ -85,13 +89,13 @@ void check_fabric_duplicates(const UnresolvedCluster& draft, Findings& findings)
       if (address.address.empty()) continue;
       const Claim claim{written ? address.where : node.id_where, &node, written};
       const auto [first, is_new] = taken.try_emplace(address.address, claim);
-      // Two derived ones are equal only where two ids are, and that is said of the ids.
+      // Two derived addresses are equal only if two ids are equal, which has its own finding.
       if (is_new || (!claim.written && !first->second.written)) continue;
       const bool in_order = first->second.where < claim.where;
       const Claim& later = in_order ? claim : first->second;
       const Claim& earlier = in_order ? first->second : claim;
       findings.error(later.where, "fabric.duplicate-address",
-                     "the fabric address " + address.address + " belongs to " + earlier.node->name + " already", "",
+                     "the fabric address " + address.address + " already belongs to " + earlier.node->name, "",
                      {{earlier.written ? "given here" : "derived from the id here", earlier.where}});
     }
   }
@@ -123,10 +127,10 @@ void check_management(const UnresolvedCluster& draft, const FabricFile& fabric, 
       if (!network.contains(*address)) continue;
       const std::string message = "the fabric subnet " + network.str() + " contains " + node.address +
                                   ", the management address of " + node.name;
-      const std::string hint = "take another network for the fabric: \"subnets\" names them";
+      const std::string hint = "choose another network for the fabric in \"subnets\"";
       const std::string code = "fabric.subnet-has-management-address";
       if (!where.known()) {
-        findings.error(node.address_where, code, message, hint, {{"its default subnets are used here", fabric.where}});
+        findings.error(node.address_where, code, message, hint, {{"the default subnets are used here", fabric.where}});
       } else if (where < node.address_where) {
         findings.error(node.address_where, code, message, hint, {{"the fabric's subnet", where}});
       } else {
@@ -138,6 +142,24 @@ void check_management(const UnresolvedCluster& draft, const FabricFile& fabric, 
 }
 
 }  // namespace
+
+void check_interface_address(const Value& value, const std::string& code, Findings& findings) {
+  const std::string& text = text_of(&value);
+  const auto parsed = parse_ipv4_interface(text);
+  if (!parsed) {
+    const std::string hint = parse_ipv4(text) ? "add the prefix length: " + text + "/24"
+                                              : "write an IPv4 address with its prefix: 192.168.100.11/24";
+    findings.error(value.where, code, in_quotes(text) + " is not an address with a prefix length", hint);
+    return;
+  }
+  const Ipv4Network network = parsed->network();
+  const bool point_to_point = network.prefix_length >= 31;
+  const bool reserved = parsed->address == network.base || parsed->address == network.broadcast();
+  if (!is_host_address(parsed->address) || (reserved && !point_to_point)) {
+    findings.error(value.where, code, in_quotes(text) + " cannot be the address of an interface",
+                   reserved ? "choose another one: this is the first or last of " + network.str() : "");
+  }
+}
 
 void check_fabric(const UnresolvedCluster& draft, const FabricFile& fabric, Findings& findings) {
   for (const auto& node : draft.nodes) {

@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
+#include "engine/core/tree.h"
 #include "engine/load/fabric.h"
-#include "engine/load/tree.h"
 
 namespace sparkplan {
 namespace {
@@ -31,7 +31,7 @@ void read_subnet(const Value& value, FabricFile& fabric, Findings& findings) {
   };
   const auto parsed = parse_ipv4_interface(text);
   if (!parsed) {
-    return refuse("is no IPv4 network",
+    return refuse("is not an IPv4 network",
                   parse_ipv4(text) ? "add the prefix length: " + text + "/24" : "write it like 192.168.100.0/24");
   }
   const Ipv4Network network = parsed->network();
@@ -40,10 +40,10 @@ void read_subnet(const Value& value, FabricFile& fabric, Findings& findings) {
   }
   if (network.prefix_length < kWidestPrefix || !is_host_address(network.base) ||
       !is_host_address(network.broadcast())) {
-    return refuse("is no network that hosts have addresses in",
-                  "take private networks of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16");
+    return refuse("is not a network for host addresses",
+                  "choose private networks in 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16");
   }
-  if (largest_id(network) < 1) return refuse("has no room for network + 10 + id", "take a /24 or a wider one");
+  if (largest_id(network) < 1) return refuse("is too small for network + 10 + id", "use a /24 or a wider one");
   fabric.subnets.push_back({network, value.where});
 }
 
@@ -87,7 +87,7 @@ void read_cables(const Value& list, const std::vector<UnresolvedNode>& nodes, Fa
       const auto [earlier, is_new] = used.try_emplace({end.node, end.port}, end.where);
       if (is_new) continue;
       findings.error(end.where, "fabric.port-used-twice",
-                     "port " + std::to_string(end.port) + " of " + end.node + " has a cable already", "",
+                     "port " + std::to_string(end.port) + " of " + end.node + " already has a cable", "",
                      {{"first used here", earlier->second}});
       fabric.cables_usable = false;
     }
@@ -129,7 +129,7 @@ FabricFile read_fabric(const Value& root, const std::vector<UnresolvedNode>& nod
   FabricFile fabric;
   const auto* entry = root.find_entry("fabric");
   if (entry == nullptr || !entry->value.is_map()) {
-    // Nodes may still have interfaces of their own.
+    // Nodes may still have their own interfaces.
     fabric.topology = Topology::kCustom;
     return fabric;
   }

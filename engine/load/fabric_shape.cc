@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
+#include "engine/core/tree.h"
 #include "engine/load/fabric.h"
-#include "engine/load/tree.h"
 
 namespace sparkplan {
 namespace {
@@ -14,7 +14,7 @@ std::string counted_nodes(std::size_t count) { return count == 1 ? "one node" : 
 
 void check_node_count(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
   const std::size_t count = node_count(draft);
-  if (count == 0) return;  // Has a finding of its own.
+  if (count == 0) return;  // The schema reports this.
   const bool pair = fabric.topology == Topology::kDirect || fabric.topology == Topology::kDualCable;
   const bool fits = pair ? count == 2 : fabric.topology != Topology::kRing || count >= 3;
   if (fits) return;
@@ -29,8 +29,8 @@ void check_node_count(const UnresolvedCluster& draft, FabricFile& fabric, Findin
     notes.push_back({"a fabric without \"topology\" is direct", fabric.where});
   }
   findings.error(key_place_of(*draft.root, "nodes"), "fabric.node-count",
-                 "topology " + name + (pair ? " joins exactly two nodes" : " needs at least three nodes") +
-                     ", and the file has " + counted_nodes(count),
+                 "topology " + name + (pair ? " connects exactly two nodes" : " needs at least three nodes") +
+                     ", but the file has " + counted_nodes(count),
                  hint, std::move(notes));
   if (fabric.topology == Topology::kRing) fabric.cables_usable = false;
 }
@@ -54,7 +54,7 @@ void check_subnet_count(const UnresolvedCluster& draft, FabricFile& fabric, Find
   if (!fabric.subnets_key.known()) return;
   if (fabric.link_local || fabric.topology == Topology::kCustom) {
     findings.warning(fabric.subnets_key, "fabric.no-effect",
-                     fabric.link_local ? "\"subnets\" does nothing beside \"link_local\""
+                     fabric.link_local ? "\"subnets\" does nothing together with \"link_local\""
                                        : "\"subnets\" does nothing in topology custom",
                      "delete it");
     return;
@@ -63,18 +63,19 @@ void check_subnet_count(const UnresolvedCluster& draft, FabricFile& fabric, Find
   const std::size_t wanted = wanted_subnets(draft, fabric);
   const bool one_half = wanted == 2 && fabric.topology != Topology::kRing && given.size() == 1;
   if (given.size() == wanted || one_half || given.empty()) {
-    if (one_half && fabric.topology == Topology::kSwitch) {
+    if (one_half) {
       findings.warning(fabric.subnets_key, "fabric.one-half",
-                       "with one subnet only half A of the port has addresses: about half of its bandwidth",
+                       "with one subnet, only half A of the port has fixed addresses: TCP gets about half of the "
+                       "bandwidth, and for RDMA half B takes link-local ones",
                        "add a second subnet for half B");
     }
     if (given.empty()) fabric.subnets_usable = false;
     return;
   }
   findings.error(fabric.subnets_key, "fabric.subnet-count",
-                 "topology " + std::string(to_string(fabric.topology)) + " takes " + std::to_string(wanted) +
+                 "topology " + std::string(to_string(fabric.topology)) + " needs " + std::to_string(wanted) +
                      " subnets here, not " + std::to_string(given.size()),
-                 "one for each half of each cable, or leave \"subnets\" out");
+                 "list one for each half of each cable, or leave \"subnets\" out");
   fabric.subnets_usable = false;
 }
 
@@ -87,14 +88,14 @@ void check_subnet_overlap(FabricFile& fabric, Findings& findings) {
       findings.error(b.where, "fabric.twins-in-one-subnet",
                      a.network == b.network ? b.network.str() + " is given to two halves"
                                             : b.network.str() + " overlaps " + a.network.str(),
-                     "give each half a subnet of its own, or traffic of both leaves through one",
+                     "give each half its own subnet; otherwise the traffic of both uses one of them",
                      {{"the other one", a.where}});
       break;
     }
   }
 }
 
-// One cycle through all nodes, in which every node is first in one cable and second in another.
+// A ring is one cycle through all nodes in which every node is first in one cable and second in another.
 void check_ring(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
   std::map<std::string, std::string> next;
   bool ordered = true;
@@ -107,9 +108,32 @@ void check_ring(const UnresolvedCluster& draft, FabricFile& fabric, Findings& fi
   const bool cycle = reached.size() == draft.nodes.size() && next.size() == draft.nodes.size() &&
                      fabric.cables.size() == draft.nodes.size();
   if (ordered && cycle) return;
-  findings.error(fabric.cables_key, "fabric.not-a-ring", "these cables do not lead around a ring of all nodes",
+  findings.error(fabric.cables_key, "fabric.not-a-ring", "these cables do not form a ring of all nodes",
                  "name each node first in one cable and second in another: [[a:0, b:1], [b:0, c:1], [c:0, a:1]]");
   fabric.cables_usable = false;
+}
+
+// `port` and `ports` of a node, which say where its cables are.
+void check_ports_of(const UnresolvedNode& node, const FabricFile& fabric, Findings& findings) {
+  const Value* own = node.record->find("fabric");
+  if (own == nullptr) return;
+  const Value* interfaces = own->find("interfaces");
+  const bool named = interfaces != nullptr && !interfaces->is_null();
+  const bool one_cable = fabric.topology == Topology::kDirect || fabric.topology == Topology::kSwitch;
+  const auto check = [&](const char* key, bool fits, const std::string& instead) {
+    const auto* entry = own->find_entry(key);
+    if (entry == nullptr || entry->value.is_null() || (fits && !named)) return;
+    findings.warning(entry->key_where, "fabric.no-effect",
+                     "\"" + std::string(key) + "\" of " + node.name + " does nothing " +
+                         (named ? "beside \"interfaces\"" : "in topology " + std::string(to_string(fabric.topology))),
+                     named ? "delete it" : instead);
+  };
+  const bool ring = fabric.topology == Topology::kRing;
+  const std::string otherwise = ring ? "name the ports in \"cables\"" : "delete it";
+  const bool two_cables = fabric.topology == Topology::kDualCable;
+  check("port", one_cable,
+        two_cables ? "write \"ports: [1, 0]\" if its two cables are the other way round" : otherwise);
+  check("ports", two_cables, one_cable ? "write \"port: 0\" or \"port: 1\"" : otherwise);
 }
 
 void check_effect(const UnresolvedCluster& draft, const FabricFile& fabric, Findings& findings) {
@@ -127,12 +151,14 @@ void check_effect(const UnresolvedCluster& draft, const FabricFile& fabric, Find
     findings.warning(fabric.where, "fabric.no-effect", "a fabric of one node connects nothing",
                      "add nodes, or leave \"fabric\" out");
   }
+  for (const auto& node : draft.nodes) check_ports_of(node, fabric, findings);
   const bool any_interfaces = std::any_of(draft.nodes.begin(), draft.nodes.end(), [](const UnresolvedNode& node) {
-    return find_below(*node.record, "fabric", "interfaces") != nullptr;
+    // `adopt` also counts for the interfaces beside the fabric.
+    return find_below(*node.record, "fabric", "interfaces") != nullptr || node.record->find("interfaces") != nullptr;
   });
   if (fabric.topology == Topology::kCustom && !any_interfaces) {
     findings.warning(fabric.topology_where, "fabric.no-effect",
-                     "topology custom does nothing while no node has \"fabric: {interfaces: ...}\"",
+                     "topology custom does nothing unless a node has \"fabric: {interfaces: ...}\"",
                      "list the interfaces of each node");
   }
 }

@@ -8,31 +8,31 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/load/regular_file.h"
-#include "engine/load/tree.h"
 
 namespace sparkplan {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Configuration files are far shorter. What goes to a node travels in one message, with what is there now.
+/// Configuration files are far shorter. One message carries the new text together with the current one.
 constexpr std::size_t kLongestText = std::size_t{256} << 10;
 constexpr std::size_t kLongestTogether = std::size_t{1} << 20;
 
 std::string size_text(std::size_t bytes) { return std::to_string(bytes >> 10) + " KiB"; }
 
-/// Why a name is none of a file beside cluster.yaml.
+/// Why a name is refused; nothing for a path below the directory of cluster.yaml.
 std::optional<std::string> fault_of_name(const std::string& name) {
   const fs::path path(name);
   if (name.empty()) return "is empty";
-  if (path.is_absolute() || name.starts_with("~")) return "is no path from the directory of cluster.yaml";
-  if (std::find(path.begin(), path.end(), "..") != path.end()) return "leads out of the directory of cluster.yaml";
+  if (path.is_absolute() || name.starts_with("~")) return "is not relative to the directory of cluster.yaml";
+  if (std::find(path.begin(), path.end(), "..") != path.end()) return "leaves the directory of cluster.yaml";
   return std::nullopt;
 }
 
 Error not_text(const std::string& why) {
-  return Error{ErrorCode::kUnsupported, why, {}, {}, "only text is written to nodes: put other data into a package"};
+  return make_error(ErrorCode::kUnsupported, why, "sparkplan writes only text: put other data into a package");
 }
 
 class FilesBeside {
@@ -41,7 +41,7 @@ class FilesBeside {
 
   void put_in(Value& record, const FileBeside& fields) {
     const Value* given = record.find(fields.name_field);
-    // Both at once is a finding of its own.
+    // Another check reports records with both.
     if (given == nullptr || !given->is_string() || record.find(fields.text_field) != nullptr) return;
     const Value name = *given;
     const Result<std::string>& text = text_of_file(*name.string());
@@ -51,7 +51,7 @@ class FilesBeside {
     record.set(fields.text_field, std::move(content));
     if (!text) {
       findings_.error(name.where, "files.source",
-                      "cannot take " + in_quotes(*name.string()) + ": " + printable(text.error().describe()),
+                      "cannot use " + in_quotes(*name.string()) + ": " + printable(text.error().describe()),
                       text.error().hint);
     }
   }
@@ -74,22 +74,22 @@ class FilesBeside {
   Result<std::string> read_text(const std::string& name) {
     if (const auto fault = fault_of_name(name)) {
       return failure(ErrorCode::kInvalidInput, "the name " + *fault,
-                     "keep the file beside cluster.yaml, or in a directory below, and write its path from there");
+                     "put the file beside cluster.yaml or in a directory below, and write its relative path");
     }
     if (!read_) return failure(ErrorCode::kUnsupported, "cluster.yaml was not read from a directory");
     SPARK_TRY(std::string text, read_(name));
     if (text.size() > kLongestText) {
-      return failure(ErrorCode::kUnsupported, "it has more than " + size_text(kLongestText),
-                     "sparkplan writes configuration: put large files into a package or on a shared file system");
+      return failure(ErrorCode::kUnsupported, "it is larger than " + size_text(kLongestText),
+                     "sparkplan is for configuration files: put large files into a package or on a shared file system");
     }
     together_ += text.size();
     if (together_ > kLongestTogether) {
       return failure(ErrorCode::kUnsupported,
-                     "with it, the files beside cluster.yaml have more than " + size_text(kLongestTogether),
+                     "with it, the files beside cluster.yaml are larger than " + size_text(kLongestTogether),
                      "put some of them into a package or on a shared file system");
     }
-    if (text.find('\0') != std::string::npos) return failure(not_text("it holds a NUL byte, so it is no text"));
-    if (!is_valid_utf8(text)) return failure(not_text("it is no text in UTF-8"));
+    if (text.find('\0') != std::string::npos) return failure(not_text("it contains a NUL byte, so it is not text"));
+    if (!is_valid_utf8(text)) return failure(not_text("it is not UTF-8 text"));
     return text;
   }
 
@@ -125,16 +125,16 @@ ReadBeside files_in_directory_of(const std::string& cluster_file) {
     const fs::path path = unknown ? fs::path() : fs::canonical(top / name, unknown);
     if (unknown) {
       return failure(unknown == std::errc::no_such_file_or_directory ? ErrorCode::kNotFound : ErrorCode::kFailed,
-                     unknown.message(), "it is looked for in the directory of cluster.yaml");
+                     unknown.message(), "sparkplan looks for it in the directory of cluster.yaml");
     }
     const auto [outside, inside] = std::mismatch(top.begin(), top.end(), path.begin(), path.end());
     if (outside != top.end()) {
-      return failure(ErrorCode::kRefused, "it is a link out of the directory of cluster.yaml",
+      return failure(ErrorCode::kRefused, "it is a link that leaves the directory of cluster.yaml",
                      "keep a copy beside cluster.yaml");
     }
     auto text = read_regular_file(path.string(), kLongestText + 1);
     if (text || text.error().code != ErrorCode::kUnsupported) return text;
-    return failure(ErrorCode::kUnsupported, "it is no regular file", "name a text file");
+    return failure(ErrorCode::kUnsupported, "it is not a regular file", "name a text file");
   };
 }
 

@@ -9,13 +9,14 @@
 
 namespace sparkplan {
 
-/// Puts the texts of the files that records name (TypeInfo::file_beside) in the place of their names. A
-/// file that cannot be taken, because of where it is or what it holds, is a finding at its name.
+/// Replaces file names in records (TypeInfo::file_beside) by the files' texts. A file that is refused for its place or
+/// its content is a finding at its name.
 TextsByName put_in_files_beside(UnresolvedCluster& draft, const Registry& registry, const ReadBeside& read_beside,
                                 Findings& findings);
 
-/// Reads files of the directory that `cluster_file` is in, and of those below; a link that leads out of it
-/// is refused. Errors: kNotFound, kPermissionDenied, kRefused, kUnsupported (no regular file, too long).
+/// Reads files in the directory of `cluster_file` and below it; a link that leads out of it is refused. At most one
+/// byte more than 256 KiB is read, so that the caller can refuse longer files. Errors: kNotFound, kPermissionDenied,
+/// kRefused, kUnsupported (no regular file), kFailed.
 ReadBeside files_in_directory_of(const std::string& cluster_file);
 
 }  // namespace sparkplan

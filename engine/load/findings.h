@@ -9,7 +9,7 @@
 
 namespace sparkplan {
 
-/// The findings of one load, in the order they were met.
+/// The findings of one load, in the order of discovery.
 class Findings {
  public:
   void error(SourceRange where, std::string code, std::string message, std::string hint = {},
@@ -34,14 +34,5 @@ class Findings {
 
   std::vector<Diagnostic> all_;
 };
-
-/// Text of the user's inside a message: in double quotes, made printable, cut to 60 bytes or so.
-inline std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  if (text.size() <= kLongest) return "\"" + printable(text) + "\"";
-  std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return "\"" + printable(text.substr(0, end)) + "...\"";
-}
 
 }  // namespace sparkplan

@@ -8,7 +8,6 @@
 #include "engine/load/fabric.h"
 #include "engine/load/files_beside.h"
 #include "engine/load/findings.h"
-#include "engine/load/owned_paths.h"
 #include "engine/load/regular_file.h"
 #include "engine/load/schema.h"
 #include "engine/load/semantic_checks.h"
@@ -19,7 +18,7 @@
 namespace sparkplan {
 namespace {
 
-// A type sees only sections that fit its schema, so a broken one is left out.
+// A type's validate() gets only sections that match its schema, so invalid ones are skipped.
 void validate_types(const UnresolvedCluster& draft, const Registry& registry, const SchemaOutcome& outcome,
                     Findings& findings) {
   std::set<std::tuple<std::string, std::string, SourceRange>> said;
@@ -39,8 +38,8 @@ void validate_types(const UnresolvedCluster& draft, const Registry& registry, co
   }
 }
 
-// What the YAML or the schema says of a place is the cause; what later checks say of it follows.
-// Findings of one pass about one place are all kept.
+// Errors of an earlier pass (YAML, schema) are the cause, so later findings about the same place are dropped. All
+// errors of one pass about one place are kept.
 std::vector<Diagnostic> tidy(std::vector<std::vector<Diagnostic>> passes, const std::string& file) {
   std::vector<Diagnostic> kept;
   std::set<SourceRange> errors;
@@ -65,7 +64,7 @@ std::vector<Diagnostic> tidy(std::vector<std::vector<Diagnostic>> passes, const 
   return kept;
 }
 
-/// What is asked for is also what the files say that it names.
+/// The digest also covers the texts of the files that cluster.yaml names.
 std::string digest_of(const Value& root, const TextsByName& beside) {
   if (beside.empty()) return digest(root);
   Value texts = Value::map();
@@ -83,7 +82,7 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
   const YamlDocument document = read_yaml(text, yaml);
   if (document.usable && document.root.is_null() && yaml.all().empty()) {
     yaml.error({1, 1, 2}, "yaml.empty", "the file is empty",
-               "sparkplan init writes one; the smallest has version, name and nodes");
+               "run sparkplan init to write one; the smallest has version, name and nodes");
   }
   if (!document.usable || document.root.is_null()) {
     loaded.diagnostics = tidy({yaml.take()}, file_name);
@@ -100,8 +99,9 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
   check_fabric_shape(draft, fabric, semantic);
   resolve_fabric(draft, fabric, semantic);
   check_fabric(draft, fabric, semantic);
-  check_merged_sections(draft, merged);
-  check_owned_paths(draft, registry, merged);
+  resolve_interfaces(draft, semantic);
+  check_storage(draft, merged);
+  check_owned_paths(draft, merged);
   loaded.beside = put_in_files_beside(draft, registry, read_beside, merged);
   validate_types(draft, registry, outcome, merged);
   loaded.diagnostics = tidy({yaml.take(), schema.take(), semantic.take(), merged.take()}, file_name);

@@ -15,34 +15,34 @@
 
 namespace sparkplan {
 
-/// What a file beside cluster.yaml holds, by the name that cluster.yaml gives it.
+/// The texts of files beside cluster.yaml, by the name that cluster.yaml gives them.
 using TextsByName = std::map<std::string, std::string>;
 
 /// Reads a file by the name that cluster.yaml gives it. Errors: any; they become findings at the name.
 using ReadBeside = std::function<Result<std::string>(const std::string& name)>;
 
-/// A cluster.yaml read, checked and resolved: the cluster if nothing is wrong with it, and every
-/// finding, sorted by position, either way.
+/// A cluster.yaml after reading, checking and resolving. `diagnostics` has all findings, sorted by position.
 struct LoadedCluster {
   std::optional<Cluster> cluster;  ///< Empty exactly when `diagnostics` has an error.
   std::vector<Diagnostic> diagnostics;
   std::string source;  ///< The text, for carets.
-  TextsByName beside;  ///< The files that it names, as they were read; part of the cluster's digest.
+  TextsByName beside;  ///< The files that it names, as read; part of the cluster's digest.
 };
 
-/// Pure: YAML text -> positions -> schema -> semantic checks -> profile, defaults, overrides and
-/// fabric addresses resolved -> every type's validate() on every node's sections (equal findings
-/// once). Nothing is contacted; other files are read through `read_beside` only, each once.
+/// Pure: YAML text -> positions -> schema -> semantic checks -> profile, defaults, overrides and fabric addresses
+/// resolved -> every type's validate() on every node's sections (equal findings once). No node is contacted. Other
+/// files are read only through `read_beside`, each once.
 LoadedCluster load_cluster(std::string_view text, std::string file_name, const Registry& registry,
                            const ReadBeside& read_beside = {});
 
-/// The same from a file, at most 1 MiB of it, and the files it names from its directory: at most 256 KiB each.
-/// Errors: kNotFound, kPermissionDenied, kUnsupported (no regular file). A file that is too long is a diagnostic.
+/// As load_cluster(), from a file of at most 1 MiB. The files that it names are read from its directory, at most 256
+/// KiB each. Errors: kNotFound, kPermissionDenied, kUnsupported (no regular file), kFailed. A file that is too long is
+/// a diagnostic.
 Result<LoadedCluster> load_cluster_file(const std::string& path, const Registry& registry);
 
-/// The JSON Schema (draft 7) of cluster.yaml, pretty-printed: the frame beside this header with each
-/// section that a resource type compiles taken from that type's folder. With all types it is
-/// schemas/cluster.schema.json.
+/// The JSON Schema (draft 7) of cluster.yaml, pretty-printed: the frame beside this header, completed with the section
+/// schemas of the registry's types. With all types it is schemas/cluster.schema.json. Empty if a type's schema is
+/// invalid JSON.
 std::string cluster_schema(const Registry& registry);
 
 }  // namespace sparkplan

@@ -1,6 +1,6 @@
+#include "engine/core/tree.h"
 #include "engine/domain/nccl/nccl_variables.h"
 #include "engine/load/semantic_checks.h"
-#include "engine/load/tree.h"
 #include "engine/resource/shell_environment.h"
 
 namespace sparkplan {

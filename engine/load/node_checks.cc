@@ -2,9 +2,9 @@
 #include <map>
 
 #include "engine/core/ascii.h"
+#include "engine/core/tree.h"
 #include "engine/load/address.h"
 #include "engine/load/semantic_checks.h"
-#include "engine/load/tree.h"
 
 namespace sparkplan {
 namespace {
@@ -28,7 +28,7 @@ void check_names_and_ids(const UnresolvedCluster& draft, Findings& findings) {
     const auto [first, is_new] = names.try_emplace(lower_case(node.name), node.name_where);
     if (!is_new) {
       findings.error(node.name_where, "node.duplicate-name", "two nodes are called " + in_quotes(node.name),
-                     "host names do not tell upper from lower case", {{"the first one", first->second}});
+                     "rename one of them: host names ignore upper and lower case", {{"the first one", first->second}});
       continue;
     }
     if (node.id == 0) continue;
@@ -36,24 +36,24 @@ void check_names_and_ids(const UnresolvedCluster& draft, Findings& findings) {
     if (id_is_new) continue;
     const bool derived = node.record->find("id") == nullptr;
     findings.error(node.id_where, "node.duplicate-id",
-                   "the id " + std::to_string(node.id) + (derived ? ", from the name's end," : "") + " belongs to " +
-                       owner->second->name + " already",
+                   "the id " + std::to_string(node.id) + (derived ? ", from the end of its name," : "") +
+                       " already belongs to " + owner->second->name,
                    "give one of them an \"id\" that no other node has", {{"the first one", owner->second->id_where}});
   }
 }
 
 std::string hint_for_address(std::string_view text) {
   if (text.starts_with('[')) return "write an IPv6 address without brackets";
-  if (text.find('@') != std::string_view::npos) return "the login name goes into \"ssh: {user: ...}\"";
+  if (text.find('@') != std::string_view::npos) return "put the login name into \"ssh: {user: ...}\"";
   if (text.find('/') != std::string_view::npos) return "leave out the prefix length";
   if (text.find_first_not_of("0123456789.") == std::string_view::npos) {
-    return "an IPv4 address has four numbers from 0 to 255 without leading zeros, and a name has letters";
+    return "write four numbers from 0 to 255 without leading zeros, or a name with letters";
   }
   const auto colon = text.find(':');
   if (colon != std::string_view::npos && text.find(':', colon + 1) == std::string_view::npos) {
-    return "the port goes into \"ssh: {port: ...}\"";
+    return "put the port into \"ssh: {port: ...}\"";
   }
-  return "an IPv4 or IPv6 address, or a name of letters, digits and '-' with dots between";
+  return "write an IPv4 or IPv6 address, or a name of letters, digits and '-' with dots between";
 }
 
 bool is_usable_ipv4(Ipv4 address) {
@@ -64,10 +64,10 @@ bool is_usable_ipv4(Ipv4 address) {
 void check_address_grammar(const std::string& text, SourceRange where, Findings& findings) {
   const auto ipv4 = parse_ipv4(text);
   if (ipv4 && !is_usable_ipv4(*ipv4)) {
-    findings.error(where, "node.address", text + " is no address that a machine can have");
+    findings.error(where, "node.address", text + " cannot be the address of a machine");
   }
   if (ipv4 || is_ipv6(text) || is_host_name(text)) return;
-  findings.error(where, "node.address", in_quotes(text) + " is no address", hint_for_address(text));
+  findings.error(where, "node.address", in_quotes(text) + " is not an address", hint_for_address(text));
 }
 
 bool is_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
@@ -103,17 +103,17 @@ void check_ssh(const Value* ssh, Findings& findings) {
   if (ssh == nullptr) return;
   const Value* jump = ssh->find("jump");
   if (const std::string& host = text_of(jump); !host.empty() && !is_jump_host(host)) {
-    findings.error(place_of(jump), "ssh.jump", in_quotes(host) + " is no jump host",
+    findings.error(place_of(jump), "ssh.jump", in_quotes(host) + " is not a jump host",
                    "write [USER@]HOST[:PORT]; an IPv6 address with a port goes into brackets");
   }
   const Value* identity = ssh->find("identity");
   if (const std::string& path = text_of(identity); path.starts_with('-')) {
     findings.error(place_of(identity), "ssh.identity", in_quotes(path) + " looks like an option",
-                   "write the path of a private key file; ./ before it if need be");
+                   "write the path of a private key file, with ./ before it if necessary");
   } else if (std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < ' '; })) {
-    // Exports write it into files of lines, where what follows a line break would be a setting of its own.
+    // Exports write it into line-based files, where text after a line break would be another setting.
     findings.error(place_of(identity), "ssh.identity",
-                   in_quotes(path) + " is no path: it has a control character in it", "write the path in one line");
+                   in_quotes(path) + " is not a path: it contains a control character", "write the path on one line");
   }
 }
 
@@ -134,8 +134,7 @@ void check_transport(const UnresolvedNode& node, Findings& findings) {
   }
   if (root == nullptr) {
     findings.error(place_of(record.find("transport")), "node.no-root",
-                   "transport local needs \"root\", the directory that stands for the node's \"/\"",
-                   "add \"root: DIR\"");
+                   "transport local needs \"root\", the directory that is the node's \"/\"", "add \"root: DIR\"");
   }
   for (const char* const key : {"address", "ssh", "host_key"}) {
     if (const auto* unused = record.find_entry(key); unused != nullptr && !unused->value.is_null()) {
@@ -154,8 +153,8 @@ void check_addresses(const UnresolvedCluster& draft, Findings& findings) {
     const auto [owner, is_new] = taken.try_emplace({canonical_address(node.address), port}, &node);
     if (is_new) continue;
     findings.error(node.address_where, "node.duplicate-address",
-                   "the address " + in_quotes(node.address) + " with port " + std::to_string(port) + " belongs to " +
-                       owner->second->name + " already",
+                   "the address " + in_quotes(node.address) + " with port " + std::to_string(port) +
+                       " already belongs to " + owner->second->name,
                    "", {{"the first one", owner->second->address_where}});
   }
 }
@@ -164,8 +163,8 @@ void check_count(const UnresolvedCluster& draft, Findings& findings) {
   const std::size_t count = items_of(draft.root->find("nodes")).size();
   if (count <= 2 || (count & (count - 1)) == 0) return;
   findings.warning(key_place_of(*draft.root, "nodes"), "nodes.not-a-power-of-two",
-                   std::to_string(count) + " nodes: many models split over 2, 4, 8 ... nodes only",
-                   "nothing to do if yours does not mind");
+                   std::to_string(count) + " nodes: many models can be split only over 2, 4, 8 ... nodes",
+                   "ignore this if your models can use this number of nodes");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "engine/load/owned_paths.h"
+#include "engine/load/semantic_checks.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/load/tree.h"
+#include "engine/core/tree.h"
 
 namespace sparkplan {
 namespace {
@@ -47,13 +47,14 @@ void check_records(const Value* records, const Registry& registry, Findings& fin
     const TypeInfo* owner = owner_of(text_of(path), registry);
     if (owner == nullptr) continue;
     findings.error(path->where, "files.owned", in_quotes(text_of(path)) + " is written by \"" + owner->section + "\"",
-                   "say what is to be in it there: sparkplan types names what each section writes");
+                   "declare its content there: sparkplan types lists what each section writes");
   }
 }
 
 }  // namespace
 
-void check_owned_paths(const UnresolvedCluster& draft, const Registry& registry, Findings& findings) {
+void check_owned_paths(const UnresolvedCluster& draft, Findings& findings) {
+  const Registry& registry = *draft.registry;
   check_records(draft.root->find(kSection), registry, findings);
   for (const UnresolvedNode& node : draft.nodes) check_records(node.record->find(kSection), registry, findings);
 }

@@ -19,8 +19,9 @@ Value unlimited_memlock(const char* domain) {
   return Value::map({{"domain", domain}, {"item", "memlock"}, {"type", "both"}, {"value", "unlimited"}});
 }
 
-// RDMA pins memory, so memlock has to be unlimited; "*" does not match root. 256 MiB socket buffers
-// are what one stream needs at 100 Gb/s.
+// RDMA pins memory, so memlock must be unlimited; "*" does not match root. One stream at 100 Gb/s needs socket buffers
+// of 256 MiB. With RemoveIPC=yes, logind deletes the shared memory of a running job when its user's last login ends,
+// and each run of sparkplan is a login.
 Value dgx_spark(std::string_view ssh_user) {
   Value sections = Value::map();
   sections.set("sysctl", Value::map({{"net.core.rmem_max", "256MiB"}, {"net.core.wmem_max", "256MiB"}}));
@@ -30,6 +31,8 @@ Value dgx_spark(std::string_view ssh_user) {
     sections.set("ssh_trust", Value::map({{"users", Value::list({Value(ssh_user)})}}));
   }
   sections.set("nccl", Value::map({{"mode", "safe"}}));
+  sections.set("files", Value::list({Value::map({{"path", "/etc/systemd/logind.conf.d/60-sparkplan.conf"},
+                                                 {"content", "[Login]\nRemoveIPC=no\n"}})}));
   return sections;
 }
 

@@ -7,8 +7,8 @@
 
 namespace sparkplan {
 
-/// What the profile `name` sets, as a map of sections; every value stands at `where`. Void for no
-/// profile and for one that is not known. `ssh_user` is who gets SSH trust; nobody when empty.
+/// The sections that the profile `name` sets, as a map; every value has the position `where`. Void without a profile
+/// and for an unknown one. `ssh_user` gets SSH trust; if it is empty, the section is left out.
 Value profile_sections(std::string_view name, std::string_view ssh_user, SourceRange where);
 
 }  // namespace sparkplan

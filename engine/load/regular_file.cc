@@ -20,7 +20,7 @@ Result<std::string> read_regular_file(const std::string& path, std::size_t longe
   } const closer{file};
   struct stat status {};
   if (fstat(file, &status) != 0) return failure(system_error("stat " + path, errno));
-  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path + " is no regular file");
+  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path + " is not a regular file");
   std::string text;
   std::array<char, 65536> buffer{};
   while (text.size() < longest) {

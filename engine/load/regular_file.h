@@ -7,8 +7,8 @@
 
 namespace sparkplan {
 
-/// The first `longest` bytes of a regular file of this machine; never waits for a writer.
-/// Errors: kNotFound, kPermissionDenied, kUnsupported (no regular file), kFailed.
+/// The first `longest` bytes of a regular file on this machine; never waits for a writer. Errors: kNotFound,
+/// kPermissionDenied, kUnsupported (no regular file), kFailed.
 Result<std::string> read_regular_file(const std::string& path, std::size_t longest);
 
 }  // namespace sparkplan

@@ -1,6 +1,6 @@
 #include "engine/load/schema.h"
 
-// Without this valijson answers a schema that it cannot use with abort().
+// Without this, valijson calls abort() for an unusable schema.
 #define VALIJSON_USE_EXCEPTIONS 1
 
 #include <algorithm>
@@ -22,8 +22,7 @@ namespace {
 
 constexpr std::string_view kDefinitions = "#/definitions/";
 
-// References of a type's own schema point at its own definitions, which move to the root under a
-// name that no other type has.
+// A type's schema refers to its own definitions. They move to the root, under names that no other type has.
 template <class Json>
 void rename_references(Json& node, const std::set<std::string>& own, const std::string& prefix) {
   if (node.is_object()) {
@@ -56,7 +55,7 @@ void adopt_type_schema(Json& schema, const TypeInfo& info) {
   rename_references(body, own, name + "_");
   for (const auto& key : own) schema["definitions"][name + "_" + key] = body["definitions"][key];
   body.erase("definitions");
-  // A section of a type that the base schema has not heard of is allowed where all others are.
+  // A section that the frame does not list is allowed wherever the other sections are.
   const Json section = {{"description", body.value("description", "")},
                         {"anyOf", {{{"$ref", std::string(kDefinitions) + name}}, {{"type", "null"}}}}};
   for (Json* properties : {&schema["properties"], &schema["definitions"]["node"]["properties"]}) {
@@ -65,8 +64,8 @@ void adopt_type_schema(Json& schema, const TypeInfo& info) {
   schema["definitions"][name] = std::move(body);
 }
 
-// The frame leaves the sections of types to the types. Where one is not linked in, anything may stand
-// in its section: a reference that leads nowhere would make the whole schema useless.
+// The frame refers to the types' schemas for their sections. If a type is not linked in, its section accepts anything.
+// A dangling reference would make the whole schema unusable.
 template <class Json>
 void allow_sections_without_type(Json& schema) {
   Json& definitions = schema["definitions"];
@@ -78,7 +77,7 @@ void allow_sections_without_type(Json& schema) {
   }
 }
 
-// Of several types that compile from one section the first one's schema stands for all.
+// If several types share one section, the first type's schema is used.
 template <class Json>
 Json compose_schema(const Registry& registry) {
   Json schema = Json::parse(static_cast<const char*>(sparkplan_cluster_frame));
@@ -137,14 +136,14 @@ SchemaOutcome check_schema(const Value& root, const Registry& registry, Findings
     outcome.broken = describe_schema_errors(schema, root, findings);
     if (outcome.broken.empty()) {
       findings.error(root.where.known() ? root.where : SourceRange{1, 1, 2}, "schema.invalid",
-                     "the file breaks the schema of cluster.yaml",
+                     "the file does not match the schema of cluster.yaml",
                      "compare it with the output of sparkplan schema in an editor");
       outcome.broken = {""};
     }
     std::sort(outcome.broken.begin(), outcome.broken.end());
   } catch (const std::exception& failure) {
     findings.error({1, 1, 2}, "schema.broken", "the built-in schema cannot be used: " + printable(failure.what()),
-                   "this is a fault of sparkplan: please report it");
+                   "this is a bug in sparkplan: please report it");
     outcome = {false, {""}};
   }
   return outcome;
@@ -154,7 +153,7 @@ std::string cluster_schema(const Registry& registry) {
   try {
     return compose_schema<nlohmann::ordered_json>(registry).dump(2) + "\n";
   } catch (const std::exception&) {
-    return {};  // A type's schema that is no JSON; the registry's own tests find it first.
+    return {};  // A type's schema is invalid JSON; tests of the registry find this first.
   }
 }
 

@@ -9,18 +9,18 @@
 
 namespace sparkplan {
 
-/// What the schema said of a document.
+/// The result of a schema check.
 struct SchemaOutcome {
   bool valid = false;
-  /// JSON pointers of the values that broke a rule, sorted: "/nodes/3/sysctl/vm.swappiness". Empty when valid.
+  /// JSON pointers of the invalid values, sorted: "/nodes/3/sysctl/vm.swappiness". Empty if valid.
   std::vector<std::string> broken;
 
-  /// True when the value at `pointer`, or anything in it, broke a rule.
+  /// True if the value at `pointer`, or any value in it, is invalid.
   bool is_broken(std::string_view pointer) const;
 };
 
-/// Checks a whole cluster.yaml against cluster_schema(registry). Whether it is valid is decided by a
-/// JSON Schema validator; an invalid document always leaves at least one error in `findings`.
+/// Checks a whole cluster.yaml against cluster_schema(registry). A JSON Schema validator decides whether it is valid.
+/// An invalid document adds at least one error to `findings`.
 SchemaOutcome check_schema(const Value& root, const Registry& registry, Findings& findings);
 
 }  // namespace sparkplan

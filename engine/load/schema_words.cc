@@ -10,7 +10,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/digest.h"
 #include "engine/core/json.h"
-#include "engine/load/tree.h"
+#include "engine/core/tree.h"
 
 namespace sparkplan {
 namespace {
@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr std::size_t kLongestForPatterns = 1024;
 constexpr std::string_view kDefinitions = "#/definitions/";
 
-// Where the walk is: the value's own name and its key's place, for findings about its length or kind.
+// The current value's name and the place of its key, for findings about length or kind.
 struct Spot {
   std::string pointer;
   std::string name;  // `"mtu"`, `an entry of "subnets"`, `the file`
@@ -81,7 +81,7 @@ bool has_kind(const std::vector<std::string>& kinds, std::string_view kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-// What YAML 1.1 and some editors take for a truth value and this program does not.
+// Spellings of booleans that YAML 1.1 and some editors accept, and this program refuses.
 std::optional<bool> other_spelling_of_boolean(const Value& value) {
   const auto* text = value.string();
   if (text == nullptr || text->size() > 5) return std::nullopt;
@@ -122,6 +122,19 @@ std::string join_words(const std::vector<std::string>& words) {
     text += words[i];
   }
   return text;
+}
+
+/// The key for which people write `word` in other tools' files; empty without one. Such words may be spelled like an
+/// unrelated key.
+std::string usual_name_of(const std::string& word) {
+  static const std::map<std::string_view, std::string_view> names = {
+      {"host", "address"},          {"hostname", "address"}, {"ip", "address"},
+      {"addr", "address"},          {"env", "profile_env"},  {"environment", "profile_env"},
+      {"variables", "profile_env"}, {"mounts", "storage"},   {"volumes", "storage"},
+      {"services", "units"},        {"systemd", "units"},    {"modules", "kernel_modules"},
+      {"ulimits", "limits"},        {"kernel", "sysctl"},    {"network", "fabric"}};
+  const auto found = names.find(word);
+  return found == names.end() ? "" : std::string(found->second);
 }
 
 class Walker {
@@ -173,7 +186,7 @@ class Walker {
     return unseen.all().empty();
   }
 
-  // One branch of the value's own kind is what was meant; its faults say more than "none fits".
+  // A branch of the value's own kind is probably the intended one. Its findings are more precise than "none fits".
   void check_branches(const json& branches, const Value& value, const Spot& spot) {
     std::vector<const json*> of_its_kind;
     std::vector<std::string> kinds;
@@ -226,7 +239,7 @@ class Walker {
       }
     }
     const std::string shown = text != nullptr ? in_quotes(*text) : found_in_words(value);
-    fail(spot, value.where, "schema.enum", shown + " is no value of " + spot.name, hint);
+    fail(spot, value.where, "schema.enum", shown + " is not an allowed value of " + spot.name, hint);
     return false;
   }
 
@@ -286,7 +299,7 @@ class Walker {
                                 : items.size() < least ? "at least " + std::to_string(least)
                                                        : "at most " + std::to_string(most);
       fail(spot, where, "schema.list-length",
-           spot.name + " has to have " + count + " entries, not " + std::to_string(items.size()));
+           spot.name + " must have " + count + " entries, not " + std::to_string(items.size()));
     }
     if (schema.value("uniqueItems", false)) check_unique(items, spot);
     const auto item_schema = schema.find("items");
@@ -342,6 +355,11 @@ class Walker {
   std::string hint_for_unknown(const std::string& key, const json& properties) const {
     std::vector<std::string> known;
     for (const auto& [name, unused] : properties.items()) known.push_back(name);
+    if (const std::string meant = usual_name_of(key); properties.contains(meant)) {
+      // The word may also be right in another place.
+      const std::string home = home_of(key);
+      return "did you mean \"" + meant + "\"?" + (home.empty() ? "" : " " + home);
+    }
     if (const auto near = nearest(key, known)) return "did you mean \"" + *near + "\"?";
     if (std::string home = home_of(key); !home.empty()) return home;
     return "allowed here: " + join(known, ", ");
@@ -349,7 +367,7 @@ class Walker {
 
   // Known keys in the wrong place are as common as misspelt ones.
   std::string home_of(const std::string& key) const {
-    // No copy in place of what is not there: it would be one of the whole schema, for every unknown key.
+    // A reference, because value() would copy the whole schema for every unknown key.
     static const json nothing = json::object();
     const json& top = root_.contains("properties") ? root_.at("properties") : nothing;
     if (top.contains(key)) return "\"" + key + "\" belongs at the top level of the file";

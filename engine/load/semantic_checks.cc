@@ -4,110 +4,77 @@
 #include <map>
 #include <set>
 
+#include "engine/core/tree.h"
 #include "engine/core/units.h"
-#include "engine/load/address.h"
-#include "engine/load/merge.h"
-#include "engine/load/tree.h"
 
 namespace sparkplan {
 namespace {
 
-// Two limits of one domain and item are one limit unless one is soft and the other hard.
-bool are_soft_and_hard(const Value& a, const Value& b) {
-  const std::string first = a.text_or("type", "both");
-  const std::string second = b.text_or("type", "both");
-  return first != "both" && second != "both" && first != second;
-}
-
-void check_records(std::string_view key, const Value* list, Findings& findings) {
-  const auto keys = identity_keys(key);
+void check_duplicates(std::string_view key, const Value* list, const RecordList& records, Findings& findings) {
   std::multimap<std::string, const Value*> seen;
+  const std::string& last_key = records.identity.back();
   for (const auto& record : items_of(list)) {
-    const auto identity = identity_of(record, keys);
+    const auto identity = records.identity_of(record);
     if (!identity) continue;
     const auto [begin, end] = seen.equal_range(*identity);
-    const auto clash = std::find_if(
-        begin, end, [&](const auto& other) { return key != "limits" || !are_soft_and_hard(*other.second, record); });
+    const auto clash = std::find_if(begin, end, [&](const auto& other) {
+      return records.may_have_both == nullptr || !records.may_have_both(*other.second, record);
+    });
     if (clash != end) {
-      const Value* last = record.find(keys.back());
-      std::string name = text_of(record.find(keys.front()));
-      if (keys.size() > 1) name += " " + text_of(last);
-      findings.error(place_of(last), "list.duplicate",
+      std::string name = text_of(record.find(records.identity.front()));
+      if (records.identity.size() > 1) name += " " + text_of(record.find(last_key));
+      findings.error(place_of(record, last_key), "list.duplicate",
                      in_quotes(name) + " is given twice in \"" + std::string(key) + "\"", "keep one of the two",
-                     {{"first given here", place_of(clash->second->find(keys.back()))}});
+                     {{"first given here", place_of(*clash->second, last_key)}});
     }
     seen.emplace(*identity, &record);
-  }
-}
-
-void check_all_records(const Value& holder, Findings& findings) {
-  for (const char* const key : {"limits", "units", "storage", "files"}) check_records(key, holder.find(key), findings);
-  if (const Value* fabric = holder.find("fabric")) check_records("interfaces", fabric->find("interfaces"), findings);
-}
-
-void need(const Value& record, const char* key, std::string_view name_key, Findings& findings) {
-  const Value* name = record.find(name_key);
-  if (record.find(key) != nullptr || name == nullptr || !name->is_string()) return;
-  findings.error(name->where, "list.missing-key", in_quotes(text_of(name)) + " has no \"" + std::string(key) + "\"",
-                 "add it here or where all nodes get it from");
-}
-
-void check_file_record(const Value& record, Findings& findings) {
-  const Value* source = record.find("source");
-  if (source == nullptr) return need(record, "content", "path", findings);
-  if (record.find("content") == nullptr) return;
-  findings.error(source->where, "files.content-and-source",
-                 in_quotes(record.text_or("path", "")) + " has both \"content\" and \"source\"",
-                 "keep one of the two; null drops what is inherited");
-}
-
-const Value::List& records_of(const UnresolvedNode& node, const char* section) {
-  const auto found = node.sections.find(section);
-  return items_of(found != node.sections.end() ? &found->second : nullptr);
-}
-
-// What one layer leaves out another may add, so this looks at merged records.
-void check_merged_records(const UnresolvedNode& node, Findings& findings) {
-  for (const auto& record : records_of(node, "files")) check_file_record(record, findings);
-  for (const auto& record : records_of(node, "units")) {
-    const Value* drop_in = record.find("drop_in");
-    if (drop_in == nullptr || record.find("content") == nullptr) continue;
-    findings.error(drop_in->where, "units.content-and-drop-in",
-                   in_quotes(record.text_or("name", "")) + " has both \"content\" and \"drop_in\"",
-                   "a drop-in is for a unit of somebody else's; put its lines into \"content\"");
   }
 }
 
 void check_path(const Value* path, Findings& findings) {
   const auto parts = split(text_of(path), '/');
   if (std::find(parts.begin(), parts.end(), "..") == parts.end()) return;
-  findings.error(place_of(path), "path.parent", in_quotes(text_of(path)) + " has a \"..\" in it",
+  findings.error(place_of(path), "path.parent", in_quotes(text_of(path)) + " contains \"..\"",
                  "write the path without it");
 }
 
-void check_paths(const Value& holder, Findings& findings) {
-  const auto each = [&](const char* section, const char* key) {
-    for (const auto& record : items_of(holder.find(section))) check_path(record.find(key), findings);
-  };
-  each("files", "path");
-  each("storage", "target");
+/// Checks the lists of records of one layer, the file or a node.
+void check_records(const Value& holder, const Registry& registry, Findings& findings) {
+  for (const std::string& section : registry.sections()) {
+    const RecordList* records = registry.records_of(section);
+    const Value* body = holder.find(section);
+    if (records == nullptr || body == nullptr) continue;
+    const bool whole = records->below.empty();
+    const Value* list = whole ? body : body->find(records->below);
+    check_duplicates(whole ? section : records->below, list, *records, findings);
+    if (!records->by_path) continue;
+    for (const auto& record : items_of(list)) check_path(record.find(records->identity.front()), findings);
+  }
 }
 
-// Only the bodies of files and units have lines; everywhere else a line break is a slip or an attack.
-void check_line_breaks(const Value& value, Findings& findings) {
+/// The keys of texts with several lines.
+std::set<std::string> bodies_of(const Registry& registry) {
+  std::set<std::string> bodies;
+  for (const auto& type : registry.types()) {
+    if (type->info().records) bodies.insert(type->info().records->bodies.begin(), type->info().records->bodies.end());
+  }
+  return bodies;
+}
+
+// Only bodies of records have several lines. In other values, a line break is a mistake or an attack.
+void check_line_breaks(const Value& value, const std::set<std::string>& bodies, Findings& findings) {
   if (const auto* entries = value.entries()) {
     for (const auto& entry : *entries) {
       if (entry.key.find('\n') != std::string::npos) {
-        findings.error(entry.key_where, "text.line-break", "a key cannot have a line break in it");
+        findings.error(entry.key_where, "text.line-break", "a key cannot contain a line break");
       }
-      const bool body = entry.key == "content" || entry.key == "drop_in";
-      if (!body || !entry.value.is_string()) check_line_breaks(entry.value, findings);
+      if (!bodies.contains(entry.key) || !entry.value.is_string()) check_line_breaks(entry.value, bodies, findings);
     }
   } else if (const auto* items = value.list_items()) {
-    for (const auto& item : *items) check_line_breaks(item, findings);
+    for (const auto& item : *items) check_line_breaks(item, bodies, findings);
   } else if (const auto* text = value.string(); text != nullptr && text->find('\n') != std::string::npos) {
-    findings.error(value.where, "text.line-break", "this value has a line break in it and has no room for one",
-                   "write it on one line; after \"|\" every line break counts");
+    findings.error(value.where, "text.line-break", "this value cannot contain a line break",
+                   "write it on one line; after \"|\", YAML keeps every line break");
   }
 }
 
@@ -117,7 +84,7 @@ void check_rates(const Value& root, Findings& findings) {
     if (text == nullptr || text->empty()) continue;
     const auto rate = parse_rate(*text);
     if (rate && *rate > 0) continue;
-    findings.error(entry.value.where, "verify.rate", in_quotes(*text) + " is no bandwidth",
+    findings.error(entry.value.where, "verify.rate", in_quotes(*text) + " is not a bandwidth",
                    "write it with its unit: 21.875 GB/s or 100 Gb/s");
   }
 }
@@ -140,30 +107,23 @@ void check_effects(const UnresolvedCluster& draft, Findings& findings) {
   });
   if (draft.profile == "dgx-spark" && !trust_written && user_missing) {
     findings.warning(draft.profile_where, "profile.no-ssh-user",
-                     "the profile lets ssh.user log in from node to node, and the file names no such user",
-                     "add \"ssh: {user: NAME}\", or \"ssh_trust: null\" if that is not wanted");
+                     "the profile sets up SSH between the nodes for ssh.user, but the file does not set it",
+                     "add \"ssh: {user: NAME}\", or \"ssh_trust: null\" if you do not want that");
   }
 }
 
 }  // namespace
 
 void check_sections(const UnresolvedCluster& draft, Findings& findings) {
-  check_line_breaks(*draft.root, findings);
-  check_all_records(*draft.root, findings);
-  check_paths(*draft.root, findings);
+  check_line_breaks(*draft.root, bodies_of(*draft.registry), findings);
+  check_records(*draft.root, *draft.registry, findings);
   check_nccl_variables(*draft.root, findings);
   check_rates(*draft.root, findings);
   for (const auto& node : draft.nodes) {
-    check_all_records(*node.record, findings);
-    check_paths(*node.record, findings);
+    check_records(*node.record, *draft.registry, findings);
     check_nccl_variables(*node.record, findings);
   }
   check_effects(draft, findings);
-}
-
-void check_merged_sections(const UnresolvedCluster& draft, Findings& findings) {
-  for (const auto& node : draft.nodes) check_merged_records(node, findings);
-  check_storage(draft, findings);
 }
 
 }  // namespace sparkplan

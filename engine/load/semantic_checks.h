@@ -2,24 +2,27 @@
 
 #include "engine/load/findings.h"
 #include "engine/load/unresolved_node.h"
+#include "engine/resource/registry.h"
 
 namespace sparkplan {
 
-/// Names, ids, addresses, transports and SSH settings of the nodes, and the cluster's own.
+/// Checks the nodes: names, ids, addresses, transports and their number; also SSH settings of the nodes and of the
+/// cluster.
 void check_nodes(const UnresolvedCluster& draft, Findings& findings);
 
-/// What the schema cannot say of the other sections as they are written: records given twice, text
-/// with line breaks where none fits, settings without effect.
+/// Checks that the schema cannot express, on the other sections as written: duplicate records, ".." in paths, NCCL
+/// variables, rates, line breaks in one-line text, settings without effect.
 void check_sections(const UnresolvedCluster& draft, Findings& findings);
 
-/// The variables that one layer, the file or a node in it, sets for NCCL or for logins: names and values.
+/// Checks the names and values of the variables that one layer, the file or a node, sets for NCCL or for logins.
 void check_nccl_variables(const Value& holder, Findings& findings);
 
-/// Volumes as the nodes have them in the end: what an entry lacks, addresses that are none, and file systems
-/// that more than one node would write to.
+/// Checks the nodes' merged volumes: invalid addresses, file systems with more than one writing node, and `files` below
+/// a mount.
 void check_storage(const UnresolvedCluster& draft, Findings& findings);
 
-/// What merged records lack, or have too much of, although each layer may be right on its own.
-void check_merged_sections(const UnresolvedCluster& draft, Findings& findings);
+/// Reports paths of `files` that a resource type writes (TypeInfo::files). Two owners of one file would overwrite each
+/// other in every run.
+void check_owned_paths(const UnresolvedCluster& draft, Findings& findings);
 
 }  // namespace sparkplan

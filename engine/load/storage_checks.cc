@@ -4,10 +4,10 @@
 #include <optional>
 #include <set>
 
+#include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/load/address.h"
 #include "engine/load/semantic_checks.h"
-#include "engine/load/tree.h"
 
 namespace sparkplan {
 namespace {
@@ -20,46 +20,28 @@ const Value* section_of(const UnresolvedNode& node) {
 void check_address(const Value* address, Findings& findings) {
   const std::string& text = text_of(address);
   if (text.empty() || parse_ipv4(text) || is_ipv6(text) || is_host_name(text)) return;
-  findings.error(place_of(address), "storage.address", in_quotes(text) + " is no address",
+  findings.error(place_of(address), "storage.address", in_quotes(text) + " is not an address",
                  "write an IPv4 or IPv6 address, or a host name");
 }
 
-// What one layer leaves out another may add, so this looks at merged entries.
-void check_entry(const Value& entry, Findings& findings) {
-  const Value* target = entry.find("target");
-  if (target == nullptr || !target->is_string()) return;
-  const auto lacks = [&](const char* key) {
-    findings.error(target->where, "list.missing-key", in_quotes(text_of(target)) + " has no \"" + key + "\"",
-                   "add it here or where all nodes get it from");
-  };
-  const Value* source = entry.find("source");
-  if (source == nullptr) lacks("source");
-  const bool has_own_type =
-      source != nullptr && (source->find("nfs") != nullptr || source->find("bind") != nullptr ||
-                            source->find("tmpfs") != nullptr || (source->is_map() && source->entries()->empty()));
-  if (entry.find("type") == nullptr && !has_own_type) lacks("type");
-  check_address(source != nullptr ? find_below(*source, "nvme_tcp", "address") : nullptr, findings);
-  check_address(source != nullptr ? find_below(*source, "nfs", "server") : nullptr, findings);
-}
-
-/// A mount of a volume that other nodes can reach, too.
+/// A mount of a volume that other nodes can also reach.
 struct Use {
   std::string node;
   StorageMount mount;
 };
 
-/// The one further down in the file, the other as a note; of one and the same place the node's name is all there is.
+/// Reports the later place in the file, with the earlier one as a note. If both are the same place, only the node's
+/// name differs.
 void two_writers(const std::string& volume, const Use& first, const Use& second, Findings& findings) {
   std::vector<DiagnosticNote> notes;
   if (first.mount.where != second.mount.where)
     notes.push_back({"written by " + first.node + " here", first.mount.where});
-  findings.error(
-      second.mount.where, "storage.two-writers",
-      first.node + " and " + second.node + " would both write to the " + second.mount.type + " on " +
-          in_quotes(volume) + ", which destroys it",
-      "let one node have it writable and give the others `options: [ro]`; to write from all, use NFS, gfs2 or "
-      "ocfs2",
-      std::move(notes));
+  findings.error(second.mount.where, "storage.two-writers",
+                 first.node + " and " + second.node + " would both write to the " + second.mount.type + " on " +
+                     in_quotes(volume) + ", which destroys it",
+                 "let one node write and give the others `options: [ro]`; if all nodes have to write, use NFS, gfs2 or "
+                 "ocfs2",
+                 std::move(notes));
 }
 
 void check_uses(const std::string& volume, const std::vector<Use>& uses, Findings& findings) {
@@ -76,12 +58,11 @@ void check_uses(const std::string& volume, const std::vector<Use>& uses, Finding
   if (reader == uses.end()) return;
   findings.warning(reader->mount.where, "storage.reads-beside-a-writer",
                    reader->node + " reads the " + reader->mount.type + " on " + in_quotes(volume) + " while " +
-                       writer->node + " writes to it: it may see files that are half there, and no new ones",
-                   "mount it anew after each change, or let no node write to it",
-                   {{"written here", writer->mount.where}});
+                       writer->node + " writes to it: it may see incomplete files and miss new ones",
+                   "remount it after each change, or let no node write to it", {{"written here", writer->mount.where}});
 }
 
-/// A name that two disks may have: it is for the reader to say whether it is one.
+/// Two disks may have the same name, so a second writer is only a warning. The user knows whether it is one disk.
 void check_uncertain(const std::string& device, const std::vector<Use>& uses, Findings& findings) {
   const auto writes = [](const Use& use) { return !use.mount.read_only(); };
   const auto writer = std::find_if(uses.begin(), uses.end(), writes);
@@ -91,11 +72,11 @@ void check_uncertain(const std::string& device, const std::vector<Use>& uses, Fi
   if (second == uses.end()) return;
   findings.warning(second->mount.where, "storage.maybe-two-writers",
                    writer->node + " and " + second->node + " both write to the " + second->mount.type + " on " +
-                       in_quotes(device) + ": if that is one disk for both, it is destroyed",
-                   "name it by UUID= if each has a disk of its own");
+                       in_quotes(device) + ": if both names mean one disk, this destroys its data",
+                   "name it by UUID= if each node has its own disk");
 }
 
-/// Files are written before anything is mounted: this one would lie where nobody sees it, and keep the mount away.
+/// Files are written before volumes are mounted. Such a file would be hidden below the mount, and would block it.
 void check_files(const UnresolvedNode& node, const std::vector<StorageMount>& mounts, Findings& findings) {
   const auto files = node.sections.find("files");
   if (files == node.sections.end()) return;
@@ -105,9 +86,9 @@ void check_files(const UnresolvedNode& node, const std::vector<StorageMount>& mo
                                     [&](const StorageMount& one) { return is_within(path, one.target); });
     if (mount == mounts.end()) continue;
     findings.error(place_of(record.find("path")), "files.in-storage",
-                   in_quotes(path) + " lies in what \"storage\" mounts at " + in_quotes(mount->target),
-                   "write it elsewhere: \"files\" are those of the node's own disk; of a directory that is bound, the "
-                   "one that it is bound from",
+                   in_quotes(path) + " is in a file system that \"storage\" mounts at " + in_quotes(mount->target),
+                   "choose another path: \"files\" writes to the node's own disk; for a bind mount, write to the "
+                   "source directory",
                    {{"mounted here", mount->where}});
   }
 }
@@ -119,8 +100,14 @@ void check_storage(const UnresolvedCluster& draft, Findings& findings) {
   std::map<std::string, std::vector<Use>> uncertain;
   for (const UnresolvedNode& node : draft.nodes) {
     const Value* section = section_of(node);
-    for (const Value& entry : items_of(section)) check_entry(entry, findings);
     if (section == nullptr) continue;
+    for (const Value& entry : items_of(section)) {
+      if (entry.text_or("target", "").empty()) continue;
+      const Value* source = entry.find("source");
+      if (source == nullptr) continue;
+      check_address(find_below(*source, "nvme_tcp", "address"), findings);
+      check_address(find_below(*source, "nfs", "server"), findings);
+    }
     std::vector<StorageMount> mounts = storage_mounts(*section);
     check_files(node, mounts, findings);
     for (StorageMount& mount : mounts) {

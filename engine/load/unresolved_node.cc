@@ -1,11 +1,10 @@
 #include "engine/load/unresolved_node.h"
 
 #include <charconv>
-#include <set>
 
+#include "engine/core/tree.h"
 #include "engine/load/merge.h"
 #include "engine/load/profile.h"
-#include "engine/load/tree.h"
 
 namespace sparkplan {
 namespace {
@@ -36,13 +35,14 @@ void read_names(UnresolvedNode& draft, const Value& record) {
   if (record.text_or("transport", "ssh") == "local") draft.transport = TransportKind::kLocal;
 }
 
-void merge_sections(UnresolvedNode& draft, const Value& root, const Value& profile, const std::set<std::string>& keys) {
-  for (const std::string& key : keys) {
+void merge_sections(UnresolvedNode& draft, const Value& root, const Value& profile, const Registry& registry) {
+  for (const std::string& key : registry.sections()) {
+    const RecordList* records = registry.records_of(key);
     Value merged = value_or_null(profile, key);
-    if (const Value* shared = root.find(key)) merged = merge(key, merged, *shared);
-    if (const Value* own = draft.record->find(key)) merged = merge(key, merged, *own);
+    if (const Value* shared = root.find(key)) merged = merge(merged, *shared, records);
+    if (const Value* own = draft.record->find(key)) merged = merge(merged, *own, records);
     if (merged.is_null()) continue;
-    // A null below nccl drops a variable that its mode would set, so its type has to see it.
+    // A null below nccl drops a variable that the mode would set, so the type needs the null.
     draft.sections.emplace(key, key == "nccl" ? std::move(merged) : without_nulls(std::move(merged)));
   }
   if (const Value* verify = root.find("verify"); verify != nullptr && !verify->is_null()) {
@@ -54,6 +54,7 @@ SshSettings ssh_settings(const UnresolvedNode& draft) {
   SshSettings settings;
   settings.user = draft.ssh.text_or("user", "");
   settings.port = static_cast<std::uint16_t>(draft.ssh.integer_or("port", 22));
+  settings.port_given = draft.ssh.find("port") != nullptr;
   settings.identity = draft.ssh.text_or("identity", "");
   if (draft.ssh.text_or("host_keys", "strict") == "accept-new") settings.host_keys = HostKeyPolicy::kAcceptNew;
   if (draft.ssh.text_or("become", "sudo") == "none") settings.become = Become::kNone;
@@ -74,10 +75,9 @@ int id_from_name(std::string_view name) {
 }
 
 UnresolvedCluster unresolved_cluster(const Value& root, const Registry& registry) {
-  std::set<std::string> sections(kNodeSections.begin(), kNodeSections.end());
-  for (const auto& type : registry.types()) sections.insert(type->info().section);
   UnresolvedCluster draft;
   draft.root = &root;
+  draft.registry = &registry;
   draft.profile = root.text_or("profile", "");
   if (const Value* profile = root.find("profile")) draft.profile_where = profile->where;
   const Value::List& nodes = items_of(root.find("nodes"));
@@ -90,9 +90,9 @@ UnresolvedCluster unresolved_cluster(const Value& root, const Registry& registry
     read_names(node, record);
     const Value& cluster_ssh = value_or_null(root, "ssh");
     const Value* own_ssh = record.find("ssh");
-    node.ssh = without_nulls(own_ssh != nullptr ? merge("ssh", cluster_ssh, *own_ssh) : cluster_ssh);
+    node.ssh = without_nulls(own_ssh != nullptr ? merge(cluster_ssh, *own_ssh) : cluster_ssh);
     const Value profile = profile_sections(draft.profile, node.ssh.text_or("user", ""), draft.profile_where);
-    merge_sections(node, root, profile, sections);
+    merge_sections(node, root, profile, registry);
     draft.nodes.push_back(std::move(node));
   }
   return draft;
@@ -102,7 +102,7 @@ std::vector<NodeSpec> finish_nodes(UnresolvedCluster draft) {
   std::vector<NodeSpec> nodes;
   for (auto& node : draft.nodes) {
     auto name = NodeName::parse(node.name);
-    if (!name) continue;  // The name was checked: this cannot be.
+    if (!name) continue;  // Unreachable: the name was checked.
     NodeSpec spec{std::move(*name), node.id, {}, {}, node.transport, {}, false, {}, {}, node.record->where};
     if (node.transport == TransportKind::kSsh) spec.address = node.address;
     spec.ssh = ssh_settings(node);

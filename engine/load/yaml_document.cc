@@ -23,10 +23,10 @@ constexpr std::size_t kLargestWeight = 100'000;
 constexpr std::size_t kLongestKey = 500;
 constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";
 
-// Thrown through yaml-cpp to stop it after a finding that makes going on pointless.
+// Thrown through yaml-cpp to stop it after a fatal finding.
 struct Stop {};
 
-// What a value costs of the budget; text counts so that aliases cannot multiply it without limit.
+// The share of a value in the budget. Text counts, so that aliases cannot multiply it without limit.
 std::size_t weight_of(std::string_view text) { return 1 + text.size() / 32; }
 
 class TreeBuilder final : public YAML::EventHandler {
@@ -50,7 +50,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const std::size_t offset = text_.content_start(offset_of(mark));
     Node node;
-    // The mark of a value left empty is that of whatever comes next.
+    // yaml-cpp marks an empty value at the next token.
     const bool written = type_plain_scalar(plain_word(offset)).is_null() && !plain_word(offset).empty();
     node.value.where = written ? text_.scalar(offset, plain_word(offset)) : place_of_empty(offset);
     spend(node.weight, node.value.where, false);
@@ -62,8 +62,8 @@ class TreeBuilder final : public YAML::EventHandler {
     const SourceRange where = text_.scalar(offset, "*" + plain_word(offset + 1));
     const auto target = anchors_.find(anchor);
     if (target == anchors_.end()) {
-      findings_.error(where, "yaml.alias-inside-itself", "this alias stands inside of what it stands for",
-                      "write the value out");
+      findings_.error(where, "yaml.alias-inside-itself", "this alias refers to a value that contains it",
+                      "write out the value");
       throw Stop{};
     }
     spend(target->second.weight, where, true);
@@ -101,25 +101,25 @@ class TreeBuilder final : public YAML::EventHandler {
  private:
   struct Node {
     Value value;
-    std::optional<std::string> text;  // Of a scalar, as it was read.
+    std::optional<std::string> text;  // The text of a scalar, as read.
     bool plain = false;
     std::size_t weight = 1;
   };
   struct Key {
     std::string name;
     SourceRange where;
-    bool ignored = false;  // Its value is read and forgotten.
+    bool ignored = false;  // Its value is read and dropped.
   };
   struct Open {
     Node node;
     YAML::anchor_t anchor = 0;
-    std::optional<Key> key;  // In a map: the key whose value comes next.
+    std::optional<Key> key;  // In a map: the key of the next value.
     std::unordered_map<std::string, SourceRange> seen;
   };
 
   static std::size_t offset_of(const YAML::Mark& mark) { return mark.pos < 0 ? 0 : static_cast<std::size_t>(mark.pos); }
 
-  // Without blanks: good enough for null words and alias names.
+  // Ends at the first blank: sufficient for null words and alias names.
   std::string plain_word(std::size_t offset) const {
     const std::string_view rest = text_.text().substr(std::min(offset, text_.text().size()));
     return std::string(rest.substr(0, rest.find_first_of(" \t\r\n,[]{}")));
@@ -139,9 +139,9 @@ class TreeBuilder final : public YAML::EventHandler {
     weight_ += weight;
     if (weight_ <= kLargestWeight) return;
     findings_.error(where, alias ? "yaml.alias-bomb" : "yaml.too-large",
-                    alias ? "with what its aliases stand for the file has more than 100000 values"
+                    alias ? "with its aliases expanded, the file has more than 100000 values"
                           : "the file has more than 100000 values",
-                    alias ? "write out what is needed" : "");
+                    alias ? "write out the values that you need" : "");
     throw Stop{};
   }
 
@@ -151,8 +151,8 @@ class TreeBuilder final : public YAML::EventHandler {
     if (text_.text().substr(offset, text.size()) == text) where = text_.at(offset + unfit);
     const bool control = code_point_at(text, unfit).value < 0xA0;
     findings_.error(where, control ? "yaml.control-character" : "yaml.reordering-character",
-                    control ? "this value has a control character in it"
-                            : "this value has a character in it that reorders text on a screen",
+                    control ? "this value contains a control character"
+                            : "this value contains a character that reorders text on a screen",
                     "delete it");
   }
 
@@ -160,8 +160,8 @@ class TreeBuilder final : public YAML::EventHandler {
     if (tag == "?" && plain) {
       if (!is_key_next() && has_leading_zero(text)) {
         findings_.error(where, "yaml.leading-zero",
-                        text + " without quotes is read as octal by some and as decimal by others",
-                        "write \"" + text + "\" in quotes for a file mode, or a number without the zero");
+                        text + " without quotes is octal for some YAML parsers and decimal for others",
+                        "write \"" + text + "\" in quotes for a file mode, or remove the zero");
         return Value(text);
       }
       return type_plain_scalar(text);
@@ -206,7 +206,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void finish(Node node, YAML::anchor_t anchor) {
     if (anchor != 0) {
-      spend(node.weight, node.value.where, true);  // The copy that aliases are made from.
+      spend(node.weight, node.value.where, true);  // The copy for later aliases.
       anchors_[anchor] = node;
     }
     if (stack_.empty()) {
@@ -232,13 +232,13 @@ class TreeBuilder final : public YAML::EventHandler {
   Key key_from(const Node& node, Open& level) {
     Key key{node.text.value_or(""), node.value.where, true};
     if (!node.text) {
-      findings_.error(key.where, "yaml.key-not-text", "a key has to be a word",
-                      node.value.is_map() ? "a value that begins with \"{\" or holds \": \" needs quotes" : "");
+      findings_.error(key.where, "yaml.key-not-text", "a key must be text",
+                      node.value.is_map() ? "put a value that begins with \"{\" or contains \": \" in quotes" : "");
     } else if (key.name.size() > kLongestKey) {
       findings_.error(key.where, "yaml.key-too-long", "this key is longer than 500 bytes");
     } else if (node.plain && key.name == "<<") {
       findings_.error(key.where, "yaml.merge-key", "\"<<\" merges maps in YAML 1.1 only",
-                      "write at the top level what all nodes share: every node inherits it");
+                      "write shared settings at the top level: every node inherits them");
     } else if (const auto [first, is_new] = level.seen.try_emplace(key.name, key.where); !is_new) {
       findings_.error(key.where, "yaml.duplicate-key", "the key " + in_quotes(key.name) + " is given twice",
                       "keep one of the two", {{"first given here", first->second}});
@@ -262,7 +262,7 @@ class TreeBuilder final : public YAML::EventHandler {
 class ViewBuffer : public std::streambuf {
  public:
   explicit ViewBuffer(std::string_view text) {
-    char* const begin = const_cast<char*>(text.data());  // setg() wants it so; nothing writes through it.
+    char* const begin = const_cast<char*>(text.data());  // setg() needs char*; no code writes through it.
     setg(begin, begin, begin + text.size());
   }
 };
@@ -274,10 +274,10 @@ struct Wording {
   std::string_view hint;
 };
 
-// yaml-cpp's messages name its own tokens; these name what the writer sees.
+// yaml-cpp's messages name its own tokens; these name what the user sees in the file.
 const std::array kWordings = {
     Wording{YAML::ErrorMsg::END_OF_MAP, "yaml.syntax", "this line does not fit the indentation of the lines above",
-            "indent all keys of a map alike"},
+            "give all keys of a map the same indentation"},
     Wording{YAML::ErrorMsg::END_OF_SEQ, "yaml.syntax", "this line does not fit the list above",
             "begin each entry with \"- \" in the same column"},
     Wording{YAML::ErrorMsg::END_OF_MAP_FLOW, "yaml.syntax", "a \"{\" is not closed, or a comma is missing",
@@ -290,23 +290,23 @@ const std::array kWordings = {
     Wording{YAML::ErrorMsg::MAP_KEY, "yaml.syntax", "a key cannot begin here",
             "begin it on a line of its own, indented like the keys beside it"},
     Wording{YAML::ErrorMsg::MAP_VALUE, "yaml.syntax", "a second \": \" in one line, or a wrong indentation",
-            "put text that holds \": \" in quotes, and indent all keys of a map alike"},
+            "put text that contains \": \" in quotes, and give all keys of a map the same indentation"},
     Wording{YAML::ErrorMsg::EOF_IN_SCALAR, "yaml.syntax", "a quote is not closed before the end of the file", ""},
     Wording{YAML::ErrorMsg::DOC_IN_SCALAR, "yaml.syntax", "a quote is not closed before the end of the document", ""},
     Wording{YAML::ErrorMsg::UNKNOWN_TOKEN, "yaml.syntax", "no value can begin with this character",
             "put the text in quotes"},
     Wording{YAML::ErrorMsg::TAB_IN_INDENTATION, "yaml.tab", "a tab cannot indent", "indent with spaces"},
-    Wording{YAML::ErrorMsg::UNKNOWN_ANCHOR, "yaml.unknown-alias", "this alias names no value above it",
+    Wording{YAML::ErrorMsg::UNKNOWN_ANCHOR, "yaml.unknown-alias", "no anchor above defines this alias",
             "text that begins with \"*\" needs quotes"},
     Wording{YAML::ErrorMsg::ALIAS_NOT_FOUND, "yaml.syntax", "\"*\" begins an alias and needs a name",
             "text that begins with \"*\" needs quotes: \"*\""},
-    Wording{YAML::ErrorMsg::CHAR_IN_ALIAS, "yaml.syntax", "\"*\" begins an alias, and this is no name of one",
+    Wording{YAML::ErrorMsg::CHAR_IN_ALIAS, "yaml.syntax", "\"*\" begins an alias, but this is not a valid name",
             "text that begins with \"*\" needs quotes"},
     Wording{YAML::ErrorMsg::ANCHOR_NOT_FOUND, "yaml.syntax", "\"&\" begins an anchor and needs a name",
             "text that begins with \"&\" needs quotes"},
-    Wording{YAML::ErrorMsg::CHAR_IN_ANCHOR, "yaml.syntax", "\"&\" begins an anchor, and this is no name for one",
+    Wording{YAML::ErrorMsg::CHAR_IN_ANCHOR, "yaml.syntax", "\"&\" begins an anchor, but this is not a valid name",
             "text that begins with \"&\" needs quotes"},
-    Wording{YAML::ErrorMsg::INVALID_ESCAPE, "yaml.syntax", "this is no escape sequence of YAML",
+    Wording{YAML::ErrorMsg::INVALID_ESCAPE, "yaml.syntax", "this is not a YAML escape sequence",
             "in double quotes write a backslash as \"\\\\\"; single quotes keep it as it is"},
 };
 
@@ -332,7 +332,7 @@ void report(const YAML::Exception& failure, const YamlText& text, std::optional<
 
 void report_second_document(SourceRange where, Findings& findings) {
   findings.error(where, "yaml.several-documents", "a second document begins here",
-                 "keep one document: \"---\" may stand only before it");
+                 "keep one document: \"---\" is allowed only before it");
 }
 
 }  // namespace

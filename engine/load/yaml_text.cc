@@ -96,7 +96,7 @@ std::string_view YamlText::line_of(std::size_t offset) const {
 }
 
 SourceRange YamlText::range(std::size_t begin, std::size_t end) const {
-  // A position behind a final newline would be in a line that no editor shows.
+  // No editor shows the line after a final newline.
   begin = std::min(begin, text_.size());
   if (begin == text_.size()) {
     while (begin > 0 && (text_[begin - 1] == '\n' || text_[begin - 1] == '\r')) --begin;
@@ -153,13 +153,13 @@ bool check_bytes(std::string_view text, Findings& findings) {
   for (std::size_t i = 0; i < text.size() && findings.all().size() - already < kMostByteFindings;) {
     const CodePoint point = code_point_at(text, i);
     if (!point.valid) {
-      // All of it is in that other encoding, or is no text at all.
+      // The whole file is in another encoding or binary, so one finding is enough.
       findings.error(lines.at(i), "yaml.not-utf8", "this is not UTF-8 text", "save the file as UTF-8");
       return false;
     }
     if (is_control(point.value) && point.value != '\t' && point.value != '\n' && point.value != '\r') {
       findings.error(lines.at(i), "yaml.control-character",
-                     "the control character " + code_point_name(point.value) + " has no place in this file",
+                     "the control character " + code_point_name(point.value) + " is not allowed in this file",
                      "delete it");
     }
     i += point.length;

@@ -24,16 +24,19 @@ enum class Become : std::uint8_t {
   kNone,  ///< The agent runs as the SSH user.
 };
 
-/// The SSH settings of one node. `identity` and `root` keep their "~": the transport resolves it, so that a saved plan
-/// does not depend on the user who made it.
+/// The SSH settings of one node, as cluster.yaml has them. The transport adds those of ~/.ssh/config and resolves "~":
+/// so a saved plan does not depend on the user who made it.
 struct SshSettings {
-  std::string user;
+  std::string user;  ///< Empty: ~/.ssh/config decides, else the user who runs sparkplan.
   std::uint16_t port = 22;
-  std::string identity;  ///< Empty: ssh-agent, then the usual files in ~/.ssh.
+  std::string identity;  ///< Empty: ~/.ssh/config decides, else ssh-agent and the usual files in ~/.ssh.
   HostKeyPolicy host_keys = HostKeyPolicy::kStrict;
   Become become = Become::kSudo;
-  std::string jump;      ///< Empty: direct.
-  std::string host_key;  ///< "SHA256:..." pin; empty: known_hosts decides.
+  std::string jump;         ///< Empty: ~/.ssh/config decides, else direct.
+  std::string host_key;     ///< "SHA256:..." pin; empty: known_hosts decides.
+  bool port_given = false;  ///< `port` is in the file, even if it is 22.
+  /// False for a machine that only the roster names: what ~/.ssh/config says of its address does not count.
+  bool named_by_file = true;
 
   bool operator==(const SshSettings&) const = default;
 };

@@ -108,6 +108,7 @@ struct LoginFacts {
   std::string locked_memory_soft;                  ///< Bytes or "unlimited"; empty for a local node.
   std::string locked_memory_hard;                  ///< As locked_memory_soft.
   std::map<std::string, std::string> environment;  ///< The variables of NCCL and of its plug-ins, LD_PRELOAD ...
+  std::optional<bool> linger;                      ///< logind keeps the user's manager after the last logout.
 
   bool operator==(const LoginFacts&) const = default;
 };
@@ -120,9 +121,11 @@ struct ExtendedFacts {
   LoginFacts login;
   std::optional<FirewallFacts> firewall;     ///< Nothing: no packet filter is installed.
   std::optional<bool> clock_synchronised;    ///< Nothing: no time service answered.
+  std::optional<bool> removes_ipc;           ///< logind's RemoveIPC. Nothing: logind did not answer.
   std::string netplan_error;                 ///< The error of `netplan get`; empty: no error, or no netplan.
   std::string netplan_merged;                ///< All netplan files merged, as YAML.
   std::vector<UnitFacts> units;              ///< By name; only units that sparkplan checks or reports.
+  std::string earlyoom_avoids;               ///< The pattern of programs that a running earlyoom spares; may be empty.
   std::vector<std::string> kernel_modules;   ///< Loaded modules for network, RDMA, NVMe and GPU.
   std::vector<std::string> modules_at_boot;  ///< Named in modules-load.d, as written there.
   std::map<std::string, std::string> sysctl;

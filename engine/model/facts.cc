@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/model/fact_bounds.h"
+#include "engine/model/manifest.h"
 
 namespace sparkplan {
 
@@ -18,12 +24,22 @@ std::set<std::string> links_with_address(const std::string& address, const std::
 }
 
 std::set<std::string> links_below(std::set<std::string> links, const std::vector<LinkFacts>& all) {
-  for (std::size_t before = 0; before != links.size();) {
-    before = links.size();
-    for (const LinkFacts& link : all) {
-      if (links.contains(link.name) && !link.lower.empty()) links.insert(link.lower);
-      if (links.contains(link.master)) links.insert(link.name);
+  std::map<std::string_view, std::vector<std::string_view>> below;
+  for (const LinkFacts& link : all) {
+    if (!link.lower.empty()) below[link.name].push_back(link.lower);
+    if (!link.master.empty()) below[link.master].push_back(link.name);
+  }
+  // Each link is followed once, whatever order or circle the node reports.
+  std::vector<std::string> unfollowed(links.begin(), links.end());
+  while (!unfollowed.empty()) {
+    const std::string link = std::move(unfollowed.back());
+    unfollowed.pop_back();
+    const auto found = below.find(link);
+    if (found == below.end()) continue;
+    for (const std::string_view lower : found->second) {
+      if (const auto [added, fresh] = links.emplace(lower); fresh) unfollowed.push_back(*added);
     }
+    below.erase(found);
   }
   return links;
 }
@@ -36,43 +52,45 @@ bool is_dgx_spark(const Facts& facts) {
 }
 
 void list_fields(FieldVisitor& field, LinkFacts& link) {
-  field("name", link.name, kRequired);
-  field("mac", link.mac);
-  field("mtu", link.mtu);
+  field("name", link.name, kRequiredFactText);
+  field("mac", link.mac, kFactText);
+  field("mtu", link.mtu, kCount);
   field("up", link.up);
   field("carrier", link.carrier);
-  field("addresses", link.addresses);
-  field("kind", link.kind);
-  field("master", link.master);
-  field("lower", link.lower);
-  field("port", link.port);
-  field("pci", link.pci);
-  field("driver", link.driver);
-  field("rdma_devices", link.rdma_devices);
-  field("speed_mbps", link.speed_mbps);
-  field("managed_by", link.managed_by);
-  field("profile", link.profile);
-  field("carrier_changes", link.carrier_changes);
+  field("addresses", link.addresses, kFactText.at_most(kMostLinkAddresses));
+  field("kind", link.kind, kFactText);
+  field("master", link.master, kFactText);
+  field("lower", link.lower, kFactText);
+  field("port", link.port, kFactText);
+  field("pci", link.pci, kFactText);
+  field("driver", link.driver, kFactText);
+  field("rdma_devices", link.rdma_devices, kFactText.at_most(kMostRdmaDevices));
+  field("speed_mbps", link.speed_mbps, kCount);
+  field("managed_by", link.managed_by, kFactText);
+  field("profile", link.profile, kFactText);
+  field("carrier_changes", link.carrier_changes, kCount);
   field("pcie", link.pcie);
 }
 
 void list_fields(FieldVisitor& field, Facts& facts) {
-  field("hostname", facts.hostname);
-  field("machine_id", facts.machine_id);
-  field("boot_id", facts.boot_id);
-  field("architecture", facts.architecture);
-  field("kernel", facts.kernel);
-  field("os_id", facts.os_id);
-  field("os_name", facts.os_name);
-  field("os_version", facts.os_version);
-  field("product", facts.product);
-  field("nccl_version", facts.nccl_version);
+  field("hostname", facts.hostname, kFactText);
+  field("machine_id", facts.machine_id, kOptional.cut_at(kLongestRosterText));
+  // It gets into the roster that all nodes receive, and they refuse a roster with another text.
+  if (field.reading()) facts.machine_id = shown_text(facts.machine_id, kLongestRosterText);
+  field("boot_id", facts.boot_id, kFactText);
+  field("architecture", facts.architecture, kFactText);
+  field("kernel", facts.kernel, kFactText);
+  field("os_id", facts.os_id, kFactText);
+  field("os_name", facts.os_name, kFactText);
+  field("os_version", facts.os_version, kFactText);
+  field("product", facts.product, kFactText);
+  field("nccl_version", facts.nccl_version, kFactText);
   field("live", facts.live);
-  field("memory_total_bytes", facts.memory_total_bytes);
-  field("uptime_seconds", facts.uptime_seconds);
-  field("ssh_server_address", facts.ssh_server_address);
-  field("links", facts.links);
-  field("rdma_devices", facts.rdma_devices);
+  field("memory_total_bytes", facts.memory_total_bytes, kBytes);
+  field("uptime_seconds", facts.uptime_seconds, kCount);
+  field("ssh_server_address", facts.ssh_server_address, kFactText);
+  field("links", facts.links, kOptional.at_most(kMostLinks));
+  field("rdma_devices", facts.rdma_devices, kOptional.at_most(kMostRdmaDevices));
   field("host", facts.host);
   field("survey", facts.extended);
 }

@@ -41,13 +41,15 @@ bool FieldWriter::begin_struct(const std::type_info& /*type*/) {
   return true;
 }
 
-std::size_t FieldWriter::begin_list(std::size_t size, const FieldRule& /*rule*/) {
+std::size_t FieldWriter::begin_list(std::size_t size, const FieldRule& rule) {
+  if (rule.is_shortened) size = std::min(size, rule.most_items);
   *open_.back() = Value(Value::List());
   open_.back()->list_items()->reserve(size);
   return size;
 }
 
-std::size_t FieldWriter::begin_map(std::size_t size, const FieldRule& /*rule*/) {
+std::size_t FieldWriter::begin_map(std::size_t size, const FieldRule& rule) {
+  if (rule.is_shortened) size = std::min(size, rule.most_items);
   *open_.back() = Value(Value::Map());
   open_.back()->entries()->reserve(size);
   return size;
@@ -101,9 +103,7 @@ void FieldReader::fail(Error error) {
   error_ = std::move(error);
 }
 
-void FieldReader::invalid(std::string why) {
-  fail(Error{ErrorCode::kInvalidInput, std::move(why), {}, std::nullopt, {}});
-}
+void FieldReader::invalid(std::string why) { fail(make_error(ErrorCode::kInvalidInput, std::move(why))); }
 
 void FieldReader::wrong_kind(std::string_view expected) {
   invalid("expected " + std::string(expected) + ", found " + std::string(at_->kind_name()));
@@ -150,7 +150,11 @@ std::size_t FieldReader::begin_list(std::size_t /*size*/, const FieldRule& rule)
 std::size_t FieldReader::begin_map(std::size_t /*size*/, const FieldRule& rule) {
   const auto* entries = at_->entries();
   if (entries == nullptr) wrong_kind("map");
-  return entries == nullptr || is_too_many(entries->size(), rule) ? 0 : entries->size();
+  if (entries == nullptr || is_too_many(entries->size(), rule)) return 0;
+  const bool too_long = std::any_of(entries->begin(), entries->end(),
+                                    [](const MapEntry& one) { return one.key.size() > FieldRule::kLongestText; });
+  if (too_long) invalid("a key is longer than " + std::to_string(FieldRule::kLongestText) + " bytes");
+  return failed_ ? 0 : entries->size();
 }
 
 void FieldReader::enter_item(std::size_t index) { enter((*at_->list_items())[index], {}, index); }

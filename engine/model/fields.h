@@ -25,16 +25,20 @@
 /// decode() and the tables of docs/protocol.md all follow from that description.
 namespace sparkplan {
 
+struct ListRule;
+
 /// Properties of a field that its kind does not imply. Bounds also apply to the items of a list or map.
 struct FieldRule {
-  /// A text is copied and printed, so a message must not be one text.
-  static constexpr std::size_t kLongestText = std::size_t{4} << 20;
+  /// The bound of a text without one of its own, and of the keys of a map. A text is copied and printed, so a message
+  /// must not be one text.
+  static constexpr std::size_t kLongestText = 8192;
 
   bool required = false;       ///< Decoding fails without it. Other absent fields keep their default.
   bool left_out = false;       ///< Not encoded: the reader's default is the same value.
   bool null_for_none = false;  ///< An optional without a value is encoded as null. Null is always decoded as no value.
   bool is_cut = false;         ///< A longer text is cut when it is decoded. Otherwise it is refused.
   bool is_printable = false;   ///< A text with control characters is refused.
+  bool is_shortened = false;   ///< A longer list or map is shortened when it is encoded. Otherwise it is sent whole.
   std::size_t longest = kLongestText;
   std::size_t most_items = std::numeric_limits<std::size_t>::max();
   std::int64_t least = std::numeric_limits<std::int64_t>::min();
@@ -56,11 +60,11 @@ struct FieldRule {
     rule.is_cut = true;
     return rule;
   }
-  constexpr FieldRule at_most(std::size_t items) const {
-    FieldRule rule = *this;
-    rule.most_items = items;
-    return rule;
-  }
+  /// The last rule of a list or map: each has such a bound, so that no message is one list. It also applies to the
+  /// lists and maps in it.
+  constexpr ListRule at_most(std::size_t items) const;
+  /// As at_most(), but encoding sends only the first ones of a list or map that is longer, and no key that is too long.
+  constexpr ListRule first(std::size_t items) const;
   constexpr FieldRule unless(bool is_default) const {
     FieldRule rule = *this;
     rule.left_out = is_default;
@@ -68,11 +72,41 @@ struct FieldRule {
   }
 };
 
+/// The rule of a list or map, which FieldRule::at_most() makes.
+struct ListRule : FieldRule {};
+
+constexpr ListRule FieldRule::at_most(std::size_t items) const {
+  ListRule rule{*this};
+  rule.most_items = items;
+  return rule;
+}
+
+constexpr ListRule FieldRule::first(std::size_t items) const {
+  ListRule rule = at_most(items);
+  rule.is_shortened = true;
+  return rule;
+}
+
 inline constexpr FieldRule kOptional{};
 inline constexpr FieldRule kRequired{.required = true};
 inline constexpr FieldRule kNullForNone{.null_for_none = true};
 inline constexpr FieldRule kShortText = kOptional.cut_at(kLongestShortText);
 inline constexpr FieldRule kMessageText = kOptional.cut_at(kLongestErrorMessage);
+
+/// The most types of resources in a message.
+inline constexpr std::size_t kMostTypes = 256;
+/// The most resources, steps or artifacts of a node in a message, also of one type.
+inline constexpr std::size_t kMostResources = 32'768;
+
+/// True for a list, a map, or an optional of one.
+template <class T>
+inline constexpr bool kHasItems = false;
+template <class T>
+inline constexpr bool kHasItems<std::vector<T>> = true;
+template <class Key, class T>
+inline constexpr bool kHasItems<std::map<Key, T>> = true;
+template <class T>
+inline constexpr bool kHasItems<std::optional<T>> = kHasItems<T>;
 
 class FieldVisitor;
 
@@ -89,14 +123,15 @@ class FieldVisitor {
   FieldVisitor& operator=(const FieldVisitor&) = delete;
   virtual ~FieldVisitor() = default;
 
-  /// Texts, true/false, numbers, enumerations, ids, Values, structs that list their fields, and vectors, maps and
-  /// optionals of all these.
+  /// Texts, true/false, numbers, enumerations, ids, Values, structs that list their fields, and optionals of all these.
   template <class T>
-  void operator()(std::string_view key, T& value, const FieldRule& rule = kOptional) {
-    if (!enter(key, rule, is_none(value) && !rule.null_for_none)) return;
-    visit(value, rule);
-    leave();
+  requires(!kHasItems<T>) void operator()(std::string_view key, T& value, const FieldRule& rule = kOptional) {
+    visit_field(key, value, rule);
   }
+  /// Vectors and maps of all these. Without at_most() they do not compile.
+  template <class T>
+  requires kHasItems<T>
+  void operator()(std::string_view key, T& value, const ListRule& rule) { visit_field(key, value, rule); }
   /// An enumeration, by the index of its name in `names`.
   void choice(std::string_view key, std::size_t& index, std::span<const std::string_view> names,
               const FieldRule& rule = kOptional);
@@ -146,6 +181,13 @@ class FieldVisitor {
   bool failed_ = false;
 
  private:
+  template <class T>
+  void visit_field(std::string_view key, T& value, const FieldRule& rule) {
+    if (!enter(key, rule, is_none(value) && !rule.null_for_none)) return;
+    visit(value, rule);
+    leave();
+  }
+
   template <class T>
   static bool is_none(const T& /*value*/) {
     return false;
@@ -197,9 +239,11 @@ class FieldVisitor {
   void visit_entries(std::map<Key, T>& map, const FieldRule& rule) {
     if (mode_ == Mode::kRead) return read_entries(map, rule);
     if (mode_ == Mode::kDescribe) map.try_emplace(Key());
-    begin_map(map.size(), rule);
+    const std::size_t count = begin_map(map.size(), rule);
     std::size_t index = 0;
     for (auto& [key, value] : map) {
+      if (rule.is_shortened && key_text(key).size() > FieldRule::kLongestText) continue;
+      if (index == count) break;
       enter_entry(index++, key_text(key));
       visit(value, rule);
       leave();

@@ -8,12 +8,16 @@ namespace {
 /// A text that is printed and compared, no longer than a name, an address or a path can be.
 constexpr FieldRule kRosterText{.is_printable = true, .longest = kLongestRosterText};
 constexpr FieldRule kRosterPath{.is_printable = true, .longest = kLongestRosterPath};
+/// A newer version may remember more than kRememberedPlans.
+constexpr std::size_t kMostAppliedPlans = 1024;
 
 }  // namespace
 
 std::map<std::string, std::vector<std::string>> names_managed(const Manifest& manifest) {
   std::map<std::string, std::vector<std::string>> names;
-  for (const auto& [id, managed] : manifest.resources) names[id.type].push_back(id.name);
+  for (const auto& [id, managed] : manifest.resources) {
+    if (id.name != kWholeFileName) names[id.type].push_back(id.name);
+  }
   for (const auto& [id, artifact] : manifest.artifacts) names[artifact.type];
   return names;
 }
@@ -44,7 +48,7 @@ void list_fields(FieldVisitor& field, Roster& roster) {
 
 void list_fields(FieldVisitor& field, ManagedResource& resource) {
   field("last_applied", resource.last_applied, kRequired);
-  field("artifacts", resource.artifacts);
+  field("artifacts", resource.artifacts, kOptional.at_most(kMostResources));
 }
 
 void list_fields(FieldVisitor& field, ManagedArtifact& artifact) {
@@ -52,7 +56,7 @@ void list_fields(FieldVisitor& field, ManagedArtifact& artifact) {
   field("written_digest", artifact.written_digest);
   // Required: a lost original would be read as "was absent", and the release would delete a foreign file.
   field("original", artifact.original, kRequired);
-  field.check("original", !std::holds_alternative<Error>(artifact.original), "an error is no original");
+  field.check("original", !std::holds_alternative<Error>(artifact.original), "an error is not an original");
   field("intended_digest", artifact.intended_digest, kOptional.unless(artifact.intended_digest.empty()));
 }
 
@@ -76,11 +80,12 @@ void list_fields(FieldVisitor& field, Manifest& manifest) {
   }
   field("node", manifest.node, kRosterText);
   field("roster", manifest.roster);
-  field("resources", manifest.resources);
-  field("artifacts", manifest.artifacts);
+  field("resources", manifest.resources, kOptional.at_most(kMostResources));
+  field("artifacts", manifest.artifacts, kOptional.at_most(kMostResources));
   field("last_run", manifest.last_run);
   field("last_run_time", manifest.last_run_time);
-  field("applied_plans", manifest.applied_plans, kOptional.unless(manifest.applied_plans.empty()));
+  field("applied_plans", manifest.applied_plans,
+        kOptional.unless(manifest.applied_plans.empty()).at_most(kMostAppliedPlans));
 }
 
 Result<Manifest> decode_manifest(const Value& value) {

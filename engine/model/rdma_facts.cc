@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/model/fact_bounds.h"
+
 namespace sparkplan {
 
 Result<int> roce_v2_gid_index(const RdmaPortFacts& port, const std::string& address, const std::string& interface) {
@@ -11,8 +13,8 @@ Result<int> roce_v2_gid_index(const RdmaPortFacts& port, const std::string& addr
     if (ours && gid.type == "RoCE v2") return gid.index;
     there += (there.empty() ? "" : ", ") + std::to_string(gid.index) + " " + gid.gid + " " + gid.type;
   }
-  return failure(ErrorCode::kNotFound, "there is no GID of type RoCE v2 for " + address + "; there is " +
-                                           (there.empty() ? std::string("none at all") : there));
+  return failure(ErrorCode::kNotFound, "there is no GID of type RoCE v2 for " + address +
+                                           "; found: " + (there.empty() ? std::string("none") : there));
 }
 
 const RdmaPortFacts* rdma_port(const RdmaDeviceFacts& device, const std::string& interface) {
@@ -25,35 +27,35 @@ const RdmaPortFacts* rdma_port(const RdmaDeviceFacts& device, const std::string&
 }
 
 void list_fields(FieldVisitor& field, RdmaGid& gid) {
-  field("index", gid.index, kRequired);
-  field("type", gid.type);
-  field("gid", gid.gid);
-  field("interface", gid.interface);
+  field("index", gid.index, kRequiredCount);
+  field("type", gid.type, kFactText);
+  field("gid", gid.gid, kFactText);
+  field("interface", gid.interface, kFactText);
 }
 
 void list_fields(FieldVisitor& field, RdmaPortFacts& port) {
-  field("number", port.number, kRequired);
-  field("state", port.state);
-  field("physical_state", port.physical_state);
-  field("link_layer", port.link_layer);
-  field("rate", port.rate);
-  field("gids", port.gids);
-  field("active_mtu", port.active_mtu);
+  field("number", port.number, kRequiredCount);
+  field("state", port.state, kFactText);
+  field("physical_state", port.physical_state, kFactText);
+  field("link_layer", port.link_layer, kFactText);
+  field("rate", port.rate, kFactText);
+  field("gids", port.gids, kOptional.at_most(kMostRdmaGids));
+  field("active_mtu", port.active_mtu, kCount);
 }
 
 void list_fields(FieldVisitor& field, PcieLink& link) {
-  field("width", link.width);
-  field("max_width", link.max_width);
-  field("speed", link.speed);
-  field("max_speed", link.max_speed);
+  field("width", link.width, kCount);
+  field("max_width", link.max_width, kCount);
+  field("speed", link.speed, kFactText);
+  field("max_speed", link.max_speed, kFactText);
 }
 
 void list_fields(FieldVisitor& field, RdmaDeviceFacts& device) {
-  field("name", device.name, kRequired);
-  field("node_guid", device.node_guid);
-  field("ports", device.ports);
-  field("port_facts", device.port_facts);
-  field("pci", device.pci);
+  field("name", device.name, kRequiredFactText);
+  field("node_guid", device.node_guid, kFactText);
+  field("ports", device.ports, kCount);
+  field("port_facts", device.port_facts, kOptional.at_most(kMostRdmaPorts));
+  field("pci", device.pci, kFactText);
   field("pcie", device.pcie);
 }
 

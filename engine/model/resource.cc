@@ -7,6 +7,11 @@
 namespace sparkplan {
 namespace {
 
+/// The fields of one resource.
+constexpr std::size_t kMostNotApplicable = 256;
+/// Of an error from a newer version. kMostErrorContext are kept.
+constexpr std::size_t kMostSentContext = 256;
+
 /// Lists the fields of a state, except its name.
 struct StateFields {
   FieldVisitor& field;
@@ -14,13 +19,20 @@ struct StateFields {
   void operator()(Absent& /*absent*/) const {}
   void operator()(Present& present) const {
     field("value", present.value, kRequired);
-    field("not_applicable", present.not_applicable, kOptional.unless(present.not_applicable.empty()));
+    field("not_applicable", present.not_applicable,
+          kOptional.unless(present.not_applicable.empty()).at_most(kMostNotApplicable));
   }
   void operator()(NotApplicable& not_applicable) const { field("reason", not_applicable.reason, kMessageText); }
   void operator()(Error& error) const { field("error", error, kRequired); }
 };
 
 }  // namespace
+
+const Value& present_value(const Observation& observation) {
+  static const Value nothing;
+  const auto* present = std::get_if<Present>(&observation);
+  return present == nullptr ? nothing : present->value;
+}
 
 std::span<const std::string_view> names_of(Impact /*impact*/) {
   static constexpr std::array<std::string_view, 5> kNames{"live", "needs-relogin", "restarts-service",
@@ -37,10 +49,11 @@ void list_fields(FieldVisitor& field, Error& whole) {
   Error error = bounded(whole);
   std::string code(to_string(error.code));
   field("code", code, kRequired);
-  field("message", error.message, kRequired);
-  field("context", error.context, kOptional.unless(error.context.empty()));
+  field("message", error.message, kRequired.cut_at(kLongestErrorMessage));
+  field("context", error.context,
+        kOptional.cut_at(kLongestErrorContext).unless(error.context.empty()).at_most(kMostSentContext));
   field("sys_errno", error.sys_errno);
-  field("hint", error.hint, kOptional.unless(error.hint.empty()));
+  field("hint", error.hint, kOptional.cut_at(kLongestErrorHint).unless(error.hint.empty()));
   if (!field.reading()) return;
   // The code of a newer version is still a failure, and the message names it.
   error.code = error_code_from(code).value_or(ErrorCode::kFailed);
@@ -71,11 +84,13 @@ void list_fields(FieldVisitor& field, Ineffective& ineffective) {
 }
 
 void list_fields(FieldVisitor& field, ObservedType& type) {
-  field("resources", type.resources);
-  field("artifacts", type.artifacts);
-  field("foreign", type.foreign);
+  field("resources", type.resources, kOptional.at_most(kMostResources));
+  field("artifacts", type.artifacts, kOptional.at_most(kMostResources));
+  field("foreign", type.foreign, kOptional.at_most(kMostResources));
 }
 
-void list_fields(FieldVisitor& field, ObservedState& observed) { field("types", observed.types, kRequired); }
+void list_fields(FieldVisitor& field, ObservedState& observed) {
+  field("types", observed.types, kRequired.at_most(kMostTypes));
+}
 
 }  // namespace sparkplan

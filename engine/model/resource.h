@@ -31,6 +31,10 @@ std::span<const std::string_view> names_of(Impact impact);
 /// "exact", "best_effort", "no".
 std::span<const std::string_view> names_of(Reversible reversible);
 
+/// The name in reports of a text artifact that differs although all its resources are as desired: "sysctl/@file". No
+/// type is asked for a resource of that name.
+inline constexpr std::string_view kWholeFileName = "@file";
+
 /// One managed resource as the file declares it, in its type's canonical form.
 struct Resource {
   ResourceId id;
@@ -65,18 +69,21 @@ struct NotApplicable {
 /// The four results of observing a resource. An Error means that it could not be read, and blocks the resource.
 using Observation = std::variant<Absent, Present, NotApplicable, Error>;
 
+/// The value of a Present; null for the other results.
+const Value& present_value(const Observation& observation);
+
 /// A foreign setting of a resource that sparkplan manages: "/etc/sysctl.d/99-tuning.conf:3 wins at boot".
 struct ForeignClaim {
   ResourceId id;
   std::string field;    ///< The field that it overrides, "persistent"; empty: the resource as a whole.
   Value value;          ///< The foreign value; null if it is not a value of that kind.
   std::string source;   ///< "/etc/sysctl.d/99-tuning.conf:3"
-  std::string message;  ///< One clause: "sets it to 128 and wins at boot".
+  std::string message;  ///< One clause: "sets it to 128 and overrides ours at boot".
   /// It overrides nothing, now or later: it is printed, and is not a difference.
   bool harmless = false;
 };
 
-/// A resource that is as planned, but does not have its intended effect.
+/// A resource that does not have its intended effect although it is as planned, or that will not have it.
 struct Ineffective {
   std::string name;  ///< Of the resource.
   std::string code;  ///< Of the warning: "limits.not_effective"

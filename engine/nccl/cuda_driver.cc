@@ -8,7 +8,8 @@ namespace sparkplan::cuda {
 
 Result<Functions> load_driver() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return failure(ErrorCode::kNotFound, "there is no NVIDIA driver: " + loader_complaint());
+  if (library == nullptr)
+    return failure(ErrorCode::kNotFound, "there is no NVIDIA driver (" + loader_complaint() + ")");
   Functions f{};
   const SharedLibrary in{library, "the NVIDIA driver"};
   SPARK_CHECK(in.find("cuInit", f.cuInit));

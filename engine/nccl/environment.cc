@@ -51,7 +51,7 @@ Result<std::int64_t> available_memory(std::string_view meminfo) {
     std::int64_t kibibytes = 0;
     if (std::from_chars(text.data(), text.data() + text.size(), kibibytes).ec == std::errc()) return kibibytes * 1024;
   }
-  return failure(ErrorCode::kUnsupported, "/proc/meminfo does not tell MemAvailable");
+  return failure(ErrorCode::kUnsupported, "/proc/meminfo has no MemAvailable");
 }
 
 Result<std::string> read_text(const std::string& path) {

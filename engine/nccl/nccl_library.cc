@@ -55,17 +55,17 @@ Result<Library> load_library(const std::string& path, const std::map<std::string
   Library library;
   const SharedLibrary in{handle, file};
   if (auto found = in.find("ncclGetVersion", library.functions.ncclGetVersion); !found) {
-    return failure(ErrorCode::kInvalidInput, file + " is no NCCL: it has no ncclGetVersion");
+    return failure(ErrorCode::kInvalidInput, file + " is not NCCL: it has no ncclGetVersion");
   }
   Dl_info where{};
   void* function = ::dlsym(handle, "ncclGetVersion");
   library.path = ::dladdr(function, &where) != 0 && where.dli_fname != nullptr ? where.dli_fname : file;
   if (library.functions.ncclGetVersion(&library.version) != kSuccess) {
-    return failure(ErrorCode::kInvalidInput, library.path + " does not tell its version");
+    return failure(ErrorCode::kInvalidInput, library.path + " does not report its version");
   }
   if (library.version < kOldestNccl) {
     return failure(ErrorCode::kUnsupported, library.path + " is NCCL " + nccl_version_text(library.version) +
-                                                ", the oldest that will do is " + nccl_version_text(kOldestNccl));
+                                                "; the oldest supported version is " + nccl_version_text(kOldestNccl));
   }
   SPARK_CHECK(find_functions(in, library.functions));
   return library;

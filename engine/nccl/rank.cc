@@ -28,9 +28,7 @@ void* pointer(cuda::Address address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));  // NOLINT(performance-no-int-to-ptr)
 }
 
-Error protocol_error(std::string what) {
-  return Error{ErrorCode::kInvalidInput, std::move(what), {}, std::nullopt, ""};
-}
+Error protocol_error(std::string what) { return make_error(ErrorCode::kInvalidInput, std::move(what)); }
 
 }  // namespace
 
@@ -84,15 +82,15 @@ Result<void> Rank::open_gpu(int device, PreparedRank& answer) {
                            {},
                            ""}));
   }
-  SPARK_CHECK(checked(begun, "begin with the driver"));
-  SPARK_CHECK(checked(cuda_.cuDriverGetVersion(&answer.driver_version), "ask for the driver's version"));
+  SPARK_CHECK(checked(begun, "initialize the driver"));
+  SPARK_CHECK(checked(cuda_.cuDriverGetVersion(&answer.driver_version), "read the driver's version"));
   cuda::Device gpu = 0;
   cuda::Context context = nullptr;
   std::array<char, 256> name{};
   int integrated = 0;
   SPARK_CHECK(checked(cuda_.cuDeviceGet(&gpu, device), "find the GPU"));
-  SPARK_CHECK(checked(cuda_.cuDeviceGetName(name.data(), static_cast<int>(name.size() - 1), gpu), "name the GPU"));
-  SPARK_CHECK(checked(cuda_.cuDeviceGetAttribute(&integrated, cuda::kIntegrated, gpu), "ask what the GPU is"));
+  SPARK_CHECK(checked(cuda_.cuDeviceGetName(name.data(), static_cast<int>(name.size() - 1), gpu), "read its name"));
+  SPARK_CHECK(checked(cuda_.cuDeviceGetAttribute(&integrated, cuda::kIntegrated, gpu), "query the GPU"));
   SPARK_CHECK(checked(cuda_.cuDevicePrimaryCtxRetain(&context, gpu), "open the GPU"));
   SPARK_CHECK(checked(cuda_.cuCtxSetCurrent(context), "open the GPU"));
   SPARK_CHECK(checked(cuda_.cuStreamCreate(&stream_, cuda::kNonBlockingStream), "make a stream"));
@@ -106,7 +104,7 @@ Result<std::int64_t> Rank::free_memory() const {
   std::size_t free = 0;
   std::size_t total = 0;
   if (cuda_.cuMemGetInfo(&free, &total) != cuda::kSuccess) {
-    return failure(ErrorCode::kFailed, "the driver does not tell how much memory is free");
+    return failure(ErrorCode::kFailed, "the driver does not report how much memory is free");
   }
   auto bytes = static_cast<std::int64_t>(free);
   if (!unified_) return bytes;
@@ -137,7 +135,7 @@ Result<void> Rank::open_library(const PrepareRank& command, PreparedRank& answer
 Result<JoinedRank> Rank::join(const JoinRank& command) {
   const bool fits = prepared_ && communicator_ == nullptr && command.ranks > 0 && command.rank >= 0 &&
                     command.rank < command.ranks && command.id.size() == kUniqueIdBytes;
-  if (!fits) return failure(faulty(RankFault::kProtocol, protocol_error("this rank cannot join like that")));
+  if (!fits) return failure(faulty(RankFault::kProtocol, protocol_error("the join command is invalid now")));
   rank_ = command.rank;
   ranks_ = command.ranks;
   UniqueId id{};
@@ -155,7 +153,7 @@ void Rank::end() {
 Result<CollectiveResult> Rank::run(const RunCollective& command) {
   const auto shape = ranks_ > 0 ? collective_shape(command.collective, command.bytes, ranks_) : CollectiveShape{};
   const bool fits = communicator_ != nullptr && shape.unit > 0 && command.warm_up >= 0 && command.iterations > 0;
-  if (!fits) return failure(faulty(RankFault::kProtocol, protocol_error("this rank cannot run that")));
+  if (!fits) return failure(faulty(RankFault::kProtocol, protocol_error("the run command is invalid now")));
   SPARK_CHECK(check_memory((shape.send + shape.receive) * kElementBytes));
   SPARK_TRY(const auto buffers, allocate(shape));
   SPARK_CHECK(fill_send_buffer(buffers, shape, command.pattern));
@@ -191,8 +189,8 @@ Result<Rank::Buffers> Rank::allocate(const CollectiveShape& shape) {
   const auto bytes = [&](std::int64_t elements) {
     return static_cast<std::size_t>(elements * kElementBytes) * static_cast<std::size_t>(buffers.copies);
   };
-  SPARK_CHECK(checked(cuda_.cuMemAlloc(&buffers.send, bytes(shape.send)), "take memory"));
-  SPARK_CHECK(checked(cuda_.cuMemAlloc(&buffers.receive, bytes(shape.receive)), "take memory"));
+  SPARK_CHECK(checked(cuda_.cuMemAlloc(&buffers.send, bytes(shape.send)), "allocate memory"));
+  SPARK_CHECK(checked(cuda_.cuMemAlloc(&buffers.receive, bytes(shape.receive)), "allocate memory"));
   return buffers;
 }
 
@@ -264,7 +262,7 @@ Result<void> Rank::wait() {
     // If a peer is gone, the GPU waits for ever: only NCCL reports it.
     nccl::Status asynchronous = kSuccess;
     SPARK_CHECK(
-        checked_nccl(nccl_.functions.ncclCommGetAsyncError(communicator_, &asynchronous), "ask NCCL how it is"));
+        checked_nccl(nccl_.functions.ncclCommGetAsyncError(communicator_, &asynchronous), "query the state of NCCL"));
     SPARK_CHECK(checked_nccl(asynchronous, "exchange data"));
     if (Clock::now() < spin_until) {
       std::this_thread::yield();
@@ -283,14 +281,14 @@ Result<double> Rank::time(const RunCollective& command, const CollectiveShape& s
   for (int i = 0; i < command.warm_up; ++i) SPARK_CHECK(start(command.collective, shape, buffers, turn++));
   // Recorded right after the last warm-up operation, which ends on all GPUs at about the same time. Otherwise the
   // measured time would include waiting for ranks that begin later.
-  SPARK_CHECK(checked(cuda_.cuEventRecord(begin, stream_), "begin to time"));
+  SPARK_CHECK(checked(cuda_.cuEventRecord(begin, stream_), "start the timer"));
   for (int i = 0; i < command.iterations; ++i) SPARK_CHECK(start(command.collective, shape, buffers, turn++));
-  SPARK_CHECK(checked(cuda_.cuEventRecord(end, stream_), "end to time"));
+  SPARK_CHECK(checked(cuda_.cuEventRecord(end, stream_), "stop the timer"));
   SPARK_CHECK(wait());
   float milliseconds = 0;
   SPARK_CHECK(checked(cuda_.cuEventElapsedTime(&milliseconds, begin, end), "read the time"));
-  SPARK_CHECK(checked(cuda_.cuEventDestroy(begin), "drop an event"));
-  SPARK_CHECK(checked(cuda_.cuEventDestroy(end), "drop an event"));
+  SPARK_CHECK(checked(cuda_.cuEventDestroy(begin), "destroy an event"));
+  SPARK_CHECK(checked(cuda_.cuEventDestroy(end), "destroy an event"));
   return static_cast<double>(milliseconds) / 1e3 / command.iterations;
 }
 

@@ -81,6 +81,13 @@ struct FileContent {
   bool operator==(const FileContent&) const = default;
 };
 
+/// The output of a program that the node must have: kUnsupported in place of kNotFound.
+inline Result<CommandOutput> needs_program(Result<CommandOutput> output, const std::string& program,
+                                           std::string hint = {}) {
+  if (output || output.error().code != ErrorCode::kNotFound) return output;
+  return failure(ErrorCode::kUnsupported, "there is no " + program + " on this node", std::move(hint));
+}
+
 /// Read-only access to one machine. ResourceType::observe() has only this, so the types guarantee that a plan changes
 /// nothing.
 /// Implementations: LocalNode (engine/agent/node), FakeNode (tests/support).
@@ -154,6 +161,10 @@ class Node : public NodeReader {
 
   /// Removes a file; a missing file is not an error. Errors: kPermissionDenied, kFailed.
   virtual Result<void> remove_file(const std::filesystem::path& path) = 0;
+
+  /// Removes an empty directory; a missing one is not an error. Errors: kFailed when it is not empty;
+  /// kPermissionDenied.
+  virtual Result<void> remove_directory(const std::filesystem::path& path) = 0;
 
   /// As write_file() and remove_file(), in a user's home. Missing directories between the home and
   /// the file are made with mode 0700 for the owner of `content`. Errors: also kNotFound without a home.

@@ -41,28 +41,28 @@ const FieldChange* field_that_showed(const Change& shown, const std::string& pat
   return around == shown.fields.end() ? nullptr : &*around;
 }
 
-std::string in_field(const std::string& path) { return path.empty() ? std::string() : " in " + path; }
+std::string in_field(const std::string& path) { return path.empty() ? std::string() : " (field " + path + ")"; }
 
 std::optional<std::string> why_fields_differ(const Change& then, const Change& now) {
   for (const FieldChange& field : then.fields) {
     const FieldChange* found = find_field(now, field.path);
-    if (found == nullptr) return "the plan shows a change of it that is none any more" + in_field(field.path);
+    if (found == nullptr) return "the plan shows a change that is no longer needed" + in_field(field.path);
     if (!same_shown(field.before, found->before))
       return "it was changed on the node since the plan was made" + in_field(field.path);
     if (field.after.contains_unknown() && !found->after.contains_unknown())
-      return "what the plan shows as unknown is known already" + in_field(field.path);
+      return "a value that the plan shows as unknown is known already" + in_field(field.path);
     if (!same_shown(field.after, found->after))
-      return "it would become something else than the plan shows" + in_field(field.path);
+      return "its new value would differ from the plan" + in_field(field.path);
   }
   for (const FieldChange& field : now.fields) {
     if (find_field(then, field.path) == nullptr)
-      return "more of it would be changed than the plan shows" + in_field(field.path);
+      return "the plan does not show all that would be changed" + in_field(field.path);
   }
   return std::nullopt;
 }
 
 std::string another(std::string_view what, std::string_view then, std::string_view now) {
-  return "the plan shows another " + std::string(what) + " of it (" + std::string(then) + ") than it has now (" +
+  return "the plan shows another " + std::string(what) + " (" + std::string(then) + ") than the current one (" +
          std::string(now) + ")";
 }
 
@@ -93,28 +93,28 @@ std::optional<std::string> why_shown_otherwise(const Change& then, const Change&
   if (then.reversible != now.reversible)
     return another("reversibility", to_string(then.reversible), to_string(now.reversible));
   if (then.note != now.note) return another("remark", then.note, now.note);
-  if (then.where != now.where) return "the plan shows another place of it in the cluster's description";
+  if (then.where != now.where) return "the plan shows another place for it in cluster.yaml";
   return std::nullopt;
 }
 
 std::optional<std::string> why_another_step(const Step& then, const Step& now) {
   const std::string& artifact = now.artifact.name;
   if (!same_state(then.before, now.before)) return artifact + " was changed since the plan was made";
-  if (!same_state(then.after, now.after)) return artifact + " would have to become something else than was planned";
+  if (!same_state(then.after, now.after)) return artifact + " would get another state than planned";
   const bool same = then.type == now.type && then.artifact == now.artifact && then.phase == now.phase &&
                     same_ids(then.resources, now.resources) && same_ids(then.needs, now.needs) &&
                     then.group == now.group && then.activates == now.activates && then.disruptive == now.disruptive &&
                     then.reversible == now.reversible;
-  if (!same) return artifact + " would be changed in another way than was planned";
+  if (!same) return artifact + " would be changed in another way than planned";
   return std::nullopt;
 }
 
 std::optional<std::string> why_beyond(const Change& shown, const Change& now) {
   for (const FieldChange& field : now.fields) {
     const FieldChange* then = field_that_showed(shown, field.path);
-    if (then == nullptr) return "more of it would be changed than the plan shows" + in_field(field.path);
+    if (then == nullptr) return "the plan does not show all that would be changed" + in_field(field.path);
     if (then->path == field.path && !may_become(then->after, field.after))
-      return "it would become something else than the plan shows" + in_field(field.path);
+      return "its new value would differ from the plan" + in_field(field.path);
   }
   if (shown.action != now.action && now.action == Action::kRemove)
     return another("action", to_string(shown.action), to_string(now.action));

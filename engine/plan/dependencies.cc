@@ -46,7 +46,7 @@ class DependentsWalk {
     if (state.verdict != Verdict::kChange && state.verdict != Verdict::kWaiting) return;
     const auto found = states_.find(needed);
     if (found == states_.end() || found->second.desired == nullptr) {
-      state.block({ErrorCode::kInvalidInput, "needs " + needed.str() + ", which nothing asks for", {}, {}, {}});
+      state.block({ErrorCode::kInvalidInput, "needs " + needed.str() + ", which is not declared", {}, {}, {}});
       return;
     }
     const ResourceState& other = found->second;
@@ -54,10 +54,10 @@ class DependentsWalk {
       state.block({other.error->code, "needs " + needed.str() + ", which is blocked", {}, {}, {}});
     } else if (!other.selected && other.change) {
       state.block({ErrorCode::kRefused,
-                   "needs " + needed.str() + ", which has to change and is left out of this run",
+                   "needs " + needed.str() + ", which has to change but is left out of this run",
                    {},
                    {},
-                   "name it in --only too"});
+                   "add it to --only"});
     } else if (other.verdict == Verdict::kWaiting) {
       state.verdict = Verdict::kWaiting;
       if (state.change->note.empty()) state.change->note = "waits for " + needed.str();

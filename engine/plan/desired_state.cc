@@ -5,19 +5,18 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/finding.h"
+
 namespace sparkplan {
 namespace {
 
 /// The profile's settings are harmless on other machines, but they were measured on a DGX Spark.
 std::optional<Diagnostic> profile_mismatch(const ClusterView& view, const Facts& own) {
   if (view.cluster.profile != "dgx-spark" || !own.live || is_dgx_spark(own)) return std::nullopt;
-  Diagnostic warning;
-  warning.severity = Severity::kWarning;
-  warning.code = "profile.not-a-spark";
-  warning.message = "profile dgx-spark is meant for a DGX Spark; this machine is " +
-                    (own.product.empty() ? std::string("none that says so") : "a " + own.product);
-  warning.hint = "leave the profile out and write the settings that this machine needs";
-  return warning;
+  return finding(Severity::kWarning, "profile.not-a-spark",
+                 "profile dgx-spark is meant for a DGX Spark; this machine is " +
+                     (own.product.empty() ? std::string("of an unknown kind") : "a " + own.product),
+                 "leave the profile out and write the settings that this machine needs");
 }
 
 /// Resources of later phases are awaited only if the file declares them. Otherwise no step would ever provide them: for
@@ -32,6 +31,20 @@ void drop_needless_waits(std::vector<Resource>& all, const Registry& registry) {
       return !asked_for.contains(needed) && own != nullptr && other != nullptr &&
              own->info().phase < other->info().phase;
     });
+  }
+}
+
+void end_waits_in(Value& value, const std::function<bool(const std::string&)>& is_over, std::set<std::string>& ended) {
+  if (const Value::Unknown* unknown = value.unknown()) {
+    if (unknown->producer.empty() || !is_over(unknown->producer)) return;
+    ended.insert(unknown->producer);
+    Value settled = Value::Unknown{unknown->reason, {}};
+    settled.where = value.where;
+    value = std::move(settled);
+  } else if (Value::List* items = value.list_items()) {
+    for (Value& item : *items) end_waits_in(item, is_over, ended);
+  } else if (Value::Map* entries = value.entries()) {
+    for (MapEntry& entry : *entries) end_waits_in(entry.value, is_over, ended);
   }
 }
 
@@ -50,13 +63,9 @@ std::vector<Diagnostic> unsupported_sections(const Cluster& cluster, const Regis
   }
   std::vector<Diagnostic> findings;
   for (const auto& [where, section] : places) {
-    Diagnostic finding;
-    finding.code = "section.not-in-this-version";
-    finding.message = "`" + section + "` is not in this version of sparkplan";
-    finding.hint = "take the section out, or use a version whose `sparkplan types` lists it";
-    finding.file = cluster.file;
-    finding.where = where;
-    findings.push_back(std::move(finding));
+    findings.push_back(finding("section.not-in-this-version", "`" + section + "` is not in this version of sparkplan",
+                               "remove the section, or use a version whose `sparkplan types` lists it", where));
+    findings.back().file = cluster.file;
   }
   return findings;
 }
@@ -89,6 +98,13 @@ DesiredState desired_state(const ClusterView& view, const Facts& own, const Regi
   std::stable_sort(all.resources.begin(), all.resources.end(),
                    [](const Resource& a, const Resource& b) { return a.id < b.id; });
   return all;
+}
+
+std::set<std::string> end_waits(std::vector<Resource>& resources,
+                                const std::function<bool(const std::string& producer)>& is_over) {
+  std::set<std::string> ended;
+  for (Resource& resource : resources) end_waits_in(resource.desired, is_over, ended);
+  return ended;
 }
 
 }  // namespace sparkplan

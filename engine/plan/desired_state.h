@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -24,5 +25,10 @@ struct DesiredState : Desired {
 /// Pure. All resources that the file declares for one node, sorted by id. Resources of later phases stay in `after`
 /// only if the file declares them.
 DesiredState desired_state(const ClusterView& view, const Facts& own, const Registry& registry);
+
+/// Pure. Ends the waits for what no step makes any more. An Unknown whose producer `is_over` keeps its reason and loses
+/// its producer, so that its type settles it by what is there. Returns these producers.
+std::set<std::string> end_waits(std::vector<Resource>& resources,
+                                const std::function<bool(const std::string& producer)>& is_over);
 
 }  // namespace sparkplan

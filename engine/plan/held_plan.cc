@@ -45,7 +45,7 @@ std::vector<const Step*> steps_of(const NodePlan& plan, const ResourceId& id) {
 }
 
 Error stale(std::string why) {
-  return Error{ErrorCode::kStalePlan, std::move(why), {}, std::nullopt, "make another plan: sparkplan plan -o PLAN"};
+  return make_error(ErrorCode::kStalePlan, std::move(why), "make a new plan: sparkplan plan -o PLAN");
 }
 
 /// The displayed foreign claims on the resource, and all other entries without a change.
@@ -67,16 +67,16 @@ bool same_foreign(const NodePlan& saved, const NodePlan& now, const ResourceId& 
 std::optional<std::string> why_changes_differ(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
   const auto then = changes_of(saved, id);
   const auto found = changes_of(now, id);
-  if (found.empty()) return "it was as planned already, without this plan";
-  if (then.size() < found.size()) return "more of it would be changed than the plan shows";
-  if (then.size() > found.size()) return "the plan shows a change of it that is none any more";
+  if (found.empty()) return "it already has the planned state, without this plan";
+  if (then.size() < found.size()) return "the plan does not show all that would be changed";
+  if (then.size() > found.size()) return "the plan shows a change that is no longer needed";
   for (std::size_t i = 0; i < then.size(); ++i) {
     if (auto why = why_shown_otherwise(*then[i], *found[i])) return why;
   }
   const bool waited = contains(saved.waiting, id);
-  if (waited && !contains(now.waiting, id)) return "the plan shows it as waiting, and it does not wait";
-  if (!waited && contains(now.waiting, id)) return "it would have to wait for something, which the plan does not show";
-  if (!same_foreign(saved, now, id)) return "what other files say of it is not what the plan shows";
+  if (waited && !contains(now.waiting, id)) return "the plan shows it as waiting, but it no longer waits";
+  if (!waited && contains(now.waiting, id)) return "it would have to wait, which the plan does not show";
+  if (!same_foreign(saved, now, id)) return "other files set it differently than the plan shows";
   return std::nullopt;
 }
 
@@ -103,11 +103,11 @@ std::optional<std::string> why_steps_differ(const NodePlan& saved, const NodePla
   for (const Step* step : found) {
     if (!any_of(then, same_artifact(step))) return step->artifact.name + " would have to be changed as well";
   }
-  if (then.size() != found.size()) return "it would be changed in another way than was planned";
+  if (then.size() != found.size()) return "it would be changed in another way than planned";
   for (std::size_t i = 0; i < then.size(); ++i) {
     if (auto why = why_another_step(*then[i], *found[i])) return why;
   }
-  if (!same_outcome(saved, now, id)) return "it would become something else than was planned";
+  if (!same_outcome(saved, now, id)) return "its new value would differ from the plan";
   return std::nullopt;
 }
 
@@ -171,7 +171,7 @@ void withdraw_companions(const NodePlan& now, HeldPlan& held) {
       if (!with_others) continue;
       for (const ResourceId& id : step.resources) {
         if (held.approved.erase(id) == 0) continue;
-        held.stale.emplace(id, stale("what it goes together with (" + step.artifact.name +
+        held.stale.emplace(id, stale("a change that belongs with it (" + step.artifact.name +
                                      ") is not as it was when the plan was made"));
         withdrawn = true;
       }

@@ -109,7 +109,7 @@ bool settle_changes_without_steps(ResourceStates& states, const NodePlan& plan) 
       state.verdict = Verdict::kWaiting;
     } else {
       // The observations of the resource and of its artifacts may contradict each other.
-      state.block({ErrorCode::kFailed, "type " + id.type + " has made no step for it", {}, {}, {}});
+      state.block({ErrorCode::kFailed, "type " + id.type + " planned no step for it", {}, {}, {}});
     }
   }
   return settled;

@@ -174,7 +174,7 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
                  "it was applied by another version of sparkplan"});
   } else if (observation == nullptr) {
     // To assume Absent would be a guess, and would cause a write on the node.
-    state.block({ErrorCode::kFailed, "the node gave no answer about it", {}, {}, {}});
+    state.block({ErrorCode::kFailed, "the node did not report it", {}, {}, {}});
   } else if (const Error* error = std::get_if<Error>(observation)) {
     state.block(*error);
   } else if (const NotApplicable* reason = std::get_if<NotApplicable>(observation)) {
@@ -183,7 +183,7 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
   } else if (state.desired != nullptr) {
     judge_desired(state, *type);
   } else if (input.incomplete_types.contains(state.id.type)) {
-    state.block({ErrorCode::kInvalidInput, "stays as it is: what the file asks for cannot be told", {}, {}, {}});
+    state.block({ErrorCode::kInvalidInput, "left unchanged: its desired state is not known", {}, {}, {}});
   } else {
     judge_orphan(state, input, *type);
   }

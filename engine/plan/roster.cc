@@ -69,19 +69,19 @@ void refuse_other_clusters(std::vector<Vote>& votes, AgreedRoster& agreed) {
   const auto ours = majority_of(uuids, uuids.size());
   const auto is_ours = [&](const Vote& vote) { return ours && vote.roster->uuid == *ours; };
   if (std::all_of(votes.begin(), votes.end(), is_ours)) return;
-  constexpr auto kHint = "release the node that is to change sides with the cluster.yaml of its own cluster";
+  constexpr auto kHint = "release the node with the cluster.yaml of the cluster that it belongs to";
   const auto refuse = [&](const Vote& vote, std::string why) {
-    agreed.refused.emplace(vote.node, Error{ErrorCode::kRefused, std::move(why), {}, std::nullopt, kHint});
+    agreed.refused.emplace(vote.node, make_error(ErrorCode::kRefused, std::move(why), kHint));
   };
   if (!ours) {
     std::vector<std::string> names;
     for (const Vote& vote : votes) names.push_back(named(vote));
-    for (const Vote& vote : votes) refuse(vote, "no majority for one cluster among " + join(names, ", "));
+    for (const Vote& vote : votes) refuse(vote, "no cluster has a majority among " + join(names, ", "));
     votes.clear();
     return;
   }
   for (const Vote& vote : votes) {
-    if (!is_ours(vote)) refuse(vote, "its manifest belongs to another cluster than most of the nodes: " + named(vote));
+    if (!is_ours(vote)) refuse(vote, "its manifest names another cluster than those of most nodes: " + named(vote));
   }
   std::erase_if(votes, [&](const Vote& vote) { return !is_ours(vote); });
 }
@@ -94,18 +94,20 @@ std::int64_t agree_on_generation(const std::vector<Vote>& votes) {
   return generations[generations.size() / 2];
 }
 
+bool same_members(const Roster* a, const Roster* b) { return a == b || a->members == b->members; }
+
 /// The list of members that more than half of the manifests have in identical form; null without one. With one, a
 /// decision member by member gives the same result. It takes a thousand times as long for a thousand nodes.
 const std::vector<RosterEntry>* members_of_most(const std::vector<Vote>& votes) {
-  const std::vector<RosterEntry>* candidate = nullptr;
+  const Roster* candidate = nullptr;
   std::size_t lead = 0;  // Boyer and Moore: a majority outlasts all others.
   for (const Vote& vote : votes) {
-    if (lead == 0) candidate = &vote.roster->members;
-    lead = vote.roster->members == *candidate ? lead + 1 : lead - 1;
+    if (lead == 0) candidate = vote.roster;
+    lead = same_members(vote.roster, candidate) ? lead + 1 : lead - 1;
   }
-  const auto agree = static_cast<std::size_t>(
-      std::count_if(votes.begin(), votes.end(), [&](const Vote& vote) { return vote.roster->members == *candidate; }));
-  return is_majority(agree, votes.size()) ? candidate : nullptr;
+  const auto agree = static_cast<std::size_t>(std::count_if(
+      votes.begin(), votes.end(), [&](const Vote& vote) { return same_members(vote.roster, candidate); }));
+  return is_majority(agree, votes.size()) ? &candidate->members : nullptr;
 }
 
 void agree_on_members(const std::vector<Vote>& votes, Roster& agreed) {
@@ -126,12 +128,17 @@ std::vector<UnsupportedMember> unsupported_members(const std::vector<Vote>& vote
   std::set<std::string_view> supported;
   for (const RosterEntry& member : agreed.members) supported.insert(member.name);
   std::map<std::string, std::set<std::string>> listed_by;
+  std::set<const Roster*> without;  // Rosters whose members are all supported.
   for (const Vote& vote : votes) {
     // An older roster may list members that have left since, so it is not counted.
-    if (vote.roster->generation < agreed.generation) continue;
+    if (vote.roster->generation < agreed.generation || without.contains(vote.roster)) continue;
+    bool lists_others = false;
     for (const RosterEntry& member : vote.roster->members) {
-      if (!supported.contains(member.name)) listed_by[member.name].insert(vote.node);
+      if (supported.contains(member.name)) continue;
+      listed_by[member.name].insert(vote.node);
+      lists_others = true;
     }
+    if (!lists_others) without.insert(vote.roster);
   }
   std::vector<UnsupportedMember> unsupported;
   for (const auto& [name, nodes] : listed_by) unsupported.push_back({name, {nodes.begin(), nodes.end()}});
@@ -141,18 +148,6 @@ std::vector<UnsupportedMember> unsupported_members(const std::vector<Vote>& vote
 void sort_members(Roster& roster) {
   std::sort(roster.members.begin(), roster.members.end(),
             [](const auto& a, const auto& b) { return std::tie(a.id, a.name) < std::tie(b.id, b.name); });
-}
-
-bool is_at_the_same_place(const RosterEntry& member, const NodeSpec& node) {
-  if (member.address.empty() && member.root.empty()) return false;  // The manifests do not agree on a place.
-  return member.address == node.address && member.port == node.ssh.port && member.jump == node.ssh.jump &&
-         member.root == node.root.string();
-}
-
-bool is_the_same_machine(const RosterEntry& member, const Machine& machine) {
-  if (!member.host_key.empty() || !machine.host_key.empty()) return member.host_key == machine.host_key;
-  return !member.root.empty() && !member.machine_id.empty() && member.machine_id == machine.machine_id &&
-         member.name == machine.known_as;
 }
 
 const RosterEntry* find_by_name(const std::vector<RosterEntry>& members, const std::string& name) {
@@ -192,11 +187,23 @@ RosterEntry entry_of(const NodeSpec& node, const Roster& previous, const Machine
 
 }  // namespace
 
-AgreedRoster agree_on_roster(const std::map<std::string, const Manifest*>& manifests) {
+bool is_at_the_same_place(const RosterEntry& member, const NodeSpec& node) {
+  if (member.address.empty() && member.root.empty()) return false;  // The manifests do not agree on a place.
+  return member.address == node.address && member.port == node.ssh.port && member.jump == node.ssh.jump &&
+         member.root == node.root.string();
+}
+
+bool is_the_same_machine(const RosterEntry& member, const Machine& machine) {
+  if (!member.host_key.empty() || !machine.host_key.empty()) return member.host_key == machine.host_key;
+  return !member.root.empty() && !member.machine_id.empty() && member.machine_id == machine.machine_id &&
+         member.name == machine.known_as;
+}
+
+AgreedRoster agree_on_roster(const Rosters& rosters) {
   AgreedRoster agreed;
   std::vector<Vote> votes;
-  for (const auto& [node, manifest] : manifests) {
-    if (manifest != nullptr && !manifest->roster.uuid.empty()) votes.push_back({node, &manifest->roster});
+  for (const auto& [node, roster] : rosters) {
+    if (roster != nullptr && !roster->uuid.empty()) votes.push_back({node, roster});
   }
   refuse_other_clusters(votes, agreed);
   if (votes.empty()) return agreed;
@@ -213,15 +220,14 @@ AgreedRoster agree_on_roster(const std::map<std::string, const Manifest*>& manif
   return agreed;
 }
 
-std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed,
-                                               const std::map<std::string, const Manifest*>& manifests,
-                                               const Cluster& cluster, const Machines& machines) {
+std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed, const Rosters& rosters, const Cluster& cluster,
+                                               const Machines& machines) {
   std::vector<RosterEntry> taken_out;
   if (cluster.nodes.size() < 2) return taken_out;
   for (RosterEntry& member : departed_members(agreed.roster, cluster, machines)) {
     UnsupportedMember unsupported{member.name, {}};
-    for (const auto& [node, manifest] : manifests) {
-      if (manifest != nullptr && find_by_name(manifest->roster.members, member.name) != nullptr) {
+    for (const auto& [node, roster] : rosters) {
+      if (roster != nullptr && find_by_name(roster->members, member.name) != nullptr) {
         unsupported.listed_by.push_back(node);
       }
     }
@@ -266,6 +272,30 @@ std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& c
   return departed;
 }
 
+void forget_disputed_ids(Machines& machines, const Rosters& rosters) {
+  std::multimap<std::string, std::string> reported;  // Machine-id -> the nodes that report it.
+  for (const auto& [name, machine] : machines) {
+    if (!machine.machine_id.empty()) reported.emplace(machine.machine_id, name);
+  }
+  std::map<const Roster*, std::vector<std::string>> holders;  // Each roster once.
+  for (const auto& [node, roster] : rosters) {
+    if (roster != nullptr) holders[roster].push_back(node);
+  }
+  std::set<std::string> disputed;
+  for (const auto& [roster, nodes] : holders) {
+    for (const RosterEntry& member : roster->members) {
+      const auto [first, last] = reported.equal_range(member.machine_id);
+      for (auto one = first; one != last; ++one) {
+        const std::string& name = one->second;
+        const bool only_its_own = nodes.size() == 1 && nodes.front() == name;
+        if (name == member.name || only_its_own || is_the_same_machine(member, machines.at(name))) continue;
+        disputed.insert(name);
+      }
+    }
+  }
+  for (const std::string& name : disputed) machines.at(name).machine_id.clear();
+}
+
 Roster next_roster(const Roster& previous, const Cluster& cluster, const Machines& machines,
                    const std::set<std::string>& released, const std::set<std::string>& consented,
                    const std::string& new_uuid) {
@@ -290,8 +320,12 @@ Roster roster_of_node(const Roster& next, const Roster& own, const Cluster& clus
   for (const NodeSpec& node : cluster.nodes) in_file.insert(node.name.str());
   Roster kept = next;
   std::erase_if(kept.members, [&](RosterEntry& member) {
-    if (in_file.contains(member.name)) return false;
     const RosterEntry* known = find_by_name(own.members, member.name);
+    if (in_file.contains(member.name)) {
+      if (known != nullptr && member.host_key.empty()) member.host_key = known->host_key;
+      if (known != nullptr && member.machine_id.empty()) member.machine_id = known->machine_id;
+      return false;
+    }
     if (known == nullptr) return member.address.empty() && member.root.empty();
     const bool leaving = member.leaving || known->leaving;
     member = *known;
@@ -306,8 +340,8 @@ Roster roster_of_node(const Roster& next, const Roster& own, const Cluster& clus
   return kept;
 }
 
-Result<void> check_membership(const Manifest& manifest, const Cluster& cluster) {
-  const std::string& other = manifest.roster.cluster;
+Result<void> check_membership(const Roster& roster, const Cluster& cluster) {
+  const std::string& other = roster.cluster;
   if (other.empty() || other == cluster.name) return {};
   return failure(ErrorCode::kRefused, "the node belongs to cluster " + printable(other) + ", not to " + cluster.name,
                  "release it with the cluster.yaml of " + printable(other) + " first");

@@ -21,6 +21,10 @@ struct Machine {
 };
 using Machines = std::map<std::string, Machine>;
 
+/// The rosters in the nodes' manifests, by the node's name in the file; null for a node without a manifest. Several
+/// nodes may share one object; it is then compared once.
+using Rosters = std::map<std::string, const Roster*>;
+
 /// A member that half or fewer of the manifests list. The only consequence is a warning.
 struct UnsupportedMember {
   std::string name;
@@ -40,24 +44,34 @@ struct AgreedRoster {
   std::vector<UnsupportedMember> unsupported;
 };
 
-/// Pure. `manifests` by the node's name in the file; null for a node without one. Manifests without a roster are not
-/// counted.
-AgreedRoster agree_on_roster(const std::map<std::string, const Manifest*>& manifests);
+/// Pure. Empty rosters are not counted.
+AgreedRoster agree_on_roster(const Rosters& rosters);
 
 /// Pure. Moves members that the file no longer names from `agreed` to `unsupported` if fewer than two manifests list
 /// them. So the manifest of one machine decides nothing once the file names two nodes.
 /// Returns the removed entries.
-std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed,
-                                               const std::map<std::string, const Manifest*>& manifests,
-                                               const Cluster& cluster, const Machines& machines);
+std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed, const Rosters& rosters, const Cluster& cluster,
+                                               const Machines& machines);
 
 /// A warning "roster.unsupported-member" for each set of nodes that list the same members; it names the first five.
 std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupported, const std::string& hint);
+
+/// The entry has the address, port, jump host and directory of this node of the file. False for an entry without a
+/// place.
+bool is_at_the_same_place(const RosterEntry& member, const NodeSpec& node);
+
+/// The machine has the recorded host key. A local node has none: its machine-id and the name in its manifest are used
+/// instead.
+bool is_the_same_machine(const RosterEntry& member, const Machine& machine);
 
 /// Members of `roster` that the file no longer names. A member is still in the file under its name, at its address, or
 /// as a machine whose host key was seen in this run. A local node has no host key: its machine-id and the name in its
 /// manifest are used instead.
 std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& cluster, const Machines& machines);
+
+/// Pure. Empties a reported machine-id that another node's manifest records for another member: it is recorded for
+/// nobody. A renamed machine keeps its own.
+void forget_disputed_ids(Machines& machines, const Rosters& rosters);
 
 /// The roster after a successful apply: the file's nodes, plus departed members except those in `released`. Members in
 /// `consented` are marked `leaving`. The generation grows only when something differs. Machine data not seen in this
@@ -67,12 +81,13 @@ Roster next_roster(const Roster& previous, const Cluster& cluster, const Machine
                    const std::string& new_uuid);
 
 /// Pure. The form of `next` for one node's manifest. A departed member stays as in that manifest, so that no other
-/// manifest can clear or change its record. `single_witness`: members that only this manifest may list; it keeps them.
+/// manifest can clear or change its record. A member of the file keeps this manifest's host key and machine-id where
+/// `next` has none, for the same reason. `single_witness`: members that only this manifest may list; it keeps them.
 /// A departed member without an address is not added to manifests that lack it.
 Roster roster_of_node(const Roster& next, const Roster& own, const Cluster& cluster,
                       const std::vector<RosterEntry>& single_witness);
 
-/// Errors: kRefused when the manifest belongs to another cluster than `cluster`.
-Result<void> check_membership(const Manifest& manifest, const Cluster& cluster);
+/// Errors: kRefused when the roster belongs to another cluster than `cluster`.
+Result<void> check_membership(const Roster& roster, const Cluster& cluster);
 
 }  // namespace sparkplan

@@ -17,15 +17,12 @@ struct Mark {
 
 constexpr std::array<Mark, 3> kMarks{{
     {&MachineIdentity::machine_id, "machine-id",
-     "`rm -f /etc/machine-id /var/lib/dbus/machine-id && systemd-machine-id-setup` and a reboot"},
+     "`rm -f /etc/machine-id /var/lib/dbus/machine-id && systemd-machine-id-setup`, then reboot"},
     {&MachineIdentity::host_key, "SSH host key",
      "`rm /etc/ssh/ssh_host_*_key* && ssh-keygen -A && systemctl restart ssh`, then `sparkplan trust`"},
     {&MachineIdentity::nvme_host, "NVMe host name (/etc/nvme/hostnqn)",
      "`nvme gen-hostnqn >/etc/nvme/hostnqn && uuidgen >/etc/nvme/hostid`"},
 }};
-
-/// Source: machine-id(5), "First Boot Semantics".
-bool tells_apart(const std::string& value) { return !value.empty() && value != "uninitialized"; }
 
 /// Earlier and later node in the file -> the marks they share, in the order of kMarks.
 using Pairs = std::map<std::pair<std::size_t, std::size_t>, std::vector<const Mark*>>;
@@ -56,8 +53,8 @@ std::string hint_for(const std::vector<const Mark*>& marks) {
   std::vector<std::string> commands;
   for (const Mark* mark : marks) commands.emplace_back(mark->command);
   const bool may_be_one = marks.front()->value != &MachineIdentity::nvme_host;
-  return std::string(may_be_one ? "if it is one machine, name it once; if one is a copy of the other, on the copy: "
-                                : "on one of them: ") +
+  return std::string(may_be_one ? "if it is one machine, list it once; if one is a copy of the other, run on the copy: "
+                                : "run on one of them: ") +
          join(commands, "; ");
 }
 
@@ -102,6 +99,8 @@ Refusal refusal_for(const std::vector<const Mark*>& marks, const MachineIdentity
 
 }  // namespace
 
+bool tells_apart(const std::string& mark) { return !mark.empty() && mark != "uninitialized"; }
+
 SameMachines same_machines(const Cluster& cluster, const std::map<std::string, MachineIdentity>& identities) {
   SameMachines same;
   for (const auto& [pair, marks] : pairs_in(cluster, identities)) {
@@ -123,13 +122,10 @@ SameMachines same_machines(const Cluster& cluster, const std::map<std::string, M
     same.findings.push_back(std::move(finding));
     const auto refuse = [&, what = names_of(marks)](const NodeSpec& node, const NodeSpec& twin) {
       const bool alone = !(refusal.earlier && refusal.later);
-      same.by_node.try_emplace(node.name.str(),
-                               Error{ErrorCode::kInvalidInput,
-                                     "it has the same " + what + " as " + twin.name.str(),
-                                     {},
-                                     {},
-                                     alone ? "nothing is done on it until they can be told apart"
-                                           : "nothing is done on either until they can be told apart"});
+      same.by_node.try_emplace(
+          node.name.str(), make_error(ErrorCode::kInvalidInput, "it has the same " + what + " as " + twin.name.str(),
+                                      alone ? "sparkplan changes nothing on it until the two differ"
+                                            : "sparkplan changes nothing on either until the two differ"));
     };
     if (refusal.earlier) refuse(earlier, later);
     if (refusal.later) refuse(later, earlier);

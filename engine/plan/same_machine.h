@@ -19,6 +19,10 @@ struct MachineIdentity {
   std::string recorded_machine_id = {};  ///< The machine-id in the roster for the machine with that host key.
 };
 
+/// True for a mark that one machine has: not empty, and not the "uninitialized" of an image that was never booted.
+/// Source: machine-id(5), "First Boot Semantics".
+bool tells_apart(const std::string& mark);
+
 /// Nodes that cannot all belong to one cluster.
 struct SameMachines {
   /// "nodes.same-machine": one for each pair, at the later entry. An error if both are refused, a warning if one or

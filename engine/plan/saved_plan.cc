@@ -11,7 +11,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::string_view kKey = "sparkplan_plan";
-constexpr std::string_view kMakeAnother = "make another one: sparkplan plan -o PLAN";
+constexpr std::string_view kMakeAnother = "make a new plan: sparkplan plan -o PLAN";
 
 tl::unexpected<Error> damaged(std::string why) {
   return failure(ErrorCode::kInvalidInput, "the saved plan is damaged: " + std::move(why), std::string(kMakeAnother));
@@ -40,7 +40,7 @@ Result<void> check_format(const Value& body) {
   const auto format = body.text_or("format_version", "");
   const auto major = format.substr(0, format.find('.'));
   if (major == kSavedPlanFormat.substr(0, kSavedPlanFormat.find('.'))) return {};
-  if (format.empty()) return damaged("it does not say its format");
+  if (format.empty()) return damaged("it has no format_version");
   return failure(
       ErrorCode::kUnsupported,
       "the saved plan has format " + printable(format) + ", this sparkplan knows " + std::string(kSavedPlanFormat),
@@ -75,13 +75,13 @@ void list_fields(FieldVisitor& field, SavedPlan& plan) {
   field("cluster", heading.cluster);
   field("file", heading.file);
   field("config_digest", heading.config_digest);
-  field("only", plan.only);
-  field("exclude", plan.exclude);
-  field("machines", plan.machines);
+  field("only", plan.only, kPlanList);
+  field("exclude", plan.exclude, kPlanList);
+  field("machines", plan.machines, kPlanList);
   field("plan", plan.report, kRequired);
-  field("source", plan.source, kRequired);
+  field("source", plan.source, kRequired.no_longer_than(kMostPlanBytes));
   // Only if the plan has some: plans without such texts keep their format.
-  field("beside", plan.beside, kOptional.unless(plan.beside.empty()));
+  field("beside", plan.beside, kPlanText.unless(plan.beside.empty()).at_most(kMostPlanValues));
 }
 
 std::string encode_saved_plan(const SavedPlan& plan) {
@@ -98,17 +98,17 @@ Result<SavedPlan> decode_saved_plan(std::string_view text) {
   }
   // The plans of all nodes: larger than any message.
   const auto value = decode_json(text, JsonLimits{kMostPlanBytes + kMostPlanValues * kJsonValueWeight});
-  if (!value) return damaged("it is cut off or no JSON any more (" + value.error().describe() + ")");
+  if (!value) return damaged("it is truncated or not JSON (" + value.error().describe() + ")");
   const auto* found = value->find(kKey);
-  if (found == nullptr || !found->is_map()) return damaged("what it is to hold is missing");
-  if (value->entries()->size() != 1) return damaged("it holds something besides the plan");
+  if (found == nullptr || !found->is_map()) return damaged("its content is missing");
+  if (value->entries()->size() != 1) return damaged("it contains more than the plan");
   Value body = *found;
   SPARK_CHECK(check_format(body));
   const auto seal = body.text_or("digest", "");
   body.erase("digest");
   if (seal != digest(body)) {
-    return failure(ErrorCode::kInvalidInput, "the saved plan is not as it was written: its digest does not fit",
-                   "a plan is not to be edited: change cluster.yaml and " + std::string(kMakeAnother));
+    return failure(ErrorCode::kInvalidInput, "the saved plan is not as it was written: its digest does not match",
+                   "do not edit a plan: change cluster.yaml and " + std::string(kMakeAnother));
   }
   auto plan = decode<SavedPlan>(body);
   if (!plan) return damaged(plan.error().describe());

@@ -44,8 +44,7 @@ bool is_too_large(std::string_view text);
 /// True for a text that is, or was meant to be, a saved plan instead of a cluster.yaml.
 bool is_saved_plan(std::string_view text);
 
-/// JSON under the single key "sparkplan_plan", with a digest over all of it. Schema:
-/// schemas/plan.schema.json.
+/// JSON under the single key "sparkplan_plan", with a digest over all of it. Schema: schemas/plan.schema.json.
 std::string encode_saved_plan(const SavedPlan& plan);
 
 /// The digest detects damage, but not intent: a user who edits a plan can compute a new one. A plan's displayed changes
@@ -53,6 +52,11 @@ std::string encode_saved_plan(const SavedPlan& plan);
 /// Errors: kInvalidInput for a file that is damaged, was edited, contradicts itself or is too large; kUnsupported for
 /// another major version.
 Result<SavedPlan> decode_saved_plan(std::string_view text);
+
+/// The rules of its lists and texts, which only the limits above bound: they are the program's own.
+inline constexpr FieldRule kPlanText = kOptional.no_longer_than(kMostPlanBytes);
+inline constexpr ListRule kPlanList = kPlanText.at_most(kMostPlanValues);
+inline constexpr ListRule kRequiredPlanList = kRequired.at_most(kMostPlanValues);
 
 /// The parts of a saved plan. The report's fields are encoded without loss.
 void list_fields(FieldVisitor& field, SourceRange& where);

@@ -13,7 +13,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr auto kMakeAnother = "make another one: sparkplan plan -o PLAN";
+constexpr auto kMakeAnother = "make a new plan: sparkplan plan -o PLAN";
 
 tl::unexpected<Error> contradicts(std::string why) {
   return failure(ErrorCode::kInvalidInput, "the saved plan contradicts itself: " + printable(std::move(why)),
@@ -47,7 +47,7 @@ bool is_left_alone(const NodeReport& node) {
   return node.error || node.status == NodeStatus::kSkipped || node.status == NodeStatus::kReleased;
 }
 
-/// The status with which ClusterRun reports a planned node.
+/// The status that PlanRun reports for a planned node.
 NodeStatus expected_status(const NodeReport& node) {
   const NodeStatus status = status_of(node.plan);
   const bool never_applied = node.membership == Membership::kJoining;
@@ -58,9 +58,9 @@ Result<void> check_status(const NodeReport& node, bool is_held) {
   const NodePlan& plan = node.plan;
   if (is_left_alone(node)) {
     const bool nothing = plan.changes.empty() && plan.steps.empty() && plan.waiting.empty();
-    if (is_held || !nothing) return contradicts(node.name + " is shown as left alone, and there is a plan for it");
+    if (is_held || !nothing) return contradicts(node.name + " is shown as left alone, but there is a plan for it");
   } else if (node.membership != Membership::kLeaving && node.status != expected_status(node)) {
-    return contradicts(node.name + " is shown as " + std::string(to_string(node.status)) + ", and its plan says " +
+    return contradicts(node.name + " is shown as " + std::string(to_string(node.status)) + ", but its plan says " +
                        std::string(to_string(expected_status(node))));
   }
   return {};
@@ -69,7 +69,7 @@ Result<void> check_status(const NodeReport& node, bool is_held) {
 Result<void> check_node(const NodeReport& node) {
   const auto ids = displayed(node.plan);
   for (const ResourceId& id : node.plan.waiting) {
-    if (ids.count(id) == 0) return contradicts(id.str() + " waits on " + node.name + ", and no change of it is shown");
+    if (ids.count(id) == 0) return contradicts(id.str() + " waits on " + node.name + ", but no change of it is shown");
   }
   for (const Step& step : node.plan.steps) {
     if (step.resources.empty())
@@ -77,7 +77,7 @@ Result<void> check_node(const NodeReport& node) {
     for (const ResourceId& id : step.resources) {
       if (ids.count(id) == 0)
         return contradicts("a step for " + step.artifact.name + " on " + node.name + " belongs to " + id.str() +
-                           ", and no change of it is shown");
+                           ", but no change of it is shown");
     }
   }
   for (const auto& [id, value] : node.plan.after_steps) {
@@ -89,7 +89,7 @@ Result<void> check_node(const NodeReport& node) {
     const bool waits =
         change.origin != Origin::kForeign && std::find(waiting.begin(), waiting.end(), change.id) != waiting.end();
     if (waits && !has_reason_to_wait(change, waiting))
-      return contradicts(change.id.str() + " waits on " + node.name + ", and nothing is shown that it waits for");
+      return contradicts(change.id.str() + " waits on " + node.name + ", but nothing is shown that it waits for");
     const bool empty = change.fields.empty() && change.origin != Origin::kForeign;
     if (empty) return contradicts("the change of " + change.id.str() + " on " + node.name + " shows nothing");
   }
@@ -99,9 +99,9 @@ Result<void> check_node(const NodeReport& node) {
 /// A member of the file: displayed at the address that the run will use.
 Result<void> check_member(const NodeReport& node, const NodeSpec& spec, const Registry& registry) {
   if (node.membership == Membership::kLeaving)
-    return contradicts(node.name + " is shown as leaving, and the cluster.yaml in the plan names it");
+    return contradicts(node.name + " is shown as leaving, but the cluster.yaml in the plan names it");
   if (node.address != shown_address(spec))
-    return contradicts(node.name + " is shown at " + node.address + ", and the cluster.yaml in the plan has it at " +
+    return contradicts(node.name + " is shown at " + node.address + ", but the cluster.yaml in the plan has it at " +
                        shown_address(spec));
   for (const Change& change : node.plan.changes) {
     const auto* type = registry.find(change.id.type);
@@ -112,7 +112,7 @@ Result<void> check_member(const NodeReport& node, const NodeSpec& spec, const Re
     }
     const bool asked_for = change.action != Action::kRemove && change.id.name != kWholeFileName;
     if (asked_for && spec.sections.count(type->info().section) == 0)
-      return contradicts(change.id.str() + " is shown for " + node.name + ", and the cluster.yaml in the plan has no " +
+      return contradicts(change.id.str() + " is shown for " + node.name + ", but the cluster.yaml in the plan has no " +
                          type->info().section + " for it");
   }
   return {};
@@ -127,26 +127,26 @@ Result<void> check_leaver(const NodeReport& node) {
     return change.action == Action::kRemove || change.id.name == kWholeFileName || change.origin == Origin::kForeign;
   });
   if (!gives_back || !node.plan.waiting.empty())
-    return contradicts(node.name + " is shown as leaving, and something is to be made there");
+    return contradicts(node.name + " is shown as leaving, but the plan creates something on it");
   return {};
 }
 
 }  // namespace
 
 Result<void> check_consistency(const SavedPlan& plan) {
-  if (!consists_of(plan.id, "0123456789abcdef-", 36)) return contradicts("its id is none");
-  if (!consists_of(plan.created, "0123456789TZ:.+-", 40)) return contradicts("the time at which it was made is none");
+  if (!consists_of(plan.id, "0123456789abcdef-", 36)) return contradicts("its id is invalid");
+  if (!consists_of(plan.created, "0123456789TZ:.+-", 40)) return contradicts("its creation time is invalid");
   if (printable(plan.sparkplan_version) != plan.sparkplan_version || plan.sparkplan_version.size() > 80)
-    return contradicts("its sparkplan_version is none");
+    return contradicts("its sparkplan_version is invalid");
   std::set<std::string_view> names;
   for (const NodeReport& node : plan.report.nodes) {
-    if (!NodeName::parse(node.name)) return contradicts(node.name + " is no name of a node");
+    if (!NodeName::parse(node.name)) return contradicts(node.name + " is not a node name");
     if (!names.insert(node.name).second) return contradicts("it names " + node.name + " twice");
     SPARK_CHECK(check_status(node, plan.machines.count(node.name) > 0));
     SPARK_CHECK(check_node(node));
   }
   for (const auto& [name, machine] : plan.machines) {
-    if (names.count(name) == 0) return contradicts("it says which machine " + name + " is, and has no such node");
+    if (names.count(name) == 0) return contradicts("it identifies the machine of " + name + ", but has no such node");
   }
   return {};
 }
@@ -155,12 +155,12 @@ Result<void> check_belongs(const SavedPlan& plan, const Cluster& cluster, const 
                            const Registry& registry) {
   const Report& report = plan.report;
   if (report.cluster != cluster.name)
-    return contradicts("it is shown for the cluster " + report.cluster + ", and its cluster.yaml is of " +
+    return contradicts("it is shown for the cluster " + report.cluster + ", but its cluster.yaml is for " +
                        cluster.name);
   if (report.config_digest != cluster.config_digest)
     return contradicts("it was not made from the cluster.yaml in it, or not from the files beside it");
   if (report.partial == (plan.only.empty() && plan.exclude.empty()))
-    return contradicts("it is shown as made with another selection than --only and --exclude in it");
+    return contradicts("it was made with another selection than --only and --exclude in it");
   std::set<std::string_view> shown;
   for (const NodeReport& node : report.nodes) {
     const auto spec = std::find_if(cluster.nodes.begin(), cluster.nodes.end(),
@@ -173,7 +173,7 @@ Result<void> check_belongs(const SavedPlan& plan, const Cluster& cluster, const 
   }
   for (const Diagnostic& finding : findings) {
     if (std::find(report.diagnostics.begin(), report.diagnostics.end(), finding) == report.diagnostics.end())
-      return contradicts("its cluster.yaml comes with a finding that it does not show: " + finding.message);
+      return contradicts("its cluster.yaml has a finding that the plan does not show: " + finding.message);
   }
   return {};
 }

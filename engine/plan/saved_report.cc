@@ -26,7 +26,7 @@ void list_fields(FieldVisitor& field, SourceRange& where) {
 }
 
 void list_fields(FieldVisitor& field, FieldChange& change) {
-  field("path", change.path);
+  field("path", change.path, kPlanText);
   field("before", change.before);
   field("after", change.after);
 }
@@ -35,11 +35,11 @@ void list_fields(FieldVisitor& field, Change& change) {
   field("id", change.id, kRequired);
   field("action", change.action, kRequired);
   field("origin", change.origin, kRequired);
-  field("fields", change.fields);
+  field("fields", change.fields, kPlanList);
   field("impact", change.impact);
   field("reversible", change.reversible);
   field("where", change.where);
-  field("note", change.note);
+  field("note", change.note, kPlanText);
 }
 
 void list_fields(FieldVisitor& field, BlockedResource& blocked) {
@@ -50,19 +50,19 @@ void list_fields(FieldVisitor& field, BlockedResource& blocked) {
 
 void list_fields(FieldVisitor& field, SkippedResource& skipped) {
   field("id", skipped.id, kRequired);
-  field("field", skipped.field);
-  field("reason", skipped.reason);
+  field("field", skipped.field, kPlanText);
+  field("reason", skipped.reason, kPlanText);
 }
 
 /// Without `resulting`: it describes the earlier state of the node, and a later run does not need it.
 void list_fields(FieldVisitor& field, NodePlan& plan) {
-  field("changes", plan.changes, kRequired);
-  field("steps", plan.steps, kRequired);
-  field("blocked", plan.blocked);
-  field("not_applicable", plan.not_applicable);
-  field("kept_orphans", plan.kept_orphans);
-  field("waiting", plan.waiting);
-  field("after_steps", plan.after_steps);
+  field("changes", plan.changes, kRequiredPlanList);
+  field("steps", plan.steps, kRequiredPlanList);
+  field("blocked", plan.blocked, kPlanList);
+  field("not_applicable", plan.not_applicable, kPlanList);
+  field("kept_orphans", plan.kept_orphans, kPlanList);
+  field("waiting", plan.waiting, kPlanList);
+  field("after_steps", plan.after_steps, kPlanList);
   field("managed_before", plan.managed_before);
 }
 
@@ -78,19 +78,19 @@ void list_fields(FieldVisitor& field, NodeReport& node) {
 }
 
 void list_fields(FieldVisitor& field, DiagnosticNote& note) {
-  field("message", note.message);
+  field("message", note.message, kPlanText);
   field("where", note.where);
 }
 
 void list_fields(FieldVisitor& field, Diagnostic& diagnostic) {
   list_named(field, "severity", diagnostic.severity, Severity::kNote, kRequired);
   field("code", diagnostic.code);
-  field("message", diagnostic.message);
-  field("hint", diagnostic.hint);
-  field("file", diagnostic.file);
+  field("message", diagnostic.message, kPlanText);
+  field("hint", diagnostic.hint, kPlanText);
+  field("file", diagnostic.file, kPlanText);
   field("node", diagnostic.node);
   field("where", diagnostic.where);
-  field("notes", diagnostic.notes);
+  field("notes", diagnostic.notes, kPlanList);
 }
 
 void list_fields(FieldVisitor& field, Report& report) {
@@ -102,8 +102,8 @@ void list_fields(FieldVisitor& field, Report& report) {
   double seconds = report.duration.count();
   field("duration_s", seconds);
   if (field.reading()) report.duration = std::chrono::duration<double>(seconds);
-  field("nodes", report.nodes, kRequired);
-  field("diagnostics", report.diagnostics);
+  field("nodes", report.nodes, kRequiredPlanList);
+  field("diagnostics", report.diagnostics, kPlanList);
 }
 
 }  // namespace sparkplan

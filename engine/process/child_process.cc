@@ -10,10 +10,11 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <mutex>
 #include <system_error>
 #include <utility>
 
+// Boost defines it only for some systems, and declares posix::use_vfork for all.
+#define BOOST_POSIX_HAS_VFORK 1
 // The headers of Boost 1.74 cause some of our warnings.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -97,6 +98,23 @@ std::vector<char*> argument_vector(const std::string& program, const std::vector
   return words;
 }
 
+/// Blocks all signals of this thread during its lifetime.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() { restore(); }
+  void restore() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace
 
 struct ChildProcess::Impl {
@@ -128,14 +146,19 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
   SPARK_TRY(Pipe error, make_pipe());
   auto impl = std::make_unique<Impl>();
   std::error_code code;
-  // Boost reports a failed exec through its own pipe, and makes it close-on-exec only after creating it. A child that
-  // another thread starts in between inherits the pipe. Then this thread would wait for that child to end.
-  static std::mutex one_at_a_time;
-  const std::unique_lock starting(one_at_a_time);
+  // With vfork the child shares our memory until the exec, so a start takes no longer in a large process. A signal
+  // handler of ours must not run in the child meanwhile.
+  const BlockedSignals blocked;
   // Boost's own bp::args reads the first character of each argument, which an empty argument lacks.
   auto words = argument_vector(program, arguments);
   const auto with_arguments = [&words](auto& executor) { executor.cmd_line = words.data(); };
-  impl->child = bp::child(bp::exe = program, bp::extend::on_setup(with_arguments),
+  const auto with_our_signals = [&blocked](auto& /*executor*/) { blocked.restore(); };
+  // With vfork, Boost does not reap a child whose exec failed.
+  const auto reap = [](auto& executor, const std::error_code& /*error*/) {
+    if (executor.pid > 0) ::waitpid(executor.pid, nullptr, 0);
+  };
+  impl->child = bp::child(bp::exe = program, bp::posix::use_vfork, bp::extend::on_setup(with_arguments),
+                          bp::extend::on_exec_setup(with_our_signals), bp::extend::on_error(reap),
                           bp::posix::fd.bind(0, input.read_end.get()), bp::posix::fd.bind(1, output.write_end.get()),
                           bp::posix::fd.bind(2, error.write_end.get()), impl->group, code);
   if (code) {

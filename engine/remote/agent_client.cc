@@ -18,8 +18,19 @@ Result<void> check_count(std::size_t reported, std::size_t requested, std::strin
 
 }  // namespace
 
+/// A step stays undone only because another one failed, or because the run was stopped. Otherwise it would be sent
+/// again in every stage.
 Result<void> check_reply(const ApplyRequest& request, const ApplyReply& reply) {
-  return check_count(reply.results.size(), request.steps.size(), "steps");
+  SPARK_CHECK(check_count(reply.results.size(), request.steps.size(), "steps"));
+  const auto has_error = [](const StepResult& one) { return one.error.has_value(); };
+  const bool explained = reply.stopped || std::any_of(reply.results.begin(), reply.results.end(), has_error);
+  for (const StepResult& one : reply.results) {
+    const bool fails = one.outcome == StepOutcome::kFailed || one.outcome == StepOutcome::kStale;
+    if ((one.outcome == StepOutcome::kDone || explained) && (!fails || one.error)) continue;
+    return failure(ErrorCode::kFailed,
+                   "the agent reported a step as " + std::string(to_string(one.outcome)) + " without a reason");
+  }
+  return {};
 }
 Result<void> check_reply(const ProbeRequest& request, const ProbeReply& reply) {
   return check_count(reply.answered.size(), request.targets.size(), "targets");
@@ -43,7 +54,7 @@ Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& 
   Error error = std::move(met).error();
   const bool held_back = client.connection_->host_key_is_new() && !options.become_password.empty();
   if (held_back && error.code == ErrorCode::kPermissionDenied) {
-    error.hint = "the host key was recorded only now, so the password was not sent: run the command again";
+    error.hint = "run the command again: the password was not sent, because the host key was recorded only now";
   }
   return failure(std::move(error));
 }
@@ -78,7 +89,7 @@ Result<void> AgentClient::meet(const NodeSpec& node, const FactsRequest& request
     return failure(ErrorCode::kUnsupported,
                    "the agent speaks protocol " + std::to_string(hello_.protocol_major) + ", this program " +
                        std::to_string(kProtocolMajor),
-                   "run `sparkplan plan`, which brings the agent up to date");
+                   "run `sparkplan plan`, which updates the agent");
   }
   const bool unfit = other_major || (lacks_types && options_.install == InstallPolicy::kIfNeeded) ||
                      (other_build && options_.install == InstallPolicy::kExactBuild);
@@ -144,7 +155,7 @@ Result<void> AgentClient::handshake(const FactsRequest& request) {
 
 Result<void> AgentClient::install(const NodeSpec& node) {
   if (node.transport == TransportKind::kLocal) {
-    return failure(ErrorCode::kUnsupported, "this build carries no agent for this machine");
+    return failure(ErrorCode::kUnsupported, "this build contains no agent for this machine");
   }
   channel_.reset();
   SPARK_TRY(channel_, connection_->start(RemoteProgram::kInstaller, elevation_));
@@ -191,11 +202,8 @@ Result<Value> AgentClient::receive(RequestClock& clock, const Awaited& awaited) 
   while (true) {
     auto message = reader_.next(awaited.limits);
     if (!message) {
-      return failure(bounded(Error{ErrorCode::kFailed,
-                                   "the node does not speak our protocol: " + message.error().describe(),
-                                   {},
-                                   std::nullopt,
-                                   ""}));
+      return failure(bounded(make_error(
+          ErrorCode::kFailed, "the node does not speak sparkplan's protocol: " + message.error().describe())));
     }
     const auto doing = *message ? progress_in(**message) : std::nullopt;
     if (*message && !doing) return std::move(**message);

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/result.h"
@@ -59,6 +60,8 @@ class AgentClient {
 
   /// The answer to the request that open() sent.
   const FactsReply& facts() const { return facts_; }
+  /// As facts(), which is empty from then on.
+  FactsReply take_facts() { return std::exchange(facts_, {}); }
   const Hello& hello() const { return hello_; }
   std::string host_key() const { return connection_->host_key(); }
 

@@ -14,7 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kSudoHint =
-    "give the password with --ask-become-pass, or allow the agent without one: "
+    "give the password with --ask-become-pass, or permit the agent without one in sudoers: "
     "USER ALL=(root) NOPASSWD: /usr/local/libexec/sparkplan/agent --stdio";
 
 /// The last line with text, in which programs usually print the reason.
@@ -45,9 +45,9 @@ Result<void> send_image(Channel& channel, const Installation& installation, cons
   const auto image = installation.image(architecture);
   if (!image) {
     return failure(ErrorCode::kUnsupported,
-                   "this build does not carry " + std::string(installation.what) + " for the architecture " +
+                   "this build does not contain " + std::string(installation.what) + " for the architecture " +
                        shown_text(architecture, 40),
-                   "it carries: " + join(agent_architectures(), ", "));
+                   "it supports: " + join(agent_architectures(), ", "));
   }
   SPARK_CHECK(channel.write_all(std::string(kInstallerPut) + "\n", clock.left(Clock::now())));
   // A node with a full disk closes the stream; its own error message gives the reason.
@@ -79,10 +79,10 @@ Result<void> install_program(Channel& channel, const Installation& installation)
     if (installation.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     if (!count) return failure(why_silent(channel, count.error(), "").within("install " + what));
     if (clock.over(Clock::now())) {
-      return failure(ErrorCode::kUnreachable, "the installation of " + what + " did not end in time");
+      return failure(ErrorCode::kUnreachable, "the installation of " + what + " did not finish in time");
     }
     if (output.size() > kMaxNoiseBytes) {
-      return failure(ErrorCode::kUnreachable, "the node printed more than 64 KiB instead of taking " + what);
+      return failure(ErrorCode::kUnreachable, "the node printed more than 64 KiB instead of accepting " + what);
     }
     const auto architecture = greeted_with(output);
     if (!architecture) SPARK_CHECK(installation.sudo.go_on(channel, clock.left(Clock::now())));
@@ -94,7 +94,8 @@ Result<void> install_program(Channel& channel, const Installation& installation)
 }
 
 Elevation elevation_for(const NodeSpec& node, const Connection& connection, const Secret& become_password) {
-  if (node.transport == TransportKind::kLocal || node.ssh.become == Become::kNone || node.ssh.user == "root") {
+  const std::string user = connection.user().empty() ? node.ssh.user : connection.user();
+  if (node.transport == TransportKind::kLocal || node.ssh.become == Become::kNone || user == "root") {
     return Elevation::kNone;
   }
   const bool has_password = !become_password.empty() && !connection.host_key_is_new();
@@ -106,17 +107,9 @@ Error why_silent(Channel& channel, const Error& error, const std::string& noise)
   const auto status = channel.exit_status();
   const auto& complaint = channel.standard_error();
   if (status == kNoAgentStatus)
-    return Error{ErrorCode::kNotFound,
-                 "there is no agent on the node",
-                 {},
-                 std::nullopt,
-                 "run `sparkplan plan`, which installs it"};
+    return make_error(ErrorCode::kNotFound, "there is no agent on the node", "run `sparkplan plan`, which installs it");
   if (complaint.find("sudo:") != std::string::npos) {
-    return Error{ErrorCode::kPermissionDenied,
-                 "sudo refused: " + last_line(complaint),
-                 {},
-                 std::nullopt,
-                 std::string(kSudoHint)};
+    return make_error(ErrorCode::kPermissionDenied, "sudo refused: " + last_line(complaint), std::string(kSudoHint));
   }
   std::string message = "the connection ended";
   if (status) message = "the remote program ended with status " + std::to_string(*status);
@@ -126,7 +119,7 @@ Error why_silent(Channel& channel, const Error& error, const std::string& noise)
     message += " after printing: " + end_of_output(noise);
   }
   // With a status, the program ran and failed. Without a status, the connection was cut.
-  return Error{status ? ErrorCode::kFailed : ErrorCode::kUnreachable, message, {}, std::nullopt, ""};
+  return make_error(status ? ErrorCode::kFailed : ErrorCode::kUnreachable, message);
 }
 
 std::string end_of_output(const std::string& text) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <utility>
 
 namespace sparkplan::ssh {
@@ -75,75 +74,34 @@ bool pass_outwards(ssh_channel channel, int socket, Ferry& ferry) {
 
 }  // namespace
 
-Result<NodeSpec> jump_host(const NodeSpec& node) {
-  NodeSpec host = node;
-  host.ssh.jump.clear();
-  host.ssh.host_key.clear();
-  host.ssh.port = 22;
-  std::string_view text = node.ssh.jump;
-  if (const auto at = text.find('@'); at != std::string_view::npos) {
-    host.ssh.user = std::string(text.substr(0, at));
-    text.remove_prefix(at + 1);
-  }
-  std::string_view port;
-  if (!text.empty() && text.front() == '[') {
-    const auto end = text.find(']');
-    if (end == std::string_view::npos) return failure(ErrorCode::kInvalidInput, "jump host " + node.ssh.jump);
-    port = text.substr(end + 1);
-    text = text.substr(1, end - 1);
-  } else if (const auto colon = text.find(':'); colon != std::string_view::npos && colon == text.rfind(':')) {
-    port = text.substr(colon);
-    text = text.substr(0, colon);
-  }
-  if (!port.empty()) {
-    port.remove_prefix(1);
-    const auto [end, code] = std::from_chars(port.data(), port.data() + port.size(), host.ssh.port);
-    if (code != std::errc() || end != port.data() + port.size() || host.ssh.port == 0) {
-      return failure(ErrorCode::kInvalidInput, "the port of the jump host " + node.ssh.jump);
-    }
-  }
-  host.address = std::string(text);
-  return host;
-}
-
-Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(const NodeSpec& node, const ConnectOptions& options) {
-  SPARK_TRY(const auto host, jump_host(node));
-  const auto through = "jump host " + host.address;
-  auto session = open_session(host, options.timeout);
-  if (!session) return failure(std::move(session).error().within(through));
-  SPARK_TRY(const auto key, examine_host_key(session->get(), host));
-  if (auto trusted = require_trusted(key, host); !trusted) {
-    auto error = std::move(trusted).error().within(through);
-    // `sparkplan trust` works only for nodes.
-    if (key.standing == OfferedHostKey::Standing::kUnknown) {
-      error.hint = "record its key with `ssh " + host.ssh.user + "@" + host.address + "`, which asks";
-    } else if (key.standing == OfferedHostKey::Standing::kChanged) {
-      error.hint = "if the machine was installed anew, remove the old key with `ssh-keygen -R " + host.address + "`";
-    }
-    return failure(std::move(error));
-  }
-  if (auto logged_in = authenticate(*session, host, {options.timeout, options.stop}); !logged_in) {
-    return failure(std::move(logged_in).error().within(through));
-  }
-  ChannelPointer channel(ssh_channel_new(session->get()));
+Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(SessionPointer session, std::unique_ptr<JumpTunnel> outer,
+                                                     const SshStation& jump_host, const SshStation& station,
+                                                     const ConnectOptions& options) {
+  ChannelPointer channel(ssh_channel_new(session.get()));
   const auto forward = [&] {
-    return ssh_channel_open_forward(channel.get(), node.address.c_str(), node.ssh.port, "localhost", 0);
+    return ssh_channel_open_forward(channel.get(), station.address.c_str(), station.port, "localhost", 0);
   };
   const auto end = std::chrono::steady_clock::now() + options.timeout;
-  if (!channel || await_answer(*session, end, options.stop, forward) != SSH_OK) {
+  if (!channel || await_answer(session, end, options.stop, forward) != SSH_OK) {
     if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-    return failure(ErrorCode::kUnreachable, through + " cannot reach " + node.address + " port " +
-                                                std::to_string(node.ssh.port) + ": " + ssh_words(session->get()));
+    return failure(ErrorCode::kUnreachable, jump_host.context() + " cannot reach " + station.address + " port " +
+                                                std::to_string(station.port) + ": " + ssh_words(session.get()));
   }
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return failure(system_error("make a socket pair", errno));
   }
-  return std::unique_ptr<JumpTunnel>(new JumpTunnel(std::move(*session), std::move(channel), ends[0], ends[1]));
+  return std::unique_ptr<JumpTunnel>(
+      new JumpTunnel(std::move(outer), std::move(session), std::move(channel), ends[0], ends[1]));
 }
 
-JumpTunnel::JumpTunnel(SessionPointer session, ChannelPointer channel, int ours, int pumped)
-    : session_(std::move(session)), channel_(std::move(channel)), ours_(ours), pumped_(pumped) {
+JumpTunnel::JumpTunnel(std::unique_ptr<JumpTunnel> outer, SessionPointer session, ChannelPointer channel, int ours,
+                       int pumped)
+    : outer_(std::move(outer)),
+      session_(std::move(session)),
+      channel_(std::move(channel)),
+      ours_(ours),
+      pumped_(pumped) {
   pump_ = std::jthread([this](const std::stop_token& stop) { pump(stop); });
 }
 

@@ -9,15 +9,15 @@
 
 namespace sparkplan::ssh {
 
-/// A connection to a node through a jump host: our own session to the jump host and a forwarded connection in it, as
-/// `ssh -J` makes it. No command is run on the jump host. Its login and host key check are those of a node, by
-/// known_hosts. Source: RFC 4254 section 7.2 (direct-tcpip).
+/// A connection to a station through a jump host: our own session to the jump host and a forwarded connection in it, as
+/// `ssh -J` makes it. No command is run on the jump host. Source: RFC 4254 section 7.2 (direct-tcpip).
 class JumpTunnel {
  public:
-  /// `node.ssh.jump` is [USER@]HOST[:PORT]; the default user is the node's.
-  /// Errors: as open_session(), require_trusted() and authenticate(), context "jump host ..."; kUnreachable when the
-  /// jump host cannot reach the node.
-  static Result<std::unique_ptr<JumpTunnel>> open(const NodeSpec& node, const ConnectOptions& options);
+  /// `session` is logged in on `jump_host`; `outer` is the tunnel that it uses, if any.
+  /// Errors: kUnreachable when the jump host cannot reach the station; kInterrupted.
+  static Result<std::unique_ptr<JumpTunnel>> open(SessionPointer session, std::unique_ptr<JumpTunnel> outer,
+                                                  const SshStation& jump_host, const SshStation& station,
+                                                  const ConnectOptions& options);
 
   ~JumpTunnel();
   JumpTunnel(const JumpTunnel&) = delete;
@@ -27,17 +27,15 @@ class JumpTunnel {
   int take_socket();
 
  private:
-  JumpTunnel(SessionPointer session, ChannelPointer channel, int ours, int pumped);
+  JumpTunnel(std::unique_ptr<JumpTunnel> outer, SessionPointer session, ChannelPointer channel, int ours, int pumped);
   void pump(const std::stop_token& stop);
 
+  std::unique_ptr<JumpTunnel> outer_;  // Outlives the session that uses it.
   SessionPointer session_;
   ChannelPointer channel_;
   int ours_;
   int pumped_;
   std::jthread pump_;  // Once it runs, the only thread that uses session_ and channel_.
 };
-
-/// The SSH settings of the jump host, as if it were a node.
-Result<NodeSpec> jump_host(const NodeSpec& node);
 
 }  // namespace sparkplan::ssh

@@ -48,7 +48,7 @@ class LocalChannel final : public Channel {
     while (!bytes.empty()) {
       pollfd writable{child_.standard_input(), POLLOUT, 0};
       const bool takes = ::poll(&writable, 1, 50) > 0;
-      if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the agent takes no more input");
+      if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the agent accepts no more input");
       if (!takes) continue;
       const auto written = ::write(child_.standard_input(), bytes.data(), std::min<std::size_t>(bytes.size(), 4096));
       if (written < 0) return failure(ErrorCode::kUnreachable, "the agent ended");
@@ -85,20 +85,20 @@ class LocalChannel final : public Channel {
 /// An embedded program as an executable file without a name, so that no file is left behind.
 Result<int> in_memory(const std::optional<ProgramImage>& image, const char* name) {
   if (!image)
-    return failure(ErrorCode::kUnsupported, "this build carries no " + std::string(name) + " for this machine");
+    return failure(ErrorCode::kUnsupported, "this build contains no " + std::string(name) + " for this machine");
   const int file = ::memfd_create(name, MFD_CLOEXEC);
-  if (file < 0) return failure(system_error("keep a program in memory", errno));
+  if (file < 0) return failure(system_error("load a program into memory", errno));
   auto bytes = image->bytes;
   while (!bytes.empty()) {
     const auto written = ::write(file, bytes.data(), bytes.size());
-    if (written <= 0) return failure(system_error("keep a program in memory", errno));
+    if (written <= 0) return failure(system_error("load a program into memory", errno));
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   // A file that any process has open for writing cannot be executed.
   const int executable = ::open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_RDONLY | O_CLOEXEC);
   const int error = errno;
   ::close(file);
-  if (executable < 0) return failure(system_error("keep a program in memory", error));
+  if (executable < 0) return failure(system_error("load a program into memory", error));
   return executable;
 }
 
@@ -149,7 +149,7 @@ Result<std::unique_ptr<Connection>> connect_local(const NodeSpec& node, const Co
     return failure(ErrorCode::kUnreachable, "there is no directory " + node.root.string());
   }
   if (root == "/") {
-    return failure(ErrorCode::kUnsupported, "the root of a local node is a directory tree, not this machine itself");
+    return failure(ErrorCode::kUnsupported, "the root of a local node must be a directory tree other than /");
   }
   return std::make_unique<LocalConnection>(root);
 }

@@ -134,14 +134,14 @@ Result<std::vector<AnnouncedHost>> decode_mdns_answer(std::string_view message, 
   unsigned int count = reader.word();
   count += reader.word();
   count += reader.word();
-  if (reader.failed() || !is_answer) return failure(ErrorCode::kInvalidInput, "no answer of multicast DNS");
+  if (reader.failed() || !is_answer) return failure(ErrorCode::kInvalidInput, "not an answer of multicast DNS");
   for (unsigned int i = 0; i < questions && !reader.failed(); ++i) {
     (void)reader.name();
     reader.skip(4);
   }
   Records records;
   for (unsigned int i = 0; i < count && !reader.failed(); ++i) read_record(reader, lower(service), records);
-  if (reader.failed()) return failure(ErrorCode::kInvalidInput, "an answer of multicast DNS that breaks off");
+  if (reader.failed()) return failure(ErrorCode::kInvalidInput, "a truncated answer of multicast DNS");
   std::vector<AnnouncedHost> hosts;
   for (const std::string& instance : records.instances) {
     const auto found = records.services.find(instance);

@@ -108,7 +108,7 @@ Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& 
     if (socket.descriptor() >= 0 && send_question(socket, destination)) sockets.push_back(std::move(socket));
   }
   if (sockets.empty()) {
-    return failure(ErrorCode::kFailed, "there is no network to ask in by multicast DNS", "name the machines instead");
+    return failure(ErrorCode::kFailed, "this machine has no network for multicast DNS", "name the machines instead");
   }
   std::vector<AnnouncedHost> hosts;
   const auto end = Clock::now() + patience;

@@ -35,13 +35,13 @@ Result<NcclRankClient> NcclRankClient::open(const NodeSpec& node, const AgentOpt
     if (!installed) {
       Error error = std::move(installed).error();
       // A sudo rule that lets the agent run without a password does not allow installing a program.
-      if (error.code == ErrorCode::kPermissionDenied) error.hint = "give the password once: --ask-become-pass";
+      if (error.code == ErrorCode::kPermissionDenied) error.hint = "pass --ask-become-pass once";
       return failure(std::move(error));
     }
     hello = client.start(options);
   }
   if (!hello) return failure(std::move(hello).error());
-  if (!is_ours(*hello)) return failure(ErrorCode::kFailed, "the node starts another sparkplan-nccl than this build's");
+  if (!is_ours(*hello)) return failure(ErrorCode::kFailed, "the node runs a sparkplan-nccl of another build");
   return client;
 }
 
@@ -56,7 +56,7 @@ Result<RankHello> NcclRankClient::start(const AgentOptions& options) {
     SPARK_TRY(const auto answer, receive(kStopPatience));
     if (!answer) continue;
     if (const auto* hello = std::get_if<RankHello>(&*answer)) return *hello;
-    return failure(ErrorCode::kFailed, "the program for the NCCL test did not greet");
+    return failure(ErrorCode::kFailed, "the program for the NCCL test sent no greeting");
   }
   return failure(ErrorCode::kUnreachable, "the program for the NCCL test did not start in time");
 }
@@ -84,7 +84,7 @@ Result<std::optional<RankAnswer>> NcclRankClient::receive(std::chrono::milliseco
   }
   if (!message) {
     return failure(ErrorCode::kFailed,
-                   "the node does not speak our protocol: " + shown_text(message.error().describe()));
+                   "the node does not speak sparkplan's protocol: " + shown_text(message.error().describe()));
   }
   if (!*message) return std::optional<RankAnswer>();
   auto answer = decode<RankAnswer>(**message);

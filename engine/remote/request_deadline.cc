@@ -73,9 +73,11 @@ struct LimitsOf {
   FrameLimits operator()(const FactsRequest& /*request*/) const { return {}; }
   FrameLimits operator()(const ObserveNodeRequest& /*request*/) const { return {}; }
   FrameLimits operator()(const EffectRequest& /*request*/) const { return {}; }
+  FrameLimits operator()(const ForesightRequest& /*request*/) const { return {}; }
   FrameLimits operator()(const ApplyRequest& /*request*/) const { return {}; }
   FrameLimits operator()(const HistoryRequest& /*request*/) const { return {}; }
-  FrameLimits operator()(const UndoRequest& /*request*/) const { return {}; }
+  /// The steps of all nodes are kept for the whole rollback.
+  FrameLimits operator()(const UndoRequest& /*request*/) const { return {kMaxFrameBytes, kMaxFrameBytes}; }
   FrameLimits operator()(const MeasurementsRequest& /*request*/) const { return {}; }
 };
 
@@ -101,13 +103,13 @@ Error RequestClock::too_late(Time now) const {
   const bool by_silence = now < begun_ + deadline_.total;
   std::string message =
       "the node did not answer within " + in_seconds(by_silence ? deadline_.silence : deadline_.total);
-  if (!by_silence && progress_ > 0) message += ", though it went on to give signs of life";
-  return Error{ErrorCode::kUnreachable, std::move(message), {}, std::nullopt, ""};
+  if (!by_silence && progress_ > 0) message += ", although it still reported progress";
+  return make_error(ErrorCode::kUnreachable, std::move(message));
 }
 
 Result<bool> RequestClock::note_progress(Time now) {
   if (deadline_.most_progress == 0) {
-    return failure(ErrorCode::kFailed, "the node reports progress of a request that has none");
+    return failure(ErrorCode::kFailed, "the node reports progress for a request without progress");
   }
   if (++progress_ > deadline_.most_progress) {
     return failure(ErrorCode::kFailed,

@@ -98,7 +98,7 @@ class Secret::Page {
 namespace {
 
 tl::unexpected<Error> too_long() {
-  return failure(ErrorCode::kInvalidInput, "a password is longer than " + std::to_string(kLongest) + " bytes");
+  return failure(ErrorCode::kInvalidInput, "the password is longer than " + std::to_string(kLongest) + " bytes");
 }
 
 }  // namespace

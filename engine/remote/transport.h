@@ -13,6 +13,8 @@
 #include "engine/core/result.h"
 #include "engine/model/cluster.h"
 #include "engine/remote/secret.h"
+#include "engine/remote/ssh_config.h"
+#include "engine/remote/unlocked_keys.h"
 
 namespace sparkplan {
 
@@ -69,6 +71,8 @@ class Connection {
   virtual Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) = 0;
   /// "SHA256:..." of the node's host key; empty for a local node.
   virtual std::string host_key() const = 0;
+  /// The login user, who may come from ~/.ssh/config; empty for a local node.
+  virtual std::string user() const { return {}; }
   /// The key was unknown until this connection recorded it (`host_keys: accept-new`): no password is sent over it.
   virtual bool host_key_is_new() const { return false; }
 };
@@ -77,13 +81,16 @@ struct ConnectOptions {
   std::chrono::milliseconds timeout{10'000};
   std::stop_token stop;
   Secret password = {};  ///< Tried if no key is accepted and the host key was known. Empty: no password login.
+  std::shared_ptr<const SshConfig> config = {};  ///< The user's ssh configuration; null: none.
+  std::shared_ptr<UnlockedKeys> keys = {};       ///< For keys with a passphrase; null: they are not used.
 };
 
 /// Part of the error of a machine that accepts none of the user's keys: a password may work.
 inline constexpr std::string_view kNoKeyAccepted = "accepts none of our keys";
 
-/// Connects over SSH: host key checked (pin, else known_hosts, else refused), public key authentication, and the
-/// password if `options` has one.
+/// Connects over SSH, on the way that cluster.yaml and the ssh configuration describe: host keys checked (pin, else
+/// known_hosts, else refused), public key authentication, and the password if `options` has one. Asks for the
+/// passphrase of a key that the server accepts. Errors name the settings of the configuration that were ignored.
 /// Errors: kUntrusted, kPermissionDenied, kUnreachable, kInterrupted, kInvalidInput.
 Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const ConnectOptions& options);
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostPairs = 3;
 
 /// The cause. Blocked checks share a text, whatever check blocks them.
-std::string reason(const Check& check) { return check.blocked_by.empty() ? check.cause : "a check below failed"; }
+std::string reason(const Check& check) { return check.blocked_by.empty() ? check.cause : "a required check failed"; }
 
 /// Checks that share a line.
 struct CheckGroup {
@@ -120,8 +120,7 @@ std::string line_of(const CheckGroup& group, const TextStyle& style) {
                      paint(nodes_text(group), Colour::kBold, style);
   if (!check.what.empty()) text += "  " + printable(check.what);
   text += "  " + said + "\n";
-  if (!is_problem(check.status)) return text;
-  if (!check.cause.empty()) text += "        cause: " + printable(check.cause) + "\n";
+  if (is_problem(check.status) && !check.cause.empty()) text += "        cause: " + printable(check.cause) + "\n";
   if (!check.fix.empty()) text += "        fix: " + printable(check.fix) + "\n";
   return text;
 }
@@ -149,7 +148,7 @@ std::string summary_of(const VerifyReport& report) {
     if (node.status == NodeStatus::kSkipped) ++left_out;
   }
   if (lost > 0) text += ". " + counted(lost, "node") + " not verified";
-  if (left_out > 0) text += ". " + counted(left_out, "node") + " left out";
+  if (left_out > 0) text += ". " + counted(left_out, "node") + " skipped";
   if (report.run.interrupted) text += ". Interrupted";
   return text + fmt::format(". {:.2f} s\n", report.run.duration.count());
 }
@@ -207,7 +206,7 @@ std::string folded(const std::vector<Finding>& findings, CheckStatus status, con
 std::string to_text(const VerifyReport& report, const TextStyle& style) {
   std::string text;
   for (const CheckGroup& group : groups_of(report.checks)) {
-    if (style.quiet && !is_problem(group.first->status)) continue;
+    if (style.quiet && group.first->status == CheckStatus::kPass) continue;
     text += line_of(group, style);
   }
   text += lines_of_nodes(report.run) + summary_of(report);

@@ -89,6 +89,8 @@ ExitCode exit_code(const Report& report, const ExitRules& rules) {
   // A resource that waits for a node outside the selection is no failure of the run.
   const bool whole = !report.partial && !skipped;
   if (report.carries_out() && waiting && (whole || report.interrupted)) codes.insert(ExitCode::kNodeFailed);
+  // Ctrl-C before the first change, when no node has an error yet.
+  if (report.not_begun && report.interrupted) codes.insert(ExitCode::kNodeFailed);
   for (const ExitCode code : kPrecedence)
     if (codes.contains(code)) return code;
   return ExitCode::kDone;

@@ -1,37 +1,32 @@
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/report/change_layout.h"
 #include "engine/report/change_text.h"
 #include "engine/report/report.h"
 
 namespace sparkplan {
 namespace {
 
-/// For names beyond this column, the value starts after the name.
-constexpr std::size_t kWidestLabelColumn = 52;
 constexpr std::size_t kMostAddresses = 3;
 
-/// The order in which groups of nodes are shown.
-enum class Rank : std::uint8_t { kChanges, kTrouble, kSkipped, kInSync };
+/// The place of a node's line. Those that join or leave come before the changes, the others behind them.
+enum class Place : std::uint8_t { kBeforeChanges, kTrouble, kSkipped, kInSync };
 
-/// Nodes with equal text.
+/// Nodes with equal lines.
 struct NodeGroup {
-  Rank rank = Rank::kInSync;
+  Place place = Place::kInSync;
   char symbol = '=';
   std::string title;  ///< After the names: "in sync", "unreachable: no route to host".
   std::string hint;
-  std::vector<TextLine> lines;
-  std::size_t fingerprint = 0;  ///< Of the lines: in a large cluster, nearly all groups differ.
   std::vector<std::string> names;
   std::vector<std::string> addresses;
 
   bool says_the_same_as(const NodeGroup& other) const {
-    return fingerprint == other.fingerprint && rank == other.rank && symbol == other.symbol && title == other.title &&
-           hint == other.hint && lines == other.lines;
+    return place == other.place && symbol == other.symbol && title == other.title && hint == other.hint;
   }
 };
 
@@ -76,7 +71,7 @@ std::string title_of(const NodeReport& node) {
   const auto add = [&](std::string_view words) { title += (title.empty() ? "" : ", ") + std::string(words); };
   if (node.membership == Membership::kJoining && node.status != NodeStatus::kApplied) add("joining the cluster");
   if (node.membership == Membership::kLeaving && node.status != NodeStatus::kReleased) add("leaving the cluster");
-  if (node.not_contacted && !node.error) add("not contacted: `apply --yes-prune` gives it back");
+  if (node.not_contacted && !node.error) add("not contacted: `apply --yes-prune` releases it");
   if (node.error) title += (title.empty() ? "" : ": ") + error_text(node);
   return title;
 }
@@ -89,49 +84,34 @@ char symbol_of(const NodeReport& node) {
   return node.status == NodeStatus::kInSync ? '=' : '~';
 }
 
-std::size_t fingerprint_of(const std::vector<TextLine>& lines) {
-  std::size_t all = lines.size();
-  for (const TextLine& line : lines) {
-    for (const std::string* text : {&line.type, &line.label, &line.text}) {
-      all = all * 31 + std::hash<std::string>()(*text);
-    }
-  }
-  return all;
+Place place_of(const NodeReport& node, char symbol) {
+  if (symbol == '!') return Place::kTrouble;
+  if (node.status == NodeStatus::kSkipped) return Place::kSkipped;
+  if (node.status == NodeStatus::kReleased) return Place::kTrouble;
+  return symbol == '=' ? Place::kInSync : Place::kBeforeChanges;
 }
 
-NodeGroup group_of(const NodeReport& node, const Report& report, const TextStyle& style) {
+NodeGroup group_of(const NodeReport& node) {
   NodeGroup group;
   group.symbol = symbol_of(node);
   group.title = title_of(node);
   if (node.error) group.hint = printable(node.error->hint);
-  group.lines = lines_of(node, report.file, style);
-  group.fingerprint = fingerprint_of(group.lines);
   group.names.push_back(printable(node.name));
   if (!node.address.empty()) group.addresses.push_back(printable(node.address));
-  const auto& changes = node.plan.changes;
-  if (!std::all_of(changes.begin(), changes.end(), [](const Change& one) { return one.is_harmless(); })) {
-    group.rank = Rank::kChanges;
-  } else if (group.symbol == '!') {
-    group.rank = Rank::kTrouble;
-  } else if (node.status == NodeStatus::kSkipped) {
-    group.rank = Rank::kSkipped;
-  } else {
-    group.rank = group.symbol == '=' ? Rank::kInSync : Rank::kChanges;
-  }
+  group.place = place_of(node, group.symbol);
   return group;
 }
 
 bool is_shown(const NodeGroup& group, const TextStyle& style) {
-  if (group.rank == Rank::kSkipped) return !style.quiet;
-  if (group.rank == Rank::kInSync) return !style.quiet && style.show_in_sync;
-  return true;
+  if (group.place == Place::kSkipped) return !style.quiet;
+  if (group.place == Place::kInSync) return !style.quiet && style.show_in_sync;
+  return !group.title.empty();  // The changes of the node say everything else.
 }
 
-/// Groups nodes by their text: two nodes share a block only if all of it is true of both.
 std::vector<NodeGroup> groups_of(const Report& report, const TextStyle& style) {
   std::vector<NodeGroup> groups;
   for (const NodeReport& node : report.nodes) {
-    NodeGroup group = group_of(node, report, style);
+    NodeGroup group = group_of(node);
     if (!is_shown(group, style)) continue;
     const auto twin =
         std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.says_the_same_as(group); });
@@ -142,58 +122,59 @@ std::vector<NodeGroup> groups_of(const Report& report, const TextStyle& style) {
     twin->names.insert(twin->names.end(), group.names.begin(), group.names.end());
     twin->addresses.insert(twin->addresses.end(), group.addresses.begin(), group.addresses.end());
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
   return groups;
 }
 
-/// The column widths that align names and values in the whole output.
-struct Columns {
-  std::size_t type = 0;
-  std::size_t value = 0;
-
-  explicit Columns(const std::vector<NodeGroup>& groups) {
-    for (const NodeGroup& group : groups)
-      for (const TextLine& line : group.lines) type = std::max(type, text_width(line.type));
-    for (const NodeGroup& group : groups) {
-      for (const TextLine& line : group.lines) {
-        if (line.kind == TextLine::Kind::kRaw || line.text.empty()) continue;
-        const std::size_t end = begin_of_label(line) + text_width(line.label) + 2;
-        if (end <= kWidestLabelColumn) value = std::max(value, end);
-      }
-    }
-  }
-
-  std::size_t begin_of_label(const TextLine& line) const {
-    return line.kind == TextLine::Kind::kHead ? 4 + type + 2 : 6;
-  }
-};
-
-std::string padding(std::size_t width) { return std::string(width, ' '); }
-
-std::string line_text(const TextLine& line, const Columns& columns, const TextStyle& style) {
-  if (line.kind == TextLine::Kind::kRaw) return line.text;
-  std::string text;
-  if (line.kind == TextLine::Kind::kHead) {
-    text = "  " + paint(std::string(1, line.symbol), colour_of_symbol(line.symbol), style) + " " + line.type +
-           padding(columns.type - text_width(line.type) + 2) + line.label;
-  } else {
-    text = padding(6) + line.label;
-  }
-  if (line.text.empty()) return text;
-  const std::size_t end = columns.begin_of_label(line) + text_width(line.label);
-  return text + padding(end + 2 <= columns.value ? columns.value - end : 2) + line.text;
-}
-
-std::string header_text(const NodeGroup& group, const TextStyle& style) {
-  std::string text = paint(std::string(1, group.symbol), colour_of_symbol(group.symbol), style) + " " +
-                     paint(fold_names(group.names), Colour::kBold, style);
-  const bool named_only = group.rank == Rank::kInSync || group.rank == Rank::kSkipped;
+std::string text_of(const NodeGroup& group, const TextStyle& style) {
+  FlowingLine line(paint(std::string(1, group.symbol), colour_of_symbol(group.symbol), style), 1, 2, style);
+  line.add({fold_names(group.names), Colour::kBold, 1});
+  const bool named_only = group.place == Place::kInSync || group.place == Place::kSkipped;
   if (!group.addresses.empty() && !named_only) {
     const bool few = group.addresses.size() <= kMostAddresses;
-    text += " (" + (few ? join(group.addresses, ", ") : fold_names(group.addresses)) + ")";
+    line.add({"(" + (few ? join(group.addresses, ", ") : fold_names(group.addresses)) + ")", Colour::kNone, 1});
   }
-  if (group.title.empty()) return text;
-  return text + " " + (group.symbol == '!' ? paint(group.title, Colour::kRed, style) : group.title);
+  const Colour colour = group.symbol == '!' ? Colour::kRed : Colour::kNone;
+  for (const std::string_view word : split(group.title, ' ')) line.add({std::string(word), colour, 1});
+  std::string text = std::move(line).text();
+  if (group.hint.empty()) return text;
+  for (const std::string& piece : broken("hint: " + group.hint, columns_of(style) - 4)) text += "    " + piece + "\n";
+  return text;
+}
+
+/// Notes that are true of several nodes are there once.
+std::string notes_text(const Report& report, const TextStyle& style) {
+  if (style.quiet) return "";
+  std::vector<std::pair<std::string, std::vector<std::string>>> notes;
+  for (const NodeReport& node : report.nodes) {
+    for (std::string& note : notes_of(node, report.file)) {
+      auto known = std::find_if(notes.begin(), notes.end(), [&](const auto& one) { return one.first == note; });
+      if (known == notes.end()) known = notes.insert(notes.end(), {std::move(note), {}});
+      known->second.push_back(printable(node.name));
+    }
+  }
+  std::string text;
+  for (const auto& [note, names] : notes) {
+    std::size_t indent = 2;
+    for (const std::string& piece : broken("note: " + fold_names(names) + ": " + note, columns_of(style) - 6)) {
+      text += std::string(indent, ' ') + paint(piece, Colour::kDim, style) + "\n";
+      indent = 6;
+    }
+  }
+  return text;
+}
+
+GroupedChanges changes_in(const Report& report, const TextStyle& style) {
+  const bool outcome = report.carries_out();
+  std::vector<std::string> names;
+  std::vector<std::vector<ChangeText>> changes;
+  for (const NodeReport& node : report.nodes) {
+    names.push_back(printable(node.name));
+    changes.push_back(changes_of(node, report.file, outcome, style));
+    // What was planned is not the result of a run that did not begin.
+    if (report.not_begun) std::erase_if(changes.back(), [](const ChangeText& text) { return text.symbol != '!'; });
+  }
+  return group_changes(names, std::move(changes), outcome, style);
 }
 
 }  // namespace
@@ -207,14 +188,14 @@ std::string error_text(const NodeReport& node) {
 
 std::string to_text(const Report& report, const TextStyle& style) {
   const std::vector<NodeGroup> groups = groups_of(report, style);
-  const Columns columns(groups);
+  const auto behind = std::find_if(groups.begin(), groups.end(),
+                                   [](const NodeGroup& group) { return group.place != Place::kBeforeChanges; });
   std::string text;
-  for (const NodeGroup& group : groups) {
-    text += header_text(group, style) + "\n";
-    if (!group.hint.empty()) text += "    hint: " + group.hint + "\n";
-    for (const TextLine& line : group.lines) text += line_text(line, columns, style) + "\n";
-  }
-  return text + summary_line(report) + "\n";
+  for (auto group = groups.begin(); group != behind; ++group) text += text_of(*group, style);
+  text += changes_text(changes_in(report, style), report.nodes.size(), style);
+  text += notes_text(report, style);
+  for (auto group = behind; group != groups.end(); ++group) text += text_of(*group, style);
+  return text + verdict_text(report, style);
 }
 
 }  // namespace sparkplan

@@ -26,7 +26,7 @@ bool is_held(const SavedPlan& plan, const NodeReport& node) {
 
 std::vector<std::string> ways_to_node(const NodeReport& node, const Cluster& cluster) {
   if (const NodeSpec* spec = find_spec(cluster, node.name)) return ways_to(*spec);
-  return {printable(node.address), "as the other nodes have it: it leaves the cluster"};
+  return {printable(node.address), "as recorded on the other nodes: it leaves the cluster"};
 }
 
 /// "spark-01  nvidia@10.0.0.11:22, through bastion", and below it the identity of the machine.
@@ -77,18 +77,15 @@ std::string introduction(const SavedPlan& plan, const Cluster& cluster, const Re
   for (const NodeReport& node : plan.report.nodes) {
     if (is_held(plan, node)) text += machine_text(plan, node, cluster, column, style);
   }
-  if (!left_alone.empty()) text += wrapped(fold_names(left_alone) + ": left alone, it was not planned", kIndent, style);
+  text +=
+      wrapped("A user, port, key or jump host that is not shown comes from ~/.ssh/config of whoever applies the plan",
+              kIndent, style);
+  if (!left_alone.empty()) text += wrapped(fold_names(left_alone) + ": skipped, it was not planned", kIndent, style);
   return text + "\n" + waiting_text(plan.report, registry, style);
 }
 
 std::string to_text(const SavedPlan& plan, const Cluster& cluster, const Registry& registry, const TextStyle& style) {
-  std::string changes = to_text(plan.report, style);
-  // The summary is one long line.
-  const auto last = changes.rfind('\n', changes.size() - 2);
-  const auto begin = last == std::string::npos ? 0 : last + 1;
-  const auto summary = wrapped(std::string(trim(std::string_view(changes).substr(begin))), 0, style);
-  changes.resize(begin);
-  return introduction(plan, cluster, registry, style) + changes + summary;
+  return introduction(plan, cluster, registry, style) + to_text(plan.report, style);
 }
 
 Value to_json_value(const SavedPlan& plan, const Cluster& cluster) {

@@ -59,7 +59,7 @@ std::string lines_of_change(const Change& change, const Registry& registry, cons
   }
   std::string then = std::string("then it is ") + words_of(change.action);
   if (const auto places = places_of(change.id, registry); !places.empty()) then += ", in " + places;
-  if (!all_unknown) then += "; what is shown of it below stays as shown";
+  if (!all_unknown) then += "; the values shown below stay as shown";
   return text + wrapped(then, kDetailIndent, style);
 }
 
@@ -89,7 +89,7 @@ std::string waiting_text(const Report& report, const Registry& registry, const T
     }
   }
   if (groups.empty()) return {};
-  std::string text = "Waits for a value, and is carried out later in the same apply:\n";
+  std::string text = "These changes wait for a value and are made later in the same apply:\n";
   for (const auto& [lines, names] : groups) text += fold_names(names) + "\n" + lines;
   return text + "\n";
 }

@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-/// Without that file or that line glibc asks the files first.
+/// Without nsswitch.conf, or without its passwd line, glibc asks the files first.
 bool files_come_first(const NodeReader& node) {
   const Result<std::string> text = node.read_file("/etc/nsswitch.conf");
   if (!text) return text.error().code == ErrorCode::kNotFound;

@@ -5,14 +5,15 @@
 
 #include "engine/node/node.h"
 
-/// The node's accounts as far as its own files know them: getent(1) would start a program to read the same lines.
+/// Accounts in the node's own files. Reading them saves a start of getent(1), which would read the same lines.
 namespace sparkplan {
 
-/// /etc/passwd; nothing where glibc asks somebody else first, or it cannot be read: then it takes getent to know.
+/// The content of /etc/passwd. Nothing if glibc asks another service first, if the file cannot be read, or if the node
+/// is not live(): then only getent(1) knows.
 /// Source: nsswitch.conf(5), passwd(5).
 std::optional<std::string> passwd_file(const NodeReader& node);
 
-/// The line of `user` in it; nothing also where it has none: others may know of him.
+/// The line of `user` in passwd_file(). Nothing also if the file has no such line: another service may know the user.
 std::optional<std::string> passwd_line(const std::string& user, const NodeReader& node);
 
 }  // namespace sparkplan

@@ -6,6 +6,7 @@
 
 #include "engine/core/digest.h"
 #include "engine/core/file_mode.h"
+#include "engine/core/tree.h"
 #include "engine/resource/managed_block.h"
 
 namespace sparkplan {
@@ -20,7 +21,7 @@ Result<std::uint32_t> parse_mode(std::string_view text) {
   std::uint32_t mode = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
   if (error != std::errc() || end != text.data() + text.size() || mode > kAllModeBits) {
-    return failure(ErrorCode::kInvalidInput, "\"" + std::string(text) + "\" is no file mode");
+    return failure(ErrorCode::kInvalidInput, "\"" + std::string(text) + "\" is not a file mode");
   }
   return mode;
 }
@@ -34,23 +35,20 @@ Result<std::uint32_t> decode_owner(const Value& value, std::string_view key) {
   return static_cast<std::uint32_t>(*number);
 }
 
-/// The regular file at `path` or that there is none; links are refused, not followed, because they
-/// could not be replaced without changing what they point at.
+/// The regular file at `path`; nothing if it does not exist. A link is refused and not followed, because sparkplan
+/// replaces regular files only.
 Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path& path, std::size_t max_bytes,
                                                      const NodeReader& node) {
-  const Result<FileStatus> status = node.status(path);
-  if (!status) {
-    if (status.error().code == ErrorCode::kNotFound) return std::optional<FileContent>();
-    return failure(status.error());
-  }
+  SPARK_TRY(const auto status, if_there(node.status(path)));
+  if (!status) return std::optional<FileContent>();
   if (status->kind != FileStatus::Kind::kRegular) {
     const bool link = status->kind == FileStatus::Kind::kSymlink;
-    return failure(ErrorCode::kRefused, path.string() + (link ? " is a symbolic link" : " is no regular file"),
-                   "sparkplan replaces regular files only: move it away or make it one");
+    return failure(ErrorCode::kRefused, path.string() + (link ? " is a symbolic link" : " is not a regular file"),
+                   "sparkplan replaces regular files only: move it away or put a regular file there");
   }
   Result<std::string> bytes = node.read_file(path, max_bytes);
   if (!bytes) {
-    if (bytes.error().code == ErrorCode::kNotFound) return std::optional<FileContent>();  // Gone in between.
+    if (bytes.error().code == ErrorCode::kNotFound) return std::optional<FileContent>();  // Removed since status().
     return failure(std::move(bytes).error());
   }
   return FileContent{*std::move(bytes), status->mode, status->uid, status->gid};
@@ -58,12 +56,8 @@ Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path
 
 std::optional<Error> too_large(const std::string& what, std::size_t size, std::size_t largest) {
   if (size <= largest) return std::nullopt;
-  return Error{ErrorCode::kRefused,
-               what + " has " + std::to_string(size) + " bytes, and no more than " + std::to_string(largest) +
-                   " can be read again",
-               {},
-               {},
-               {}};
+  return make_error(ErrorCode::kRefused, what + " has " + std::to_string(size) + " bytes, but at most " +
+                                             std::to_string(largest) + " can be read back");
 }
 
 Observation read_block(const std::filesystem::path& path, const NodeReader& node) {
@@ -75,7 +69,7 @@ Observation read_block(const std::filesystem::path& path, const NodeReader& node
   if (!*block) return Absent{};
   if (auto error =
           too_large("the text between sparkplan's markers in " + path.string(), (*block)->size(), kLargestBlock)) {
-    error->hint = "it is not sparkplan's any more: take it out, with its markers";
+    error->hint = "sparkplan did not write it: remove it and its markers";
     return *std::move(error);
   }
   return block_present(**std::move(block));
@@ -128,34 +122,34 @@ Observation file_present(std::string content, std::uint32_t mode) {
 }
 
 Observation block_present(std::string content) {
-  // Value::map() copies, and such a text may be that of all nodes.
+  // Value::map() would copy the text, which may hold the lines of all nodes.
   Value::Map fields;
   fields.push_back({"content", std::move(content), {}});
   return Present{std::move(fields), {}};
 }
 
 std::optional<std::string> content_of(const Observation& text_artifact) {
-  const auto* present = std::get_if<Present>(&text_artifact);
-  const Value* content = present == nullptr ? nullptr : present->value.find("content");
-  if (content == nullptr || content->string() == nullptr) return std::nullopt;
-  return *content->string();
+  return text_below(present_value(text_artifact), "content");
 }
 
 std::optional<Error> too_large_to_read(const ArtifactId& artifact, const Observation& after) {
-  const auto* present = std::get_if<Present>(&after);
-  const Value* content = present == nullptr ? nullptr : present->value.find("content");
+  const Value* content = present_value(after).find("content");
   if (content == nullptr || content->string() == nullptr) return std::nullopt;
-  return too_large("what is to be written to " + artifact.name, content->string()->size(),
+  return too_large("the new content of " + artifact.name, content->string()->size(),
                    artifact.kind == kFileKind ? kLargestTextFile : kLargestBlock);
 }
 
 Result<void> check_file_with_block(const std::filesystem::path& path, const std::optional<std::size_t>& before,
                                    std::size_t after) {
   if (before && after <= *before) return {};
-  auto error = too_large(path.string() + " with what is to be added to it", after, kLargestFileWithBlock);
+  auto error = too_large(path.string() + " with the lines to be added", after, kLargestFileWithBlock);
   if (!error) return {};
-  error->hint = "make it smaller: what is in it besides sparkplan's lines is not sparkplan's";
+  error->hint = "make it smaller: sparkplan does not manage its other lines";
   return failure(*std::move(error));
+}
+
+Result<std::string> file_with_block(const std::filesystem::path& path, const NodeReader& node) {
+  return or_empty(node.read_file(path, kLargestFileWithBlock));
 }
 
 Observation read_artifact(const ArtifactId& artifact, const ResourceType& type, const NodeReader& node) {
@@ -179,7 +173,7 @@ Result<void> apply_artifact(const ArtifactId& artifact, const Observation& after
   if (auto error = too_large_to_read(artifact, after)) return failure(*std::move(error));
   if (artifact.kind == kBlockKind) {
     const std::optional<std::string> body = content_of(after);
-    if (present != nullptr && !body) return failure(ErrorCode::kInvalidInput, artifact.str() + " needs a content");
+    if (present != nullptr && !body) return failure(ErrorCode::kInvalidInput, artifact.str() + " needs content");
     return apply_block(artifact.name, body, node);
   }
   if (artifact.kind != kFileKind) return type.apply(artifact, after, node);
@@ -197,7 +191,7 @@ bool same_state(const Observation& a, const Observation& b) {
 
 std::string digest(const Observation& observation) {
   const auto* present = std::get_if<Present>(&observation);
-  // The wrapping keeps "absent" apart from a present null.
+  // The wrapping distinguishes "absent" from a present null.
   return present == nullptr ? digest(Value("absent")) : digest(Value::map({{"present", present->value}}));
 }
 

@@ -11,12 +11,12 @@ namespace {
 constexpr std::string_view kBegin = "# BEGIN sparkplan";
 constexpr std::string_view kEnd = "# END sparkplan";
 constexpr std::string_view kBeginLine = "# BEGIN sparkplan (changes inside this block are overwritten)";
-/// Added to the begin marker when the text before it did not end in a newline, so that taking the
-/// block away gives back every byte. The marker itself still ends in one: an `echo ... >>` by
-/// somebody else must not be swallowed by a comment of ours.
+/// Added to the begin marker if the text before it did not end in a newline: removing the block then restores every
+/// byte. The marker still ends in a newline. Otherwise a later `echo ... >>` to the file would become part of our
+/// comment.
 constexpr std::string_view kNewlineAdded = " (newline above is ours)";
 
-/// Offsets into the text; each past-the-end offset is behind the line's '\n'.
+/// Offsets into the text; `body` and `past_end` are behind the '\n' of their marker's line.
 struct Block {
   std::size_t begin_marker = 0;
   std::size_t body = 0;
@@ -27,7 +27,7 @@ struct Block {
 Error damaged(std::size_t line, std::string message) {
   Error error{ErrorCode::kInvalidInput, std::move(message), {}, {}, {}};
   error.hint = "put the \"" + std::string(kBegin) + "\" and \"" + std::string(kEnd) +
-               "\" lines back as a pair, or delete both with what is between them";
+               "\" lines back as a pair, or delete both and all lines between them";
   return std::move(error).within("line " + std::to_string(line));
 }
 
@@ -89,7 +89,7 @@ Result<std::string> replace_block(std::string_view text, const std::optional<std
   if (has_marker(*body)) return failure(ErrorCode::kInvalidInput, "the text of a block contains a marker line");
 
   std::string lines = *body;
-  if (!lines.empty() && !lines.ends_with('\n')) lines += '\n';  // The end marker needs a line of its own.
+  if (!lines.empty() && !lines.ends_with('\n')) lines += '\n';  // The end marker needs a separate line.
   if (block) {
     return std::string(text.substr(0, block->body)) + lines + std::string(text.substr(block->end_marker));
   }

@@ -14,10 +14,14 @@ class Registry {
   explicit Registry(std::vector<std::unique_ptr<const ResourceType>> types);
 
   const std::vector<std::unique_ptr<const ResourceType>>& types() const { return types_; }
-  /// Null when there is none of that name.
+  /// Null for an unknown name.
   const ResourceType* find(std::string_view name) const;
   /// Types that compile from a YAML section; one section may feed several.
   std::vector<const ResourceType*> of_section(std::string_view section) const;
+  /// The section's list of records, from the type that has it; null for other sections.
+  const RecordList* records_of(std::string_view section) const;
+  /// All sections that a node may override, in the order in which `init` writes them.
+  std::vector<std::string> sections() const;
 
  private:
   std::vector<std::unique_ptr<const ResourceType>> types_;

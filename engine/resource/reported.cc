@@ -14,10 +14,10 @@ constexpr std::size_t kMostShownNameBytes = 120;
 constexpr std::size_t kMostNotApplicable = 256;
 constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
 constexpr std::size_t kMostModeBytes = 8;
-/// A claim's message holds what somebody else's file says, which is read up to 1 MiB.
+/// A claim's message quotes a foreign file, which is read up to 1 MiB.
 constexpr std::size_t kMostClaimBytes = std::size_t{2} << 20;
 
-Error invalid(std::string why) { return Error{ErrorCode::kInvalidInput, std::move(why), {}, std::nullopt, {}}; }
+Error invalid(std::string why) { return make_error(ErrorCode::kInvalidInput, std::move(why)); }
 
 std::string shown(std::string_view name) {
   return name.size() <= kMostShownNameBytes ? printable(name) : printable(name.substr(0, kMostShownNameBytes)) + "...";
@@ -31,7 +31,7 @@ Result<void> within(const std::string& level, Result<void> checked) {
 Result<void> check_count(std::string_view what, std::size_t found, std::size_t most) {
   if (found <= most) return {};
   return failure(
-      invalid(std::to_string(found) + " " + std::string(what) + ", and at most " + std::to_string(most) + " are read"));
+      invalid(std::to_string(found) + " " + std::string(what) + ", more than the limit of " + std::to_string(most)));
 }
 
 Result<void> check_name(std::string_view name) { return check_shape(Value(name), Shape::line(kLongestName)); }
@@ -41,7 +41,7 @@ const Shape& anything() {
   return kAnything;
 }
 
-/// A file or a marked block, as encode(FileContent) and block_present() give them.
+/// A file or a marked block, as encode(FileContent) and block_present() produce them.
 const Shape& text_artifact() {
   static const Shape kText = Shape::map({{"content", Shape::text(), true},
                                          {"mode", Shape::line(kMostModeBytes)},
@@ -50,7 +50,7 @@ const Shape& text_artifact() {
   return kText;
 }
 
-/// An Error or a reason has its own bound where it is decoded.
+/// Only for Present: an Error or a reason is bounded where it is decoded.
 Result<void> check_observation(const Observation& observation, const Shape& shape) {
   const auto* present = std::get_if<Present>(&observation);
   if (present == nullptr) return {};
@@ -70,7 +70,7 @@ Result<void> check_original(const ArtifactId& id, const ManagedArtifact& artifac
   return check_observation(artifact.original, anything());
 }
 
-/// A node's answer about one type, `asked` for these names.
+/// Checks a node's answer about one type; `asked` are the requested names.
 class CheckOfType {
  public:
   CheckOfType(const ResourceType& type, const std::vector<std::string>& asked)
@@ -173,13 +173,13 @@ Result<void> check_steps(std::span<const Step> steps, const Registry& registry) 
   SPARK_CHECK(check_count("steps", steps.size(), kMostManaged));
   for (const Step& step : steps) {
     const ResourceType* type = registry.find(step.type);
-    if (type == nullptr) return failure(invalid("no resource type of this build: " + shown(step.type)));
+    if (type == nullptr) return failure(invalid("this build has no resource type " + shown(step.type)));
     for (const Observation* side : {&step.before, &step.after}) {
-      if (std::holds_alternative<Error>(*side)) return failure(invalid("an error is no state to go to or come from"));
+      if (std::holds_alternative<Error>(*side)) return failure(invalid("an error is not a valid state"));
       SPARK_CHECK(check_artifact(step.artifact, *side, *type));
     }
     for (const ResourceId& id : step.resources) {
-      if (id.type != step.type) return failure(invalid("a step of another type's resource: " + shown(id.str())));
+      if (id.type != step.type) return failure(invalid("a step for a resource of another type: " + shown(id.str())));
       SPARK_CHECK(check_name(id.name));
     }
   }

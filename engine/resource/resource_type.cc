@@ -6,8 +6,8 @@
 namespace sparkplan {
 namespace {
 
-/// A desired field and what is there, compared from the desired side: fields that nobody asked for
-/// are somebody else's. Lists are one value: which of their items moved says nothing to a reader.
+/// Compares the fields of the desired side only: other fields are not managed. A list is one value, because a report of
+/// single moved items does not help a reader.
 void compare(const std::string& path, const Value& desired, const Value* present, const Present& observed,
              std::vector<FieldChange>& changes) {
   if (observed.not_applicable.contains(path)) return;
@@ -31,13 +31,32 @@ const Resource* StepsInput::target_of(const ResourceId& id) const {
   return found == target.end() ? nullptr : &found->get();
 }
 
+const Observation* StepsInput::seen(const ArtifactId& artifact) const {
+  const auto found = observed.artifacts.find(artifact);
+  return found == observed.artifacts.end() ? nullptr : &found->second;
+}
+
+const Present* StepsInput::seen(const std::string& resource) const {
+  const auto found = observed.resources.find(resource);
+  return found == observed.resources.end() ? nullptr : std::get_if<Present>(&found->second);
+}
+
+const Observation* StepsInput::original(const ArtifactId& artifact) const {
+  const auto found = originals.find(artifact);
+  return found == originals.end() ? nullptr : &found->second;
+}
+
+const Value* ClusterView::export_of(const NodeName& node, std::string_view type) const {
+  const auto of_node = exports.find(node.str());
+  if (of_node == exports.end()) return nullptr;
+  const auto of_type = of_node->second.find(std::string(type));
+  return of_type == of_node->second.end() ? nullptr : &of_type->second;
+}
+
 Value ClusterView::export_or_unknown(const NodeName& node, std::string_view type, std::string_view key) const {
-  if (const auto of_node = exports.find(node.str()); of_node != exports.end()) {
-    if (const auto of_type = of_node->second.find(std::string(type)); of_type != of_node->second.end()) {
-      const Value* value = of_type->second.find(key);
-      if (value != nullptr && !value->is_null()) return *value;
-    }
-  }
+  const Value* exported = export_of(node, type);
+  const Value* value = exported == nullptr ? nullptr : exported->find(key);
+  if (value != nullptr && !value->is_null()) return *value;
   const std::string what(key);
   return Value::Unknown{"known after " + node.str() + " has made its " + what,
                         node.str() + "/" + std::string(type) + "/" + what};
@@ -65,7 +84,15 @@ std::optional<Error> ResourceType::refuses(const std::vector<Change>& /*changes*
 }
 
 Observation ResourceType::read_artifact(const ArtifactId& artifact, const NodeReader& /*node*/) const {
-  return Error{ErrorCode::kBug, "type " + info().name + " has no artifacts of kind " + artifact.kind, {}, {}, {}};
+  return make_error(ErrorCode::kBug, "type " + info().name + " has no artifacts of kind " + artifact.kind);
+}
+
+bool ResourceType::may_follow_from_other_steps(const Observation& /*before*/, const Observation& /*now*/) const {
+  return false;
+}
+
+std::vector<Ineffective> ResourceType::foresee(const ChangesAhead& /*ahead*/, const NodeReader& /*node*/) const {
+  return {};
 }
 
 std::vector<Objection> ResourceType::prepare(std::span<const Step> /*steps*/, Node& /*node*/) const { return {}; }
@@ -73,6 +100,16 @@ std::vector<Objection> ResourceType::prepare(std::span<const Step> /*steps*/, No
 std::vector<Ineffective> ResourceType::check_effect(const std::map<std::string, Value>& /*desired*/,
                                                     const NodeReader& /*node*/) const {
   return {};
+}
+
+Resource ResourceType::make_resource(std::string name, Value desired, SourceRange where) const {
+  Resource made;
+  made.id = {info_.name, std::move(name)};
+  made.desired = std::move(desired);
+  made.where = where;
+  made.impact = info_.impact_of_removal;
+  made.reversible = info_.reversible_of_removal;
+  return made;
 }
 
 Result<void> ResourceType::apply(const ArtifactId& artifact, const Observation& /*after*/, Node& /*node*/) const {

@@ -15,13 +15,13 @@ struct SpecialName {
   std::string_view reason;
 };
 
-/// Set for everybody, these keep people from logging in or run code in every shell.
+/// Set for all users, these prevent logins or run code in every shell.
 constexpr std::array<SpecialName, 18> kRefused{{
     {"IFS", "it changes how every shell splits words"},
     {"BASH_ENV", "every bash script would run that file first"},
     {"ENV", "every shell would run that file first"},
     {"PROMPT_COMMAND", "every prompt would run it"},
-    {"PS4", "bash expands it while it traces, commands included"},
+    {"PS4", "bash expands it while tracing, and runs commands in it"},
     {"SHELLOPTS", "bash makes it read-only and every login prints an error"},
     {"BASHOPTS", "bash makes it read-only and every login prints an error"},
     {"BASH_VERSINFO", "bash makes it read-only and every login prints an error"},
@@ -33,8 +33,8 @@ constexpr std::array<SpecialName, 18> kRefused{{
     {"HOME", "it differs from user to user"},
     {"USER", "it differs from user to user"},
     {"LOGNAME", "it differs from user to user"},
-    {"PWD", "the shell keeps it"},
-    {"OLDPWD", "the shell keeps it"},
+    {"PWD", "the shell sets it itself"},
+    {"OLDPWD", "the shell sets it itself"},
 }};
 
 constexpr std::array<SpecialName, 2> kRisky{{
@@ -50,12 +50,12 @@ std::optional<std::string_view> reason_in(const std::array<SpecialName, N>& name
   return found->reason;
 }
 
-/// Reads the words of one line as long as all of it is literal.
+/// Splits one line into words if the whole line is literal.
 class WordReader {
  public:
   explicit WordReader(std::string_view line) : line_(line) {}
 
-  /// Empty for a line with an expansion, an operator, a pattern or an open quote.
+  /// Nothing for a line with an expansion, an operator, a pattern or an open quote.
   std::optional<std::vector<std::string>> read() {
     while (at_ < line_.size()) {
       const char c = line_[at_];
@@ -99,7 +99,7 @@ class WordReader {
     return true;
   }
 
-  /// Inside double quotes a backslash quotes only what would be special there. Source: POSIX 2.2.3.
+  /// Inside double quotes a backslash quotes only characters that are special there. Source: POSIX 2.2.3.
   bool read_double_quoted() {
     while (at_ < line_.size()) {
       const char c = line_[at_++];
@@ -132,7 +132,7 @@ std::optional<ShellAssignment> assignment(const std::string& word, int line) {
   return ShellAssignment{word.substr(0, equals), word.substr(equals + 1), line};
 }
 
-/// What the words of one command do to the environment; nothing when it is some other command.
+/// The assignments of one command; empty for any other command.
 std::vector<ShellAssignment> interpret(std::span<const std::string> words, int line) {
   std::vector<ShellAssignment> found;
   const bool unsets = words.front() == "unset";
@@ -200,29 +200,16 @@ std::vector<ShellAssignment> parse_shell_assignments(std::string_view content) {
   return assignments;
 }
 
-Result<std::vector<ProfileFile>> profile_files_after(const std::filesystem::path& own_file, const NodeReader& node) {
-  const Result<std::vector<std::string>> names = node.list_directory(own_file.parent_path());
-  if (!names) {
-    if (names.error().code == ErrorCode::kNotFound) return std::vector<ProfileFile>();
-    return failure(names.error());
-  }
-  std::vector<ProfileFile> files;
-  for (const std::string& name : *names) {
-    if (!name.ends_with(".sh") || name.starts_with('.') || name <= own_file.filename().string()) continue;
-    const std::filesystem::path path = own_file.parent_path() / name;
-    Result<std::string> content = node.read_file(path);
-    if (content) {
-      files.push_back({path.string(), *std::move(content)});
-    } else if (content.error().code != ErrorCode::kNotFound && content.error().code != ErrorCode::kUnsupported) {
-      return failure(std::move(content).error().within("could override our values"));
-    }
-  }
-  return files;
+Result<std::vector<ConfigFile>> profile_files_after(const std::filesystem::path& own_file, const NodeReader& node) {
+  const std::string directory = own_file.parent_path();
+  const std::string own = own_file.filename();
+  const std::array<std::string_view, 1> directories{directory};
+  return read_config_files(directories, ".sh", node, [&](const std::string& name) { return name > own; });
 }
 
-std::optional<LaterAssignment> last_assignment(std::string_view name, std::span<const ProfileFile> files) {
+std::optional<LaterAssignment> last_assignment(std::string_view name, std::span<const ConfigFile> files) {
   std::optional<LaterAssignment> last;
-  for (const ProfileFile& file : files) {
+  for (const ConfigFile& file : files) {
     for (ShellAssignment& one : parse_shell_assignments(file.content)) {
       if (one.name != name) continue;
       const std::string what = one.value ? "sets it to " + shell_quote(*one.value) : "unsets it";

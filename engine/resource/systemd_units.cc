@@ -15,7 +15,8 @@ namespace {
 constexpr std::chrono::seconds kJobDeadline{200};
 constexpr std::chrono::seconds kQueryDeadline{30};
 
-/// One that is there hides the same name in those behind it. Source: systemd.unit(5), "Unit File Load Path".
+/// A unit in one of these directories hides a unit of the same name in later ones. Source: systemd.unit(5), "Unit File
+/// Load Path".
 constexpr std::array<std::string_view, 3> kOtherDirectories{"/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
                                                             "/lib/systemd/system"};
 
@@ -32,6 +33,14 @@ std::string wants_link(const std::string& name, std::string_view target) {
 }
 
 }  // namespace
+
+std::string unit_state_in(const Observation& observation) {
+  return present_value(observation).text_or(unit_field::kState, "");
+}
+
+std::string unit_content_in(const Observation& observation) {
+  return present_value(observation).text_or(unit_field::kContent, "");
+}
 
 std::string system_unit_path(std::string_view name) {
   return std::string(kSystemUnitDirectory) + "/" + std::string(name);
@@ -88,6 +97,28 @@ std::optional<std::string> unit_setting(std::string_view text, std::string_view 
   return found;
 }
 
+Shape unit_shape() {
+  return Shape::map({{unit_field::kContent, Shape::text()},
+                     {unit_field::kEnabled, Shape::boolean()},
+                     {unit_field::kState, Shape::text(2 * Shape::kMostLineBytes)}});
+}
+
+Observation unit_observation(const UnitFile& unit, const std::string& state, bool up, bool live) {
+  Present present{Value::map(), {}};
+  if (unit.content) present.value.set(unit_field::kContent, *unit.content);
+  if (!live) {
+    if (!unit.content) return Absent{};
+    for (const char* key : {unit_field::kEnabled, unit_field::kState}) {
+      present.not_applicable[key] = "the node is not a running system";
+    }
+    return present;
+  }
+  if (!unit.content && !unit.enabled && !up) return Absent{};
+  present.value.set(unit_field::kEnabled, unit.enabled);
+  present.value.set(unit_field::kState, state);
+  return present;
+}
+
 bool UnitFile::ours() const { return content && content->starts_with(ownership_header()); }
 
 Result<UnitFile> read_unit(const std::string& name, std::string_view target, const NodeReader& node) {
@@ -95,7 +126,7 @@ Result<UnitFile> read_unit(const std::string& name, std::string_view target, con
   const std::string path = system_unit_path(name);
   const auto status = node.status(path);
   if (!status && status.error().code != ErrorCode::kNotFound) return failure(status.error());
-  if (status && status->kind != FileStatus::Kind::kRegular) unit.in_the_way = path + " is no regular file";
+  if (status && status->kind != FileStatus::Kind::kRegular) unit.in_the_way = path + " is not a regular file";
   if (status && status->kind == FileStatus::Kind::kRegular) {
     SPARK_TRY(unit.content, node.read_file(path));
     if (!unit.ours()) unit.in_the_way = path + " was not written by sparkplan";
@@ -104,7 +135,7 @@ Result<UnitFile> read_unit(const std::string& name, std::string_view target, con
     for (const std::string_view directory : kOtherDirectories) {
       const std::string other = std::string(directory) + "/" + name;
       SPARK_TRY(const bool hidden, node.is_there(other));
-      if (hidden && unit.in_the_way.empty()) unit.in_the_way = "a unit of ours would hide " + other;
+      if (hidden && unit.in_the_way.empty()) unit.in_the_way = "our unit would hide " + other;
     }
   }
   SPARK_TRY(unit.enabled, node.is_there(wants_link(name, target)));
@@ -113,18 +144,14 @@ Result<UnitFile> read_unit(const std::string& name, std::string_view target, con
 
 Result<void> systemctl(const std::string& verb, const std::string& name, Node& node) {
   std::vector<std::string> argv{"systemctl", verb};
-  // A reload takes as long as all the rest; it is done once, when the files are as they shall be.
+  // A reload takes as long as all the rest. The caller does it once, after all files are written.
   if (verb == "enable" || verb == "reenable" || verb == "disable") argv.emplace_back("--no-reload");
   if (!name.empty()) argv.insert(argv.end(), {"--", name});
-  auto output = node.run(argv, kJobDeadline);
-  if (!output && output.error().code == ErrorCode::kNotFound) {
-    return failure(ErrorCode::kUnsupported, "there is no systemctl on this node", "units need systemd");
-  }
-  if (!output) return failure(std::move(output).error());
-  if (output->exit_status == 0) return {};
-  const auto lines = split_lines(output->standard_error);
+  SPARK_TRY(const CommandOutput output, needs_program(node.run(argv, kJobDeadline), "systemctl", "units need systemd"));
+  if (output.exit_status == 0) return {};
+  const auto lines = split_lines(output.standard_error);
   return failure(ErrorCode::kFailed, "systemctl " + verb + (name.empty() ? "" : " " + name) + ": " +
-                                         (lines.empty() ? "exit status " + std::to_string(output->exit_status)
+                                         (lines.empty() ? "exit status " + std::to_string(output.exit_status)
                                                         : std::string(lines.front())));
 }
 
@@ -147,12 +174,13 @@ Result<void> write_unit(const std::string& name, const std::string& content, boo
 
 Result<void> remove_unit(const std::string& name, const UnitFile& now, Node& node) {
   if (!now.content) return {};
-  // While its file is still there: it names the link.
+  // Before the file is removed, because the file names the link.
   if (node.live() && now.enabled) SPARK_CHECK(systemctl("disable", name, node));
   SPARK_CHECK(node.remove_file(system_unit_path(name)));
   if (!node.live()) return {};
   SPARK_CHECK(systemctl("daemon-reload", {}, node));
-  // Else `systemctl --failed` may list a unit that is no more. Mostly there is nothing to forget.
+  // Otherwise `systemctl --failed` may list the removed unit. A failure is ignored: usually systemd has no failed state
+  // to reset.
   static_cast<void>(systemctl("reset-failed", name, node));
   return {};
 }

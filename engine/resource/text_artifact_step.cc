@@ -4,19 +4,9 @@
 #include <variant>
 
 #include "engine/resource/artifact.h"
+#include "engine/resource/steps.h"
 
 namespace sparkplan {
-namespace {
-
-/// What the artifact was before sparkplan came; nothing when sparkplan never wrote it, so that
-/// somebody else's file of the same name is not removed.
-std::optional<Observation> original(const ArtifactId& artifact, const StepsInput& input) {
-  const auto found = input.originals.find(artifact);
-  if (found == input.originals.end()) return std::nullopt;
-  return found->second;
-}
-
-}  // namespace
 
 std::string ownership_header(std::string_view comment) {
   const std::string lead = std::string(comment) + " ";
@@ -25,16 +15,15 @@ std::string ownership_header(std::string_view comment) {
 }
 
 std::optional<Step> text_artifact_step(const TextArtifact& artifact, const StepsInput& input, const TypeInfo& info) {
-  Observation before = Absent{};
-  if (const auto found = input.observed.artifacts.find(artifact.id); found != input.observed.artifacts.end()) {
-    before = found->second;
-  }
-  // The planner has blocked the resources of an artifact that nobody could look at.
+  const Observation* seen = input.seen(artifact.id);
+  Observation before = seen == nullptr ? Absent{} : *seen;
+  // The planner has blocked the resources of an artifact that could not be read.
   if (!std::holds_alternative<Absent>(before) && !std::holds_alternative<Present>(before)) return std::nullopt;
 
   std::optional<Observation> after;
   if (!artifact.content) {
-    after = original(artifact.id, input);
+    // Without an original, sparkplan never wrote it: a foreign file of the same name is not removed.
+    if (const Observation* original = input.original(artifact.id)) after = *original;
   } else if (artifact.id.kind == block_artifact({}).kind) {
     after = block_present(*artifact.content);
   } else {
@@ -42,13 +31,11 @@ std::optional<Step> text_artifact_step(const TextArtifact& artifact, const Steps
   }
   if (!after || same_state(before, *after)) return std::nullopt;
 
-  Step step;
-  step.type = info.name;
-  step.artifact = artifact.id;
-  step.phase = info.phase;
+  Step step = step_for(artifact.id, {}, info);
   step.before = std::move(before);
   step.after = *std::move(after);
-  step.group = artifact.group.empty() ? info.name : artifact.group;
+  if (!artifact.group.empty()) step.group = artifact.group;
+  step.resources.clear();
   for (const Change& change : input.changes) {
     if (!artifact.concerns || artifact.concerns(change)) step.resources.push_back(change.id);
   }

@@ -58,6 +58,7 @@ void Check::pass(std::string seen) {
   status = CheckStatus::kPass;
   text = std::move(seen);
   cause.clear();
+  fix.clear();
 }
 
 std::string check_id(Level level, const std::vector<std::string>& nodes, std::string_view what) {
@@ -66,13 +67,14 @@ std::string check_id(Level level, const std::vector<std::string>& nodes, std::st
   return what.empty() ? id : id + "/" + std::string(what);
 }
 
-Check skipped(Level level, std::vector<std::string> nodes, std::string what, std::string reason) {
+Check skipped(Level level, std::vector<std::string> nodes, std::string what, std::string reason, std::string fix) {
   Check check;
   check.id = check_id(level, nodes, what);
   check.level = level;
   check.nodes = std::move(nodes);
   check.what = std::move(what);
   check.cause = std::move(reason);
+  check.fix = std::move(fix);
   return check;
 }
 

@@ -43,7 +43,7 @@ struct Check {
   std::string unit;                 ///< Of `value` and `threshold`: "Gb/s", "GB/s", "us", "bytes".
   std::optional<double> threshold;  ///< `value` is compared with it; nothing if no threshold is known.
   std::string cause;                ///< Always set for a failure; for a skipped check, the reason.
-  std::string fix;                  ///< Always set for a failure.
+  std::string fix;                  ///< Always set for a failure; for a skipped check, how to have it made, if known.
   std::string blocked_by;           ///< The id of the failed check that blocks this one.
 
   void block(const Blocker& blocker);
@@ -56,8 +56,9 @@ struct Check {
 /// LEVEL/NODE[/PEER][/WHAT]: "mtu/spark-01/spark-02/A", "rdma/spark-01/spark-02/A/bandwidth", "nccl/all/all_reduce".
 std::string check_id(Level level, const std::vector<std::string>& nodes, std::string_view what = {});
 
-/// A check that was not made, and why. Every check begins as one.
-Check skipped(Level level, std::vector<std::string> nodes, std::string what, std::string reason);
+/// A check that was not made, the reason, and what the user can do to have it made (may be empty). Every check begins
+/// as one.
+Check skipped(Level level, std::vector<std::string> nodes, std::string what, std::string reason, std::string fix = {});
 
 /// Adds `more` behind `checks`.
 void append(std::vector<Check>& checks, std::vector<Check> more);

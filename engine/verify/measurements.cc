@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/fleet/fan_out.h"
 
@@ -20,19 +21,17 @@ bool is_time(const Check& check) { return check.unit == "us"; }
 struct Keeper {
   VerifyNode* node = nullptr;
   std::vector<Check*> checks;
-  std::vector<Diagnostic> warnings;
+  std::optional<VerifySummary> summary;
+  std::vector<Diagnostic> warnings = {};
 
   void warn(const std::string& code, std::string message) {
-    Diagnostic warning;
-    warning.severity = Severity::kWarning;
-    warning.code = code;
-    warning.message = std::move(message);
-    warning.node = node->name();
-    warnings.push_back(std::move(warning));
+    warnings.push_back(finding(Severity::kWarning, code, std::move(message)));
+    warnings.back().node = node->name();
   }
 
   void compare() {
     MeasurementsRequest request;
+    request.summary = summary;
     for (const Check* check : checks) {
       // A failed value must not become the usual value.
       if (check->status != CheckStatus::kFail) request.values.emplace(check->id, *check->value);
@@ -41,13 +40,13 @@ struct Keeper {
     if (!reply) {
       if (!note_if_lost(*node, reply.error())) {
         warn("verify.history",
-             "the measurements of " + node->name() + " could not be kept: " + reply.error().describe());
+             "the measurements of " + node->name() + " could not be stored: " + reply.error().describe());
       }
       return;
     }
     if (!reply->set_aside.empty()) {
-      warn("verify.history-damaged", "earlier measurements of " + node->name() + " could not be read; they are in " +
-                                         printable(reply->set_aside) + " now");
+      warn("verify.history-damaged", "earlier measurements of " + node->name() + " cannot be read; they are now in " +
+                                         printable(reply->set_aside));
     }
     for (Check* check : checks) {
       const auto earlier = reply->earlier.find(check->id);
@@ -70,8 +69,20 @@ void hold_against(const std::vector<double>& earlier, Check& check) {
   if (!worse) return;
   if (!check.threshold) check.threshold = limit;
   diagnose(check, CheckStatus::kWarn, "slower-than-before",
-           number_text(*check.value) + " " + check.unit + ", and the median of " + std::to_string(earlier.size()) +
+           number_text(*check.value) + " " + check.unit + ", but the median of " + std::to_string(earlier.size()) +
                " earlier runs is " + number_text(usual) + " " + check.unit);
+}
+
+VerifySummary summary_for(const std::string& node, const VerifyContext& context) {
+  VerifySummary summary;
+  summary.level = context.options.required ? std::string(to_string(*context.options.required)) : "all";
+  for (const Check& check : context.checks) {
+    if (std::find(check.nodes.begin(), check.nodes.end(), node) == check.nodes.end()) continue;
+    if (check.status == CheckStatus::kPass) ++summary.passed;
+    if (check.status == CheckStatus::kWarn) ++summary.warned;
+    if (check.status == CheckStatus::kFail) ++summary.failed;
+  }
+  return summary;
 }
 
 std::vector<Diagnostic> compare_with_earlier(VerifyContext& context) {
@@ -79,12 +90,13 @@ std::vector<Diagnostic> compare_with_earlier(VerifyContext& context) {
   for (VerifyNode& node : context.nodes) {
     if (!node.can_be_asked()) continue;
     Keeper keeper{&node, {}, {}};
+    if (!context.stop.stop_requested()) keeper.summary = summary_for(node.name(), context);
     for (Check& check : context.checks) {
       if (is_measurement(check) && !check.nodes.empty() && check.nodes.front() == node.name()) {
         keeper.checks.push_back(&check);
       }
     }
-    if (!keeper.checks.empty()) keepers.push_back(std::move(keeper));
+    if (keeper.summary || !keeper.checks.empty()) keepers.push_back(std::move(keeper));
   }
   fan_out(
       keepers, context.options.workers, [](Keeper& keeper) { keeper.compare(); }, [](const Keeper&) {});

@@ -18,8 +18,11 @@ void hold_against(const std::vector<double>& earlier, Check& check);
 /// Pure. True for a check whose value is worth keeping: a rate or a time.
 bool is_measurement(const Check& check);
 
-/// Stores each value on the node from which it was measured, and compares it with the earlier values there. Its errors
-/// become warnings.
+/// Pure. The checks that concern the node, counted.
+VerifySummary summary_for(const std::string& node, const VerifyContext& context);
+
+/// Stores each value on the node from which it was measured, and compares it with the earlier values there. Stores a
+/// summary on each node, unless the run was stopped. Its errors become warnings.
 std::vector<Diagnostic> compare_with_earlier(VerifyContext& context);
 
 }  // namespace sparkplan

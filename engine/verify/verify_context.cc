@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/core/text.h"
 #include "engine/fleet/run_identity.h"
 #include "engine/model/ipv4.h"
 
@@ -12,24 +13,23 @@ bool share_a_network(const ObservedPort& one, const ObservedPort& other) {
   return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
 }
 
-bool may_be_joined(const Cluster& cluster, const VerifyNode& one, const VerifyNode& other) {
+bool may_be_joined(const Cluster& cluster, const NodeName& one, const NodeName& other) {
   if (cluster.cables.empty()) return true;
   return std::any_of(cluster.cables.begin(), cluster.cables.end(), [&](const auto& cable) {
-    return (cable.first == one.spec->name && cable.second == other.spec->name) ||
-           (cable.second == one.spec->name && cable.first == other.spec->name);
+    return (cable.first == one && cable.second == other) || (cable.second == one && cable.first == other);
   });
 }
 
 bool belong_together(const Cluster& cluster, const VerifyNode& a, const ObservedPort& one, const VerifyNode& b,
                      const ObservedPort& other) {
   if (one.link_local != other.link_local) return false;
-  if (one.link_local) return one.half == other.half && may_be_joined(cluster, a, b);
+  if (one.link_local) return one.half == other.half && may_be_joined(cluster, a.spec->name, b.spec->name);
   return share_a_network(one, other);
 }
 
 Blocker blocker_at(const VerifyContext& context, const VerifyNode& node, const ObservedPort& half) {
-  if (!node.can_be_asked()) return {node.name() + " cannot be asked"};
-  if (!node.facts->live) return {"nothing is running on " + node.name()};
+  if (!node.can_be_asked()) return {node.name() + " is not connected"};
+  if (!node.facts->live) return {node.name() + " is not a running system"};
   if (auto failed = context.blocked_by_link(node, half)) return failed;
   if (half.address.empty()) return {node.name() + " has no address on " + half.interface};
   return {};
@@ -49,7 +49,7 @@ Blocker VerifyContext::blocked_by_link(const VerifyNode& node, const ObservedPor
 }
 
 std::string new_token() {
-  std::string token = new_uuid();
+  std::string token = new_uuid().value_or("");
   std::erase(token, '-');
   return token;
 }
@@ -82,12 +82,35 @@ std::vector<Check> without_pairs(const VerifyContext& context, Level level, cons
   for (std::size_t i = 0; i < context.nodes.size(); ++i) {
     const VerifyNode& node = context.nodes[i];
     if (std::any_of(pairs.begin(), pairs.end(), [&](const HalfPair& p) { return p.from == i || p.to == i; })) continue;
-    std::string why = "no other node is in its networks";
-    if (node.spec->fabric.empty()) why = "no fabric declared";
-    if (!node.can_be_asked()) why = "the node cannot be asked";
-    checks.push_back(skipped(level, {node.name()}, "", std::move(why)));
+    if (!node.can_be_asked()) {
+      checks.push_back(skipped(level, {node.name()}, "", "the node is not connected"));
+    } else if (node.spec->fabric.empty()) {
+      checks.push_back(skipped(level, {node.name()}, "", "no fabric declared", std::string(kDeclareFabric)));
+    } else if (const Blocker unread = unread_peers(context, node)) {
+      checks.push_back(skipped(level, {node.name()}, "", unread.reason));
+    } else {
+      checks.push_back(skipped(level, {node.name()}, "", "no other node shares its networks"));
+    }
   }
   return checks;
+}
+
+Blocker unread_peers(const VerifyContext& context, const VerifyNode& node) {
+  std::vector<std::string> lost;
+  std::vector<std::string> skipped;
+  for (const NodeSpec& other : context.cluster.nodes) {
+    const bool is_peer = other.name != node.spec->name && !other.fabric.empty() &&
+                         may_be_joined(context.cluster, node.spec->name, other.name);
+    if (!is_peer) continue;
+    const auto part = std::find_if(context.nodes.begin(), context.nodes.end(),
+                                   [&](const VerifyNode& one) { return one.spec->name == other.name; });
+    if (part == context.nodes.end()) skipped.push_back(other.name.str());
+    if (part != context.nodes.end() && part->facts == nullptr) lost.push_back(other.name.str());
+  }
+  const auto& names = lost.empty() ? skipped : lost;
+  if (names.empty()) return {};
+  return {fold_names(names) + (names.size() == 1 ? " is not " : " are not ") +
+          (lost.empty() ? "part of this run" : "connected")};
 }
 
 Check check_of(Level level, const VerifyContext& context, const HalfPair& pair) {

@@ -17,7 +17,10 @@ namespace sparkplan {
 
 struct VerifyOptions {
   std::vector<Level> levels = all_levels();  ///< Lowest first.
-  std::size_t workers = 16;                  ///< The number of nodes that are worked on at a time.
+  /// The level that the user named: without a single check made at it, the run fails. Nothing if the user named none:
+  /// the run fails without a check made at any level.
+  std::optional<Level> required = {};
+  std::size_t workers = 16;  ///< The number of nodes that are worked on at a time.
   /// For levels that open further connections.
   AgentOptions agent;
   std::chrono::milliseconds tcp_duration{500};  ///< For one measurement in one direction.
@@ -29,7 +32,7 @@ struct VerifyOptions {
 /// One node that takes part.
 struct VerifyNode {
   const NodeSpec* spec = nullptr;
-  AgentClient* client = nullptr;     ///< Null: the node cannot be asked; `lost` says why.
+  AgentClient* client = nullptr;     ///< Null: the node is not connected; `lost` says why.
   const Facts* facts = nullptr;      ///< Null: never read.
   std::vector<ObservedPort> halves;  ///< In the order of NodeSpec::fabric.
   std::optional<Error> lost;         ///< Set by the first call that finds the connection broken.
@@ -55,7 +58,8 @@ struct VerifyContext {
   Blocker blocked_by_link(const VerifyNode& node, const ObservedPort& half) const;
 };
 
-/// 32 random hexadecimal digits, for OpenReceiverRequest::token.
+/// 32 random hexadecimal digits, for OpenReceiverRequest::token. Empty without a random source: every receiver refuses
+/// that.
 std::string new_token();
 
 /// True when `error` means that the connection is broken; the node then counts as lost, and is not asked again. Every
@@ -72,8 +76,14 @@ struct HalfPair {
 /// Pure. Both directions of each pair, by `from`, `to`, half. Link-local halves are a pair if they are the same half of
 /// two nodes that a cable or a switch joins.
 std::vector<HalfPair> half_pairs(const VerifyContext& context);
+/// What to do about "no fabric declared".
+inline constexpr std::string_view kDeclareFabric = "declare the network between the nodes in cluster.yaml: `fabric`";
+
 /// For each node without a pair, one skipped check with the reason.
 std::vector<Check> without_pairs(const VerifyContext& context, Level level, const std::vector<HalfPair>& pairs);
+/// The reason why a half of `node` may lack its other end in the checks: nodes that a cable or switch may join with it
+/// did not answer, or take no part in the run. Empty without such nodes.
+Blocker unread_peers(const VerifyContext& context, const VerifyNode& node);
 /// A check of that pair, not yet made: LEVEL/FROM/TO/HALF.
 Check check_of(Level level, const VerifyContext& context, const HalfPair& pair);
 /// The reason if an end cannot be asked, or failed its check of links or, with `mtu_too`, of MTU.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/core/text.h"
 #include "engine/core/units.h"
 #include "engine/verify/levels/levels.h"
 #include "engine/verify/measurements.h"
@@ -10,7 +11,7 @@
 namespace sparkplan {
 namespace {
 
-VerifyNode node_of(NodeRun& run, const Cluster& cluster) {
+VerifyNode node_of(FleetNode& run, const Cluster& cluster) {
   VerifyNode node;
   node.spec = run.spec;
   if (!run.client || run.error) return node;
@@ -20,15 +21,22 @@ VerifyNode node_of(NodeRun& run, const Cluster& cluster) {
   return node;
 }
 
-/// Copies errors of connections that broke during the checks into the runs. The report is made from the runs.
-void note_losses(const VerifyContext& context, std::vector<NodeRun>& runs) {
+/// Copies errors of connections that broke during the checks into the session. The report is made from the session.
+void note_losses(const VerifyContext& context, std::deque<FleetNode>& nodes) {
   for (const VerifyNode& node : context.nodes) {
-    const auto run = std::find_if(runs.begin(), runs.end(), [&](const NodeRun& one) { return one.spec == node.spec; });
+    const auto run =
+        std::find_if(nodes.begin(), nodes.end(), [&](const FleetNode& one) { return one.spec == node.spec; });
     if (node.lost && !run->error) run->error = node.lost;
     // A stop between two requests also leaves the node unverified.
-    if (context.stop.stop_requested() && !run->error)
-      run->error = Error{ErrorCode::kInterrupted, "stopped", {}, {}, ""};
+    if (context.stop.stop_requested() && !run->error) run->error = make_error(ErrorCode::kInterrupted, "stopped");
   }
+}
+
+/// A check between nodes is made only when it has a value: a pass without one says that a node is ready for it.
+bool was_made(const Check& check) {
+  if (check.status != CheckStatus::kPass) return check.status != CheckStatus::kSkip;
+  const bool between_nodes = check.level == Level::kTcp || check.level == Level::kRdma || check.level == Level::kNccl;
+  return !between_nodes || check.value.has_value();
 }
 
 std::optional<double> rate_in(const Value& section, std::string_view key) {
@@ -48,6 +56,37 @@ void take_thresholds(const Cluster& cluster, VerifyOptions& options) {
   }
 }
 
+std::optional<Check> nothing_measured(const std::vector<Check>& checks, const VerifyOptions& options) {
+  constexpr std::size_t kMostReasons = 3;
+  std::vector<std::string> nodes;
+  std::vector<std::string> reasons;
+  std::vector<std::string> fixes;
+  const auto add = [](std::vector<std::string>& texts, const std::string& text) {
+    if (!text.empty() && std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+  };
+  for (const Check& check : checks) {
+    if (options.required && check.level != *options.required) continue;
+    // A check that a failed one blocks needs no other explanation: the run has failed.
+    if (was_made(check) || !check.blocked_by.empty()) return std::nullopt;
+    for (const std::string& node : check.nodes) add(nodes, node);
+    add(reasons, check.cause);
+    add(fixes, check.fix);
+  }
+  if (nodes.empty()) return std::nullopt;
+  if (reasons.empty()) {
+    reasons.emplace_back("no two of the nodes were measured against each other");
+    fixes.emplace_back("select two nodes or more that share a network");
+  }
+  if (reasons.size() > kMostReasons) reasons.resize(kMostReasons);
+  if (fixes.size() > kMostReasons) fixes.resize(kMostReasons);
+  Check check = skipped(options.required.value_or(options.levels.front()), {}, "measured", join(reasons, "; "));
+  check.nodes = std::move(nodes);
+  check.status = CheckStatus::kFail;
+  check.text = "nothing was measured";
+  check.fix = fixes.empty() ? "remove the reason, or name another --level" : join(fixes, "; ");
+  return check;
+}
+
 VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, RunOptions run, VerifyOptions options) {
   run.agent.install = InstallPolicy::kExactBuild;
   options.agent = run.agent;
@@ -57,17 +96,20 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
     if (report) report(node, doing, Activity::kWorking);
   };
   const auto stop = run.stop;
-  ClusterRun nodes(cluster, registry, std::move(run));
-  nodes.open();
+  FleetSession session(cluster, registry, std::move(run));
+  session.open();
   VerifyContext context{cluster, {}, options, stop, progress};
   context.registry = &registry;
-  for (NodeRun& node : nodes.nodes()) {
+  for (FleetNode& node : session.nodes()) {
     if (!node.skipped) context.nodes.push_back(node_of(node, cluster));
   }
   run_levels(context);
+  if (auto missing = nothing_measured(context.checks, options); missing && !stop.stop_requested()) {
+    context.checks.push_back(*std::move(missing));
+  }
   const auto warnings = compare_with_earlier(context);
-  note_losses(context, nodes.nodes());
-  VerifyReport report{nodes.report(), std::move(context.checks), std::move(context.tables)};
+  note_losses(context, session.nodes());
+  VerifyReport report{session.report(), std::move(context.checks), std::move(context.tables)};
   report.run.diagnostics.insert(report.run.diagnostics.end(), warnings.begin(), warnings.end());
   report.run.verification_failed = std::any_of(report.checks.begin(), report.checks.end(),
                                                [](const Check& check) { return check.status == CheckStatus::kFail; });

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/fleet/cluster_run.h"
+#include "engine/fleet/fleet_session.h"
 #include "engine/plan/report.h"
 #include "engine/verify/verify_context.h"
 
@@ -19,6 +19,10 @@ struct VerifyReport {
 /// Connects to the selected nodes and runs the levels. The only changes on a node are its history of measurements and
 /// its agent, if that is missing or of another build. An unreachable node has no checks; `run` has its error.
 VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, RunOptions run, VerifyOptions options);
+
+/// Pure. A failed check if no check was made, at `options.required` or else at any level: its cause lists the reasons
+/// of the skipped checks and its fix what would have them made. Nothing if a check was made, or none was due.
+std::optional<Check> nothing_measured(const std::vector<Check>& checks, const VerifyOptions& options);
 
 /// Pure. Takes the thresholds of the cluster's section `verify` into `options`.
 void take_thresholds(const Cluster& cluster, VerifyOptions& options);

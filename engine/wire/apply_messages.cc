@@ -28,7 +28,7 @@ void list_fields(FieldVisitor& field, LockRequest& request) {
 
 void list_fields(FieldVisitor& field, BreakLockRequest& request) {
   field("holder", request.holder);
-  field("audit", request.audit);
+  field("audit", request.audit, kMessageText);
 }
 
 void list_fields(FieldVisitor& field, StepResult& result) {
@@ -38,7 +38,7 @@ void list_fields(FieldVisitor& field, StepResult& result) {
 }
 
 void list_fields(FieldVisitor& field, ApplyReply& reply) {
-  field("results", reply.results, kRequired);
+  field("results", reply.results, kRequired.at_most(kMostResources));
   field("stopped", reply.stopped);
 }
 
@@ -47,8 +47,8 @@ void list_fields(FieldVisitor& field, ApplyRequest& request) {
   field("run", request.run);
   field("node", request.node);
   field("roster", request.roster, kRequired);
-  field("steps", request.steps, kRequired);
-  field("after_steps", request.after_steps, kRequired);
+  field("steps", request.steps, kRequired.at_most(kMostResources));
+  field("after_steps", request.after_steps, kRequired.at_most(kMostResources));
   field("window_seconds", request.window_seconds, kOptional.within(0, kLongestWindow));
 }
 
@@ -56,10 +56,10 @@ void list_fields(FieldVisitor& field, CommitRequest& request) {
   field("run", request.run);
   field("node", request.node);
   field("roster", request.roster, kRequired);
-  field("resources", request.resources, kRequired);
-  field("audit", request.audit);
+  field("resources", request.resources, kRequired.at_most(kMostResources));
+  field("audit", request.audit, kMessageText);
 }
 
-void list_fields(FieldVisitor& field, ReleaseRequest& request) { field("audit", request.audit); }
+void list_fields(FieldVisitor& field, ReleaseRequest& request) { field("audit", request.audit, kMessageText); }
 
 }  // namespace sparkplan

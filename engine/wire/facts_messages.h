@@ -13,6 +13,7 @@
 #include "engine/model/manifest.h"
 #include "engine/model/resource.h"
 #include "engine/wire/apply_messages.h"
+#include "engine/wire/measure_messages.h"
 #include "engine/wire/trial_messages.h"
 
 namespace sparkplan {
@@ -24,6 +25,7 @@ struct FactsReply {
   std::optional<TransactionReport> transaction;  ///< The latest, until a later run removes it.
   std::map<std::string, Value> exports;          ///< By type; null Values are left out.
   std::map<std::string, Error> export_errors;    ///< Types whose exports could not be read.
+  std::optional<VerifySummary> last_verify;      ///< The latest run of `verify`. Nothing: none was stored.
   ObservedState observed;                        ///< The resources of names_managed(); empty unless requested.
 };
 
@@ -56,10 +58,18 @@ struct EffectRequest {
   std::map<std::string, std::map<std::string, Value>> desired;  ///< type -> resource name -> value
 };
 
+/// For a plan with changes: finds those that will fail or take no effect, by ResourceType::foresee().
+struct ForesightRequest {
+  static constexpr std::string_view kName = "foresee";
+  using Reply = EffectReply;
+  std::map<std::string, std::map<std::string, Value>> ahead;  ///< ChangesAhead
+};
+
 void list_fields(FieldVisitor& field, FactsReply& reply);
 void list_fields(FieldVisitor& field, FactsRequest& request);
 void list_fields(FieldVisitor& field, ObserveNodeRequest& request);
 void list_fields(FieldVisitor& field, EffectReply& reply);
 void list_fields(FieldVisitor& field, EffectRequest& request);
+void list_fields(FieldVisitor& field, ForesightRequest& request);
 
 }  // namespace sparkplan

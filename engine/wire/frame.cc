@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 4;
 /// The memory kept for the next frames; a larger frame's memory is freed.
-constexpr std::size_t kUsualBuffer = std::size_t{64} << 10;
+constexpr std::size_t kUsualBuffer = std::size_t{4} << 10;
 
 tl::unexpected<Error> too_large(std::size_t size, const FrameLimits& limits) {
-  return failure(ErrorCode::kInvalidInput, "it announced a message of " + std::to_string(size) + " bytes, where " +
-                                               std::to_string(limits.bytes) + " is the most");
+  return failure(ErrorCode::kInvalidInput, "it announced a message of " + std::to_string(size) + " bytes; at most " +
+                                               std::to_string(limits.bytes) + " are allowed");
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ Result<void> FrameReader::skip_noise() {
   }
   if (noise_.size() > kMaxNoiseBytes) {
     noise_.resize(kMaxNoiseBytes);
-    return failure(ErrorCode::kInvalidInput, "it printed more than 64 KiB of something else instead of answering");
+    return failure(ErrorCode::kInvalidInput, "it printed more than 64 KiB of other output instead of answering");
   }
   return {};
 }

@@ -3,6 +3,12 @@
 #include <array>
 
 namespace sparkplan {
+namespace {
+
+/// A node keeps 50; a newer version may keep more.
+constexpr std::size_t kMostJournals = 256;
+
+}  // namespace
 
 std::span<const std::string_view> names_of(RunOutcome /*outcome*/) {
   static constexpr std::array<std::string_view, 4> kNames{"applied", "failed", "rolled_back", "broken_off"};
@@ -36,8 +42,8 @@ void list_fields(FieldVisitor& field, DamagedJournal& damaged) {
 }
 
 void list_fields(FieldVisitor& field, HistoryReply& reply) {
-  field("runs", reply.runs, kRequired);
-  field("damaged", reply.damaged);
+  field("runs", reply.runs, kRequired.at_most(kMostJournals));
+  field("damaged", reply.damaged, kOptional.at_most(kMostJournals));
 }
 
 void list_fields(FieldVisitor& field, HistoryRequest& request) { field("with_artifacts", request.with_artifacts); }
@@ -45,7 +51,7 @@ void list_fields(FieldVisitor& field, HistoryRequest& request) { field("with_art
 void list_fields(FieldVisitor& field, KeptArtifact& kept) {
   field("type", kept.type, kShortText);
   field("artifact", kept.artifact, kRequired);
-  field("resources", kept.resources);
+  field("resources", kept.resources, kOptional.at_most(kMostResources));
   field("reason", kept.reason, kMessageText);
 }
 
@@ -54,9 +60,9 @@ void list_fields(FieldVisitor& field, UndoReply& reply) {
   field("time", reply.time, kShortText);
   field("who", reply.who, kShortText);
   field("operation", reply.operation, kShortText);
-  field("steps", reply.steps, kRequired);
-  field("kept", reply.kept);
-  field("managed_before", reply.managed_before);
+  field("steps", reply.steps, kRequired.at_most(kMostResources));
+  field("kept", reply.kept, kOptional.at_most(kMostResources));
+  field("managed_before", reply.managed_before, kOptional.at_most(kMostResources));
 }
 
 void list_fields(FieldVisitor& field, UndoRequest& request) { field("run", request.run); }

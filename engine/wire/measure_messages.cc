@@ -11,11 +11,17 @@ constexpr std::int64_t kLongestPatience = 30'000;
 constexpr std::int64_t kMostStreams = 64;
 constexpr std::size_t kMostInterfaces = 256;
 constexpr std::size_t kMostProbes = 65'536;
+/// All names and ports of all other nodes.
+constexpr std::size_t kMostTargets = 65'536;
+/// All checks of a node with all other nodes; also the earlier values of one check.
+constexpr std::size_t kMostMeasurements = 65'536;
+/// Of one node in one run of `verify`.
+constexpr std::int64_t kMostChecks = 1'000'000;
 /// The longest name of a node or of an interface.
 constexpr std::size_t kLongestName = 255;
 
 constexpr FieldRule kPort = kRequired.within(1, kMostPort);
-constexpr FieldRule kPacketSizes = kRequired.within(0, 65'535).at_most(256);
+constexpr ListRule kPacketSizes = kRequired.within(0, 65'535).at_most(256);
 constexpr std::string_view kNameRequirement = "expected one line of 1 to 255 bytes";
 
 bool is_name(const std::string& text) {
@@ -115,7 +121,9 @@ void list_fields(FieldVisitor& field, SshLoginReply::Login& login) {
   field("complaint", login.complaint, kMessageText);
 }
 
-void list_fields(FieldVisitor& field, SshLoginReply& reply) { field("logins", reply.logins, kRequired); }
+void list_fields(FieldVisitor& field, SshLoginReply& reply) {
+  field("logins", reply.logins, kRequired.at_most(kMostTargets));
+}
 
 void list_fields(FieldVisitor& field, SshLoginRequest::Target& target) {
   field("host", target.host, kRequired);
@@ -125,15 +133,26 @@ void list_fields(FieldVisitor& field, SshLoginRequest::Target& target) {
 
 void list_fields(FieldVisitor& field, SshLoginRequest& request) {
   field("user", request.user);
-  field("targets", request.targets, kRequired);
+  field("targets", request.targets, kRequired.at_most(kMostTargets));
+}
+
+void list_fields(FieldVisitor& field, VerifySummary& summary) {
+  field("time", summary.time, kShortText);
+  field("level", summary.level, kShortText);
+  field("passed", summary.passed, kOptional.within(0, kMostChecks));
+  field("warned", summary.warned, kOptional.within(0, kMostChecks));
+  field("failed", summary.failed, kOptional.within(0, kMostChecks));
 }
 
 void list_fields(FieldVisitor& field, MeasurementsReply& reply) {
-  field("earlier", reply.earlier, kRequired);
+  field("earlier", reply.earlier, kRequired.at_most(kMostMeasurements));
   field("set_aside", reply.set_aside);
 }
 
-void list_fields(FieldVisitor& field, MeasurementsRequest& request) { field("values", request.values, kRequired); }
+void list_fields(FieldVisitor& field, MeasurementsRequest& request) {
+  field("values", request.values, kRequired.at_most(kMostMeasurements));
+  field("summary", request.summary);
+}
 
 void list_fields(FieldVisitor& field, ReadStorageReply& reply) {
   field("complaint", reply.complaint, kMessageText);
@@ -145,7 +164,7 @@ void list_fields(FieldVisitor& field, ReadStorageReply& reply) {
 
 void list_fields(FieldVisitor& field, ReadStorageRequest& request) {
   field("target", request.target, kRequired);
-  field.check("target", request.target.starts_with('/'), "it is no absolute path");
+  field.check("target", request.target.starts_with('/'), "expected an absolute path");
 }
 
 }  // namespace sparkplan

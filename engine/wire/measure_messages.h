@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -144,17 +145,29 @@ struct SshLoginRequest {
   std::vector<Target> targets;
 };
 
+/// The outcome of one run of `verify` on one node.
+struct VerifySummary {
+  std::string time = {};   ///< When the node stored it: RFC 3339, UTC. Empty in a request.
+  std::string level = {};  ///< As the user named it: "all", "tcp".
+  std::int64_t passed = 0;
+  std::int64_t warned = 0;
+  std::int64_t failed = 0;
+
+  bool operator==(const VerifySummary&) const = default;
+};
+
 struct MeasurementsReply {
   std::map<std::string, std::vector<double>> earlier;  ///< Oldest first; only for the requested ids.
   std::string set_aside;                               ///< Not empty: the unreadable history was moved to this path.
 };
 
-/// Returns the earlier values of these checks, and stores the new ones. A node that sparkplan does not manage stores
-/// nothing, because no release would remove it.
+/// Returns the earlier values of these checks, and stores the new ones and the summary. A node that sparkplan does not
+/// manage stores nothing, because no release would remove it.
 struct MeasurementsRequest {
   static constexpr std::string_view kName = "measurements";
   using Reply = MeasurementsReply;
-  std::map<std::string, double> values;  ///< By the id of the check.
+  std::map<std::string, double> values;       ///< By the id of the check.
+  std::optional<VerifySummary> summary = {};  ///< Of the node's checks in this run.
 };
 
 struct ReadStorageReply {
@@ -190,6 +203,7 @@ void list_fields(FieldVisitor& field, SshLoginReply::Login& login);
 void list_fields(FieldVisitor& field, SshLoginReply& reply);
 void list_fields(FieldVisitor& field, SshLoginRequest::Target& target);
 void list_fields(FieldVisitor& field, SshLoginRequest& request);
+void list_fields(FieldVisitor& field, VerifySummary& summary);
 void list_fields(FieldVisitor& field, MeasurementsReply& reply);
 void list_fields(FieldVisitor& field, MeasurementsRequest& request);
 void list_fields(FieldVisitor& field, ReadStorageReply& reply);

@@ -26,7 +26,7 @@ static void list_fields(FieldVisitor& field, HelloBody& body) {
   field("protocol_minor", hello.protocol_minor);
   field("build", hello.build, kShortText);
   field("architecture", hello.architecture, kShortText);
-  field("types", hello.types);
+  field("types", hello.types, kShortText.at_most(kMostTypes));
 }
 
 void list_fields(FieldVisitor& field, Hello& hello) {

@@ -21,11 +21,13 @@ namespace sparkplan {
 
 /// A peer of another major version is refused. A newer minor version only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
-inline constexpr std::int64_t kProtocolMinor = 3;
+inline constexpr std::int64_t kProtocolMinor = 4;
 /// The first minor version whose agent knows FactsRequest::observe_managed; an older agent refuses unknown fields.
 inline constexpr std::int64_t kMinorOfObserveManaged = 2;
 /// The first minor version whose agent knows FactsRequest::everything.
 inline constexpr std::int64_t kMinorOfEverything = 3;
+/// The first minor version whose agent knows ForesightRequest.
+inline constexpr std::int64_t kMinorOfForesight = 4;
 
 /// The agent's first message, sent without a request.
 struct Hello {
@@ -38,13 +40,13 @@ struct Hello {
 
 /// The complete list of requests. An agent without a handler for each alternative does not compile.
 using Request =
-    std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, LockRequest, ApplyRequest, CommitRequest,
-                 ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest, ConfirmRequest,
-                 RollBackRequest, ExtendRequest, ProbeRequest, OpenReceiverRequest, CloseReceiverRequest,
-                 SendDatagramsRequest, MeasureTcpRequest, StartLinkProbeRequest, SendLinkProbesRequest,
-                 ReadLinkProbesRequest, SshLoginRequest, MeasurementsRequest, ReadStorageRequest, RdmaOpenRequest,
-                 RdmaConnectRequest, RdmaWriteRequest, RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest,
-                 UnlockRequest, PingRequest, StopNotice>;
+    std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, ForesightRequest, LockRequest, ApplyRequest,
+                 CommitRequest, ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest,
+                 ConfirmRequest, RollBackRequest, ExtendRequest, ProbeRequest, OpenReceiverRequest,
+                 CloseReceiverRequest, SendDatagramsRequest, MeasureTcpRequest, StartLinkProbeRequest,
+                 SendLinkProbesRequest, ReadLinkProbesRequest, SshLoginRequest, MeasurementsRequest, ReadStorageRequest,
+                 RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest, RdmaLatencyRequest, RdmaCountersRequest,
+                 RdmaCloseRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

@@ -6,6 +6,14 @@
 #include "engine/model/resource.h"
 
 namespace sparkplan {
+namespace {
+
+constexpr std::size_t kMostVariables = 4096;
+/// The most that the kernel accepts in one argument is 128 KiB.
+constexpr std::size_t kLongestVariable = std::size_t{128} << 10;
+constexpr std::size_t kMostDevices = 256;
+
+}  // namespace
 
 std::span<const std::string_view> names_of(RankFault /*fault*/) {
   static constexpr std::array<std::string_view, 10> kNames{
@@ -29,7 +37,7 @@ void list_fields(FieldVisitor& field, RankHello& answer) {
 void list_fields(FieldVisitor& field, PrepareRank& command) {
   field("device", command.device);
   field("library", command.library);
-  field("environment", command.environment);
+  field("environment", command.environment, kOptional.no_longer_than(kLongestVariable).at_most(kMostVariables));
   field("make_id", command.make_id);
 }
 
@@ -41,7 +49,7 @@ void list_fields(FieldVisitor& field, PreparedRank& answer) {
   field("memory_free_bytes", answer.memory_free_bytes);
   field("unified_memory", answer.unified_memory);
   field.base64("id", answer.id);
-  field("other_conf_lines", answer.other_conf_lines);
+  field("other_conf_lines", answer.other_conf_lines, kMessageText.at_most(kMostVariables));
 }
 
 void list_fields(FieldVisitor& field, JoinRank& command) {
@@ -52,12 +60,12 @@ void list_fields(FieldVisitor& field, JoinRank& command) {
 
 void list_fields(FieldVisitor& field, NcclTransport& transport) {
   field("network", transport.network, kShortText);
-  field("devices", transport.devices);
+  field("devices", transport.devices, kShortText.at_most(kMostDevices));
   field("channels_ib", transport.channels_ib);
   field("channels_socket", transport.channels_socket);
   field("channels_local", transport.channels_local);
   field("gpu_direct", transport.gpu_direct);
-  field("warnings", transport.warnings);
+  field("warnings", transport.warnings, kMessageText.at_most(kMostDevices));
 }
 
 void list_fields(FieldVisitor& field, JoinedRank& answer) { field("transport", answer.transport); }

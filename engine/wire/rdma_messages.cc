@@ -12,7 +12,9 @@ constexpr std::string_view kStatus = " (completion status ";
 
 constexpr std::int64_t kMostQueuePairs = 64;
 constexpr FieldRule kPort = kOptional.within(1, 255);
-constexpr FieldRule kSessions = kRequired.at_most(64);
+constexpr std::size_t kMostSessions = 64;
+constexpr ListRule kSessions = kRequired.at_most(kMostSessions);
+constexpr std::size_t kMostCounters = 1024;
 
 }  // namespace
 
@@ -89,7 +91,9 @@ void list_fields(FieldVisitor& field, Result<RdmaWritten>& result) {
   field("nanoseconds", result->nanoseconds, kRequired);
 }
 
-void list_fields(FieldVisitor& field, RdmaWriteReply& reply) { field("results", reply.results, kRequired); }
+void list_fields(FieldVisitor& field, RdmaWriteReply& reply) {
+  field("results", reply.results, kRequired.at_most(kMostSessions));
+}
 
 void list_fields(FieldVisitor& field, RdmaWriteRequest& request) {
   constexpr std::int64_t kLongestDuration = 30'000;
@@ -113,7 +117,7 @@ void list_fields(FieldVisitor& field, RdmaLatencyRequest& request) {
 void list_fields(FieldVisitor& field, RdmaCountersReply& reply) {
   field("sent_bytes", reply.sent_bytes, kNullForNone);
   field("received_bytes", reply.received_bytes, kNullForNone);
-  field("hardware", reply.hardware);
+  field("hardware", reply.hardware, kOptional.at_most(kMostCounters));
   field("interface_sent_bytes", reply.interface_sent_bytes, kNullForNone);
   field("interface_received_bytes", reply.interface_received_bytes, kNullForNone);
 }

@@ -3,6 +3,12 @@
 #include <array>
 
 namespace sparkplan {
+namespace {
+
+/// All addresses of all other nodes.
+constexpr std::size_t kMostTargets = 65'536;
+
+}  // namespace
 
 std::span<const std::string_view> names_of(TransactionState /*state*/) {
   static constexpr std::array<std::string_view, 5> kNames{"begun", "armed", "committed", "rolledback", "failed"};
@@ -27,7 +33,7 @@ void list_fields(FieldVisitor& field, ConfirmRequest& request) { field("run", re
 
 void list_fields(FieldVisitor& field, RollBackRequest& request) {
   field("run", request.run);
-  field("reason", request.reason);
+  field("reason", request.reason, kMessageText);
 }
 
 void list_fields(FieldVisitor& field, ExtendRequest& request) {
@@ -44,11 +50,13 @@ void list_fields(FieldVisitor& field, ProbeTarget& target) {
   field("ssh_port", target.ssh_port, kOptional.within(0, kMostPort));
 }
 
-void list_fields(FieldVisitor& field, ProbeReply& reply) { field("answered", reply.answered, kRequired); }
+void list_fields(FieldVisitor& field, ProbeReply& reply) {
+  field("answered", reply.answered, kRequired.at_most(kMostTargets));
+}
 
 void list_fields(FieldVisitor& field, ProbeRequest& request) {
   constexpr std::int64_t kLongestPatience = 30'000;
-  field("targets", request.targets, kRequired);
+  field("targets", request.targets, kRequired.at_most(kMostTargets));
   field("patience_ms", request.patience_ms, kOptional.within(0, kLongestPatience));
 }
 

@@ -1,4 +1,4 @@
-#include "resources/file/accounts.h"
+#include "resources/file/places.h"
 
 #include <charconv>
 #include <chrono>
@@ -15,7 +15,7 @@ constexpr int kGetentNotFound = 2;
 constexpr std::size_t kNumberField = 2;
 constexpr std::size_t kLongestDatabase = std::size_t{16} << 20;
 
-/// Source: passwd(5), group(5): the third field of both.
+/// The third field of the line for `name`. Source: passwd(5), group(5).
 std::optional<std::int64_t> number_in(std::string_view text, const std::string& name) {
   for (const std::string_view line : split_lines(text)) {
     if (!line.starts_with(name + ":")) continue;
@@ -33,17 +33,13 @@ std::optional<std::int64_t> number_in(std::string_view text, const std::string& 
 
 Result<std::optional<std::int64_t>> number_of(Database database, const std::string& name, const NodeReader& node) {
   const std::string kind = database == Database::kUsers ? "passwd" : "group";
-  const Result<std::string> text = node.read_file("/etc/" + kind, kLongestDatabase);
-  if (!text && text.error().code != ErrorCode::kNotFound) return failure(text.error());
-  if (text) {
-    if (const auto number = number_in(*text, name)) return number;
-  }
+  SPARK_TRY(const std::string text, or_empty(node.read_file("/etc/" + kind, kLongestDatabase)));
+  if (const auto number = number_in(text, name)) return number;
   if (!node.live()) return std::optional<std::int64_t>();
-  // Not among the files: perhaps in a directory service.
+  // Not in the files: a directory service may have it.
   const std::vector<std::string> argv{"getent", kind, "--", name};
-  const Result<CommandOutput> output = node.query(argv, kDeadline);
-  if (!output && output.error().code == ErrorCode::kNotFound) return std::optional<std::int64_t>();
-  if (!output) return failure(output.error());
+  SPARK_TRY(const auto output, if_there(node.query(argv, kDeadline)));
+  if (!output) return std::optional<std::int64_t>();
   if (output->exit_status != 0 && output->exit_status != kGetentNotFound) {
     return failure(ErrorCode::kFailed,
                    "getent " + kind + " " + name + " ended with status " + std::to_string(output->exit_status));

@@ -1,7 +1,6 @@
-#include "resources/file/file.h"
-
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,46 +8,44 @@
 
 #include "engine/core/file_mode.h"
 #include "engine/core/finding.h"
+#include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/core/utf8.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/steps.h"
 #include "engine/resource/text_artifact_step.h"
-#include "resources/file/accounts.h"
+#include "resources/file/drop_ins.h"
 #include "resources/file/places.h"
 
+/// Whole text files: `files: [{path: /etc/motd, content: "Two Sparks\n"}]`.
 namespace sparkplan::file {
 namespace {
 
 constexpr const char* kUsers = "users";
 constexpr const char* kGroups = "groups";
 constexpr const char* kAbsent = "absent";
+constexpr const char* kInEffect = "in_effect";
+/// Kinds of this type's own artifacts: a folder by its path, and the restart of a service by its unit.
+constexpr std::string_view kFolderKind = "folder";
+constexpr std::string_view kRestartKind = "restart";
 constexpr const char* kWithoutDirectory = "without_directory";
 constexpr std::string_view kRoot = "root";
 constexpr std::string_view kDefaultMode = "0644";
 constexpr std::uint32_t kOthersWrite = 0002;
-/// Of uid_t and gid_t.
+/// The largest uid_t and gid_t.
 constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
 constexpr std::size_t kMostModeBytes = 8;
-
-const Value::List& records_of(const Value& section) {
-  static const Value::List none;
-  return section.list_items() == nullptr ? none : *section.list_items();
-}
 
 std::uint32_t mode_of(const Value& record) {
   return static_cast<std::uint32_t>(std::stoul(record.text_or("mode", kDefaultMode), nullptr, 8));
 }
 
-SourceRange place_of(const Value& record, std::string_view key) {
-  const Value* value = record.find(key);
-  return value == nullptr ? record.where : value->where;
-}
-
 std::string directory_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
-/// Names of the section's records below `key`, and the numbers that the node has for them.
+/// The names that the records have below `key`, with their numbers on the node. Unknown names are left out.
 Result<Value> numbers_of(const Value& section, std::string_view key, Database database, const NodeReader& node) {
   Value numbers = Value::map();
-  for (const Value& record : records_of(section)) {
+  for (const Value& record : items_of(section)) {
     const std::string name = record.text_or(key, kRoot);
     if (name == kRoot || numbers.find(name) != nullptr) continue;
     SPARK_TRY(const std::optional<std::int64_t> number, number_of(database, name, node));
@@ -57,7 +54,7 @@ Result<Value> numbers_of(const Value& section, std::string_view key, Database da
   return numbers;
 }
 
-/// Whether cluster.yaml itself may hold the text. A file beside it may hold more: CR before LF, ESC.
+/// Whether cluster.yaml may contain the text itself. A file beside it may contain more: CR before LF, ESC.
 bool can_stand_in_file(const std::string& text) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = code_point_at(text, i);
@@ -69,28 +66,24 @@ bool can_stand_in_file(const std::string& text) {
   return true;
 }
 
-/// Compiles the section of one node, in the light of what the node says of itself.
+/// Compiles the section of one node, using the exports of that node.
 class Compilation {
  public:
-  Compilation(const ClusterView& view, const TypeInfo& info) : view_(view), info_(info) {
-    const auto node = view.exports.find(view.self.name.str());
-    if (node == view.exports.end()) return;
-    if (const auto own = node->second.find(info.name); own != node->second.end()) own_ = &own->second;
-    const auto packages = node->second.find("package");
-    if (packages == node->second.end()) return;
-    const Value* missing = packages->second.find("missing");
-    packages_to_come_ = missing != nullptr && missing->list_items() != nullptr && !missing->list_items()->empty();
+  Compilation(const ClusterView& view, const TypeInfo& info)
+      : view_(view), info_(info), own_(view.export_of(view.self.name, info.name)) {
+    const Value* packages = view.export_of(view.self.name, "package");
+    packages_to_come_ = packages != nullptr && !items_of(packages->find("missing")).empty();
   }
 
   void add(const Value& record) {
     const std::string path = record.text_or("path", "");
     Value content = record.text_or("content", "");
     if (packages_to_come_ && is_among(kAbsent, path)) {
-      // One of them may bring its directory, or a file of that name, which is then to be replaced.
+      // A package may bring its directory, or a file of that name, which sparkplan then replaces.
       content = known_after_packages();
     } else if (is_among(kWithoutDirectory, path)) {
       return refuse(finding("file.no-directory", "there is no directory " + directory_of(path) + " for " + path,
-                            "make it first: sparkplan writes files, not directories", place_of(record, "path")));
+                            "create it first: sparkplan writes files, not directories", place_of(record, "path")));
     }
     Value uid = number(record, "owner", kUsers);
     Value gid = number(record, "group", kGroups);
@@ -101,6 +94,7 @@ class Compilation {
                                    {"gid", std::move(gid)},
                                    {"mode", file_mode_text(mode_of(record))},
                                    {"uid", std::move(uid)}});
+    if (is_of_logind(path)) resource.desired.set(kInEffect, true);
     resource.where = record.where;
     result_.resources.push_back(std::move(resource));
   }
@@ -108,19 +102,17 @@ class Compilation {
   Desired take() && { return std::move(result_); }
 
  private:
-  /// In a list of paths that the node has exported.
+  /// Whether the node has exported `path` in the list `key`.
   bool is_among(std::string_view key, const std::string& path) const {
-    const Value* list = own_ == nullptr ? nullptr : own_->find(key);
-    if (list == nullptr || list->list_items() == nullptr) return false;
-    const Value::List& paths = *list->list_items();
+    const Value::List& paths = items_of(own_ == nullptr ? nullptr : own_->find(key));
     return std::find(paths.begin(), paths.end(), Value(path)) != paths.end();
   }
 
   Value known_after_packages() const {
-    return Value::Unknown{"known after the packages are there", view_.self.name.str() + "/package"};
+    return Value::Unknown{"known after the packages are installed", view_.self.name.str() + "/package"};
   }
 
-  /// Null where there is none, which is told.
+  /// The number of the account, or its unknown value. Null, with a finding, if the node has no such account.
   Value number(const Value& record, std::string_view key, std::string_view database) {
     const std::string name = record.text_or(key, kRoot);
     if (name == kRoot) return 0;
@@ -132,7 +124,7 @@ class Compilation {
     const bool user = database == kUsers;
     refuse(finding(user ? "file.no-user" : "file.no-group",
                    std::string("there is no ") + (user ? "user " : "group ") + name,
-                   user ? "make the account first, or name another owner" : "make it with groupadd, or name another",
+                   user ? "create the account first, or name another owner" : "run groupadd first, or name another",
                    place_of(record, key)));
     return {};
   }
@@ -144,35 +136,38 @@ class Compilation {
 
   const ClusterView& view_;
   const TypeInfo& info_;
-  const Value* own_ = nullptr;  ///< Null when the node could not say.
+  const Value* own_;  ///< Null if the node exported nothing.
   bool packages_to_come_ = false;
   Desired result_;
 };
 
 class FileType final : public ResourceType {
  public:
-  explicit FileType(std::string schema_json) {
+  FileType() {
     info_.name = "file";
     info_.section = "files";
     info_.phase = Phase::kFiles;
     info_.summary = "whole text files";
-    info_.schema_json = std::move(schema_json);
     info_.files = {"the paths that the section names"};
+    info_.records = {.identity = {"path"}, .by_path = true, .bodies = {"content"}};
     info_.file_beside = {"source", "content"};
     const Shape number = Shape::integer(0, kLargestOwner);
-    info_.reported.resource = Shape::map(
-        {{"content", Shape::text()}, {"gid", number}, {"mode", Shape::line(kMostModeBytes)}, {"uid", number}});
+    info_.reported.resource = Shape::map({{"content", Shape::text()},
+                                          {"gid", number},
+                                          {kInEffect, Shape::boolean()},
+                                          {"mode", Shape::line(kMostModeBytes)},
+                                          {"uid", number}});
+    info_.reported.artifacts = {{std::string(kFolderKind), Shape::map({})},
+                                {std::string(kRestartKind), Shape::map({})}};
     info_.reported.exported = Shape::map({{kAbsent, Shape::texts()},
                                           {kGroups, Shape::map_of(number)},
                                           {kUsers, Shape::map_of(number)},
                                           {kWithoutDirectory, Shape::texts()}});
   }
 
-  const TypeInfo& info() const override { return info_; }
-
   Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {
     Compilation compilation(view, info_);
-    for (const Value& record : records_of(section)) compilation.add(record);
+    for (const Value& record : items_of(section)) compilation.add(record);
     return std::move(compilation).take();
   }
 
@@ -180,7 +175,7 @@ class FileType final : public ResourceType {
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [path, value] : applied) {
-      // Numbers are no names, and only root is called the same on every node.
+      // Records name owners, and the same number can have another name on each node. Only root is always 0.
       const Value* content = value.find("content");
       const bool roots = value.integer_or("uid", -1) == 0 && value.integer_or("gid", -1) == 0;
       if (!roots || content == nullptr || content->string() == nullptr) return std::nullopt;
@@ -192,15 +187,16 @@ class FileType final : public ResourceType {
 
   std::vector<Diagnostic> validate(const Value& section) const override {
     std::vector<Diagnostic> findings;
-    for (const Value& record : records_of(section)) {
+    for (const Value& record : items_of(section)) {
       const std::string path = record.text_or("path", "");
+      check_text(record, path, findings);
       if (auto objection = objection_to(path)) {
         findings.push_back(finding(std::move(objection->code), path + " " + objection->message,
                                    std::move(objection->hint), place_of(record, "path")));
       }
       if ((mode_of(record) & kOthersWrite) == 0) continue;
-      findings.push_back(finding("file.world-writable", "everybody on the node may then change " + path,
-                                 "take the last digit's 2 out, such as \"0664\" or \"0644\"",
+      findings.push_back(finding("file.world-writable", "every user of the node could change " + path,
+                                 "remove write permission for others, as in \"0664\" or \"0644\"",
                                  place_of(record, "mode")));
       findings.back().severity = Severity::kWarning;
     }
@@ -208,18 +204,21 @@ class FileType final : public ResourceType {
   }
 
   Result<Value> exports(const Value& section, const NodeReader& node) const override {
-    if (records_of(section).empty()) return Value();
+    if (items_of(section).empty()) return Value();
     Value::List absent;
     Value::List without_directory;
     const auto missing = [&](const std::string& path) {
       const auto status = node.status(path);
       return !status && status.error().code == ErrorCode::kNotFound;
     };
-    for (const Value& record : records_of(section)) {
+    for (const Value& record : items_of(section)) {
       const std::string path = record.text_or("path", "");
       if (!missing(path)) continue;
       absent.emplace_back(path);
-      if (missing(directory_of(path))) without_directory.emplace_back(path);
+      const std::string directory = directory_of(path);
+      if (!missing(directory)) continue;
+      const bool is_made = !own_folder(path).empty() && !missing(directory_of(directory));
+      if (!is_made) without_directory.emplace_back(path);
     }
     SPARK_TRY(Value users, numbers_of(section, "owner", Database::kUsers, node));
     SPARK_TRY(Value groups, numbers_of(section, "group", Database::kGroups, node));
@@ -232,7 +231,6 @@ class FileType final : public ResourceType {
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
     ObservedType observed;
     for (const std::string& name : request.names) {
-      if (name == kWholeFileName) continue;
       const ArtifactId artifact = file_artifact(name);
       const Result<bool> directory = check_directories(name, node);
       Observation file = Absent{};
@@ -241,32 +239,118 @@ class FileType final : public ResourceType {
       } else if (*directory) {
         file = sparkplan::read_artifact(artifact, *this, node);
       }
-      // The fields of the resource are those of the artifact.
       observed.artifacts[artifact] = file;
+      if (const ArtifactId folder = folder_of(name); !folder.name.empty() && directory) {
+        observed.artifacts[folder] = read_artifact(folder, node);
+      }
+      // The resource has the fields of its artifact.
+      if (is_of_logind(name)) {
+        observed.artifacts[restart_artifact()] = read_artifact(restart_artifact(), node);
+        add_effect(name, node, file);
+      }
       observed.resources[name] = std::move(file);
     }
     return observed;
   }
 
+  Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
+    if (artifact.kind == kRestartKind) {
+      const auto runs = logind_runs(node);
+      if (!runs) return runs.error();
+      return *runs ? Observation(Present{Value::map(), {}}) : Absent{};
+    }
+    const auto status = node.status(artifact.name);
+    if (status) return Present{Value::map(), {}};
+    return status.error().code == ErrorCode::kNotFound ? Observation(Absent{}) : status.error();
+  }
+
+  Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
+    if (artifact.kind == kRestartKind) return restart_logind(node);
+    // The engine makes the folder together with its first file.
+    if (!std::holds_alternative<Absent>(after)) return {};
+    const auto names = node.list_directory(artifact.name);
+    if (!names && names.error().code != ErrorCode::kNotFound) return failure(names.error());
+    // Files of other programs keep their folder.
+    return names && !names->empty() ? Result<void>() : node.remove_directory(artifact.name);
+  }
+
   std::vector<Step> steps(const StepsInput& input) const override {
     std::vector<Step> steps;
     std::set<std::string> wanted;
+    std::set<std::string> folders;
     for (const Resource& resource : input.target) {
       wanted.insert(resource.id.name);
+      folders.insert(own_folder(resource.id.name));
       const auto file = decode_file_content(resource.desired);
-      if (!file) continue;  // Nobody could look, and nothing was applied.
-      add_step(resource.id, *file, input, steps);
+      if (!file) continue;  // Unknown content: the change is not carried out.
+      add_steps(resource.id, *file, input, steps);
     }
+    std::vector<Step> emptied;
     for (const Change& change : input.changes) {
-      if (!wanted.contains(change.id.name)) add_step(change.id, std::nullopt, input, steps);
+      if (wanted.contains(change.id.name)) continue;
+      add_steps(change.id, std::nullopt, input, steps);
+      // A folder that several files leave is removed once.
+      if (folders.insert(own_folder(change.id.name)).second) add_folder_step(change.id, Absent{}, input, emptied);
     }
+    std::move(emptied.begin(), emptied.end(), std::back_inserter(steps));
     return steps;
   }
 
  private:
-  /// Without a file, what was there before comes back.
-  void add_step(const ResourceId& id, const std::optional<FileContent>& file, const StepsInput& input,
-                std::vector<Step>& steps) const {
+  /// The loader has put the text of a file beside cluster.yaml into "content".
+  static void check_text(const Value& record, const std::string& path, std::vector<Diagnostic>& findings) {
+    const Value* source = record.find("source");
+    if (source == nullptr) {
+      if (auto missing = missing_key(record, "path", "content")) findings.push_back(*std::move(missing));
+    } else if (record.find("content") != nullptr) {
+      findings.push_back(finding("files.content-and-source", in_quotes(path) + " has both \"content\" and \"source\"",
+                                 "keep one of the two; null drops an inherited one", source->where));
+    }
+  }
+
+  static ArtifactId folder_of(const std::string& path) { return {std::string(kFolderKind), own_folder(path)}; }
+  static ArtifactId restart_artifact() { return {std::string(kRestartKind), std::string(kLogind)}; }
+
+  static void add_effect(const std::string& path, const NodeReader& node, Observation& file) {
+    auto* present = std::get_if<Present>(&file);
+    if (present == nullptr) return;
+    const auto in_effect = logind_has_read(path, node);
+    if (!in_effect) {
+      file = in_effect.error();
+    } else if (*in_effect) {
+      present->value.set(kInEffect, **in_effect);
+    } else {
+      present->not_applicable[kInEffect] = "logind does not run there";
+    }
+  }
+
+  Step step_between(const ArtifactId& artifact, const Observation& before, const Observation& after,
+                    const ResourceId& id) const {
+    Step step = step_for(artifact, id, info_);
+    step.before = before;
+    step.after = after;
+    step.group = id.str();
+    return step;
+  }
+
+  /// A step for the file's folder if sparkplan made it, or is about to.
+  void add_folder_step(const ResourceId& id, const Observation& after, const StepsInput& input,
+                       std::vector<Step>& steps) const {
+    const ArtifactId folder = folder_of(id.name);
+    const auto now = input.observed.artifacts.find(folder);
+    if (now == input.observed.artifacts.end() || same_state(now->second, after)) return;
+    if (std::holds_alternative<Absent>(after)) {
+      const auto original = input.originals.find(folder);
+      if (original == input.originals.end() || !std::holds_alternative<Absent>(original->second)) return;
+    }
+    steps.push_back(step_between(folder, now->second, after, id));
+  }
+
+  /// The file's own step, after the one for its folder and before the restart that makes it take effect. Without
+  /// `file`, the original is restored.
+  void add_steps(const ResourceId& id, const std::optional<FileContent>& file, const StepsInput& input,
+                 std::vector<Step>& steps) const {
+    if (file) add_folder_step(id, Present{Value::map(), {}}, input, steps);
     TextArtifact artifact{file_artifact(id.name), std::nullopt, 0, id.str(),
                           [id](const Change& change) { return change.id == id; }};
     if (file) {
@@ -275,16 +359,22 @@ class FileType final : public ResourceType {
       artifact.uid = file->uid;
       artifact.gid = file->gid;
     }
-    if (auto step = text_artifact_step(artifact, input, info_)) steps.push_back(*std::move(step));
+    append(steps, text_artifact_step(artifact, input, info_));
+    if (!is_of_logind(id.name) || !is_changed(id, input)) return;
+    const auto restart = input.observed.artifacts.find(restart_artifact());
+    if (restart == input.observed.artifacts.end() || !std::holds_alternative<Present>(restart->second)) return;
+    steps.push_back(step_between(restart_artifact(), restart->second, restart->second, id));
+    steps.back().activates = true;
   }
 
-  TypeInfo info_;
+  static bool is_changed(const ResourceId& id, const StepsInput& input) {
+    return std::any_of(input.changes.begin(), input.changes.end(),
+                       [&](const Change& change) { return change.id == id; });
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const FileType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<FileType>(); }
 
 }  // namespace sparkplan::file

@@ -14,34 +14,34 @@ constexpr std::uint32_t kOthersWrite = 0002;
 constexpr std::uint32_t kSticky = 01000;
 
 struct Place {
-  std::string_view path;  ///< Itself, and all below.
+  std::string_view path;  ///< This path and everything below it.
   std::string_view reason;
   std::string_view hint;
 };
 
-constexpr std::string_view kKernel = "is the kernel's, and no file that stays";
-constexpr std::string_view kUseSysctl = "kernel parameters belong into the section sysctl";
-constexpr std::string_view kVolatile = "is emptied by the system";
-constexpr std::string_view kElsewhere = "choose a directory that stays, such as /etc";
+constexpr std::string_view kKernel = "is provided by the kernel and does not persist";
+constexpr std::string_view kUseSysctl = "set kernel parameters in the section sysctl";
+constexpr std::string_view kVolatile = "does not persist: the system clears or rewrites it";
+constexpr std::string_view kElsewhere = "choose a permanent directory, such as /etc";
 constexpr std::string_view kHome = "is in a user's home, where links can lead anywhere";
-constexpr std::string_view kNoHomes = "environment variables belong into profile_env, keys into ssh_trust";
-constexpr std::string_view kAccounts = "holds accounts: an error in it locks everybody out";
+constexpr std::string_view kNoHomes = "set environment variables in profile_env and SSH keys in ssh_trust";
+constexpr std::string_view kAccounts = "holds accounts: an error in it locks all users out";
 constexpr std::string_view kUseAccountTools = "use useradd, usermod, groupadd and chpasswd";
-constexpr std::string_view kSudo = "decides who may use sudo: an error in it takes sudo away from everybody";
+constexpr std::string_view kSudo = "controls sudo: an error in it disables sudo for all users";
 constexpr std::string_view kUseVisudo = "edit it with visudo, which checks it";
-constexpr std::string_view kLogins = "decides who can log in: an error in it locks everybody out";
+constexpr std::string_view kLogins = "controls logins: an error in it locks all users out";
 constexpr std::string_view kKeepASession = "change it by hand, with a second session open";
-constexpr std::string_view kHostKey = "is the node's SSH host key: without it nobody who checks it can log in";
-constexpr std::string_view kLoader = "decides which libraries every program gets: an error in it stops them all";
-constexpr std::string_view kReach = "decides whether the node can be reached, and nothing puts it back";
-constexpr std::string_view kUseFabric = "the fabric belongs into the section fabric";
+constexpr std::string_view kHostKey = "is the node's SSH host key: without it, clients that check it cannot log in";
+constexpr std::string_view kLoader = "selects the libraries of every program: an error in it breaks all programs";
+constexpr std::string_view kReach = "controls whether the node is reachable, and has no automatic rollback";
+constexpr std::string_view kUseFabric = "configure the fabric in the section fabric";
 constexpr std::string_view kBoot = "is needed to boot";
 constexpr std::string_view kByHand = "change it by hand";
-constexpr std::string_view kPackages = "belongs to packages, whose next upgrade writes over it";
+constexpr std::string_view kPackages = "belongs to packages, and their next upgrade overwrites it";
 constexpr std::string_view kUseEtc = "use /etc or /usr/local";
-constexpr std::string_view kDatabase = "is the package system's own record";
+constexpr std::string_view kDatabase = "is the database of the package system";
 constexpr std::string_view kUsePackages = "use the section packages";
-constexpr std::string_view kOurs = "is sparkplan's own";
+constexpr std::string_view kOurs = "belongs to sparkplan itself";
 constexpr std::string_view kNothing = "leave it alone";
 
 constexpr std::array kForbidden{
@@ -83,11 +83,11 @@ constexpr std::array kForbidden{
     Place{"/etc/nologin", kLogins, kKeepASession},
     Place{"/etc/shells", kLogins, kKeepASession},
     Place{"/etc/hosts.deny", kLogins, kKeepASession},
-    Place{"/etc/ld.so.preload", "is loaded into every program: an error in it stops them all", kByHand},
+    Place{"/etc/ld.so.preload", "is loaded into every program: an error in it breaks all programs", kByHand},
     Place{"/etc/ld.so.cache", kVolatile, kElsewhere},
-    Place{"/etc/fstab", "stops the boot where an error is in it", "mounts belong into the section storage"},
+    Place{"/etc/fstab", "stops the boot if it contains an error", "configure mounts in the section storage"},
     Place{"/etc/crypttab", kBoot, kByHand},
-    Place{"/etc/machine-id", "is what tells this machine from all others", kNothing},
+    Place{"/etc/machine-id", "identifies this machine", kNothing},
     Place{"/etc/ld.so.conf", kLoader, kByHand},
     Place{"/etc/ld.so.conf.d", kLoader, kByHand},
     Place{"/etc/default/grub", kBoot, kByHand},
@@ -96,8 +96,8 @@ constexpr std::array kForbidden{
     Place{"/etc/network", kReach, kUseFabric},
     Place{"/etc/systemd/network", kReach, kUseFabric},
     Place{"/etc/NetworkManager/system-connections", kReach, kUseFabric},
-    Place{"/etc/nftables.conf", kReach, "ufw's rules for the fabric belong into the section firewall"},
-    Place{"/etc/ufw", kReach, "its rules for the fabric belong into the section firewall"},
+    Place{"/etc/nftables.conf", kReach, "set ufw's rules for the fabric in the section firewall"},
+    Place{"/etc/ufw", kReach, "set its rules for the fabric in the section firewall"},
     Place{"/etc/iptables", kReach, kByHand},
     Place{"/boot", kBoot, kByHand},
     Place{"/efi", kBoot, kByHand},
@@ -129,24 +129,21 @@ tl::unexpected<Error> refused(const fs::path& directory, const std::string& why,
   return failure(ErrorCode::kRefused, directory.string() + " " + why, std::move(hint));
 }
 
-/// True when it is there.
+/// True if the directory exists.
 Result<bool> check_directory(const fs::path& directory, const NodeReader& node) {
-  const Result<FileStatus> status = node.status(directory);
-  if (!status) {
-    if (status.error().code == ErrorCode::kNotFound) return false;
-    return failure(status.error());
-  }
+  SPARK_TRY(const auto status, if_there(node.status(directory)));
+  if (!status) return false;
   if (status->kind == FileStatus::Kind::kSymlink) {
-    return refused(directory, "is a symbolic link, and the file would be elsewhere", "write the path that it leads to");
+    return refused(directory, "is a symbolic link, so the file would go elsewhere", "write the path that it points to");
   }
-  if (status->kind != FileStatus::Kind::kDirectory) return refused(directory, "is no directory", "move it away");
+  if (status->kind != FileStatus::Kind::kDirectory) return refused(directory, "is not a directory", "move it away");
   if (status->uid != 0) {
     return refused(directory,
-                   "belongs to user number " + std::to_string(status->uid) + ", who could put a link in the file's way",
-                   "choose a directory that is root's");
+                   "belongs to user ID " + std::to_string(status->uid) + ", who could replace it with a symbolic link",
+                   "choose a directory owned by root");
   }
   if ((status->mode & kOthersWrite) != 0 && (status->mode & kSticky) == 0) {
-    return refused(directory, "can be written by everybody", "chmod o-w it, or choose another");
+    return refused(directory, "is writable by all users", "chmod o-w it, or choose another");
   }
   return true;
 }
@@ -154,10 +151,9 @@ Result<bool> check_directory(const fs::path& directory, const NodeReader& node) 
 }  // namespace
 
 std::optional<Objection> objection_to(const std::string& path) {
-  // ".." is the loader's to refuse.
+  // The loader refuses paths with "..".
   if (fs::path(path).lexically_normal().string() != path || path.ends_with('/') || path.starts_with("//")) {
-    return Objection{"file.path", "is not the plain path of a file",
-                     "write it without \"//\", \"/./\" and a \"/\" at its end"};
+    return Objection{"file.path", "is not a plain file path", "write it without \"//\", \"/./\" or a trailing \"/\""};
   }
   const auto found = std::find_if(kForbidden.begin(), kForbidden.end(),
                                   [&](const Place& place) { return is_at_or_below(path, place.path); });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,20 +9,28 @@
 
 namespace sparkplan::file {
 
-/// Why a file is not to be written somewhere, and where else its content belongs.
+/// Why sparkplan refuses to write a file, and where its content belongs.
 struct Objection {
   std::string code;  ///< "file.place"
   std::string message;
   std::string hint;
 };
 
-/// Pure. What can be said against a path without looking at a node: it is spelled in a roundabout way, made
-/// anew by others, or an error there locks everybody out.
+/// Pure. An objection that needs no node: the path is not normalized, other programs recreate it, or an error there
+/// locks users out. Nothing if the path is allowed.
 std::optional<Objection> objection_to(const std::string& path);
 
-/// I/O, read-only. That each directory on the way to the file is one, and root's: whoever else owns it could
-/// put a link into the way. True when the last one is there.
-/// Errors: kRefused, naming the directory; as NodeReader::status().
+/// I/O, read-only. Checks every existing directory on the path: root must own it, because any other owner could place a
+/// link there. True if the last one exists.
+/// Errors: kRefused, naming the directory, also for a link and for one that all users can write; as
+/// NodeReader::status().
 Result<bool> check_directories(const std::string& path, const NodeReader& node);
+
+enum class Database : std::uint8_t { kUsers, kGroups };
+
+/// I/O, read-only. The number of a user or group of the node; nothing for an unknown name. getent runs only for names
+/// that the node's own files do not have.
+/// Errors: as NodeReader::read_file() and query(); kFailed for an unexpected exit status of getent.
+Result<std::optional<std::int64_t>> number_of(Database database, const std::string& name, const NodeReader& node);
 
 }  // namespace sparkplan::file

@@ -1,5 +1,3 @@
-#include "resources/firewall/firewall.h"
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -9,18 +7,21 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/text_list.h"
 #include "engine/core/words.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/model/ipv4.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/steps.h"
 #include "resources/firewall/ufw.h"
 
+/// ufw rules that permit the fabric's traffic: `firewall: {allow_fabric: true}`.
 namespace sparkplan::firewall {
 namespace {
 
 constexpr const char* kName = "allow_fabric";
 constexpr const char* kRules = "rules";
-/// Rules of somebody else's that let everything in from a network, without comment: as good as ours.
+/// Foreign rules that permit all traffic from a network on an interface, without their comments. They count as ours.
 constexpr const char* kOthers = "others";
 constexpr std::string_view kRuleKind = "ufw_rule";
 constexpr std::string_view kCommentPrefix = "sparkplan:";
@@ -34,7 +35,7 @@ bool is_ours(const InboundRule& rule) {
   return rule.comment.starts_with(kCommentPrefix) && rule.everything && !rule.interface.empty();
 }
 
-/// They let in the same, or keep it out.
+/// Whether both rules apply to the same traffic; their actions may differ.
 bool same_match(const InboundRule& a, const InboundRule& b) {
   return a.interface == b.interface && a.source == b.source && a.everything == b.everything;
 }
@@ -54,14 +55,9 @@ std::string network_text(const FabricPort& address) {
   return text + "/" + std::to_string(address.prefix_length);
 }
 
-std::set<std::string> texts_in(const Value& map, const char* key) {
-  std::set<std::string> texts;
-  const Value* list = map.find(key);
-  if (list == nullptr || list->list_items() == nullptr) return texts;
-  for (const Value& item : *list->list_items()) {
-    if (item.string() != nullptr) texts.insert(*item.string());
-  }
-  return texts;
+std::set<std::string> texts_below(const Value& map, const char* key) {
+  const std::vector<std::string> texts = texts_in(map.find(key));
+  return {texts.begin(), texts.end()};
 }
 
 Value list_of(const std::set<std::string>& texts) {
@@ -69,7 +65,7 @@ Value list_of(const std::set<std::string>& texts) {
   return Value(std::move(items));
 }
 
-/// Those that nobody else's rule stands in for.
+/// The rules of `wanted` that no foreign rule replaces.
 std::set<std::string> still_needed(const std::set<std::string>& wanted, const std::set<std::string>& others) {
   std::set<std::string> needed;
   std::copy_if(wanted.begin(), wanted.end(), std::inserter(needed, needed.end()),
@@ -78,7 +74,7 @@ std::set<std::string> still_needed(const std::set<std::string>& wanted, const st
 }
 
 Observation resource_of(const Ufw& ufw) {
-  if (!ufw.active) return Present{Value::map(), {{kRules, "ufw is not active there, it filters nothing"}}};
+  if (!ufw.active) return Present{Value::map(), {{kRules, "ufw is not active there and filters nothing"}}};
   std::set<std::string> ours;
   std::set<std::string> others;
   for (const InboundRule& rule : ufw.rules) {
@@ -109,28 +105,25 @@ std::vector<std::string> chains_that_drop(std::string_view chains) {
 
 class FirewallType final : public ResourceType {
  public:
-  explicit FirewallType(std::string schema_json) {
+  FirewallType() {
     info_.name = "firewall";
     info_.section = "firewall";
-    // After the packages, one of which may be ufw, and before the network is changed.
+    // After the packages, which may install ufw, and before the network is changed.
     info_.phase = Phase::kUnits;
-    info_.summary = "what ufw lets in from the fabric";
-    info_.schema_json = std::move(schema_json);
+    info_.summary = "ufw rules that allow fabric traffic";
     info_.files = {std::string(kUfwRules) + " (through ufw)"};
-    // A rule that is put back goes behind those that came in between.
+    // A restored rule is placed after the rules that were added meanwhile.
     info_.reversible_of_removal = Reversible::kBestEffort;
     info_.checks_effect = true;
     info_.reported.resource = Shape::map({{kOthers, Shape::texts()}, {kRules, Shape::texts()}});
     info_.reported.artifacts = {{std::string(kRuleKind), Shape::map({{"there", Shape::boolean(), true}})}};
   }
 
-  const TypeInfo& info() const override { return info_; }
-
   Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
     Desired result;
     if (!section.boolean_or(kName, false)) return result;
     const FabricInterfaces fabric = fabric_interfaces(view.self, own, view.cluster.profile);
-    // netplan tells of halves that could not be named.
+    // netplan reports the halves without a known interface.
     result.incomplete = !fabric.diagnostics.empty();
     std::set<std::string> rules;
     for (const ObservedPort& port : fabric.interfaces) {
@@ -140,12 +133,7 @@ class FirewallType final : public ResourceType {
     }
     if (view.self.fabric.empty()) warn_without_fabric(section, result);
     if (rules.empty() && own.live) return result;
-    Resource resource;
-    resource.id = {info_.name, kName};
-    resource.desired = Value::map({{kRules, list_of(rules)}});
-    resource.where = section.where;
-    resource.reversible = Reversible::kBestEffort;
-    result.resources.push_back(std::move(resource));
+    result.resources.push_back(make_resource(kName, Value::map({{kRules, list_of(rules)}}), section.where));
     return result;
   }
 
@@ -171,12 +159,11 @@ class FirewallType final : public ResourceType {
         if (!is_ours(rule)) continue;
         observed.artifacts[rule_artifact(text_of(rule))] = rule_there();
         if (const InboundRule* obstacle = ufw->active ? obstacle_to(rule, ufw->rules) : nullptr) {
-          observed.foreign.push_back(
-              {{info_.name, name},
-               kRules,
-               Value(),
-               std::string(kUfwRules),
-               "has a rule before ours that keeps " + rule.source + " out: " + shown(*obstacle)});
+          observed.foreign.push_back({{info_.name, name},
+                                      kRules,
+                                      Value(),
+                                      std::string(kUfwRules),
+                                      "has a rule before ours that blocks " + rule.source + ": " + shown(*obstacle)});
         }
       }
     }
@@ -188,8 +175,8 @@ class FirewallType final : public ResourceType {
     const Value* seen = present.value.find(kRules);
     const bool lists = wanted != nullptr && wanted->is_list() && seen != nullptr && seen->is_list();
     if (!lists) return ResourceType::diff(resource, present);
-    const std::set<std::string> ours = texts_in(present.value, kRules);
-    const auto needed = still_needed(texts_in(resource.desired, kRules), texts_in(present.value, kOthers));
+    const std::set<std::string> ours = texts_below(present.value, kRules);
+    const auto needed = still_needed(texts_below(resource.desired, kRules), texts_below(present.value, kOthers));
     if (ours == needed) return {};
     return {{kRules, list_of(ours), list_of(needed)}};
   }
@@ -198,11 +185,8 @@ class FirewallType final : public ResourceType {
     std::vector<Step> steps;
     if (input.changes.empty()) return steps;
     std::set<std::string> wanted;
-    for (const Resource& resource : input.target) wanted.merge(texts_in(resource.desired, kRules));
-    if (const auto seen = input.observed.resources.find(kName); seen != input.observed.resources.end()) {
-      const auto* present = std::get_if<Present>(&seen->second);
-      if (present != nullptr) wanted = still_needed(wanted, texts_in(present->value, kOthers));
-    }
+    for (const Resource& resource : input.target) wanted.merge(texts_below(resource.desired, kRules));
+    if (const Present* seen = input.seen(kName)) wanted = still_needed(wanted, texts_below(seen->value, kOthers));
     for (const std::string& rule : wanted) {
       if (!input.observed.artifacts.contains(rule_artifact(rule))) add_step(rule, Absent{}, rule_there(), input, steps);
     }
@@ -223,7 +207,7 @@ class FirewallType final : public ResourceType {
     return there ? rule_there() : Observation(Absent{});
   }
 
-  /// To ufw a rule for the same network and interface is the same rule: it would change somebody else's into ours.
+  /// ufw treats a rule for the same network and interface as the same rule. Adding ours would replace a foreign one.
   std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
     std::vector<Objection> objections;
     for (const Step& step : steps) {
@@ -237,7 +221,7 @@ class FirewallType final : public ResourceType {
 
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
     const auto rule = rule_of(artifact.name);
-    if (!rule) return failure(ErrorCode::kInvalidInput, "\"" + artifact.name + "\" is no rule of ours");
+    if (!rule) return failure(ErrorCode::kInvalidInput, "\"" + artifact.name + "\" is not a sparkplan rule");
     const Observation now = read_artifact(artifact, node);
     if (const auto* error = std::get_if<Error>(&now)) return failure(*error);
     if (same_state(now, after)) return {};
@@ -248,7 +232,7 @@ class FirewallType final : public ResourceType {
       SPARK_CHECK(add_rule(*rule, node));
     }
     if (same_state(read_artifact(artifact, node), after)) return {};
-    return failure(ErrorCode::kVerifyFailed, "ufw is content, and its rules do not show it: " + artifact.name);
+    return failure(ErrorCode::kVerifyFailed, "ufw reports success, but the rule is missing: " + artifact.name);
   }
 
   std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
@@ -256,14 +240,14 @@ class FirewallType final : public ResourceType {
     const auto wanted = desired.find(kName);
     const auto ufw = read_ufw(node);
     if (wanted == desired.end() || !ufw) return {};
-    const std::set<std::string> rules = texts_in(wanted->second, kRules);
+    const std::set<std::string> rules = texts_below(wanted->second, kRules);
     return ufw->active ? rules_not_loaded(rules, node) : filters_of_others(rules, node);
   }
 
  private:
   static std::string shown(const InboundRule& rule) {
     return rule.action + " in" + (rule.interface.empty() ? "" : " on " + rule.interface) + " from " + rule.source +
-           (rule.everything ? "" : " (some of it)");
+           (rule.everything ? "" : " (for one protocol, port or destination)");
   }
 
   static Result<void> check_free(const ArtifactId& artifact, const NodeReader& node) {
@@ -271,19 +255,19 @@ class FirewallType final : public ResourceType {
     SPARK_TRY(const Ufw ufw, read_ufw(node));
     for (const InboundRule& other : ufw.rules) {
       if (!rule || !same_match(*rule, other) || is_ours(other)) continue;
-      return failure(ErrorCode::kRefused, "ufw has a rule of somebody else's for the same: " + shown(other),
-                     "look at `ufw status`, and delete that rule if it is not needed");
+      return failure(ErrorCode::kRefused, "ufw has a foreign rule for the same traffic: " + shown(other),
+                     "check `ufw status`, and delete that rule if it is not needed");
     }
     return {};
   }
 
   static void warn_without_fabric(const Value& section, Desired& result) {
     result.diagnostics.push_back(finding(Severity::kWarning, "firewall.no-fabric",
-                                         "there is no fabric whose networks could be let in",
-                                         "add the section fabric, or take firewall out", section.where));
+                                         "there is no fabric whose networks could be allowed",
+                                         "add the section fabric, or remove firewall", section.where));
   }
 
-  /// Somebody has flushed the kernel's rules; ufw's own file does not show that.
+  /// Finds rules that the kernel lacks, as after a flush of its rules. ufw's own file does not show that.
   static std::vector<Ineffective> rules_not_loaded(const std::set<std::string>& rules, const NodeReader& node) {
     const std::vector<std::string> argv{"iptables", "--wait", "5", "-S", "ufw-user-input"};
     const auto output = node.query(argv, kDeadline);
@@ -293,13 +277,13 @@ class FirewallType final : public ResourceType {
       const auto rule = rule_of(text);
       const std::string line = rule ? "-s " + rule->source + " -i " + rule->interface + " -j ACCEPT" : "";
       if (line.empty() || output->standard_output.find(line) != std::string::npos) continue;
-      found.push_back({kName, "firewall.not-loaded", "the kernel does not have ufw's rule: " + without_comment(text),
-                       "`ufw reload` loads it"});
+      found.push_back({kName, "firewall.not-loaded", "the kernel has not loaded ufw's rule: " + without_comment(text),
+                       "load it with `ufw reload`"});
     }
     return found;
   }
 
-  /// ufw lets everything in; what else is there is not ours to change.
+  /// An inactive ufw permits everything. Filters of other programs are reported, not changed.
   static std::vector<Ineffective> filters_of_others(const std::set<std::string>& rules, const NodeReader& node) {
     const std::vector<std::string> argv{"nft", "list", "chains"};
     const auto output = node.query(argv, kDeadline);
@@ -312,33 +296,26 @@ class FirewallType final : public ResourceType {
     for (const std::string& chain : chains_that_drop(output->standard_output)) {
       found.push_back(
           {kName, "firewall.others",
-           "ufw is not active, and the chain " + chain + " of nftables drops what no rule of its own lets in",
-           "let in there: " + join(wanted, ", ")});
+           "ufw is not active, and the nftables chain " + chain + " drops packets that its rules do not accept",
+           "accept there: " + join(wanted, ", ")});
     }
     return found;
   }
 
   void add_step(const std::string& rule, Observation before, Observation after, const StepsInput& input,
                 std::vector<Step>& steps) const {
-    Step step;
-    step.type = info_.name;
-    step.artifact = rule_artifact(rule);
-    step.phase = info_.phase;
+    Step step = step_for(rule_artifact(rule), {}, info_);
     step.before = std::move(before);
     step.after = std::move(after);
-    step.group = info_.name;
-    step.reversible = Reversible::kBestEffort;
+    step.reversible = info_.reversible_of_removal;
+    step.resources.clear();
     for (const Change& change : input.changes) step.resources.push_back(change.id);
     steps.push_back(std::move(step));
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const FirewallType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<FirewallType>(); }
 
 }  // namespace sparkplan::firewall

@@ -7,7 +7,6 @@
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 #include "engine/model/ipv4.h"
-#include "resources/firewall/firewall.h"
 
 namespace sparkplan::firewall {
 namespace {
@@ -16,7 +15,7 @@ constexpr std::chrono::seconds kDeadline{60};
 constexpr std::string_view kTuple = "### tuple ###";
 constexpr std::string_view kEverybody = "0.0.0.0/0";
 
-/// The comment is written in hexadecimal digits.
+/// ufw writes the comment as hexadecimal digits.
 std::string decode_comment(std::string_view digits) {
   std::string comment;
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
@@ -59,17 +58,13 @@ bool overlap(std::string_view a, std::string_view b) {
 
 Result<void> tell_ufw(std::vector<std::string> argv, Node& node) {
   const std::string what = join(argv, " ");
-  auto output = node.run(argv, kDeadline);
-  if (!output && output.error().code == ErrorCode::kNotFound) {
-    return failure(ErrorCode::kUnsupported, "there is no ufw on this node");
-  }
-  if (!output) return failure(std::move(output).error());
-  if (output->exit_status == 0) return {};
-  const auto lines = split_lines(trim(output->standard_error));
+  SPARK_TRY(const CommandOutput output, needs_program(node.run(argv, kDeadline), "ufw"));
+  if (output.exit_status == 0) return {};
+  const auto lines = split_lines(trim(output.standard_error));
   return failure(
       ErrorCode::kFailed,
-      what + ": " + (lines.empty() ? "exit status " + std::to_string(output->exit_status) : std::string(lines.back())),
-      "`ufw status verbose` on the node may say more");
+      what + ": " + (lines.empty() ? "exit status " + std::to_string(output.exit_status) : std::string(lines.back())),
+      "`ufw status verbose` on the node may show details");
 }
 
 }  // namespace
@@ -112,21 +107,19 @@ const InboundRule* obstacle_to(const InboundRule& wanted, const std::vector<Inbo
     const bool same_way = rule.interface.empty() || rule.interface == wanted.interface;
     if (!same_way || !overlap(rule.source, wanted.source)) continue;
     if (rule.action != "allow") return &rule;
-    // What comes behind it keeps nothing out any more.
+    // It permits all of `wanted`: later rules deny nothing of it.
     if (rule.everything && (rule.source == wanted.source || rule.source == kEverybody)) return nullptr;
   }
   return nullptr;
 }
 
 Result<Ufw> read_ufw(const NodeReader& node) {
-  const auto settings = node.read_file(kUfwSettings);
-  if (!settings && settings.error().code == ErrorCode::kNotFound) return Ufw{};
-  if (!settings) return failure(settings.error());
+  SPARK_TRY(const auto settings, if_there(node.read_file(kUfwSettings)));
+  if (!settings) return Ufw{};
   Ufw ufw;
   ufw.active = is_enabled(*settings);
-  const auto rules = node.read_file(kUfwRules);
-  if (rules) ufw.rules = parse_rules(*rules);
-  if (!rules && rules.error().code != ErrorCode::kNotFound) return failure(rules.error());
+  SPARK_TRY(const std::string rules, or_empty(node.read_file(kUfwRules)));
+  ufw.rules = parse_rules(rules);
   return ufw;
 }
 

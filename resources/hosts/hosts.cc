@@ -5,12 +5,11 @@
 
 #include "engine/core/finding.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/text_entries_type.h"
 
 namespace sparkplan::hosts {
 namespace {
 
-constexpr std::uint32_t kModeOfNewFile = 0644;
 constexpr const char* kField = "address";
 
 /// The value below "suffix" as written; null for the default.
@@ -19,7 +18,7 @@ const Value* suffix_value(const Value& section) {
   return suffix == nullptr || suffix->is_null() ? nullptr : suffix;
 }
 
-/// Empty when it is no suffix, which validate() reports.
+/// Nothing for an invalid suffix, which validate() reports.
 std::optional<std::string> suffix_of(const Value& section) {
   const Value* value = suffix_value(section);
   if (value == nullptr) return std::string(kDefaultSuffix);
@@ -27,19 +26,16 @@ std::optional<std::string> suffix_of(const Value& section) {
   return *value->string();
 }
 
-class HostsType final : public ResourceType {
+class HostsType final : public TextEntriesType {
  public:
-  explicit HostsType(std::string schema_json) {
+  HostsType() : TextEntriesType(block_artifact(kHostsFile)) {
     info_.name = "hosts";
     info_.section = "hosts";
     info_.phase = Phase::kFiles;
     info_.summary = "names of the fabric addresses of all nodes";
-    info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kHostsFile) + " (marked block)"};
     info_.reported.resource = Shape::map({{kField, Shape::text(Shape::kMostLineBytes)}});
   }
-
-  const TypeInfo& info() const override { return info_; }
 
   Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {
     Desired result;
@@ -49,11 +45,8 @@ class HostsType final : public ResourceType {
     result.diagnostics = std::move(names.diagnostics);
     const Value* written = suffix_value(section);
     for (auto& [name, address] : names.addresses) {
-      Resource resource;
-      resource.id = {info_.name, name};
-      resource.desired = Value::map({{kField, std::move(address)}});
-      resource.where = written == nullptr ? section.where : written->where;
-      result.resources.push_back(std::move(resource));
+      result.resources.push_back(make_resource(name, Value::map({{kField, std::move(address)}}),
+                                               written == nullptr ? section.where : written->where));
     }
     return result;
   }
@@ -77,81 +70,50 @@ class HostsType final : public ResourceType {
   std::vector<Diagnostic> validate(const Value& section) const override {
     if (section.is_null() || suffix_of(section)) return {};
     return {finding("hosts.suffix", "a host name cannot end like this",
-                    "letters, digits, \"-\" and \".\", ending in a letter or digit, such as -fabric",
+                    "use letters, digits, \"-\" and \".\", and end in a letter or digit, such as -fabric",
                     suffix_value(section)->where)};
   }
 
-  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
-    ObservedType observed;
-    const ArtifactId artifact = block_artifact(kHostsFile);
-    const Observation& block = observed.artifacts[artifact] = sparkplan::read_artifact(artifact, *this, node);
-    const Result<std::string> text = whole_file(node);
-    std::map<std::string, std::string> ours;
-    for (Entry& entry : parse_hosts(content_of(block).value_or(""))) {
-      ours.emplace(std::move(entry.name), std::move(entry.address));
-    }
-    for (const std::string& name : request.names) {
-      if (name == kWholeFileName) continue;
-      Observation& result = observed.resources[name] = Absent{};
-      if (const auto* error = std::get_if<Error>(&block)) {
-        result = *error;
-        continue;
-      }
-      if (!text) {
-        result = text.error();
-        continue;
-      }
-      const auto entry = ours.find(name);
-      if (entry != ours.end()) result = Present{Value::map({{kField, entry->second}}), {}};
-      const std::string address = entry == ours.end() ? std::string() : entry->second;
-      if (auto claim = foreign_claim(name, *text, address)) observed.foreign.push_back(*std::move(claim));
-    }
-    return observed;
-  }
-
-  std::vector<Step> steps(const StepsInput& input) const override {
+ protected:
+  std::string render(const Entries& entries) const override {
     std::map<std::string, std::string> addresses;
-    for (const Resource& resource : input.target) {
-      if (resource.desired.find(kField) != nullptr) {
-        addresses[resource.id.name] = resource.desired.text_or(kField, "");
-      }
-    }
-    std::optional<std::string> content;
-    if (!addresses.empty()) content = render_block(addresses);
-    std::vector<Step> steps;
-    if (auto step = text_artifact_step(block_artifact(kHostsFile), content, kModeOfNewFile, input, info_)) {
-      steps.push_back(*std::move(step));
-    }
-    return steps;
+    for (const auto& [name, value] : entries) addresses[name] = value.text_or(kField, "");
+    return render_block(addresses);
   }
 
- private:
-  static Result<std::string> whole_file(const NodeReader& node) {
-    Result<std::string> text = node.read_file(kHostsFile, kLargestFileWithBlock);
-    if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
-    return text;
+  Entries parse(std::string_view text) const override {
+    Entries entries;
+    for (Entry& entry : parse_hosts(text)) {
+      entries.emplace(std::move(entry.name), Value::map({{kField, std::move(entry.address)}}));
+    }
+    return entries;
   }
 
-  /// A line that says what our block says defeats nothing. Before there is a block, only lines with
-  /// IPv4 addresses count: a fabric has no others.
-  std::optional<ForeignClaim> foreign_claim(const std::string& name, std::string_view text,
-                                            const std::string& our_address) const {
-    const std::optional<Entry> entry = claimed_above(text, name, is_ipv6(our_address));
-    if (!entry || entry->address == our_address) return std::nullopt;
-    return ForeignClaim{{info_.name, name},
+  /// A line with the same address as ours is no conflict. Before the block exists, our address is not known here: a
+  /// line with an IPv4 address counts first, as fabric addresses are IPv4, then one with an IPv6 address, as a
+  /// management address can be.
+  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const Entries& ours,
+                                           const NodeReader& node) const override {
+    SPARK_TRY(const std::string text, file_with_block(kHostsFile, node));
+    std::vector<ForeignClaim> claims;
+    for (const std::string& name : names) {
+      const auto own = ours.find(name);
+      const std::string address = own == ours.end() ? "" : own->second.text_or(kField, "");
+      std::optional<Entry> entry = claimed_above(text, name, is_ipv6(address));
+      if (!entry && address.empty()) entry = claimed_above(text, name, true);
+      if (!entry || entry->address == address) continue;
+      claims.push_back({{info_.name, name},
                         kField,
                         entry->address,
                         std::string(kHostsFile) + ":" + std::to_string(entry->line),
-                        "gives it " + entry->address + " and stands above our block"};
+                        "gives it " + entry->address + " and comes before our block"});
+    }
+    return claims;
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const HostsType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<HostsType>(); }
 
 }  // namespace sparkplan::hosts

@@ -7,6 +7,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
 #include "resources/hosts/hosts.h"
 
 namespace sparkplan::hosts {
@@ -21,13 +22,10 @@ bool is_address(int family, std::string_view text) {
 }
 
 bool has_fabric(const Cluster& cluster) {
-  return std::any_of(cluster.nodes.begin(), cluster.nodes.end(), [](const NodeSpec& node) {
-    const auto section = node.sections.find("fabric");
-    return !node.fabric.empty() || (section != node.sections.end() && !section->second.is_null());
-  });
+  return std::any_of(cluster.nodes.begin(), cluster.nodes.end(), declares_fabric);
 }
 
-/// The address a node's fabric name stands for, or why it has none.
+/// The address that a node's fabric name resolves to, or why it has none.
 tl::expected<std::string, Diagnostic> address_of(const NodeSpec& node, bool cluster_has_fabric) {
   const std::string& name = node.name.str();
   for (const FabricPort& fabric : node.fabric) {
@@ -35,8 +33,8 @@ tl::expected<std::string, Diagnostic> address_of(const NodeSpec& node, bool clus
   }
   if (!node.fabric.empty()) {
     return tl::unexpected(finding(Severity::kWarning, "hosts.link-local",
-                                  "node " + name + " has link-local fabric addresses only, which no name can stand for",
-                                  "give it an address, or drop hosts", node.fabric.front().where));
+                                  "node " + name + " has only link-local fabric addresses, and a name cannot use them",
+                                  "give it an address, or remove hosts", node.fabric.front().where));
   }
   if (cluster_has_fabric) {
     return tl::unexpected(finding(Severity::kWarning, "hosts.no-fabric-address",
@@ -53,14 +51,14 @@ tl::expected<std::string, Diagnostic> address_of(const NodeSpec& node, bool clus
                                 "node " + name +
                                     " gets no name: without a fabric its management address is used, which is " +
                                     (node.address.empty() ? "not given" : "a name itself"),
-                                "add a fabric section, or write the address as numbers", node.where));
+                                "add a fabric section, or write the address as an IP address", node.where));
 }
 
 }  // namespace
 
 bool is_suffix(std::string_view suffix) {
   if (suffix.empty() || suffix.size() > kLongestSuffix || !is_alphanumeric(suffix.back())) return false;
-  char previous = 'x';  // What comes before is the end of a node's name.
+  char previous = 'x';  // The suffix follows the end of a node's name.
   for (const char c : suffix) {
     if (c != '-' && c != '.' && !is_alphanumeric(c)) return false;
     const bool label_edge = (c == '.' && !is_alphanumeric(previous)) || (previous == '.' && !is_alphanumeric(c));

@@ -1,5 +1,3 @@
-#include "resources/kernel_module/kernel_module.h"
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -7,12 +5,17 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/core/words.h"
+#include "engine/domain/ahead/provision.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/steps.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/kernel_module/module_files.h"
 
+/// Kernel modules, loaded now and at every boot: `kernel_modules: [nvme-tcp]`.
 namespace sparkplan::kernel_module {
 namespace {
 
@@ -23,8 +26,12 @@ constexpr std::uint32_t kFileMode = 0644;
 constexpr const char* kPersistent = "persistent";
 constexpr const char* kRunning = "running";
 constexpr const char* kOptions = "options";
-/// Some modules look for their hardware while they are loaded.
+/// Some modules search for their hardware while they are loaded.
 constexpr std::chrono::seconds kDeadline{30};
+/// A plan does not wait longer for a dry run, which only reads the lists of modules.
+constexpr std::chrono::seconds kForesightDeadline{5};
+
+std::string name_of(const Value& item) { return item.is_map() ? item.text_or("name", "") : text_of(&item); }
 
 fs::path directory_of(const std::string& module) { return fs::path("/sys/module") / kernel_name(module); }
 
@@ -32,22 +39,16 @@ ArtifactId module_artifact(const std::string& module) { return {std::string(kMod
 
 Observation module_state(bool loaded) { return Present{Value::map({{"loaded", loaded}}), {}}; }
 
-bool is_loaded(const Observation& module) {
-  const auto* present = std::get_if<Present>(&module);
-  return present != nullptr && present->value.boolean_or("loaded", false);
-}
+bool is_loaded(const Observation& module) { return present_value(module).boolean_or("loaded", false); }
 
-/// Part of the kernel itself; those without parameters are not in /sys/module.
+/// True for a module that is part of the kernel; without parameters it is not in /sys/module.
 /// Source: the kernel's Documentation/kbuild/kbuild.rst, modules.builtin.
 Result<bool> is_built_in(const std::string& module, const NodeReader& node) {
-  const auto release = node.read_file("/proc/sys/kernel/osrelease");
-  if (!release && release.error().code == ErrorCode::kNotFound) return false;
-  if (!release) return failure(release.error());
+  SPARK_TRY(const auto release, if_there(node.read_file("/proc/sys/kernel/osrelease")));
+  if (!release) return false;
   const fs::path list = fs::path("/lib/modules") / trim(*release) / "modules.builtin";
-  const auto text = node.read_file(list);
-  if (!text && text.error().code == ErrorCode::kNotFound) return false;
-  if (!text) return failure(text.error());
-  const auto lines = split_lines(*text);
+  SPARK_TRY(const std::string text, or_empty(node.read_file(list)));
+  const auto lines = split_lines(text);
   return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
     return kernel_name(fs::path(line).stem().string()) == kernel_name(module);
   });
@@ -62,55 +63,48 @@ Observation read_module(const std::string& module, const NodeReader& node) {
   return built_in ? module_state(*built_in) : Observation(built_in.error());
 }
 
-/// What modprobe says when it fails, as an Error.
+/// The failure of modprobe as an Error.
 Error refusal(const std::string& module, const CommandOutput& output) {
   const auto lines = split_lines(output.standard_error);
   const std::string said = lines.empty() ? "exit status " + std::to_string(output.exit_status) : std::string(lines[0]);
   const bool missing = said.find("not found") != std::string::npos;
-  return Error{missing ? ErrorCode::kNotFound : ErrorCode::kFailed,
-               missing ? "the running kernel has no module " + module : "modprobe " + module + ": " + said,
-               {},
-               {},
-               missing
-                   ? "some modules come in packages of their own, such as linux-modules-extra-$(uname -r) on Ubuntu; "
-                     "after an upgrade of the kernel, reboot first"
-                   : "the kernel's log says more: journalctl -k"};
+  return make_error(missing ? ErrorCode::kNotFound : ErrorCode::kFailed,
+                    missing ? "the running kernel has no module " + module : "modprobe " + module + ": " + said,
+                    missing ? "some modules have their own package, such as linux-modules-extra-$(uname -r) on Ubuntu; "
+                              "after a kernel upgrade, reboot first"
+                            : "see the kernel log: journalctl -k");
 }
 
-Result<CommandOutput> no_modprobe(Result<CommandOutput> output) {
-  if (output || output.error().code != ErrorCode::kNotFound) return output;
-  return failure(ErrorCode::kUnsupported, "there is no modprobe on this node", "install the package kmod");
+/// Why modprobe cannot load the module; nothing if it can. Errors: those of the program itself.
+Result<std::optional<Error>> try_to_load(const std::string& module, std::chrono::seconds deadline,
+                                         const NodeReader& node) {
+  const std::vector<std::string> dry_run{"modprobe", "--dry-run", "--", module};
+  SPARK_TRY(const CommandOutput output,
+            needs_program(node.query(dry_run, deadline), "modprobe", "install the package kmod"));
+  return output.exit_status == 0 ? std::nullopt : std::optional(refusal(module, output));
 }
 
 class KernelModuleType final : public ResourceType {
  public:
-  explicit KernelModuleType(std::string schema_json) {
+  KernelModuleType() {
     info_.name = "kernel_module";
     info_.section = "kernel_modules";
     info_.phase = Phase::kKernelModules;
     info_.summary = "kernel modules, loaded now and at boot";
-    info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kLoadFile), std::string(kOptionsFile)};
     info_.reversible_of_removal = Reversible::kBestEffort;
     info_.checks_effect = true;
+    info_.foresees = true;
     info_.reported.resource =
         Shape::map({{kOptions, Shape::text()}, {kPersistent, Shape::boolean()}, {kRunning, Shape::boolean()}});
     info_.reported.artifacts = {{std::string(kModuleKind), Shape::map({{"loaded", Shape::boolean(), true}})}};
   }
 
-  const TypeInfo& info() const override { return info_; }
-
   Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
     Desired result;
-    if (section.list_items() == nullptr) return result;
-    for (const Value& item : *section.list_items()) {
-      Resource resource;
-      resource.id = {info_.name, item.is_map() ? item.text_or("name", "") : *item.string()};
-      const std::string options = item.is_map() ? item.text_or(kOptions, "") : "";
-      resource.desired = Value::map({{kOptions, options}, {kPersistent, true}, {kRunning, true}});
-      resource.where = item.where;
-      resource.reversible = Reversible::kBestEffort;
-      result.resources.push_back(std::move(resource));
+    for (const Value& item : items_of(section)) {
+      Value wanted = Value::map({{kOptions, item.text_or(kOptions, "")}, {kPersistent, true}, {kRunning, true}});
+      result.resources.push_back(make_resource(name_of(item), std::move(wanted), item.where));
     }
     return result;
   }
@@ -127,19 +121,15 @@ class KernelModuleType final : public ResourceType {
 
   std::vector<Diagnostic> validate(const Value& section) const override {
     std::vector<Diagnostic> findings;
-    if (section.list_items() == nullptr) return findings;
     std::map<std::string, const Value*> seen;
-    for (const Value& item : *section.list_items()) {
-      const std::string name = item.is_map() ? item.text_or("name", "") : *item.string();
+    for (const Value& item : items_of(section)) {
+      const std::string name = name_of(item);
       const auto [first, fresh] = seen.emplace(kernel_name(name), &item);
       if (fresh) continue;
-      Diagnostic finding;
-      finding.code = "kernel_module.twice";
-      finding.message = name + " is listed twice: to the kernel - and _ are the same";
-      finding.hint = "leave one of the two";
-      finding.where = item.where;
-      finding.notes.push_back({"the first", first->second->where});
-      findings.push_back(std::move(finding));
+      findings.push_back(finding("kernel_module.twice",
+                                 name + " is listed twice: the kernel treats - and _ as the same",
+                                 "keep one of the two", item.where));
+      findings.back().notes.push_back({"the first", first->second->where});
     }
     return findings;
   }
@@ -152,7 +142,6 @@ class KernelModuleType final : public ResourceType {
     const Observation& options = observed.artifacts[options_file] = sparkplan::read_artifact(options_file, *this, node);
     const auto obstacles = read_obstacles(node);
     for (const std::string& name : request.names) {
-      if (name == kWholeFileName) continue;
       const Observation running = read_module(name, node);
       if (!std::holds_alternative<NotApplicable>(running)) observed.artifacts[module_artifact(name)] = running;
       observed.resources[name] = combine(name, load, options, running);
@@ -173,14 +162,11 @@ class KernelModuleType final : public ResourceType {
     }
     std::vector<Step> steps;
     const auto add_file = [&](std::string_view path, const std::optional<std::string>& content) {
-      auto step = text_artifact_step(file_artifact(path), content, kFileMode, input, info_);
-      if (step) steps.push_back(*std::move(step));
+      append(steps, text_artifact_step(file_artifact(path), content, kFileMode, input, info_));
     };
-    // A module takes its parameters when it is loaded.
+    // A module reads its parameters when it is loaded, so the options file comes first.
     add_file(kOptionsFile, options.empty() ? std::nullopt : std::optional(render_options_file(options)));
-    for (const Change& change : input.changes) {
-      if (auto step = module_step(change.id, running, input)) steps.push_back(*std::move(step));
-    }
+    for (const Change& change : input.changes) append(steps, module_step(change.id, running, input));
     add_file(kLoadFile, modules.empty() ? std::nullopt : std::optional(render_load_file(modules)));
     return steps;
   }
@@ -189,16 +175,28 @@ class KernelModuleType final : public ResourceType {
     return read_module(artifact.name, node);
   }
 
+  std::vector<Ineffective> foresee(const ChangesAhead& ahead, const NodeReader& node) const override {
+    const auto wanted = ahead.find(info_.name);
+    if (wanted == ahead.end() || !node.live() || may_bring_modules(ahead)) return {};
+    std::vector<Ineffective> found;
+    for (const auto& [name, value] : wanted->second) {
+      if (is_loaded(read_module(name, node))) continue;
+      const auto refused = try_to_load(name, kForesightDeadline, node);
+      if (!refused) break;  // Apply reports it; the next module would take as long.
+      if (*refused) found.push_back({name, "kernel_module.not-there", (*refused)->message, (*refused)->hint});
+    }
+    return found;
+  }
+
   std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
     std::vector<Objection> objections;
     for (const Step& step : steps) {
       if (step.artifact.kind != kModuleKind || !is_loaded(step.after)) continue;
-      const std::vector<std::string> dry_run{"modprobe", "--dry-run", "--", step.artifact.name};
-      const auto output = no_modprobe(node.query(dry_run, kDeadline));
-      if (!output) {
-        objections.push_back({step.artifact, output.error()});
-      } else if (output->exit_status != 0) {
-        objections.push_back({step.artifact, refusal(step.artifact.name, *output)});
+      const auto refused = try_to_load(step.artifact.name, kDeadline, node);
+      if (!refused) {
+        objections.push_back({step.artifact, refused.error()});
+      } else if (*refused) {
+        objections.push_back({step.artifact, **refused});
       }
     }
     return objections;
@@ -217,13 +215,13 @@ class KernelModuleType final : public ResourceType {
         const auto equals = option.find('=');
         const std::string name = option.substr(0, equals);
         const std::string wanted = equals == std::string::npos ? "Y" : option.substr(equals + 1);
-        // Not every parameter is shown, and not to everybody.
+        // Some parameters are not shown, or not readable.
         const auto shown = node.read_file(directory_of(module) / "parameters" / name);
         if (!shown || same_parameter(*shown, wanted)) continue;
         ineffective.push_back(
             {module, "kernel_module.option-later",
              module + " was loaded with " + name + "=" + std::string(trim(*shown)) + ", not " + wanted,
-             "a module takes its options when it is loaded: reboot, or unload it first"});
+             "options take effect when the module is loaded: reboot, or unload it first"});
       }
     }
     return ineffective;
@@ -232,20 +230,21 @@ class KernelModuleType final : public ResourceType {
  private:
   static Result<void> load(const std::string& module, Node& node) {
     const std::vector<std::string> argv{"modprobe", "--", module};
-    SPARK_TRY(const CommandOutput output, no_modprobe(node.run(argv, kDeadline)));
+    SPARK_TRY(const CommandOutput output,
+              needs_program(node.run(argv, kDeadline), "modprobe", "install the package kmod"));
     if (output.exit_status != 0) return failure(refusal(module, output));
     if (is_loaded(read_module(module, node))) return {};
-    return failure(ErrorCode::kVerifyFailed, "modprobe is content, and " + module + " is not loaded",
-                   "a line `install " + module + "` in /etc/modprobe.d may do something else instead");
+    return failure(ErrorCode::kVerifyFailed, "modprobe reports success, but " + module + " is not loaded",
+                   "a line `install " + module + "` in /etc/modprobe.d may run another command instead");
   }
 
-  /// One that somebody uses stays until the next boot.
+  /// A module in use stays until the next boot.
   static Result<void> unload_if_unused(const std::string& module, Node& node) {
     const auto users = node.read_file(directory_of(module) / "refcnt");
     if (!users || trim(*users) != "0") return {};
-    // Not modprobe, which takes along what the module needed, whoever wants that.
+    // modprobe -r would also unload the modules that this one needed, even if they are desired.
     const std::vector<std::string> argv{"rmmod", "--", module};
-    SPARK_CHECK(no_modprobe(node.run(argv, kDeadline)));
+    SPARK_CHECK(needs_program(node.run(argv, kDeadline), "rmmod", "install the package kmod"));
     return {};
   }
 
@@ -276,41 +275,17 @@ class KernelModuleType final : public ResourceType {
     }
   }
 
-  /// Loads it; one that is no longer wanted, and was not loaded before sparkplan came, is unloaded.
+  /// Loads the module. A module that is no longer desired, and was not loaded before sparkplan, is unloaded.
   std::optional<Step> module_step(const ResourceId& id, const std::set<std::string>& running,
                                   const StepsInput& input) const {
     const ArtifactId artifact = module_artifact(id.name);
-    const auto observed = input.observed.artifacts.find(artifact);
-    if (observed == input.observed.artifacts.end() || !std::holds_alternative<Present>(observed->second)) {
-      return std::nullopt;
-    }
-    const auto original = input.originals.find(artifact);
-    Observation after = observed->second;
-    if (running.contains(artifact.name)) {
-      after = module_state(true);
-    } else if (original != input.originals.end()) {
-      after = original->second;
-    }
-    if (same_state(observed->second, after)) return std::nullopt;
-    Step step;
-    step.type = info_.name;
-    step.artifact = artifact;
-    step.phase = info_.phase;
-    step.before = observed->second;
-    step.after = std::move(after);
-    step.resources = {id};
-    step.group = info_.name;
-    step.reversible = Reversible::kBestEffort;
-    return step;
+    const bool wanted = running.contains(artifact.name);
+    return own_step(artifact, wanted ? std::optional(module_state(true)) : std::nullopt, id, input, info_);
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const KernelModuleType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<KernelModuleType>(); }
 
 }  // namespace sparkplan::kernel_module

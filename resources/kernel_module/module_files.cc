@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
+#include "engine/resource/config_files.h"
 #include "engine/resource/text_artifact_step.h"
-#include "resources/kernel_module/kernel_module.h"
 
 namespace sparkplan::kernel_module {
 namespace {
 
-/// Later ones hide earlier ones of the same file name. Source: modprobe.d(5).
-constexpr std::array<std::string_view, 4> kDirectories{"/lib/modprobe.d", "/usr/lib/modprobe.d", "/run/modprobe.d",
-                                                       "/etc/modprobe.d"};
+/// In order of precedence. Source: modprobe.d(5).
+constexpr std::array<std::string_view, 4> kDirectories{"/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d",
+                                                       "/lib/modprobe.d"};
 
 bool is_comment(std::string_view line) { return line.empty() || line.starts_with('#') || line.starts_with(';'); }
 
@@ -71,7 +72,7 @@ std::vector<Obstacle> obstacles_in(const std::string& path, std::string_view tex
     ++number;
     const auto words = words_of(line);
     if (words.size() < 2) continue;
-    // `install NAME COMMAND` runs the command instead; those that load nothing are true and false.
+    // `install NAME COMMAND` runs the command instead of loading the module; true and false load nothing.
     const bool no_install =
         words[0] == "install" && words.size() > 2 && (words[2].ends_with("/true") || words[2].ends_with("/false"));
     if (words[0] != "blacklist" && !no_install) continue;
@@ -81,25 +82,12 @@ std::vector<Obstacle> obstacles_in(const std::string& path, std::string_view tex
 }
 
 Result<std::vector<Obstacle>> read_obstacles(const NodeReader& node) {
-  std::map<std::string, std::string> by_name;
-  for (const std::string_view directory : kDirectories) {
-    const auto names = node.list_directory(directory);
-    if (!names) {
-      if (names.error().code == ErrorCode::kNotFound) continue;
-      return failure(names.error());
-    }
-    for (const std::string& name : *names) {
-      if (name.ends_with(".conf")) by_name[name] = std::string(directory) + "/" + name;
-    }
-  }
+  const std::string own = std::filesystem::path(kOptionsFile).filename();
+  const auto is_foreign = [&](const std::string& name) { return name != own; };
+  SPARK_TRY(const auto files, read_config_files(kDirectories, ".conf", node, is_foreign));
   std::vector<Obstacle> obstacles;
-  for (const auto& [name, path] : by_name) {
-    if (path == kOptionsFile) continue;
-    const auto text = node.read_file(path);
-    // Gone in between, or masked by a link to a device.
-    if (!text && (text.error().code == ErrorCode::kNotFound || text.error().code == ErrorCode::kUnsupported)) continue;
-    if (!text) return failure(text.error());
-    for (Obstacle& obstacle : obstacles_in(path, *text)) obstacles.push_back(std::move(obstacle));
+  for (const ConfigFile& file : files) {
+    for (Obstacle& obstacle : obstacles_in(file.path, file.content)) obstacles.push_back(std::move(obstacle));
   }
   return obstacles;
 }

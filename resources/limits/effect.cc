@@ -9,15 +9,13 @@
 
 #include "engine/core/text.h"
 #include "engine/resource/accounts.h"
-#include "resources/limits/config_files.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
+#include "resources/limits/limits_files.h"
 #include "resources/limits/login.h"
 
 namespace sparkplan::limits {
 namespace {
-
-constexpr std::chrono::seconds kLongestLook{30};  ///< For all users together.
 
 using Wishes = std::map<LimitName, Limit>;
 
@@ -30,14 +28,18 @@ Wishes wishes_of(const std::map<std::string, Value>& desired) {
   return wishes;
 }
 
-/// What nr_open is: the most files that a process can have, and what pam_limits sets for unlimited.
+/// The sysctl fs.nr_open: the most open files of a process, and the limit that pam_limits sets for "unlimited".
 std::optional<std::string> most_open_files(const NodeReader& node) {
   const Result<std::string> text = node.read_file("/proc/sys/fs/nr_open");
   if (!text) return std::nullopt;
   return std::string(trim(*text));
 }
 
-/// One login, compared with everything that is wanted for it.
+Ineffective not_checked(const LimitName& name, const std::string& user, const std::string& reason) {
+  return {name.str(), "limits.not_checked", "the limits of a new login of " + user + " " + reason, ""};
+}
+
+/// One login, compared with all limits that its domain should have.
 class LoginCheck {
  public:
   LoginCheck(std::string domain, std::string user, const Wishes& wishes, const NodeReader& node)
@@ -49,9 +51,7 @@ class LoginCheck {
     for (const auto& [name, limit] : wishes_) {
       if (name.domain != domain_) continue;
       if (!shown) {
-        findings.push_back(
-            {name.str(), "limits.not_checked",
-             "what a new login of " + user_ + " gets could not be looked at: " + shown.error().describe(), ""});
+        findings.push_back(not_checked(name, user_, "could not be read: " + shown.error().describe()));
         continue;
       }
       const auto got = shown->find(std::string(find_item(name.item)->proc_name));
@@ -72,14 +72,14 @@ class LoginCheck {
       if (!value || is_as_wanted(item, *value, shown) || another_wish_decides(name, soft)) continue;
       differences.push_back(std::string(soft ? kSoft : kHard) + " " + display_proc_value(item, shown) + " instead of " +
                             display_proc_value(item, proc_value(item, *value)));
-      // The hard limit bounds the soft one, so what is said of it explains both.
+      // The hard limit bounds the soft one, so its reason explains both.
       if (reason.empty() || !soft) reason = reason_for(name, soft, *value, got);
     }
     if (differences.empty()) return std::nullopt;
     return Ineffective{name.str(), "limits.not_effective",
-                       "a new login of " + user_ + " gets for " + name.item + " " + join(differences, ", ") +
+                       "a new login of " + user_ + " gets " + name.item + " " + join(differences, ", ") +
                            (reason.empty() ? "" : ": " + reason),
-                       reason.empty() ? "does a profile file of that user call ulimit?" : ""};
+                       reason.empty() ? "check whether a profile file of that user calls ulimit" : ""};
   }
 
   bool is_as_wanted(const Item& item, const std::string& value, const std::string& shown) const {
@@ -87,7 +87,7 @@ class LoginCheck {
     return item.name == "nofile" && value == kUnlimited && shown == most_open_files(node_);
   }
 
-  /// A limit of cluster.yaml that is about this user more closely than "*" is.
+  /// True if cluster.yaml has a limit for this user that is more specific than "*".
   bool another_wish_decides(const LimitName& name, bool soft) {
     for (const auto& [other, limit] : wishes_) {
       if (name.domain != "*" || other.item != name.item || !(soft ? limit.soft : limit.hard)) continue;
@@ -97,15 +97,15 @@ class LoginCheck {
     return false;
   }
 
-  /// Empty when nothing explains it.
+  /// Empty if the reason is unknown.
   std::string reason_for(const LimitName& name, bool soft, const std::string& value, const ShownLimit& got) {
     if (!su_uses_pam_limits(node_)) return "/etc/pam.d/su does not use pam_limits.so";
-    if (const Result<std::vector<ConfigFile>> files = config_files(node_)) {
+    if (const Result<std::vector<LimitsFile>> files = limits_files(node_)) {
       std::set<std::string> domains{user_};
       for (const std::string& group : groups()) domains.insert("@" + group);
-      if (const auto found = exempting(domains, *files)) return found->source + " takes the user out of all limits";
+      if (const auto found = exempting(domains, *files)) return found->source + " exempts the user from all limits";
       if (const auto found = winning(name, soft, {user_, groups()}, *files)) {
-        return found->source + " sets " + found->line->value + " for " + found->line->domain + " and wins";
+        return found->source + " sets " + found->line->value + " for " + found->line->domain + " and takes precedence";
       }
     }
     const Item& item = *find_item(name.item);
@@ -115,7 +115,7 @@ class LoginCheck {
     }
     const std::string wanted = proc_value(item, value);
     if (allows_more(wanted, got.hard) && !may_raise_hard_limits(node_)) {
-      return "nothing on this machine may raise a hard limit (CAP_SYS_RESOURCE is missing, as in most containers)";
+      return "hard limits cannot be raised on this machine (CAP_SYS_RESOURCE is missing, as in most containers)";
     }
     if (soft && allows_more(wanted, got.hard)) return "the hard limit is lower";
     return "";
@@ -151,7 +151,7 @@ std::map<std::string, std::string> logins_for(const Wishes& wishes, const NodeRe
   return logins;
 }
 
-/// What su shows is no proof for those who come over the network. One finding for each limit is enough.
+/// su proves nothing about logins over ssh. One finding per limit is enough.
 void add_findings_about_ssh(const Wishes& wishes, const NodeReader& node, std::vector<Ineffective>& findings) {
   if (wishes.empty()) return;
   const std::optional<std::string> reason = why_sshd_sets_no_limits(node);
@@ -169,13 +169,20 @@ void add_findings_about_ssh(const Wishes& wishes, const NodeReader& node, std::v
 
 }  // namespace
 
-std::vector<Ineffective> limits_not_effective(const std::map<std::string, Value>& desired, const NodeReader& node) {
+std::vector<Ineffective> limits_not_effective(const std::map<std::string, Value>& desired, const NodeReader& node,
+                                              std::chrono::milliseconds longest_look) {
   if (!node.live()) return {};
   const Wishes wishes = wishes_of(desired);
   std::vector<Ineffective> findings;
-  const auto end = std::chrono::steady_clock::now() + kLongestLook;
+  const auto end = std::chrono::steady_clock::now() + longest_look;
   for (const auto& [domain, user] : logins_for(wishes, node)) {
-    if (std::chrono::steady_clock::now() > end) break;
+    if (std::chrono::steady_clock::now() >= end) {
+      for (const auto& [name, limit] : wishes) {
+        if (name.domain == domain)
+          findings.push_back(not_checked(name, user, "were not read: earlier logins took too long"));
+      }
+      continue;
+    }
     for (Ineffective& one : LoginCheck(domain, user, wishes, node).run()) findings.push_back(std::move(one));
   }
   add_findings_about_ssh(wishes, node, findings);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,9 +10,14 @@
 
 namespace sparkplan::limits {
 
-/// I/O, read-only. Logs in once for each user that has limits of his own, and once for "*" as the
-/// first ordinary user there is, and names every limit that such a login does not get, with the
-/// reason; also those that sshd would not set for anybody. Groups do not log in.
-std::vector<Ineffective> limits_not_effective(const std::map<std::string, Value>& desired, const NodeReader& node);
+/// No login starts later; also getent's deadline.
+inline constexpr std::chrono::seconds kLongestLook{30};
+
+/// I/O, read-only. Logs in once per user with limits of their own, and once for "*" as the first ordinary user. Reports
+/// every limit that such a login does not get, with the reason. Also reports limits that sshd sets for no login.
+/// Groups, and items without a soft and hard value, are not tested. Users whose login would begin after `longest_look`
+/// are reported as not checked.
+std::vector<Ineffective> limits_not_effective(const std::map<std::string, Value>& desired, const NodeReader& node,
+                                              std::chrono::milliseconds longest_look = kLongestLook);
 
 }  // namespace sparkplan::limits

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kWordsOfALine = 4;
 
-/// Everything but the domain is compared without case.
+/// pam_limits ignores case in all words except the domain.
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -16,7 +16,7 @@ constexpr std::int64_t kSecondsPerMinute = 60;
 constexpr std::int64_t kNiceCeiling = 20;
 constexpr std::int64_t kLowestNice = -20;
 constexpr std::int64_t kHighestNice = 19;
-/// Times 1024 or 60, anything above is RLIM_INFINITY to pam_limits.
+/// The largest values before pam_limits, which multiplies by 1024 or 60, sets RLIM_INFINITY.
 constexpr std::int64_t kMostKibibytes = (std::int64_t{1} << 54) - 1;
 constexpr std::int64_t kMostMinutes = std::numeric_limits<std::int64_t>::max() / kSecondsPerMinute;
 
@@ -50,7 +50,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-/// "8GiB", "1.5MB". Without the final B ("64k") it would mean 1000 to some and 1024 to others.
+/// "8GiB", "1.5MB". A unit without the final B ("64k") is ambiguous: 1000 or 1024.
 bool is_size(std::string_view text) {
   const std::size_t unit = text.find_first_not_of("0123456789.");
   return unit != std::string_view::npos && unit > 0 && is_digit(text.front()) && text.ends_with('B');
@@ -59,7 +59,7 @@ bool is_size(std::string_view text) {
 tl::unexpected<Error> bad_value(const Item& item, std::string_view text, const std::string& why,
                                 std::string hint = {}) {
   return failure(ErrorCode::kInvalidInput,
-                 "\"" + std::string(text) + "\" is no limit for " + std::string(item.name) + ": " + why,
+                 "\"" + std::string(text) + "\" is not a valid limit for " + std::string(item.name) + ": " + why,
                  std::move(hint));
 }
 
@@ -72,33 +72,33 @@ std::int64_t most(const Item& item) {
 Result<std::string> resolve_number(const Item& item, std::string_view text, std::int64_t number) {
   if (item.unit == Unit::kSwitch) {
     if (number == 0 || number == 1) return std::to_string(number);
-    return bad_value(item, text, "it is 0 or 1");
+    return bad_value(item, text, "it must be 0 or 1");
   }
   if (item.unit == Unit::kNice || item.unit == Unit::kPriority) {
     if (number >= kLowestNice && number <= kHighestNice) return std::to_string(number);
-    return bad_value(item, text, "it goes from -20 to 19");
+    return bad_value(item, text, "it must be from -20 to 19");
   }
   if (number == -1) return std::string(kUnlimited);
-  if (number < 0) return bad_value(item, text, "it is negative", "-1 and unlimited mean that there is no limit");
+  if (number < 0) return bad_value(item, text, "it is negative", "write -1 or unlimited for no limit");
   if (number > most(item)) return bad_value(item, text, "it is too large", "write unlimited");
   return std::to_string(number);
 }
 
 Result<std::string> resolve_size(const Item& item, std::string_view text) {
   if (item.unit != Unit::kKibibytes && item.unit != Unit::kBytes) {
-    return bad_value(item, text, "it is no size", "write the number alone");
+    return bad_value(item, text, "the limit is not a size", "write a number without a unit");
   }
   SPARK_TRY(const std::int64_t bytes, parse_bytes(text));
   if (item.unit == Unit::kBytes) return resolve_number(item, text, bytes);
   if (bytes % kKibibyte == 0) return resolve_number(item, text, bytes / kKibibyte);
-  return bad_value(item, text, "it is no whole number of KiB", "use KiB, MiB or GiB");
+  return bad_value(item, text, "it is not a whole number of KiB", "use KiB, MiB or GiB");
 }
 
 bool means_unlimited(const Item& item, std::string_view text) {
   return item.can_be_unlimited() && (text == kUnlimited || text == "infinity" || text == "-1");
 }
 
-/// As strtol(3) reads it: a sign, then digits, and what follows is not looked at.
+/// As strtol(3) reads it: a sign, then digits; the rest is ignored.
 std::optional<std::int64_t> leading_number(std::string_view text) {
   const std::size_t sign = !text.empty() && (text.front() == '-' || text.front() == '+') ? 1 : 0;
   const std::size_t digits = std::min(text.find_first_not_of("0123456789", sign), text.size());
@@ -137,12 +137,12 @@ Result<std::string> resolve_value(const Item& item, const Value& value) {
   }
   if (means_unlimited(item, *text)) return std::string(kUnlimited);
   if (!item.can_be_unlimited() && (*text == kUnlimited || *text == "infinity")) {
-    return bad_value(item, *text, "it has to be a number");
+    return bad_value(item, *text, "it must be a number");
   }
   if (const auto number = whole_number(*text)) return resolve_number(item, *text, *number);
   if (is_size(*text)) return resolve_size(item, *text);
-  return bad_value(item, *text, "it is no whole number",
-                   "unlimited, a number, or for sizes a number with KiB, MiB or GiB");
+  return bad_value(item, *text, "it is not a whole number",
+                   "write unlimited, a number, or for sizes a number with KiB, MiB or GiB");
 }
 
 std::optional<std::string> value_as_read(const Item& item, std::string_view text) {
@@ -164,7 +164,7 @@ std::string proc_value(const Item& item, std::string_view value) {
   if (!number) return std::string(value);
   switch (item.unit) {
     case Unit::kKibibytes:
-      // The most that is taken does not fit a signed number any more.
+      // The largest value in bytes is too large for a signed number.
       return std::to_string(static_cast<std::uint64_t>(*number) * kKibibyte);
     case Unit::kMinutes:
       return std::to_string(*number * kSecondsPerMinute);
@@ -192,7 +192,7 @@ std::string display_proc_value(const Item& item, std::string_view shown) {
 bool allows_more(std::string_view a, std::string_view b) {
   if (a == b || b == kUnlimited) return false;
   if (a == kUnlimited) return true;
-  // Without leading zeros the longer of two numbers is the larger.
+  // Without leading zeros, the longer of two numbers is larger.
   return a.size() != b.size() ? a.size() > b.size() : a > b;
 }
 

@@ -3,48 +3,41 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
-#include "resources/limits/config_files.h"
+#include "engine/resource/text_entries_type.h"
 #include "resources/limits/effect.h"
 #include "resources/limits/item.h"
+#include "resources/limits/limits_files.h"
 
 namespace sparkplan::limits {
 namespace {
 
-constexpr std::uint32_t kFileMode = 0644;
-
-std::optional<std::string> text_below(const Value& value, std::string_view key) {
-  if (value.find(key) == nullptr) return std::nullopt;
-  return value.text_or(key, "");
+bool are_soft_and_hard(const Value& one, const Value& other) {
+  const std::string first = one.text_or("type", "both");
+  const std::string second = other.text_or("type", "both");
+  return first != "both" && second != "both" && first != second;
 }
 
-class LimitsType final : public ResourceType {
+class LimitsType final : public TextEntriesType {
  public:
-  explicit LimitsType(std::string schema_json) {
+  LimitsType() : TextEntriesType(file_artifact(kOwnFile)) {
     info_.name = "limits";
     info_.section = "limits";
     info_.phase = Phase::kFiles;
     info_.summary = "limits of logins: locked memory, open files and so on";
-    info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kOwnFile)};
     info_.impact_of_removal = Impact::kNeedsRelogin;
     info_.checks_effect = true;
+    info_.records = {.identity = {"domain", "item"}, .may_have_both = are_soft_and_hard};
     info_.reported.resource =
         Shape::map({{kHard, Shape::text(Shape::kMostLineBytes)}, {kSoft, Shape::text(Shape::kMostLineBytes)}});
   }
 
-  const TypeInfo& info() const override { return info_; }
-
   Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
     Desired result;
     for (const auto& [name, wanted] : wanted_limits(section)) {
-      Resource resource;
-      resource.id = {info_.name, name.str()};
-      resource.desired = encode(wanted.limit);
-      resource.where = wanted.where;
-      resource.impact = Impact::kNeedsRelogin;
-      result.resources.push_back(std::move(resource));
+      result.resources.push_back(make_resource(name.str(), encode(wanted.limit), wanted.where));
     }
     return result;
   }
@@ -62,29 +55,7 @@ class LimitsType final : public ResourceType {
 
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }
 
-  ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
-    ObservedType observed;
-    const ArtifactId artifact = file_artifact(kOwnFile);
-    const Observation& file = observed.artifacts[artifact] = sparkplan::read_artifact(artifact, *this, node);
-    const Result<std::vector<ConfigFile>> others = config_files(node);
-    const std::map<LimitName, Limit> ours = limits_of(content_of(file).value_or(""));
-    for (const std::string& text : request.names) {
-      if (text == kWholeFileName) continue;
-      const std::optional<LimitName> name = parse_name(text);
-      Observation& result = observed.resources[text] = Absent{};
-      if (const auto* error = std::get_if<Error>(&file)) {
-        result = *error;
-      } else if (!others) {
-        result = others.error();
-      } else if (name) {
-        if (const auto found = ours.find(*name); found != ours.end()) result = Present{encode(found->second), {}};
-        add_foreign_claims(*name, ours, *others, observed.foreign);
-      }
-    }
-    return observed;
-  }
-
-  /// A soft or hard value that nobody asks for any more goes, too.
+  /// A soft or hard value that is no longer desired is removed, too.
   std::vector<FieldChange> diff(const Resource& resource, const Present& present) const override {
     std::vector<FieldChange> changes;
     for (const std::string_view field : {kHard, kSoft}) {
@@ -98,36 +69,47 @@ class LimitsType final : public ResourceType {
     return changes;
   }
 
-  std::vector<Step> steps(const StepsInput& input) const override {
-    std::map<LimitName, Limit> limits;
-    for (const Resource& resource : input.target) {
-      const std::optional<LimitName> name = parse_name(resource.id.name);
-      const Limit limit = decode_limit(resource.desired);
-      if (name && limit != Limit{}) limits[*name] = limit;
-    }
-    std::optional<std::string> content;
-    if (!limits.empty()) content = render_file(limits);
-    std::vector<Step> steps;
-    if (auto step = text_artifact_step(file_artifact(kOwnFile), content, kFileMode, input, info_)) {
-      steps.push_back(*std::move(step));
-    }
-    return steps;
-  }
-
   std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
                                         const NodeReader& node) const override {
     return limits_not_effective(desired, node);
   }
 
+ protected:
+  std::string render(const Entries& entries) const override {
+    std::map<LimitName, Limit> limits;
+    for (const auto& [text, value] : entries) {
+      if (const auto name = parse_name(text)) limits[*name] = decode_limit(value);
+    }
+    return render_file(limits);
+  }
+
+  Entries parse(std::string_view text) const override {
+    Entries entries;
+    for (const auto& [name, limit] : limits_of(text)) entries[name.str()] = encode(limit);
+    return entries;
+  }
+
+  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const Entries& ours,
+                                           const NodeReader& node) const override {
+    SPARK_TRY(const std::vector<LimitsFile> others, limits_files(node));
+    std::vector<ForeignClaim> claims;
+    for (const std::string& text : names) {
+      const auto own = ours.find(text);
+      const Limit limit = own == ours.end() ? Limit() : decode_limit(own->second);
+      if (const auto name = parse_name(text)) add_foreign_claims(*name, limit, others, claims);
+    }
+    return claims;
+  }
+
  private:
-  void add_foreign_claims(const LimitName& name, const std::map<LimitName, Limit>& all_ours,
-                          const std::vector<ConfigFile>& others, std::vector<ForeignClaim>& foreign) const {
+  void add_foreign_claims(const LimitName& name, const Limit& ours, const std::vector<LimitsFile>& others,
+                          std::vector<ForeignClaim>& foreign) const {
     const std::optional<Found> exempt = exempting({name.domain}, others);
     for (const bool soft : {true, false}) {
       ForeignClaim claim{{info_.name, name.str()}, std::string(soft ? kSoft : kHard), Value(), "", ""};
       if (exempt) {
         claim.source = exempt->source;
-        claim.message = "takes " + name.domain + " out of all limits";
+        claim.message = "exempts " + name.domain + " from all limits";
       } else if (const auto found = overriding(name, soft, others)) {
         claim.value = found->line->value;
         claim.source = found->source;
@@ -137,22 +119,19 @@ class LimitsType final : public ResourceType {
       }
       foreign.push_back(std::move(claim));
     }
-    const auto ours = all_ours.find(name);
-    for (const Repetition& one : repetitions(name, ours == all_ours.end() ? Limit() : ours->second, others)) {
+    for (const Repetition& one : repetitions(name, ours, others)) {
       std::vector<std::string> lines;
       for (const int line : one.lines) lines.push_back(std::to_string(line));
-      // Where the last of them wins, and says otherwise, there is a claim about that above.
+      // If the last line wins with another value, a claim above reports that.
       foreign.push_back({{info_.name, name.str()},
                          "",
                          Value(),
                          one.path,
-                         "says it more than once, and is somebody else's: line" +
-                             std::string(lines.size() == 1 ? " " : "s ") + join(lines, ", ") + " can go",
+                         "is a foreign file that repeats this limit: line" +
+                             std::string(lines.size() == 1 ? " " : "s ") + join(lines, ", ") + " can be removed",
                          true});
     }
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
@@ -174,8 +153,6 @@ Value encode(const Limit& limit) {
 
 Limit decode_limit(const Value& value) { return {text_below(value, kSoft), text_below(value, kHard)}; }
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const LimitsType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<LimitsType>(); }
 
 }  // namespace sparkplan::limits

@@ -13,16 +13,14 @@
 #include "engine/core/value.h"
 #include "engine/resource/resource_type.h"
 
-/// Limits of logins: `limits: [{domain, item, type, value}]`. Everything in this header is pure but
-/// the type itself.
+/// Limits of logins: `limits: [{domain, item, type, value}]`. Everything in this header is pure.
 namespace sparkplan::limits {
 
 inline constexpr std::string_view kOwnFile = "/etc/security/limits.d/90-sparkplan.conf";
 inline constexpr std::string_view kSoft = "soft";
 inline constexpr std::string_view kHard = "hard";
 
-/// Whom and what: the name of a resource is "DOMAIN:ITEM". The domain of a range of users has a
-/// colon itself ("500:600:nofile"), an item has none.
+/// A resource's name, "DOMAIN:ITEM". The domain of a range of users contains a colon ("500:600:nofile"); items do not.
 struct LimitName {
   std::string domain;
   std::string item;
@@ -31,10 +29,10 @@ struct LimitName {
   bool operator<(const LimitName& other) const { return std::tie(domain, item) < std::tie(other.domain, other.item); }
   std::string str() const { return domain + ":" + item; }
 };
-/// Empty for what is no such name, or whose item there is not.
+/// Nothing for text without a domain and a known item.
 std::optional<LimitName> parse_name(std::string_view text);
 
-/// What is asked for, in canonical form. For an item that has one value both are that value.
+/// The desired limit in canonical form. For an item with only one value, both members have that value.
 struct Limit {
   std::optional<std::string> soft;
   std::optional<std::string> hard;
@@ -42,21 +40,21 @@ struct Limit {
   bool operator==(const Limit&) const = default;
 };
 
-/// {soft, hard}, as far as they are there.
+/// {soft, hard}, each only if it is set.
 Value encode(const Limit& limit);
 Limit decode_limit(const Value& value);
 
-/// A limit of cluster.yaml together with the record that asked for it.
+/// A limit of cluster.yaml with the place of its first record.
 struct WantedLimit {
   Limit limit;
   SourceRange where;
 };
 
-/// The records of a section, those of one domain and item taken together. What validate_section()
-/// has errors for is left out.
+/// The records of a section, combined per domain and item. Records with an invalid domain, item or value are left out.
+/// Of records that contradict each other, the last one wins.
 std::map<LimitName, WantedLimit> wanted_limits(const Value& section);
 
-/// The inverse, of one limit: one record where soft and hard are the same, else one for each.
+/// The inverse for one limit: one record if soft and hard are equal, else one for each.
 std::vector<Value> records_of(const LimitName& name, const Limit& limit);
 
 /// One line of a file that pam_limits reads. Source: limits.conf(5).
@@ -66,22 +64,20 @@ struct Line {
   bool hard = false;
   std::string item;
   std::string value;     ///< Canonical.
-  bool exempts = false;  ///< "DOMAIN -": no limit at all is set for it, whatever other lines say.
+  bool exempts = false;  ///< "DOMAIN -": pam_limits sets no limit for it, whatever other lines say.
   int number = 0;        ///< From 1.
 };
 
-/// The lines in order; what pam_limits skips is skipped: comments, unknown items, no number.
+/// The lines in order. Lines that pam_limits skips are left out: comments, unknown items, values without a number.
 std::vector<Line> parse_file(std::string_view content);
 
-/// The limits that a file's lines come to; of two lines about the same thing the later one counts.
+/// The limits that the lines of a file set; of two lines for the same limit the later one wins.
 std::map<LimitName, Limit> limits_of(std::string_view content);
 
-/// Our whole file, header included, in columns: limits_of() gives back every limit.
+/// Our whole file with its header, in columns: limits_of() returns every limit of it.
 std::string render_file(const std::map<LimitName, Limit>& limits);
 
-/// Pure. Values that pam_limits would not take, and records that contradict each other.
+/// Pure. Reports values that pam_limits would not accept, and records that contradict each other.
 std::vector<Diagnostic> validate_section(const Value& section);
-
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json);
 
 }  // namespace sparkplan::limits

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kLongestLogin = std::chrono::seconds(10);
 constexpr std::string_view kPamDirectory = "/etc/pam.d";
 constexpr int kDeepestInclude = 8;
 constexpr int kFirstOrdinaryUid = 1000;
-constexpr int kLastOrdinaryUid = 59999;
+constexpr int kLastOrdinaryUid = 60000;  ///< UID_MAX. Source: login.defs(5).
 constexpr std::size_t kFieldsOfPasswd = 7;
 constexpr std::size_t kHomeField = 5;
 constexpr const char* kSshd = "/usr/sbin/sshd";
@@ -40,11 +40,11 @@ bool is_real_shell(const std::string& shell, const NodeReader& node) {
 
 bool is_directory(std::string_view path, const NodeReader& node) {
   const Result<FileStatus> status = node.status(path);
-  // A home may be a link to where there is more room.
+  // A home may be a link to a larger disk.
   return status && (status->kind == FileStatus::Kind::kDirectory || status->kind == FileStatus::Kind::kSymlink);
 }
 
-/// Nothing for a user that is not known: su says that better.
+/// Nothing for an unknown user, for whom su prints a better error.
 std::optional<std::string> home_of(const std::string& user, const NodeReader& node) {
   std::optional<std::string> line = passwd_line(user, node);
   if (!line) {
@@ -116,10 +116,10 @@ std::optional<std::string> first_ordinary_user(std::string_view passwd, const No
 Result<std::map<std::string, ShownLimit>> limits_of_login(const std::string& user, const NodeReader& node) {
   const std::optional<std::string> home = home_of(user, node);
   if (home && !is_directory(*home, node)) {
-    return failure(ErrorCode::kNotFound, "there is no home " + printable(*home) + ", and a login might make it");
+    return failure(ErrorCode::kNotFound, "there is no home " + printable(*home) + ", and a login might create it");
   }
-  // With "-c" the shell would get a session of its own and outlive a su that is killed at the deadline.
-  // The user comes behind "--", where nothing is an option any more.
+  // With "-c" the shell would get its own session and survive a su that is killed at the deadline. The user follows
+  // "--", after which nothing is an option.
   const std::array<std::string, 6> argv{"su", "-l", "--session-command", "cat /proc/self/limits", "--", user};
   SPARK_TRY(const CommandOutput output, node.query(argv, kLongestLogin));
   std::map<std::string, ShownLimit> limits = parse_proc_limits(output.standard_output);
@@ -139,7 +139,7 @@ std::set<std::string> groups_of(const std::string& user, const NodeReader& node)
 }
 
 bool su_uses_pam_limits(const NodeReader& node) {
-  // "su -l" has a service of its own where the distribution gives it one.
+  // "su -l" has its own service on some distributions.
   const std::string service = node.status(std::filesystem::path(kPamDirectory) / "su-l") ? "su-l" : "su";
   if (!node.read_file(std::filesystem::path(kPamDirectory) / service)) return true;
   return mentions_pam_limits(service, 0, node);

@@ -3,18 +3,14 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/number_text.h"
+#include "engine/core/tree.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
 
 namespace sparkplan::limits {
 namespace {
 
-SourceRange place_of(const Value& record, std::string_view key) {
-  const Value* value = record.find(key);
-  return value == nullptr ? record.where : value->where;
-}
-
-/// A record by itself: its item and value, or what is wrong with it.
+/// A single record: its item and value, or its error.
 struct Reading {
   LimitName name;
   const Item* item = nullptr;
@@ -29,14 +25,14 @@ Reading read_record(const Value& record) {
   reading.name = {record.text_or("domain", ""), record.text_or("item", "")};
   reading.item = find_item(reading.name.item);
   if (reading.item == nullptr) {
-    reading.wrong = finding("limits.item", "\"" + reading.name.item + "\" is no limit that can be managed",
-                            reading.name.item == "chroot" ? "it takes a directory: leave it to /etc/security" : "",
+    reading.wrong = finding("limits.item", "\"" + reading.name.item + "\" is not a limit that sparkplan can manage",
+                            reading.name.item == "chroot" ? "its value is a directory: set it in /etc/security" : "",
                             place_of(record, "item"));
     return reading;
   }
   const bool of_logins = reading.name.item == "maxlogins" || reading.name.item == "maxsyslogins";
   if (reading.name.domain.starts_with('%') && !of_logins) {
-    reading.wrong = finding("limits.domain", "a domain that begins with % has maxlogins only",
+    reading.wrong = finding("limits.domain", "a domain that begins with % supports maxlogins and maxsyslogins only",
                             "write @ for the members of a group", place_of(record, "domain"));
     return reading;
   }
@@ -53,7 +49,7 @@ Reading read_record(const Value& record) {
   return reading;
 }
 
-/// What the records read so far say of one domain and item.
+/// The records so far for one domain and item.
 struct Collected {
   Limit limit;
   SourceRange soft_where;
@@ -69,7 +65,7 @@ bool contradicts(const Collected& collected, const Reading& reading) {
 
 Diagnostic contradiction(const Collected& collected, const Reading& reading, const Value& record) {
   std::string message = reading.name.domain + " " + reading.name.item + " is given two values";
-  if (reading.item->has_one_value()) message += ", and it has no soft and hard one";
+  if (reading.item->has_one_value()) message += ", and it has no separate soft and hard value";
   Diagnostic diagnostic =
       finding("limits.given-twice", std::move(message), "keep one of the two", place_of(record, "item"));
   diagnostic.notes.push_back(
@@ -88,7 +84,7 @@ void collect(const Reading& reading, const Value& record, Collected& collected) 
   }
 }
 
-/// pam_limits cuts the soft value to the hard one, so what was asked for would never be had.
+/// pam_limits reduces the soft value to the hard one, so no login would get the declared value.
 std::optional<Diagnostic> soft_above_hard(const LimitName& name, const Collected& collected) {
   const Item* item = find_item(name.item);
   if (!collected.limit.soft || !collected.limit.hard || item->has_one_value()) return std::nullopt;
@@ -97,8 +93,8 @@ std::optional<Diagnostic> soft_above_hard(const LimitName& name, const Collected
   }
   Diagnostic diagnostic = finding("limits.soft-above-hard",
                                   "the soft limit of " + name.domain + " for " + name.item + ", " +
-                                      *collected.limit.soft + ", is above the hard one, " + *collected.limit.hard,
-                                  "no login would get it", collected.soft_where);
+                                      *collected.limit.soft + ", is above the hard limit, " + *collected.limit.hard,
+                                  "lower it, or raise the hard limit: no login would get it", collected.soft_where);
   diagnostic.notes.push_back({"the hard limit is here", collected.hard_where});
   return diagnostic;
 }
@@ -107,8 +103,7 @@ std::optional<Diagnostic> soft_above_hard(const LimitName& name, const Collected
 
 std::map<LimitName, WantedLimit> wanted_limits(const Value& section) {
   std::map<LimitName, WantedLimit> wanted;
-  if (section.list_items() == nullptr) return wanted;
-  for (const Value& record : *section.list_items()) {
+  for (const Value& record : items_of(section)) {
     const Reading reading = read_record(record);
     if (reading.wrong) continue;
     const auto [place, is_new] = wanted.try_emplace(reading.name);
@@ -138,8 +133,7 @@ std::vector<Value> records_of(const LimitName& name, const Limit& limit) {
 std::vector<Diagnostic> validate_section(const Value& section) {
   std::vector<Diagnostic> findings;
   std::map<LimitName, Collected> all;
-  if (section.list_items() == nullptr) return findings;
-  for (const Value& record : *section.list_items()) {
+  for (const Value& record : items_of(section)) {
     const Reading reading = read_record(record);
     if (reading.wrong) {
       findings.push_back(*reading.wrong);

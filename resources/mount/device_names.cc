@@ -13,11 +13,10 @@ namespace {
 constexpr const char* kBlockDevices = "/sys/class/block";
 constexpr std::string_view kDev = "/dev/";
 
-/// Nothing where there is no such file.
+/// Nothing if the file does not exist.
 Result<std::optional<std::string>> line_of(const std::string& path, const NodeReader& node) {
-  const auto text = node.read_file(path);
-  if (!text && text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
-  if (!text) return failure(text.error());
+  SPARK_TRY(const auto text, if_there(node.read_file(path)));
+  if (!text) return std::optional<std::string>();
   return std::optional(std::string(trim(*text)));
 }
 
@@ -25,7 +24,7 @@ Result<std::optional<std::string>> number_of(const std::string& kernel_name, con
   return line_of(std::string(kBlockDevices) + "/" + kernel_name + "/dev", node);
 }
 
-/// What the device mapper calls "mapper/NAME" and "VG/LV"; empty for all others.
+/// The device mapper's name of "mapper/NAME" and "VG/LV"; empty for other paths.
 std::string mapper_name(std::string_view path) {
   constexpr std::string_view kMapper = "mapper/";
   if (path.starts_with(kMapper)) return std::string(path.substr(kMapper.size()));
@@ -40,10 +39,8 @@ std::string mapper_name(std::string_view path) {
 }
 
 Result<std::optional<std::string>> number_of_mapped(const std::string& name, const NodeReader& node) {
-  const auto devices = node.list_directory(kBlockDevices);
-  if (!devices && devices.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
-  if (!devices) return failure(devices.error());
-  for (const std::string& device : *devices) {
+  SPARK_TRY(const auto devices, or_empty(node.list_directory(kBlockDevices)));
+  for (const std::string& device : devices) {
     if (!device.starts_with("dm-")) continue;
     SPARK_TRY(const auto called, line_of(std::string(kBlockDevices) + "/" + device + "/dm/name", node));
     if (called == name) return number_of(device, node);
@@ -51,7 +48,7 @@ Result<std::optional<std::string>> number_of_mapped(const std::string& name, con
   return std::optional<std::string>();
 }
 
-/// The link that our rule makes; empty for all that is no namespace.
+/// The link that our rule makes; empty for a device that is not an NVMe namespace.
 Result<std::string> nvme_link(const std::string& device, const NodeReader& node) {
   SPARK_TRY(const std::string subsystem, subsystem_behind(device, node));
   if (subsystem.empty()) return std::string();
@@ -60,7 +57,7 @@ Result<std::string> nvme_link(const std::string& device, const NodeReader& node)
   return number ? std::string(kNvmeLinkPrefix) + subsystem + "-" + *number : std::string();
 }
 
-/// A file system outlives a device that was pulled out, or whose server was given up; what it writes goes nowhere.
+/// A file system stays mounted after its device was pulled out, or its server was given up. Its writes go nowhere.
 Result<bool> is_lost(const std::string& number, const NodeReader& node) {
   const std::string all = "/sys/dev/block";
   const auto device = node.status(all + "/" + number);
@@ -71,7 +68,7 @@ Result<bool> is_lost(const std::string& number, const NodeReader& node) {
   return devices.has_value();
 }
 
-/// Of a device that has this number, with or without a record.
+/// The links of the device with this number: empty if the device is lost, nothing if udev has no record of it.
 Result<std::optional<std::set<std::string>>> links_of(const std::string& number, const std::string& device,
                                                       const NodeReader& node) {
   std::set<std::string> links;
@@ -88,18 +85,16 @@ Result<std::optional<std::set<std::string>>> links_of(const std::string& number,
   return std::optional(std::move(links));
 }
 
-/// btrfs has numbers of its own.
+/// btrfs mounts show a number ("0:...") that is not their device's.
 Result<std::optional<std::string>> number_behind(const MountedFileSystem& mounted, const NodeReader& node) {
   if (mounted.device.starts_with("0:")) return device_number(mounted.source, node);
   return std::optional(mounted.device);
 }
 
 Error nobody_can_tell(const std::string& who, const std::string& device) {
-  return Error{ErrorCode::kFailed,
-               printable(who) + ", and nobody can tell by which names its device " + printable(device) + " is known",
-               {},
-               {},
-               "is udev running there? As long as it is not known, other nodes do not begin to write to volumes"};
+  return make_error(ErrorCode::kFailed,
+                    printable(who) + ", but the names of its device " + printable(device) + " cannot be determined",
+                    "check that udev runs there; until the names are known, no other node starts to write to volumes");
 }
 
 }  // namespace
@@ -107,7 +102,7 @@ Error nobody_can_tell(const std::string& who, const std::string& device) {
 Result<std::optional<std::string>> device_number(const std::string& path, const NodeReader& node) {
   if (!path.starts_with(kDev)) return std::optional<std::string>();
   const std::string name = path.substr(kDev.size());
-  // "cciss/c0d0": a file's name has no slash. Source: dev_set_name() in the kernel's drivers/base/core.c.
+  // "cciss/c0d0": a file name has no slash. Source: dev_set_name() in the kernel's drivers/base/core.c.
   std::string kernel_name = name;
   std::replace(kernel_name.begin(), kernel_name.end(), '/', '!');
   SPARK_TRY(auto number, number_of(kernel_name, node));

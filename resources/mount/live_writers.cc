@@ -20,14 +20,14 @@ namespace {
 constexpr const char* kType = "mount";
 constexpr const char* kWrites = "writes";
 constexpr const char* kPlaces = "places";
-/// Volumes that a node may tell of: each of the others looks through them for each of its mounts.
+/// The limit of names in one export: every other node searches the export for each of its mounts.
 constexpr std::size_t kMostVolumes = 4096;
-constexpr std::size_t kLongestPlace = 4096;  ///< In a message.
+constexpr std::size_t kLongestPlace = 4096;  ///< Bytes in a message.
 
-/// The volumes of a node, by all their names.
+/// The volumes of a node, under all their names.
 struct WrittenVolumes {
   std::set<std::string> mounted;
-  std::map<std::string, std::string> by_file;  ///< Name to the place that would have it mounted.
+  std::map<std::string, std::string> by_file;  ///< Name -> the file that would mount it.
 };
 
 bool writes(const MountedFileSystem& mounted) {
@@ -35,17 +35,14 @@ bool writes(const MountedFileSystem& mounted) {
   return is_for_one_machine(mounted.type) && std::find(options.begin(), options.end(), "ro") == options.end();
 }
 
-/// What only another mount namespace has mounted, such as a container's, is in no table that can be read here.
+/// Adds the ext4 volumes of all mount namespaces. No readable mount table lists the mounts of a container.
 /// Source: ext4_seq_options_show() in fs/ext4/super.c; the names are those of /sys/class/block.
 Result<void> add_mounted_elsewhere(const NodeReader& node, std::set<std::string>& links) {
   const std::string directory = "/proc/fs/ext4";
-  const auto devices = node.list_directory(directory);
-  if (!devices && devices.error().code == ErrorCode::kNotFound) return {};
-  if (!devices) return failure(devices.error());
-  for (const std::string& device : *devices) {
-    const auto options = node.read_file(directory + "/" + device + "/options");
-    if (!options && options.error().code == ErrorCode::kNotFound) continue;  // Unmounted meanwhile.
-    if (!options) return failure(options.error());
+  SPARK_TRY(const auto devices, or_empty(node.list_directory(directory)));
+  for (const std::string& device : devices) {
+    SPARK_TRY(const auto options, if_there(node.read_file(directory + "/" + device + "/options")));
+    if (!options) continue;  // Unmounted meanwhile.
     if (trim(options->substr(0, options->find('\n'))) != "rw") continue;
     SPARK_TRY(const auto names, links_to_device("/dev/" + device, node));
     links.insert(names.begin(), names.end());
@@ -67,12 +64,10 @@ Result<std::set<std::string>> mounted_volumes(const NodeReader& node) {
   return links;
 }
 
-/// A unit of ours mounts again what somebody has unmounted by hand, or what a server has lost.
+/// Our units mount volumes again that were unmounted by hand, or whose server was lost.
 Result<void> add_units(const NodeReader& node, WrittenVolumes& volumes) {
-  const auto names = node.list_directory(kSystemUnitDirectory);
-  if (!names && names.error().code == ErrorCode::kNotFound) return {};
-  if (!names) return failure(names.error());
-  for (const std::string& name : *names) {
+  SPARK_TRY(const auto names, or_empty(node.list_directory(kSystemUnitDirectory)));
+  for (const std::string& name : names) {
     if (!name.ends_with(".mount")) continue;
     SPARK_TRY(const UnitFile file, read_unit(name, "local-fs.target", node));
     if (!file.ours()) continue;
@@ -82,14 +77,14 @@ Result<void> add_units(const NodeReader& node, WrittenVolumes& volumes) {
   return {};
 }
 
-/// "auto" and lists of types may turn out to be one for one machine.
+/// "auto" or a list of types may resolve to a file system for one machine.
 bool may_be_for_one_machine(const std::string& type) {
   const auto types = split(type, ',');
   return type.empty() || std::any_of(types.begin(), types.end(),
                                      [](std::string_view one) { return one == "auto" || is_for_one_machine(one); });
 }
 
-/// Mounted at boot, or as soon as somebody goes there.
+/// Mounted at boot, or at the first access.
 bool mounts_by_itself(const FstabLine& line) {
   const auto has = [&](std::string_view option) {
     return std::find(line.options.begin(), line.options.end(), option) != line.options.end();
@@ -98,10 +93,8 @@ bool mounts_by_itself(const FstabLine& line) {
 }
 
 Result<void> add_fstab(const NodeReader& node, WrittenVolumes& volumes) {
-  const auto text = node.read_file("/etc/fstab");
-  if (!text && text.error().code == ErrorCode::kNotFound) return {};
-  if (!text) return failure(text.error());
-  for (const FstabLine& line : parse_fstab(*text)) {
+  SPARK_TRY(const std::string text, or_empty(node.read_file("/etc/fstab")));
+  for (const FstabLine& line : parse_fstab(text)) {
     if (!may_be_for_one_machine(line.type) || is_read_only(line.options) || !mounts_by_itself(line)) continue;
     std::string source = line.source;
     std::erase(source, '"');
@@ -115,7 +108,7 @@ Result<void> add_fstab(const NodeReader& node, WrittenVolumes& volumes) {
   return {};
 }
 
-/// Null for a node that has not told.
+/// Null if the node has exported nothing.
 const Value* of_type(const NodeExports& exports) {
   const auto found = exports.find(kType);
   return found == exports.end() ? nullptr : &found->second;
@@ -129,13 +122,13 @@ bool writes_to(const Value& told, const std::string& link) {
          });
 }
 
-/// What would have the volume mounted there; empty where it is mounted.
+/// The file that would mount the volume; empty if it is mounted.
 std::string place_of(const Value& told, const std::string& link) {
   const Value* places = told.find(kPlaces);
   return places == nullptr ? "" : places->text_or(link, "").substr(0, kLongestPlace);
 }
 
-/// What says more is as good as not said.
+/// An export above the limit counts as no export.
 bool says_too_much(const Value& told) {
   const Value* links = told.find(kWrites);
   const Value* places = told.find(kPlaces);
@@ -144,8 +137,8 @@ bool says_too_much(const Value& told) {
   return many_links || (places != nullptr && places->entries() != nullptr && places->entries()->size() > kMostVolumes);
 }
 
-/// The node has it mounted writable, or its unit for this very mount would have, once its server is back: as that unit
-/// is told to all others, none of them was given the volume. A line of fstab is somebody's own, who may have moved it.
+/// The node has the volume mounted writable, or has our unit for this mount. All other nodes see that unit in the
+/// exports, so none of them was given the volume. A foreign line of fstab does not count: a user may have moved it.
 bool has_already(const Value& own, const StorageMount& mount) {
   if (!writes_to(own, mount.what)) return false;
   const std::string place = place_of(own, mount.what);
@@ -156,27 +149,27 @@ Diagnostic other_writer(const std::string& name, bool stays, const std::string& 
                         const StorageMount& mount) {
   const bool by_fstab = place.starts_with("/etc/fstab");
   std::string hint = stays ? "apply that node first: `sparkplan apply --only " + name + "`"
-                           : "let that node go first: `sparkplan release " + name + "`";
-  if (by_fstab) hint = "take the line out of fstab on " + name + ", or add `ro` or `noauto` to its options";
+                           : "release that node first: `sparkplan release " + name + "`";
+  if (by_fstab) hint = "remove the line from fstab on " + name + ", or add `ro` or `noauto` to its options";
   return finding(
       Severity::kError, "mount.other-writer",
-      name + (place.empty() ? " still writes to \"" : " would write again, by " + printable(place) + ", to \"") +
-          printable(shared_volume(mount)) + "\", which " + self + " is to write to: together they destroy it",
+      name + (place.empty() ? " still writes to \"" : " would write again, through " + printable(place) + ", to \"") +
+          printable(shared_volume(mount)) + "\", which " + self + " is to mount writable: two writers destroy it",
       std::move(hint), mount.where);
 }
 
-/// It told what it writes to, and may write to more by now.
+/// The export is from an earlier time; the node may write to more volumes now.
 bool is_outdated(const Value& told) { return told.boolean_or(kOutdatedExport, false); }
 
-/// `told`: null for a node that has not told. Whoever takes a node out of the file says that it is gone.
+/// `told` is null if the node has exported nothing. A user who removes a node from the file declares it gone.
 Diagnostic maybe_other_writer(const std::string& name, bool stays, const std::string& self, const Value* told,
                               const StorageMount& mount) {
   return finding(stays ? Severity::kError : Severity::kWarning, "mount.maybe-other-writer",
-                 "nobody can tell whether " + name + " still writes to \"" + printable(shared_volume(mount)) +
-                     "\", which " + self + " is to write to: it " +
-                     (told == nullptr ? "was not asked, or has not said" : "takes no further part in this run"),
-                 stays ? "apply with that node as well; if it is gone for good, take it out of the file"
-                       : "see to it that it does not",
+                 "cannot determine whether " + name + " still writes to \"" + printable(shared_volume(mount)) +
+                     "\", which " + self + " is to mount writable: it " +
+                     (told == nullptr ? "was not asked, or did not answer" : "is excluded from the rest of this run"),
+                 stays ? "apply with that node as well; if it is gone for good, remove it from the file"
+                       : "make sure that it does not",
                  mount.where);
 }
 
@@ -195,8 +188,7 @@ Result<Value> written_volumes(const NodeReader& node) {
     if (links.insert(name).second) places.set(name, place);
   }
   if (links.size() > kMostVolumes) {
-    return failure(ErrorCode::kUnsupported,
-                   "there are more than " + std::to_string(kMostVolumes) + " names of volumes");
+    return failure(ErrorCode::kUnsupported, "there are more than " + std::to_string(kMostVolumes) + " volume names");
   }
   Value::List list;
   for (const std::string& link : links) list.emplace_back(link);
@@ -223,7 +215,7 @@ std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const St
       findings.push_back(maybe_other_writer(name, stays, self, told, mount));
     }
   };
-  // All nodes times all nodes come by here, so each is looked up once.
+  // This code runs for every pair of nodes, so it looks each node up once.
   std::size_t known = 0;
   for (const NodeSpec& node : view.cluster.nodes) {
     const auto exports = view.exports.find(node.name.str());
@@ -231,7 +223,7 @@ std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const St
     known += there ? 1U : 0U;
     if (node.name.str() != self) look_at(node.name.str(), true, there ? of_type(exports->second) : nullptr);
   }
-  // Nobody leaves the cluster, as nearly always.
+  // No departing nodes: the usual case.
   if (known == view.exports.size()) return findings;
   std::set<std::string_view> in_file;
   for (const NodeSpec& node : view.cluster.nodes) in_file.insert(node.name.str());

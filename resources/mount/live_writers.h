@@ -7,22 +7,23 @@
 #include "engine/node/node.h"
 #include "engine/resource/resource_type.h"
 
-/// Who writes to a volume at this moment or will by itself, whatever the file says: of two, one destroys what the other
-/// writes.
+/// The volumes that a node writes to, or would write to automatically, whatever cluster.yaml says. Two writers destroy
+/// each other's data.
 namespace sparkplan::mount {
 
-/// I/O, read-only, no program. What a node tells the others of volumes with file systems for one machine:
-/// {writes: [all links to those that it has mounted writable, and the names of those that a unit of ours or a line of
-/// fstab would mount so], places: {a name among these: the file that says so}}. In an image nothing is mounted.
-/// Errors: what could not be looked at, and a device that is written to and has no name that anybody could tell.
+/// I/O, read-only, no program. The node's export about volumes whose file system allows one machine only:
+/// {writes: [all links to volumes that are mounted writable, and the names of volumes that our units or lines of fstab
+/// would mount writable], places: {a name in `writes`: the file that names it}}. An image has no mounts.
+/// Errors: files that cannot be read; kFailed for a written device without a known name; kUnsupported above 4096 names.
 Result<Value> written_volumes(const NodeReader& node);
 
-/// Pure. The shape of it.
+/// Pure. The shape of that export.
 Shape exported_volumes();
 
-/// Pure. An error where another node still writes to what `mount` is to write to. Also where nobody can tell, as a node
-/// was not asked, has not answered or takes no further part, while this one neither has it mounted writable nor has its
-/// unit for that mount; a warning then for a node that has left the file.
+/// Pure. An error if another node still writes to the volume that `mount` is to write to. Also an error if that is
+/// unknown: the other node was not asked, has not answered or has dropped out of the run. For a node that has left the
+/// file, it is then a warning. An unknown writer is ignored if this node has the volume mounted writable, or has our
+/// unit for the mount.
 std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const StorageMount& mount);
 
 }  // namespace sparkplan::mount

@@ -1,5 +1,3 @@
-#include "resources/mount/mount.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -12,26 +10,23 @@
 #include "resources/mount/live_writers.h"
 #include "resources/mount/mount_change.h"
 #include "resources/mount/mount_checks.h"
-#include "resources/mount/mount_directory.h"
 #include "resources/mount/mount_section.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_steps.h"
 #include "resources/mount/mount_unit.h"
-#include "resources/mount/validation.h"
 
+/// Mounts, each a systemd unit: `storage: [{target: /mnt/models, source: {...}, type: ext4}]`.
 namespace sparkplan::mount {
 namespace {
 
-/// Each is compared with each, directory by directory.
+/// Every mount is compared with every other one, directory by directory.
 constexpr std::size_t kMostMounts = 1000;
 
-/// Lines of fstab for the targets. An Error where it cannot be read; without one there are no lines.
+/// Lines of fstab by target; none if the file does not exist. Errors: as NodeReader::read_file().
 Result<std::map<std::string, std::vector<FstabLine>>> fstab_lines(const NodeReader& node) {
   std::map<std::string, std::vector<FstabLine>> by_target;
-  const auto text = node.read_file("/etc/fstab");
-  if (!text && text.error().code == ErrorCode::kNotFound) return by_target;
-  if (!text) return failure(text.error());
-  for (FstabLine& line : parse_fstab(*text)) by_target[line.target].push_back(std::move(line));
+  SPARK_TRY(const std::string text, or_empty(node.read_file("/etc/fstab")));
+  for (FstabLine& line : parse_fstab(text)) by_target[line.target].push_back(std::move(line));
   return by_target;
 }
 
@@ -41,18 +36,21 @@ std::string places_of(const std::vector<FstabLine>& lines) {
   return join(places, ", ");
 }
 
-Error in_fstab(const std::string& target, const std::vector<FstabLine>& lines) {
-  return Error{
-      ErrorCode::kRefused,
-      places_of(lines) + (lines.size() == 1 ? " mounts " : " mount ") + target +
-          (lines.size() == 1 ? " already" : " already, more than once"),
-      {},
-      {},
-      "take the line out of /etc/fstab and run `systemctl daemon-reload`; what is mounted stays, and sparkplan "
-      "takes it over if it is the same"};
+/// "remove the line", or "remove the lines".
+std::string removal_of(const std::vector<FstabLine>& lines) {
+  return lines.size() == 1 ? "remove the line" : "remove the lines";
 }
 
-/// The mounts that have to be there first.
+Error in_fstab(const std::string& target, const std::vector<FstabLine>& lines) {
+  return make_error(ErrorCode::kRefused,
+                    places_of(lines) + (lines.size() == 1 ? " mounts " : " mount ") + target +
+                        (lines.size() == 1 ? " already" : " already, more than once"),
+                    removal_of(lines) +
+                        " from /etc/fstab and run `systemctl daemon-reload`; the mount stays, and "
+                        "sparkplan takes it over if it is the same");
+}
+
+/// The connection and the mounts that must be in sync first.
 std::vector<ResourceId> needed_by(const StorageMount& mount, const std::vector<StorageMount>& all,
                                   const std::string& type) {
   std::vector<ResourceId> after;
@@ -68,30 +66,26 @@ std::vector<ResourceId> needed_by(const StorageMount& mount, const std::vector<S
 
 class MountType final : public ResourceType {
  public:
-  explicit MountType(std::string schema_json) {
+  MountType() {
     info_.name = "mount";
     info_.section = "storage";
     info_.phase = Phase::kStorage;
     info_.summary = "mounts of volumes, directories and memory";
-    info_.schema_json = std::move(schema_json);
     info_.files = {"/etc/systemd/system/TARGET.mount"};
     info_.reversible_of_removal = Reversible::kBestEffort;
-    info_.exports_everywhere = true;  // A node that is to give a volume up may have no section any more.
-    info_.reported.resource = Shape::map({{field::kContent, Shape::text()},
-                                          {field::kEnabled, Shape::boolean()},
-                                          {field::kState, Shape::text(2 * Shape::kMostLineBytes)}});
+    info_.exports_everywhere = true;  // A node that gives a volume up may no longer have a section.
+    info_.records = {.identity = {"target"}, .by_path = true};
+    info_.reported.resource = unit_shape();
     info_.reported.artifacts = {{mount_artifact({}).kind, info_.reported.resource},
                                 {directory_artifact({}).kind, Shape::map({{"directory", Shape::boolean(), true}})}};
     info_.reported.exported = exported_volumes();
     info_.reported.most = kMostMounts;
   }
 
-  const TypeInfo& info() const override { return info_; }
-
   Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
     Desired result;
     const std::vector<StorageMount> all = storage_mounts(section);
-    // They share directories, so all of them wait for the servers of some.
+    // The mounts share directories, so all of them wait for the fabric of any server.
     const auto fabric = fabric_of_storage(view, own, all);
     for (const StorageMount& mount : all) {
       auto findings = findings_about_writers(view, mount);
@@ -99,15 +93,12 @@ class MountType final : public ResourceType {
       result.diagnostics.insert(result.diagnostics.end(), findings.begin(), findings.end());
       result.incomplete = result.incomplete || refused;
       if (refused) continue;
-      Resource resource;
-      resource.id = {info_.name, mount.target};
-      resource.desired = Value::map({{field::kContent, render_unit(mount)}, {field::kState, state::kMounted}});
-      // The unit of its connection starts a volume of NVMe over TCP, not the boot.
-      if (!mount.nvme) resource.desired.set(field::kEnabled, true);
-      resource.where = mount.where;
+      Value wanted = Value::map({{field::kContent, render_unit(mount)}, {field::kState, state::kMounted}});
+      // The unit of its connection mounts an NVMe over TCP volume; the boot does not.
+      if (!mount.nvme) wanted.set(field::kEnabled, true);
+      Resource resource = make_resource(mount.target, std::move(wanted), mount.where);
       resource.after = needed_by(mount, all, info_.name);
       resource.after.insert(resource.after.end(), fabric.begin(), fabric.end());
-      resource.reversible = Reversible::kBestEffort;
       result.resources.push_back(std::move(resource));
     }
     return result;
@@ -150,7 +141,7 @@ class MountType final : public ResourceType {
 
   std::vector<FieldChange> diff(const Resource& resource, const Present& present) const override {
     std::vector<FieldChange> fields = ResourceType::diff(resource, present);
-    // Nobody asks for it any more: that it is not mounted just now is no reason to keep its unit.
+    // The mount is no longer in the file. Its unit is removed even if it is not mounted now.
     if (!resource.where.known() && present.value.find(field::kContent) != nullptr) {
       std::erase_if(fields, [&](const FieldChange& one) {
         return one.path != field::kContent && present.value.find(one.path) != nullptr &&
@@ -182,28 +173,26 @@ class MountType final : public ResourceType {
 
  private:
   static Error unit_in_the_way(const MountState& mount) {
-    return Error{ErrorCode::kRefused,
-                 mount.unit.in_the_way,
-                 {},
-                 {},
-                 "sparkplan leaves it alone: take it away, or choose another target"};
+    return make_error(ErrorCode::kRefused, mount.unit.in_the_way,
+                      "sparkplan leaves it alone: remove it, or choose another target");
   }
 
-  /// Ours wins over fstab at boot, but `mount TARGET` and whoever looks there go by fstab.
+  /// Our unit wins over fstab at boot, but `mount TARGET` and readers of fstab use the line.
   void add_fstab(const std::string& target, const std::vector<FstabLine>& lines, bool ours,
                  ObservedType& observed) const {
     if (!ours) {
       observed.resources[target] = in_fstab(target, lines);
       return;
     }
-    observed.foreign.push_back({{info_.name, target},
-                                field::kContent,
-                                lines.front().source,
-                                places_of(lines),
-                                "is another description of the same mount: take the line out"});
+    observed.foreign.push_back(
+        {{info_.name, target},
+         field::kContent,
+         lines.front().source,
+         places_of(lines),
+         std::string(lines.size() == 1 ? "also describes" : "also describe") + " this mount: " + removal_of(lines)});
   }
 
-  /// What is mounted is a directory; to ask the file system itself may take for ever when its server is gone.
+  /// A mounted path is a directory. A query of the file system itself may block forever if its server is gone.
   static Observation look_at_directory(const std::string& path, const MountState& mount,
                                        const std::vector<MountedFileSystem>& mounts, const NodeReader& node) {
     if (!mount.mounted() && mounted_at(mounts, path) == nullptr) return observe_directory(path, node);
@@ -220,14 +209,10 @@ class MountType final : public ResourceType {
       observed.artifacts[directory_artifact(path)] = std::move(directory);
     }
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const MountType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<MountType>(); }
 
 }  // namespace sparkplan::mount

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/block_device.h"
+#include "engine/core/tree.h"
 #include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_checks.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::seconds kDeadline{60};
 
-/// What an Observation asks for.
+/// The mount that an Observation describes.
 struct WantedMount {
   std::optional<std::string> content;
   bool enabled = false;
@@ -30,17 +30,15 @@ struct WantedMount {
 
 WantedMount wanted_from(const Observation& after) {
   WantedMount wanted;
-  const auto* present = std::get_if<Present>(&after);
-  if (present == nullptr) return wanted;
-  if (const Value* content = present->value.find(field::kContent); content != nullptr && content->string() != nullptr) {
-    wanted.content = *content->string();
-  }
-  wanted.enabled = present->value.boolean_or(field::kEnabled, false);
-  wanted.state = present->value.text_or(field::kState, state::kNotMounted);
+  if (!std::holds_alternative<Present>(after)) return wanted;
+  const Value& value = present_value(after);
+  wanted.content = text_below(value, field::kContent);
+  wanted.enabled = value.boolean_or(field::kEnabled, false);
+  wanted.state = value.text_or(field::kState, state::kNotMounted);
   return wanted;
 }
 
-/// What the unit's journal says since then and the error together, for a reader who is not on the node.
+/// The error with the last mount message of the unit's journal since then, for a reader who is not on the node.
 Error with_messages(const std::string& unit, const std::string& since, Error error, const NodeReader& node) {
   std::vector<std::string> told;
   const std::string messages = last_messages(unit, since, node);
@@ -50,7 +48,7 @@ Error with_messages(const std::string& unit, const std::string& since, Error err
     }
   }
   if (!told.empty()) error.message += "; " + told.back();
-  if (error.hint.empty()) error.hint = "journalctl -u " + unit + " says more";
+  if (error.hint.empty()) error.hint = "journalctl -u " + unit + " shows details";
   return error;
 }
 
@@ -82,10 +80,10 @@ class MountChange {
     if (auto busy = in_use(target_, {}, node_)) return failure(*std::move(busy));
     if (!stopped) return failure(with_messages(unit_, since, std::move(stopped).error(), node_));
     return failure(ErrorCode::kVerifyFailed, target_ + " is still mounted after it was unmounted",
-                   "findmnt " + target_ + " shows what is");
+                   "findmnt " + target_ + " shows the mount");
   }
 
-  /// A volume that is gone here and mounted in a container is written to, or read, as before.
+  /// A volume that is unmounted here and still mounted in a container is still read or written: it is mounted again.
   Result<void> refuse_if_held(const MountedFileSystem& gone) {
     if (!gone.source.starts_with("/dev/")) return {};
     SPARK_TRY(const auto mounts, mounted_file_systems(node_));
@@ -95,17 +93,15 @@ class MountChange {
     const auto held = is_held(gone.source, node_);
     if (held && !*held) return {};
     Result<void> mounted = systemctl("start", unit_, node_);
-    Error error = held ? Error{ErrorCode::kRefused,
-                               target_ + " is held by another mount namespace, such as a container's",
-                               {},
-                               {},
-                               "end the container first: what it has mounted stays mounted in it"}
-                       : held.error();
+    Error error =
+        held ? make_error(ErrorCode::kRefused, target_ + " is held by another mount namespace, such as a container's",
+                          "stop the container first: the volume stays mounted inside it")
+             : held.error();
     if (!mounted) error.message += "; and it could not be mounted again: " + mounted.error().message;
     return failure(std::move(error));
   }
 
-  /// What the old unit has mounted goes where the new one is to mount something else.
+  /// Unmounts our old mount if the new unit mounts another source.
   Result<void> make_room() {
     const bool own = now_.mounted() && now_.unit.ours() && !now_.state.starts_with(state::kFrom);
     if (!own || !wanted_.mounted() || now_.unit.content == wanted_.content) return {};
@@ -124,10 +120,10 @@ class MountChange {
   }
 
   Result<void> mount() {
-    // What the target lies in may have been mounted in this run only, with files there.
+    // This run may have mounted the file system around the target, with files at the target.
     if (auto files = target_has_files(target_, node_)) return failure(*std::move(files));
     SPARK_CHECK(check_device(parse_unit(*wanted_.content), Patience::kWaits, node_));
-    // Too many failed starts would keep systemd from trying at all.
+    // After too many failed starts, systemd refuses to try again.
     static_cast<void>(systemctl("reset-failed", unit_, node_));
     const std::string since = journal_time(node_);
     if (Result<void> started = systemctl("start", unit_, node_); !started) {
@@ -136,8 +132,8 @@ class MountChange {
     return verify();
   }
 
-  /// By the kernel, in place; where it does not take the options that way, or would keep a journal unread, by a
-  /// mount anew, which fails and changes nothing while somebody uses it.
+  /// Remounts in place. If the kernel refuses the options, or the journal would stay unread, it unmounts and mounts
+  /// again. A mount in use fails without a change.
   Result<void> remount() {
     SPARK_TRY(const auto all, mounted_file_systems(node_));
     const MountedFileSystem* there = mounted_at(all, target_);
@@ -164,7 +160,7 @@ class MountChange {
                    "systemctl status " + unit_);
   }
 
-  /// Undoing a change gives back what somebody had made of the mount before it.
+  /// A rollback restores options that were set by hand before the change.
   Result<void> put_drift_back() {
     static const std::map<std::string, std::string, std::less<>> kOpposites{
         {"nosuid", "suid"},      {"nodev", "dev"},           {"noexec", "exec"},
@@ -175,7 +171,7 @@ class MountChange {
       const auto opposite = kOpposites.find(wanted_.state.substr(state::kWithout.size()));
       if (opposite != kOpposites.end()) option = opposite->second;
     }
-    // Nobody wants a journal unread again.
+    // A rollback does not restore an unread journal.
     if (option.empty() || option == "norecovery") return {};
     if (option == "rw") SPARK_CHECK(refuse_without_journal());
     const std::vector<std::string> argv{"mount", "-o", "remount," + option, "--", target_};
@@ -190,9 +186,9 @@ class MountChange {
     if (there == nullptr || !is_without_journal(*there)) return {};
     return failure(ErrorCode::kRefused,
                    target_ +
-                       " is not made writable again: it is mounted without its journal, which has to be replayed "
+                       " is not made writable again: it is mounted without its journal, which must be replayed "
                        "first",
-                   "take `ro` out of its options in cluster.yaml and apply: that mounts it anew");
+                   "remove `ro` from its options in cluster.yaml and apply: that mounts it again");
   }
 
   const std::string& target_;

@@ -8,11 +8,19 @@
 
 namespace sparkplan::mount {
 
-/// I/O. Makes the mount at `target` be as `after` has it, whatever it is now. Options change by a remount;
-/// another source is never put in the place of what is mounted; nothing in use is unmounted, and nothing
+/// I/O. Makes the mount at `target` match `after`. Options change by a remount, or by an unmount and a mount if the
+/// kernel refuses. Another source replaces only our own mount. Mounts in use are not unmounted, and devices are never
 /// formatted.
-/// Errors: kRefused for what is in use or somebody else's, kNotFound for a device that is not there, kFailed
-/// with what systemd and the kernel say.
+/// Errors: kRefused for a mount that is in use or foreign; kNotFound for a missing device; kVerifyFailed; kFailed with
+/// the messages of systemd and the kernel.
 Result<void> make_mount(const std::string& target, const Observation& after, Node& node);
+
+/// I/O, read-only. Present for a directory. Errors: kRefused for another kind of file, because systemd does not mount
+/// over or below a symbolic link. Source: systemd.mount(5), Where=.
+Observation observe_directory(const std::string& path, const NodeReader& node);
+
+/// I/O. Makes the directory (0755 root:root), or removes it if it is empty. Other directories stay.
+/// Errors: those of observe_directory(); kFailed with the message of mkdir or rmdir.
+Result<void> make_directory(const std::string& path, const Observation& after, Node& node);
 
 }  // namespace sparkplan::mount

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds kQueryDeadline{30};
 constexpr std::chrono::milliseconds kPause{100};
-constexpr int kPauses = 100;  ///< Ten seconds: a namespace shows itself within one.
+constexpr int kPauses = 100;  ///< Ten seconds; a namespace appears within one.
 constexpr std::size_t kMostUsersNamed = 4;
 constexpr std::size_t kMostFilesCounted = 1000;
 
@@ -27,11 +27,11 @@ Error absent_device(const MountUnit& unit) {
   error.hint = unit.what.starts_with(kNvmeLinkPrefix)
                    ? "the server offers the subsystem, but no such namespace: `nvme list-subsys` and `nvme list` show "
                      "what it offers"
-                   : "`lsblk --fs` shows the disks that the node has";
+                   : "`lsblk --fs` lists the node's disks";
   return error;
 }
 
-/// The file system's own mark on the device; empty where there is none.
+/// The type of the file system that blkid finds on the device; empty if it finds none.
 Result<std::string> file_system_on(const std::string& device, const NodeReader& node) {
   const std::vector<std::string> argv{"blkid", "--probe", "--output", "value", "--match-tag", "TYPE", "--", device};
   SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
@@ -42,7 +42,7 @@ Result<std::string> file_system_on(const std::string& device, const NodeReader& 
   return std::string(trim(output.standard_output));
 }
 
-/// find(1) takes these characters of a pattern for more than themselves.
+/// Escapes the characters that have a special meaning in a pattern of find(1).
 std::string as_pattern(const std::string& path) {
   std::string pattern;
   for (const char c : path) {
@@ -52,7 +52,7 @@ std::string as_pattern(const std::string& path) {
   return pattern;
 }
 
-/// "python3 (4711)" of the processes that have something open there, or work there. An Error where nobody can tell.
+/// "python3 (4711)" per process with an open file or its working directory there. An Error if find fails.
 Result<std::vector<std::string>> processes_at(const std::string& target, const NodeReader& node) {
   const std::vector<std::string> argv{"find",
                                       "/proc",
@@ -71,9 +71,9 @@ Result<std::vector<std::string>> processes_at(const std::string& target, const N
                                       ")",
                                       "-print"};
   SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
-  // Processes that end meanwhile make it complain with 1.
+  // find exits with 1 if a process ends meanwhile.
   if (output.exit_status > 1) {
-    return failure(ErrorCode::kFailed, "nobody can tell who uses " + target + ": find ended with status " +
+    return failure(ErrorCode::kFailed, "cannot determine which processes use " + target + ": find ended with status " +
                                            std::to_string(output.exit_status));
   }
   std::set<std::string> pids;
@@ -89,7 +89,7 @@ Result<std::vector<std::string>> processes_at(const std::string& target, const N
   return users;
 }
 
-/// Units of ours are in the plan themselves, and of these targets nothing else hangs.
+/// The plan contains our own units, and no other unit stops with these two targets.
 Result<bool> is_of_storage(const std::string& unit, const NodeReader& node) {
   if (unit == "local-fs.target" || unit == "remote-fs.target") return true;
   if (!unit.ends_with(".mount") && !unit.starts_with("sparkplan-nvme-")) return false;
@@ -97,7 +97,7 @@ Result<bool> is_of_storage(const std::string& unit, const NodeReader& node) {
   return file.ours();
 }
 
-/// Of `units` those that are up, or on the way.
+/// The units that are active or about to change their state.
 Result<std::vector<std::string>> active_of(const std::vector<std::string>& units, const NodeReader& node) {
   constexpr std::array<std::string_view, 1> kActiveState{"ActiveState"};
   std::vector<std::string> active;
@@ -110,8 +110,7 @@ Result<std::vector<std::string>> active_of(const std::vector<std::string>& units
   return active;
 }
 
-/// Source: systemd.unit(5), the properties that Requires=, Requisite=, BindsTo=, PartOf= and PropagatesStopTo= have on
-/// the other side.
+/// Source: systemd.unit(5), the reverse properties of Requires=, Requisite=, BindsTo=, PartOf= and StopPropagatedFrom=.
 Result<std::vector<std::string>> units_needing(const std::string& target, const NodeReader& node) {
   constexpr std::array<std::string_view, 5> kNeeding{"RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf",
                                                      "PropagatesStopTo"};
@@ -132,20 +131,18 @@ Result<std::vector<std::string>> units_needing(const std::string& target, const 
 Error used_by(const std::string& target, std::vector<std::string> users) {
   const std::size_t others = users.size() > kMostUsersNamed ? users.size() - kMostUsersNamed : 0;
   if (others > 0) users.resize(kMostUsersNamed);
-  return Error{
+  return make_error(
       ErrorCode::kRefused,
       target + " is in use by " + join(users, ", ") + (others > 0 ? " and " + std::to_string(others) + " more" : ""),
-      {},
-      {},
-      "nothing in use is unmounted: end them first (`fuser -vm " + target + "`)"};
+      "sparkplan never unmounts a mount in use: stop its users first (`fuser -vm " + target + "`)");
 }
 
-/// Without what is mounted in it. kMostFilesCounted at most.
+/// Without files of mounts inside it. It stops after the directory in which the count exceeds kMostFilesCounted.
 Result<std::size_t> count_files(const std::string& top, const std::vector<MountedFileSystem>& mounts,
                                 const NodeReader& node) {
   std::size_t files = 0;
   std::vector<std::string> directories{top};
-  while (!directories.empty() && files < kMostFilesCounted) {
+  while (!directories.empty() && files <= kMostFilesCounted) {
     const std::string directory = std::move(directories.back());
     directories.pop_back();
     SPARK_TRY(const auto names, node.list_directory(directory));
@@ -163,24 +160,14 @@ Result<std::size_t> count_files(const std::string& top, const std::vector<Mounte
   return files;
 }
 
-bool mounts(const Observation& observation) {
-  const auto* present = std::get_if<Present>(&observation);
-  return present != nullptr && present->value.text_or(field::kState, "").starts_with(state::kMounted);
-}
+bool mounts(const Observation& observation) { return unit_state_in(observation).starts_with(state::kMounted); }
 
-std::string content_in(const Observation& observation) {
-  const auto* present = std::get_if<Present>(&observation);
-  return present == nullptr ? "" : present->value.text_or(field::kContent, "");
-}
-
-/// It was mounted by a unit of ours, and is as that unit says, or nearly.
+/// Our unit mounted it, from the unit's source; its options may differ.
 bool is_own_mount(const Observation& before) {
-  const auto* present = std::get_if<Present>(&before);
-  return mounts(before) && !content_in(before).empty() &&
-         !present->value.text_or(field::kState, "").starts_with(state::kFrom);
+  return mounts(before) && !unit_content_in(before).empty() && !unit_state_in(before).starts_with(state::kFrom);
 }
 
-/// Lies below another target of the same run: what is there now is hidden by then.
+/// The target is below another target of the same run, whose mount hides the present files.
 bool is_nested(const Step& step, std::span<const Step> steps) {
   return std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
     return other.artifact.kind == step.artifact.kind && other.artifact.name != step.artifact.name &&
@@ -190,7 +177,7 @@ bool is_nested(const Step& step, std::span<const Step> steps) {
 
 std::optional<Error> objection_to_device(const MountUnit& unit, const NodeReader& node) {
   if (!unit.what.starts_with("/dev/")) return std::nullopt;
-  // What a connection of this run brings is not there yet.
+  // A connection of this run brings the device later.
   const auto there = node.is_there(unit.what);
   if (there && !*there && unit.what.starts_with(kNvmeLinkPrefix)) return std::nullopt;
   const auto checked = check_device(unit, Patience::kNone, node);
@@ -199,7 +186,7 @@ std::optional<Error> objection_to_device(const MountUnit& unit, const NodeReader
 
 std::optional<Error> objection_to_mounting(const Step& step, std::span<const Step> steps, const NodeReader& node) {
   const std::string& target = step.artifact.name;
-  const MountUnit unit = parse_unit(content_in(step.after));
+  const MountUnit unit = parse_unit(unit_content_in(step.after));
   const auto all = mounted_file_systems(node);
   if (!all) return all.error();
   if (const MountedFileSystem* there = mounted_at(*all, target)) {
@@ -208,7 +195,7 @@ std::optional<Error> objection_to_mounting(const Step& step, std::span<const Ste
     if (!how->starts_with(state::kFrom)) {
       return can_be_remounted(*there, unit) ? std::nullopt : in_use(target, {}, node);
     }
-    // Our own mount of what was asked for before makes room, unless somebody is there or nothing can come after it.
+    // Our own earlier mount is replaced, unless it is in use, would lose files, or the new device is unusable.
     if (!is_own_mount(step.before)) return occupied(target, *how);
     if (auto busy = in_use(target, {}, node)) return busy;
     if (auto files = files_in_memory(target, node)) return files;
@@ -220,7 +207,7 @@ std::optional<Error> objection_to_mounting(const Step& step, std::span<const Ste
 }
 
 std::optional<Error> missing_bind_source(const Step& step, std::span<const Step> steps, const NodeReader& node) {
-  const MountUnit unit = parse_unit(content_in(step.after));
+  const MountUnit unit = parse_unit(unit_content_in(step.after));
   if (unit.type != "none") return std::nullopt;
   const bool below_another = std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
     return mounts(other.after) && is_within(unit.what, other.artifact.name);
@@ -228,7 +215,7 @@ std::optional<Error> missing_bind_source(const Step& step, std::span<const Step>
   const auto there = node.is_there(unit.what);
   if (!there) return there.error();
   if (*there || below_another) return std::nullopt;
-  return Error{ErrorCode::kNotFound, "there is no directory " + unit.what, {}, {}, "make it, or bind another one"};
+  return make_error(ErrorCode::kNotFound, "there is no directory " + unit.what, "create it, or bind another one");
 }
 
 }  // namespace
@@ -246,8 +233,8 @@ Result<void> check_device(const MountUnit& unit, Patience patience, const NodeRe
   return failure(
       ErrorCode::kRefused,
       unit.what + " holds " + (found.empty() ? "no file system" : "the file system " + found) + ", not " + unit.type,
-      found.empty() ? "sparkplan never formats: make the file system by hand, on one node, if the volume is new"
-                    : "is it the right volume? if so, write `type: " + found + "`");
+      found.empty() ? "sparkplan never formats: if the volume is new, create the file system by hand, on one node"
+                    : "if it is the right volume, write `type: " + found + "`");
 }
 
 std::optional<Error> in_use(const std::string& target, const std::vector<std::string>& going, const NodeReader& node) {
@@ -284,12 +271,10 @@ std::optional<Error> target_has_files(const std::string& target, const NodeReade
   const auto names = node.list_directory(target);
   if (!names && names.error().code != ErrorCode::kNotFound) return names.error();
   if (!names || names->empty()) return std::nullopt;
-  return Error{ErrorCode::kRefused,
-               target + " is not empty: the mount would hide " + names->front() +
-                   (names->size() > 1 ? " and " + std::to_string(names->size() - 1) + " more" : ""),
-               {},
-               {},
-               "move what is in it elsewhere, or mount at another directory"};
+  return make_error(ErrorCode::kRefused,
+                    target + " is not empty: the mount would hide " + names->front() +
+                        (names->size() > 1 ? " and " + std::to_string(names->size() - 1) + " more" : ""),
+                    "move its contents elsewhere, or mount at another directory");
 }
 
 std::optional<Error> files_in_memory(const std::string& target, const NodeReader& node) {
@@ -297,7 +282,7 @@ std::optional<Error> files_in_memory(const std::string& target, const NodeReader
   if (!all) return all.error();
   const MountedFileSystem* there = mounted_at(*all, target);
   if (there == nullptr || there->type != "tmpfs") return std::nullopt;
-  // What is bound from somewhere else stays there.
+  // The files stay in memory if the tmpfs is also mounted elsewhere.
   const bool elsewhere = std::any_of(all->begin(), all->end(), [&](const MountedFileSystem& other) {
     return other.device == there->device && other.target != target;
   });
@@ -305,21 +290,16 @@ std::optional<Error> files_in_memory(const std::string& target, const NodeReader
   const auto files = count_files(target, *all, node);
   if (!files) return files.error();
   if (*files == 0) return std::nullopt;
-  const std::string number = *files < kMostFilesCounted ? std::to_string(*files) : "more than a thousand";
-  return Error{ErrorCode::kRefused,
-               target + " holds " + number + (*files == 1 ? " file, which is" : " files, which are") +
-                   " in memory only and would be lost",
-               {},
-               {},
-               "copy elsewhere what is needed, and empty it first"};
+  const std::string number = *files <= kMostFilesCounted ? std::to_string(*files) : "more than a thousand";
+  return make_error(ErrorCode::kRefused,
+                    target + " holds " + number + (*files == 1 ? " file, which is" : " files, which are") +
+                        " in memory only and would be lost",
+                    "copy the files that you need elsewhere, and empty it first");
 }
 
 Error occupied(const std::string& target, const std::string& state) {
-  return Error{ErrorCode::kRefused,
-               "something else is at " + target + ": it is " + state,
-               {},
-               {},
-               "unmount it, or mount at another directory"};
+  return make_error(ErrorCode::kRefused, "something else is at " + target + ": it is " + state,
+                    "unmount it, or mount at another directory");
 }
 
 std::vector<Objection> objections_to(std::span<const Step> steps, const NodeReader& node) {
@@ -331,7 +311,7 @@ std::vector<Objection> objections_to(std::span<const Step> steps, const NodeRead
   for (const Step& step : steps) {
     if (step.artifact.kind != "mount") continue;
     std::optional<Error> error;
-    if (mounts(step.after) && !content_in(step.after).empty()) {
+    if (mounts(step.after) && !unit_content_in(step.after).empty()) {
       error = objection_to_mounting(step, steps, node);
       if (!error) error = missing_bind_source(step, steps, node);
     } else if (mounts(step.before) && !mounts(step.after)) {

@@ -1,4 +1,4 @@
-#include "resources/mount/mount_directory.h"
+#include "resources/mount/mount_change.h"
 
 #include <chrono>
 #include <vector>
@@ -24,11 +24,10 @@ Observation observe_directory(const std::string& path, const NodeReader& node) {
   if (!status) return status.error();
   if (status->kind == FileStatus::Kind::kDirectory) return Present{Value::map({{"directory", true}}), {}};
   const bool link = status->kind == FileStatus::Kind::kSymlink;
-  return Error{ErrorCode::kRefused,
-               path + (link ? " is a symbolic link, over and below which systemd does not mount" : " is no directory"),
-               {},
-               {},
-               link ? "write the path that it leads to" : "move it away, or choose another target"};
+  return make_error(
+      ErrorCode::kRefused,
+      path + (link ? " is a symbolic link, and systemd does not mount at or below it" : " is not a directory"),
+      link ? "write the path that it points to" : "move it away, or choose another target");
 }
 
 Result<void> make_directory(const std::string& path, const Observation& after, Node& node) {

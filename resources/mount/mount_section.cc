@@ -29,7 +29,7 @@ bool read_number(std::string_view text, std::int64_t& number) {
 
 bool is_size(std::string_view option) { return option.starts_with(kSize); }
 
-/// Options that a section need not name, as storage_mounts() adds them.
+/// Options that storage_mounts() adds, so that a section need not name them.
 bool is_added(std::string_view option) {
   static constexpr std::array<std::string_view, 6> kAdded{"bind",   "noload", "norecovery", "rescue=nologreplay",
                                                           "nofail", "_netdev"};
@@ -46,7 +46,7 @@ std::string size_text(std::int64_t bytes) {
   return std::to_string(bytes);
 }
 
-/// "UUID=..." for the link that it stands for, where it has no character that only a path may have.
+/// "UUID=..." for such a link, if its name has only letters, digits and hyphens; else the path.
 std::string device_name(const std::string& path) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTags{
       {{"/dev/disk/by-uuid/", "UUID="},
@@ -115,7 +115,7 @@ bool makes(const Value& entry, const std::string& unit) {
   return mounts.size() == 1 && render_unit(mounts.front()) == unit;
 }
 
-/// The entry without the options that come by themselves, unless their order tells that somebody has written them.
+/// The entry without the added options, unless that renders another unit, for example with another order of options.
 std::optional<Value> entry_of(const std::string& target, const std::string& text) {
   const MountUnit unit = parse_unit(text);
   const auto source = source_of(unit);

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::chrono::seconds kQueryDeadline{10};
 
-/// Options that the kernel shows of a mount as they were given. Source: mount(8), proc(5).
+/// Mount options that the kernel shows in the form in which they were given. Source: mount(8), proc(5).
 constexpr std::array<std::string_view, 6> kShownOptions{"nosuid", "nodev", "noexec", "noatime", "nodiratime", "sync"};
 
-/// How the kernel shows that a journal was not looked at, whatever it was asked with.
+/// The name of an unread journal in namespace state, for all spellings of the mount option.
 constexpr const char* kNoRecovery = "norecovery";
 
 Result<bool> is_device(const MountedFileSystem& mounted, const std::string& what, const NodeReader& node) {
@@ -29,20 +29,20 @@ Result<bool> is_device(const MountedFileSystem& mounted, const std::string& what
     const std::string link = "S:" + what.substr(kDev.size());
     return std::find(lines.begin(), lines.end(), link) != lines.end();
   }
-  // A machine without udev: only following the link tells.
+  // Without udev, only following the link identifies the device.
   const std::vector<std::string> argv{"readlink", "-e", "--", what};
   SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
   return trim(output.standard_output) == mounted.source;
 }
 
-/// By the kernel's table alone, which asks no server: `what` lies in a mount of the same file system, at the directory
-/// that is mounted here. Not so where a symbolic link leads to it.
+/// Reads only the kernel's mount table, so it waits for no server. True if `what` lies in a mount of the same file
+/// system, at the directory that is mounted here. False if a symbolic link leads to it.
 Result<bool> is_bound_by_table(const MountedFileSystem& mounted, const std::string& what, const NodeReader& node) {
   SPARK_TRY(const auto mounts, mounted_file_systems(node));
   const MountedFileSystem* around = nullptr;
   for (const MountedFileSystem& one : mounts) {
     const bool contains = one.target == "/" || is_within(what, one.target);
-    // Of two at one target the later one is seen.
+    // Of two mounts at one target, the later one is visible.
     if (contains && (around == nullptr || one.target.size() >= around->target.size())) around = &one;
   }
   if (around == nullptr || around->device != mounted.device) return false;
@@ -51,13 +51,12 @@ Result<bool> is_bound_by_table(const MountedFileSystem& mounted, const std::stri
   return mounted.root == (directory.empty() ? "/" : directory);
 }
 
-/// The same directory is the same inode of the same file system.
+/// Equal directories have the same inode of the same file system.
 Result<bool> is_bound(const MountedFileSystem& mounted, const std::string& what, const NodeReader& node) {
   SPARK_TRY(const bool by_table, is_bound_by_table(mounted, what, node));
   if (by_table) return true;
-  const auto source = node.status(what);
-  if (!source && source.error().code == ErrorCode::kNotFound) return false;
-  if (!source) return failure(source.error());
+  SPARK_TRY(const auto source, if_there(node.status(what)));
+  if (!source) return false;
   SPARK_TRY(const FileStatus target, node.status(mounted.target));
   return source->device == target.device && source->inode == target.inode;
 }
@@ -70,7 +69,7 @@ Result<bool> same_source(const MountedFileSystem& mounted, const MountUnit& unit
   return mounted.source == unit.what;
 }
 
-/// "size=8589934592" is shown as "size=8388608k".
+/// The kernel shows "size=8589934592" as "size=8388608k".
 std::int64_t kibibytes(std::string_view size) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), number);
@@ -108,7 +107,7 @@ bool can_be_remounted(const MountedFileSystem& mounted, const MountUnit& unit) {
 Result<std::string> compare_mounted(const MountedFileSystem& mounted, const MountUnit& unit, const NodeReader& node) {
   SPARK_TRY(const bool same, same_source(mounted, unit, node));
   if (!same) return std::string(state::kFrom) + mounted.source + " (" + mounted.type + ")";
-  // What is bound is never less strict than what it is bound from.
+  // A bind mount is never less strict than its source.
   const bool bound = unit.type == "none";
   const auto& own = mounted.options;
   const bool reads_only = bound ? std::find(own.begin(), own.end(), "ro") != own.end() : mounted.read_only();
@@ -127,7 +126,7 @@ Result<MountState> look_at_mount(const std::string& target, const std::vector<Mo
                                  const NodeReader& node) {
   MountState mount;
   const std::string name = unit_name(target);
-  // The link is in one of the two, whatever the text says by now.
+  // The link is in one of these two targets, whatever the unit's text names now.
   SPARK_TRY(mount.unit, read_unit(name, "remote-fs.target", node));
   if (!mount.unit.enabled) {
     SPARK_TRY(const UnitFile local, read_unit(name, "local-fs.target", node));
@@ -153,17 +152,7 @@ Result<MountState> look_at_mount(const std::string& target, const NodeReader& no
 }
 
 Observation observation_of(const MountState& mount, bool live) {
-  Present present{Value::map(), {}};
-  if (mount.unit.content) present.value.set(field::kContent, *mount.unit.content);
-  if (!live) {
-    if (!mount.unit.content) return Absent{};
-    for (const char* key : {field::kEnabled, field::kState}) present.not_applicable[key] = "nothing is running there";
-    return present;
-  }
-  if (!mount.unit.content && !mount.unit.enabled && !mount.mounted()) return Absent{};
-  present.value.set(field::kEnabled, mount.unit.enabled);
-  present.value.set(field::kState, mount.state);
-  return present;
+  return unit_observation(mount.unit, mount.state, mount.mounted(), live);
 }
 
 }  // namespace sparkplan::mount

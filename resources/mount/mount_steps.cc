@@ -8,6 +8,7 @@
 
 #include "engine/core/text.h"
 #include "engine/domain/storage/storage.h"
+#include "engine/resource/steps.h"
 #include "resources/mount/mount_state.h"
 
 namespace sparkplan::mount {
@@ -16,29 +17,18 @@ namespace {
 const Observation kAbsent = Absent{};
 
 const Observation& observed(const ArtifactId& artifact, const StepsInput& input) {
-  const auto found = input.observed.artifacts.find(artifact);
-  return found == input.observed.artifacts.end() ? kAbsent : found->second;
-}
-
-std::string state_in(const Observation& observation) {
-  const auto* present = std::get_if<Present>(&observation);
-  return present == nullptr ? "" : present->value.text_or(field::kState, "");
+  const Observation* seen = input.seen(artifact);
+  return seen == nullptr ? kAbsent : *seen;
 }
 
 bool is_live(const std::string& target, const StepsInput& input) {
-  const auto seen = input.observed.resources.find(target);
-  const auto* present = seen == input.observed.resources.end() ? nullptr : std::get_if<Present>(&seen->second);
+  const Present* present = input.seen(target);
   return input.observed.artifacts.contains(directory_artifact(directories_of(target).front())) ||
          (present != nullptr && present->not_applicable.empty());
 }
 
 Step step_for(const ArtifactId& artifact, const Change& change, const TypeInfo& info) {
-  Step step;
-  step.type = info.name;
-  step.artifact = artifact;
-  step.phase = info.phase;
-  step.before = step.after = Absent{};
-  step.resources = {change.id};
+  Step step = sparkplan::step_for(artifact, change.id, info);
   step.group = change.id.str();
   return step;
 }
@@ -52,14 +42,13 @@ Observation wanted(const Value& desired, bool live) {
   return present;
 }
 
-/// As it was before sparkplan; what somebody has mounted there since is his, and stays.
+/// The state before sparkplan. A foreign mount that has been made there since stays.
 Observation given_back(const ArtifactId& artifact, const Observation& now, const StepsInput& input) {
-  const auto original = input.originals.find(artifact);
-  const bool somebody_elses = state_in(now).starts_with(state::kFrom);
-  const bool was_mounted = original != input.originals.end() && !state_in(original->second).empty() &&
-                           state_in(original->second).starts_with(state::kMounted);
-  if (!somebody_elses && !was_mounted) return Absent{};
-  const std::string state = somebody_elses ? state_in(now) : state_in(original->second);
+  const Observation* original = input.original(artifact);
+  const std::string before = original == nullptr ? "" : unit_state_in(*original);
+  const bool somebody_elses = unit_state_in(now).starts_with(state::kFrom);
+  if (!somebody_elses && !before.starts_with(state::kMounted)) return Absent{};
+  const std::string state = somebody_elses ? unit_state_in(now) : before;
   return Present{Value::map({{field::kEnabled, false}, {field::kState, state}}), {}};
 }
 
@@ -68,14 +57,14 @@ bool lies_in_another(const std::string& path, const StepsInput& input) {
                      [&](const Resource& other) { return other.id.name != path && is_within(path, other.id.name); });
 }
 
-/// Directories that are to be made, one step each; a mount within a mount finds its own in there.
+/// One step per missing directory. A mount inside another target finds its directories there.
 void add_missing_directories(const Change& change, const StepsInput& input, const TypeInfo& info,
                              std::vector<Step>& steps) {
   if (lies_in_another(change.id.name, input)) return;
   for (const std::string& path : directories_of(change.id.name)) {
     const ArtifactId artifact = directory_artifact(path);
-    const auto seen = input.observed.artifacts.find(artifact);
-    if (seen == input.observed.artifacts.end() || std::holds_alternative<Present>(seen->second)) continue;
+    const Observation* seen = input.seen(artifact);
+    if (seen == nullptr || std::holds_alternative<Present>(*seen)) continue;
     const auto made =
         std::find_if(steps.begin(), steps.end(), [&](const Step& one) { return one.artifact == artifact; });
     if (made != steps.end()) {
@@ -84,22 +73,22 @@ void add_missing_directories(const Change& change, const StepsInput& input, cons
     }
     Step step = step_for(artifact, change, info);
     step.after = Present{Value::map({{"directory", true}}), {}};
-    // systemd makes what a mount needs; a connection of this run may have been quicker.
+    // systemd makes the directories of a mount, so a connection of this run may have made this one already.
     step.activates = true;
     steps.push_back(std::move(step));
   }
 }
 
-/// Directories that sparkplan has made and that no mount needs any more, the inner ones first. `going` are changes
-/// whose mounts are still there: what they lie in comes after them.
+/// Removes directories that sparkplan made and that no mount needs now, the inner ones first. `going` are changes whose
+/// mounts still exist; the directories of their targets follow them.
 void add_needless_directories(const Change& change, std::span<const std::reference_wrapper<const Change>> going,
                               const StepsInput& input, const TypeInfo& info, std::vector<Step>& steps) {
   std::vector<std::string> paths = directories_of(change.id.name);
   std::reverse(paths.begin(), paths.end());
   for (const std::string& path : paths) {
     const ArtifactId artifact = directory_artifact(path);
-    const auto original = input.originals.find(artifact);
-    const bool ours = original != input.originals.end() && std::holds_alternative<Absent>(original->second);
+    const Observation* original = input.original(artifact);
+    const bool ours = original != nullptr && std::holds_alternative<Absent>(*original);
     const bool needed = std::any_of(input.target.begin(), input.target.end(),
                                     [&](const Resource& other) { return is_within(other.id.name, path); });
     const bool in_use = std::any_of(going.begin(), going.end(), [&](const Change& other) {
@@ -115,7 +104,7 @@ void add_needless_directories(const Change& change, std::span<const std::referen
   }
 }
 
-/// Of the first one of `changes`; the others follow it.
+/// The steps of the first change in `changes`; the others follow it.
 void add_steps(std::span<const std::reference_wrapper<const Change>> changes, const StepsInput& input,
                const TypeInfo& info, std::vector<Step>& steps) {
   const Change& change = changes.front();
@@ -128,7 +117,7 @@ void add_steps(std::span<const std::reference_wrapper<const Change>> changes, co
   if (target != nullptr) {
     add_missing_directories(change, input, info, steps);
     step.after = wanted(target->desired, is_live(change.id.name, input));
-    // The unit of a connection that this run makes may mount it by itself.
+    // The unit of a connection of this run may have mounted it already.
     step.activates = true;
     steps.push_back(std::move(step));
   } else {
@@ -156,7 +145,7 @@ std::vector<std::string> directories_of(std::string_view target) {
 
 std::vector<Step> mount_steps(const StepsInput& input, const TypeInfo& info) {
   auto changes = input.changes;
-  // What goes, goes from the innermost outwards; what comes is put in order by Resource::after.
+  // Removals run from the innermost target outwards. Resource::after orders the other mounts.
   std::stable_sort(changes.begin(), changes.end(), [&](const Change& a, const Change& b) {
     const bool a_goes = input.target_of(a.id) == nullptr;
     const bool b_goes = input.target_of(b.id) == nullptr;

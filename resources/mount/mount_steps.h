@@ -7,12 +7,12 @@
 
 namespace sparkplan::mount {
 
-/// A mount with its unit.
+/// The artifact of a mount with its unit.
 ArtifactId mount_artifact(std::string_view target);
-/// A directory that a mount needs; one that sparkplan has made goes again when it is empty.
+/// The artifact of a directory that a mount needs. A directory that sparkplan made is removed when it is empty.
 ArtifactId directory_artifact(std::string_view path);
 
-/// "/srv", "/srv/a" for "/srv/a": all directories of a path but the root.
+/// "/srv", "/srv/a" for "/srv/a": all directories of a path except the root.
 std::vector<std::string> directories_of(std::string_view target);
 
 /// Pure. See ResourceType::steps().

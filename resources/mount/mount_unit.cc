@@ -4,14 +4,14 @@
 #include <charconv>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/nvme_unit_name.h"
+#include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::mount {
 namespace {
 
-/// A server that does not answer, or a disk that does not: then the mount is given up.
+/// Seconds until systemd gives a mount up if its server or disk does not respond.
 constexpr const char* kPatience = "30";
 
 /// Source: systemd.unit(5), on sections whose name begins with "X-".
@@ -21,22 +21,7 @@ bool contains(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-/// In fstab blanks and the like stand in octal.
-std::string in_octal(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == ' ') {
-      result += "\\040";
-    } else if (c == '\\') {
-      result += "\\134";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
-/// One word, whatever is in it. Source: systemd.syntax(7), "Quoting".
+/// Quotes the text as one word. Source: systemd.syntax(7), "Quoting".
 std::string as_one_word(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -97,11 +82,6 @@ MountUnit parse_unit(std::string_view text) {
 
 std::string_view wanting_target(const std::vector<std::string>& options) {
   return contains(options, "_netdev") ? "remote-fs.target" : "local-fs.target";
-}
-
-std::string fstab_line(const MountUnit& unit, std::string_view target) {
-  return in_octal(unit.what) + " " + in_octal(target) + " " + unit.type + " " + in_octal(join(unit.options, ",")) +
-         " 0 0\n";
 }
 
 }  // namespace sparkplan::mount

@@ -1,4 +1,4 @@
-#include "resources/mount/validation.h"
+#include "resources/mount/mount_section.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,9 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
+#include "engine/resource/record_list.h"
 #include "resources/mount/mount_unit.h"
 
 namespace sparkplan::mount {
@@ -17,12 +19,12 @@ namespace {
 
 constexpr std::size_t kLongestUnitName = 255;
 
-/// Over these, or below them, nothing can be mounted without taking the machine apart.
+/// Targets that would break the system: these trees with everything below them, and these directories themselves.
 constexpr std::array<std::string_view, 5> kKernelTrees{"/proc", "/sys", "/dev", "/run", "/boot"};
 constexpr std::array<std::string_view, 11> kSystemDirectories{"/",     "/bin", "/etc", "/lib", "/lib64",  "/root",
                                                               "/sbin", "/tmp", "/usr", "/var", "/var/lib"};
 
-/// As systemd wants it: nothing that another spelling of the path would not have.
+/// The one spelling that systemd accepts, without empty parts, "." and "..".
 std::string canonical(const std::string& path) {
   std::string result;
   for (const std::string_view part : split(path, '/')) {
@@ -39,14 +41,14 @@ void check_path(const Value& path, std::vector<Diagnostic>& findings) {
   const std::string& text = *path.string();
   const std::string right = canonical(text);
   if (text != right) {
-    findings.push_back(finding("mount.path", "\"" + printable(text) + "\" is not how the path is written in full",
+    findings.push_back(finding("mount.path", "\"" + printable(text) + "\" is not the full form of the path",
                                "write " + printable(right), path.where));
   } else if (text.ends_with('\\') || trim(text) != text) {
     findings.push_back(
         finding("mount.path", "a path in a unit cannot end in a blank or a backslash", "rename it", path.where));
   } else if (text != printable(text)) {
     findings.push_back(
-        finding("mount.path", "\"" + printable(text) + "\" has control characters in it", "rename it", path.where));
+        finding("mount.path", "\"" + printable(text) + "\" contains control characters", "rename it", path.where));
   }
 }
 
@@ -63,9 +65,20 @@ void check_target(const Value& target, std::vector<Diagnostic>& findings) {
   }
   if (unit_name(text).size() > kLongestUnitName) {
     findings.push_back(finding("mount.path", "the path is too long for the name of a unit",
-                               "letters beyond ASCII, blanks and hyphens count four times: choose a shorter one",
+                               "non-ASCII characters, blanks and hyphens count four times: choose a shorter one",
                                target.where));
   }
+}
+
+/// One layer may add what another leaves out, so only merged entries are checked.
+void check_keys(const Value& entry, std::vector<Diagnostic>& findings) {
+  const Value* source = entry.find("source");
+  const bool has_own_type =
+      source != nullptr && (source->find("nfs") != nullptr || source->find("bind") != nullptr ||
+                            source->find("tmpfs") != nullptr || (source->is_map() && source->entries()->empty()));
+  if (auto missing = missing_key(entry, "target", "source")) findings.push_back(*std::move(missing));
+  if (has_own_type) return;
+  if (auto missing = missing_key(entry, "target", "type")) findings.push_back(*std::move(missing));
 }
 
 void check_source(const Value& entry, const Value& target, std::vector<Diagnostic>& findings) {
@@ -73,8 +86,8 @@ void check_source(const Value& entry, const Value& target, std::vector<Diagnosti
   if (source == nullptr || !source->is_map()) return;
   const std::size_t given = source->entries()->size();
   if (given != 1) {
-    findings.push_back(finding("mount.one-source", "\"source\" has to name one source, not " + std::to_string(given),
-                               "one of nvme_tcp, nfs, device, bind, tmpfs; null drops one that is inherited",
+    findings.push_back(finding("mount.one-source", "\"source\" must name one source, not " + std::to_string(given),
+                               "write one of nvme_tcp, nfs, device, bind, tmpfs; null drops an inherited one",
                                source->where));
     return;
   }
@@ -82,7 +95,7 @@ void check_source(const Value& entry, const Value& target, std::vector<Diagnosti
   const Value* type = entry.find("type");
   if (type != nullptr && (only.key == "nfs" || only.key == "bind" || only.key == "tmpfs")) {
     findings.push_back(finding("mount.needless-type",
-                               "\"type\" is for volumes; the source " + only.key + " has its own", "leave it out",
+                               "\"type\" is for volumes only; the source " + only.key + " implies it", "leave it out",
                                type->where));
   }
   if (only.key == "nfs") {
@@ -95,12 +108,12 @@ void check_source(const Value& entry, const Value& target, std::vector<Diagnosti
   if (only.key != "bind" || only.value.string() == nullptr) return;
   check_path(only.value, findings);
   if (is_within(*only.value.string(), *target.string()) || is_within(*target.string(), *only.value.string())) {
-    findings.push_back(finding("mount.bind-into-itself", "the directory and its target lie in one another",
+    findings.push_back(finding("mount.bind-into-itself", "the directory and its target must not contain each other",
                                "choose a target elsewhere", only.value.where));
   }
 }
 
-/// Of two that say the opposite the last one would count, and what is mounted would never be what is asked for.
+/// Of two opposite options the last one would win, and the mount would always differ from the section.
 void check_contradictions(const Value& options, std::vector<Diagnostic>& findings) {
   static constexpr std::array<std::array<std::string_view, 2>, 6> kOpposites{{{"suid", "nosuid"},
                                                                               {"dev", "nodev"},
@@ -115,14 +128,14 @@ void check_contradictions(const Value& options, std::vector<Diagnostic>& finding
   for (const auto& [one, other] : kOpposites) {
     if (!has(one) || !has(other)) continue;
     findings.push_back(finding("mount.option",
-                               "\"" + std::string(one) + "\" and \"" + std::string(other) + "\" say the opposite",
-                               "leave one of them out", options.where));
+                               "\"" + std::string(one) + "\" and \"" + std::string(other) + "\" contradict each other",
+                               "remove one of them", options.where));
   }
 }
 
 void check_options(const Value& entry, std::vector<Diagnostic>& findings) {
   const Value* options = entry.find("options");
-  if (options == nullptr || options->list_items() == nullptr) return;
+  if (items_of(options).empty()) return;
   check_contradictions(*options, findings);
   const Value* source = entry.find("source");
   const bool in_memory = source != nullptr && source->find("tmpfs") != nullptr;
@@ -136,22 +149,22 @@ void check_options(const Value& entry, std::vector<Diagnostic>& findings) {
       continue;
     }
     if (text.starts_with("ro=") || text.starts_with("rw=")) {
-      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" says only in part whether it writes",
+      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" makes only a part read only or writable",
                                  "write " + text.substr(0, 2), option.where));
     } else if (text == "move" || (!binds && (text == "bind" || text == "rbind"))) {
-      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" mounts something else than its source",
-                                 "leave it out; a directory is bound by `source: {bind: DIRECTORY}`", option.where));
+      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" mounts something other than its source",
+                                 "leave it out; to bind a directory, write `source: {bind: DIRECTORY}`", option.where));
     } else if (text.starts_with("x-systemd.") || text == "noauto" || text == "auto") {
       findings.push_back(finding("mount.option", "\"" + printable(text) + "\" has no effect outside of fstab",
-                                 "leave it out: the unit sees to the order, to waiting and to the boot", option.where));
+                                 "leave it out: the unit handles order, waiting and the boot", option.where));
     } else if (text == "remount" || text == "fail" || text != printable(text)) {
-      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" is no option of a mount that lasts",
+      findings.push_back(finding("mount.option", "\"" + printable(text) + "\" is not an option for a permanent mount",
                                  "leave it out", option.where));
     }
   }
 }
 
-/// One subsystem is connected once: two addresses for it would be two units for one connection.
+/// A subsystem has one connection, and two addresses would need two units for it.
 void check_subsystems(const Value& section, std::vector<Diagnostic>& findings) {
   std::map<std::string, StorageMount> seen;
   std::map<std::string, StorageMount> volumes;
@@ -160,22 +173,22 @@ void check_subsystems(const Value& section, std::vector<Diagnostic>& findings) {
     const auto [first, fresh] = seen.emplace(mount.nvme->subsystem, mount);
     const NvmeTcpVolume& other = *first->second.nvme;
     if (!fresh && (other.address != mount.nvme->address || other.port != mount.nvme->port)) {
-      Diagnostic clash = finding("nvme_tcp.two-servers", mount.nvme->subsystem + " is to come from two servers",
-                                 "give all its entries one address and port", mount.source_where);
+      Diagnostic clash = finding("nvme_tcp.two-servers", mount.nvme->subsystem + " is given two servers",
+                                 "give all its entries the same address and port", mount.source_where);
       clash.notes.push_back({"the other one", first->second.source_where});
       findings.push_back(std::move(clash));
     }
     const auto [volume, alone] = volumes.emplace(shared_volume(mount), mount);
     if (!alone && is_for_one_machine(mount.type) && volume->second.read_only() != mount.read_only()) {
       Diagnostic clash = finding("mount.read-and-write", "one volume cannot be mounted read only and writable at once",
-                                 "mount it once, and bind the directories that are to be seen elsewhere", mount.where);
-      clash.notes.push_back({"mounted here, too", volume->second.where});
+                                 "mount it once, and bind its directories at the other targets", mount.where);
+      clash.notes.push_back({"also mounted here", volume->second.where});
       findings.push_back(std::move(clash));
     }
   }
 }
 
-/// To write beside a journal that nobody has replayed destroys the file system.
+/// Writes beside a journal that was not replayed destroy the file system.
 void check_journals(const Value& section, std::vector<Diagnostic>& findings) {
   for (const StorageMount& mount : storage_mounts(section)) {
     if (mount.read_only() || mount.kind == StorageKind::kBind) continue;
@@ -184,13 +197,13 @@ void check_journals(const Value& section, std::vector<Diagnostic>& findings) {
           option != "rescue=all") {
         continue;
       }
-      findings.push_back(finding("mount.option", "\"" + option + "\" is for a mount that only reads",
+      findings.push_back(finding("mount.option", "\"" + option + "\" is for read-only mounts only",
                                  "leave it out, or add `ro`", mount.where));
     }
   }
 }
 
-/// Each of two directories would have to be there before the other.
+/// Reports mounts that must each be mounted before the other.
 void check_circles(const Value& section, std::vector<Diagnostic>& findings) {
   const std::vector<StorageMount> all = storage_mounts(section);
   const auto needs = [](const StorageMount& one, const StorageMount& other) {
@@ -198,7 +211,7 @@ void check_circles(const Value& section, std::vector<Diagnostic>& findings) {
                                           (one.kind == StorageKind::kBind && is_within(one.what, other.target)));
   };
   for (const StorageMount& start : all) {
-    // All that `start` needs, in the end.
+    // All mounts that `start` needs, directly or indirectly.
     std::vector<const StorageMount*> reached{&start};
     for (std::size_t i = 0; i < reached.size(); ++i) {
       for (const StorageMount& other : all) {
@@ -207,7 +220,7 @@ void check_circles(const Value& section, std::vector<Diagnostic>& findings) {
       }
     }
     if (std::find(reached.begin() + 1, reached.end(), &start) == reached.end()) continue;
-    findings.push_back(finding("mount.circle", printable(start.target) + " needs itself to be mounted first",
+    findings.push_back(finding("mount.circle", printable(start.target) + " depends on itself",
                                "bind one of the directories from elsewhere", start.where));
     return;
   }
@@ -217,10 +230,10 @@ void check_circles(const Value& section, std::vector<Diagnostic>& findings) {
 
 std::vector<Diagnostic> validate_section(const Value& section) {
   std::vector<Diagnostic> findings;
-  if (section.list_items() == nullptr) return findings;
-  for (const Value& entry : *section.list_items()) {
+  for (const Value& entry : items_of(section)) {
     const Value* target = entry.find("target");
     if (target == nullptr || target->string() == nullptr) continue;
+    check_keys(entry, findings);
     check_target(*target, findings);
     check_source(entry, *target, findings);
     check_options(entry, findings);

@@ -11,16 +11,15 @@
 namespace sparkplan::nccl_env {
 namespace {
 
-/// A directory that is in the path already stays where it is, so that a login shell inside another
-/// does not make the path longer each time. Without anything in the path there is no colon either: an
-/// empty part would mean the current directory.
+/// A directory that is already in the path keeps its place, so that nested login shells do not lengthen the path. An
+/// empty path gets no colon, because an empty part would mean the current directory.
 std::string prepend_line(const std::string& name, const std::string& value) {
   const std::string quoted = shell_quote(value);
   return "case \":${" + name + "-}:\" in *:" + quoted + ":*) ;; *) export " + name + "=" + quoted + "\"${" + name +
          ":+:$" + name + "}\" ;; esac";
 }
 
-/// The inverse of prepend_line(): a candidate is taken out, and counts if it gives the same line.
+/// The inverse of prepend_line(): extracts a candidate and accepts it if it gives the same line.
 std::optional<std::pair<std::string, std::string>> prepended_by(std::string_view line) {
   constexpr std::string_view kHead = "case \":${";
   constexpr std::string_view kPattern = "-}:\" in *:";

@@ -4,29 +4,27 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
+#include "engine/domain/ahead/provision.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/shell_environment.h"
+#include "engine/resource/steps.h"
 #include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::nccl_env {
 namespace {
 
-constexpr std::uint32_t kMode = 0644;  ///< Of the profile file, and of an nccl.conf that is not there yet.
+constexpr std::uint32_t kMode = 0644;  ///< Of the profile file and of a new nccl.conf.
 
-std::optional<std::string> text_below(const Value& value, std::string_view key) {
-  if (value.find(key) == nullptr) return std::nullopt;
-  return value.text_or(key, "");
-}
-
-/// Everything that one look reads.
+/// Everything that one observation reads.
 struct Sight {
   Observation profile;
   Observation block;
   Result<std::string> conf = std::string();
-  Result<std::vector<ProfileFile>> later = std::vector<ProfileFile>();
+  Result<std::vector<ConfigFile>> later = std::vector<ConfigFile>();
 };
 
-/// Why nothing can be said of a variable.
+/// The error that makes a variable unreadable; null without one.
 const Error* hidden_by(const Sight& sight, const std::string& name) {
   if (const auto* error = std::get_if<Error>(&sight.profile)) return error;
   if (!sight.later) return &sight.later.error();
@@ -46,19 +44,17 @@ std::map<std::string, Setting> settings_in(const Sight& sight) {
 
 class NcclEnvType final : public ResourceType {
  public:
-  explicit NcclEnvType(std::string schema_json) {
+  NcclEnvType() {
     info_.name = "nccl_env";
     info_.section = "nccl";
     info_.phase = Phase::kFiles;
     info_.summary = "variables for NCCL, for itself and for login shells";
-    info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kProfileFile), std::string(kConfFile) + " (marked block)"};
     info_.impact_of_removal = Impact::kNeedsRelogin;
+    info_.foresees = true;
     info_.reported.resource =
         Shape::map({{kConf, Shape::text()}, {kPrepended, Shape::text()}, {kProfile, Shape::text()}});
   }
-
-  const TypeInfo& info() const override { return info_; }
 
   Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
     Desired result;
@@ -66,12 +62,7 @@ class NcclEnvType final : public ResourceType {
     result.diagnostics = std::move(wanted.diagnostics);
     result.incomplete = wanted.incomplete;
     for (const auto& [name, variable] : wanted.variables) {
-      Resource resource;
-      resource.id = {info_.name, name};
-      resource.desired = encode(variable.setting);
-      resource.where = variable.where;
-      resource.impact = Impact::kNeedsRelogin;
-      result.resources.push_back(std::move(resource));
+      result.resources.push_back(make_resource(name, encode(variable.setting), variable.where));
     }
     return result;
   }
@@ -90,12 +81,11 @@ class NcclEnvType final : public ResourceType {
     const ArtifactId profile = file_artifact(kProfileFile);
     const ArtifactId block = block_artifact(kConfFile);
     const Sight sight{sparkplan::read_artifact(profile, *this, node), sparkplan::read_artifact(block, *this, node),
-                      whole_conf(node), profile_files_after(kProfileFile, node)};
+                      file_with_block(kConfFile, node), profile_files_after(kProfileFile, node)};
     observed.artifacts[profile] = sight.profile;
     observed.artifacts[block] = sight.block;
     const std::map<std::string, Setting> settings = settings_in(sight);
     for (const std::string& name : request.names) {
-      if (name == kWholeFileName) continue;
       Observation& result = observed.resources[name] = Absent{};
       if (const Error* error = hidden_by(sight, name)) {
         result = *error;
@@ -109,6 +99,25 @@ class NcclEnvType final : public ResourceType {
     return observed;
   }
 
+  /// The loader searches the directory for the library's soname, whatever the file in cluster.yaml is called.
+  std::vector<Ineffective> foresee(const ChangesAhead& ahead, const NodeReader& node) const override {
+    const auto wanted = ahead.find(info_.name);
+    if (wanted == ahead.end()) return {};
+    const auto path = wanted->second.find(std::string(kLibraryPath));
+    if (path == wanted->second.end()) return {};
+    const std::string directory = decode_setting(path->second).prepended.value_or("");
+    const std::string library = directory + "/" + std::string(kLibraryName);
+    if (directory.empty() || may_bring_file(ahead, library)) return {};
+    const auto status = node.status(library);
+    const bool missing = !status && status.error().code == ErrorCode::kNotFound;
+    const bool no_file =
+        status && status->kind != FileStatus::Kind::kRegular && status->kind != FileStatus::Kind::kSymlink;
+    if (!missing && !no_file) return {};
+    return {{std::string(kLibraryPath), "nccl_env.no-library",
+             missing ? "there is no " + library + " on this node" : library + " is no file on this node",
+             "install that NCCL there first: programs would load the system's NCCL, or none"}};
+  }
+
   std::vector<Step> steps(const StepsInput& input) const override {
     std::map<std::string, Setting> settings;
     for (const Resource& resource : input.target) settings[resource.id.name] = decode_setting(resource.desired);
@@ -116,19 +125,11 @@ class NcclEnvType final : public ResourceType {
         {file_artifact(kProfileFile), render_profile(settings), kMode, {}, changes_field({kProfile, kPrepended})},
         {block_artifact(kConfFile), render_conf(settings), kMode, {}, changes_field({kConf})}};
     std::vector<Step> steps;
-    for (const TextArtifact& artifact : artifacts) {
-      if (auto step = text_artifact_step(artifact, input, info_)) steps.push_back(*std::move(step));
-    }
+    for (const TextArtifact& artifact : artifacts) append(steps, text_artifact_step(artifact, input, info_));
     return steps;
   }
 
  private:
-  static Result<std::string> whole_conf(const NodeReader& node) {
-    Result<std::string> text = node.read_file(kConfFile, kLargestFileWithBlock);
-    if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
-    return text;
-  }
-
   static std::function<bool(const Change&)> changes_field(std::vector<std::string_view> fields) {
     return [fields = std::move(fields)](const Change& change) {
       return std::any_of(change.fields.begin(), change.fields.end(), [&](const FieldChange& field) {
@@ -151,18 +152,16 @@ class NcclEnvType final : public ResourceType {
     if (const auto line = set_above(*sight.conf, name)) {
       foreign.push_back({id, std::string(kConf), line->value,
                          std::string(kConfFile) + ":" + std::to_string(line->number),
-                         "sets it to " + line->value + " and stands above our block"});
+                         "sets it to " + line->value + " and comes before our block"});
     }
   }
 
-  /// True when a search path set later still has our directory in it.
+  /// True if a later search path still contains our directory.
   static bool keeps(const std::optional<std::string>& later, const std::optional<std::string>& directory) {
     if (!later || !directory) return false;
     const std::vector<std::string_view> parts = split(*later, ':');
     return std::find(parts.begin(), parts.end(), *directory) != parts.end();
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
@@ -179,8 +178,6 @@ Setting decode_setting(const Value& value) {
   return {text_below(value, kProfile), text_below(value, kPrepended), text_below(value, kConf)};
 }
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const NcclEnvType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<NcclEnvType>(); }
 
 }  // namespace sparkplan::nccl_env

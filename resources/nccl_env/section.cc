@@ -7,7 +7,7 @@
 namespace sparkplan::nccl_env {
 namespace {
 
-/// What brings the variables of a mode to the wanted ones: {library?, env?}. Nothing where no section can.
+/// The additions to a mode that yield the desired variables: {library?, env?}. Nothing if no section can.
 std::optional<Value> rest_of(const std::map<std::string, Setting>& wanted,
                              const std::map<std::string, WantedSetting>& of_mode) {
   Value rest = Value::map();

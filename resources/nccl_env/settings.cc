@@ -3,7 +3,10 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/domain/nccl/nccl_variables.h"
 #include "engine/resource/shell_environment.h"
@@ -12,34 +15,29 @@
 namespace sparkplan::nccl_env {
 namespace {
 
-constexpr std::size_t kRingWithStrangers = 4;  ///< In a ring of three everybody is everybody's neighbour.
+constexpr std::size_t kRingWithStrangers = 4;  ///< In a ring of three, all nodes are neighbours.
 constexpr int kPrefixThatNcclCompares = 24;    ///< Source: NCCL_IB_SUBNET_PREFIX_LEN, its default.
 
-/// The value below `key` as written; null when there is none.
+/// The value below `key` as written; null without one.
 const Value* written(const Value& section, std::string_view key) {
   const Value* value = section.find(key);
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
 std::vector<std::string> hcas_given(const NodeSpec& node) {
-  std::vector<std::string> hcas;
   const auto fabric = node.sections.find("fabric");
   const Value* given = fabric == node.sections.end() ? nullptr : fabric->second.find("hcas");
-  if (given == nullptr || given->list_items() == nullptr) return hcas;
-  for (const Value& one : *given->list_items()) {
-    if (one.string() != nullptr) hcas.push_back(*one.string());
-  }
-  return hcas;
+  return texts_in(given);
 }
 
-/// How many nodes a ring has; 0 for what is none.
+/// The number of nodes in a ring; 0 for another topology.
 std::size_t nodes_in_ring(const ClusterView& view) {
   const auto fabric = view.self.sections.find("fabric");
   const bool ring = fabric != view.self.sections.end() && fabric->second.text_or("topology", "") == "ring";
   return ring ? view.cluster.nodes.size() : 0;
 }
 
-/// The release in the name of a library file, or of the one that the system has.
+/// The release in the name of the library file; without `library`, the installed release.
 std::optional<NcclVersion> release_in_use(const Value& section, const Facts& facts) {
   const Value* library = written(section, "library");
   if (library == nullptr || library->string() == nullptr) return parse_nccl_version(facts.nccl_version);
@@ -48,7 +46,6 @@ std::optional<NcclVersion> release_in_use(const Value& section, const Facts& fac
   return name.starts_with(kPrefix) ? parse_nccl_version(std::string_view(name).substr(kPrefix.size())) : std::nullopt;
 }
 
-/// Compiles one section for one node.
 class Compiler {
  public:
   Compiler(const ClusterView& view, const Value& section, const Facts& facts)
@@ -66,7 +63,7 @@ class Compiler {
     check_ring();
     if (!has_fabric && mode_ != "auto" && result_.variables.empty()) {
       warn("nccl.no-fabric", "node " + name() + " has no fabric, so mode " + mode_ + " sets nothing there",
-           "add fabric, or name variables in nccl: env:");
+           "add fabric, or set variables in nccl: env:");
     }
     return std::move(result_);
   }
@@ -93,27 +90,27 @@ class Compiler {
     set("NCCL_DMABUF_ENABLE", "1", mode_where_);
     if (is_dgx_spark(facts_)) {
       warn("nccl.dmabuf-no-effect", "mode dmabuf changes nothing on node " + name() + ": a GB10 has no GPUDirect RDMA",
-           "mode safe says the same with one variable less");
+           "use mode safe: it has the same effect with one variable less");
     }
   }
 
   void add_socket_of(const FabricInterfaces& fabric) {
-    // Without the leading "=" NCCL takes each name for the beginning of one.
+    // Without the leading "=", NCCL treats each name as a prefix.
     const auto with_address = std::find_if(fabric.interfaces.begin(), fabric.interfaces.end(),
                                            [](const ObservedPort& port) { return !port.address.empty(); });
     if (with_address != fabric.interfaces.end()) set("NCCL_SOCKET_IFNAME", "=" + with_address->interface, mode_where_);
   }
 
-  /// Ranks find each other before they exchange data, and in a ring no cable joins them all: by the network that
-  /// we come in through.
+  /// NCCL's ranks find each other before they exchange data. No cable joins all nodes of a ring, so they use the
+  /// network of our SSH connection.
   void add_socket_of_a_ring() {
     const auto links = links_with_address(facts_.ssh_server_address, facts_.links);
     if (links.size() == 1) set("NCCL_SOCKET_IFNAME", "=" + *links.begin(), mode_where_);
   }
 
-  /// In a ring each cable is a network of its own, and a node reaches its neighbours through different
-  /// ports: NCCL has to choose the device by the peer's network, so the two ports are not to be one device.
-  /// From four nodes on there are some that no cable joins, and only the ring algorithm leaves them alone.
+  /// Each cable of a ring is a separate network, and a node reaches its neighbours through different ports. NCCL must
+  /// choose the device by the peer's network, so the two ports must not be one device. From four nodes on, no cable
+  /// joins some pairs, and only the ring algorithm does not connect them.
   /// Source: NCCL, src/transport/net_ib/connect.cc (from 2.30.7 on).
   void add_what_a_ring_needs() {
     const std::size_t count = nodes_in_ring(view_);
@@ -127,7 +124,7 @@ class Compiler {
     }
   }
 
-  /// Of all addresses of the node's fabric; 0 where they have none in common.
+  /// The common prefix length of all addresses of the node's fabric; 0 if they differ.
   int common_prefix_length() const {
     int common = 0;
     for (const FabricPort& address : view_.self.fabric) {
@@ -153,8 +150,8 @@ class Compiler {
       if (count < kRingWithStrangers || found == result_.variables.end()) continue;
       if (found->second.setting.profile != "0") continue;
       warn("nccl.ring-connects-all",
-           std::string(variable) + " 0 makes NCCL connect nodes of the ring that no cable joins",
-           "leave it out: connections are then made when they are needed");
+           std::string(variable) + " 0 makes NCCL connect ring nodes that have no direct cable",
+           "leave it out: NCCL then connects on demand");
     }
   }
 
@@ -181,13 +178,13 @@ class Compiler {
   void warn_of_interfaces_without_device(const std::vector<std::string>& without) {
     const std::string hint = "name the devices below the node: fabric: {hcas: [rocep1s0f1, roceP2p1s0f1]}";
     if (!facts_.live) {
-      return warn("nccl.no-rdma-device", "node " + name() + " is an image, which shows no RDMA devices", hint);
+      return warn("nccl.no-rdma-device", "node " + name() + " is an image, so its RDMA devices are unknown", hint);
     }
     const std::string of = without.empty() ? "" : " for " + join(without, ", ");
     const std::string consequence =
         hcas_.empty() ? "NCCL will use TCP" : "NCCL will use " + join(hcas_, ", ") + " only";
     warn("nccl.no-rdma-device", "node " + name() + " shows no RDMA device" + of + ": " + consequence,
-         "is the cable in, and the mlx5_ib module loaded? Else " + hint);
+         "check the cable, and that the mlx5_ib module is loaded; else " + hint);
   }
 
   void warn_of_missing_devices() {
@@ -201,7 +198,7 @@ class Compiler {
     if (missing.empty()) return;
     const std::vector<std::string> there(known.begin(), known.end());
     warn("nccl.hca-not-found", "node " + name() + " has no RDMA device " + join(missing, ", "),
-         there.empty() ? "it shows none at all" : "it has " + join(there, ", "));
+         there.empty() ? "it has no RDMA devices" : "it has " + join(there, ", "));
   }
 
   void add_library() {
@@ -213,8 +210,7 @@ class Compiler {
 
   void add_environment() {
     const Value* environment = written(section_, "env");
-    if (environment == nullptr || environment->entries() == nullptr) return;
-    for (const MapEntry& entry : *environment->entries()) {
+    for (const MapEntry& entry : entries_of(environment)) {
       result_.variables.erase(entry.key);
       const Result<std::string> value = variable_value(entry.value);
       if (!value || !is_variable_name(entry.key)) continue;
@@ -234,14 +230,8 @@ class Compiler {
   }
 
   void warn(const char* code, std::string message, std::string hint) {
-    Diagnostic diagnostic;
-    diagnostic.severity = Severity::kWarning;
-    diagnostic.code = code;
-    diagnostic.message = std::move(message);
-    diagnostic.hint = std::move(hint);
-    diagnostic.where = mode_where_;
-    diagnostic.node = name();
-    result_.diagnostics.push_back(std::move(diagnostic));
+    result_.diagnostics.push_back(finding(Severity::kWarning, code, std::move(message), std::move(hint), mode_where_));
+    result_.diagnostics.back().node = name();
   }
 
   const ClusterView& view_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/core/finding.h"
+#include "engine/core/tree.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/nccl_env/nccl_env.h"
 
@@ -13,15 +14,15 @@ namespace {
 void check_name(const MapEntry& entry, std::vector<Diagnostic>& findings) {
   const std::string& name = entry.key;
   if (!is_variable_name(name)) {
-    findings.push_back(finding(Severity::kError, "nccl.name", "\"" + name + "\" is no name of an environment variable",
-                               "letters, digits and \"_\", not beginning with a digit", entry.key_where));
+    findings.push_back(finding(Severity::kError, "nccl.name", "\"" + name + "\" is not an environment variable name",
+                               "use letters, digits and \"_\", and no digit at the beginning", entry.key_where));
   } else if (const auto reason = why_not_for_all_logins(name)) {
     findings.push_back(finding(Severity::kError, "nccl.refused-name",
                                name + " cannot be set for all logins: " + std::string(*reason), {}, entry.key_where));
   } else if (const auto risk = risk_for_all_logins(name)) {
     findings.push_back(
         finding(Severity::kWarning, "nccl.risky-name", name + " is set for all logins: " + std::string(*risk),
-                name == kLibraryPath ? "nccl: library: puts one directory in front instead" : "", entry.key_where));
+                name == kLibraryPath ? "use nccl: library: instead: it prepends one directory" : "", entry.key_where));
   }
 }
 
@@ -33,12 +34,12 @@ void check_value(const MapEntry& entry, std::vector<Diagnostic>& findings) {
   } else if (is_read_from_conf(entry.key) && value->size() > kLongestConfValue) {
     findings.push_back(finding(Severity::kError, "nccl.value",
                                "NCCL reads at most " + std::to_string(kLongestConfValue) + " bytes of a value",
-                               "it would be cut off", entry.value.where));
+                               "shorten it: NCCL would truncate it", entry.value.where));
   }
 }
 
-/// The loader looks for libnccl.so.2 in directories, whose list has no way to quote.
-/// Source: ld.so(8), LD_LIBRARY_PATH: separated by colons or semicolons; $ORIGIN and the like expand.
+/// The loader searches for libnccl.so.2 in a list of directories, which has no quoting.
+/// Source: ld.so(8), LD_LIBRARY_PATH: separated by colons or semicolons; $ORIGIN and similar names expand.
 void check_library(const Value& library, std::vector<Diagnostic>& findings) {
   const std::string* text = library.string();
   if (text == nullptr) return;
@@ -51,9 +52,9 @@ void check_library(const Value& library, std::vector<Diagnostic>& findings) {
   } else if (text->find_first_of(":;$") != std::string::npos) {
     wrong("a path with \":\", \";\" or \"$\" in it cannot be searched for libraries", "move the library");
   } else if (!path.is_absolute() || path.lexically_normal().string() != *text) {
-    wrong("\"" + *text + "\" is no absolute path without \"..\", \".\" and double slashes", "");
+    wrong("\"" + *text + "\" is not an absolute path, or contains \"..\", \".\" or double slashes", "");
   } else if (!path.filename().string().starts_with("libnccl.so") || path.parent_path() == "/") {
-    wrong("\"" + *text + "\" is not the path of a libnccl.so", "such as /opt/nccl/build/lib/libnccl.so.2");
+    wrong("\"" + *text + "\" is not the path of a libnccl.so", "write a path such as /opt/nccl/build/lib/libnccl.so.2");
   }
 }
 
@@ -62,9 +63,7 @@ void check_library(const Value& library, std::vector<Diagnostic>& findings) {
 std::vector<Diagnostic> validate_section(const Value& section) {
   std::vector<Diagnostic> findings;
   if (const Value* library = section.find("library")) check_library(*library, findings);
-  const Value* environment = section.find("env");
-  if (environment == nullptr || environment->entries() == nullptr) return findings;
-  for (const MapEntry& entry : *environment->entries()) {
+  for (const MapEntry& entry : entries_of(section.find("env"))) {
     if (entry.value.is_null()) continue;
     check_name(entry, findings);
     check_value(entry, findings);

@@ -17,13 +17,13 @@
 namespace sparkplan::netplan {
 namespace {
 
-/// Of a file that is not there yet; one that is keeps its own.
+/// The mode of a new file; an existing file keeps its mode.
 constexpr std::uint32_t kFileMode = 0600;
 
-/// For each key the text is read again, several times. An interface has one definition in a file.
+/// Each key costs several passes over the text. An interface has one definition in a file.
 constexpr std::size_t kMostKeys = 8;
 
-/// The keys of the definitions in this text that `resource` was seen to have besides ours.
+/// The keys of the definitions in this text that were observed for `resource`; empty if they are not taken over.
 std::vector<std::string> keys_to_empty(const std::string& path, const std::string& text, const Resource& resource,
                                        const StepsInput& input) {
   std::vector<std::string> keys;
@@ -45,9 +45,10 @@ std::vector<std::string> keys_to_empty(const std::string& path, const std::strin
 /// "NetworkManager's "Wired connection 1""
 std::string in_words(const Value& profile) { return "NetworkManager's \"" + profile.text_or("name", "") + "\""; }
 
-ForeignClaim claim_about(const ResourceId& id, std::string source, std::string message) {
+ForeignClaim claim_about(const ResourceId& id, std::string field, std::string source, std::string message) {
   ForeignClaim claim;
   claim.id = id;
+  claim.field = std::move(field);
   claim.source = std::move(source);
   claim.message = std::move(message);
   return claim;
@@ -68,6 +69,12 @@ bool takes_over(Adopt adopt, const std::vector<Definition>& others) {
   if (adopt == Adopt::kTakeOver) return true;
   return adopt == Adopt::kUnsaid && !others.empty() &&
          std::all_of(others.begin(), others.end(), [](const Definition& one) { return one.generated; });
+}
+
+std::vector<Definition> in_the_way_of(const Stanza& stanza, std::vector<Definition> others) {
+  if (stanza.manages_addresses()) return others;
+  std::erase_if(others, [](const Definition& one) { return one.is_profile && one.members.empty(); });
+  return others;
 }
 
 std::optional<Error> why_not_ours(const std::string& interface, const std::vector<Definition>& others, Adopt adopt) {
@@ -113,11 +120,10 @@ void add_claims(const ResourceId& id, const Observation& link, const std::vector
                 const ForeignFiles& foreign, std::vector<ForeignClaim>& claims) {
   for (const Definition& one : definitions_of(id.name, links, foreign)) {
     if (!one.generated || gives_way(one)) continue;
-    claims.push_back(claim_about(id, one.source, "is a profile that NetworkManager has made up for it"));
+    claims.push_back(claim_about(id, "addresses", one.source, "is a profile that NetworkManager generated for it"));
   }
-  const auto* present = std::get_if<Present>(&link);
-  const Value* profile = present == nullptr ? nullptr : present->value.find(kProfileBefore);
-  if (profile != nullptr) claims.push_back(claim_about(id, in_words(*profile), "is up on it"));
+  const Value* profile = present_value(link).find(kProfileBefore);
+  if (profile != nullptr) claims.push_back(claim_about(id, "addresses", in_words(*profile), "is active on it"));
 }
 
 void add_stale_bonds(const ResourceId& id, const std::vector<LinkFacts>& links, std::vector<ForeignClaim>& claims) {
@@ -128,8 +134,8 @@ void add_stale_bonds(const ResourceId& id, const std::vector<LinkFacts>& links, 
                  [](const std::string& address) { return !address.starts_with("fe80:"); });
     if (kept.empty()) continue;
     claims.push_back(claim_about(
-        id, bond.name,
-        "is a bond without a carrier that keeps " + join(kept, ", ") + ": what is sent there goes nowhere"));
+        id, "", bond.name,
+        "is a bond without a carrier that still has " + join(kept, ", ") + ": traffic to that network is lost"));
   }
 }
 

@@ -14,40 +14,45 @@
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/netplan_file.h"
 
-/// What becomes of what others have said of an interface that is ours from now on.
+/// How definitions in foreign files are treated if they are for an interface that sparkplan manages.
 namespace sparkplan::netplan {
 
-/// The field of a resource with the files of somebody else's that define the interface too; none where we take over.
+/// The field of a resource with the foreign definitions of the interface; the desired list is empty for a takeover.
 inline constexpr const char* kAlsoDefinedIn = "also_defined_in";
 
 enum class Adopt : std::uint8_t {
-  kUnsaid,  ///< What NetworkManager has made up is taken over, what somebody has written is refused.
+  kUnsaid,  ///< Definitions that NetworkManager generated are taken over; those that a person wrote are refused.
   kRefuse,
   kKeep,
   kTakeOver,
 };
 
-/// Pure. `adopt` of the section; but what stands in the way of an interface that may change by --allow-mgmt-change is
-/// taken over, whatever it says.
+/// Pure. `adopt` of the section. With --allow-mgmt-change it is kTakeOver for interfaces that carry our connection,
+/// whatever the section says.
 Adopt adopt_of(const std::string& interface, const Value& section, const ClusterView& view, const Facts& own);
 
-/// Pure. Whether these definitions of an interface are to be emptied, if there are any.
+/// Pure. Whether the definitions in `others` are emptied. Always true for kTakeOver, also without definitions.
 bool takes_over(Adopt adopt, const std::vector<Definition>& others);
 
-/// Pure. What keeps us from the interface; nothing when it is ours, or can be.
+/// Pure. The definitions that compete with `stanza`. Profiles of NetworkManager do not compete with one that leaves the
+/// addresses alone, unless they make the interface a part of a bond or bridge.
+std::vector<Definition> in_the_way_of(const Stanza& stanza, std::vector<Definition> others);
+
+/// Pure. Why the foreign definitions prevent sparkplan from managing the interface; nothing if they do not.
 std::optional<Error> why_not_ours(const std::string& interface, const std::vector<Definition>& others, Adopt adopt);
 
-/// Pure. A file of somebody else's: definitions of interfaces that are to be taken over are emptied in it, those of
-/// interfaces that are ours no longer come back.
+/// Pure. The step for a foreign file. It empties definitions of interfaces that are taken over, and restores those of
+/// interfaces that are not in `stanzas`.
 std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& stanzas, const StepsInput& input,
                                      const TypeInfo& info);
 
-/// Pure. Who else has the interface now, as a reader of the plan has to know: a profile that NetworkManager has made up
-/// for it, and one that is up on it.
+/// Pure. Adds the foreign claims on the interface that the plan shows: profiles that NetworkManager generated for it,
+/// and a foreign profile that is active on it. They concern only resources that manage addresses.
 void add_claims(const ResourceId& id, const Observation& link, const std::vector<LinkFacts>& links,
                 const ForeignFiles& foreign, std::vector<ForeignClaim>& claims);
 
-/// Pure. Bonds without a carrier that keep their addresses, and so the routes to them: said once, of `id`.
+/// Pure. Adds a claim for each bond without a carrier that keeps its addresses, and with them their routes. All claims
+/// are on the one resource `id`.
 void add_stale_bonds(const ResourceId& id, const std::vector<LinkFacts>& links, std::vector<ForeignClaim>& claims);
 
 }  // namespace sparkplan::netplan

@@ -11,18 +11,20 @@
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
-#include "resources/netplan/profiles.h"
+#include "engine/core/tree.h"
+#include "engine/resource/config_files.h"
 #include "resources/netplan/take_over.h"
+#include "resources/netplan/taken_away.h"
 #include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {
 
-/// Later ones hide earlier ones of the same file name.
-constexpr std::array<std::string_view, 4> kDirectories{"/lib/netplan", "/usr/lib/netplan", "/etc/netplan",
-                                                       "/run/netplan"};
+/// In order of precedence. Source: netplan-generate(8).
+constexpr std::array<std::string_view, 4> kDirectories{"/run/netplan", "/etc/netplan", "/usr/lib/netplan",
+                                                       "/lib/netplan"};
 
-/// `driver` may be one glob or several; one that matches is enough, so they become one text of them.
+/// `driver` may be one glob or several; one must match. Several become one text with blanks between them.
 std::string text_or_joined(const Value& match, std::string_view key) {
   const Value* value = match.find(key);
   if (value == nullptr) return "";
@@ -43,7 +45,7 @@ bool any_glob_matches(const std::string& globs, const std::string& text) {
                      [&](std::string_view glob) { return matches(std::string(glob), text); });
 }
 
-/// Not those that wait to be started, and not those for any interface, of which ours has the priority.
+/// Whether the profile does not start automatically, or is for any interface with a lower priority than ours.
 bool leaves_it_to_ours(const Definition& profile) {
   const bool for_any = profile.match_name.empty() && profile.match_mac.empty() && profile.match_driver.empty();
   return !profile.starts_by_itself || (for_any && profile.priority < kAutoconnectPriority);
@@ -54,7 +56,7 @@ bool is_ethernet_of(const LinkFacts& link, const Definition& definition) {
   if (std::find(kSections.begin(), kSections.end(), definition.section) == kSections.end()) return false;
   if (!definition.has_match) return definition.id == link.name;
   if (definition.is_profile && leaves_it_to_ours(definition)) return false;
-  // Any Wi-Fi is no fabric interface, and what NetworkManager mirrors here may be a VPN.
+  // Without a name or MAC, a Wi-Fi is no fabric interface, and a device mirrored by NetworkManager may be a VPN.
   const bool by_name_or_mac = !definition.match_name.empty() || !definition.match_mac.empty();
   if ((definition.section == "wifis" || definition.section == "nm-devices") && !by_name_or_mac) return false;
   return (definition.match_name.empty() || matches(definition.match_name, link.name)) &&
@@ -62,7 +64,7 @@ bool is_ethernet_of(const LinkFacts& link, const Definition& definition) {
          (definition.match_driver.empty() || any_glob_matches(definition.match_driver, link.driver));
 }
 
-/// Neither an address nor a route nor a name server that somebody would have had to write.
+/// DHCP for IPv4, and no address, route or name server that a person would have written.
 bool is_only_dhcp(const Value& body) {
   static constexpr std::array<const char*, 6> kWritten{"addresses", "routes",      "gateway4",
                                                        "gateway6",  "nameservers", "routing-policy"};
@@ -71,7 +73,7 @@ bool is_only_dhcp(const Value& body) {
          std::none_of(kWritten.begin(), kWritten.end(), [&](const char* key) { return body.find(key) != nullptr; });
 }
 
-/// What its NetworkManager mirror says besides: a name as "connection.interface-name", for one.
+/// Adds the keys that only its NetworkManager settings have, such as "connection.interface-name".
 void add_passthrough(const Value& settings, Definition& definition) {
   const Value* passthrough = settings.find("passthrough");
   if (passthrough == nullptr) return;
@@ -111,21 +113,22 @@ Definition definition_in(const std::string& path, const std::string& section, co
   const Value* settings = body.find("networkmanager");
   definition.is_profile = settings != nullptr || definition.id.starts_with("NM-");
   if (settings != nullptr) add_passthrough(*settings, definition);
-  // One without a match is of the interface that it is named after, and merged with ours.
+  // Without a match, the definition is for the interface of that name, and netplan merges it with ours.
   definition.is_profile = definition.is_profile && definition.has_match;
   const std::string name = settings == nullptr ? "" : settings->text_or("name", "");
   definition.generated =
       definition.is_profile && ethernet && is_generated_profile(name, definition.priority, is_only_dhcp(body));
+  definition.entries = entries_in(body);
   return definition;
 }
 
-/// What is more than settings of one interface by its name is not ours to take apart.
+/// Why a definition cannot be emptied: sparkplan takes over only settings of one interface by its name.
 std::string why_fixed(const std::string& path, const std::string& text, const Value& tree,
                       const Definition& definition) {
   const bool of_one = !definition.has_match || (definition.is_profile && definition.members.empty());
   const bool plain = definition.section == "ethernets" && of_one && definition.set_name.empty() &&
                      definition.parent.empty() && !definition.has_virtual_functions;
-  if (!plain) return "only what names one interface and nothing more is taken over";
+  if (!plain) return "only a definition of exactly one interface can be taken over";
   return why_not_taken_over(path, text, tree, definition.id);
 }
 
@@ -139,19 +142,9 @@ std::string line_of(const std::vector<std::string>& context) {
 }  // namespace
 
 Result<std::vector<std::string>> merged_files(const NodeReader& node) {
-  std::map<std::string, std::string> by_name;
-  for (const std::string_view directory : kDirectories) {
-    const auto names = node.list_directory(directory);
-    if (!names) {
-      if (names.error().code == ErrorCode::kNotFound) continue;
-      return failure(names.error());
-    }
-    for (const std::string& name : *names) {
-      if (name.ends_with(".yaml") && !name.starts_with('.')) by_name[name] = std::string(directory) + "/" + name;
-    }
-  }
+  SPARK_TRY(const auto by_name, config_paths(kDirectories, ".yaml", node));
   std::vector<std::string> paths;
-  for (auto& [name, path] : by_name) paths.push_back(std::move(path));
+  for (const auto& [name, path] : by_name) paths.push_back(path);
   return paths;
 }
 
@@ -169,11 +162,8 @@ bool is_generated_profile(std::string_view name, int priority, bool only_dhcp) {
 
 std::vector<Definition> definitions_in(const std::string& path, const Value& tree) {
   std::vector<Definition> definitions;
-  const Value* network = tree.find("network");
-  if (network == nullptr || network->entries() == nullptr) return definitions;
-  for (const MapEntry& section : *network->entries()) {
-    if (section.value.entries() == nullptr) continue;
-    for (const MapEntry& entry : *section.value.entries()) {
+  for (const MapEntry& section : entries_of(tree.find("network"))) {
+    for (const MapEntry& entry : entries_of(section.value)) {
       const bool renderer_of_section = entry.key == "renderer" && entry.value.is_string();
       const bool says_nothing =
           section.key == "ethernets" && entry.value.entries() != nullptr && entry.value.entries()->empty();
@@ -207,7 +197,7 @@ std::vector<Definition> definitions_of(const std::string& interface, const std::
 Result<std::string> read_netplan_file(const std::string& path, const NodeReader& node) {
   Result<std::string> text = node.read_file(path);
   if (text) return text;
-  if (text.error().code == ErrorCode::kNotFound) return std::string();  // Gone in between, or a dangling link.
+  if (text.error().code == ErrorCode::kNotFound) return std::string();  // Removed meanwhile, or a dangling link.
   const auto status = node.status(path);
   const bool masked =
       status && status->kind == FileStatus::Kind::kSymlink && text.error().code == ErrorCode::kUnsupported;
@@ -241,9 +231,9 @@ Result<ForeignFiles> read_foreign_files(const NodeReader& node) {
     if (renderer) files.renderer = *renderer;
   }
   if (files.renderer == Renderer::kNetworkManager) {
-    SPARK_TRY(auto profiles, profiles_of_one_interface(node));
+    SPARK_TRY(auto profiles, profiles_of_one_interface(node, files.unread_profiles));
     for (Definition& profile : profiles) {
-      if (!gives_way(profile)) profile.why_not_taken_over = "profiles of NetworkManager's own are not";
+      if (!gives_way(profile)) profile.why_not_taken_over = "it is one of NetworkManager's own profiles";
     }
     std::move(profiles.begin(), profiles.end(), std::back_inserter(files.definitions));
   }
@@ -270,6 +260,24 @@ Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& 
   return shared;
 }
 
+namespace {
+
+Value encode(const std::vector<UnreadableFile>& files) {
+  Value list(Value::List{});
+  for (const UnreadableFile& one : files) {
+    list.push_back(Value::map({{"source", one.source}, {"message", one.message}}));
+  }
+  return list;
+}
+
+std::vector<UnreadableFile> decode_unreadable(const Value* list) {
+  std::vector<UnreadableFile> files;
+  for (const Value& one : items_of(list)) files.push_back({one.text_or("source", ""), one.text_or("message", "")});
+  return files;
+}
+
+}  // namespace
+
 Value encode(const ForeignFiles& files) {
   Value definitions(Value::List{});
   for (const Definition& one : files.definitions) {
@@ -288,46 +296,37 @@ Value encode(const ForeignFiles& files) {
                                       {"starts_by_itself", one.starts_by_itself},
                                       {"priority", one.priority},
                                       {"generated", one.generated},
-                                      {"why_not_taken_over", one.why_not_taken_over}}));
+                                      {"why_not_taken_over", one.why_not_taken_over},
+                                      {"entries", list_of_texts(one.entries)}}));
   }
-  Value unreadable(Value::List{});
-  for (const UnreadableFile& one : files.unreadable) {
-    unreadable.push_back(Value::map({{"source", one.source}, {"message", one.message}}));
-  }
-  return Value::map({{"definitions", std::move(definitions)},
-                     {"unreadable", std::move(unreadable)},
-                     {"renderer", std::string(to_string(files.renderer))}});
+  Value value = Value::map({{"definitions", std::move(definitions)},
+                            {"unreadable", encode(files.unreadable)},
+                            {"renderer", std::string(to_string(files.renderer))}});
+  if (!files.unread_profiles.empty()) value.set("unread_profiles", encode(files.unread_profiles));
+  return value;
 }
 
 namespace {
 
-/// 0 for a number that no int holds.
+/// 0 for a number outside the range of int.
 int in_int(std::int64_t number) { return std::in_range<int>(number) ? static_cast<int>(number) : 0; }
 
 }  // namespace
 
 ForeignFiles decode_foreign_files(const Value& value) {
   ForeignFiles files;
-  const Value* definitions = value.find("definitions");
-  if (definitions != nullptr && definitions->list_items() != nullptr) {
-    for (const Value& one : *definitions->list_items()) {
-      files.definitions.push_back({one.text_or("source", ""), one.text_or("section", ""), one.text_or("id", ""),
-                                   one.boolean_or("has_match", false), one.text_or("match_name", ""),
-                                   one.text_or("match_mac", ""), one.text_or("match_driver", ""),
-                                   texts_in(one.find("members")), one.text_or("set_name", ""),
-                                   one.text_or("parent", ""), one.boolean_or("has_virtual_functions", false),
-                                   one.boolean_or("is_profile", false), one.boolean_or("starts_by_itself", true),
-                                   in_int(one.integer_or("priority", 0)), one.boolean_or("generated", false),
-                                   one.text_or("why_not_taken_over", "")});
-    }
+  for (const Value& one : items_of(value.find("definitions"))) {
+    files.definitions.push_back(
+        {one.text_or("source", ""), one.text_or("section", ""), one.text_or("id", ""),
+         one.boolean_or("has_match", false), one.text_or("match_name", ""), one.text_or("match_mac", ""),
+         one.text_or("match_driver", ""), texts_in(one.find("members")), one.text_or("set_name", ""),
+         one.text_or("parent", ""), one.boolean_or("has_virtual_functions", false), one.boolean_or("is_profile", false),
+         one.boolean_or("starts_by_itself", true), in_int(one.integer_or("priority", 0)),
+         one.boolean_or("generated", false), one.text_or("why_not_taken_over", ""), texts_in(one.find("entries"))});
   }
   files.renderer = renderer_from(value.text_or("renderer", "")).value_or(Renderer::kNetworkd);
-  const Value* unreadable = value.find("unreadable");
-  if (unreadable != nullptr && unreadable->list_items() != nullptr) {
-    for (const Value& one : *unreadable->list_items()) {
-      files.unreadable.push_back({one.text_or("source", ""), one.text_or("message", "")});
-    }
-  }
+  files.unreadable = decode_unreadable(value.find("unreadable"));
+  files.unread_profiles = decode_unreadable(value.find("unread_profiles"));
   return files;
 }
 

@@ -5,12 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/tree.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
 #include "resources/netplan/netplan_file.h"
 
 namespace sparkplan::netplan {
 namespace {
 
-/// The order of a port's halves, and of ports: as the fabric of a node has them.
+/// The sort key of an interface: ports, and the halves of a port, are in the order of a node's fabric.
 std::tuple<std::string, std::string, bool, std::string> place_of(const std::string& name, const Facts& own) {
   const auto link =
       std::find_if(own.links.begin(), own.links.end(), [&](const LinkFacts& one) { return one.name == name; });
@@ -21,11 +23,33 @@ std::tuple<std::string, std::string, bool, std::string> place_of(const std::stri
   return {std::move(port), link->pci, !name.starts_with("enp"), name};
 }
 
-Value record_of(const std::string& name, const Stanza& stanza) {
+/// `beside_addresses`: another interface has an address. One without any would then take a link-local address; null
+/// says that it does not.
+Value record_of(const std::string& name, const Stanza& stanza, bool beside_addresses) {
   Value record = Value::map({{"name", name}});
   if (!stanza.addresses.empty()) record.set("address", stanza.addresses.front());
   if (stanza.link_local) record.set("link_local", "ipv4");
+  if (!stanza.manages_addresses() && beside_addresses) record.set("link_local", Value());
   record.set("mtu", stanza.mtu ? Value(*stanza.mtu) : Value());
+  return record;
+}
+
+/// A record of `interfaces`, which are no part of the fabric.
+Value other_record_of(const std::string& name, const Stanza& stanza) {
+  Value record = Value::map({{"name", name}});
+  if (!stanza.addresses.empty()) record.set("address", stanza.addresses.front());
+  if (stanza.mtu) record.set("mtu", *stanza.mtu);
+  Value routes = Value::list();
+  for (const Route& one : stanza.routes) {
+    if (one.to == "default" && !one.metric && record.find("gateway") == nullptr) {
+      record.set("gateway", one.via);
+      continue;
+    }
+    Value route = Value::map({{"to", one.to}, {"via", one.via}});
+    if (one.metric) route.set("metric", *one.metric);
+    routes.push_back(std::move(route));
+  }
+  if (!items_of(routes).empty()) record.set("routes", std::move(routes));
   return record;
 }
 
@@ -41,13 +65,24 @@ std::optional<Value> interfaces_from(const std::map<std::string, Value>& applied
   }
   std::sort(names.begin(), names.end(),
             [&](const std::string& a, const std::string& b) { return place_of(a, own) < place_of(b, own); });
-  Value interfaces = Value::list();
+  std::vector<Stanza> stanzas;
   for (const std::string& name : names) {
-    const Stanza stanza = decode_stanza(*applied.at(name).find("persistent"));
-    if (stanza.addresses.size() > 1) return std::nullopt;
-    interfaces.push_back(record_of(name, stanza));
+    stanzas.push_back(decode_stanza(*applied.at(name).find("persistent")));
+    if (stanzas.back().addresses.size() > 1) return std::nullopt;
+  }
+  const bool addressed = std::any_of(stanzas.begin(), stanzas.end(),
+                                     [](const Stanza& one) { return one.fabric && !one.addresses.empty(); });
+  Value interfaces = Value::list();
+  Value others = Value::list();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (stanzas[i].fabric) {
+      interfaces.push_back(record_of(names[i], stanzas[i], addressed));
+    } else {
+      others.push_back(other_record_of(names[i], stanzas[i]));
+    }
   }
   Value section = Value::map({{"interfaces", std::move(interfaces)}});
+  if (!items_of(others).empty()) section.set(kOtherInterfaces, std::move(others));
   if (took_over) section.set("adopt", "take-over");
   return section;
 }

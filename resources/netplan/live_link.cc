@@ -10,6 +10,7 @@
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "resources/netplan/foreign_files.h"
+#include "resources/netplan/live_routes.h"
 #include "resources/netplan/network_manager.h"
 #include "resources/netplan/trial.h"
 
@@ -19,10 +20,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kToolDeadline{30'000};
-/// networkd configures in the background: well below a second for addresses that are not asked for.
+/// networkd configures in the background: well below a second for static addresses.
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kPatienceForTheRenderer{2'000};
-/// networkd gives addresses back 10 to 35 ms after it has taken them away, on eight hosts that share two CPUs.
+/// networkd removes addresses and restores them 10 to 35 ms later, on eight hosts that share two CPUs.
 constexpr milliseconds kSettled{100};
 /// A ConnectX-7 has its carrier about two seconds after it comes up.
 constexpr milliseconds kPatienceForCarrier{5'000};
@@ -46,7 +47,8 @@ Result<void> run_tool(std::vector<std::string> argv, Node& node) {
                  join(argv, " ") + " failed: " + (said.empty() ? "exit " + std::to_string(output.exit_status) : said));
 }
 
-/// The links of one fabric are activated one after the other; the files need to be generated once.
+/// Whether the generated files are newer than ours. The links of a fabric are activated one by one; the first generates
+/// the files for all.
 bool is_generated(const std::string& interface, const NodeReader& node) {
   const auto ours = node.status(kOwnFile);
   const auto is_newer = [&](const std::string& path) {
@@ -56,7 +58,7 @@ bool is_generated(const std::string& interface, const NodeReader& node) {
   return is_newer(generated_for_networkd(interface)) || is_newer(generated_for_network_manager(interface));
 }
 
-/// The keys of the profiles for these interfaces in netplan files: those that were taken over and have come back.
+/// The keys of the profiles for these interfaces in netplan files: they were taken over and have been restored.
 Result<std::set<std::string>> profiles_for(const std::set<std::string>& interfaces, const NodeReader& node) {
   SPARK_TRY(const ForeignFiles foreign, read_foreign_files(node));
   SPARK_TRY(const auto links, node.links());
@@ -69,9 +71,8 @@ Result<std::set<std::string>> profiles_for(const std::set<std::string>& interfac
   return keys;
 }
 
-/// The files are generated and read anew once for all links of a fabric: the first one to be activated
-/// does it. networkd then configures anew the interfaces whose files have changed, and no others;
-/// NetworkManager only forgets the profiles that are gone.
+/// The first link of a fabric to be activated generates and loads the files for all of them. networkd then reconfigures
+/// only interfaces whose files have changed. NetworkManager activates nothing, and drops profiles whose files are gone.
 Result<void> let_renderer_read_its_files(const std::string& interface, Node& node) {
   if (is_generated(interface, node)) return {};
   std::set<std::string> interfaces{interface};
@@ -87,12 +88,12 @@ Result<void> let_renderer_read_its_files(const std::string& interface, Node& nod
   return changed.profiles.empty() ? Result<void>() : load_profiles(changed.profiles, node);
 }
 
-/// networkd gives addresses only to an interface that has a peer: then MTU and "up" are all there is.
+/// networkd gives addresses only to an interface with a carrier: without one, MTU and "up" are all there is.
 bool is_all_without_carrier(const LinkFacts& link, const Value& wanted) {
   return link.up && !link.carrier && wanted.boolean_or("up", false) && link.mtu == wanted.integer_or("mtu", link.mtu);
 }
 
-/// What is not in `wanted` is nobody's wish.
+/// Fields that are missing in `wanted` are not compared.
 bool has_all_of(const Value& state, const Value& wanted) {
   const Value::Map* fields = wanted.entries();
   return fields != nullptr && std::all_of(fields->begin(), fields->end(), [&](const MapEntry& field) {
@@ -101,8 +102,8 @@ bool has_all_of(const Value& state, const Value& wanted) {
          });
 }
 
-/// Has networkd said since it was given these files that it is done with the interface? What it says there is for
-/// libsystemd, so nothing hangs on it: where it says nothing, the kernel is watched for longer.
+/// Whether networkd has reported, since it got these files, that the interface is configured. Its state file is meant
+/// for libsystemd, so nothing depends on it: without a report, the kernel is watched for longer.
 /// Source: systemd, src/network/networkd-link.c, link_save(); src/libsystemd/sd-network/sd-network.c.
 bool networkd_is_done(const std::string& interface, const NodeReader& node) {
   const auto index = node.read_file("/sys/class/net/" + interface + "/ifindex");
@@ -117,21 +118,36 @@ bool networkd_is_done(const std::string& interface, const NodeReader& node) {
   return std::find(lines.begin(), lines.end(), "ADMIN_STATE=configured") != lines.end();
 }
 
-/// How it is told that what the kernel shows is no state in between: networkd takes addresses away and gives them
-/// back while it configures an interface.
+/// The proof that the kernel's state is final: networkd removes addresses and restores them while it configures an
+/// interface.
 enum class SettledBy : std::uint8_t {
-  kTime,      ///< It has been shown for kSettled without a break.
-  kNetworkd,  ///< The same, or networkd says that it is done.
+  kTime,      ///< The kernel has shown it for kSettled without a break.
+  kNetworkd,  ///< As kTime, or networkd reports that it is done.
 };
 
-/// True once the kernel shows it and goes on to.
+/// The state of the link, with those of the routes in `wanted` that the kernel has.
+Result<Value> state_for(const LinkFacts& link, const Value& wanted, const NodeReader& node) {
+  Value state = encode_link_state(link);
+  const Value* routes = wanted.find("routes");
+  if (routes == nullptr) return state;
+  std::vector<Route> declared;
+  for (const std::string& text : texts_in(routes)) {
+    if (auto route = parse_route(text)) declared.push_back(*std::move(route));
+  }
+  SPARK_TRY(const auto shown, shown_routes(link.name, declared, node));
+  state.set("routes", list_of_texts(shown));
+  return state;
+}
+
+/// True once the kernel shows `wanted` and keeps it; false after `patience`.
 Result<bool> settles_as(const std::string& interface, const Value& wanted, milliseconds patience,
                         const NodeReader& node, SettledBy by = SettledBy::kTime) {
   milliseconds waited{0};
   milliseconds shown_for{0};
   while (true) {
     SPARK_TRY(const auto link, find_link(interface, node));
-    const bool shown = link && has_all_of(encode_link_state(*link), wanted);
+    SPARK_TRY(const Value state, link ? state_for(*link, wanted, node) : Result<Value>(Value()));
+    const bool shown = link && has_all_of(state, wanted);
     const bool no_peer = link && waited >= kPatienceForCarrier && is_all_without_carrier(*link, wanted);
     if (!shown && !no_peer) {
       if (waited >= patience) return false;
@@ -154,20 +170,17 @@ LinkState state_for_netlink(const std::string& interface, const Value& wanted, c
   return state;
 }
 
-/// What our file says of the interface, if anything.
+/// The stanza of the interface in our file, if there is one.
 Result<std::optional<Stanza>> own_stanza(const std::string& interface, const NodeReader& node) {
-  const auto text = node.read_file(kOwnFile);
-  if (!text) {
-    if (text.error().code == ErrorCode::kNotFound) return std::optional<Stanza>();
-    return failure(text.error());
-  }
+  SPARK_TRY(const auto text, if_there(node.read_file(kOwnFile)));
+  if (!text) return std::optional<Stanza>();
   const auto stanzas = parse_file(*text);
-  if (!stanzas) return std::optional<Stanza>();  // Not as we write it: a state from before is being put back.
+  if (!stanzas) return std::optional<Stanza>();  // Not our format: an earlier file is being restored.
   const auto stanza = stanzas->find(interface);
   return stanza == stanzas->end() ? std::optional<Stanza>() : std::optional(stanza->second);
 }
 
-/// Does netplan hand it to NetworkManager, by our file or where that says nothing by all others?
+/// Whether netplan assigns the interface to NetworkManager, by our file or, without a stanza there, by all others.
 Result<bool> is_network_managers(const std::string& interface, const NodeReader& node) {
   SPARK_TRY(const auto stanza, own_stanza(interface, node));
   if (stanza) return stanza->renderer == Renderer::kNetworkManager;
@@ -175,26 +188,27 @@ Result<bool> is_network_managers(const std::string& interface, const NodeReader&
   return foreign.renderer == Renderer::kNetworkManager;
 }
 
-/// Does it ask for this very state?
+/// Whether the stanza asks for exactly this state.
 bool asks_for(const std::optional<Stanza>& stanza, const Value& wanted) {
   return stanza && std::get<Present>(link_state_wanted(*stanza, wanted)).value == wanted;
 }
 
 std::string describe(const Value& state) {
   return "mtu " + std::to_string(state.integer_or("mtu", 0)) + ", " + (state.boolean_or("up", false) ? "up" : "down") +
-         (state.find("addresses") == nullptr ? "" : ", " + display(*state.find("addresses")));
+         (state.find("addresses") == nullptr ? "" : ", " + display(*state.find("addresses"))) +
+         (state.find("routes") == nullptr ? "" : ", routes " + display(*state.find("routes")));
 }
 
 std::string where_to_look(const std::string& interface, Renderer renderer) {
   return renderer == Renderer::kNetworkManager
-             ? "nmcli device show " + interface + " and journalctl -u NetworkManager say more"
-             : "networkctl status " + interface + " and journalctl -u systemd-networkd say more";
+             ? "nmcli device show " + interface + " and journalctl -u NetworkManager show details"
+             : "networkctl status " + interface + " and journalctl -u systemd-networkd show details";
 }
 
-/// The kernel's own words for why it does not take the state, when it has any.
+/// The error for a state that the kernel does not show, with the kernel's reason if it refuses the MTU.
 Error why_not(const std::string& interface, const Value& wanted, const LinkFacts& now, Renderer renderer, Node& node) {
   Error error{ErrorCode::kVerifyFailed,
-              interface + " shows " + describe(encode_link_state(now)) + " 10 s after netplan was to make it " +
+              interface + " shows " + describe(encode_link_state(now)) + " 10 s after netplan should have set it to " +
                   describe(wanted),
               {},
               {},
@@ -204,7 +218,7 @@ Error why_not(const std::string& interface, const Value& wanted, const LinkFacts
     if (auto tried = node.restore_link(only_mtu); !tried) {
       error.message = "the driver of " + interface + " refuses MTU " + std::to_string(only_mtu.mtu) + ": " +
                       tried.error().describe();
-      error.hint = "choose an MTU that both ends, the switch and the driver take";
+      error.hint = "choose an MTU that both ends, the switch and the driver support";
     }
   }
   return error;
@@ -213,7 +227,7 @@ Error why_not(const std::string& interface, const Value& wanted, const LinkFacts
 Error not_shown(const std::string& interface, const Value& wanted, Renderer renderer, Node& node) {
   const auto now = find_link(interface, node);
   if (!now) return now.error();
-  if (!*now) return {ErrorCode::kNotFound, "there is no interface " + interface + " any more", {}, {}, {}};
+  if (!*now) return make_error(ErrorCode::kNotFound, "there is no interface " + interface + " any more");
   return why_not(interface, wanted, **now, renderer, node);
 }
 
@@ -225,33 +239,46 @@ Result<void> have_networkd_do_it(const std::string& interface, const Stanza& sta
   }
   const bool files_are_old = is_generated(interface, node);
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
-  // A renderer that has just read a new file is at work; one that is done with it has to be asked.
+  // networkd is at work after it has loaded a new file. Once it is done, it must be asked to reconfigure.
   const bool at_work = !files_are_old || !networkd_is_done(interface, node);
   const auto patience = at_work ? kPatienceForTheRenderer : milliseconds(0);
   SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node, SettledBy::kNetworkd));
   if (done) return {};
-  // Somebody may have changed networkd's own files and not told it.
+  // networkd's own files may have changed without a reload.
   SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
   SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
   return settled ? Result<void>() : failure(not_shown(interface, wanted, Renderer::kNetworkd, node));
 }
 
-/// NetworkManager does not look at a profile again that is up already: it is brought up anew each time.
+/// Sets only the MTU: the profile of NetworkManager that is active on the interface stays, with its addresses.
+Result<void> set_mtu_beside_network_manager(const std::string& interface, const Value& after, Node& node) {
+  SPARK_CHECK(let_renderer_read_its_files(interface, node));
+  SPARK_CHECK(take_down_generated(interface, node));
+  SPARK_TRY(const auto link, find_link(interface, node));
+  if (!link) return failure(ErrorCode::kNotFound, "there is no interface " + interface + " any more");
+  const LinkState state{interface, static_cast<int>(after.integer_or("mtu", link->mtu)), true, link->addresses};
+  SPARK_CHECK(node.restore_link(state));
+  const Value wanted = Value::map({{"mtu", state.mtu}, {"up", true}});
+  SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
+  return settled ? Result<void>() : failure(not_shown(interface, wanted, Renderer::kNetworkManager, node));
+}
+
+/// NetworkManager does not reread a profile that is already active, so each call activates it again.
 Result<void> have_network_manager_do_it(const std::string& interface, const Value& wanted, Node& node) {
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   auto up = bring_up_generated(interface, node);
   SPARK_TRY(const auto link, find_link(interface, node));
-  // Without a peer it may wait for one, to ask whether anybody else has the address.
+  // Without a carrier, NetworkManager may wait for a peer, to detect duplicate addresses.
   if (!up && (!link || link->carrier)) return up;
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
   return settled ? Result<void>() : failure(not_shown(interface, wanted, Renderer::kNetworkManager, node));
 }
 
-/// What the renderer is told in order to have back what was before us.
+/// How the renderer restores the state before ours.
 struct WayBack {
-  bool by_netplan = false;  ///< Another netplan file configures the interface by now.
-  bool by_profile = false;  ///< A profile of NetworkManager's, which was up before ours.
+  bool by_netplan = false;  ///< A netplan file configures the interface, ours or another one.
+  bool by_profile = false;  ///< NetworkManager activates the profile that was active before ours.
 };
 
 Result<WayBack> ask_renderer_for(const std::string& interface, const Value* profile, Node& node) {
@@ -270,8 +297,8 @@ Result<WayBack> ask_renderer_for(const std::string& interface, const Value* prof
   return WayBack{false, true};
 }
 
-/// With our profile gone NetworkManager would bring up another one that was not up before, and as soon
-/// as that has waited for an address in vain, take down what is put back past it.
+/// Without our profile, NetworkManager would activate another one that was not active before. If that one waited for an
+/// address in vain, NetworkManager would remove the settings restored past it.
 Result<void> keep_network_manager_off(const std::string& interface, const Value& wanted, Node& node) {
   const bool was_left_alone = !wanted.boolean_or("up", true) || !texts_in(wanted.find("addresses")).empty();
   if (!was_left_alone) return {};
@@ -284,10 +311,10 @@ Result<void> put_back(const std::string& interface, const Value& before, Node& n
   wanted.erase(kProfileBefore);
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   SPARK_TRY(const auto there, find_link(interface, node));
-  if (!there) return {};  // Nothing to put back: it went away.
+  if (!there) return {};  // Nothing to restore: the interface is gone.
   SPARK_TRY(const auto ours, own_stanza(interface, node));
   SPARK_TRY(const WayBack way, ask_renderer_for(interface, before.find(kProfileBefore), node));
-  // What another netplan file says holds, not what was before us.
+  // The other netplan file applies, not the state before ours.
   if (way.by_netplan && !ours) return {};
   if (!way.by_netplan && !way.by_profile) SPARK_CHECK(keep_network_manager_off(interface, wanted, node));
   const auto patience = way.by_profile ? kPatience : way.by_netplan ? kPatienceForTheRenderer : milliseconds(0);
@@ -298,8 +325,8 @@ Result<void> put_back(const std::string& interface, const Value& before, Node& n
   SPARK_CHECK(node.restore_link(state_for_netlink(interface, wanted, *now)));
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
   if (settled) return {};
-  return failure(ErrorCode::kVerifyFailed, interface + " is not as it was before: " + describe(wanted),
-                 "networkctl status " + interface + " and nmcli device show who keeps changing it");
+  return failure(ErrorCode::kVerifyFailed, interface + " did not return to its earlier state: " + describe(wanted),
+                 "networkctl status " + interface + " and nmcli device show what keeps changing it");
 }
 
 }  // namespace
@@ -319,23 +346,32 @@ Value encode_link_state(const LinkFacts& link) {
 }
 
 Observation observe_link(const std::string& interface, const NodeReader& node) {
-  if (!node.live()) return NotApplicable{"nothing is running there"};
+  if (!node.live()) return NotApplicable{"the node is not a running system"};
   const auto link = find_link(interface, node);
   if (!link) return link.error();
-  if (!*link) return NotApplicable{"the node does not show the interface: no cable, or powered off"};
+  if (!*link) return NotApplicable{"the node does not have the interface: no cable, or powered off"};
   const auto network_manager = is_network_managers(interface, node);
   if (!network_manager) return network_manager.error();
-  const auto profile =
-      *network_manager ? other_profile_on(interface, node) : Result<std::optional<Profile>>(std::nullopt);
+  const auto stanza = own_stanza(interface, node);
+  if (!stanza) return stanza.error();
+  const bool left_to_it = *stanza && !(*stanza)->manages_addresses();
+  const auto profile = *network_manager && !left_to_it ? other_profile_on(interface, node)
+                                                       : Result<std::optional<Profile>>(std::nullopt);
   if (!profile) return profile.error();
   Present present{encode_link_state(**link), {}};
+  if (*stanza && !(*stanza)->routes.empty()) {
+    const auto routes = shown_routes(interface, (*stanza)->routes, node);
+    if (!routes) return routes.error();
+    present.value.set("routes", list_of_texts(*routes));
+  }
   if (*profile) {
     present.value.set(kProfileBefore, Value::map({{"uuid", (*profile)->uuid}, {"name", (*profile)->name}}));
   }
   if ((*link)->up && !(*link)->carrier) {
-    const std::string reason = "no carrier: the cable is out or the other end is off";
+    const std::string reason = "no carrier: the cable is unplugged or the other end is off";
     present.not_applicable = {{"addresses", reason}, {"link_local", reason}};
-    // Six seconds after the carrier is gone it takes its whole profile down.
+    if (present.value.find("routes") != nullptr) present.not_applicable["routes"] = reason;
+    // NetworkManager deactivates its whole profile six seconds after the carrier is lost.
     if (*network_manager) present.not_applicable["mtu"] = reason;
   }
   return present;
@@ -344,26 +380,25 @@ Observation observe_link(const std::string& interface, const NodeReader& node) {
 Observation link_state_wanted(const Stanza& stanza, const Value& now) {
   Value wanted = now;
   wanted.erase(kProfileBefore);
+  wanted.erase("routes");
+  if (!stanza.routes.empty()) wanted.set("routes", texts_of(stanza.routes));
   wanted.set("up", true);
   if (stanza.mtu) wanted.set("mtu", *stanza.mtu);
   if (stanza.manages_addresses()) {
     wanted.set("addresses", list_of_texts(stanza.addresses));
     wanted.set("link_local", stanza.link_local);
-  } else if (stanza.renderer == Renderer::kNetworkManager) {
-    // What it has not set it takes away as soon as it brings its profile up.
-    wanted.set("addresses", list_of_texts({}));
-    wanted.set("link_local", false);
   }
   return Present{std::move(wanted), {}};
 }
 
 Result<void> activate_link(const std::string& interface, const Observation& after, Node& node) {
   const auto* present = std::get_if<Present>(&after);
-  if (present == nullptr) return failure(ErrorCode::kBug, "an interface cannot be taken away: " + interface);
+  if (present == nullptr) return failure(ErrorCode::kBug, "an interface cannot be removed: " + interface);
   SPARK_TRY(const auto stanza, own_stanza(interface, node));
   if (!asks_for(stanza, present->value)) return put_back(interface, present->value, node);
-  return stanza->renderer == Renderer::kNetworkManager ? have_network_manager_do_it(interface, present->value, node)
-                                                       : have_networkd_do_it(interface, *stanza, present->value, node);
+  if (stanza->renderer == Renderer::kNetworkd) return have_networkd_do_it(interface, *stanza, present->value, node);
+  return stanza->manages_addresses() ? have_network_manager_do_it(interface, present->value, node)
+                                     : set_mtu_beside_network_manager(interface, present->value, node);
 }
 
 }  // namespace sparkplan::netplan

@@ -13,28 +13,29 @@ namespace sparkplan::netplan {
 
 inline constexpr std::string_view kLinkKind = "link";
 
-/// What NetworkManager had up on the interface before its profile was ours: {uuid, name}.
+/// The foreign NetworkManager profile that is active on the interface: {uuid, name}.
 inline constexpr std::string_view kProfileBefore = "profile";
 
-/// The interface as the kernel has it, as an artifact: {mtu, up, addresses, link_local}. Addresses of
-/// 169.254.0.0/16 are taken at random, so only that there is one counts; fe80:: ones are the kernel's.
-/// Without a carrier networkd gives no addresses, and NetworkManager neither those nor an MTU: they are
-/// named as not applicable then. Where netplan hands it to NetworkManager, with the profile of somebody
-/// else's that is up on it.
+/// The interface in the kernel, as an artifact: {mtu, up, addresses, link_local, routes?}. The routes are those of our
+/// file that the kernel has; without any in the file, the field is missing. Addresses of 169.254.0.0/16 are
+/// random, so only their presence counts; fe80:: addresses belong to the kernel. Without a carrier, networkd sets no
+/// addresses, and NetworkManager neither addresses nor an MTU: these fields are then not applicable. If netplan assigns
+/// the interface to NetworkManager, the observation has the foreign profile that is active on it, unless our file
+/// leaves the addresses to that profile.
 ArtifactId link_artifact(const std::string& interface);
 Observation observe_link(const std::string& interface, const NodeReader& node);
 Value encode_link_state(const LinkFacts& link);
 
-/// What the interface is to show once `stanza` holds; what the stanza leaves alone stays as it is.
+/// The kernel state that `stanza` asks for. Settings that the stanza does not manage stay as in `now`.
 Observation link_state_wanted(const Stanza& stanza, const Value& now);
 
-/// Makes the interface be `after`. What our file asks for is done by the renderer, for this interface
-/// and its siblings in that file alone: networkd or NetworkManager gets the files that netplan generates
-/// for them, reads them and configures the interface anew. Anything else (a state from before) is put
-/// back by NetworkManager where the profile of that time is still there, and through netlink once that
-/// is done; unless another netplan file configures the interface by now: then that holds.
-/// Returns when the kernel shows it.
-/// Errors: kVerifyFailed when it does not within 10 s, kFailed with the tool's or the kernel's reason.
+/// Brings the interface to the state `after`. If our file asks for it, its renderer configures it: networkd or
+/// NetworkManager loads the files that netplan generates for the interfaces of our file, and for no others. If only the
+/// MTU is managed, NetworkManager's own profile stays active, and netlink sets the MTU. Any other
+/// state is an earlier one and is restored. NetworkManager activates its profile of that time if there is one, and
+/// netlink sets the rest. If another netplan file configures the interface by now, that configuration applies. Returns
+/// when the kernel shows the state.
+/// Errors: kVerifyFailed if it does not within 10 s; kFailed with the tool's or the kernel's reason.
 Result<void> activate_link(const std::string& interface, const Observation& after, Node& node);
 
 }  // namespace sparkplan::netplan

@@ -1,13 +1,13 @@
-#include "resources/netplan/netplan.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "engine/core/finding.h"
 #include "engine/core/text_list.h"
-#include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/steps.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/netplan/adoption.h"
 #include "resources/netplan/foreign_files.h"
@@ -15,97 +15,82 @@
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
-#include "resources/netplan/reported.h"
 #include "resources/netplan/route_collisions.h"
+#include "resources/netplan/taken_away.h"
 #include "resources/netplan/trial.h"
+#include "resources/netplan/wanted.h"
 
+/// The fabric's interfaces, and those of `interfaces` beside it, in one netplan file and in the kernel.
 namespace sparkplan::netplan {
 namespace {
 
-/// netplan warns of anything that others can read: a file may hold passwords of a Wi-Fi.
+/// netplan warns about files that other users can read: they may hold Wi-Fi passwords.
 constexpr std::uint32_t kFileMode = 0600;
 constexpr const char* kPersistent = "persistent";
 
 constexpr const char* kVirtualFunctions = "virtual_functions";
-/// The interfaces that our file has now, be they asked for or about to be given back.
+constexpr const char* kNameServers = "name_servers";
+/// The interfaces that our file has now, also those that are about to be restored.
 constexpr const char* kConfigured = "configured";
 
-Stanza stanza_of(const FabricPort& wanted, Renderer renderer) {
-  Stanza stanza;
-  stanza.renderer = renderer;
-  stanza.mtu = wanted.mtu;
-  stanza.link_local = wanted.link_local;
-  if (!wanted.address.empty()) {
-    stanza.addresses.push_back(wanted.address + "/" + std::to_string(wanted.prefix_length));
-  }
-  return stanza;
-}
-
-/// {persistent: {...}, mtu?, up, addresses?, link_local?}; the latter are the running state.
+/// {persistent: {...}, mtu?, up, addresses?, link_local?, routes?}; all but `persistent` are the running state.
 Value desired_value(const Stanza& stanza) {
   Value value = encode(stanza);
   value.erase("renderer");
+  value.erase("fabric");
   if (stanza.manages_addresses()) value.set("link_local", stanza.link_local);
   value.set("up", true);
   value.set(kPersistent, encode(stanza));
   return value;
 }
 
-/// Fields that are not applicable now are part of the artifact all the same: they are what is there.
+/// The artifact keeps fields that are not applicable now: they are the current state.
 Observation as_artifact(const Observation& link) {
   const auto* present = std::get_if<Present>(&link);
   return present == nullptr ? link : Observation(Present{present->value, {}});
 }
 
-/// What the node exports of itself; null when it could not say.
-const Value* exported_of(const ClusterView& view) {
-  const auto node = view.exports.find(view.self.name.str());
-  if (node == view.exports.end()) return nullptr;
-  const auto exported = node->second.find("netplan");
-  return exported == node->second.end() ? nullptr : &exported->second;
-}
-
 class NetplanType final : public ResourceType {
  public:
-  explicit NetplanType(std::string schema_json) {
+  NetplanType() {
     info_.name = "netplan";
     info_.section = "fabric";
     info_.phase = Phase::kNetwork;
     info_.summary = "addresses and MTU of the fabric interfaces";
-    info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kOwnFile)};
     info_.impact_of_removal = Impact::kInterruptsNetwork;
     // Source: netplan(5), "the files are merged by name, /run over /etc".
+    info_.records = {.identity = {"name"}, .below = "interfaces"};
     info_.staging = {"/etc/netplan", "/run/netplan", "network:\n  version: 2\n"};
     info_.reported = reported_interfaces();
   }
 
-  const TypeInfo& info() const override { return info_; }
-
   Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
     Desired result;
     if (section.is_null()) return result;
-    FabricInterfaces found = fabric_interfaces(view.self, own, view.cluster.profile);
-    result.incomplete = !found.diagnostics.empty();
-    result.diagnostics = std::move(found.diagnostics);
-    const Value* exported = exported_of(view);
-    if (exported ==
-        nullptr) {  // Whose the interfaces are cannot be told; that they could not be read is said elsewhere.
+    const Value* exported = view.export_of(view.self.name, info_.name);
+    const ForeignFiles foreign = exported == nullptr ? ForeignFiles() : decode_foreign_files(*exported);
+    WantedInterfaces wanted = wanted_interfaces(view, section, own, foreign.renderer);
+    result.incomplete = !wanted.diagnostics.empty();
+    result.diagnostics = std::move(wanted.diagnostics);
+    if (exported == nullptr) {
+      // Foreign definitions are unknown. The engine reports that the exports could not be read.
       result.incomplete = true;
       return result;
     }
-    const ForeignFiles foreign = decode_foreign_files(*exported);
+    for (const UnreadableFile& profile : foreign.unread_profiles) result.diagnostics.push_back(unread(profile));
     const auto virtual_functions = texts_in(exported->find(kVirtualFunctions));
     auto collisions =
-        route_collisions(view.self.name.str(), found.interfaces, texts_in(exported->find(kConfigured)), section, own);
+        route_collisions(view.self.name.str(), fabric_in(wanted), texts_in(exported->find(kConfigured)), section, own);
     if (!collisions.empty()) {
       result.incomplete = true;
       std::move(collisions.begin(), collisions.end(), std::back_inserter(result.diagnostics));
       return result;
     }
-    for (const ObservedPort& port : found.interfaces) {
-      const auto others =
-          port.interface.empty() ? std::vector<Definition>() : definitions_of(port.interface, own.links, foreign);
+    for (const auto& [port, stanza] : wanted.all) {
+      const auto others = port.interface.empty()
+                              ? std::vector<Definition>()
+                              : in_the_way_of(stanza, definitions_of(port.interface, own.links, foreign));
       const Adopt adopt = adopt_of(port.interface, section, view, own);
       if (adopt == Adopt::kKeep && !others.empty()) {
         result.diagnostics.push_back(left_to(port.interface, others.front(), port.where));
@@ -117,12 +102,12 @@ class NetplanType final : public ResourceType {
         result.resources.clear();
         return result;
       }
-      Resource resource;
-      resource.id = {info_.name, port.interface};
-      resource.desired = desired_value(stanza_of(port, foreign.renderer));
-      if (takes_over(adopt, others)) resource.desired.set(kAlsoDefinedIn, Value(Value::List{}));
-      resource.where = port.where;
-      resource.impact = Impact::kInterruptsNetwork;
+      if (auto gone = what_goes(port, stanza, before_take_over(port.interface, others, *exported), own)) {
+        result.diagnostics.push_back(*std::move(gone));
+      }
+      Resource resource = make_resource(port.interface, desired_value(stanza), port.where);
+      const bool may_take_over = stanza.manages_addresses() || !others.empty();
+      if (may_take_over && takes_over(adopt, others)) resource.desired.set(kAlsoDefinedIn, Value(Value::List{}));
       result.resources.push_back(std::move(resource));
     }
     return result;
@@ -133,13 +118,15 @@ class NetplanType final : public ResourceType {
     return interfaces_from(applied, own);
   }
 
-  /// What other netplan files say and which interfaces are parts of others, so that desired() can tell
-  /// whose the interfaces are.
+  /// The foreign definitions, the virtual functions and the interfaces in our file: desired() decides by them whether
+  /// sparkplan may manage an interface.
   Result<Value> exports(const Value& /*section*/, const NodeReader& node) const override {
     SPARK_TRY(const ForeignFiles foreign, read_foreign_files(node));
     SPARK_TRY(const auto virtual_functions, virtual_functions_of(node));
     Value exported = encode(foreign);
     exported.set(kVirtualFunctions, list_of_texts(virtual_functions));
+    SPARK_TRY(Value name_servers, name_servers_of(node));
+    if (!entries_of(name_servers).empty()) exported.set(kNameServers, std::move(name_servers));
     exported.set(kConfigured, list_of_texts(configured_in(node)));
     return exported;
   }
@@ -152,7 +139,6 @@ class NetplanType final : public ResourceType {
     const Result<ForeignFiles> foreign = read_foreign_files(node);
     const auto links = node.live() ? node.links() : Result<std::vector<LinkFacts>>(std::vector<LinkFacts>());
     for (const std::string& name : request.names) {
-      if (name == kWholeFileName) continue;
       const Observation link = observe_link(name, node);
       if (!std::holds_alternative<NotApplicable>(link)) observed.artifacts[link_artifact(name)] = as_artifact(link);
       if (const auto* error = std::get_if<Error>(&file)) {
@@ -183,32 +169,25 @@ class NetplanType final : public ResourceType {
     std::optional<std::string> content;
     if (!stanzas.empty()) content = render_file(stanzas);
     std::vector<Step> steps;
-    if (auto step = text_artifact_step(file_artifact(kOwnFile), content, kFileMode, input, info_)) {
-      steps.push_back(*std::move(step));
-    }
+    append(steps, text_artifact_step(file_artifact(kOwnFile), content, kFileMode, input, info_));
     for (const auto& [artifact, text] : input.observed.artifacts) {
       if (artifact.name == kOwnFile || !is_text_artifact(artifact)) continue;
-      if (auto step = shared_file_step(artifact, stanzas, input, info_)) steps.push_back(*std::move(step));
+      append(steps, shared_file_step(artifact, stanzas, input, info_));
     }
-    for (const Change& change : input.changes) {
-      if (auto step = link_step(change.id, stanzas, input)) steps.push_back(*std::move(step));
-    }
+    for (const Change& change : input.changes) append(steps, link_step(change.id, stanzas, input));
     for (Step& step : steps) step.disruptive = true;
     return steps;
   }
 
-  /// Also what is no longer asked for: to give it back would cut the connection as well.
+  /// Also interfaces that are no longer desired: restoring them could cut the connection too.
   std::optional<Error> refuses(const std::vector<Change>& changes, const Facts& own) const override {
     for (const Change& change : changes) {
       if (change.origin == Origin::kForeign) continue;
       const std::string why = why_untouchable(change.id.name, own.ssh_server_address, own.links);
       if (why.empty()) continue;
-      return Error{ErrorCode::kRefused,
-                   change.id.name + " " + why + ", and would change",
-                   {},
-                   {},
-                   "reach the node by an address outside the fabric, or give --allow-mgmt-change: it is tried, and "
-                   "undone unless the node answers"};
+      return make_error(ErrorCode::kRefused, change.id.name + " " + why + ", and the plan would change it",
+                        "reach the node by an address outside the fabric, or use --allow-mgmt-change: the node rolls "
+                        "back unless sparkplan reconnects in time");
     }
     return std::nullopt;
   }
@@ -240,6 +219,22 @@ class NetplanType final : public ResourceType {
   }
 
  private:
+  static std::vector<ObservedPort> fabric_in(const WantedInterfaces& wanted) {
+    std::vector<ObservedPort> fabric;
+    for (const WantedInterface& one : wanted.all) {
+      if (one.stanza.fabric) fabric.push_back(one.port);
+    }
+    return fabric;
+  }
+
+  static BeforeTakeOver before_take_over(const std::string& interface, const std::vector<Definition>& definitions,
+                                         const Value& exported) {
+    const auto configured = texts_in(exported.find(kConfigured));
+    const bool is_ours = std::find(configured.begin(), configured.end(), interface) != configured.end();
+    const Value* name_servers = exported.find(kNameServers);
+    return {definitions, is_ours, texts_in(name_servers == nullptr ? nullptr : name_servers->find(interface))};
+  }
+
   static std::vector<std::string> configured_in(const NodeReader& node) {
     std::vector<std::string> names;
     const auto text = node.read_file(kOwnFile);
@@ -249,13 +244,17 @@ class NetplanType final : public ResourceType {
     return names;
   }
 
+  static Diagnostic unread(const UnreadableFile& profile) {
+    return finding(
+        Severity::kWarning, "fabric.profile-unread",
+        profile.source + " could not be read, and may configure an interface of the fabric at boot: " + profile.message,
+        "`nmcli connection show` lists the profiles and their interfaces");
+  }
+
   static Error unreadable_file(const UnreadableFile& file) {
-    return {ErrorCode::kFailed,
-            file.source + " cannot be read as YAML (" + file.message +
-                "), and netplan refuses every change while it is there",
-            {},
-            {},
-            "mend that file or move it out of the netplan directories"};
+    return make_error(ErrorCode::kFailed,
+                      file.source + " cannot be read as YAML (" + file.message + "), so netplan refuses every change",
+                      "repair that file or move it out of the netplan directories");
   }
 
   static std::vector<std::string> sources_of(const std::string& name, const std::vector<LinkFacts>& links,
@@ -270,7 +269,7 @@ class NetplanType final : public ResourceType {
   static void observe_shared_files(const ObserveRequest& request, const ForeignFiles& foreign, const NodeReader& node,
                                    const ResourceType& type, ObservedType& observed) {
     const auto paths = files_to_share(request.names, foreign, node);
-    if (!paths) return;  // Of what could not be read, the resources say so.
+    if (!paths) return;  // The resources report unreadable files.
     for (const std::string& path : *paths) {
       const ArtifactId artifact = file_artifact(path);
       observed.artifacts[artifact] = sparkplan::read_artifact(artifact, type, node);
@@ -281,11 +280,11 @@ class NetplanType final : public ResourceType {
                              const std::vector<std::string>& also_defined_in) {
     if (const auto* error = std::get_if<Error>(&link)) return *error;
     Present present{Value::map({{kAlsoDefinedIn, list_of_texts(also_defined_in)}}), {}};
-    if (const auto stanza = stanzas.find(name); stanza != stanzas.end()) {
-      present.value.set(kPersistent, encode(stanza->second));
-    }
+    const auto stanza = stanzas.find(name);
+    if (stanza != stanzas.end()) present.value.set(kPersistent, encode(stanza->second));
     if (const auto* reason = std::get_if<NotApplicable>(&link)) {
       for (const char* field : {"mtu", "up", "addresses", "link_local"}) present.not_applicable[field] = reason->reason;
+      if (stanza != stanzas.end() && !stanza->second.routes.empty()) present.not_applicable["routes"] = reason->reason;
       return present;
     }
     const auto* shown = std::get_if<Present>(&link);
@@ -299,40 +298,27 @@ class NetplanType final : public ResourceType {
     return present;
   }
 
-  /// Brings what the file says to the interface; for one that is no longer wanted, the state from
-  /// before sparkplan came.
+  /// Activates the file's stanza on the interface; without one, restores the state before sparkplan.
   std::optional<Step> link_step(const ResourceId& id, const Stanzas& stanzas, const StepsInput& input) const {
     const ArtifactId artifact = link_artifact(id.name);
-    const auto observed = input.observed.artifacts.find(artifact);
-    if (observed == input.observed.artifacts.end()) return std::nullopt;
-    const auto* now = std::get_if<Present>(&observed->second);
-    if (now == nullptr) return std::nullopt;
-    Observation after;
+    const Observation* observed = input.seen(artifact);
+    if (observed == nullptr || !std::holds_alternative<Present>(*observed)) return std::nullopt;
+    const Observation* original = input.original(artifact);
+    Observation after = original == nullptr ? Absent{} : *original;
     if (const auto stanza = stanzas.find(id.name); stanza != stanzas.end()) {
-      after = link_state_wanted(stanza->second, now->value);
-    } else if (const auto original = input.originals.find(artifact); original != input.originals.end()) {
-      after = original->second;
+      after = link_state_wanted(stanza->second, present_value(*observed));
     }
     if (!std::holds_alternative<Present>(after)) return std::nullopt;
-    Step step;
-    step.type = info_.name;
-    step.artifact = artifact;
-    step.phase = info_.phase;
-    step.before = observed->second;
+    Step step = step_for(artifact, id, info_);
+    step.before = *observed;
     step.after = std::move(after);
-    step.resources = {id};
-    step.group = info_.name;
     step.activates = true;
     return step;
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const NetplanType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<NetplanType>(); }
 
 }  // namespace sparkplan::netplan

@@ -6,36 +6,59 @@
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {
 
-std::optional<int> number_in(const Value* value) {
+/// The interface of NetworkManager's profile for an interface with only an MTU. There is none of this name, so the
+/// profile is never active, and NetworkManager makes its usual one for the real interface.
+constexpr std::string_view kNoInterface = "sparkplan-none";
+
+/// After the key of an interface of `interfaces`: netplan has no word for it.
+constexpr std::string_view kNoFabric = "  # not of the fabric";
+
+std::string render_routes(const std::vector<Route>& routes) {
+  if (routes.empty()) return "";
+  std::string text = "      routes:\n";
+  for (const Route& route : routes) {
+    text += "        - {to: " + route.to + ", via: " + route.via;
+    if (route.metric) text += ", metric: " + std::to_string(*route.metric);
+    text += "}\n";
+  }
+  return text;
+}
+
+template <class Number = int>
+std::optional<Number> number_in(const Value* value) {
   if (value == nullptr || value->string() == nullptr) return std::nullopt;
   const std::string& text = *value->string();
-  int number = 0;
+  Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
 
-/// What netplan leaves to NetworkManager's defaults, and what those get wrong: a profile without an
-/// address would take a link-local one, and IPv6 would be the kernel's.
+/// Settings that netplan leaves to NetworkManager's defaults. By default, IPv6 is left to the kernel. For an interface
+/// with only an MTU, the profile must stay without effect: whatever profile is active would lose its addresses.
 std::string render_settings(const Stanza& stanza) {
-  std::string text = "connection.autoconnect-priority: \"" + std::to_string(kAutoconnectPriority) + "\"\n";
   const std::string indent(10, ' ');
-  if (stanza.addresses.empty() && !stanza.link_local) text += indent + "ipv4.method: disabled\n";
+  std::string text = "      networkmanager:\n        passthrough:\n" + indent;
+  if (!stanza.manages_addresses()) {
+    return text + "connection.autoconnect: \"false\"\n" + indent +
+           "connection.interface-name: " + std::string(kNoInterface) + "\n";
+  }
+  text += "connection.autoconnect-priority: \"" + std::to_string(kAutoconnectPriority) + "\"\n";
   // 3: enabled. Source: nm-settings(5), ipv4.link-local.
   if (!stanza.addresses.empty() && stanza.link_local) text += indent + "ipv4.link-local: \"3\"\n";
-  if (stanza.manages_addresses()) text += indent + "ipv6.method: disabled\n";
-  return "      networkmanager:\n        passthrough:\n" + indent + text;
+  return text + indent + "ipv6.method: disabled\n";
 }
 
 std::string render_stanza(const std::string& interface, const Stanza& stanza) {
   const std::string indent(6, ' ');
-  std::string text = "    " + interface + ":\n";
+  std::string text = "    " + interface + ":" + std::string(stanza.fabric ? "" : kNoFabric) + "\n";
   if (stanza.renderer == Renderer::kNetworkManager) text += indent + "renderer: NetworkManager\n";
   if (stanza.manages_addresses()) {
     text += indent + "dhcp4: false\n" + indent + "dhcp6: false\n" + indent + "accept-ra: false\n";
@@ -44,11 +67,25 @@ std::string render_stanza(const std::string& interface, const Stanza& stanza) {
   text += indent + "optional: true\n";
   if (stanza.mtu) text += indent + "mtu: " + std::to_string(*stanza.mtu) + "\n";
   if (!stanza.addresses.empty()) text += indent + "addresses: [" + join(stanza.addresses, ", ") + "]\n";
+  text += render_routes(stanza.routes);
   if (stanza.renderer == Renderer::kNetworkManager) text += render_settings(stanza);
   return text;
 }
 
 }  // namespace
+
+std::string Route::str() const { return to + " via " + via + (metric ? " metric " + std::to_string(*metric) : ""); }
+
+std::optional<Route> parse_route(std::string_view text) {
+  const auto words = split(text, ' ');
+  const bool complete = words.size() == 3 || (words.size() == 5 && words[3] == "metric");
+  if (!complete || words[1] != "via") return std::nullopt;
+  Route route{std::string(words[0]), std::string(words[2]), std::nullopt};
+  if (words.size() == 3) return route;
+  const Value metric{std::string(words[4])};
+  route.metric = number_in<std::int64_t>(&metric);
+  return route.metric ? std::optional(route) : std::nullopt;
+}
 
 std::string_view to_string(Renderer renderer) {
   return renderer == Renderer::kNetworkManager ? "NetworkManager" : "networkd";
@@ -73,8 +110,7 @@ Result<Stanzas> parse_file(std::string_view text) {
   Stanzas stanzas;
   const Value* network = tree.find("network");
   const Value* ethernets = network == nullptr ? nullptr : network->find("ethernets");
-  if (ethernets == nullptr || ethernets->entries() == nullptr) return stanzas;
-  for (const MapEntry& entry : *ethernets->entries()) {
+  for (const MapEntry& entry : entries_of(ethernets)) {
     Stanza& stanza = stanzas[entry.key];
     stanza.mtu = number_in(entry.value.find("mtu"));
     stanza.addresses = texts_in(entry.value.find("addresses"));
@@ -82,6 +118,12 @@ Result<Stanzas> parse_file(std::string_view text) {
     const auto families = texts_in(entry.value.find("link-local"));
     stanza.link_local = std::find(families.begin(), families.end(), "ipv4") != families.end();
     stanza.renderer = renderer_from(entry.value.text_or("renderer", "")).value_or(Renderer::kNetworkd);
+    stanza.fabric = text.find("\n    " + entry.key + ":" + std::string(kNoFabric) + "\n") == std::string_view::npos;
+    for (const Value& route : items_of(entry.value.find("routes"))) {
+      stanza.routes.push_back(
+          {route.text_or("to", ""), route.text_or("via", ""), number_in<std::int64_t>(route.find("metric"))});
+    }
+    std::sort(stanza.routes.begin(), stanza.routes.end());
   }
   return stanzas;
 }
@@ -93,6 +135,8 @@ Value encode(const Stanza& stanza) {
     value.set("addresses", list_of_texts(stanza.addresses));
     if (stanza.link_local) value.set("link_local", true);
   }
+  if (!stanza.routes.empty()) value.set("routes", texts_of(stanza.routes));
+  if (!stanza.fabric) value.set("fabric", false);
   if (stanza.renderer == Renderer::kNetworkManager) value.set("renderer", std::string(to_string(stanza.renderer)));
   return value;
 }
@@ -104,7 +148,17 @@ Stanza decode_stanza(const Value& value) {
   stanza.addresses = texts_in(value.find("addresses"));
   stanza.link_local = value.boolean_or("link_local", false);
   stanza.renderer = renderer_from(value.text_or("renderer", "")).value_or(Renderer::kNetworkd);
+  stanza.fabric = value.boolean_or("fabric", true);
+  for (const std::string& text : texts_in(value.find("routes"))) {
+    if (auto route = parse_route(text)) stanza.routes.push_back(*std::move(route));
+  }
   return stanza;
+}
+
+Value texts_of(const std::vector<Route>& routes) {
+  std::vector<std::string> texts;
+  for (const Route& route : routes) texts.push_back(route.str());
+  return list_of_texts(texts);
 }
 
 }  // namespace sparkplan::netplan

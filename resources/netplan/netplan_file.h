@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,45 +15,65 @@ namespace sparkplan::netplan {
 
 inline constexpr std::string_view kOwnFile = "/etc/netplan/60-sparkplan-fabric.yaml";
 
-/// Who configures an interface from what netplan says. Source: netplan(5), "renderer".
+/// The service that configures an interface for netplan. Source: netplan(5), "renderer".
 enum class Renderer : std::uint8_t { kNetworkd, kNetworkManager };
 /// "networkd", "NetworkManager"
 std::string_view to_string(Renderer renderer);
-/// By that name; nothing for any other.
+/// The renderer of that name; nothing for any other name.
 std::optional<Renderer> renderer_from(std::string_view name);
 
-/// The highest that NetworkManager knows: at boot no other profile takes the interface instead of ours.
+/// The highest priority in NetworkManager: at boot our profile takes the interface, and no other does.
 /// Source: nm-settings(5), connection.autoconnect-priority.
 inline constexpr int kAutoconnectPriority = 999;
 
-/// What our file says of one interface.
+/// A route through an interface of `interfaces`.
+struct Route {
+  std::string to;   ///< "10.9.0.0/16", "default"
+  std::string via;  ///< "10.0.20.1"
+  std::optional<std::int64_t> metric;
+
+  auto operator<=>(const Route&) const = default;
+  /// "10.9.0.0/16 via 10.0.20.9 metric 50": the canonical form in resources.
+  std::string str() const;
+};
+
+/// The inverse of Route::str(); nothing for other texts.
+std::optional<Route> parse_route(std::string_view text);
+
+/// The settings of one interface in our file.
 struct Stanza {
-  std::optional<int> mtu;              ///< Nothing: the MTU is left alone.
+  std::optional<int> mtu;              ///< Nothing: the MTU is not managed.
   std::vector<std::string> addresses;  ///< "192.168.100.11/24", sorted.
   bool link_local = false;             ///< Takes an address of 169.254.0.0/16.
   Renderer renderer = Renderer::kNetworkd;
+  bool fabric = true;              ///< False: of `interfaces`, such as a LAN.
+  std::vector<Route> routes = {};  ///< Sorted; the fabric has none.
 
   bool operator==(const Stanza&) const = default;
 
-  /// Of an interface without any only the MTU is ours; what addresses it has is not looked at.
+  /// Without addresses, only the MTU and the up state are managed; the interface's addresses are not compared.
   bool manages_addresses() const { return link_local || !addresses.empty(); }
 };
 
-/// Interface name -> what is said of it.
+/// Interface name to stanza.
 using Stanzas = std::map<std::string, Stanza>;
 
-/// The whole file. DHCP and router advertisements are off where the addresses are ours, so that the
-/// RoCE v2 GIDs are those of our addresses and no default route runs over the fabric; `optional`, so
-/// that no boot waits for a cable. For NetworkManager, which netplan does not tell all of that, the same
-/// in NetworkManager's own settings. Source: netplan(5), nm-settings(5).
+/// The whole file. DHCP and router advertisements are off if the addresses are managed: the RoCE v2 GIDs are then those
+/// of our addresses, and no default route uses the fabric. With `optional`, no boot waits for a cable. netplan does not
+/// pass all of that on to NetworkManager, which gets it in its own settings. With only an MTU, NetworkManager keeps the
+/// profile that it has, and udev sets the MTU at boot. Source: netplan(5), nm-settings(5), systemd.link(5).
 std::string render_file(const Stanzas& stanzas);
 
-/// The inverse of render_file(), also of a file edited by hand as far as it has these keys.
-/// Errors: kInvalidInput when it is no YAML.
+/// The inverse of render_file(). Other keys, such as those added by hand, are ignored.
+/// Errors: kInvalidInput if the text is not YAML.
 Result<Stanzas> parse_file(std::string_view text);
 
-/// {mtu?, addresses?, link_local: true?, renderer: "NetworkManager"?}: the canonical form in resources.
+/// {mtu?, addresses?, link_local: true?, routes?, fabric: false?, renderer: "NetworkManager"?}: the canonical form in
+/// resources.
 Value encode(const Stanza& stanza);
 Stanza decode_stanza(const Value& value);
+
+/// Route::str() of each.
+Value texts_of(const std::vector<Route>& routes);
 
 }  // namespace sparkplan::netplan

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kQueryDeadline{10'000};
 constexpr std::chrono::milliseconds kDeadline{30'000};
-/// An IPv4 link-local address takes five seconds of asking whether anybody else has it.
+/// An IPv4 link-local address takes five seconds of duplicate detection.
 constexpr const char* kActivationSeconds = "15";
 
 /// Exit statuses of nmcli(1).
@@ -20,11 +20,10 @@ constexpr int kNotRunning = 8;
 
 Error failed(const std::vector<std::string>& argv, const CommandOutput& output) {
   const std::string said(trim(output.standard_error));
-  return {ErrorCode::kFailed,
-          join(argv, " ") + " failed: " + (said.empty() ? "exit " + std::to_string(output.exit_status) : said),
-          {},
-          {},
-          "journalctl -u NetworkManager says more"};
+  return make_error(
+      ErrorCode::kFailed,
+      join(argv, " ") + " failed: " + (said.empty() ? "exit " + std::to_string(output.exit_status) : said),
+      "journalctl -u NetworkManager shows details");
 }
 
 Result<void> nmcli(const std::vector<std::string>& argv, Node& node) {
@@ -33,25 +32,22 @@ Result<void> nmcli(const std::vector<std::string>& argv, Node& node) {
   return failure(failed(argv, output));
 }
 
-/// False when there is no such profile or device, or no NetworkManager to tell.
+/// False if there is no such profile or device, or NetworkManager does not run.
 Result<bool> tell_if_there(const std::vector<std::string>& argv, Node& node) {
-  const auto output = node.run(argv, kDeadline);
-  if (!output && output.error().code == ErrorCode::kNotFound) return false;
-  if (!output) return failure(output.error());
+  SPARK_TRY(const auto output, if_there(node.run(argv, kDeadline)));
+  if (!output) return false;
   if (output->exit_status == 0) return true;
   if (output->exit_status == kNotThere || output->exit_status == kNotRunning) return false;
   return failure(failed(argv, *output));
 }
 
-/// One line per profile. Nothing where NetworkManager is not there or does not run.
+/// One line per profile, as words. Empty if NetworkManager is missing or does not run.
 Result<std::vector<std::vector<std::string>>> profiles(const std::string& fields, bool active, const NodeReader& node) {
   std::vector<std::string> argv{"nmcli", "-t", "-f", fields, "connection", "show"};
   if (active) argv.emplace_back("--active");
   std::vector<std::vector<std::string>> lines;
-  const auto output = node.query(argv, kQueryDeadline);
-  if (!output && output.error().code == ErrorCode::kNotFound) return lines;
-  if (!output) return failure(output.error());
-  if (output->exit_status == kNotRunning) return lines;
+  SPARK_TRY(const auto output, if_there(node.query(argv, kQueryDeadline)));
+  if (!output || output->exit_status == kNotRunning) return lines;
   if (output->exit_status != 0) return failure(failed(argv, *output));
   for (const std::string_view line : split_lines(output->standard_output)) {
     if (!trim(line).empty()) lines.push_back(terse_words(line));
@@ -59,7 +55,7 @@ Result<std::vector<std::vector<std::string>>> profiles(const std::string& fields
   return lines;
 }
 
-/// What was configured past NetworkManager it shows as a profile, too.
+/// NetworkManager also shows a profile for settings made past it.
 bool is_read_from_the_kernel(const std::string& file, const NodeReader& node) {
   const auto text = file.empty() ? Result<std::string>(std::string()) : node.read_file(file);
   if (!text) return false;
@@ -85,7 +81,7 @@ std::vector<std::string> terse_words(std::string_view line) {
 Result<std::optional<Profile>> other_profile_on(const std::string& interface, const NodeReader& node) {
   SPARK_TRY(const auto lines, profiles("UUID,DEVICE,STATE,FILENAME,NAME", true, node));
   for (const auto& words : lines) {
-    // One that is still waiting for an address comes and goes by itself.
+    // A profile that still waits for an address starts and stops automatically.
     if (words.size() < 5 || words[1] != interface || words[2] != "activated") continue;
     if (words[3] == generated_for_network_manager(interface) || is_read_from_the_kernel(words[3], node)) continue;
     return std::optional(Profile{words[0], words[4], words[3]});
@@ -94,23 +90,17 @@ Result<std::optional<Profile>> other_profile_on(const std::string& interface, co
 }
 
 std::optional<Error> why_no_network_manager(const std::string& interface, const NodeReader& node) {
-  const std::string handed = "netplan hands " + interface + " to NetworkManager, ";
+  const std::string handed = "netplan gives " + interface + " to NetworkManager, ";
   const std::vector<std::string> argv{"nmcli", "-t", "-f", "RUNNING", "general"};
   const auto output = node.query(argv, kQueryDeadline);
   if (!output && output.error().code == ErrorCode::kNotFound) {
-    return Error{ErrorCode::kUnsupported,
-                 handed + "and this node has no nmcli",
-                 {},
-                 {},
-                 "install network-manager, or take `renderer: NetworkManager` out of the netplan files"};
+    return make_error(ErrorCode::kUnsupported, handed + "but this node has no nmcli",
+                      "install network-manager, or remove `renderer: NetworkManager` from the netplan files");
   }
   if (!output) return output.error();
   if (output->exit_status == 0 && trim(output->standard_output) == "running") return std::nullopt;
-  return Error{ErrorCode::kUnsupported,
-               handed + "which is not running",
-               {},
-               {},
-               "`systemctl enable --now NetworkManager` starts it; nothing was written"};
+  return make_error(ErrorCode::kUnsupported, handed + "which is not running",
+                    "start it with `systemctl enable --now NetworkManager`; nothing was written");
 }
 
 Result<void> load_profiles(const std::vector<std::string>& files, Node& node) {
@@ -126,15 +116,25 @@ Result<void> bring_up_generated(const std::string& interface, Node& node) {
   const auto ours = std::find_if(lines.begin(), lines.end(),
                                  [&](const auto& words) { return words.size() == 2 && words[1] == file; });
   if (ours == lines.end()) {
-    return failure(ErrorCode::kNotFound, "NetworkManager does not know the profile in " + file,
-                   "journalctl -u NetworkManager says why it has not read it");
+    return failure(ErrorCode::kNotFound, "NetworkManager has not loaded the profile in " + file,
+                   "journalctl -u NetworkManager shows why");
   }
-  // leave_alone(), too, holds until somebody says otherwise: the cable may be pulled and put back.
+  // leave_alone() may still apply: without this, the profile would not start again after the cable was out.
   SPARK_TRY(const bool there, tell_if_there({"nmcli", "device", "set", interface, "autoconnect", "yes"}, node));
   if (!there) return failure(ErrorCode::kNotFound, "NetworkManager does not know the interface " + interface);
-  // By its number: somebody else's profile may have the same name.
+  // By its UUID: a foreign profile may have the same name.
   return nmcli({"nmcli", "--wait", kActivationSeconds, "connection", "up", "uuid", ours->front(), "ifname", interface},
                node);
+}
+
+Result<void> take_down_generated(const std::string& interface, Node& node) {
+  SPARK_TRY(const auto lines, profiles("UUID,DEVICE,FILENAME", true, node));
+  const std::string file = generated_for_network_manager(interface);
+  const auto ours = std::find_if(lines.begin(), lines.end(), [&](const auto& words) {
+    return words.size() == 3 && words[1] == interface && words[2] == file;
+  });
+  if (ours == lines.end()) return {};
+  return nmcli({"nmcli", "--wait", kActivationSeconds, "connection", "down", "uuid", ours->front()}, node);
 }
 
 Result<void> bring_up_again(const std::string& uuid, const std::string& interface, Node& node) {

@@ -8,50 +8,52 @@
 #include "engine/core/result.h"
 #include "engine/node/node.h"
 
-/// NetworkManager, spoken to through nmcli(1): the profiles that netplan generates for it, one interface
-/// at a time, and never the service as a whole.
+/// Calls of nmcli(1) for the profiles that netplan generates. They change one interface at a time, never the whole
+/// service.
 namespace sparkplan::netplan {
 
-/// A profile of NetworkManager's.
+/// A connection profile of NetworkManager.
 struct Profile {
   std::string uuid;
   std::string name;  ///< "Wired connection 1"
-  std::string file;  ///< Empty where it has none.
+  std::string file;  ///< Empty if it has none.
 
   bool operator==(const Profile&) const = default;
 };
 
-/// The words of a line of `nmcli --terse`, in which a backslash stands before a colon that is none
-/// between words. Pure.
+/// Pure. The words of a line of `nmcli --terse`, in which a backslash escapes a colon inside a word.
 std::vector<std::string> terse_words(std::string_view line);
 
-/// The profile that is up on the interface, when it is somebody else's: not the one that netplan
-/// generates for it, nor what NetworkManager only reads from the kernel. Nothing where NetworkManager
-/// does not run. Errors: kFailed with nmcli's words.
+/// The foreign profile that is active on the interface. The profile that netplan generates for it does not count, nor a
+/// profile that NetworkManager only reads from the kernel. Nothing if NetworkManager does not run.
+/// Errors: kFailed with nmcli's message.
 Result<std::optional<Profile>> other_profile_on(const std::string& interface, const NodeReader& node);
 
-/// Why NetworkManager cannot configure anything on this node, as an error about `interface`, which
-/// netplan hands to it. Nothing when it runs.
+/// Why NetworkManager cannot configure `interface`, which netplan assigns to it. Nothing if it runs.
 std::optional<Error> why_no_network_manager(const std::string& interface, const NodeReader& node);
 
-/// Has NetworkManager read these files again, or forget the profiles of those that are gone, which takes
-/// them down. Other profiles stay as they are. Where it does not run, it reads them when it starts.
-/// Errors: kFailed with nmcli's words.
+/// Makes NetworkManager load these files again. It drops and deactivates the profiles of missing files. Other profiles
+/// stay unchanged. If NetworkManager does not run, it reads the files when it starts.
+/// Errors: kFailed with nmcli's message.
 Result<void> load_profiles(const std::vector<std::string>& files, Node& node);
 
-/// Brings up the profile that netplan has generated for the interface, anew if it is up already.
-/// Errors: kNotFound when NetworkManager does not know it or the interface; kFailed with nmcli's words.
+/// Activates the profile that netplan has generated for the interface, again if it is already active.
+/// Errors: kNotFound if NetworkManager does not know it or the interface; kFailed with nmcli's message.
 Result<void> bring_up_generated(const std::string& interface, Node& node);
 
-/// Brings up a profile from before, without waiting for it: a DHCP server may not answer. One that is
-/// gone by now is none to bring up. Errors: kFailed with nmcli's words.
+/// Deactivates the profile that netplan has generated for the interface, if it is active there. NetworkManager then
+/// activates another one if it has one. Errors: kFailed with nmcli's message.
+Result<void> take_down_generated(const std::string& interface, Node& node);
+
+/// Activates an earlier profile without waiting for it: a DHCP server may not answer. A missing profile is no failure.
+/// Errors: kFailed with nmcli's message.
 Result<void> bring_up_again(const std::string& uuid, const std::string& interface, Node& node);
 
-/// Keeps NetworkManager from bringing up anything on the interface by itself until somebody asks for it
-/// or the next boot, and takes down what it has brought up. Errors: kFailed with nmcli's words.
+/// Deactivates the active profile of the interface. NetworkManager then activates none automatically until an explicit
+/// activation or the next boot. Errors: kFailed with nmcli's message.
 Result<void> leave_alone(const std::string& interface, Node& node);
 
-/// Where NetworkManager finds the profile that netplan generates.
+/// The path of the profile that netplan generates for the interface.
 std::string generated_for_network_manager(const std::string& interface);
 
 }  // namespace sparkplan::netplan

@@ -10,7 +10,7 @@
 namespace sparkplan::netplan {
 namespace {
 
-/// What a kernel interface of these kinds is made of other ones for.
+/// Kinds of kernel interfaces that are made of other interfaces.
 constexpr std::array<std::string_view, 3> kControllers{"bond", "bridge", "team"};
 
 bool is_controller(const std::string& kind) {
@@ -18,7 +18,7 @@ bool is_controller(const std::string& kind) {
 }
 
 Error refused(std::string message, std::string hint) {
-  return {ErrorCode::kRefused, std::move(message), {}, {}, std::move(hint)};
+  return make_error(ErrorCode::kRefused, std::move(message), std::move(hint));
 }
 
 bool is_member(const std::string& interface, const Definition& definition) {
@@ -43,27 +43,27 @@ std::string what_it_does(const std::string& interface, const Definition& definit
   return profile + (gives_way(definition) ? "is for " + interface : "would take " + interface + " at boot");
 }
 
-/// What comes of it, and what to do.
+/// The refusal, with the consequence of the definition and a hint.
 Error consequence(const std::string& interface, const Definition& definition, const std::string& what) {
   if (is_member(interface, definition)) {
-    return refused(what + ", and a part of a bond or bridge is no fabric interface",
-                   "RDMA uses each half by itself: take " + interface + " out of " + definition.id);
+    return refused(what + ", and a part of a bond or bridge cannot be a fabric interface",
+                   "RDMA uses each half separately: take " + interface + " out of " + definition.id);
   }
   if (!definition.set_name.empty()) {
     return refused(what + ", and sparkplan does not configure interfaces that netplan renames",
-                   "take `set-name` out of that file, or name another interface");
+                   "remove `set-name` from that file, or name another interface");
   }
   if (definition.parent == interface || definition.has_virtual_functions) {
-    return refused(what + ", and sparkplan does not configure those", "take the virtual functions out of that file");
+    return refused(what + ", and sparkplan does not configure those", "remove the virtual functions from that file");
   }
   if (!definition.is_profile) {
     return refused(what + ", and netplan would merge the two",
-                   "`fabric: {adopt: take-over}` empties it there, `fabric: {adopt: keep}` leaves the interface to it");
+                   "set `fabric: {adopt: take-over}` to empty that definition, or `fabric: {adopt: keep}` to keep it");
   }
-  return refused(what + ", and NetworkManager has one profile at a time on an interface",
-                 "`nmcli connection delete` or `nmcli connection modify ... connection.autoconnect no` takes that "
-                 "profile out of the way, `fabric: {adopt: take-over}` puts ours in its place, `fabric: {adopt: keep}` "
-                 "leaves the interface to it");
+  return refused(what + ", and NetworkManager activates one profile per interface",
+                 "disable that profile with `nmcli connection delete` or `nmcli connection modify ... "
+                 "connection.autoconnect no`, or set `fabric: {adopt: take-over}` to replace it, or "
+                 "`fabric: {adopt: keep}` to keep it");
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ Error refused_for(const std::string& interface, const Definition& definition) {
 Error not_taken_over(const std::string& interface, const Definition& definition) {
   Error error = refused_for(interface, definition);
   error.message += ", and cannot be taken over: " + definition.why_not_taken_over;
-  error.hint = "take it out of there by hand, or leave the interface to it with `fabric: {adopt: keep}`";
+  error.hint = "remove it there by hand, or keep it with `fabric: {adopt: keep}`";
   return error;
 }
 
@@ -88,9 +88,9 @@ std::string why_untouchable(const std::string& interface, const std::string& con
                             const std::vector<LinkFacts>& links) {
   if (connection.empty() || connection.starts_with("127.") || connection == "::1") return "";
   const std::set<std::string> ends = links_with_address(connection, links);
-  if (ends.empty()) return "may carry our connection: no interface shows its address, " + connection;
-  if (ends.contains(interface)) return "carries the connection that sparkplan speaks through";
-  return links_below(ends, links).contains(interface) ? "is part of what carries our connection" : "";
+  if (ends.empty()) return "may carry our connection: no interface has its address, " + connection;
+  if (ends.contains(interface)) return "carries sparkplan's connection to the node";
+  return links_below(ends, links).contains(interface) ? "is part of the link that carries our connection" : "";
 }
 
 std::optional<Error> why_unfit(const ObservedPort& port, const std::vector<LinkFacts>& links,
@@ -109,8 +109,8 @@ std::optional<Error> why_unfit(const ObservedPort& port, const std::vector<LinkF
   const auto controller =
       std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == master; });
   const std::string kind = controller == links.end() || controller->kind.empty() ? "" : controller->kind + " ";
-  return refused(name + " is part of the " + kind + master + ", so it is no fabric interface",
-                 "RDMA uses each half by itself: take " + name + " out of " + master);
+  return refused(name + " is part of the " + kind + master + ", so it cannot be a fabric interface",
+                 "RDMA uses each half separately: take " + name + " out of " + master);
 }
 
 Result<std::vector<std::string>> virtual_functions_of(const NodeReader& node) {

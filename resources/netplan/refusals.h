@@ -11,31 +11,30 @@
 #include "engine/node/node.h"
 #include "resources/netplan/foreign_files.h"
 
-/// Interfaces that are no fabric interfaces, whatever cluster.yaml says: what else uses them.
+/// Refusals of interfaces that other software or other definitions use, whatever cluster.yaml declares.
 namespace sparkplan::netplan {
 
-/// Pure. Why the interface must not be touched: it carries the connection that we speak through
-/// (`connection` is the node's end of it; empty: none), or something that is built on it does, or that
-/// cannot be told. Empty when it may be touched.
+/// Pure. Why the interface must not be changed: it carries our connection, something built on it does, or that is
+/// unknown. `connection` is the node's address of that connection; empty: none. Empty if it may be changed.
 std::string why_untouchable(const std::string& interface, const std::string& connection,
                             const std::vector<LinkFacts>& links);
 
-/// What a definition of somebody else's does with an interface of ours, by `adopt: keep`: a warning.
+/// The warning for `adopt: keep`: how a foreign definition uses the interface.
 Diagnostic left_to(const std::string& interface, const Definition& definition, const SourceRange& where);
 
-/// The same by `adopt: refuse`: kRefused, with what to do about it.
+/// The error for `adopt: refuse`: kRefused, with a hint how to resolve it.
 Error refused_for(const std::string& interface, const Definition& definition);
 
-/// The same of one that cannot be taken over, where it is to be.
+/// As refused_for(), for a definition that should be taken over but cannot be.
 Error not_taken_over(const std::string& interface, const Definition& definition);
 
-/// Pure. Why an interface cannot be had as the kernel has it: it is, or is part of, a bond or bridge, or
-/// is a virtual function (SR-IOV) as `virtual_functions` has them. kRefused; nothing when it can.
+/// Pure. Why an interface cannot be managed in its current state in the kernel: it is, or is part of, a bond or bridge,
+/// or it is among `virtual_functions` (SR-IOV). kRefused; nothing if it can be managed.
 std::optional<Error> why_unfit(const ObservedPort& port, const std::vector<LinkFacts>& links,
                                const std::vector<std::string>& virtual_functions);
 
-/// The interfaces of a node that are virtual functions; of an image, none. Errors: as NodeReader::links()
-/// and NodeReader::status(). Source: the kernel's Documentation/ABI/testing/sysfs-bus-pci, "physfn".
+/// The interfaces of a node that are virtual functions; empty for an image. Errors: as NodeReader::links() and
+/// NodeReader::status(). Source: the kernel's Documentation/ABI/testing/sysfs-bus-pci, "physfn".
 Result<std::vector<std::string>> virtual_functions_of(const NodeReader& node);
 
 }  // namespace sparkplan::netplan

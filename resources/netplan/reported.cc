@@ -1,4 +1,4 @@
-#include "resources/netplan/reported.h"
+#include "resources/netplan/interfaces.h"
 
 #include <cstdint>
 #include <limits>
@@ -12,20 +12,22 @@ namespace {
 
 constexpr std::int64_t kLargestInt = std::numeric_limits<int>::max();
 constexpr std::int64_t kSmallestInt = std::numeric_limits<int>::min();
-/// An interface is defined in one file, or in a few by mistake. For each the controller reads a file again.
+/// An interface is defined in one file, or in a few by mistake. The controller parses a file again for each.
 constexpr std::size_t kMostSources = 64;
 constexpr std::size_t kMostAddresses = 1000;
-/// Of interfaces and shared files: for each of the latter all interfaces are gone through.
+/// The limit of interfaces and of shared files: each shared file is compared with all interfaces.
 constexpr std::size_t kMostInterfaces = 1000;
 
 Shape word() { return Shape::text(Shape::kMostLineBytes); }
 
-/// Fields of a stanza, and of what the kernel shows.
+/// Fields of a stanza, and of the kernel's state.
 std::vector<ShapeField> link_fields() {
   return {{"mtu", Shape::integer(0, kLargestInt)},
           {"addresses", Shape::texts(kMostAddresses)},
           {"link_local", Shape::boolean()},
           {"up", Shape::boolean()},
+          {"routes", Shape::texts(kMostAddresses)},
+          {"fabric", Shape::boolean()},
           {"renderer", word()}};
 }
 
@@ -45,7 +47,8 @@ Shape definition() {
                      {"starts_by_itself", Shape::boolean()},
                      {"priority", Shape::integer(kSmallestInt, kLargestInt)},
                      {"generated", Shape::boolean()},
-                     {"why_not_taken_over", Shape::text()}});
+                     {"why_not_taken_over", Shape::text()},
+                     {"entries", Shape::texts()}});
 }
 
 }  // namespace
@@ -60,12 +63,14 @@ ReportedShapes reported_interfaces() {
   link.push_back({kProfileBefore, Shape::map({{"name", word()}, {"uuid", word()}})});
   reported.artifacts = {{std::string(kLinkKind), Shape::map(std::move(link))}};
   reported.most = kMostInterfaces;
-  reported.exported =
-      Shape::map({{"definitions", Shape::list(definition())},
-                  {"unreadable", Shape::list(Shape::map({{"source", word()}, {"message", Shape::text()}}))},
-                  {"renderer", word()},
-                  {"virtual_functions", Shape::texts()},
-                  {"configured", Shape::texts()}});
+  const Shape unreadable = Shape::list(Shape::map({{"source", word()}, {"message", Shape::text()}}));
+  reported.exported = Shape::map({{"definitions", Shape::list(definition())},
+                                  {"unreadable", unreadable},
+                                  {"unread_profiles", unreadable},
+                                  {"renderer", word()},
+                                  {"virtual_functions", Shape::texts()},
+                                  {"name_servers", Shape::map_of(Shape::texts())},
+                                  {"configured", Shape::texts()}});
   return reported;
 }
 

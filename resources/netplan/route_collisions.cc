@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/core/finding.h"
+#include "engine/core/tree.h"
 #include "engine/model/ipv4.h"
 
 namespace sparkplan::netplan {
 namespace {
 
-/// 0.0.0.0/1 and 128.0.0.0/1 are a default route, as some VPNs write it.
+/// Some VPNs write a default route as 0.0.0.0/1 and 128.0.0.0/1.
 constexpr int kLongestDefault = 1;
 struct PlacedNetwork {
   Ipv4Network network;
@@ -28,53 +30,34 @@ std::vector<PlacedNetwork> networks_of(const std::vector<ObservedPort>& fabric, 
       add(one.address + "/" + std::to_string(one.prefix_length), one.where);
     }
   }
-  const Value* subnets = section.find("subnets");
-  if (subnets == nullptr || subnets->list_items() == nullptr) return networks;
-  for (const Value& one : *subnets->list_items()) {
+  for (const Value& one : items_of(section.find("subnets"))) {
     if (one.string() != nullptr) add(*one.string(), one.where.known() ? one.where : section.where);
   }
   return networks;
 }
 
-Diagnostic collision(const std::string& node, const PlacedNetwork& subnet, const RouteFacts& route) {
-  Diagnostic finding;
-  finding.code = "fabric.subnet-has-route";
-  finding.message = "the fabric subnet " + subnet.network.str() + " overlaps " + route.destination + ", which " + node +
-                    " reaches through " + route.interface +
-                    (route.gateway.empty() ? "" : " by way of " + route.gateway);
-  finding.hint = route.link_down
-                     ? route.interface +
-                           " has no carrier: take it away if it is left over (`ip route` shows its routes), "
-                           "or take another network for the fabric: `subnets` names them"
-                     : "take another network for the fabric: `subnets` names them";
-  finding.where = subnet.where;
-  finding.node = node;
-  return finding;
+Diagnostic collision(const PlacedNetwork& subnet, const RouteFacts& route, const std::string& node) {
+  const std::string other = "set another network for the fabric in `subnets`";
+  return finding("fabric.subnet-has-route",
+                 "the fabric subnet " + subnet.network.str() + " overlaps " + route.destination + ", which " + node +
+                     " reaches through " + route.interface + (route.gateway.empty() ? "" : " via " + route.gateway),
+                 route.link_down ? route.interface +
+                                       " has no carrier: take it away if it is left over (`ip route` shows its "
+                                       "routes), or " +
+                                       other
+                                 : other,
+                 subnet.where);
 }
 
-/// Where the node has so many routes that it does not name each.
-Diagnostic may_collide(const std::string& node, const PlacedNetwork& subnet, const RouteFacts& routes) {
-  Diagnostic finding;
-  finding.code = "fabric.routes-unreadable";
-  finding.message = node + " has too many routes to tell each, and nobody knows whether the fabric subnet " +
-                    subnet.network.str() + " overlaps one of the " + std::to_string(routes.stands_for) + " through " +
-                    routes.interface + " to parts of " + routes.destination;
-  finding.hint = "take a network for the fabric that does not overlap " + routes.destination +
-                 ": `subnets` names them; `link_local: ipv4` needs none";
-  finding.where = subnet.where;
-  finding.node = node;
-  return finding;
-}
-
-Diagnostic cannot_tell(const std::string& node, const std::string& why, const SourceRange& where) {
-  Diagnostic finding;
-  finding.code = "fabric.routes-unreadable";
-  finding.message =
-      "the routes of " + node + " could not be read, so nobody knows what the fabric's subnets would cut off: " + why;
-  finding.hint = "`ip route show table all` on the node shows what there is; `link_local: ipv4` needs no subnets";
-  finding.where = where;
-  finding.node = node;
-  return finding;
+/// The finding for a node with too many routes to list each.
+Diagnostic may_collide(const PlacedNetwork& subnet, const RouteFacts& routes, const std::string& node) {
+  return finding("fabric.routes-unreadable",
+                 node + " has too many routes to list: the fabric subnet " + subnet.network.str() +
+                     " may overlap one of " + std::to_string(routes.stands_for) + " through " + routes.interface +
+                     " to parts of " + routes.destination,
+                 "set `subnets` to a network that does not overlap " + routes.destination +
+                     ", or use `link_local: ipv4`, which needs none",
+                 subnet.where);
 }
 
 }  // namespace
@@ -86,7 +69,12 @@ std::vector<Diagnostic> route_collisions(const std::string& node, const std::vec
   const auto networks = networks_of(fabric, section);
   if (networks.empty()) return found;
   if (const auto why = own.host.unreadable.find("routes"); why != own.host.unreadable.end()) {
-    found.push_back(cannot_tell(node, why->second, section.where));
+    found.push_back(finding(
+        "fabric.routes-unreadable",
+        "the routes of " + node +
+            " could not be read, so conflicts with the fabric's subnets cannot be detected: " + why->second,
+        "run `ip route show table all` on the node, or use `link_local: ipv4`, which needs no subnets", section.where));
+    found.back().node = node;
     return found;
   }
   for (const RouteFacts& route : own.host.routes) {
@@ -98,9 +86,10 @@ std::vector<Diagnostic> route_collisions(const std::string& node, const std::vec
     const auto hit = std::find_if(networks.begin(), networks.end(),
                                   [&](const PlacedNetwork& subnet) { return subnet.network.overlaps(*destination); });
     if (hit == networks.end()) continue;
-    // The kernel has the same way in several tables, and one for each of an interface's addresses.
-    Diagnostic finding = route.stands_for == 1 ? collision(node, *hit, route) : may_collide(node, *hit, route);
-    if (std::find(found.begin(), found.end(), finding) == found.end()) found.push_back(std::move(finding));
+    // The kernel has the same route in several tables, and one per address of an interface.
+    Diagnostic one = route.stands_for == 1 ? collision(*hit, route, node) : may_collide(*hit, route, node);
+    one.node = node;
+    if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(std::move(one));
   }
   return found;
 }

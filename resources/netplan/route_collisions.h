@@ -10,12 +10,12 @@
 
 namespace sparkplan::netplan {
 
-/// Pure. Subnets of the fabric that the node reaches through something else already: its home network, a VPN, a
-/// container bridge, a bond that nobody has taken away. Of `section` those that the whole fabric uses count as well.
-/// Errors at the place that names the subnet, "fabric.subnet-has-route"; a way for everything (a default route, or the
-/// two halves that a VPN makes of it) is none, nor is one through an interface of the fabric, or one that our file has
-/// `configured` so far and is about to give back. Where it is not known, as the routes could not be read or are too
-/// many to be told one by one, that is an error, too: "fabric.routes-unreadable". Nothing of a fabric without subnets.
+/// Pure. Fabric subnets, and `subnets` of `section`, that the node already reaches through another interface: its home
+/// network, a VPN, a container bridge, a stale bond. Each is an error at the place that names the subnet,
+/// "fabric.subnet-has-route". Default routes do not count, nor their two halves as VPNs write them. Routes through an
+/// interface of the fabric do not count, nor those through one of `configured`, which our file still has. If the routes
+/// are unreadable, or too many to be listed one by one, that is an error: "fabric.routes-unreadable". Empty for a
+/// fabric without subnets.
 std::vector<Diagnostic> route_collisions(const std::string& node, const std::vector<ObservedPort>& fabric,
                                          const std::vector<std::string>& configured, const Value& section,
                                          const Facts& own);

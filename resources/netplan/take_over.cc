@@ -7,24 +7,25 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {
 
-/// Behind an empty definition of ours: tells a person where to look, and us where something is to come back, and for
-/// which interface it went.
+/// After an emptied definition. It shows a person where the interface is defined, and sparkplan what to restore for
+/// which interface.
 constexpr std::string_view kMark = ": {}  # sparkplan: 60-sparkplan-fabric.yaml defines ";
 constexpr std::string_view kEndOfMark = "; this did:";
-/// In the place of an interface that the definition is named after.
+/// In place of the interface's name if the definition has that name as key.
 constexpr std::string_view kItself = "it";
-/// Before each line that is to come back.
+/// Before each line to restore.
 constexpr std::string_view kKept = "#sparkplan:";
-/// As far as a definition may go on behind its last value: closing braces.
+/// The most lines that a definition may have after its last value: closing braces.
 constexpr std::size_t kMostClosingLines = 8;
 
-/// Lines with their ends, so that the pieces make up the text.
+/// Lines with their ends, so that they join to the text.
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
@@ -44,7 +45,7 @@ std::string text_of(std::span<const std::string> lines) {
 
 std::string indent_of(const std::string& line) { return line.substr(0, line.find_first_not_of(" \t\r\n")); }
 
-/// What stands in place of these lines: an empty definition, and themselves as remarks.
+/// The replacement of these lines: an empty definition, and the lines as comments.
 std::string emptied(std::span<const std::string> lines, const std::string& key, const std::string& interface) {
   std::string text = indent_of(lines.front()) + key + std::string(kMark) +
                      (key == interface ? std::string(kItself) : interface) + std::string(kEndOfMark) + "\n";
@@ -62,7 +63,7 @@ std::optional<Marked> marked_in(const std::string& line) {
   const auto mark = text.find(kMark);
   if (mark == std::string_view::npos || !text.ends_with(kEndOfMark)) return std::nullopt;
   const std::string_view key = text.substr(0, mark);
-  // A person has made a remark of it, or something else.
+  // A person has commented it out, or edited it.
   if (key.empty() || key.find_first_of("# \t") != std::string_view::npos) return std::nullopt;
   const auto begin = mark + kMark.size();
   if (text.size() < begin + kEndOfMark.size()) return std::nullopt;
@@ -81,18 +82,14 @@ MapEntry* definition_in(Value& tree, const std::string& key) {
 
 int last_line_of(const Value& value) {
   int last = value.where.line;
-  if (value.entries() != nullptr) {
-    for (const MapEntry& entry : *value.entries()) {
-      last = std::max({last, entry.key_where.line, last_line_of(entry.value)});
-    }
+  for (const MapEntry& entry : entries_of(value)) {
+    last = std::max({last, entry.key_where.line, last_line_of(entry.value)});
   }
-  if (value.list_items() != nullptr) {
-    for (const Value& item : *value.list_items()) last = std::max(last, last_line_of(item));
-  }
+  for (const Value& item : items_of(value)) last = std::max(last, last_line_of(item));
   return last;
 }
 
-/// From the line of its key to the one behind its last.
+/// Line numbers from 0: the line of the key, and the line after the last one.
 struct Range {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -105,11 +102,11 @@ std::string replaced(const std::vector<std::string>& lines, const Range& range, 
          text_of(all.subspan(range.end));
 }
 
-/// The lines that are the definition's and nobody else's: without them the file says the rest, and nothing more.
+/// The lines of this definition alone: without them, the rest of the file has the same meaning.
 Result<Range> range_of(std::string_view text, const std::string& key) {
   SPARK_TRY(Value tree, parse_yaml(text));
   MapEntry* entry = definition_in(tree, key);
-  if (entry == nullptr) return failure(ErrorCode::kNotFound, "nothing is said of " + key);
+  if (entry == nullptr) return failure(ErrorCode::kNotFound, "there is no definition of " + key);
   const auto first = static_cast<std::size_t>(entry->key_where.line - 1);
   const auto last = static_cast<std::size_t>(std::max(entry->key_where.line, last_line_of(entry->value)));
   entry->value = Value::map();
@@ -118,19 +115,19 @@ Result<Range> range_of(std::string_view text, const std::string& key) {
     const auto parsed = parse_yaml(replaced(lines, {first, end}, key, key));
     if (parsed && *parsed == tree) return Range{first, end};
   }
-  return failure(ErrorCode::kUnsupported, "which lines define " + key + " cannot be told");
+  return failure(ErrorCode::kUnsupported, "the lines that define " + key + " cannot be determined");
 }
 
 bool names_a_secret(const std::string& key) {
   static constexpr std::array<std::string_view, 6> kWhole{"auth", "key", "keys", "wifis", "access-points", "modems"};
-  // Also those of NetworkManager's: "802-1x.password", "wifi-security.psk", "wireguard.private-key".
+  // Also keys of NetworkManager: "802-1x.password", "wifi-security.psk", "wireguard.private-key".
   static constexpr std::array<std::string_view, 4> kParts{"password", "psk", "secret", "private-key"};
   return std::find(kWhole.begin(), kWhole.end(), key) != kWhole.end() ||
          std::any_of(kParts.begin(), kParts.end(),
                      [&](std::string_view part) { return key.find(part) != std::string::npos; });
 }
 
-/// Lines that begin a definition of this name, wherever: of two, a parser takes the last one.
+/// The number of lines that begin a definition of this name, at any depth: of two, a parser takes the last one.
 std::size_t count_of(std::string_view text, const std::string& key) {
   std::size_t count = 0;
   for (const std::string& line : lines_of(text)) {
@@ -155,7 +152,7 @@ Result<std::string> with_emptied(std::string_view text, const std::string& key, 
   const auto lines = lines_of(text);
   if (range.end < lines.size() && lines[range.end].starts_with(kKept)) {
     return failure(ErrorCode::kUnsupported,
-                   "what was taken over before stands behind the definition, as remarks: one of the two has to go");
+                   "comments of an earlier takeover follow the definition: remove one of the two");
   }
   return replaced(lines, range, key, interface);
 }
@@ -168,11 +165,11 @@ std::string with_restored(std::string_view text, const std::string& key) {
       inside = marked->key == key;
       if (inside) continue;
     }
-    // Somebody may have put something between them that says nothing.
+    // A person may have inserted blank lines or comments between them.
     const bool says_nothing = trim(line).empty() || trim(line).starts_with('#');
     inside = inside && says_nothing;
     const bool kept = inside && line.starts_with(kKept);
-    // What was the last line of all may have others behind it by now.
+    // The file's last line may have had no newline, and others may follow it by now.
     if (!restored.empty() && !restored.ends_with('\n')) restored += '\n';
     restored += kept ? line.substr(kKept.size()) : line;
   }

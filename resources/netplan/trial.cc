@@ -19,12 +19,12 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kDeadline{30'000};
 constexpr std::uint32_t kMode = 0600;
 
-/// What netplan generates for networkd. Source: netplan's src/networkd.c.
+/// Files that netplan generates for networkd. Source: netplan's src/networkd.c.
 constexpr std::array<std::string_view, 2> kSuffixes{".netdev", ".network"};
-/// The same for udev, which reads it at boot, whoever the renderer is.
+/// The file for udev, which reads it at boot with either renderer.
 constexpr std::string_view kSuffixForUdev = ".link";
 
-/// netplan's own generator, which systemd runs at boot: what `netplan generate` starts once Python has
+/// netplan's own generator, which systemd runs at boot. `netplan generate` starts the same one, once Python has
 /// started. Source: netplan-generate(8); Ubuntu 24.04, Debian 12.
 constexpr std::array<std::string_view, 2> kGenerators{"/usr/libexec/netplan/generate", "/lib/netplan/generate"};
 
@@ -35,13 +35,13 @@ std::vector<std::string> generate_command(const fs::path& copy, const NodeReader
   return {"netplan", "generate", "--root-dir", copy.string()};
 }
 
-/// netplan speaks of the copy; the reader knows the original.
+/// netplan names paths of the copy; the user knows the original ones.
 std::string in_terms_of_the_originals(std::string text, const std::string& copy) {
   for (auto at = text.find(copy); at != std::string::npos; at = text.find(copy, at)) text.erase(at, copy.size());
   return text;
 }
 
-/// Warnings about permissions come first; the complaint is what follows.
+/// netplan prints warnings about permissions first, and then the error.
 std::string complaint(const std::string& text) {
   std::string kept;
   for (const std::string_view line : split_lines(text)) {
@@ -52,7 +52,7 @@ std::string complaint(const std::string& text) {
   return kept;
 }
 
-/// All netplan files of the node by their paths, with `changed` in place of some.
+/// All netplan files of the node by path, with `changed` applied.
 Result<std::map<std::string, std::string>> files_with(const NetplanFiles& changed, const NodeReader& node) {
   std::map<std::string, std::string> files;
   SPARK_TRY(const auto paths, merged_files(node));
@@ -66,50 +66,45 @@ Result<std::map<std::string, std::string>> files_with(const NetplanFiles& change
   return files;
 }
 
-/// The same for the same files, and for no others.
+/// A name that only equal files share.
 std::string name_for(const std::map<std::string, std::string>& files) {
   std::string all;
   for (const auto& [path, text] : files) all += path + '\0' + std::to_string(text.size()) + '\0' + text;
   return "netplan-" + sha256(all);
 }
 
-/// A copy of all netplan files, with `changed` in place of some, and what netplan generates from them. What was tried
-/// out is what is installed later: the generator runs once for the same files.
+/// A copy of all netplan files with `changed` applied, and the files that netplan generates from them. Equal files give
+/// the same copy: the generator runs once, and the checked files are those that are installed later.
 Result<fs::path> generate_in_copy(const NetplanFiles& changed, Node& node) {
   SPARK_TRY(const auto files, files_with(changed, node));
   SPARK_TRY(const auto copy, node.scratch_directory(name_for(files)));
   const fs::path done = copy / "generated";
   if (node.status(done)) return copy;
   for (const auto& [path, text] : files) SPARK_CHECK(node.write_file(copy.string() + path, {text, kMode, 0, 0}));
-  const auto output = node.run(generate_command(copy, node), kDeadline);
-  if (!output && output.error().code == ErrorCode::kNotFound) {
-    return failure(ErrorCode::kUnsupported, "there is no netplan on this node",
-                   "install netplan.io, or leave `fabric` to whatever configures the network there");
-  }
-  if (!output) return failure(output.error());
-  if (output->exit_status == 0) {
+  SPARK_TRY(const CommandOutput output,
+            needs_program(node.run(generate_command(copy, node), kDeadline), "netplan",
+                          "install netplan.io, or remove `fabric` and configure the network with another tool"));
+  if (output.exit_status == 0) {
     SPARK_CHECK(node.write_file(done, {"", kMode, 0, 0}));
     return copy;
   }
-  const std::string said = complaint(in_terms_of_the_originals(output->standard_error, copy.string()));
-  return failure(ErrorCode::kFailed, "netplan does not take its files together with ours: " + said,
-                 "mend the file that netplan names; nothing was written");
+  const std::string said = complaint(in_terms_of_the_originals(output.standard_error, copy.string()));
+  return failure(ErrorCode::kFailed, "netplan rejects its files combined with ours: " + said,
+                 "repair the file that netplan names; nothing was written");
 }
 
-/// Why networkd cannot configure `interface`, which netplan hands to it. Nothing when it runs.
+/// Why networkd cannot configure `interface`, which netplan assigns to it. Nothing if it runs.
 std::optional<Error> why_no_networkd(const std::string& interface, const NodeReader& node) {
   const auto runs = is_active("systemd-networkd.service", node, kDeadline);
   if (!runs) return runs.error();
   if (*runs) return std::nullopt;
-  return Error{ErrorCode::kUnsupported,
-               "netplan hands " + interface + " to systemd-networkd, which is not running",
-               {},
-               {},
-               "`systemctl enable --now systemd-networkd` starts it; where NetworkManager is to do it, some netplan "
-               "file has to say `renderer: NetworkManager`; nothing was written"};
+  return make_error(ErrorCode::kUnsupported,
+                    "netplan gives " + interface + " to systemd-networkd, which is not running",
+                    "start it with `systemctl enable --now systemd-networkd`; to use NetworkManager instead, set "
+                    "`renderer: NetworkManager` in a netplan file; nothing was written");
 }
 
-/// What netplan has generated in the copy shows who would configure our interfaces.
+/// Checks that the renderer of our interfaces runs. The generated files in the copy show which renderer it is.
 Result<void> check_renderer(const std::string& content, const fs::path& copy, const NodeReader& node) {
   SPARK_TRY(const Stanzas stanzas, parse_file(content));
   for (const auto& [interface, stanza] : stanzas) {
@@ -120,7 +115,7 @@ Result<void> check_renderer(const std::string& content, const fs::path& copy, co
   return {};
 }
 
-/// A file of the copy to where it counts. True if that changed anything.
+/// Copies a generated file to its real path, or removes a stale one there. True if that changed anything.
 Result<bool> install(const fs::path& copy, const fs::path& path, Node& node) {
   const fs::path source = copy / path.relative_path();
   const auto there = node.read_file(path);

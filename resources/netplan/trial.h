@@ -12,30 +12,28 @@
 
 namespace sparkplan::netplan {
 
-/// What is to stand in netplan files, by path, in place of what stands there; nothing: the file is to be gone.
+/// The new contents of netplan files by path; nothing: the file is removed.
 using NetplanFiles = std::map<std::string, std::optional<std::string>>;
 
-/// Asks `netplan generate --root-dir` whether it takes all netplan files of the node with `changed` in
-/// place of what is there, on a copy of them. Nothing is activated.
-/// Errors: kFailed with netplan's own words and the real path of the file it complains about;
-/// kUnsupported when there is no netplan on the node, or when what it hands an interface of ours to, be
-/// it networkd or NetworkManager, does not run there.
+/// Checks with `netplan generate --root-dir` whether netplan accepts all netplan files of the node with `changed`
+/// applied, on a copy of them. Nothing is activated.
+/// Errors: kFailed with netplan's own message and the real path of the file; kUnsupported without netplan. Also
+/// kUnsupported if netplan assigns one of our interfaces to networkd or NetworkManager and that does not run.
 Result<void> try_netplan_files(const NetplanFiles& changed, Node& node);
 
-/// What has changed of what netplan generates, by who has to read it again.
+/// Changed files among those that netplan generates, by the service that must reload them.
 struct GeneratedChanges {
   bool for_networkd = false;
-  std::vector<std::string> profiles;  ///< Files of NetworkManager's; those that are gone, too.
+  std::vector<std::string> profiles;  ///< Files of NetworkManager, removed ones included.
 };
 
-/// Gives networkd and NetworkManager the files that netplan generates for these interfaces from what is
-/// on the node, and takes away those it no longer generates. Files of other interfaces stay as they are:
-/// generating in place would write all of them anew, and networkd would then configure every interface
-/// again, the one of our connection too. Nothing is activated.
+/// Gives networkd and NetworkManager the files that netplan generates for these interfaces, and removes those that it
+/// no longer generates. Files of other interfaces stay unchanged. Generating in place would rewrite all files, and
+/// networkd would reconfigure every interface, the one of our connection included. Nothing is activated.
 /// Errors: as try_netplan_files(), and those of writing.
 Result<GeneratedChanges> install_generated_files(const std::set<std::string>& interfaces, Node& node);
 
-/// Where networkd finds an interface's addresses and MTU.
+/// The path of networkd's file with the addresses and MTU of an interface.
 std::filesystem::path generated_for_networkd(const std::string& interface);
 
 }  // namespace sparkplan::netplan

@@ -30,7 +30,7 @@ class Parser {
 
   Result<Value> tree() {
     if (!loaded_) {
-      return broken(parser_.problem_mark.line, parser_.problem == nullptr ? "no YAML" : std::string(parser_.problem));
+      return broken(parser_.problem_mark.line, parser_.problem == nullptr ? "not YAML" : std::string(parser_.problem));
     }
     yaml_node_t* root = yaml_document_get_root_node(&document_);
     if (root == nullptr) return Value();
@@ -44,7 +44,7 @@ class Parser {
 
   Result<Value> value_of(const yaml_node_t& node, int depth) {
     const std::size_t line = node.start_mark.line;
-    if (++nodes_ > kMaxNodes || depth > kMaxDepth) return broken(line, "more YAML than a netplan file has");
+    if (++nodes_ > kMaxNodes || depth > kMaxDepth) return broken(line, "too large or too deep for a netplan file");
     Value value;
     if (node.type == YAML_SCALAR_NODE) {
       value = text_of(node);
@@ -71,7 +71,7 @@ class Parser {
     Value map = Value::map();
     for (const auto* pair = node.data.mapping.pairs.start; pair < node.data.mapping.pairs.top; ++pair) {
       const yaml_node_t& key = *yaml_document_get_node(&document_, pair->key);
-      if (key.type != YAML_SCALAR_NODE) return broken(key.start_mark.line, "a key that is no text");
+      if (key.type != YAML_SCALAR_NODE) return broken(key.start_mark.line, "a key is not text");
       SPARK_TRY(auto value, value_of(*yaml_document_get_node(&document_, pair->value), depth + 1));
       const int line = static_cast<int>(key.start_mark.line) + 1;
       if (!value.is_map()) value.where.line = line;

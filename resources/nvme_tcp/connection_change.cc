@@ -1,5 +1,3 @@
-#include "resources/nvme_tcp/connection_change.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -8,7 +6,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/nvme_unit_name.h"
+#include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/nvme_tcp/connection_state.h"
@@ -29,13 +27,11 @@ struct WantedConnection {
 
 WantedConnection wanted_from(const Observation& after) {
   WantedConnection wanted;
-  const auto* present = std::get_if<Present>(&after);
-  if (present == nullptr) return wanted;
-  if (const Value* content = present->value.find(field::kContent); content != nullptr && content->string() != nullptr) {
-    wanted.content = *content->string();
-  }
-  wanted.enabled = present->value.boolean_or(field::kEnabled, false);
-  wanted.connected = present->value.text_or(field::kState, state::kNotConnected) != state::kNotConnected;
+  if (!std::holds_alternative<Present>(after)) return wanted;
+  const Value& value = present_value(after);
+  wanted.content = text_below(value, field::kContent);
+  wanted.enabled = value.boolean_or(field::kEnabled, false);
+  wanted.connected = value.text_or(field::kState, state::kNotConnected) != state::kNotConnected;
   return wanted;
 }
 
@@ -59,7 +55,8 @@ Cause cause_in(std::string_view line) {
   return Cause::kUnknown;
 }
 
-/// The latest line that tells something; those about other subsystems do not count, nor those of an earlier start.
+/// The cause in the latest line that has one. Lines about other subsystems, and lines of an earlier start, do not
+/// count.
 Cause latest_cause(const std::string& lines, const std::string& subsystem) {
   const auto all = split_lines(lines);
   for (auto line = all.rbegin(); line != all.rend(); ++line) {
@@ -71,8 +68,8 @@ Cause latest_cause(const std::string& lines, const std::string& subsystem) {
   return Cause::kUnknown;
 }
 
-/// What the unit's messages, or else the kernel's, say of a connection that does not come about, in words that say
-/// whose fault it is.
+/// `error` with the cause of a failed connection and a hint for the user. The cause is in the unit's messages, or else
+/// in the kernel's.
 Error explained(Error error, const std::string& subsystem, const Server& server, const std::string& of_unit,
                 const std::string& of_kernel) {
   const std::string port = std::to_string(server.port);
@@ -82,22 +79,20 @@ Error explained(Error error, const std::string& subsystem, const Server& server,
   switch (cause) {
     case Cause::kNoModule:
       error.message = "the running kernel has no module nvme-tcp";
-      error.hint =
-          "on Ubuntu it comes with linux-modules-extra-$(uname -r); after an upgrade of the kernel, reboot first";
+      error.hint = "on Ubuntu it comes with linux-modules-extra-$(uname -r); after a kernel upgrade, reboot first";
       break;
     case Cause::kRefused:
       error.message = "the server at " + place + " refuses " + subsystem;
-      error.hint =
-          "it offers no subsystem of that name, or does not let this host in: compare with `nvme discover -t tcp -a " +
-          server.address + " -s " + port + "` and with /etc/nvme/hostnqn";
+      error.hint = "it offers no such subsystem, or does not allow this host: compare with `nvme discover -t tcp -a " +
+                   server.address + " -s " + port + "` and with /etc/nvme/hostnqn";
       break;
     case Cause::kNothingListens:
       error.message = "nothing listens at " + place;
-      error.hint = "is the NVMe target running there, with a TCP port of that number?";
+      error.hint = "check that the NVMe target runs there and listens on that TCP port";
       break;
     case Cause::kSilent:
       error.message = "the server at " + place + " does not answer";
-      error.hint = "is it on? `ping " + server.address + "` from the node; a firewall may drop port " + port;
+      error.hint = "check that it is on: `ping " + server.address + "` from the node; a firewall may drop port " + port;
       break;
     case Cause::kUnknown:
       if (const auto line = trim(of_unit.substr(0, of_unit.find('\n'))); !line.empty()) {
@@ -107,7 +102,7 @@ Error explained(Error error, const std::string& subsystem, const Server& server,
   return error;
 }
 
-/// Lines about NVMe; the kernel's log has others.
+/// The lines that mention NVMe; the kernel's log has others.
 std::string lines_about_nvme(const std::string& text) {
   std::string lines;
   for (const std::string_view line : split_lines(text)) {
@@ -119,9 +114,8 @@ std::string lines_about_nvme(const std::string& text) {
 Result<bool> has_nvme_program(const NodeReader& node) {
   static constexpr std::array<const char*, 3> kPaths{"/usr/sbin/nvme", "/usr/bin/nvme", "/sbin/nvme"};
   for (const char* path : kPaths) {
-    const auto status = node.status(path);
-    if (status) return true;
-    if (status.error().code != ErrorCode::kNotFound) return failure(status.error());
+    SPARK_TRY(const bool there, node.is_there(path));
+    if (there) return true;
   }
   return false;
 }
@@ -134,7 +128,7 @@ class ConnectionChange {
   Result<void> carry_out() {
     if (now_.connected() && !wanted_.connected) SPARK_CHECK(disconnect());
     if (!wanted_.content) {
-      // A start that is tried again and again ends with the unit.
+      // Stopping the unit also ends its retries.
       const bool tries = node_.live() && now_.unit.ours() && !wanted_.connected;
       if (tries) SPARK_CHECK(systemctl("stop", unit_, node_));
       return remove_unit(unit_, now_.unit, node_);
@@ -156,7 +150,7 @@ class ConnectionChange {
     if (now_.unit.ours()) SPARK_CHECK(systemctl("stop", unit_, node_));
     SPARK_TRY(ConnectionState after, look_at_connection(subsystem_, node_));
     if (after.connected()) {
-      // The unit leaves that to us: see render_unit().
+      // Stopping the unit does not disconnect: see render_unit().
       const std::vector<std::string> argv{"nvme", "disconnect", "--nqn=" + subsystem_};
       SPARK_TRY(const CommandOutput output, node_.run(argv, kDeadline));
       if (output.exit_status != 0) {
@@ -169,18 +163,18 @@ class ConnectionChange {
       node_.pause(kPause);
     }
     return failure(ErrorCode::kVerifyFailed, subsystem_ + " is still connected after it was disconnected",
-                   "`nvme list-subsys` shows by what");
+                   "`nvme list-subsys` shows its controllers");
   }
 
   Result<void> connect() {
     SPARK_TRY(const bool has_program, has_nvme_program(node_));
     if (!has_program) {
       return failure(ErrorCode::kNotFound, "there is no program nvme on this node",
-                     "install nvme-cli: `packages: [nvme-cli]` in cluster.yaml does");
+                     "install nvme-cli, for example with `packages: [nvme-cli]` in cluster.yaml");
     }
     SPARK_TRY(const ConnectionState before, look_at_connection(subsystem_, node_));
     if (before.state.starts_with(state::kElsewhere)) {
-      // Whoever connected it: to stop a unit that is not up would leave it connected.
+      // Our unit may not have made this connection. Stopping the unit would leave it connected.
       SPARK_CHECK(disconnect());
     }
     reload_rules();
@@ -194,11 +188,10 @@ class ConnectionChange {
       if (after.state == state::kConnected || after.state == state::kReconnecting) return make_links();
       node_.pause(kPause);
     }
-    return failure(
-        why_not({ErrorCode::kVerifyFailed, subsystem_ + " is not connected after it was", {}, {}, ""}, since));
+    return failure(why_not({ErrorCode::kVerifyFailed, subsystem_ + " is still not connected", {}, {}, ""}, since));
   }
 
-  /// What was said before this start is about another one.
+  /// `error` with its cause. Messages before `since` belong to an earlier start.
   Error why_not(Error error, const std::string& since) const {
     const auto server = server_in(*wanted_.content);
     const std::string of_unit = last_messages(unit_, since, node_);
@@ -206,17 +199,17 @@ class ConnectionChange {
       const std::string of_kernel = lines_about_nvme(last_messages({}, since, node_));
       error = explained(std::move(error), subsystem_, *server, of_unit, of_kernel);
     }
-    if (error.hint.empty()) error.hint = "journalctl -u " + unit_ + " says more";
+    if (error.hint.empty()) error.hint = "journalctl -u " + unit_ + " shows details";
     return error;
   }
 
-  /// udev looks for new rules only now and then.
+  /// udev does not notice new rules immediately.
   void reload_rules() {
     const std::vector<std::string> argv{"udevadm", "control", "--reload"};
     static_cast<void>(node_.run(argv, kDeadline));
   }
 
-  /// A device that was there before our rule has no link by it yet.
+  /// A device that is older than our rule has no link from it yet.
   Result<void> make_links() {
     const std::string prefix = std::string(kNvmeLinkPrefix.substr(kNvmeLinkPrefix.rfind('/') + 1)) + subsystem_ + "-";
     const auto names = node_.list_directory("/dev/disk/by-id");
@@ -239,11 +232,8 @@ class ConnectionChange {
 }  // namespace
 
 Error in_use(const std::string& subsystem, const std::vector<std::string>& users) {
-  return Error{ErrorCode::kRefused,
-               subsystem + " is in use by " + join(users, ", "),
-               {},
-               {},
-               "unmount it first: a volume that goes away below a mount loses what was written"};
+  return make_error(ErrorCode::kRefused, subsystem + " is in use by " + join(users, ", "),
+                    "unmount it first: disconnecting a mounted volume loses written data");
 }
 
 Result<void> make_connection(const std::string& subsystem, const Observation& after, Node& node) {

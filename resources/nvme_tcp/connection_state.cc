@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/block_device.h"
 #include "engine/domain/storage/mount_table.h"
-#include "engine/domain/storage/nvme_unit_name.h"
+#include "engine/domain/storage/storage.h"
 #include "resources/nvme_tcp/connection_unit.h"
 
 namespace sparkplan::nvme_tcp {
@@ -13,21 +12,14 @@ namespace {
 
 constexpr const char* kControllers = "/sys/class/nvme";
 
-/// Void for an attribute that is not there: the controller may be going just now.
+/// Empty for a missing attribute: the kernel may be deleting the controller.
 Result<std::string> attribute(const std::string& controller, const char* name, const NodeReader& node) {
-  const auto text = node.read_file(std::string(kControllers) + "/" + controller + "/" + name);
-  if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
-  if (!text) return failure(text.error());
-  return std::string(trim(*text));
+  SPARK_TRY(const std::string text,
+            or_empty(node.read_file(std::string(kControllers) + "/" + controller + "/" + name)));
+  return std::string(trim(text));
 }
 
-Result<std::vector<std::string>> names_in(const std::string& directory, const NodeReader& node) {
-  auto names = node.list_directory(directory);
-  if (!names && names.error().code == ErrorCode::kNotFound) return std::vector<std::string>();
-  return names;
-}
-
-/// A name may stand for any address.
+/// Only IP addresses are compared: a host name can resolve to any address.
 bool is_ip_address(std::string_view text) {
   return text.find(':') != std::string_view::npos || text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
@@ -42,7 +34,8 @@ std::string state_of(const Controller& controller, const std::optional<Server>& 
   return controller.state == "live" ? state::kConnected : state::kReconnecting;
 }
 
-/// A partition is held together with its disk. One path of several has a name, but no device of its own.
+/// Checks whole disks only: a partition is held together with its disk. One path of several has a name, but no device
+/// node.
 Result<bool> is_disk_held(const std::string& device, const NodeReader& node) {
   SPARK_TRY(const std::string whole, whole_disk_of(device, node));
   return whole == device ? is_held("/dev/" + device, node) : Result<bool>(false);
@@ -61,7 +54,7 @@ std::string Controller::address_part(std::string_view key) const {
 
 Result<std::vector<Controller>> controllers(const NodeReader& node) {
   std::vector<Controller> all;
-  SPARK_TRY(const auto names, names_in(kControllers, node));
+  SPARK_TRY(const auto names, or_empty(node.list_directory(kControllers)));
   for (const std::string& name : names) {
     Controller one{name, {}, {}, {}, {}};
     SPARK_TRY(one.subsystem, attribute(name, "subsysnqn", node));
@@ -82,24 +75,14 @@ Result<ConnectionState> look_at_connection(const std::string& subsystem, const N
   const auto server = connection.unit.content ? server_in(*connection.unit.content) : std::nullopt;
   SPARK_TRY(const auto all, controllers(node));
   for (const Controller& one : all) {
-    // Of several paths the best one counts.
+    // If one of several paths is connected, the subsystem is.
     if (one.subsystem == subsystem && connection.state != state::kConnected) connection.state = state_of(one, server);
   }
   return connection;
 }
 
 Observation observation_of(const ConnectionState& connection, bool live) {
-  Present present{Value::map(), {}};
-  if (connection.unit.content) present.value.set(field::kContent, *connection.unit.content);
-  if (!live) {
-    if (!connection.unit.content) return Absent{};
-    for (const char* key : {field::kEnabled, field::kState}) present.not_applicable[key] = "nothing is running there";
-    return present;
-  }
-  if (!connection.unit.content && !connection.unit.enabled && !connection.connected()) return Absent{};
-  present.value.set(field::kEnabled, connection.unit.enabled);
-  present.value.set(field::kState, connection.state);
-  return present;
+  return unit_observation(connection.unit, connection.state, connection.connected(), live);
 }
 
 Result<std::vector<std::string>> users_of(const std::string& subsystem, bool besides_ours, const NodeReader& node) {
@@ -113,17 +96,17 @@ Result<std::vector<std::string>> users_of(const std::string& subsystem, bool bes
     mounted_by_us = mounted_by_us || unit.ours();
     if (!besides_ours || !unit.ours()) users.push_back("the mount at " + mount.target);
   }
-  SPARK_TRY(const auto devices, names_in("/sys/class/block", node));
+  SPARK_TRY(const auto devices, or_empty(node.list_directory("/sys/class/block")));
   for (const std::string& device : devices) {
     if (!device.starts_with("nvme")) continue;
     SPARK_TRY(const std::string behind, subsystem_behind(device, node));
     if (behind != subsystem) continue;
-    SPARK_TRY(const auto holders, names_in("/sys/class/block/" + device + "/holders", node));
+    SPARK_TRY(const auto holders, or_empty(node.list_directory("/sys/class/block/" + device + "/holders")));
     for (const std::string& holder : holders) users.push_back("the device " + holder);
-    // What is mounted by ours goes first; until then the device is held by that.
+    // A known user or one of our mounts holds the device itself, so other holders cannot be detected.
     if (!users.empty() || mounted_by_us) continue;
     SPARK_TRY(const bool held, is_disk_held(device, node));
-    if (held) users.push_back("somebody who holds " + device + ", in a container perhaps");
+    if (held) users.push_back("an unknown holder of " + device + ", perhaps in a container");
   }
   return users;
 }

@@ -11,22 +11,18 @@
 namespace sparkplan::nvme_tcp {
 
 /// Fields of a connection's value.
-namespace field {
-inline constexpr const char* kContent = "unit";  ///< The unit file.
-inline constexpr const char* kEnabled = "enabled";
-inline constexpr const char* kState = "state";
-}  // namespace field
+namespace field = unit_field;
 
 namespace state {
 inline constexpr const char* kConnected = "connected";
-/// Connected before; the server does not answer now, and the kernel keeps trying.
+/// It was connected; the server does not answer now, and the kernel retries.
 inline constexpr const char* kReconnecting = "reconnecting";
 inline constexpr const char* kNotConnected = "not connected";
-/// In front of another server's address.
+/// Prefix: the address of another server follows, or another transport.
 inline constexpr std::string_view kElsewhere = "connected to ";
 }  // namespace state
 
-/// One controller of the kernel. Source: drivers/nvme/host/sysfs.c.
+/// A controller of the kernel. Source: drivers/nvme/host/sysfs.c.
 struct Controller {
   std::string name;  ///< "nvme1"
   std::string subsystem;
@@ -34,10 +30,10 @@ struct Controller {
   std::string address;    ///< "traddr=10.0.0.9,trsvcid=4420,src_addr=10.0.0.1"
   std::string state;      ///< "live", "connecting", "resetting" ...
 
-  /// The value of KEY in `address`.
+  /// The value of `key` in `address`; empty if it is missing.
   std::string address_part(std::string_view key) const;
 };
-/// I/O, read-only. Controllers that are being taken away are left out.
+/// I/O, read-only. Controllers that the kernel deletes, and dead ones, are left out.
 Result<std::vector<Controller>> controllers(const NodeReader& node);
 
 struct ConnectionState {
@@ -47,16 +43,23 @@ struct ConnectionState {
   bool connected() const { return !state.empty() && state != state::kNotConnected; }
 };
 
-/// I/O, read-only, no program. Errors: what could not be looked at.
+/// I/O, read-only, no program. Errors: those of reading the unit and the controllers.
 Result<ConnectionState> look_at_connection(const std::string& subsystem, const NodeReader& node);
 
-/// As the value of the resource, and of the artifact that carries it out.
+/// The observation of the resource, and of its artifact. `live` is false for an image.
 Observation observation_of(const ConnectionState& connection, bool live);
 
-/// I/O, read-only. What holds on to the volumes of the subsystem and their partitions: mounts, other devices on top
-/// of it, and whoever else holds a device, such as a container with mounts of its own. With `besides_ours` mounts that
-/// have a unit of ours are left out, and while there are any nobody can tell who else holds the device.
-/// Errors: also kFailed where that could not be looked at.
+/// I/O, read-only. The users of the subsystem's volumes and partitions: mounts, devices built on them, and other
+/// holders such as a container with its own mounts. With `besides_ours`, mounts with one of our units are left out.
+/// Other holders cannot be detected while another user, or one of our mounts, holds the device.
+/// Errors: also kFailed if that detection fails.
 Result<std::vector<std::string>> users_of(const std::string& subsystem, bool besides_ours, const NodeReader& node);
+
+/// The error that refuses to disconnect a subsystem, because `users` still use it.
+Error in_use(const std::string& subsystem, const std::vector<std::string>& users);
+
+/// I/O. Brings the connection to the state `after` from any state. A connection in use is never closed.
+/// Errors: kRefused for a connection in use; otherwise the reason from systemd, nvme or the kernel.
+Result<void> make_connection(const std::string& subsystem, const Observation& after, Node& node);
 
 }  // namespace sparkplan::nvme_tcp

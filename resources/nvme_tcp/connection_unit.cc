@@ -12,21 +12,21 @@
 namespace sparkplan::nvme_tcp {
 namespace {
 
-/// For one server that does not answer, with each try. No login waits for it: nothing that a boot needs comes after.
+/// Seconds per attempt if the server does not answer. No login waits: nothing that a boot needs comes after the unit.
 constexpr const char* kPatience = "15";
 constexpr const char* kPatienceAtStop = "5";
 constexpr const char* kPauseBetweenTries = "10";
 
-/// $1 is the NQN, $2 the address, $3 the port. A connection that is there already is kept, and told never to
-/// give up: `nvme connect` would call it a failure. "$" is doubled for systemd.
+/// $1 is the NQN, $2 the address, $3 the port. An existing connection is kept and set to retry without end, because
+/// `nvme connect` would report it as a failure. "$" is doubled for systemd.
 constexpr std::string_view kConnect =
     "/bin/sh -c 'for c in /sys/class/nvme/nvme*; do "
     "if [ \"$$(cat $$c/subsysnqn 2>/dev/null)\" = \"$$1\" ]; then echo -1 >$$c/ctrl_loss_tmo; exit 0; fi; done; "
     "exec nvme connect --transport=tcp --nqn=\"$$1\" --traddr=\"$$2\" --trsvcid=\"$$3\" "
     "--ctrl-loss-tmo=-1 --reconnect-delay=10' sparkplan-nvme ";
 
-/// The targets of the subsystem's volumes, and of all that lies in them or is bound from them: at boot those were given
-/// up while the server was away, too.
+/// The targets of the subsystem's volumes, of mounts inside them and of bind mounts from them. While the server is
+/// missing at boot, systemd gives up all of these.
 std::set<std::string> targets_behind(const std::string& subsystem, const std::vector<StorageMount>& mounts) {
   std::set<std::string> targets;
   const auto waits = [&](const StorageMount& mount) {
@@ -74,11 +74,11 @@ std::string render_unit(const Connection& connection) {
   text += "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStartPre=modprobe nvme-tcp\nExecStart=" +
           std::string(kConnect) + unit_command_word(server.subsystem) + " " + unit_command_word(server.address) + " " +
           port + "\n";
-  // Only now the volumes can be there, however long the server was away.
+  // The volumes exist only after the connection, however long the server was missing.
   text += "ExecStartPost=-systemctl --no-block start --";
   for (const std::string& unit : connection.mount_units) text += " " + unit_command_word(unit);
-  // Nothing disconnects when the unit goes down: at shutdown, or where somebody stops it, a volume that could not be
-  // unmounted would be cut off from what it has not written yet. Who takes the connection away looks for that first.
+  // Stopping the unit, as a shutdown does, does not disconnect: a volume that could not be unmounted would lose
+  // unwritten data. ConnectionChange checks for users before it disconnects.
   text += "\nTimeoutStartSec=" + std::string(kPatience) + "\nTimeoutStopSec=" + kPatienceAtStop +
           "\nRestart=on-failure\nRestartSec=" + kPauseBetweenTries +
           "\n\n[Install]\nWantedBy=" + std::string(kWantingTarget) + "\n";

@@ -1,7 +1,9 @@
 #include "resources/nvme_tcp/host_identity.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "engine/core/ascii.h"
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
 
@@ -10,19 +12,31 @@ namespace {
 
 constexpr std::string_view kUuidNqn = "nqn.2014-08.org.nvmexpress:uuid:";
 
-/// Void for a file that is not there.
+/// "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee". Source: RFC 9562, 4.
+bool is_uuid(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  return std::equal(text.begin(), text.end(), kForm.begin(), kForm.end(), [](char c, char form) {
+    const bool hexadecimal = is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return form == '-' ? c == '-' : hexadecimal;
+  });
+}
+
+/// Empty for a missing file.
 Result<std::string> read_line(const std::string& file, const NodeReader& node) {
-  const auto text = node.read_file(file);
-  if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
-  if (!text) return failure(text.error());
-  return std::string(trim(*text));
+  SPARK_TRY(const std::string text, or_empty(node.read_file(file)));
+  return std::string(trim(text));
 }
 
 Result<std::string> new_line(const std::string& file, const NodeReader& node) {
   SPARK_TRY(const std::string other, read_line(file == kHostIdFile ? kHostNqnFile : kHostIdFile, node));
   std::string uuid = other;
   if (file == kHostIdFile) uuid = other.starts_with(kUuidNqn) ? other.substr(kUuidNqn.size()) : "";
-  if (uuid.empty()) {
+  if (file == kHostNqnFile && !other.empty() && !is_uuid(other)) {
+    return failure(ErrorCode::kRefused,
+                   std::string(kHostIdFile) + " is not a UUID, and the kernel accepts no other hostid",
+                   "remove it: the next apply creates one");
+  }
+  if (!is_uuid(uuid)) {
     SPARK_TRY(const std::string random, node.read_file("/proc/sys/kernel/random/uuid"));
     uuid = std::string(trim(random));
   }
@@ -31,12 +45,11 @@ Result<std::string> new_line(const std::string& file, const NodeReader& node) {
 
 Diagnostic shared(const std::string& what, const std::string& file, const std::string& self, const std::string& other,
                   SourceRange where) {
-  return finding(
-      "nvme_tcp.shared-identity",
-      self + " and " + other + " are one and the same host to NVMe servers: both have the " + what + " in " + file,
-      "one was made from the other's image: remove /etc/nvme/hostnqn and /etc/nvme/hostid on it, and the "
-      "next apply makes new ones",
-      where);
+  return finding("nvme_tcp.shared-identity",
+                 self + " and " + other + " are the same host for NVMe servers: both have the " + what + " in " + file,
+                 "one was cloned from the other: remove /etc/nvme/hostnqn and /etc/nvme/hostid on the clone, and the "
+                 "next apply creates new ones",
+                 where);
 }
 
 }  // namespace

@@ -14,15 +14,15 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Nothing is downloaded, but the lists of a distribution are read.
+/// Nothing is downloaded, but apt reads the lists of a distribution.
 constexpr seconds kSimulationDeadline{60};
 constexpr seconds kUpdateDeadline{180};
-/// A driver with its libraries has gigabytes. What is cut off in the middle leaves dpkg's work half done.
+/// A driver with its libraries has gigabytes. A change that is cut off leaves dpkg's work incomplete.
 constexpr std::chrono::minutes kChangeDeadline{60};
 constexpr std::chrono::hours kListsStayFresh{24};
 constexpr std::size_t kMostReasons = 3;
 
-/// Nobody is there to be asked; services are not restarted behind anybody's back; messages are parsed.
+/// No program may ask a question, needrestart restarts no services, and messages are in English for parsing.
 const std::array<std::string, 7> kEnvironment{"env",
                                               "LC_ALL=C",
                                               "DEBIAN_FRONTEND=noninteractive",
@@ -31,7 +31,7 @@ const std::array<std::string, 7> kEnvironment{"env",
                                               "NEEDRESTART_SUSPEND=1",
                                               "UCF_FORCE_CONFFOLD=1"};
 
-/// Configuration files that somebody has edited stay as they are. Another apt or dpkg at work is waited for.
+/// Edited configuration files stay as they are. apt-get waits up to 60 seconds for another apt or dpkg.
 const std::array<std::string, 8> kOptions{"--yes",
                                           "--quiet=2",
                                           "--option=Dpkg::Options::=--force-confdef",
@@ -51,10 +51,10 @@ std::vector<std::string> apt_get(const std::vector<std::string>& arguments) {
 
 tl::unexpected<Error> no_apt() {
   return failure(ErrorCode::kUnsupported, "there is no apt-get on this node",
-                 "packages is for Debian, Ubuntu and DGX OS");
+                 "the section packages supports Debian, Ubuntu and DGX OS");
 }
 
-/// env(1) ends with 127 where there is no such program.
+/// env(1) exits with 127 if the program is missing.
 constexpr int kNoSuchProgram = 127;
 
 Result<CommandOutput> known_program(Result<CommandOutput> output) {
@@ -77,7 +77,7 @@ Result<void> change(const std::vector<std::string>& arguments, const std::string
   const bool locked = reason.find("Could not get lock") != std::string::npos;
   return failure(ErrorCode::kFailed, what + ": " + reason,
                  locked ? "another program is installing packages there: wait for it to end, then apply again"
-                        : "/var/log/apt/term.log on the node has all of it");
+                        : "see /var/log/apt/term.log on the node");
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ std::string reason_of_failure(const CommandOutput& output) {
     if (text.empty() || std::find(reasons.begin(), reasons.end(), text) != reasons.end()) return;
     if (reasons.size() < kMostReasons) reasons.push_back(text);
   };
-  // dpkg says what went wrong below a line that says with what; apt only that it did.
+  // dpkg prints the reason in the line after "dpkg: error processing"; apt only reports that dpkg failed.
   bool detail = false;
   const std::string all = output.standard_output + "\n" + output.standard_error;
   for (const std::string_view line : split_lines(all)) {
@@ -115,14 +115,17 @@ std::string reason_of_failure(const CommandOutput& output) {
   return reasons.empty() ? "exit status " + std::to_string(output.exit_status) : join(reasons, "; ");
 }
 
+bool has_lists(const NodeReader& node) {
+  const auto lists = node.list_directory("/var/lib/apt/lists");
+  return lists && std::any_of(lists->begin(), lists->end(), [](const std::string& name) {
+           return name.find("_Packages") != std::string::npos || name.find("Release") != std::string::npos;
+         });
+}
+
 bool lists_are_old(const NodeReader& node) {
   using Clock = std::chrono::system_clock;
-  const auto lists = node.list_directory("/var/lib/apt/lists");
-  const bool any = lists && std::any_of(lists->begin(), lists->end(), [](const std::string& name) {
-                     return name.find("_Packages") != std::string::npos || name.find("Release") != std::string::npos;
-                   });
-  if (!any) return true;
-  // The directory of what is being fetched changes with every update, also with one that brings nothing new.
+  if (!has_lists(node)) return true;
+  // Every update changes the directory `partial`, even if it fetches nothing new.
   std::int64_t newest = 0;
   for (const char* trace : {"/var/lib/apt/lists/partial", "/var/lib/apt/lists"}) {
     if (const auto status = node.status(trace)) newest = std::max(newest, status->changed_at_nanos);

@@ -9,33 +9,36 @@
 
 namespace sparkplan::package {
 
-/// What apt-get would do, by its own simulation. Names are as apt-get prints them: of a foreign
-/// architecture with ":ARCHITECTURE".
+/// The changes that apt-get would make, by its own simulation. Names are in apt-get's form: with ":ARCHITECTURE" for a
+/// foreign architecture.
 struct Simulation {
   std::set<std::string> installs;
   std::set<std::string> removes;
-  std::string complaint;  ///< Its "E:" lines; empty when it would do it.
+  std::string complaint;  ///< reason_of_failure(); empty if apt-get would succeed.
 };
 
-/// Pure: of the output of `apt-get --simulate`.
+/// Pure: parses the output of `apt-get --simulate`.
 Simulation parse_simulation(const CommandOutput& output);
 
-/// Pure. Of what apt-get and dpkg have printed, the lines that tell why it failed.
+/// Pure. The lines of apt-get's and dpkg's output that explain a failure, or the exit status.
 std::string reason_of_failure(const CommandOutput& output);
 
-/// The node's package lists are missing, or older than a day.
+/// True if the node has package lists.
+bool has_lists(const NodeReader& node);
+/// True if the node's package lists are missing or older than a day.
 bool lists_are_old(const NodeReader& node);
 /// `apt-get update`. Errors: kUnsupported without apt-get, kFailed.
 Result<void> update_lists(Node& node);
 
-/// `specification` is NAME, NAME:ARCHITECTURE or either with =VERSION. Errors: kUnsupported without apt-get.
+/// `specification` is NAME or NAME:ARCHITECTURE, either with =VERSION or without. Errors: kUnsupported without apt-get.
 Result<Simulation> simulate_install(const std::string& specification, const NodeReader& node);
 Result<Simulation> simulate_removal(const std::string& name, const NodeReader& node);
 
-/// Neither removes another package than the one named. Errors: kUnsupported without apt-get, kFailed with apt's reason.
+/// install() removes no package. remove() also removes packages that depend on the named one: see simulate_removal().
+/// Errors: kUnsupported without apt-get, kFailed with apt's reason.
 Result<void> install(const std::string& specification, Node& node);
 Result<void> remove(const std::string& name, Node& node);
-/// As if it had been brought along by what needs it. Errors: as remove().
+/// Marks the package as installed automatically, as a dependency. Errors: as remove().
 Result<void> mark_automatic(const std::string& name, Node& node);
 
 }  // namespace sparkplan::package

@@ -5,12 +5,11 @@
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
-#include "resources/package/package.h"
 
 namespace sparkplan::package {
 namespace {
 
-/// Of a desktop with thousands of packages it has some 5 MB.
+/// A desktop with thousands of packages has about 5 MB.
 constexpr std::size_t kLongestStatus = std::size_t{64} << 20;
 
 /// "libc6 (>= 2.34), libnvme1 (= 1.3) | libnvme:any" -> libc6, libnvme1, libnvme
@@ -24,14 +23,14 @@ void add_names(std::string_view relations, std::set<std::string>& names) {
   }
 }
 
-/// Of "Field: value"; both empty for a line that continues another.
+/// The parts of "Field: value"; both empty for a continuation line.
 std::pair<std::string_view, std::string_view> field_in(std::string_view line) {
   const auto colon = line.find(':');
   if (colon == std::string_view::npos || line.starts_with(' ') || line.starts_with('\t')) return {};
   return {line.substr(0, colon), trim(line.substr(colon + 1))};
 }
 
-/// "NAME:ARCHITECTURE" of what apt has brought along.
+/// "NAME:ARCHITECTURE" of the packages that apt installed automatically.
 std::set<std::string> automatic_in(std::string_view extended_states) {
   std::set<std::string> found;
   std::string_view name;
@@ -78,7 +77,7 @@ DpkgStatus DpkgStatus::parse(std::string_view text, std::string_view extended_st
     }
   }
   end_of_stanza();
-  // apt notes packages of all architectures below the machine's own, which only dpkg's own stanza tells.
+  // apt lists a package of all architectures under the machine's own, which only dpkg's own stanza shows.
   for (auto& [name, known] : status.packages_) {
     const bool for_all = known.architecture == "all";
     const std::string& noted =
@@ -100,12 +99,11 @@ Result<DpkgStatus> DpkgStatus::read(const NodeReader& node) {
   const Result<std::string> text = node.read_file(kStatusFile, kLongestStatus);
   if (!text && text.error().code == ErrorCode::kNotFound) {
     return failure(ErrorCode::kUnsupported, "there is no dpkg on this node",
-                   "packages is for Debian, Ubuntu and DGX OS");
+                   "the section packages supports Debian, Ubuntu and DGX OS");
   }
   if (!text) return failure(text.error());
-  const Result<std::string> states = node.read_file(kExtendedStates, kLongestStatus);
-  if (!states && states.error().code != ErrorCode::kNotFound) return failure(states.error());
-  return parse(*text, states ? std::string_view(*states) : std::string_view());
+  SPARK_TRY(const std::string states, or_empty(node.read_file(kExtendedStates, kLongestStatus)));
+  return parse(*text, states);
 }
 
 const KnownPackage* DpkgStatus::find(std::string_view name) const {
@@ -135,12 +133,12 @@ std::vector<std::string> dependents_first(const std::vector<std::string>& names,
   }
   struct Visit {
     std::string name;
-    std::size_t next = 0;  ///< Of its dependents.
+    std::size_t next = 0;  ///< Index of the next dependent.
   };
   std::vector<std::string> ordered;
   std::set<std::string> visited;
-  // Depth first: what needs a package is settled before the package itself. No recursion: how long a chain is, the node
-  // has said.
+  // Depth first: a package's dependents come before the package. There is no recursion, because the node reports the
+  // chain, and it may be long.
   for (const std::string& name : names) {
     std::vector<Visit> path;
     if (visited.insert(name).second) path.push_back({name});

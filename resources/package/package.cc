@@ -1,5 +1,3 @@
-#include "resources/package/package.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -8,11 +6,16 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/steps.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/package/apt.h"
 #include "resources/package/dpkg_status.h"
+#include "resources/package/sources.h"
 
+/// Installed Debian packages: `packages: [nvme-cli, perftest]`.
 namespace sparkplan::package {
 namespace {
 
@@ -20,13 +23,12 @@ constexpr const char* kState = "state";
 constexpr const char* kInstalled = "installed";
 constexpr const char* kAutomatic = "automatic";
 constexpr const char* kVersion = "version";
-/// Of the packages that were asked for, those that this one needs: observed, and never desired.
+/// The requested packages that this package needs: observed, never desired.
 constexpr const char* kNeeds = "needs";
 constexpr const char* kMissing = "missing";
-/// Whether somebody has asked for the package. What apt brought along by itself is nobody's: so a package
-/// that comes with another one of the same run is still as it was planned on.
+/// An installed package of any version. `automatic` marks one that apt installed as a dependency.
 constexpr std::string_view kPackageKind = "package";
-/// The same of a package whose version matters.
+/// As kPackageKind, for a package with a declared version.
 constexpr std::string_view kVersionKind = "package_version";
 
 /// "nvme-cli=2.3-1" -> "nvme-cli", "2.3-1"
@@ -41,18 +43,13 @@ Wish wish_of(const Value& item) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-const Value::List& items_of(const Value& section) {
-  static const Value::List none;
-  return section.list_items() == nullptr ? none : *section.list_items();
-}
-
 ArtifactId package_artifact(const std::string& name) { return {std::string(kPackageKind), name}; }
 ArtifactId version_artifact(const std::string& name) { return {std::string(kVersionKind), name}; }
 
 Observation asked_for() { return Present{Value::map({{kInstalled, true}}), {}}; }
 Observation of_version(const std::string& version) { return Present{Value::map({{kVersion, version}}), {}}; }
 
-/// One that apt has brought along for others was there before somebody asked for it, and is not to be removed.
+/// A package that apt installed as a dependency existed before it was requested, so `automatic` keeps it from removal.
 Observation artifact_of(std::string_view kind, const KnownPackage* package) {
   if (package == nullptr || !package->installed()) return Absent{};
   Observation artifact = kind == kVersionKind ? of_version(package->version) : asked_for();
@@ -60,10 +57,7 @@ Observation artifact_of(std::string_view kind, const KnownPackage* package) {
   return artifact;
 }
 
-bool is_automatic(const Observation& artifact) {
-  const auto* present = std::get_if<Present>(&artifact);
-  return present != nullptr && present->value.boolean_or(kAutomatic, false);
-}
+bool is_automatic(const Observation& artifact) { return present_value(artifact).boolean_or(kAutomatic, false); }
 
 Observation resource_of(const KnownPackage* package, const std::set<std::string>& asked) {
   if (package == nullptr || !package->installed()) return Absent{};
@@ -74,12 +68,9 @@ Observation resource_of(const KnownPackage* package, const std::set<std::string>
   return Present{Value::map({{kNeeds, std::move(needs)}, {kState, kInstalled}, {kVersion, package->version}}), {}};
 }
 
-NotApplicable not_in_a_tree() { return {"packages are installed where their programs can run"}; }
+NotApplicable not_in_a_tree() { return {"packages are installed on running nodes only"}; }
 
-std::string version_in(const Observation& artifact) {
-  const auto* present = std::get_if<Present>(&artifact);
-  return present == nullptr ? "" : present->value.text_or(kVersion, "");
-}
+std::string version_in(const Observation& artifact) { return present_value(artifact).text_or(kVersion, ""); }
 
 std::string specification(const ArtifactId& artifact, const Observation& after) {
   const std::string version = version_in(after);
@@ -90,7 +81,7 @@ std::string list_of(const std::set<std::string>& names) {
   return join(std::vector<std::string>(names.begin(), names.end()), ", ");
 }
 
-/// What apt has against the steps of a run. Package lists are brought up to date where that may help, once.
+/// apt's objections to the steps of a run. Package lists are updated at most once, if they are old or an install fails.
 class Preparation {
  public:
   explicit Preparation(Node& node) : node_(node) {}
@@ -114,11 +105,8 @@ class Preparation {
     std::set_difference(simulation->removes.begin(), simulation->removes.end(), expected.begin(), expected.end(),
                         std::inserter(others, others.end()));
     if (others.empty()) return std::nullopt;
-    return Error{ErrorCode::kRefused,
-                 list_of(others) + " would be removed with " + name,
-                 {},
-                 {},
-                 "remove " + list_of(others) + " first if nobody uses it, or keep " + name + " in the file"};
+    return make_error(ErrorCode::kRefused, list_of(others) + " would be removed with " + name,
+                      "remove " + list_of(others) + " first if it is not needed, or keep " + name + " in the file");
   }
 
  private:
@@ -132,11 +120,8 @@ class Preparation {
     const auto simulation = simulate_install(wanted, node_);
     if (!simulation) return simulation.error();
     if (!simulation->removes.empty()) {
-      return Error{ErrorCode::kRefused,
-                   "installing " + wanted + " would remove " + list_of(simulation->removes),
-                   {},
-                   {},
-                   "install it by hand if that is what you want"};
+      return make_error(ErrorCode::kRefused, "installing " + wanted + " would remove " + list_of(simulation->removes),
+                        "install it by hand if that is what you want");
     }
     if (!simulation->complaint.empty()) return unknown(wanted, simulation->complaint);
     const auto status = DpkgStatus::read(node_);
@@ -149,12 +134,9 @@ class Preparation {
 
   Error unknown(const std::string& wanted, const std::string& complaint) const {
     std::string message = "apt cannot install " + wanted + ": " + complaint;
-    if (!update_failure_.empty()) message += "; and its lists could not be brought up to date: " + update_failure_;
-    return Error{ErrorCode::kNotFound,
-                 std::move(message),
-                 {},
-                 {},
-                 "look for the name with `apt-cache search`; a package source that has it may be missing on the node"};
+    if (!update_failure_.empty()) message += "; and the package lists could not be updated: " + update_failure_;
+    return make_error(ErrorCode::kNotFound, std::move(message),
+                      "find the name with `apt-cache search`; the node may lack the package source that has it");
   }
 
   Node& node_;
@@ -164,14 +146,14 @@ class Preparation {
 
 class PackageType final : public ResourceType {
  public:
-  explicit PackageType(std::string schema_json) {
+  PackageType() {
     info_.name = "package";
     info_.section = "packages";
     info_.phase = Phase::kPackages;
     info_.summary = "Debian packages that are installed";
-    info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kStatusFile) + " (through apt-get)"};
     info_.reversible_of_removal = Reversible::kBestEffort;
+    info_.foresees = true;
     const Shape word = Shape::text(Shape::kMostLineBytes);
     info_.reported.resource = Shape::map({{kNeeds, Shape::texts()}, {kState, word}, {kVersion, word}});
     info_.reported.artifacts = {
@@ -180,19 +162,13 @@ class PackageType final : public ResourceType {
     info_.reported.exported = Shape::map({{kMissing, Shape::texts()}});
   }
 
-  const TypeInfo& info() const override { return info_; }
-
   Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
     Desired result;
     for (const Value& item : items_of(section)) {
       const Wish wish = wish_of(item);
-      Resource resource;
-      resource.id = {info_.name, wish.name};
-      resource.desired = Value::map({{kState, kInstalled}});
-      if (!wish.version.empty()) resource.desired.set(kVersion, wish.version);
-      resource.where = item.where;
-      resource.reversible = Reversible::kBestEffort;
-      result.resources.push_back(std::move(resource));
+      Value wanted = Value::map({{kState, kInstalled}});
+      if (!wish.version.empty()) wanted.set(kVersion, wish.version);
+      result.resources.push_back(make_resource(wish.name, std::move(wanted), item.where));
     }
     return result;
   }
@@ -213,18 +189,18 @@ class PackageType final : public ResourceType {
     for (const Value& item : items_of(section)) {
       const std::string name = wish_of(item).name;
       if (name.ends_with('-')) {
-        findings.push_back(finding("package.name", "to apt a \"-\" at the end means: remove it",
-                                   "a package that is not in the file is not touched: leave it out", item.where));
+        findings.push_back(finding("package.name", "\"-\" at the end tells apt to remove the package",
+                                   "leave it out: packages not in the file are not touched", item.where));
       }
       const auto [first, fresh] = seen.emplace(name, &item);
       if (fresh) continue;
-      findings.push_back(finding("package.twice", name + " is listed twice", "leave one of the two", item.where));
+      findings.push_back(finding("package.twice", name + " is listed twice", "keep one of the two", item.where));
       findings.back().notes.push_back({"the first", first->second->where});
     }
     return findings;
   }
 
-  /// Which packages are still to come: what they bring, such as a directory, is not missing for good.
+  /// The listed packages that are not installed yet. Their later files, such as directories, are not missing for good.
   Result<Value> exports(const Value& section, const NodeReader& node) const override {
     if (items_of(section).empty() || !node.live()) return Value();
     SPARK_TRY(const DpkgStatus status, DpkgStatus::read(node));
@@ -241,7 +217,6 @@ class PackageType final : public ResourceType {
     const std::set<std::string> asked(request.names.begin(), request.names.end());
     const auto status = node.live() ? DpkgStatus::read(node) : DpkgStatus();
     for (const std::string& name : request.names) {
-      if (name == kWholeFileName) continue;
       Observation& resource = observed.resources[name];
       if (!node.live()) {
         resource = not_in_a_tree();
@@ -286,6 +261,15 @@ class PackageType final : public ResourceType {
     return status ? artifact_of(artifact.kind, status->find(artifact.name)) : Observation(status.error());
   }
 
+  /// apt has installed it for another package of the run. The run then marks it as manual, as for any wanted package.
+  bool may_follow_from_other_steps(const Observation& before, const Observation& now) const override {
+    return std::holds_alternative<Absent>(before) && is_automatic(now);
+  }
+
+  std::vector<Ineffective> foresee(const ChangesAhead& ahead, const NodeReader& node) const override {
+    return packages_without_source(ahead, node);
+  }
+
   std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
     std::set<std::string> removed;
     for (const Step& step : steps) {
@@ -310,12 +294,12 @@ class PackageType final : public ResourceType {
     }
     if (is_automatic(after)) SPARK_CHECK(mark_automatic(artifact.name, node));
     if (same_state(read_artifact(artifact, node), after)) return {};
-    return failure(ErrorCode::kVerifyFailed, "apt is content, and dpkg does not show " +
-                                                 specification(artifact, after) + " as installed and asked for");
+    return failure(ErrorCode::kVerifyFailed, "apt reports success, but dpkg does not show " +
+                                                 specification(artifact, after) + " in the desired state");
   }
 
  private:
-  /// Installed, in the version that `after` has, whoever has asked for it.
+  /// True if the package is installed, in the version of `after`, manually or automatically.
   static bool is_there(const ArtifactId& artifact, const Observation& after, const NodeReader& node) {
     const auto status = DpkgStatus::read(node);
     const KnownPackage* package = status ? status->find(artifact.name) : nullptr;
@@ -323,18 +307,18 @@ class PackageType final : public ResourceType {
     return version_in(after).empty() || version_in(after) == package->version;
   }
 
-  /// A package that is half configured keeps apt from everything else, and is not told from one that is absent.
+  /// Removes a half-configured package: it blocks all other work of apt, and it is observed as Absent.
   static Error without_remains(const ArtifactId& artifact, Error error, Node& node) {
     const auto status = DpkgStatus::read(node);
     const KnownPackage* package = status ? status->find(artifact.name) : nullptr;
     if (package == nullptr || !package->broken()) return error;
     if (const auto removed = take_away(artifact, node); !removed) {
-      error.message += "; and what is left of it could not be removed: " + removed.error().describe();
+      error.message += "; and its remains could not be removed: " + removed.error().describe();
     }
     return error;
   }
 
-  /// One that others need stays for them, as if they had brought it along.
+  /// A package that others need stays, marked as automatic.
   static Result<void> take_away(const ArtifactId& artifact, Node& node) {
     SPARK_TRY(const DpkgStatus status, DpkgStatus::read(node));
     const KnownPackage* package = status.find(artifact.name);
@@ -349,49 +333,31 @@ class PackageType final : public ResourceType {
   static std::map<std::string, std::set<std::string>> needs_in(const ObservedType& observed) {
     std::map<std::string, std::set<std::string>> needs;
     for (const auto& [name, resource] : observed.resources) {
-      const auto* present = std::get_if<Present>(&resource);
-      const Value* list = present == nullptr ? nullptr : present->value.find(kNeeds);
-      if (list == nullptr || list->list_items() == nullptr) continue;
-      for (const Value& one : *list->list_items()) {
-        if (one.string() != nullptr) needs[name].insert(*one.string());
-      }
+      for (std::string& one : texts_in(present_value(resource).find(kNeeds))) needs[name].insert(std::move(one));
     }
     return needs;
   }
 
-  /// What sparkplan has installed goes; one that was there before stays, in the version it had.
+  /// A package that sparkplan installed is removed. An earlier package gets its earlier state back.
   void add_removal(const std::string& name, const StepsInput& input, std::vector<Step>& steps) const {
     for (const ArtifactId& artifact : {package_artifact(name), version_artifact(name)}) {
-      const auto original = input.originals.find(artifact);
-      if (original == input.originals.end()) continue;
-      add_step(artifact, original->second, input, steps);
-      return;
+      const Observation* original = input.original(artifact);
+      if (original != nullptr) return add_step(artifact, *original, input, steps);
     }
   }
 
   void add_step(const ArtifactId& artifact, Observation after, const StepsInput& input,
                 std::vector<Step>& steps) const {
-    const auto observed = input.observed.artifacts.find(artifact);
-    if (observed == input.observed.artifacts.end() || same_state(observed->second, after)) return;
-    Step step;
-    step.type = info_.name;
-    step.artifact = artifact;
-    step.phase = info_.phase;
-    step.before = observed->second;
-    step.after = std::move(after);
-    step.resources = {{info_.name, artifact.name}};
-    step.group = ResourceId{info_.name, artifact.name}.str();
-    step.reversible = Reversible::kBestEffort;
-    steps.push_back(std::move(step));
+    const ResourceId id{info_.name, artifact.name};
+    auto step = own_step(artifact, std::move(after), id, input, info_);
+    if (!step) return;
+    step->group = id.str();
+    steps.push_back(*std::move(step));
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const PackageType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<PackageType>(); }
 
 }  // namespace sparkplan::package

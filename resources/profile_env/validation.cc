@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "engine/core/finding.h"
+#include "engine/core/tree.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/profile_env/profile_env.h"
 
@@ -11,8 +12,8 @@ namespace {
 std::vector<Diagnostic> check_name(const MapEntry& entry) {
   const std::string& name = entry.key;
   if (!is_variable_name(name)) {
-    return {finding(Severity::kError, "profile_env.name", "\"" + name + "\" is no name of an environment variable",
-                    "letters, digits and \"_\", not beginning with a digit", entry.key_where)};
+    return {finding(Severity::kError, "profile_env.name", "\"" + name + "\" is not an environment variable name",
+                    "use letters, digits and \"_\", and no digit at the beginning", entry.key_where)};
   }
   if (const auto reason = why_not_for_all_logins(name)) {
     return {finding(Severity::kError, "profile_env.refused-name",
@@ -33,8 +34,7 @@ std::vector<Diagnostic> check_name(const MapEntry& entry) {
 
 std::vector<Diagnostic> validate_section(const Value& section) {
   std::vector<Diagnostic> findings;
-  if (section.entries() == nullptr) return findings;
-  for (const MapEntry& entry : *section.entries()) {
+  for (const MapEntry& entry : entries_of(section)) {
     if (entry.value.is_null()) continue;
     for (Diagnostic& one : check_name(entry)) findings.push_back(std::move(one));
     if (const Result<std::string> value = variable_value(entry.value); !value) {

@@ -24,13 +24,13 @@ std::optional<std::uint32_t> number_of(std::string_view text) {
   return number;
 }
 
-/// The first line of a database's answer; nothing when it has no such entry.
+/// The first line of getent's output; nothing if the database has no such entry.
 Result<std::optional<std::string>> getent(const std::string& database, const std::string& key, const NodeReader& node) {
   const std::vector<std::string> argv{"getent", database, "--", key};
   Result<CommandOutput> output = node.query(argv, kLookUpDeadline);
   if (!output) {
     Error error = std::move(output).error();
-    // A program that is missing must not read as a user who is.
+    // kNotFound means that the user is missing, so a missing program needs another code.
     if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kFailed;
     return failure(std::move(error).within("look up " + key));
   }
@@ -44,22 +44,22 @@ Result<std::optional<std::string>> getent(const std::string& database, const std
 }
 
 tl::unexpected<Error> no_such_user(const std::string& user) {
-  return failure(ErrorCode::kNotFound, "there is no user " + user, "make the account, or take it out of users");
+  return failure(ErrorCode::kNotFound, "there is no user " + user, "create the account, or take it out of users");
 }
 
 Result<Account> parse_account(const std::string& user, std::string_view line) {
   const std::vector<std::string_view> fields = split(line, ':');
-  // "getent passwd 1000" also answers with whoever has that number.
+  // "getent passwd 1000" also prints the user with that number.
   if (fields.size() < 7 || fields[0] != user) return no_such_user(user);
   const std::optional<std::uint32_t> uid = number_of(fields[2]);
   const std::optional<std::uint32_t> gid = number_of(fields[3]);
-  if (!uid || !gid) return failure(ErrorCode::kFailed, "user " + user + " has no numbers");
+  if (!uid || !gid) return failure(ErrorCode::kFailed, "user " + user + " has no numeric user and group ID");
   std::filesystem::path home = std::filesystem::path(fields[5]).lexically_normal();
   if (!home.has_filename()) home = home.parent_path();
   if (!home.is_absolute() || home == "/" || home == "/nonexistent") {
     return failure(ErrorCode::kUnsupported,
-                   "user " + user + " has no home to keep keys in (\"" + std::string(fields[5]) + "\")",
-                   "give the account a home of its own, or take it out of users");
+                   "user " + user + " has no home directory for keys (\"" + std::string(fields[5]) + "\")",
+                   "give the account its own home, or take it out of users");
   }
   return Account{user, *uid, *gid, std::move(home), std::string(fields[6])};
 }
@@ -68,7 +68,7 @@ tl::unexpected<Error> not_accepted(const std::filesystem::path& path, const std:
   return failure(ErrorCode::kRefused, path.string() + " " + why + ", so sshd accepts no keys from there", hint);
 }
 
-/// Debian and Ubuntu make a group of his own for every user.
+/// Debian and Ubuntu make a private group for every user.
 Result<bool> is_own_group(const Account& account, std::uint32_t gid, const NodeReader& node) {
   if (gid != account.gid) return false;
   SPARK_TRY(const std::optional<std::string> line, getent("group", std::to_string(gid), node));
@@ -78,31 +78,28 @@ Result<bool> is_own_group(const Account& account, std::uint32_t gid, const NodeR
   return fields[3].empty() || fields[3] == account.name;
 }
 
-/// Nothing for a place that is not there.
+/// Nothing if the place does not exist.
 Result<std::optional<FileStatus>> check_place(const Account& account, const UserPath& place, const NodeReader& node) {
-  Result<FileStatus> status = node.user_status(place);
-  if (!status) {
-    if (status.error().code == ErrorCode::kNotFound) return std::optional<FileStatus>();
-    return failure(std::move(status).error());
-  }
+  SPARK_TRY(auto status, if_there(node.user_status(place)));
+  if (!status) return std::optional<FileStatus>();
   const std::filesystem::path path = place.path();
   const bool is_file = place.below == kAuthorizedKeys;
   const FileStatus::Kind wanted = is_file ? FileStatus::Kind::kRegular : FileStatus::Kind::kDirectory;
   if (status->kind == FileStatus::Kind::kSymlink) {
-    return failure(ErrorCode::kRefused, path.string() + " is a symbolic link, which is not followed in a user's home",
-                   "put what it points at in its place");
+    return failure(ErrorCode::kRefused, path.string() + " is a symbolic link, and links in homes are not followed",
+                   "replace it with what it points to");
   }
   if (status->kind != wanted) {
-    return failure(ErrorCode::kRefused, path.string() + (is_file ? " is no regular file" : " is no directory"));
+    return failure(ErrorCode::kRefused, path.string() + (is_file ? " is not a regular file" : " is not a directory"));
   }
   if (status->uid != account.uid && status->uid != 0) {
-    return not_accepted(path, "belongs to user number " + std::to_string(status->uid), "chown it to " + account.name);
+    return not_accepted(path, "belongs to user ID " + std::to_string(status->uid), "chown it to " + account.name);
   }
-  if ((status->mode & kOthersWrite) != 0) return not_accepted(path, "can be written by everybody", "chmod o-w it");
+  if ((status->mode & kOthersWrite) != 0) return not_accepted(path, "is writable by all users", "chmod o-w it");
   if ((status->mode & kGroupWrites) == 0) return std::optional(*status);
   SPARK_TRY(const bool own_group, is_own_group(account, status->gid, node));
   if (own_group) return std::optional(*status);
-  return not_accepted(path, "can be written by its group", "chmod g-w it");
+  return not_accepted(path, "is writable by its group", "chmod g-w it");
 }
 
 }  // namespace
@@ -116,8 +113,8 @@ Result<Account> look_up(const std::string& user, const NodeReader& node) {
   SPARK_TRY(Account account, parse_account(user, *line));
   const Result<FileStatus> home = node.user_status(account.in_home(""));
   if (!home && home.error().code == ErrorCode::kNotFound) {
-    return failure(ErrorCode::kNotFound, "the home of " + user + ", " + account.home.string() + ", is not there",
-                   "make it, for instance with mkhomedir_helper");
+    return failure(ErrorCode::kNotFound, "the home of " + user + ", " + account.home.string() + ", does not exist",
+                   "create it, for example with mkhomedir_helper");
   }
   return account;
 }

@@ -9,7 +9,7 @@
 
 namespace sparkplan::ssh_trust {
 
-/// A user as the node's own user database has it.
+/// A user as the node's user database lists it.
 struct Account {
   std::string name;
   std::uint32_t uid = 0;
@@ -25,22 +25,22 @@ inline constexpr std::string_view kAuthorizedKeys = ".ssh/authorized_keys";
 inline constexpr std::string_view kPrivateKey = ".ssh/sparkplan_ed25519";
 inline constexpr std::string_view kPublicKey = ".ssh/sparkplan_ed25519.pub";
 
-/// An account with a home that is there. Errors: kNotFound when there is no such user or no such
-/// home, kUnsupported for an account whose home is no place for keys ("/", "/nonexistent"); for
-/// these two nothing of ours can be there. All others: could not look.
+/// An account whose home exists. Errors: kNotFound for a missing user or home; kUnsupported for a home that cannot hold
+/// keys ("/", "/nonexistent"). With these two codes, the account has no files of sparkplan. All other errors mean that
+/// the look-up failed.
 Result<Account> look_up(const std::string& user, const NodeReader& node);
 
-/// True for what look_up() says of an account that cannot hold anything of ours.
+/// True for errors of look_up() that mean: the account has no files of sparkplan.
 bool cannot_hold_keys(const Error& error);
 
-/// Whether sshd accepts keys from there, and we write there.
-/// Errors: kRefused for a symbolic link, somebody else's directory, or one that others may write to;
-/// as NodeReader::user_status(). Source: sshd_config(5), StrictModes; Debian's sshd lets a user's own
-/// group write.
+/// Succeeds if sshd accepts keys from the home, `.ssh` and authorized_keys. Only then do we write there. Errors:
+/// kRefused for a symbolic link, a wrong kind of file, an owner other than the user or root, or write permission for
+/// others; kFailed of getent(1); as NodeReader::user_status(). Source: sshd_config(5), StrictModes; Debian's sshd
+/// allows write permission for a user's private group.
 Result<void> check_home(const Account& account, const NodeReader& node);
 
-/// A file in `.ssh` that is to be read or written after check_home(): in the very directory that was checked, and in no
-/// other that the user puts in its place. For one write: it may make the directory. Errors: as check_home().
+/// A file in `.ssh`, to be read or written after check_home(). If the user replaces the checked directory, the access
+/// fails. For one write, which may create the directory. Errors: as check_home().
 Result<UserPath> checked_path(const Account& account, std::string_view below, const NodeReader& node);
 
 }  // namespace sparkplan::ssh_trust

@@ -22,8 +22,8 @@ std::string text_of(int family, const Address& address) {
   return buffer.data();
 }
 
-/// A line is "fd000000000000000000000000000011 02 40 00 80 eth0": address, index, prefix length, scope,
-/// flags. Source: proc_pid_net(5), if_inet6.
+/// A line is "fd000000000000000000000000000011 02 40 00 80 eth0": address, index, prefix length, scope, flags. Source:
+/// proc_pid_net(5), if_inet6.
 std::set<std::string> lasting_ipv6_addresses(const NodeReader& node) {
   std::set<std::string> found;
   const Result<std::string> table = node.read_file(kIpv6Addresses);
@@ -50,9 +50,9 @@ std::set<std::string> lasting_ipv6_addresses(const NodeReader& node) {
 
 std::optional<std::string> canonical_ip(std::string_view address) {
   const std::string text(address);
-  if (text.find('\0') != std::string::npos) return std::nullopt;  // It would end the text early.
+  if (text.find('\0') != std::string::npos) return std::nullopt;  // A NUL would end the text early.
   in_addr ipv4{};
-  if (inet_pton(AF_INET, text.c_str(), &ipv4) == 1) return text;  // It takes one spelling only.
+  if (inet_pton(AF_INET, text.c_str(), &ipv4) == 1) return text;  // inet_pton() accepts only one spelling.
   in6_addr ipv6{};
   if (inet_pton(AF_INET6, text.c_str(), &ipv6) != 1) return std::nullopt;
   if (!IN6_IS_ADDR_V4MAPPED(&ipv6)) return text_of(AF_INET6, ipv6);
@@ -82,7 +82,7 @@ std::set<std::string> own_addresses(const NodeReader& node) {
   if (!its_end || !links) return {};
   const std::set<std::string> lasting = lasting_ipv6_addresses(node);
   for (const LinkFacts& link : *links) {
-    // Every interface may have the link-local address; the zone says which one it is.
+    // Every interface may have the same link-local address; the zone identifies the interface.
     if (zone != std::string::npos && link.name != connection.substr(zone + 1)) continue;
     std::set<std::string> found;
     bool is_the_one = false;

@@ -15,7 +15,7 @@ namespace sparkplan::ssh_trust {
 namespace {
 
 constexpr std::uint32_t kModeOfNewFile = 0600;
-/// The lines of 1000 nodes that say as much as they may.
+/// Enough for the lines of 1000 nodes at their maximum length.
 constexpr std::size_t kLargestListed = std::size_t{1} << 20;
 constexpr std::ptrdiff_t kMostLinesListed = 4096;
 
@@ -23,7 +23,7 @@ Error in_file(Error error, const Account& account) {
   return std::move(error).within(account.in_home(kAuthorizedKeys).path().string());
 }
 
-/// The user may have put anything between our markers: what would not travel, or swell on the way, is told in a line.
+/// The user may put anything between our markers. Binary or very large content is replaced by a one-line summary.
 bool can_be_listed(std::string_view block) {
   const bool plain = std::none_of(block.begin(), block.end(),
                                   [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F; });

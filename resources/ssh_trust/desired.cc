@@ -1,5 +1,3 @@
-#include "resources/ssh_trust/desired.h"
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -18,7 +16,7 @@ namespace {
 
 constexpr const char* kType = "ssh_trust";
 
-/// What concerns all nodes is said once, by the first of them that has answered.
+/// Findings about all nodes are reported once, by the first node that has answered and is not in maintenance.
 bool speaks_for_all(const std::vector<Peer>& peers, const std::string& self) {
   const auto first = std::find_if(peers.begin(), peers.end(), [](const Peer& peer) {
     return !peer.spec->maintenance && (peer.exported != nullptr || !peer.excess.empty());
@@ -29,15 +27,15 @@ bool speaks_for_all(const std::vector<Peer>& peers, const std::string& self) {
 void add_refused_exports(const std::vector<Peer>& peers, SourceRange where, std::vector<Diagnostic>& diagnostics) {
   for (const Peer& peer : peers) {
     if (peer.excess.empty()) continue;
-    diagnostics.push_back(
-        finding(Severity::kWarning, "ssh_trust.export-refused",
-                "what " + peer.name() + " says of its keys and addresses is not taken: " + peer.excess,
-                "its lines stay as they are everywhere, until it says less: find out why it does not", where));
+    diagnostics.push_back(finding(Severity::kWarning, "ssh_trust.export-refused",
+                                  "the keys and addresses that " + peer.name() + " exports are refused: " + peer.excess,
+                                  "find out why it exports that much; until then its lines stay unchanged on all nodes",
+                                  where));
     diagnostics.back().node = peer.name();
   }
 }
 
-/// What one node is to have for one user.
+/// The desired state of one user on one node.
 class TrustOfUser {
  public:
   TrustOfUser(const ClusterView& view, const std::vector<Peer>& peers, const Value& user)
@@ -68,7 +66,7 @@ class TrustOfUser {
     if (const auto others = sharing_our_home(); !others.empty()) {
       return refused("the home is shared with " + fold_names(others));
     }
-    // No two of these keys are the same, so none is looked for: there are as many as nodes, on every node.
+    // All keys differ, so set() and its search are avoided: every node has as many fields as the cluster has nodes.
     Value::Map fields;
     fields.reserve(peers_.size() + all_.size() + 3);
     fields.push_back({std::string(kKeyField), std::string(kKeyType) + " " + mark_of(view_.cluster.name, self()), {}});
@@ -84,7 +82,8 @@ class TrustOfUser {
     return fields;
   }
 
-  /// Nothing is done, but what nodes that have left the file had goes: no claim may keep that.
+  /// Changes nothing, except that lines of departed nodes are removed. A node's claim of a shared home cannot keep
+  /// them.
   Value refused(const std::string& why) const {
     Value::Map fields;
     fields.push_back({std::string(kRefusedField), settled_by_what_is_there(why), {}});
@@ -98,7 +97,7 @@ class TrustOfUser {
     return fields;
   }
 
-  /// The home is shared, so no key is made there; the one that was there may have been taken away for a reason.
+  /// No key is made in a shared home. A key that was there may have been removed for a reason.
   bool has_lost_its_key(const Peer& peer) const {
     const Value* exported = export_of(peer, name());
     return exported != nullptr && exported->boolean_or("makes_key", false) && homes_.is_shared(peer);
@@ -107,23 +106,23 @@ class TrustOfUser {
   Value authorized(const Peer& peer) const {
     if (homes_.is_shared(peer)) return settled_by_what_is_there("the home is shared on " + peer.name());
     const Value* exported = export_of(peer, name());
-    if (exported == nullptr) return settled_by_what_is_there(peer.name() + " has not said what its key is");
+    if (exported == nullptr) return settled_by_what_is_there(peer.name() + " has not reported its key");
     const Value* told = exported->find("public_key");
     const std::string key = told == nullptr || told->string() == nullptr ? std::string() : *told->string();
     if (key.empty() && exported->boolean_or("makes_key", false)) {
-      return Value::Unknown{"known after " + peer.name() + " has made its key",
+      return Value::Unknown{"known after " + peer.name() + " creates its key",
                             peer.name() + "/" + kType + "/" + name()};
     }
     const std::set<std::string> addresses = source_addresses(peer, peer.name() == self());
     if (!is_ed25519_public_key(key) || addresses.empty()) {
-      return settled_by_what_is_there(peer.name() + " has no key that could be taken");
+      return settled_by_what_is_there(peer.name() + " has no usable key");
     }
     return authorized_line(addresses, key, mark_of(view_.cluster.name, peer.name()));
   }
 
   Value known_hosts(const Peer& peer) const {
     auto lines = known_hosts_of(peer, view_.cluster.name);
-    if (!lines) return settled_by_what_is_there(peer.name() + " has not said what its host keys are");
+    if (!lines) return settled_by_what_is_there(peer.name() + " has not reported its host keys");
     return Value::List(std::make_move_iterator(lines->begin()), std::make_move_iterator(lines->end()));
   }
 
@@ -142,7 +141,7 @@ class TrustOfUser {
     return peer == peers_.end() ? std::vector<std::string>() : homes_.sharing_with(*peer);
   }
 
-  /// The node itself among the others, in the order of the file.
+  /// The node itself and the others, in the order of the file.
   std::vector<std::string> together(const std::vector<std::string>& others) const {
     std::vector<std::string> names;
     for (const Peer& peer : peers_) {
@@ -154,16 +153,14 @@ class TrustOfUser {
 
   void add_diagnostics(std::vector<Diagnostic>& diagnostics, std::vector<Diagnostic>& about_several) const {
     if (const auto others = sharing_our_home(); !others.empty()) {
-      Diagnostic refusal;
-      refusal.code = "ssh_trust.shared-home";
-      refusal.message = "the home of " + name() + " is one and the same directory on " + fold_names(together(others)) +
-                        "; nothing is done for " + name() + " there";
-      refusal.hint = "give " + name() + " a home of its own on each node, or take " + name() + " out of users";
-      refusal.where = user_.where;
-      diagnostics.push_back(std::move(refusal));
+      diagnostics.push_back(
+          finding("ssh_trust.shared-home",
+                  "the home of " + name() + " is the same directory on " + fold_names(together(others)) +
+                      "; sparkplan does nothing for " + name() + " there",
+                  "give " + name() + " its own home on each node, or take " + name() + " out of users", user_.where));
     }
     if (speaks_for_all(peers_, self())) {
-      std::vector<Peer> apart;  // One home has one key, which is told otherwise.
+      std::vector<Peer> apart;  // A shared home has one key and its own finding.
       std::copy_if(peers_.begin(), peers_.end(), std::back_inserter(apart),
                    [&](const Peer& peer) { return !homes_.is_shared(peer); });
       for (Diagnostic& warning : same_user_keys(apart, user_)) about_several.push_back(std::move(warning));
@@ -171,8 +168,8 @@ class TrustOfUser {
     if (auto note = root_on_all()) about_several.push_back(*std::move(note));
   }
 
-  /// Said once, by the first node of those concerned that a run plans for, while there still is a key
-  /// to be made. A node that is left alone says nothing, whatever is known of it.
+  /// Reported once, by the first listed node, while at least one key is still to be made. Nodes in maintenance are
+  /// excluded, whatever they have exported.
   std::optional<Diagnostic> root_on_all() const {
     std::vector<std::string> nodes;
     bool more_to_make = false;
@@ -183,14 +180,11 @@ class TrustOfUser {
       more_to_make = more_to_make || exported->boolean_or("makes_key", false);
     }
     if (!more_to_make || nodes.empty() || nodes.front() != self()) return std::nullopt;
-    Diagnostic note;
-    note.severity = Severity::kNote;
-    note.code = "ssh_trust.root-on-all";
     const std::string everywhere =
-        "whoever is " + name() + " on one node of the cluster will be root on " + fold_names(nodes);
-    note.message = name() == "root" ? everywhere : name() + " may become root without a password: " + everywhere;
-    note.where = user_.where;
-    return note;
+        "a login as " + name() + " on any node of the cluster gives root access to " + fold_names(nodes);
+    return finding(Severity::kNote, "ssh_trust.root-on-all",
+                   name() == "root" ? everywhere : name() + " may become root without a password: " + everywhere, {},
+                   user_.where);
   }
 
   const ClusterView& view_;

@@ -38,7 +38,7 @@ bool fits_any(const std::vector<std::string>& patterns, const std::string& name)
                      [&](const std::string& pattern) { return glob_match(pattern, name); });
 }
 
-/// "USER@HOST" holds for some hosts only, which may or may not be ours.
+/// "USER@HOST" restricts the rule to some hosts, which may or may not be ours. It counts only if `with_hosts` is true.
 bool names_user(const std::vector<std::string>& patterns, const std::string& user, bool with_hosts) {
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
     const std::size_t at = pattern.rfind('@');
@@ -62,7 +62,7 @@ std::string first_value(const ServerSettings& settings, const std::string& keywo
   return found == settings.end() ? std::string() : found->second;
 }
 
-/// Empty where sshd is not there or does not say.
+/// Empty if sshd is missing or fails.
 ServerSettings server_settings(const std::string& user, const NodeReader& node) {
   const std::vector<std::string> argv{"sshd", "-T", "-C", "user=" + user + ",host=localhost,addr=127.0.0.1"};
   const Result<CommandOutput> output = node.query(argv, kDeadline);
@@ -137,11 +137,11 @@ std::vector<Ineffective> find_ineffective(const std::map<std::string, Value>& de
     const Result<Account> account = look_up(user, node);
     if (!account) continue;
     if (const std::string why = why_refused(server_settings(user, node), user, groups_of(user, node)); !why.empty()) {
-      found.push_back({user, kCode, "sshd lets " + user + " in by no key that is managed here: " + why,
+      found.push_back({user, kCode, "sshd accepts no key that sparkplan manages for " + user + ": " + why,
                        "change sshd_config, or take " + user + " out of users"});
     }
     if (opens_no_session(account->shell)) {
-      found.push_back({user, kCode, user + " has the login shell " + account->shell + " and gets no session", {}});
+      found.push_back({user, kCode, user + " has the login shell " + account->shell + " and so gets no session", {}});
     }
     if (!reads_ours) {
       found.push_back(

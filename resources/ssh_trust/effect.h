@@ -9,19 +9,19 @@
 
 namespace sparkplan::ssh_trust {
 
-/// What `sshd -T` prints: keyword in lower case to its values, one for each line.
+/// The output of `sshd -T`: keyword in lower case to its values, one entry per line.
 using ServerSettings = std::multimap<std::string, std::string>;
 ServerSettings parse_server_settings(std::string_view text);
 
-/// Pure. Why this sshd does not let the user in by the keys in ~/.ssh/authorized_keys; empty when
-/// nothing speaks against it. Source: sshd_config(5).
+/// Pure. Why this sshd refuses the user's keys in ~/.ssh/authorized_keys; empty if no setting does. Source:
+/// sshd_config(5).
 std::string why_refused(const ServerSettings& settings, const std::string& user,
                         const std::vector<std::string>& groups);
 
 /// Pure. True if this ssh_config reads our file: an Include before the first Host or Match.
 bool includes_our_file(std::string_view ssh_config);
 
-/// What stands against a login of each user although everything is in place.
+/// Settings outside of our files that prevent logins of the users in `desired`.
 std::vector<Ineffective> find_ineffective(const std::map<std::string, Value>& desired, const NodeReader& node);
 
 }  // namespace sparkplan::ssh_trust

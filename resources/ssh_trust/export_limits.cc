@@ -1,4 +1,5 @@
 #include "resources/ssh_trust/export_limits.h"
+#include "engine/core/tree.h"
 
 #include <utility>
 
@@ -8,23 +9,19 @@ namespace {
 constexpr int kDeepest = 8;
 
 std::string more_than(std::size_t number, const char* what, std::size_t most) {
-  return "it lists " + std::to_string(number) + " " + what + ", and at most " + std::to_string(most) + " are taken";
+  return "it lists " + std::to_string(number) + " " + what + ", and at most " + std::to_string(most) + " are allowed";
 }
 
-std::size_t length_of(const Value* value) {
-  if (value == nullptr) return 0;
-  if (value->list_items() != nullptr) return value->list_items()->size();
-  return value->entries() == nullptr ? 0 : value->entries()->size();
-}
+std::size_t length_of(const Value* value) { return items_of(value).size() + entries_of(value).size(); }
 
-/// Adds up texts and values, and ends as soon as it is too much.
+/// Counts values, bytes and depth; stops at the first exceeded limit.
 class Measure {
  public:
   void add(const Value& value, int depth = 0) {
     if (!excess_.empty()) return;
     if (++values_ > kMostExportValues || depth > kDeepest) return exceed("it has too many values");
     if (value.string() != nullptr) add_text(*value.string());
-    if (value.unknown() != nullptr) return exceed("it holds what nobody knows yet");
+    if (value.unknown() != nullptr) return exceed("it contains a value that is not known yet");
     if (const Value::List* items = value.list_items()) {
       for (const Value& item : *items) add(item, depth + 1);
     }
@@ -54,8 +51,7 @@ class Measure {
 
 std::size_t bytes_of(const Value* list) {
   std::size_t bytes = 0;
-  if (list == nullptr || list->list_items() == nullptr) return bytes;
-  for (const Value& item : *list->list_items()) bytes += item.string() == nullptr ? 0 : item.string()->size();
+  for (const Value& item : items_of(list)) bytes += text_of(&item).size();
   return bytes;
 }
 

@@ -5,8 +5,8 @@
 
 #include "engine/core/value.h"
 
-// How much a node may say of itself. What it says goes into files of all other nodes, which are read again with a
-// bound: a node that could fill them would keep everybody from taking lines out.
+// The limits of one node's export. Exported values go into files of all other nodes, and those files are read with a
+// size limit. A node that could fill them would keep all nodes from removing lines.
 
 namespace sparkplan::ssh_trust {
 
@@ -14,13 +14,13 @@ inline constexpr std::size_t kMostUsers = 100;  ///< As in the schema.
 inline constexpr std::size_t kMostAddresses = 16;
 inline constexpr std::size_t kMostHostKeys = 8;
 inline constexpr std::size_t kLongestText = 4096;       ///< An RSA key of 16384 bits has 2,748.
-inline constexpr std::size_t kMostHostKeyBytes = 8192;  ///< Of all its host keys.
+inline constexpr std::size_t kMostHostKeyBytes = 8192;  ///< All host keys of a node together.
 inline constexpr std::size_t kMostExportBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kMostExportValues = 4096;
-inline constexpr std::size_t kLongestHomeText = 256;  ///< What describes a home; a longer text is told by its digest.
+inline constexpr std::size_t kLongestHomeText = 256;  ///< A longer text of a home is replaced by its digest.
 
-/// Pure. Why nothing of this export is taken: "it lists 120000 addresses, and at most 16 are taken". Empty for one
-/// within the limits, which export_trust() keeps to. Any Value will do.
+/// Pure. Why this export is refused as a whole: "it lists 120000 addresses, and at most 16 are allowed". Empty if it is
+/// within the limits, as results of export_trust() are. Accepts any Value.
 std::string excess_of(const Value& exported);
 
 }  // namespace sparkplan::ssh_trust

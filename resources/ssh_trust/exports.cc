@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/addresses.h"
 #include "resources/ssh_trust/export_limits.h"
@@ -20,8 +21,8 @@ namespace {
 constexpr std::chrono::seconds kSudoDeadline{5};
 constexpr const char* kHostKeyDirectory = "/etc/ssh";
 
-/// Whether sudo lets the user do everything without asking for a password. It lists for root what it
-/// would allow, and runs nothing. Source: sudo(8), --list; sudoers(5), NOPASSWD.
+/// Whether sudo lets the user run everything without a password. With --list as root, sudo runs nothing. Source:
+/// sudo(8), --list; sudoers(5), NOPASSWD.
 bool has_free_sudo(const std::string& user, const NodeReader& node) {
   const std::vector<std::string> argv{"sudo", "-n", "-l", "-U", user};
   const Result<CommandOutput> output = node.query(argv, kSudoDeadline);
@@ -48,24 +49,21 @@ Value export_of_user(const std::string& user, const NodeReader& node) {
   } else {
     entry.set("public_key", **key);
   }
-  // Only a plan that makes keys tells of it, and sudo is slow to ask.
+  // Only a plan that makes keys uses `root`, and sudo is slow.
   if (account->uid == 0 || (makes_key && has_free_sudo(user, node))) entry.set("root", true);
   return entry;
 }
 
 Result<Value> host_keys(const NodeReader& node) {
-  Result<std::vector<std::string>> names = node.list_directory(kHostKeyDirectory);
-  if (!names) {
-    if (names.error().code == ErrorCode::kNotFound) return Value::list();
-    return failure(std::move(names).error());
-  }
+  SPARK_TRY(const std::vector<std::string> names, or_empty(node.list_directory(kHostKeyDirectory)));
   std::set<std::string> keys;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (!name.starts_with("ssh_host_") || !name.ends_with("_key.pub")) continue;
     SPARK_TRY(const std::string text, node.read_file(std::string(kHostKeyDirectory) + "/" + name));
     if (const auto key = parse_public_key(text)) keys.insert(*key);
   }
-  // What all others would refuse is not told: ed25519 and ECDSA keys are short, and sort before RSA.
+  // Keys over the limits are left out, because importers would refuse the whole export. The short ed25519 and ECDSA
+  // keys sort before RSA.
   Value list = Value::list();
   std::size_t bytes = 0;
   for (const std::string& key : keys) {
@@ -87,9 +85,8 @@ Value addresses(const NodeReader& node) {
 
 std::vector<Value> users_of(const Value& section) {
   std::vector<Value> users;
-  const Value* listed = section.find("users");
-  if (listed == nullptr || listed->list_items() == nullptr) return users;
-  std::copy_if(listed->list_items()->begin(), listed->list_items()->end(), std::back_inserter(users),
+  const Value::List& listed = items_of(section.find("users"));
+  std::copy_if(listed.begin(), listed.end(), std::back_inserter(users),
                [](const Value& user) { return user.is_string(); });
   return users;
 }
@@ -98,7 +95,7 @@ Result<Value> export_trust(const Value& section, const NodeReader& node) {
   const std::vector<Value> names = users_of(section);
   if (names.empty() || !node.live()) return Value();
   Value users = Value::map();
-  // More than the schema allows come from no file that was checked.
+  // A checked file never has more users than the schema allows.
   for (const Value& name : names) {
     if (users.entries()->size() == kMostUsers) break;
     users.set(*name.string(), export_of_user(*name.string(), node));

@@ -6,7 +6,7 @@
 #include "engine/core/value.h"
 #include "engine/node/node.h"
 
-// What every node tells all others: public keys and addresses, never anything secret.
+// Every node exports public keys and addresses to all others, but no secrets.
 
 namespace sparkplan::ssh_trust {
 
@@ -14,10 +14,10 @@ namespace sparkplan::ssh_trust {
 std::vector<Value> users_of(const Value& section);
 
 /// {users: {USER: {public_key, makes_key, root, home}}, host_keys: ["TYPE BASE64"], addresses: ["10.0.0.11"]}
-/// A user has `public_key` when his key is there, `makes_key` when an apply can make one, and neither
-/// when something is in the way; `root` when he is root or may become it without a password; `home` as
-/// describe_home() has it. `addresses` are most_useful_addresses(). All of it keeps to export_limits.h. Null for a node
-/// on which nothing runs. Errors: of reading the host keys.
+/// A user has `public_key` if the key exists, `makes_key` if an apply can make one, and neither if an error prevents
+/// both. `root`: the user is root, or has no key yet and may become root without a password. `home` is describe_home().
+/// `addresses` are most_useful_addresses(). Everything is within export_limits.h. Null without users, or if the node is
+/// not live(). Errors: those of reading the host keys.
 Result<Value> export_trust(const Value& section, const NodeReader& node);
 
 }  // namespace sparkplan::ssh_trust

@@ -28,7 +28,7 @@ std::uint32_t number_of(std::string_view text, int base) {
   return number;
 }
 
-/// A private key with what can be told of its file.
+/// A private key and its file's status.
 struct PrivateKey {
   std::string bytes;
   std::string public_part;
@@ -50,8 +50,8 @@ Result<std::optional<std::string>> read_public_file(const UserPath& path, const 
   return failure(std::move(text).error());
 }
 
-/// True for what may be told of a public file. Anything else, a private key that was copied there or
-/// appended to it for instance, must not get into a Value: those travel and are kept.
+/// True if the public file's text may be copied into a Value. Other text may contain a private key, and Values travel
+/// and are stored.
 bool is_one_public_key(std::string_view file) {
   const std::string_view line = trim(file);
   const bool one_line =
@@ -59,7 +59,7 @@ bool is_one_public_key(std::string_view file) {
   return one_line && parse_public_key(line).has_value();
 }
 
-/// A fresh key's file, made where no other user sees it.
+/// The file of a new key, made where other users cannot read it.
 Result<std::string> make_private_key(const std::string& comment, Node& node) {
   SPARK_TRY(const std::filesystem::path scratch, node.make_scratch_directory());
   const std::filesystem::path file = scratch / "key";
@@ -67,7 +67,7 @@ Result<std::string> make_private_key(const std::string& comment, Node& node) {
                                       "-C",         comment, "-f", file.string()};
   SPARK_TRY(const CommandOutput output, node.run(argv, kMakingDeadline));
   if (output.exit_status != 0) {
-    return failure(ErrorCode::kFailed, "ssh-keygen made no key: " + std::string(trim(output.standard_error)));
+    return failure(ErrorCode::kFailed, "ssh-keygen created no key: " + std::string(trim(output.standard_error)));
   }
   SPARK_TRY(std::string bytes, node.read_file(file, kLargestKeyFile));
   SPARK_CHECK(node.remove_file(file));
@@ -94,11 +94,11 @@ Result<void> write_public_file(const Account& account, const Value& value, const
   } else if (value.find(kPublicFile) != nullptr) {
     wanted = value.text_or(kPublicFile, "");
   }
-  // Checked again: the directory may have been made for the private key only now.
+  // Checked again: the directory may have been created with the private key just now.
   SPARK_TRY(const UserPath path, checked_path(account, kPublicKey, node));
   SPARK_TRY(const std::optional<std::string> now, read_public_file(path, node));
   if (now == wanted) return {};
-  // What was there is not known: as long as nobody has replaced it, it stays.
+  // The earlier content is unknown: it stays unless it was replaced since.
   if (now && value.find(kNoPublicKey) != nullptr && !is_one_public_key(*now)) return {};
   if (!wanted) return node.remove_user_file(path);
   return node.write_user_file(path, {*wanted, kPublicMode, account.uid, account.gid});
@@ -150,7 +150,7 @@ Observation read_key(const Account& account, const NodeReader& node) {
 
 Result<void> apply_key(const Account& account, const Observation& after, Node& node) {
   if (const auto* present = std::get_if<Present>(&after)) return write_key(account, present->value, node);
-  // The private key last: while it is there, the other file can be made again.
+  // The private key is removed last: as long as it exists, the public file can be made again.
   SPARK_TRY(const UserPath public_file, checked_path(account, kPublicKey, node));
   SPARK_CHECK(node.remove_user_file(public_file));
   SPARK_TRY(const UserPath private_file, checked_path(account, kPrivateKey, node));
@@ -159,7 +159,7 @@ Result<void> apply_key(const Account& account, const Observation& after, Node& n
 
 Observation restorable_key(const Observation& key) {
   const auto* present = std::get_if<Present>(&key);
-  if (present == nullptr || present->value.find(kNoPublicKey) == nullptr) return key;  // It is a map, then.
+  if (present == nullptr || present->value.find(kNoPublicKey) == nullptr) return key;  // A map from here on.
   Value rest = Value::map();
   for (const MapEntry& field : *present->value.entries()) {
     if (field.key != kNoPublicKey) rest.set(field.key, field.value);
@@ -175,9 +175,9 @@ std::string describe_key(const std::string& user, const Observation& key) {
   const bool has_public_file = value.find(kComment) != nullptr;
   if (has_public_file) text += " " + value.text_or(kComment, "");
   if (value.find(kNoPublicKey) != nullptr) {
-    text += ", its public file is no public key";
+    text += ", its public file is not a public key";
   } else if (value.find(kPublicFile) != nullptr) {
-    text += ", its public file is of another key";
+    text += ", its public file belongs to another key";
   } else if (!has_public_file) {
     text += ", without its public file";
   }

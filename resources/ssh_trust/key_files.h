@@ -8,36 +8,36 @@
 #include "engine/node/node.h"
 #include "resources/ssh_trust/account.h"
 
-// The two files of a user's key as one artifact. Its Value is {type, owner, mode, comment}: that a
-// key is there and how its files are, never the key itself. In place of the comment stands
-// `public_file`, the whole text, when the public file is of another key, `public_file_is_no_public_key`
-// when it is none at all (its text is then nobody's business), and nothing when there is no such file.
+// The two files of a user's key as one artifact. Its Value is {type, owner, mode, comment}, never the key itself. If
+// the public file has another key, `public_file` with its whole text replaces `comment`. If the public file has no
+// public key, `public_file_is_no_public_key` replaces it, because the text may be secret. Without a public file, all
+// three are missing.
 
 namespace sparkplan::ssh_trust {
 
 inline constexpr std::string_view kKeyType = "ed25519";
 inline constexpr std::size_t kLargestKeyFile = 16384;
 
-/// As it is to be: ours alone, and its public file marked with `comment`.
+/// The desired state: owned by the user, mode 0600, and the public file marked with `comment`.
 Observation key_in_order(const std::string& user, std::string_view comment);
 
-/// Errors: kRefused for what is no key that we could have made; as NodeReader::read_user_file().
+/// Errors: kRefused if the file has no key of the form that we make; as NodeReader::read_user_file().
 Observation read_key(const Account& account, const NodeReader& node);
 
-/// Makes the key's files be `after`. A private key that is there is kept, whatever it is; without one
-/// ssh-keygen makes one in a directory that only root can enter. A public file that was no public key
-/// stays while it is none, and is away otherwise.
-/// Errors: as Node::write_user_file() and Node::run(); kFailed with what ssh-keygen said.
+/// Makes the key's files equal to `after`. An existing private key is kept, whatever it is. If it is missing,
+/// ssh-keygen makes one in a directory that only root can enter. If `after` has `public_file_is_no_public_key`, a
+/// public file without a public key stays, and any other is removed. Errors: as Node::write_user_file() and
+/// Node::run(); kFailed with the output of ssh-keygen.
 Result<void> apply_key(const Account& account, const Observation& after, Node& node);
 
-/// What can be brought back of a key that was there before: all but a public file that was no public key.
+/// The restorable part of an earlier key: everything but a public file without a public key.
 Observation restorable_key(const Observation& key);
 
-/// The key in one line: "ed25519 sparkplan:lab:spark-01", or what is wrong with it: "ed25519, mode 0644".
-/// Empty without a key.
+/// The key in one line: "ed25519 sparkplan:lab:spark-01", or with its faults: "ed25519, mode 0644". Empty without a
+/// key.
 std::string describe_key(const std::string& user, const Observation& key);
 
-/// "ssh-ed25519 BASE64" of the private key that is there; nothing when there is none. Errors: as read_key().
+/// "ssh-ed25519 BASE64" of the existing private key; nothing without a private key. Errors: as read_key().
 Result<std::optional<std::string>> public_key_of(const Account& account, const NodeReader& node);
 
 }  // namespace sparkplan::ssh_trust

@@ -37,13 +37,13 @@ const Value* exported_by(const NodeSpec& node, const ClusterView& view) {
   return of_type == of_node->second.end() || !of_type->second.is_map() ? nullptr : &of_type->second;
 }
 
-/// Where the others reach it; empty where the file has an address that means nothing on another machine.
+/// Where other nodes reach the peer; empty if the file's address has a zone and is valid on one machine only.
 std::string management_address(const Peer& peer) {
   return has_zone(peer.spec->address) ? std::string() : peer.spec->address;
 }
 
-/// A name for the first fabric address; without a fabric, if there are such names at all, for the
-/// management address.
+/// A name for the first fabric address. In a cluster without fabric ports, a name for the management address, if
+/// view.self has the hosts section.
 void name_fabric(Peer& peer, const ClusterView& view) {
   const Value* hosts = section_of(view.self, "hosts");
   const std::string suffix = hosts == nullptr ? kUsualSuffix : hosts->text_or("suffix", kUsualSuffix);
@@ -58,7 +58,8 @@ void name_fabric(Peer& peer, const ClusterView& view) {
   if (!peer.fabric_name_address.empty()) peer.fabric_name = peer.name() + suffix;
 }
 
-/// Everything the peer may be called, each once, in the order of the file.
+/// All names and addresses of the peer without duplicates: node name, management address, fabric name, fabric
+/// addresses.
 std::vector<std::string> names_of(const Peer& peer) {
   std::vector<std::string> names{peer.name(), management_address(peer), peer.fabric_name, peer.fabric_name_address};
   for (const FabricPort& fabric : peer.spec->fabric) names.push_back(fabric.address);
@@ -92,9 +93,9 @@ std::set<std::string> exported_addresses(const Value* exported) {
   return own;
 }
 
-/// An address that it exports serves only where the file cannot know from where it connects: its address there is a
-/// name, has a zone, lies behind a jump host, or, as the port or other nodes at the same address show, behind an
-/// address translation. Else a node could choose from where its key is accepted.
+/// Exported addresses count only if the file cannot tell the peer's source address: a name, an address with a zone, a
+/// jump host, a port other than 22, or an address of several nodes. Otherwise they are ignored, so that a node cannot
+/// choose where its key is accepted from.
 bool needs_exported_addresses(const Peer& peer) { return !peer.has_fixed_address; }
 
 void mark_fixed_addresses(std::vector<Peer>& peers, const Cluster& cluster) {
@@ -109,9 +110,9 @@ void mark_fixed_addresses(std::vector<Peer>& peers, const Cluster& cluster) {
   }
 }
 
-/// What the file gives to one node, another cannot have: it could let in from there whom it likes.
+/// A node must not claim an address that the file gives to another node: it could let any key in from there.
 void drop_addresses_of_others(std::vector<Peer>& peers, const Cluster& cluster) {
-  std::optional<AddressOwners> owners;  // Hardly ever needed, and made on every node.
+  std::optional<AddressOwners> owners;  // Built on demand: hardly ever needed, and this runs on every node.
   for (Peer& peer : peers) {
     if (peer.own.empty() || !needs_exported_addresses(peer)) continue;
     if (!owners) owners = owners_in(cluster);
@@ -122,7 +123,7 @@ void drop_addresses_of_others(std::vector<Peer>& peers, const Cluster& cluster) 
   }
 }
 
-/// A name that the file gives to one node is not made for another's fabric.
+/// A node's name in the file is never used as another node's fabric name.
 void drop_names_of_others(std::vector<Peer>& peers, const Cluster& cluster) {
   std::set<std::string_view> names;
   for (const NodeSpec& node : cluster.nodes) names.insert(node.name.str());
@@ -133,7 +134,7 @@ void drop_names_of_others(std::vector<Peer>& peers, const Cluster& cluster) {
   }
 }
 
-/// Behind an address translation many nodes have one address, and each a port of its own.
+/// Behind an address translation, nodes share one address and differ in the port.
 void mark_shared_names(std::vector<Peer>& peers) {
   const bool usual =
       std::all_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.spec->ssh.port == kUsualPort; });

@@ -9,54 +9,53 @@
 #include "engine/resource/resource_type.h"
 #include "resources/ssh_trust/trust_text.h"
 
-// What a node has to know of the others. All of it is pure.
+// Each node's view of the other nodes. Everything here is pure.
 
 namespace sparkplan::ssh_trust {
 
 /// One node as another one sees it.
 struct Peer {
   const NodeSpec* spec = nullptr;
-  const Value* exported = nullptr;     ///< Null when it was not asked, could not answer, or says too much.
-  std::string fabric_name;             ///< "spark-02-fabric"; empty when no address goes with it.
-  std::string fabric_name_address;     ///< What the fabric name stands for.
-  std::string excess;                  ///< Why its export is refused; empty when it is not, or there is none.
-  std::set<std::string> own;           ///< The addresses that it exports, canonical, without those of other nodes.
-  bool has_fixed_address = false;      ///< The file's addresses are all that it connects from.
-  std::set<std::string> shared_names;  ///< Those that other nodes have as well; only the port tells them apart.
+  const Value* exported = nullptr;  ///< Null if not requested, failed, or over the limits.
+  std::string fabric_name;          ///< "spark-02-fabric"; empty without an address for it.
+  std::string fabric_name_address;  ///< The address of fabric_name.
+  std::string excess;               ///< Why the export is refused; empty if it is not.
+  std::set<std::string> own;        ///< Exported addresses, canonical. Before use, other nodes' addresses are removed.
+  bool has_fixed_address = false;   ///< It connects only from the file's addresses.
+  std::set<std::string> shared_names;  ///< Names that other nodes also have; the port differs.
 
   const std::string& name() const { return spec->name.str(); }
 };
 
-/// All nodes with this section that can be logged in to, the node itself among them, as the file has
-/// them. The suffix of fabric names is the node's own, as in its /etc/hosts. What a node exports is taken within
-/// the limits of export_limits.h, and an address of another node in the file is not taken for its own.
+/// All nodes with this section that accept logins, including the node itself, in the order of the file. Fabric names
+/// have the node's own suffix, as in its /etc/hosts. Exports over the limits of export_limits.h are refused, and so are
+/// exported addresses that the file gives to another node.
 std::vector<Peer> peers_of(const ClusterView& view);
 
-/// Those of them that list the user.
+/// The peers that list the user.
 std::vector<Peer> peers_of_user(const std::vector<Peer>& peers, const std::string& user);
 
-/// The user's part of what the peer exports; null when there is none.
+/// The user's part of the peer's export; null without one.
 const Value* export_of(const Peer& peer, const std::string& user);
 
-/// Where the peer's logins may come from, canonical: the addresses in the file; also those that it
-/// exports, if the one in the file is a name, has a zone or is none of them (then it is behind an
-/// address translation). On itself (`local`) also the loopback addresses.
+/// The source addresses of the peer's logins, canonical: its addresses in the file. Unless has_fixed_address, its
+/// exported addresses are added. On the node itself (`local`), the loopback addresses are added.
 std::set<std::string> source_addresses(const Peer& peer, bool local);
 
-/// The lines about its host keys; nothing when they are not known now.
+/// One known_hosts line per host key; nothing while no valid key is known.
 std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const std::string& cluster);
 
 std::vector<Destination> destinations_of(const Peer& peer);
 
-/// Which of a user's homes are one and the same directory. Both nodes have to describe it as the same, and show that
-/// they see the same private key in it: a node that only knows of another's home cannot claim it. While neither
-/// has a key there, a description is enough.
+/// Finds homes of one user that are the same directory on several nodes. Both nodes must describe it alike and show the
+/// same private key in it. So a node cannot claim a home that it only knows about. While neither home has a key, the
+/// description is enough.
 class SharedHomes {
  public:
-  /// Of those who list the user. The peers are used as long as this is.
+  /// `peers_of_user` are the peers that list the user. Peers and user must outlive this object.
   SharedHomes(const std::vector<Peer>& peers_of_user, const std::string& user);
 
-  /// Whether `peer` shares the home with anybody.
+  /// Whether `peer` shares its home with another node.
   bool is_shared(const Peer& peer) const;
   /// The nodes with which `peer` shares it, in the order of the file.
   std::vector<std::string> sharing_with(const Peer& peer) const;
@@ -66,7 +65,7 @@ class SharedHomes {
 
   const std::vector<Peer>& peers_;
   const std::string& user_;
-  /// The homes by each text that two descriptions of one have in common, sorted by it: nobody is compared with all.
+  /// The homes by each of their identities_of(), sorted by text: this avoids comparing all pairs.
   std::vector<std::pair<std::string_view, const Value*>> by_text_;
 };
 

@@ -15,7 +15,7 @@ constexpr std::size_t kEd25519KeyBytes = 32;
 constexpr std::string_view kBegin = "-----BEGIN OPENSSH PRIVATE KEY-----";
 constexpr std::string_view kEnd = "-----END OPENSSH PRIVATE KEY-----";
 constexpr std::string_view kMagic("openssh-key-v1\0", 15);
-constexpr const char* kMoveItAway = "move it away, and the next apply makes a new one";
+constexpr const char* kMoveItAway = "move it away, and the next apply creates a new one";
 
 /// Takes a big-endian number off the front.
 std::optional<std::uint32_t> take_number(std::string_view& bytes) {
@@ -26,7 +26,7 @@ std::optional<std::uint32_t> take_number(std::string_view& bytes) {
   return number;
 }
 
-/// Takes a string with its length in front off the front. Source: RFC 4251, 5.
+/// Takes a string, preceded by its length, off the front. Source: RFC 4251, 5.
 std::optional<std::string_view> take_string(std::string_view& bytes) {
   const std::optional<std::uint32_t> length = take_number(bytes);
   if (!length || *length > bytes.size()) return std::nullopt;
@@ -41,7 +41,7 @@ bool is_key_type(std::string_view type) {
   });
 }
 
-/// The next word, taken off the front. Not with find_first_of(), which asks memchr() of every letter of a key.
+/// Takes the next word off the front. find_first_of() would call memchr() for every letter of a key.
 std::string_view take_word(std::string_view& text) {
   constexpr auto kIsBlank = [](char c) { return c == ' ' || c == '\t'; };
   const auto* const begin = std::find_if_not(text.begin(), text.end(), kIsBlank);
@@ -50,7 +50,7 @@ std::string_view take_word(std::string_view& text) {
   return {begin, end};
 }
 
-/// What stands between the two lines of dashes, without its line breaks.
+/// The base64 text between the two lines of dashes, without line breaks.
 std::optional<std::string> armoured(std::string_view file) {
   std::string base64;
   bool inside = false;
@@ -63,7 +63,7 @@ std::optional<std::string> armoured(std::string_view file) {
   return std::nullopt;
 }
 
-/// The words of a line of a .pub file, and what the second one stands for.
+/// The words of a line of a .pub file; `blob` is the decoded second word.
 struct KeyWords {
   std::string_view type;
   std::string_view base64;
@@ -82,13 +82,13 @@ std::optional<KeyWords> words_of_key(std::string_view line) {
   return words;
 }
 
-/// Nothing stands around or between the words but one blank.
+/// True if `text` is exactly the two words with one blank between them.
 bool is_all_of(const KeyWords& words, std::string_view text) {
   return text.size() == words.type.size() + 1 + words.base64.size() && text[words.type.size()] == ' ';
 }
 
 tl::unexpected<Error> no_key() {
-  return failure(ErrorCode::kRefused, "it holds no private key of OpenSSH", kMoveItAway);
+  return failure(ErrorCode::kRefused, "it does not contain an OpenSSH private key", kMoveItAway);
 }
 
 }  // namespace
@@ -132,11 +132,11 @@ Result<std::string> public_part(std::string_view private_key_file) {
   const std::optional<std::string_view> key = take_string(bytes);
   if (!cipher || !derivation || !derivation_options || !key || keys != 1U) return no_key();
   if (*cipher != "none") {
-    return failure(ErrorCode::kRefused, "it has a passphrase, which nobody can type between nodes", kMoveItAway);
+    return failure(ErrorCode::kRefused, "it has a passphrase, and logins between nodes cannot enter one", kMoveItAway);
   }
   std::string text = std::string(kEd25519) + " " + base64_encode(*key);
   if (!is_ed25519_public_key(text)) {
-    return failure(ErrorCode::kRefused, "it is of another type than ed25519", kMoveItAway);
+    return failure(ErrorCode::kRefused, "its type is not ed25519", kMoveItAway);
   }
   return text;
 }

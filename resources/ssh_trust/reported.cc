@@ -1,7 +1,6 @@
-#include "resources/ssh_trust/reported.h"
-
 #include <string>
 
+#include "resources/ssh_trust/authorized_keys.h"
 #include "resources/ssh_trust/ssh_trust.h"
 #include "resources/ssh_trust/trust_steps.h"
 
@@ -10,7 +9,7 @@ namespace {
 
 Shape word() { return Shape::text(Shape::kMostLineBytes); }
 
-/// A person may have written anything into our blocks, in lines of any length.
+/// A person may have written lines of any length into our blocks.
 Shape lines() { return Shape::list(Shape::text()); }
 
 Shape user() {
@@ -35,7 +34,8 @@ ReportedShapes reported_trust() {
                                                             {"comment", Shape::text()},
                                                             {"public_file", Shape::text()},
                                                             {"public_file_is_no_public_key", Shape::boolean()}})},
-                        {std::string(kAuthorizedKeysKind), Shape::map({{"content", Shape::text(), true}})}};
+                        {std::string(kAuthorizedKeysKind),
+                         Shape::map({{"content", Shape::text()}, {std::string(kNotListed), Shape::line()}})}};
   reported.exported = Shape::map(
       {{"users", Shape::map_of(user())}, {"host_keys", Shape::list(Shape::text())}, {"addresses", Shape::texts()}});
   return reported;

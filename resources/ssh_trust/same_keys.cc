@@ -14,7 +14,7 @@ namespace sparkplan::ssh_trust {
 namespace {
 
 constexpr std::size_t kMostRemarks = 32;
-constexpr std::size_t kMostNames = 8;  ///< In a remark: the lines may be anybody's.
+constexpr std::size_t kMostNames = 8;  ///< In a remark: the lines may come from other software.
 
 /// Key to the nodes that have it, in the order of the file.
 using Holders = std::map<std::string, std::vector<std::string>>;
@@ -24,7 +24,7 @@ void add(Holders& holders, std::string key, const std::string& node) {
   if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
 }
 
-/// Those that share exactly the same nodes are one finding.
+/// Keys that are shared by the same nodes make one finding.
 std::vector<std::vector<std::string>> groups_in(const Holders& holders) {
   std::vector<std::vector<std::string>> groups;
   for (const auto& [key, nodes] : holders) {
@@ -33,7 +33,7 @@ std::vector<std::vector<std::string>> groups_in(const Holders& holders) {
   return groups;
 }
 
-/// The words "TYPE BASE64" of an authorized_keys line of ours; empty for any other.
+/// The words "TYPE BASE64" of an authorized_keys line with an ed25519 key; empty for other lines.
 std::string key_in(std::string_view line) {
   constexpr std::string_view kType = "ssh-ed25519 ";
   const std::size_t at = line.find(kType);
@@ -55,12 +55,12 @@ std::vector<Diagnostic> same_user_keys(const std::vector<Peer>& peers_of_user, c
   }
   std::vector<Diagnostic> findings;
   for (const auto& nodes : groups_in(holders)) {
-    findings.push_back(finding(
-        Severity::kWarning, "ssh_trust.same-key",
-        fold_names(nodes) + " have the same key for " + name +
-            ": taking one of them out of the file does not shut it out of the others",
-        "delete ~/.ssh/sparkplan_ed25519 of " + name + " on all but one, then apply: each makes a key of its own",
-        user.where));
+    findings.push_back(
+        finding(Severity::kWarning, "ssh_trust.same-key",
+                fold_names(nodes) + " have the same key for " + name +
+                    ": removing one of them from the file does not revoke its access to the others",
+                "delete ~/.ssh/sparkplan_ed25519 of " + name + " on all but one, then apply: each creates its own key",
+                user.where));
   }
   return findings;
 }
@@ -76,8 +76,8 @@ std::vector<Diagnostic> same_host_keys(const std::vector<Peer>& peers, SourceRan
   std::vector<Diagnostic> findings;
   for (const auto& nodes : groups_in(holders)) {
     findings.push_back(finding(Severity::kWarning, "ssh_trust.same-host-key",
-                               fold_names(nodes) + " have the same host key: each can pass itself off as the others",
-                               "delete /etc/ssh/ssh_host_*_key* on all but one, and make new ones with ssh-keygen -A",
+                               fold_names(nodes) + " have the same host key: each can impersonate the others",
+                               "delete /etc/ssh/ssh_host_*_key* on all but one, and create new ones with ssh-keygen -A",
                                where));
   }
   return findings;
@@ -99,7 +99,7 @@ std::vector<ForeignClaim> same_key_remarks(const std::string& user, const Author
       remark.id = {"ssh_trust", user};
       remark.field = std::string(kAuthorizedPrefix) + node;
       remark.source = "~" + user + "/.ssh/authorized_keys";
-      remark.message = "lets in for " + node + " the key that is also that of " + fold_names(others);
+      remark.message = "accepts for " + node + " a key that is also the key of " + fold_names(others);
       remark.harmless = true;
       remarks.push_back(std::move(remark));
     }

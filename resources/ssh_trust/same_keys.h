@@ -8,19 +8,19 @@
 #include "resources/ssh_trust/peers.h"
 #include "resources/ssh_trust/trust_text.h"
 
-// One key of several nodes: they were made from one image, or one of them claims another's. Nobody can tell which, and
-// no claim takes away what another node has: each key serves under the name, and from the addresses, of its own node.
-// But taking one of the nodes out of the file does not shut out a key that another still has, so it is told.
+// Several nodes may have the same key: they were made from one image, or a node claims another node's key. The two
+// cases look the same. No claim removes another node's access: each key is accepted under its own node's name and
+// addresses. But removing one node from the file does not revoke a key that another node has, so it is reported.
 
 namespace sparkplan::ssh_trust {
 
-/// Warnings for those of the user's keys that more than one node exports.
+/// Warnings about keys of the user that more than one node exports.
 std::vector<Diagnostic> same_user_keys(const std::vector<Peer>& peers_of_user, const Value& user);
 
-/// The same for host keys.
+/// Warnings about host keys that more than one node exports.
 std::vector<Diagnostic> same_host_keys(const std::vector<Peer>& peers, SourceRange where);
 
-/// Remarks on lines in a user's block that let in one key for several nodes, also of nodes that have left the file.
+/// Remarks on lines in a user's block that accept one key for several nodes, including departed nodes.
 std::vector<ForeignClaim> same_key_remarks(const std::string& user, const AuthorizedLines& lines);
 
 }  // namespace sparkplan::ssh_trust

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 13> kNetworkFileSystems{
     "lustre", "9p",   "virtiofs", "gpfs", "fuse.sshfs", "beegfs"};
 
 struct Mount {
-  std::string root;  ///< The directory inside the file system that is mounted.
+  std::string root;  ///< The mounted directory inside the file system.
   std::string point;
   std::string type;
   std::string source;
@@ -26,7 +26,7 @@ struct Mount {
 
 bool is_octal(char c) { return c >= '0' && c <= '7'; }
 
-/// Blanks and the like are written as "\040".
+/// Blanks and similar characters are written as "\040".
 std::string unescaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -54,7 +54,7 @@ bool is_below(const std::string& path, const std::string& point) {
   return point == "/" || path == point || path.starts_with(point + "/");
 }
 
-/// Of two mounts on one point the later one hides the earlier.
+/// If two mounts have the same mount point, the later one hides the earlier.
 std::optional<Mount> mount_of(std::string_view mounts, const std::string& path) {
   std::optional<Mount> found;
   for (const std::string_view line : split_lines(mounts)) {
@@ -72,7 +72,7 @@ bool is_network(std::string_view type) {
   return false;
 }
 
-/// When the kernel was booted, in seconds since the epoch; empty where nobody says.
+/// The kernel's boot time in seconds since the epoch; empty if /proc/stat does not have it.
 std::string boot_time(const NodeReader& node) {
   constexpr std::string_view kBootTime = "btime ";
   const Result<std::string> statistics = node.read_file("/proc/stat", kLargestProcFile);
@@ -83,7 +83,7 @@ std::string boot_time(const NodeReader& node) {
   return {};
 }
 
-/// What the firmware calls the machine; empty where it does not say, or not to us.
+/// The firmware's UUID of the machine; empty if it is missing or not readable.
 std::string machine_identity(const NodeReader& node) {
   const Result<std::string> text = node.read_file("/sys/class/dmi/id/product_uuid");
   return text ? std::string(trim(*text)) : std::string();
@@ -91,7 +91,7 @@ std::string machine_identity(const NodeReader& node) {
 
 std::string bounded(std::string text) { return text.size() <= kLongestHomeText ? std::move(text) : sha256(text); }
 
-/// Only a file that is read: without it two nodes are compared by what else there is.
+/// Nothing if the key cannot be read. Two nodes are then compared without it.
 std::optional<std::string> key_digest(const Account& account, const NodeReader& node) {
   const Result<std::string> bytes = node.read_user_file(account.in_home(kPrivateKey), kLargestKeyFile);
   if (!bytes) return std::nullopt;
@@ -121,10 +121,10 @@ std::optional<std::string> network_name(std::string_view mounts, const std::file
 
 Result<Value> describe_home(const Account& account, const NodeReader& node) {
   SPARK_TRY(const FileStatus home, node.user_status(account.in_home("")));
-  // Only machines on one kernel, which containers are, can share a local directory. Without its boot
-  // time, two machines made from one disk image would look the same. The kernel's boot_id would say
-  // more, but containers get one each (systemd-nspawn), and a home that two of them share would not
-  // be seen. That machines are switched on in the same second is what the firmware's name is for.
+  // Only containers on one kernel can share a local directory. Without the boot time, two machines made from one disk
+  // image would look the same. The kernel's boot_id is not used, because each systemd-nspawn container has its own: a
+  // home shared by two containers would not be found. If two machines boot in the same second, the firmware's UUID
+  // differs.
   std::string local = boot_time(node) + " " + std::to_string(home.device) + " " + inode_text(home);
   std::string remote = inode_text(home);
   if (const Result<FileStatus> keys = node.user_status(account.in_home(kSshDirectory))) {
@@ -132,7 +132,7 @@ Result<Value> describe_home(const Account& account, const NodeReader& node) {
     remote += " " + inode_text(*keys);
   }
   Value description = Value::map({{"path", bounded(account.home.string())}});
-  // Without a mount table there is still the identity.
+  // Without a mount table, the local identity is still compared.
   const Result<std::string> mounts = node.read_file("/proc/self/mountinfo", kLargestProcFile);
   const std::optional<std::string> network = mounts ? network_name(*mounts, account.home) : std::nullopt;
   if (network) description.set("network", bounded(*network));

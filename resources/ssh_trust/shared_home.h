@@ -10,29 +10,27 @@
 #include "engine/node/node.h"
 #include "resources/ssh_trust/account.h"
 
-// A home that several nodes share, over NFS for instance: one private key would serve them all, and
-// each node would write the other's files.
+// A home that several nodes share, for example over NFS. One private key would serve them all, and each node would
+// write the other's files.
 
 namespace sparkplan::ssh_trust {
 
-/// The network file system's own name of a directory, whatever it is mounted as: "nfs4
-/// srv:/export/home/nvidia". Nothing for a local one. `mounts` is a /proc/PID/mountinfo.
-/// Source: proc_pid_mountinfo(5).
+/// The network file system's name of a directory, independent of its mount point: "nfs4 srv:/export/home/nvidia".
+/// Nothing for a local directory. `mounts` is a /proc/PID/mountinfo. Source: proc_pid_mountinfo(5).
 std::optional<std::string> network_name(std::string_view mounts, const std::filesystem::path& directory);
 
-/// What can be compared between nodes: {path, network, machine, local, remote, key}; `network` as above or
-/// missing, `machine` the firmware's name of the machine or missing, `local` the directory's identity on
-/// its kernel, `remote` the part of it that a file server decides, `key` a digest of the private key in it, or missing.
-/// From the digest nobody can tell the key, and only who can read the key can tell the digest. Long texts are told by
-/// their digest as well.
-/// Errors: as NodeReader::user_status().
+/// A description for comparing homes: {path, network, machine, local, remote, key}. `network` is network_name(), or
+/// missing. `machine` is the firmware's UUID, or missing. `local` is the directory's identity on its kernel. `remote`
+/// is the part of it that a file server decides. `key` is a digest of the private key in the home, or missing. It does
+/// not reveal the key, and only a reader of the key can compute it. Texts over kLongestHomeText are replaced by a
+/// digest. Errors: as NodeReader::user_status().
 Result<Value> describe_home(const Account& account, const NodeReader& node);
 
-/// Texts of a description, of which two of one directory have at least one in common.
+/// Texts of a description. Two descriptions of one directory have at least one of them in common.
 std::vector<std::string_view> identities_of(const Value& home);
 
-/// True when two nodes' descriptions are of one directory, and of one key in it, or of none. A node that has no way
-/// into the other's home cannot bring that about, once there is a key.
+/// True if two nodes describe one directory, with the same key in it or both without a key. Once there is a key, a node
+/// without access to the other's home cannot fake this.
 bool is_same_home(const Value& a, const Value& b);
 
 }  // namespace sparkplan::ssh_trust

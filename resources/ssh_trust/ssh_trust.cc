@@ -8,11 +8,9 @@
 #include "engine/resource/text_artifact_step.h"
 #include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/authorized_keys.h"
-#include "resources/ssh_trust/desired.h"
 #include "resources/ssh_trust/effect.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
-#include "resources/ssh_trust/reported.h"
 #include "resources/ssh_trust/same_keys.h"
 #include "resources/ssh_trust/trust_steps.h"
 #include "resources/ssh_trust/trust_text.h"
@@ -20,7 +18,7 @@
 namespace sparkplan::ssh_trust {
 namespace {
 
-/// What all users share, looked at once.
+/// The files of all users, read once.
 struct SharedFiles {
   Observation known_hosts;
   Observation config;
@@ -31,7 +29,7 @@ struct SharedFiles {
   }
 };
 
-/// The fields of the files that all users share.
+/// Adds the fields that come from the files of all users.
 void add_shared_fields(const std::string& user, const SharedFiles& files, Value& value) {
   const std::string known_hosts = content_of(files.known_hosts).value_or("");
   for (const auto& [node, lines] : parse_known_hosts(known_hosts)) {
@@ -46,29 +44,23 @@ void add_shared_fields(const std::string& user, const SharedFiles& files, Value&
   if (!destinations.empty()) value.set(kConfigField, list_of_texts(destinations));
 }
 
-/// What stands in our block in place of lines; empty where there are only lines.
-std::string not_listed_in(const Observation& block) {
-  const auto* present = std::get_if<Present>(&block);
-  return present == nullptr ? std::string() : present->value.text_or(kNotListed, "");
-}
+/// The one-line summary in place of the block's content; empty if the content is listed.
+std::string not_listed_in(const Observation& block) { return present_value(block).text_or(kNotListed, ""); }
 
 class SshTrustType final : public ResourceType {
  public:
-  explicit SshTrustType(std::string schema_json) {
+  SshTrustType() {
     info_.name = "ssh_trust";
     info_.section = "ssh_trust";
     info_.phase = Phase::kUsersAndKeys;
-    info_.summary = "logins of users from every node to every node";
-    info_.schema_json = std::move(schema_json);
+    info_.summary = "SSH logins of users between all nodes";
     info_.files = {"~/" + std::string(kPrivateKey), "~/" + std::string(kPublicKey),
                    "~/" + std::string(kAuthorizedKeys) + " (marked block)",
                    std::string(kKnownHostsFile) + " (marked block)", std::string(kConfigFile)};
     info_.checks_effect = true;
-    info_.reversible_of_removal = Reversible::kBestEffort;  // Nobody brings a removed key back.
+    info_.reversible_of_removal = Reversible::kBestEffort;  // A removed key cannot be restored.
     info_.reported = reported_trust();
   }
-
-  const TypeInfo& info() const override { return info_; }
 
   Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {
     return desired_trust(view, section);
@@ -93,9 +85,8 @@ class SshTrustType final : public ResourceType {
     files.known_hosts = observed.artifacts[known_hosts] = sparkplan::read_artifact(known_hosts, *this, node);
     files.config = observed.artifacts[config] = sparkplan::read_artifact(config, *this, node);
     for (const std::string& user : request.names) {
-      if (user == kWholeFileName) continue;
       if (!node.live()) {
-        observed.resources[user] = NotApplicable{"keys are made on running nodes"};
+        observed.resources[user] = NotApplicable{"keys are created on running nodes only"};
       } else if (const Error* error = files.error()) {
         observed.resources[user] = *error;
       } else {
@@ -105,9 +96,9 @@ class SshTrustType final : public ResourceType {
     return observed;
   }
 
-  /// As the default, and: an Unknown that nobody will make known is no difference; a line of a node
-  /// that is no longer wanted is one. What the file no longer asks for goes in whatever state it is,
-  /// because access that somebody has changed is still access.
+  /// As the default, with two differences. A value that is settled_by_what_is_there() is no difference. A line of a
+  /// node that is no longer desired is one. A resource that the file no longer lists has no differences, so that it is
+  /// removed in any state: modified access is still access.
   std::vector<FieldChange> diff(const Resource& resource, const Present& present) const override {
     const Value::Map* wanted = resource.desired.entries();
     const Value::Map* there = present.value.entries();
@@ -118,7 +109,7 @@ class SshTrustType final : public ResourceType {
     for (const MapEntry& field : *wanted) {
       const Value* now = present.value.find(field.key);
       if (is_settled_by_what_is_there(field.value) || (now != nullptr && same(field.value, *now))) continue;
-      if (only_remembered && field.key == kUnexpectedField) continue;  // Nothing that anybody had.
+      if (only_remembered && field.key == kUnexpectedField) continue;  // Missing equals empty.
       changes.push_back({field.key, now == nullptr ? Value() : *now, field.value});
     }
     for (const MapEntry& field : *there) {
@@ -150,7 +141,7 @@ class SshTrustType final : public ResourceType {
   }
 
  private:
-  /// Two Unknowns are one when the same node will make them.
+  /// Two Unknowns are equal if the same node will make them.
   static bool same(const Value& a, const Value& b) {
     const Value::Unknown* one = a.unknown();
     const Value::Unknown* other = b.unknown();
@@ -164,8 +155,8 @@ class SshTrustType final : public ResourceType {
     return look_up(user_of(artifact), node);
   }
 
-  /// For an account that cannot hold keys the error is the artifacts', not the resource's: whoever asks
-  /// for trust learns of it, and what is only to be forgotten is forgotten.
+  /// For an account that cannot hold keys, the artifacts get the error and the resource stays Present. So desired trust
+  /// reports the error, and trust that is no longer desired can be forgotten.
   static Observation observe_user(const std::string& user, const SharedFiles& files, const NodeReader& node,
                                   ObservedType& observed) {
     const Result<Account> account = look_up(user, node);
@@ -192,8 +183,6 @@ class SshTrustType final : public ResourceType {
     add_shared_fields(user, files, value);
     return Present{std::move(value), {}};
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
@@ -208,8 +197,6 @@ bool is_settled_by_what_is_there(const Value& value) {
   return value.unknown() != nullptr && value.unknown()->producer.empty();
 }
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const SshTrustType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<SshTrustType>(); }
 
 }  // namespace sparkplan::ssh_trust

@@ -6,8 +6,8 @@
 
 #include "engine/resource/resource_type.h"
 
-/// Logins between nodes: `ssh_trust: {users: [nvidia]}`. Every node makes a key of its own for each
-/// user; only public keys travel.
+/// Logins between nodes: `ssh_trust: {users: [nvidia]}`. Every node makes its own key for each user; only public keys
+/// travel.
 namespace sparkplan::ssh_trust {
 
 inline constexpr std::string_view kKnownHostsFile = "/etc/ssh/ssh_known_hosts";
@@ -16,19 +16,23 @@ inline constexpr std::string_view kConfigFile = "/etc/ssh/ssh_config.d/60-sparkp
 /// The fields of a resource. All are flat, so that each can be Unknown by itself.
 inline constexpr std::string_view kKeyField = "key";                   ///< "ed25519 sparkplan:lab:spark-01"
 inline constexpr std::string_view kAuthorizedPrefix = "authorized.";   ///< + node: that node's line.
-inline constexpr std::string_view kUnexpectedField = "unexpected";     ///< Lines in our block that nobody asked for.
+inline constexpr std::string_view kUnexpectedField = "unexpected";     ///< Lines in our block that are not ours.
 inline constexpr std::string_view kKnownHostsPrefix = "known_hosts.";  ///< + node: the list of its lines.
-inline constexpr std::string_view kConfigField = "config";             ///< Where ssh uses our key, as a list.
-/// Instead of all others: why nothing is done about this user, whatever is there.
+inline constexpr std::string_view kConfigField = "config";  ///< The destinations for which ssh uses our key, as a list.
+/// Replaces `key`, `unexpected` and `config`: why nothing is done for this user, whatever the node has.
 inline constexpr std::string_view kRefusedField = "refused";
 
-/// True for the fields that are about one node.
+/// True for the fields of one node.
 bool is_of_a_node(std::string_view field);
 
-/// An Unknown that nobody is going to make known in this run: whatever is there settles it.
+/// An Unknown without a producer: this run does not resolve it, and the node's current value is accepted.
 Value settled_by_what_is_there(std::string reason);
 bool is_settled_by_what_is_there(const Value& value);
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json);
+/// Pure. ResourceType::desired() of this type.
+Desired desired_trust(const ClusterView& view, const Value& section);
+
+/// The shapes of what a node may report: a user's trust, keys and blocks in the home, and exports.
+ReportedShapes reported_trust();
 
 }  // namespace sparkplan::ssh_trust

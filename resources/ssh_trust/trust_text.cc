@@ -19,10 +19,9 @@ constexpr std::string_view kUser = " user ";
 constexpr std::string_view kPort = "  Port ";
 constexpr std::string_view kPortWord = "port";
 constexpr int kUsualPort = 22;
-/// Our key, and behind it those that ssh tries where no IdentityFile is set: naming one takes away all
-/// others, and whoever has a key of his own on a host goes on getting in with it. Those that are not
-/// there are passed over without a word. IdentitiesOnly would take the agent's keys away as well.
-/// Source: ssh_config(5), IdentityFile.
+/// Our key, followed by the keys that ssh tries without any IdentityFile. One IdentityFile replaces all defaults, and
+/// users with their own key on a host must still get in. ssh silently skips missing files. IdentitiesOnly is not set,
+/// because it would also exclude the ssh agent's keys. Source: ssh_config(5), IdentityFile.
 constexpr std::array<std::string_view, 6> kIdentities{"sparkplan_ed25519", "id_rsa",     "id_ecdsa",
                                                       "id_ecdsa_sk",       "id_ed25519", "id_ed25519_sk"};
 
@@ -38,13 +37,13 @@ std::string join_set(const std::set<std::string>& words) {
   return join(std::vector<std::string>(words.begin(), words.end()), ",");
 }
 
-/// The words of a destination without its port, and the port. Of one that is none of ours there are no names.
+/// A destination's words without the port, and the port. `names` is empty if we never write such a destination.
 struct DestinationWords {
   std::vector<std::string_view> names;
   std::string_view port;
 };
 
-/// No blank, comma, pattern, option or line break.
+/// True without blanks, commas, patterns, options and line breaks.
 bool is_word(std::string_view text) {
   return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](char c) {
     return is_alphanumeric(c) || std::string_view("._:%@+-").find(c) != std::string_view::npos;
@@ -125,7 +124,7 @@ std::string render_known_hosts(const KnownHosts& hosts) {
     for (const std::string_view line : lines) size += line.size() + 1;
   }
   std::string text;
-  text.reserve(size);  // The keys of all nodes.
+  text.reserve(size);  // The file has the keys of all nodes.
   for (const auto& [node, lines] : hosts) {
     for (const std::string_view line : lines) text.append(line).append("\n");
   }
@@ -173,9 +172,9 @@ SshConfig parse_config(std::string_view file) {
     }
     end_block();
     const std::size_t local_user = line.find(kLocalUser);
-    // Those with another user are about the keys of one, who is in the other list as well.
+    // A Match with `user` only sets that user's key files. The other Match blocks list the user as well.
     if (local_user == std::string_view::npos || line.find(kUser) != std::string_view::npos) continue;
-    if (local_user < kMatch.size()) continue;  // There is nothing between the two.
+    if (local_user < kMatch.size()) continue;  // There are no names between the two keywords.
     destination = join(words_of(line.substr(kMatch.size(), local_user - kMatch.size()), ','), " ");
     for (std::string& user : words_of(line.substr(local_user + kLocalUser.size()), ',')) {
       if (is_word(user)) users.insert(std::move(user));

@@ -12,8 +12,8 @@
 namespace sparkplan::sysctl {
 namespace {
 
-/// "256MiB", "1.5GB". Without the final B ("64k") it is left to the kernel, which refuses it: it
-/// means 1000 to some and 1024 to others.
+/// "256MiB", "1.5GB". A unit without the final B ("64k") is ambiguous: 1000 or 1024. It goes to the kernel as text,
+/// which refuses it.
 bool is_size(std::string_view word) {
   const std::size_t unit = word.find_first_not_of("0123456789.");
   return unit != std::string_view::npos && unit > 0 && is_digit(word.front()) && word.ends_with('B') &&
@@ -27,7 +27,7 @@ bool has_control_character(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; });
 }
 
-/// Sizes become bytes only where every word is a number: "|/usr/bin/dump 1MB" is somebody's text.
+/// Sizes become bytes only if every word is a number: "|/usr/bin/dump 1MB" is a command line.
 Result<std::string> resolve_sizes(std::string text) {
   if (text.empty()) return text;
   std::vector<std::string> words;
@@ -44,7 +44,7 @@ Result<std::string> resolve_sizes(std::string text) {
   return join(words, " ");
 }
 
-/// As systemd's sysctl_normalize(): files of others may hold globs and odd spellings.
+/// As systemd's sysctl_normalize(): foreign files may have globs and unusual spellings.
 std::string normalized_path(std::string_view name) {
   std::string path(name);
   const std::size_t separator = path.find_first_of("./");
@@ -74,7 +74,7 @@ Result<std::string> resolve_value(const Value& value) {
   if (text == nullptr) {
     return failure(ErrorCode::kInvalidInput,
                    "a kernel parameter takes text or an integer, not " + std::string(value.kind_name()),
-                   "put it in quotes if the kernel takes it as it stands");
+                   "put it in quotes if the kernel accepts it as written");
   }
   if (has_control_character(*text)) {
     return failure(ErrorCode::kInvalidInput, "a newline or control character cannot be part of a kernel parameter");
@@ -91,7 +91,7 @@ std::vector<Line> parse_file(std::string_view content) {
     if (line.empty() || line.front() == '#' || line.front() == ';') continue;
     const std::size_t equals = line.find('=');
     const bool dash = line.front() == '-';
-    if (equals == std::string_view::npos && !dash) continue;  // systemd-sysctl complains and goes on.
+    if (equals == std::string_view::npos && !dash) continue;  // systemd-sysctl logs it and continues.
     const std::string_view name =
         trim(line.substr(dash ? 1 : 0, equals == std::string_view::npos ? equals : equals - (dash ? 1 : 0)));
     std::optional<std::string> value;
@@ -106,7 +106,7 @@ std::string render_file(const std::map<Key, std::string>& settings) {
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return set_before(a.first, b.first); });
   std::string text = ownership_header();
   for (const auto& [key, value] : sorted) {
-    // An interface that is absent at boot is no failure: udev sets its parameters when it appears.
+    // An interface that is missing at boot is no failure: udev sets its parameters when it appears.
     if (interface_of(key)) text += '-';
     text += dotted(key) + " = " + value + "\n";
   }

@@ -9,12 +9,12 @@
 namespace sparkplan::sysctl {
 namespace {
 
-/// A component of net/ipv4/conf/IF/... that names an interface.
+/// The index of the interface's name in net/ipv4/conf/IF/...
 constexpr std::size_t kInterfaceComponent = 3;
 
 bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-/// Parameters are named in lower case; interfaces may have any letter and a few signs besides.
+/// Names of parameters are lower case; names of interfaces may also have upper case and a few signs.
 bool is_allowed(char c, bool interface_name) {
   if (is_lower_or_digit(c) || c == '_' || c == '-' || c == '.') return true;
   return interface_name && ((c >= 'A' && c <= 'Z') || c == ':' || c == '@' || c == '+');
@@ -26,11 +26,11 @@ bool has_interface_component(std::span<const std::string_view> parts) {
 }
 
 tl::unexpected<Error> bad_key(std::string_view text, const std::string& why) {
-  return failure(ErrorCode::kInvalidInput, "\"" + std::string(text) + "\" is no kernel parameter: " + why,
+  return failure(ErrorCode::kInvalidInput, "\"" + std::string(text) + "\" is not a kernel parameter: " + why,
                  "write it as `sysctl -a` prints it, such as net.core.rmem_max");
 }
 
-/// Dots and slashes trade places; applying it twice gives the text back.
+/// Swaps dots and slashes; a second call restores the text.
 std::string swap_separators(std::string_view text) {
   std::string swapped(text);
   for (char& c : swapped) c = c == '.' ? '/' : c == '/' ? '.' : c;
@@ -42,8 +42,8 @@ bool contains(const std::array<std::string_view, N>& list, std::string_view path
   return std::find(list.begin(), list.end(), path) != list.end();
 }
 
-/// The higher of these is set later. Turning forwarding on or off for all interfaces sets it, and
-/// more, on each of them, so it has to come before what is said about one of them.
+/// A higher rank is set later. A switch of forwarding for all interfaces also sets it, and more, on each interface. So
+/// it comes before the settings of single interfaces.
 /// Source: Documentation/networking/ip-sysctl.rst, "ip_forward".
 int rank(const Key& key) {
   const bool for_all = key.path == "net/ipv4/ip_forward" || key.path.starts_with("net/ipv4/conf/all/") ||
@@ -55,20 +55,20 @@ int rank(const Key& key) {
 
 Result<Key> parse_key(std::string_view text) {
   const std::size_t separator = text.find_first_of("./");
-  if (separator == std::string_view::npos) return bad_key(text, "it has one component only");
+  if (separator == std::string_view::npos) return bad_key(text, "it has only one component");
   if (text.front() == '-') return bad_key(text, "a leading \"-\" would mean something else in sysctl.d");
   if (text.find_first_of("*?[]") != std::string_view::npos)
-    return bad_key(text, "patterns are not taken, name each key");
+    return bad_key(text, "patterns are not supported, name each key");
 
   Key key{text[separator] == '.' ? swap_separators(text) : std::string(text)};
   const std::vector<std::string_view> parts = split(key.path, '/');
   const bool with_interface = has_interface_component(parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].empty()) return bad_key(text, "it has an empty component");
-    if (parts[i] == "." || parts[i] == "..") return bad_key(text, "\"" + std::string(parts[i]) + "\" is no component");
+    if (parts[i] == "." || parts[i] == "..") return bad_key(text, "\"" + std::string(parts[i]) + "\" is not allowed");
     for (const char c : parts[i]) {
       if (!is_allowed(c, with_interface && i == kInterfaceComponent)) {
-        return bad_key(text, "the character " + printable(std::string("\"") + c + "\"") + " is in no name there");
+        return bad_key(text, "the character " + printable(std::string("\"") + c + "\"") + " is not allowed there");
       }
     }
   }
@@ -86,12 +86,12 @@ std::optional<std::string> interface_of(const Key& key) {
 }
 
 Reversible reversible_of(const Key& key) {
-  // Once set they stay set until the next boot, or they start something instead of holding a value.
+  // These stay set until the next boot, or start an action and have no value.
   // Source: Documentation/admin-guide/sysctl/{kernel,vm}.rst; Documentation/admin-guide/LSM/Yama.rst.
   static constexpr std::array<std::string_view, 6> kOneWay{
       "kernel/modules_disabled",  "kernel/kexec_load_disabled", "kernel/unprivileged_bpf_disabled",
       "kernel/yama/ptrace_scope", "vm/compact_memory",          "vm/drop_caches"};
-  // Setting one clears its counterpart or resets others, or what is asked for may not be had again.
+  // These clear their counterpart or reset others, or their earlier value may not be available again.
   static constexpr std::array<std::string_view, 11> kWithSideEffects{"vm/dirty_bytes",
                                                                      "vm/dirty_ratio",
                                                                      "vm/dirty_background_bytes",

@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "engine/core/number_text.h"
+#include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/steps.h"
 #include "engine/resource/text_artifact_step.h"
-#include "resources/sysctl/config_files.h"
-#include "resources/sysctl/validation.h"
+#include "resources/sysctl/foresight.h"
 
 namespace sparkplan::sysctl {
 namespace {
@@ -21,15 +22,11 @@ ArtifactId parameter_artifact(const Key& key) { return {std::string(kParameterKi
 
 Observation parameter_present(std::string value) { return Present{Value::map({{"value", std::move(value)}}), {}}; }
 
-std::string value_of(const Observation& parameter) {
-  const auto* present = std::get_if<Present>(&parameter);
-  return present == nullptr ? std::string() : present->value.text_or("value", "");
-}
+std::string value_of(const Observation& parameter) { return present_value(parameter).text_or("value", ""); }
 
 std::filesystem::path proc_path(const Key& key) { return std::string(kProcSys) + key.path; }
 
-/// A parameter that is not there, told apart: an interface that is away, or a key that this kernel
-/// does not have.
+/// Distinguishes a missing interface (not applicable) from a key that this kernel does not have (an error).
 Observation missing_parameter(const Key& key, const NodeReader& node) {
   if (const std::optional<std::string> interface = interface_of(key)) {
     const std::filesystem::path folder = proc_path(key).parent_path();
@@ -39,11 +36,9 @@ Observation missing_parameter(const Key& key, const NodeReader& node) {
     }
     if (!status) return status.error();
   }
-  return Error{ErrorCode::kNotFound,
-               "this kernel has no parameter " + dotted(key),
-               {},
-               {},
-               "is its module loaded? In a container or network namespace some parameters exist on the host only"};
+  return make_error(
+      ErrorCode::kNotFound, "this kernel has no parameter " + dotted(key),
+      "check that its module is loaded; in containers and network namespaces some parameters do not exist");
 }
 
 Observation read_parameter(const Key& key, const NodeReader& node) {
@@ -52,11 +47,11 @@ Observation read_parameter(const Key& key, const NodeReader& node) {
   if (text) return parameter_present(canonical_value(*text));
   Error error = std::move(text).error();
   if (error.code == ErrorCode::kNotFound) return missing_parameter(key, node);
-  if (error.hint.empty()) error.hint = "only parameters that can be read back can be managed";
+  if (error.hint.empty()) error.hint = "sparkplan manages only parameters that it can read back";
   return std::move(error).within("kernel parameter " + dotted(key));
 }
 
-/// What our own file says now; keys in any spelling.
+/// The values in our own file by Key::path; the file may spell its keys in any way.
 std::map<std::string, std::string> own_values(const Observation& file) {
   std::map<std::string, std::string> values;
   for (const Line& line : parse_file(content_of(file).value_or(""))) {
@@ -65,7 +60,7 @@ std::map<std::string, std::string> own_values(const Observation& file) {
   return values;
 }
 
-/// A canonical value as people write it: whole MiB with their unit, other numbers as numbers.
+/// A canonical value as users write it: whole MiB with their unit, other numbers as numbers.
 Value as_written(const std::string& text) {
   constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
   Value value = number_or_text(text);
@@ -76,33 +71,27 @@ Value as_written(const std::string& text) {
 
 class SysctlType final : public ResourceType {
  public:
-  explicit SysctlType(std::string schema_json) {
+  SysctlType() {
     info_.name = "sysctl";
     info_.section = "sysctl";
     info_.phase = Phase::kKernelParameters;
     info_.summary = "kernel parameters, running and at boot";
-    info_.schema_json = std::move(schema_json);
     info_.files = {std::string(kOwnFile)};
+    info_.foresees = true;
     info_.reported.resource = Shape::map({{"persistent", Shape::text()}, {"running", Shape::text()}});
     info_.reported.artifacts = {{std::string(kParameterKind), Shape::map({{"value", Shape::text(), true}})}};
   }
 
-  const TypeInfo& info() const override { return info_; }
-
   Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
     Desired result;
-    if (section.entries() == nullptr) return result;
-    for (const MapEntry& entry : *section.entries()) {
+    for (const MapEntry& entry : entries_of(section)) {
       const Result<Key> key = parse_key(entry.key);
-      if (!key || entry.value.is_null()) continue;  // validate() has spoken.
+      if (!key || entry.value.is_null()) continue;  // validate() reports it.
       const Result<std::string> value = resolve_value(entry.value);
       if (!value) continue;
-      Resource resource;
-      resource.id = {info_.name, dotted(*key)};
-      resource.desired = Value::map({{"persistent", *value}, {"running", *value}});
-      resource.where = entry.value.where;
-      resource.reversible = reversible_of(*key);
-      result.resources.push_back(std::move(resource));
+      Value both = Value::map({{"persistent", *value}, {"running", *value}});
+      result.resources.push_back(make_resource(dotted(*key), std::move(both), entry.value.where));
+      result.resources.back().reversible = reversible_of(*key);
     }
     return result;
   }
@@ -111,9 +100,9 @@ class SysctlType final : public ResourceType {
                                     const Facts& /*own*/) const override {
     Value section = Value::map();
     for (const auto& [name, value] : applied) {
-      const Value* text = value.find("persistent");
-      if (text == nullptr || text->string() == nullptr) return std::nullopt;
-      section.set(name, as_written(*text->string()));
+      const auto text = text_below(value, "persistent");
+      if (!text) return std::nullopt;
+      section.set(name, as_written(*text));
     }
     return section;
   }
@@ -123,13 +112,13 @@ class SysctlType final : public ResourceType {
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
     ObservedType observed;
     const ArtifactId own_file = file_artifact(kOwnFile);
-    const Observation& file = observed.artifacts[own_file] = read_artifact_of(own_file, node);
+    const Observation& file = observed.artifacts[own_file] = sparkplan::read_artifact(own_file, *this, node);
     const Result<std::vector<ConfigFile>> later = later_config_files(node);
     const std::map<std::string, std::string> persistent = own_values(file);
     for (const std::string& name : request.names) {
       const Result<Key> key = parse_key(name);
       if (!key) {
-        if (name != kWholeFileName) observed.resources[name] = key.error();
+        observed.resources[name] = key.error();
         continue;
       }
       const Observation running = read_parameter(*key, node);
@@ -156,15 +145,15 @@ class SysctlType final : public ResourceType {
       if (resource.desired.find("running") != nullptr) running[key->path] = resource.desired.text_or("running", "");
     }
     std::vector<Step> steps;
-    for (const auto& [key, id] : changed_keys(input)) {
-      if (auto step = parameter_step(key, id, running, input)) steps.push_back(*std::move(step));
-    }
+    for (const auto& [key, id] : changed_keys(input)) append(steps, parameter_step(key, id, running, input));
     std::optional<std::string> content;
     if (!lines.empty()) content = render_file(lines);
-    if (auto step = text_artifact_step(file_artifact(kOwnFile), content, kFileMode, input, info_)) {
-      steps.push_back(*std::move(step));
-    }
+    append(steps, text_artifact_step(file_artifact(kOwnFile), content, kFileMode, input, info_));
     return steps;
+  }
+
+  std::vector<Ineffective> foresee(const ChangesAhead& ahead, const NodeReader& node) const override {
+    return values_to_be_refused(ahead, node);
   }
 
   Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
@@ -176,14 +165,14 @@ class SysctlType final : public ResourceType {
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
     SPARK_TRY(const Key key, key_of(artifact));
     if (!std::holds_alternative<Present>(after)) {
-      return failure(ErrorCode::kBug, "a kernel parameter cannot be taken away: " + dotted(key));
+      return failure(ErrorCode::kBug, "a kernel parameter cannot be removed: " + dotted(key));
     }
     const std::string wanted = value_of(after);
-    // The newline makes an empty value a write of one byte; a write of none would change nothing.
+    // With the newline, an empty value is a write of one byte; a write of no byte would change nothing.
     if (Result<void> written = node.write_kernel_file(proc_path(key), wanted + "\n"); !written) {
       Error error = std::move(written).error();
       if (error.hint.empty()) {
-        error.hint = "the kernel refuses values outside its bounds, and in a container parameters of the host";
+        error.hint = "the kernel refuses values outside its bounds and, in a container, parameters of the host";
       }
       return failure(std::move(error).within("set " + dotted(key) + " to " + wanted));
     }
@@ -195,7 +184,7 @@ class SysctlType final : public ResourceType {
   }
 
  private:
-  /// Parameters of the changes with their ids, in the order to set them.
+  /// The parameters of the changes with their ids, in the order of setting.
   static std::vector<std::pair<Key, ResourceId>> changed_keys(const StepsInput& input) {
     std::vector<std::pair<Key, ResourceId>> keys;
     for (const Change& change : input.changes) {
@@ -206,31 +195,13 @@ class SysctlType final : public ResourceType {
     return keys;
   }
 
-  /// Sets the running value; for a parameter that is no longer wanted, the one from before
-  /// sparkplan came, which is known only if sparkplan has ever set it.
+  /// Sets the running value. A parameter that is no longer desired gets its value from before sparkplan, which is known
+  /// only if sparkplan has set it.
   std::optional<Step> parameter_step(const Key& key, const ResourceId& id,
                                      const std::map<std::string, std::string>& running, const StepsInput& input) const {
-    const ArtifactId artifact = parameter_artifact(key);
-    const auto observed = input.observed.artifacts.find(artifact);
-    if (observed == input.observed.artifacts.end() || !std::holds_alternative<Present>(observed->second)) {
-      return std::nullopt;
-    }
-    Observation after;
-    if (const auto wanted = running.find(key.path); wanted != running.end()) {
-      after = parameter_present(wanted->second);
-    } else if (const auto original = input.originals.find(artifact); original != input.originals.end()) {
-      after = original->second;
-    }
-    if (!std::holds_alternative<Present>(after) || same_state(observed->second, after)) return std::nullopt;
-    Step step;
-    step.type = info_.name;
-    step.artifact = artifact;
-    step.phase = info_.phase;
-    step.before = observed->second;
-    step.after = std::move(after);
-    step.resources = {id};
-    step.group = info_.name;
-    return step;
+    std::optional<Observation> after;
+    if (const auto wanted = running.find(key.path); wanted != running.end()) after = parameter_present(wanted->second);
+    return own_step(parameter_artifact(key), std::move(after), id, input, info_);
   }
 
   static Result<Key> key_of(const ArtifactId& artifact) {
@@ -238,10 +209,6 @@ class SysctlType final : public ResourceType {
       return failure(ErrorCode::kBug, "sysctl has no artifacts of kind " + artifact.kind);
     }
     return parse_key(artifact.name);
-  }
-
-  Observation read_artifact_of(const ArtifactId& artifact, const NodeReader& node) const {
-    return sparkplan::read_artifact(artifact, *this, node);
   }
 
   static Observation combine(const Key& key, const std::map<std::string, std::string>& persistent,
@@ -259,7 +226,7 @@ class SysctlType final : public ResourceType {
     return present;
   }
 
-  /// A file that says what ours says defeats nothing.
+  /// A file with the same value as ours overrides nothing.
   std::optional<ForeignClaim> foreign_claim(const std::string& name, const Key& key,
                                             const std::map<std::string, std::string>& persistent,
                                             const std::vector<ConfigFile>& later) const {
@@ -270,18 +237,14 @@ class SysctlType final : public ResourceType {
     ForeignClaim claim{{info_.name, name}, "persistent", Value(), found->source, "keeps it from being set at boot"};
     if (found->value) {
       claim.value = *found->value;
-      claim.message = "sets it to " + *found->value + " and wins at boot";
+      claim.message = "sets it to " + *found->value + " and overrides ours at boot";
     }
     return claim;
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const SysctlType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<SysctlType>(); }
 
 }  // namespace sparkplan::sysctl

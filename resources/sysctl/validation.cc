@@ -1,5 +1,3 @@
-#include "resources/sysctl/validation.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -7,19 +5,20 @@
 #include <utility>
 
 #include "engine/core/finding.h"
+#include "engine/core/tree.h"
 #include "resources/sysctl/sysctl.h"
 
 namespace sparkplan::sysctl {
 namespace {
 
-/// Setting one of a pair makes the kernel forget the other.
+/// The kernel clears one of a pair when the other is set.
 /// Source: Documentation/admin-guide/sysctl/vm.rst.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEitherOr{
     {{"vm/dirty_background_bytes", "vm/dirty_background_ratio"},
      {"vm/dirty_bytes", "vm/dirty_ratio"},
      {"vm/overcommit_kbytes", "vm/overcommit_ratio"}}};
 
-/// The later of two places is the finding, the earlier its note.
+/// The finding is at the later of two places, its note at the earlier one.
 Diagnostic clash(const char* code, std::string message, std::string hint, const MapEntry& a, const MapEntry& b) {
   const bool in_order = a.key_where <= b.key_where;
   const MapEntry& earlier = in_order ? a : b;
@@ -33,17 +32,16 @@ Diagnostic clash(const char* code, std::string message, std::string hint, const 
 
 std::vector<Diagnostic> validate_section(const Value& section) {
   std::vector<Diagnostic> findings;
-  if (section.entries() == nullptr) return findings;
   std::map<std::string, const MapEntry*, std::less<>> seen;
-  for (const MapEntry& entry : *section.entries()) {
+  for (const MapEntry& entry : entries_of(section)) {
     if (entry.value.is_null()) continue;
     const Result<Key> key = parse_key(entry.key);
     if (!key) {
       findings.push_back(finding("sysctl.key", key.error().message, key.error().hint, entry.key_where));
     } else if (const auto [first, added] = seen.emplace(key->path, &entry); !added) {
       findings.push_back(clash("sysctl.one-key-twice",
-                               "\"" + entry.key + "\" and \"" + first->second->key + "\" are one kernel parameter",
-                               "keep one of them, best as " + dotted(*key), *first->second, entry));
+                               "\"" + entry.key + "\" and \"" + first->second->key + "\" are the same kernel parameter",
+                               "keep one of them, preferably " + dotted(*key), *first->second, entry));
     }
     if (const Result<std::string> value = resolve_value(entry.value); !value) {
       findings.push_back(finding("sysctl.value", value.error().message, value.error().hint, entry.value.where));

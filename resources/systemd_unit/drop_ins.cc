@@ -12,7 +12,7 @@ Result<std::optional<Override>> defeated_by(const std::string& path, std::string
                                             const NodeReader& node) {
   const Result<std::string> text = node.read_file(path);
   if (!text) {
-    // systemd still knows a file that has gone meanwhile.
+    // systemd still lists a file that was removed meanwhile.
     if (text.error().code == ErrorCode::kNotFound) return std::optional<Override>();
     return failure(Error(text.error()).within("could override our settings"));
   }

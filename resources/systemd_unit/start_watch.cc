@@ -1,4 +1,4 @@
-#include "resources/systemd_unit/start_watch.h"
+#include "resources/systemd_unit/unit_change.h"
 
 #include <chrono>
 #include <utility>
@@ -11,17 +11,17 @@ namespace sparkplan::systemd_unit {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{100};
-constexpr int kLooksUntilSteady = 6;  ///< Half a second with a pause between each.
-constexpr int kLooksAtMost = 300;     ///< `systemctl start` has already waited for what is slow to start.
+constexpr int kLooksUntilSteady = 6;  ///< Half a second, with a pause between looks.
+constexpr int kLooksAtMost = 300;     ///< `systemctl start` has already waited for a slow start.
 
-/// systemd has no memory of a unit that is down and that nothing else needs, so its conditions are checked again.
+/// systemd forgets a stopped unit that no other unit needs, so its conditions are checked again.
 bool condition_fails(const std::string& name, const NodeReader& node) {
   const std::vector<std::string> argv{"systemd-analyze", "condition", "--unit=" + name};
   const Result<CommandOutput> output = node.query(argv, kQueryDeadline);
   return output && (output->standard_output + output->standard_error).find("onditions failed") != std::string::npos;
 }
 
-/// How the start of a unit that is down again has ended; empty when it should not be down.
+/// The result of the start of a unit that is down again; empty if the unit should be up.
 std::string end_of(const std::string& name, const RunningState& unit, const NodeReader& node) {
   if (unit.state != state::kStopped) return unit.state == state::kFailed ? std::string() : unit.state;
   if (condition_fails(name, node)) return std::string(state::kSkipped);
@@ -29,10 +29,10 @@ std::string end_of(const std::string& name, const RunningState& unit, const Node
 }
 
 Error did_not_stay_up(const std::string& name, const RunningState& unit) {
-  Error error{ErrorCode::kFailed, name + " does not stay up", {}, {}, "journalctl -u " + name + " says more"};
+  Error error{ErrorCode::kFailed, name + " does not stay up", {}, {}, "journalctl -u " + name + " shows details"};
   if (unit.state == state::kStopped) {
     error.message = name + " ended right after it was started";
-    error.hint = "a unit that is to run once and end is Type=oneshot; RemainAfterExit=yes keeps it started";
+    error.hint = "if it is to run once and end, set Type=oneshot; RemainAfterExit=yes keeps it started";
   } else if (!unit.result.empty() && unit.result != "success") {
     error.message += " (" + unit.result + ")";
   }
@@ -61,13 +61,13 @@ Result<std::string> watch_start(const std::string& name, const NodeReader& node)
     }
     node.pause(kPause);
   }
-  return failure(ErrorCode::kUnreachable, name + " is still on its way up", "systemctl status " + name);
+  return failure(ErrorCode::kUnreachable, name + " is still starting", "systemctl status " + name);
 }
 
 Error with_last_messages(const std::string& name, Error error, const NodeReader& node) {
   const std::vector<std::string> argv{"journalctl", "--unit=" + name, "-n", "5", "-o", "cat", "--no-pager", "--quiet"};
   const Result<CommandOutput> journal = node.query(argv, kQueryDeadline);
-  if (!journal || journal->exit_status != 0) return error;  // The failure itself is what matters.
+  if (!journal || journal->exit_status != 0) return error;  // The failure itself is more important.
   std::vector<std::string> lines;
   for (const std::string_view line : split_lines(journal->standard_output)) {
     if (!trim(line).empty()) lines.emplace_back(trim(line));

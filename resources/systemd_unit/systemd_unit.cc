@@ -1,20 +1,20 @@
-#include "resources/systemd_unit/systemd_unit.h"
-
 #include <utility>
 
+#include "engine/core/tree.h"
 #include "resources/systemd_unit/drop_ins.h"
+#include "resources/systemd_unit/programs.h"
 #include "resources/systemd_unit/unit_change.h"
 #include "resources/systemd_unit/unit_state.h"
 #include "resources/systemd_unit/unit_steps.h"
 #include "resources/systemd_unit/unit_text.h"
 #include "resources/systemd_unit/unit_value.h"
-#include "resources/systemd_unit/validation.h"
 #include "resources/systemd_unit/verification.h"
 
+/// systemd units: `units: [{name, content or drop_in, enabled, state}]`.
 namespace sparkplan::systemd_unit {
 namespace {
 
-/// What one unit of the section asks for; its texts as they will stand in the files.
+/// The desired value of one unit of the section, with its texts as the files contain them.
 Value desired_value(const Value& unit) {
   Value desired = Value::map();
   for (const std::string_view key : {field::kContent, field::kDropIn}) {
@@ -37,42 +37,28 @@ Impact impact_of(const std::string& name, const Value& desired) {
 }
 
 Error foreign_file(const std::string& name) {
-  return Error{ErrorCode::kRefused,
-               unit_path(name) + " was not written by sparkplan",
-               {},
-               {},
-               "change the unit with \"drop_in\" instead of \"content\", or move its file away"};
+  return make_error(ErrorCode::kRefused, unit_path(name) + " was not written by sparkplan",
+                    "change the unit with \"drop_in\" instead of \"content\", or move its file away");
 }
 
 Error hidden_file(const std::string& name, const std::string& path) {
   if (path == unit_path(name)) {
-    return Error{ErrorCode::kRefused,
-                 path + " is no regular file",
-                 {},
-                 {},
-                 "a symbolic link is in its place: move the link away"};
+    return make_error(ErrorCode::kRefused, path + " is not a regular file",
+                      "a symbolic link is in its place: move the link away");
   }
-  return Error{ErrorCode::kRefused,
-               "a unit file of ours would hide " + path,
-               {},
-               {},
-               "change the unit with \"drop_in\" instead of \"content\", or give it a name of its own"};
+  return make_error(ErrorCode::kRefused, "our unit file would hide " + path,
+                    "change the unit with \"drop_in\" instead of \"content\", or choose another name");
 }
 
 Error missing_unit(const std::string& name) {
-  return Error{ErrorCode::kNotFound,
-               "there is no unit " + name,
-               {},
-               {},
-               "install what it belongs to, or give the unit's \"content\""};
+  return make_error(ErrorCode::kNotFound, "there is no unit " + name,
+                    "install the package that contains it, or set the unit's \"content\"");
 }
 
 Error static_unit(const std::string& name, const std::string& file_state) {
-  return Error{ErrorCode::kUnsupported,
-               name + " cannot be enabled: it is " + file_state + ", nothing in its file says what wants it",
-               {},
-               {},
-               "leave \"enabled\" out: such a unit is started by others that need it"};
+  return make_error(ErrorCode::kUnsupported,
+                    name + " cannot be enabled: it is " + file_state + ", and its file does not say what wants it",
+                    "leave \"enabled\" out: other units start it when they need it");
 }
 
 /// See namespace obstacle.
@@ -82,7 +68,7 @@ void add_obstacles(const std::string& name, const UnitState& unit, bool live, Ob
   };
   if (unit.content && !is_ours(*unit.content)) add(obstacle::kForeignFile, foreign_file(name));
   if (!unit.in_the_way.empty()) add(obstacle::kHiddenFile, hidden_file(name, unit.in_the_way));
-  // What an image will have once it runs is unknown.
+  // The units of an image are not known before it runs.
   if (live && !unit.exists()) add(obstacle::kNoUnit, missing_unit(name));
   if (!unit.running || unit.running->enabled) return;
   const std::string& file_state = unit.running->file_state;
@@ -93,32 +79,26 @@ void add_obstacles(const std::string& name, const UnitState& unit, bool live, Ob
 
 class SystemdUnitType final : public ResourceType {
  public:
-  explicit SystemdUnitType(std::string schema_json) {
+  SystemdUnitType() {
     info_.name = "systemd_unit";
     info_.section = "units";
     info_.phase = Phase::kUnits;
     info_.summary = "systemd units and drop-ins, enabled and running";
-    info_.schema_json = std::move(schema_json);
     info_.files = {unit_path("NAME"), drop_in_path("NAME")};
     info_.impact_of_removal = Impact::kRestartsService;
     info_.checks_effect = true;
+    info_.foresees = true;
+    info_.records = {.identity = {"name"}, .bodies = {"content", "drop_in"}};
     info_.reported = reported_units();
   }
 
-  const TypeInfo& info() const override { return info_; }
-
   Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {
     Desired result;
-    if (section.list_items() == nullptr) return result;
-    for (const Value& unit : *section.list_items()) {
+    for (const Value& unit : items_of(section)) {
       const Value* name = unit.find("name");
       if (name == nullptr || name->string() == nullptr || !is_unit_name(*name->string())) continue;
-      Resource resource;
-      resource.id = {info_.name, *name->string()};
-      resource.desired = desired_value(unit);
-      resource.where = name->where;
-      resource.impact = impact_of(resource.id.name, resource.desired);
-      result.resources.push_back(std::move(resource));
+      result.resources.push_back(make_resource(*name->string(), desired_value(unit), name->where));
+      result.resources.back().impact = impact_of(*name->string(), result.resources.back().desired);
     }
     return result;
   }
@@ -174,6 +154,10 @@ class SystemdUnitType final : public ResourceType {
     return artifact_of(*unit);
   }
 
+  std::vector<Ineffective> foresee(const ChangesAhead& ahead, const NodeReader& node) const override {
+    return units_without_program(ahead, node);
+  }
+
   std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
     return verify_candidates(steps, node);
   }
@@ -194,7 +178,7 @@ class SystemdUnitType final : public ResourceType {
     for (const auto& [name, unit] : look_at_units(names, node)) {
       if (!unit || !unit->running || unit->running->state != state::kSkipped) continue;
       found.push_back({name, "systemd_unit.condition_not_met",
-                       name + " was not started: a condition in it does not hold",
+                       name + " was not started: one of its conditions is not met",
                        "systemctl status " + name + " names the condition"});
     }
     return found;
@@ -208,14 +192,10 @@ class SystemdUnitType final : public ResourceType {
             override.source,
             override.message};
   }
-
-  TypeInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<const ResourceType> make_resource_type(std::string schema_json) {
-  return std::make_unique<const SystemdUnitType>(std::move(schema_json));
-}
+std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<SystemdUnitType>(); }
 
 }  // namespace sparkplan::systemd_unit

@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "engine/resource/systemd_units.h"
-#include "resources/systemd_unit/start_watch.h"
 #include "resources/systemd_unit/unit_state.h"
 #include "resources/systemd_unit/unit_text.h"
 
 namespace sparkplan::systemd_unit {
 namespace {
 
-/// Errors: kBug for what attributes are never written as.
+/// Errors: kBug for text that no writer of attributes produces.
 Result<FileContent> file_with(std::string bytes, const std::string& attributes) {
   FileContent file{std::move(bytes), 0644, 0, 0};
   if (attributes.empty()) return file;
@@ -25,12 +24,12 @@ Result<FileContent> file_with(std::string bytes, const std::string& attributes) 
     return error == std::errc();
   };
   if (!read(file.mode, 8) || !read(file.uid, 10) || !read(file.gid, 10)) {
-    return failure(ErrorCode::kBug, "\"" + attributes + "\" are no attributes of a file");
+    return failure(ErrorCode::kBug, "\"" + attributes + "\" are not file attributes");
   }
   return file;
 }
 
-/// One unit on its way from what it is to what it has to be.
+/// One change of one unit, from `now` to `wanted`.
 class UnitChange {
  public:
   UnitChange(const std::string& name, const UnitState& now, const WantedUnit& wanted, Node& node)
@@ -63,7 +62,7 @@ class UnitChange {
  private:
   bool files_differ() const { return texts_differ_ || attributes_differ_; }
 
-  /// While its file is still there: only then systemd knows how to stop it and what to unlink.
+  /// Runs while the unit file still exists, because systemd needs it to stop and unlink the unit.
   Result<void> take_down() {
     if (!now_.running) return {};
     if (now_.running->up) SPARK_CHECK(systemctl("stop", name_, node_));
@@ -92,13 +91,13 @@ class UnitChange {
     return {};
   }
 
-  /// Others may have drop-ins in it, and one that stays empty does no harm.
+  /// The directory may have foreign drop-ins. An empty directory that stays is harmless.
   void remove_empty_directory() {
     const std::vector<std::string> argv{"rmdir", "--ignore-fail-on-non-empty", "--", unit_path(name_) + ".d"};
     static_cast<void>(node_.run(argv, kQueryDeadline));
   }
 
-  /// systemd reads a unit that is new to it at the first question for it.
+  /// systemd reads a new unit at the first query for it.
   bool is_new() const { return !now_.running->exists && !vanishes_; }
 
   Result<void> have_systemd_read_it() {
@@ -108,7 +107,7 @@ class UnitChange {
   }
 
   Result<void> reload_if_unread() {
-    // What is started is asked for anyway.
+    // A start is such a query.
     if (wanted_.up.value_or(false)) return {};
     SPARK_TRY(const RunningState seen, running_state(name_, node_));
     return seen.exists && !seen.needs_reload ? Result<void>() : systemctl("daemon-reload", {}, node_);
@@ -123,19 +122,19 @@ class UnitChange {
     return systemctl(verb, name_, node_);
   }
 
-  /// A template has no state of its own, but its instances have the file.
+  /// A template has no state, but its instances use the file.
   Result<void> reload_where_live() {
     if (!node_.live() || !files_differ()) return {};
     return systemctl("daemon-reload", {}, node_);
   }
 
-  /// Else `systemctl --failed` may list a unit that is no more. Mostly there is nothing to forget.
+  /// Without this, `systemctl --failed` may list a removed unit. Usually there is nothing to reset.
   void forget_failure() { static_cast<void>(systemctl("reset-failed", name_, node_)); }
 
   Result<void> enable_or_disable() {
     if (!wanted_.enabled) return {};
     const bool enabled = now_.running->enabled;
-    // Another [Install] section makes other links.
+    // A changed [Install] section makes other links.
     const bool again = *wanted_.enabled && enabled && now_.content != wanted_.content;
     if (*wanted_.enabled == enabled && !again) return {};
     links_differ_ = true;
@@ -148,7 +147,7 @@ class UnitChange {
     const bool up = now_.running->up;
     if (!*wanted_.up) return up ? systemctl("stop", name_, node_) : Result<void>();
     if (up && !restarts_) return {};
-    // Too many failed starts would keep systemd from trying at all.
+    // After too many failed starts, systemd refuses to try again.
     if (now_.running->state == state::kFailed) SPARK_CHECK(systemctl("reset-failed", name_, node_));
     Result<void> started = start(up ? "restart" : "start");
     if (!started) return failure(with_last_messages(name_, std::move(started).error(), node_));
@@ -187,7 +186,7 @@ tl::unexpected<Error> not_as_wanted(const std::string& name, const std::string& 
 Result<void> verify(const std::string& name, const WantedUnit& wanted, const NodeReader& node) {
   SPARK_TRY(const UnitState now, look_at_unit(name, node));
   if (now.content != wanted.content || now.drop_in != wanted.drop_in) {
-    return not_as_wanted(name, "has other files than were written");
+    return not_as_wanted(name, "does not have the files that were written");
   }
   if (!now.running) return {};
   if (wanted.enabled && now.running->enabled != *wanted.enabled) {

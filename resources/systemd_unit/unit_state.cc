@@ -70,7 +70,7 @@ Result<RunningState> running_from(const std::string& name, const UnitProperties&
   return state;
 }
 
-/// The names of the units for which there is a link that an [Install] section has made.
+/// The names of units that have a link of an [Install] section.
 /// Source: systemd.unit(5), WantedBy=, RequiredBy=, UpheldBy=.
 std::set<std::string> linked_units(const NodeReader& node) {
   const std::filesystem::path units("/etc/systemd/system");
@@ -85,8 +85,8 @@ std::set<std::string> linked_units(const NodeReader& node) {
   return linked;
 }
 
-/// systemd caches the state of a unit file; is-enabled reads the links again.
-/// It is slow, and needless where what systemd remembers and the links agree.
+/// systemd caches the state of a unit file; is-enabled reads the links again. is-enabled is slow, so it is skipped for
+/// units that are enabled according to both systemd and the links.
 Result<void> read_file_states(std::map<std::string, Result<RunningState>>& units, const NodeReader& node) {
   std::vector<std::string> argv{"systemctl", "is-enabled", "--"};
   std::vector<RunningState*> asked;
@@ -103,7 +103,7 @@ Result<void> read_file_states(std::map<std::string, Result<RunningState>>& units
   if (asked.empty()) return {};
   SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
   const std::vector<std::string_view> states = split_lines(output.standard_output);
-  // It stops at a unit whose file has gone meanwhile or is damaged, and says nothing of the others.
+  // is-enabled stops at a missing or damaged unit file and does not report the remaining units.
   if (states.size() == asked.size()) {
     for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->file_state = std::string(trim(states[i]));
   } else {
@@ -113,7 +113,7 @@ Result<void> read_file_states(std::map<std::string, Result<RunningState>>& units
   return {};
 }
 
-/// An Error for a single unit: masked, or another name of a unit. Errors: as NodeReader::units().
+/// An Error concerns a single unit: masked, or an alias. Errors: as NodeReader::units().
 Result<std::map<std::string, Result<RunningState>>> running_states(std::span<const std::string> names,
                                                                    const NodeReader& node) {
   std::map<std::string, Result<RunningState>> states;
@@ -125,7 +125,7 @@ Result<std::map<std::string, Result<RunningState>>> running_states(std::span<con
 }
 
 struct UnitFile {
-  std::optional<std::string> bytes;  ///< Nothing: no regular file.
+  std::optional<std::string> bytes;  ///< Nothing: it is not a regular file.
   std::string attributes;
   bool link = false;  ///< A symbolic link, a directory or a device is in its place.
 };
@@ -136,11 +136,8 @@ std::string attributes_of(const FileStatus& status) {
 
 Result<UnitFile> read_unit_file(const std::string& path, const NodeReader& node) {
   UnitFile file;
-  const Result<FileStatus> status = node.status(path);
-  if (!status) {
-    if (status.error().code == ErrorCode::kNotFound) return file;
-    return failure(status.error());
-  }
+  SPARK_TRY(const auto status, if_there(node.status(path)));
+  if (!status) return file;
   file.link = status->kind != FileStatus::Kind::kRegular;
   if (file.link) return file;
   SPARK_TRY(file.bytes, node.read_file(path));
@@ -148,7 +145,7 @@ Result<UnitFile> read_unit_file(const std::string& path, const NodeReader& node)
   return file;
 }
 
-/// A foreign unit file that one of ours would hide.
+/// The path of a foreign unit file that our unit file would hide; empty without one.
 Result<std::string> other_unit_file(const std::string& name, const NodeReader& node) {
   for (const std::string_view directory : kOtherDirectories) {
     const std::string path = std::string(directory) + "/" + name;
@@ -158,19 +155,13 @@ Result<std::string> other_unit_file(const std::string& name, const NodeReader& n
   return std::string();
 }
 
-Result<std::string> recorded_outcome(const std::string& name, const NodeReader& node) {
-  Result<std::string> outcome = node.read_file(outcome_record(name));
-  if (!outcome && outcome.error().code == ErrorCode::kNotFound) return std::string();
-  return outcome;
-}
-
-/// All but what systemd says.
+/// The state of the unit without systemd's part.
 Result<UnitState> read_files(const std::string& name, const NodeReader& node) {
   UnitState unit;
   SPARK_TRY(UnitFile own, read_unit_file(unit_path(name), node));
   SPARK_TRY(UnitFile drop_in, read_unit_file(drop_in_path(name), node));
   if (drop_in.link) {
-    return failure(ErrorCode::kRefused, drop_in_path(name) + " is no regular file",
+    return failure(ErrorCode::kRefused, drop_in_path(name) + " is not a regular file",
                    "sparkplan replaces regular files only: move it away");
   }
   const bool own_is_ours = own.bytes && is_ours(*own.bytes);
@@ -185,7 +176,7 @@ Result<UnitState> read_files(const std::string& name, const NodeReader& node) {
   }
   if (node.live()) {
     SPARK_TRY(unit.restart_pending, node.is_there(restart_marker(name)));
-    SPARK_TRY(unit.outcome, recorded_outcome(name, node));
+    SPARK_TRY(unit.outcome, or_empty(node.read_file(outcome_record(name))));
   }
   return unit;
 }
@@ -197,7 +188,7 @@ Result<UnitState> combine(const std::string& name, const std::map<std::string, R
   if (found == running.end()) return unit;
   SPARK_TRY(unit.running, found->second);
   if (unit.running->state == state::kStopped && !unit.outcome.empty()) unit.running->state = unit.outcome;
-  // A unit made of something else than a file in the usual places: fstab, for one.
+  // A unit from another source than a file in these directories, for example from fstab.
   const std::string& fragment = unit.running->fragment;
   if (!unit.content && unit.in_the_way.empty() && fragment.ends_with("/" + name) && fragment != unit_path(name)) {
     unit.in_the_way = fragment;

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/resource/steps.h"
 #include "resources/systemd_unit/unit_text.h"
 #include "resources/systemd_unit/unit_value.h"
 
 namespace sparkplan::systemd_unit {
 namespace {
 
-/// Each is compared with each, to find which depends on which. With its obstacles a unit has five artifacts.
+/// Each unit is compared with each, to find dependencies. With its obstacles, a unit has five artifacts.
 constexpr std::size_t kMostUnits = 2'000;
 
-/// A oneshot that is over was started, and is stopped; a unit that has failed does not run.
+/// A finished or skipped unit counts as started and as stopped; a failed unit counts as stopped.
 bool amounts_to(const FieldChange& change) {
   const std::string before = change.before.string() == nullptr ? "" : *change.before.string();
   const std::string wanted = change.after.string() == nullptr ? "" : *change.after.string();
@@ -34,58 +35,50 @@ void copy_or_erase(Value& to, std::string_view key, const Value* value) {
   }
 }
 
-/// Whether the unit's file will be one of ours.
+/// True if the unit's file will be ours.
 bool is_given(const std::string& name, const StepsInput& input) {
   return std::any_of(input.target.begin(), input.target.end(), [&](const Resource& resource) {
     return resource.id.name == name && resource.desired.find(field::kContent) != nullptr;
   });
 }
 
-/// The text of a unit's own file, or of our drop-in.
+/// The text of the unit file, else of our drop-in.
 std::string text_of(const Observation& unit) {
   const Result<WantedUnit> wanted = wanted_from(unit);
   return wanted ? wanted->content.value_or(wanted->drop_in.value_or("")) : std::string();
 }
 
-/// One changed unit: what is seen of it, what it was before sparkplan, and what it is to be.
+/// One changed unit: its observed, original and desired values.
 class ChangedUnit {
  public:
   ChangedUnit(const Change& change, const StepsInput& input)
       : change_(change), artifact_(unit_artifact(change.id.name)) {
-    if (const auto seen = input.observed.artifacts.find(artifact_); seen != input.observed.artifacts.end()) {
-      before_ = seen->second;
-    }
+    if (const Observation* seen = input.seen(artifact_)) before_ = *seen;
     if (const Resource* target = input.target_of(change.id)) wanted_ = &target->desired;
-    if (const auto original = input.originals.find(artifact_); original != input.originals.end()) {
+    if (const Observation* original = input.original(artifact_)) {
       managed_ = true;
-      if (const auto* present = std::get_if<Present>(&original->second)) original_ = present->value;
+      if (std::holds_alternative<Present>(*original)) original_ = present_value(*original);
     }
     template_is_ours_ = is_given(template_of(change.id.name), input);
-    if (const auto seen = input.observed.resources.find(change.id.name); seen != input.observed.resources.end()) {
-      const auto* present = std::get_if<Present>(&seen->second);
-      live_ = present == nullptr || present->not_applicable.empty();
-    }
+    const Present* present = input.seen(change.id.name);
+    live_ = present == nullptr || present->not_applicable.empty();
   }
 
   std::optional<Step> step(const TypeInfo& info) const {
     if (std::holds_alternative<NotApplicable>(before_) || std::holds_alternative<Error>(before_)) return std::nullopt;
-    Step step;
-    step.type = info.name;
-    step.artifact = artifact_;
-    step.phase = info.phase;
+    Step step = step_for(artifact_, change_.id, info);
     step.before = before_;
     step.after = after();
-    step.resources = {change_.id};
     step.group = change_.id.str();
     step.disruptive =
         may_cut_off(step.artifact.name, text_of(step.before)) || may_cut_off(step.artifact.name, text_of(step.after));
     return step;
   }
 
-  /// Kinds of the obstacles that stand against what is wanted.
+  /// The kinds of obstacles that prevent the desired value.
   std::vector<std::string_view> obstacles() const {
     if (wanted_ == nullptr) return {};
-    // That the unit is managed says nothing about its file: perhaps only its drop-in is ours.
+    // Even if the unit is managed, its file may be foreign and only its drop-in ours.
     if (wants(field::kContent)) return {obstacle::kHiddenFile, obstacle::kForeignFile};
     if (template_is_ours_) return {};
     if (wants(field::kEnabled) && wanted_->boolean_or(field::kEnabled, false)) {
@@ -97,7 +90,7 @@ class ChangedUnit {
  private:
   bool wants(std::string_view key) const { return wanted_ != nullptr && wanted_->find(key) != nullptr; }
 
-  /// A text from before sparkplan; null for one that we wrote ourselves and forgot.
+  /// A text from before sparkplan; null if sparkplan itself wrote it.
   const Value* original_text(std::string_view key) const {
     const Value* text = original_.find(key);
     return text == nullptr || text->string() == nullptr || is_ours(*text->string()) ? nullptr : text;
@@ -121,7 +114,7 @@ class ChangedUnit {
     const bool has_content = value.find(field::kContent) != nullptr;
     const bool wants_unit = wants(field::kEnabled) || wants(field::kState) || wants(field::kDropIn);
     if (!wants_unit && had_content && !has_content) {
-      value.erase(field::kEnabled);  // Without its file the unit is gone, and all else with it.
+      value.erase(field::kEnabled);  // Without its file the unit no longer exists.
       value.erase(field::kState);
     } else if (live_ && !is_template(change_.id.name)) {
       set_enabled(value);
@@ -130,13 +123,13 @@ class ChangedUnit {
     return settled(std::move(value));
   }
 
-  /// A foreign file is in the place of ours; it is not removed.
+  /// A foreign file has replaced our file; it is not removed.
   static bool has_foreign_content(const Value& now) {
     const Value* content = now.find(field::kContent);
     return content != nullptr && content->string() != nullptr && !is_ours(*content->string());
   }
 
-  /// A file that comes back has its own mode and owner; one that stays keeps them.
+  /// A restored file gets its own mode and owner; a file that stays keeps them.
   void set_content_attributes(Value& value, const Value& now) const {
     const Value* content = value.find(field::kContent);
     const Value* here = now.find(field::kContent);
@@ -155,7 +148,7 @@ class ChangedUnit {
     }
   }
 
-  /// A oneshot that is over is run again for a new file only where it is to be started.
+  /// A finished oneshot runs again for a new file only if its desired state is "started".
   void set_state(Value& value, const Value& now) const {
     const bool files_change =
         names(change_, field::kContent) || names(change_, field::kDropIn) || names(change_, field::kRestart);
@@ -172,20 +165,20 @@ class ChangedUnit {
   const Change& change_;
   ArtifactId artifact_;
   Observation before_ = Absent{};
-  const Value* wanted_ = nullptr;  ///< Null: it is to go.
-  bool managed_ = false;           ///< The manifest knows what it was before.
+  const Value* wanted_ = nullptr;  ///< Null: it is no longer desired.
+  bool managed_ = false;           ///< Its state before sparkplan is known.
   Value original_ = Value::map();
-  bool template_is_ours_ = false;  ///< This run leaves a template that it is an instance of.
+  bool template_is_ours_ = false;  ///< After this run its template is ours.
   bool live_ = true;
 };
 
-/// What a step writes; of one that takes a unit away, what it takes.
+/// The text that a step writes, or removes with the unit.
 std::string text_of(const Step& step) {
   return text_of(std::holds_alternative<Absent>(step.after) ? step.before : step.after);
 }
 
-/// What is started last may need what is started first. A socket is refused while its service runs,
-/// and a timer without the service that it triggers.
+/// Steps run by ascending rank: later units may need earlier ones. systemd refuses a socket while its service runs, and
+/// a timer without its service.
 int rank(const Step& step) {
   const std::string& name = step.artifact.name;
   const Result<WantedUnit> unit = wanted_from(step.after);
@@ -194,7 +187,7 @@ int rank(const Step& step) {
   return name.ends_with(".timer") || name.ends_with(".path") || name.ends_with(".target") ? 4 : 2;
 }
 
-/// Puts each step behind those of the units that its own depends on; a circle is cut where it is met.
+/// Puts each step after the steps of the units that its unit depends on. A circle is cut where it closes.
 class StepOrder {
  public:
   explicit StepOrder(std::vector<Step> steps) : steps_(std::move(steps)), placed_(steps_.size(), false) {
@@ -203,7 +196,7 @@ class StepOrder {
 
   std::vector<Step> ordered() {
     for (std::size_t i = 0; i < steps_.size(); ++i) place(i);
-    // What goes, goes before what it depends on: stopping that would stop it, too.
+    // A removed unit comes before the units it depends on: stopping those would stop it, too.
     std::vector<Step> result;
     for (auto index = order_.rbegin(); index != order_.rend(); ++index) {
       if (std::holds_alternative<Absent>(steps_[*index].after)) result.push_back(steps_[*index]);
@@ -233,13 +226,7 @@ class StepOrder {
 };
 
 Step blocking_step(const Change& change, std::string_view kind, const TypeInfo& info) {
-  Step step;
-  step.type = info.name;
-  step.artifact = {std::string(kind), change.id.name};
-  step.phase = info.phase;
-  step.before = Absent{};
-  step.after = Absent{};
-  step.resources = {change.id};
+  Step step = step_for({std::string(kind), change.id.name}, change.id, info);
   step.group = change.id.str();
   return step;
 }
@@ -272,7 +259,7 @@ ReportedShapes reported_units() {
 std::vector<FieldChange> complete_diff(const Resource& resource, const Present& present,
                                        std::vector<FieldChange> compared) {
   std::erase_if(compared, [](const FieldChange& change) { return change.path == field::kState && amounts_to(change); });
-  // cluster.yaml has no such unit any more: what is left to do about it is no reason to keep it.
+  // The unit is no longer in cluster.yaml. A pending restart or reload is no reason to keep it.
   if (!resource.where.known()) return compared;
   const Value& wanted = resource.desired;
   const auto seen = [&](std::string_view key) {
@@ -287,7 +274,7 @@ std::vector<FieldChange> complete_diff(const Resource& resource, const Present& 
   if (drop_in != nullptr && drop_in->string() != nullptr && is_ours(*drop_in->string())) add(field::kDropIn, Value());
   const bool writes = wanted.find(field::kContent) != nullptr || wanted.find(field::kDropIn) != nullptr;
   if (const Value* attributes = writes ? seen(field::kAttributes) : nullptr) {
-    // Below the text that was applied, so that it counts as changed since.
+    // The path is below the applied text, so that the difference counts as drift.
     const std::string_view text = wanted.find(field::kContent) != nullptr ? field::kContent : field::kDropIn;
     compared.push_back({std::string(text) + "." + std::string(field::kAttributes), *attributes, kAttributes});
   }
@@ -309,7 +296,7 @@ std::vector<Step> unit_steps(const StepsInput& input, const TypeInfo& info) {
         steps.push_back(blocking_step(change, kind, info));
       }
     }
-    if (std::optional<Step> step = unit.step(info)) steps.push_back(*std::move(step));
+    append(steps, unit.step(info));
   }
   return StepOrder(std::move(steps)).ordered();
 }

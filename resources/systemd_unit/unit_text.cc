@@ -10,7 +10,7 @@
 namespace sparkplan::systemd_unit {
 namespace {
 
-/// Beginnings of keys that hold one value each, so that the last assignment stands.
+/// Beginnings of keys that have one value each: their last assignment wins.
 constexpr std::array<std::string_view, 17> kSingleValued{
     "CPUQuota", "CPUWeight",    "Group", "IOWeight", "KillMode",        "Limit",
     "Memory",   "Nice",         "OOM",   "Restart",  "Slice",           "StandardOutput",
@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 17> kSingleValued{
 constexpr std::array<std::string_view, 6> kCarriers{
     "NetworkManager.service", "dbus.service", "ssh.service", "ssh.socket", "sshd.service", "systemd-networkd.service"};
 
-/// Services that filter packets or bring up what they come in by.
+/// Services that filter packets or bring up the interfaces of a connection.
 constexpr std::array<std::string_view, 9> kFilters{
     "firewalld.service", "iptables.service",        "netfilter-persistent.service",
     "nftables.service",  "systemd-networkd.socket", "systemd-resolved.service",
@@ -54,7 +54,7 @@ bool is_single_valued(std::string_view key) {
 
 bool is_comment(std::string_view line) { return line.starts_with('#') || line.starts_with(';'); }
 
-/// A logical line: backslashes at line ends resolved, comments in between left out.
+/// A logical line: continuation lines are joined, without the comments between them.
 struct LogicalLine {
   std::string text;
   int number = 0;
@@ -82,7 +82,7 @@ std::vector<LogicalLine> logical_lines(std::string_view text) {
 
 bool same_key(const Assignment& a, const Assignment& b) { return a.section == b.section && a.key == b.key; }
 
-/// The last value that `text` gives the key of `like`; null when it does not name it.
+/// The last assignment of the same key as `like`; null without one.
 const Assignment* last_of(const std::vector<Assignment>& all, const Assignment& like) {
   const auto found = std::find_if(all.rbegin(), all.rend(), [&](const auto& one) { return same_key(one, like); });
   return found == all.rend() ? nullptr : &*found;

@@ -5,6 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/core/diagnostic.h"
+#include "engine/core/value.h"
+
 /// Unit names and the text of unit files. Everything here is pure.
 namespace sparkplan::systemd_unit {
 
@@ -19,29 +22,28 @@ std::string unit_path(std::string_view name);
 /// "/etc/systemd/system/NAME.d/90-sparkplan.conf"
 std::string drop_in_path(std::string_view name);
 
-/// "foo@.service": no unit itself, only what instances are made of.
+/// "foo@.service": not a unit itself, only the source of its instances.
 bool is_template(std::string_view name);
 
-/// "foo@.service" for "foo@bar.service"; empty for what is no instance.
+/// "foo@.service" for "foo@bar.service"; empty for other names.
 std::string template_of(std::string_view name);
 
-/// systemd takes it for a name: something before the first "@" and before the suffix.
+/// A name that systemd accepts: it has text before the first "@" and before the suffix.
 bool is_unit_name(std::string_view name);
 
-/// False for slices and targets: restarting one stops everything in it.
+/// False for slices and targets: a restart would stop everything in them.
 bool can_be_restarted(std::string_view name);
 
-/// Without this unit no connection to the node may come about any more.
+/// Without this unit, the node may accept no connection.
 bool carries_the_connection(std::string_view name);
 
-/// What the unit does may cut the node off: it carries the connection, or filters what comes and goes, or
-/// its text names a program that changes links, addresses, routes or filters. Rather too often than once
-/// too seldom: what is under the safety net needlessly costs a connection.
+/// The unit may cut the node off: it carries the connection, filters packets, or its text names a program that changes
+/// links, addresses, routes or filters. True rather too often: a needless trial costs only a reconnection.
 bool may_cut_off(std::string_view name, std::string_view text);
 
-/// The text as it stands in a file of ours: ownership header first, a newline last.
+/// The text as in our file: ownership header first, a newline last.
 std::string render(std::string_view text);
-/// The inverse of render(), but for the final newline that it adds.
+/// The inverse of render(), except for the final newline that it adds.
 std::string without_header(std::string_view file);
 
 /// The file begins with our ownership header.
@@ -55,18 +57,23 @@ struct Assignment {
   int line = 0;       ///< From 1.
 };
 
-/// Assignments in order; those before the first section have an empty one. Comments, blank lines
-/// and what is no assignment are skipped.
+/// Assignments in order; those before the first section have an empty one. Comments, blank lines and other lines are
+/// skipped.
 std::vector<Assignment> parse_unit(std::string_view text);
 
-/// The text says that its unit needs, wants, follows or triggers the unit `name`.
+/// The text makes its unit need, want, follow or trigger the unit `name`.
 bool depends_on(std::string_view text, std::string_view name);
 
-/// Something in [Install] makes links: `systemctl enable` has something to do.
+/// [Install] has a setting from which `systemctl enable` makes links.
 bool can_be_enabled(std::string_view text);
 
-/// The first assignment of `later`, a drop-in that systemd reads after `ours`, that takes something
-/// in ours back. Lists grow instead, unless they are reset; only keys that surely hold one value count.
+/// The first setting in `ours` that `later` changes back, with its last value there. `later` is a drop-in that systemd
+/// reads after `ours`. Only keys that certainly have one value count, and lists that `later` resets; other lists grow.
 std::optional<Assignment> defeating(std::string_view ours, std::string_view later);
+
+/// Pure. Reports names that systemd refuses, texts that are no unit file, and fields that the unit cannot have: a
+/// template that runs, or an enabled unit without [Install]. Also reports units that must not stop because they carry
+/// the connection, and targets that end the system.
+std::vector<Diagnostic> validate_section(const Value& section);
 
 }  // namespace sparkplan::systemd_unit

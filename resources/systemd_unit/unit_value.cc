@@ -2,18 +2,13 @@
 
 #include <utility>
 
+#include "engine/core/tree.h"
 #include "resources/systemd_unit/unit_text.h"
 
 namespace sparkplan::systemd_unit {
 namespace {
 
-constexpr const char* kNothingRuns = "nothing is running there";
-
-std::optional<std::string> text_in(const Value& value, std::string_view key) {
-  const Value* found = value.find(key);
-  if (found == nullptr || found->string() == nullptr) return std::nullopt;
-  return *found->string();
-}
+constexpr const char* kNothingRuns = "the node is not a running system";
 
 Value files_of(const UnitState& unit) {
   Value value = Value::map();
@@ -39,7 +34,7 @@ Observation resource_of(const UnitState& unit, bool live) {
     if (running.enabled_known) present.value.set(field::kEnabled, running.enabled);
     present.value.set(field::kState, running.state);
   }
-  // A unit that is down takes up its new file when it is started; one that has run has run the old one.
+  // A unit that is down reads its new file at its next start. A unit that has run used the old file.
   const bool has_old_file = running.up || running.state == state::kFinished;
   if (unit.restart_pending && has_old_file) present.value.set(field::kRestart, "pending");
   if (running.needs_reload) present.value.set(field::kReload, "needed");
@@ -76,15 +71,15 @@ Result<WantedUnit> wanted_from(const Observation& artifact) {
     return failure(ErrorCode::kBug, "a unit can only become absent or present");
   }
   const Value& value = present->value;
-  wanted.content = text_in(value, field::kContent);
-  wanted.drop_in = text_in(value, field::kDropIn);
+  wanted.content = text_below(value, field::kContent);
+  wanted.drop_in = text_below(value, field::kDropIn);
   wanted.attributes = value.text_or(field::kAttributes, "");
   wanted.content_attributes = value.text_or(field::kContentAttributes, "");
   if (const Value* enabled = value.find(field::kEnabled)) {
     if (enabled->boolean() == nullptr) return failure(ErrorCode::kBug, "a unit is enabled or it is not");
     wanted.enabled = *enabled->boolean();
   }
-  if (const std::optional<std::string> text = text_in(value, field::kState)) {
+  if (const std::optional<std::string> text = text_below(value, field::kState)) {
     if (*text != state::kStarted && *text != state::kStopped) {
       return failure(ErrorCode::kBug, "a unit cannot be made \"" + *text + "\"");
     }

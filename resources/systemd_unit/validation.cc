@@ -1,5 +1,3 @@
-#include "resources/systemd_unit/validation.h"
-
 #include <algorithm>
 #include <set>
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "resources/systemd_unit/unit_text.h"
 
 namespace sparkplan::systemd_unit {
@@ -17,7 +16,16 @@ const Value* given(const Value& unit, std::string_view key) {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-/// systemd drops what comes before the first section with a line in the journal.
+/// One layer may give the content and another the drop-in, so only merged units are checked.
+void check_one_text(const Value& unit, const std::string& name, std::vector<Diagnostic>& findings) {
+  const Value* drop_in = unit.find("drop_in");
+  if (drop_in == nullptr || unit.find("content") == nullptr) return;
+  findings.push_back(finding("units.content-and-drop-in", in_quotes(name) + " has both \"content\" and \"drop_in\"",
+                             "a drop-in is for a unit that sparkplan does not manage; put its lines into \"content\"",
+                             drop_in->where));
+}
+
+/// systemd ignores lines before the first section and only logs them.
 void check_text(const Value& unit, const char* key, std::vector<Diagnostic>& findings) {
   const Value* text = given(unit, key);
   if (text == nullptr || text->string() == nullptr) return;
@@ -27,7 +35,7 @@ void check_text(const Value& unit, const char* key, std::vector<Diagnostic>& fin
                                "a unit file has sections and assignments, such as [Service] and ExecStart=/bin/true",
                                text->where));
   } else if (all.front().section.empty()) {
-    findings.push_back(finding("systemd_unit.no-section", "\"" + all.front().key + "\" stands in no section",
+    findings.push_back(finding("systemd_unit.no-section", "\"" + all.front().key + "\" is outside of any section",
                                "begin with the section's name, such as [Service]", text->where));
   }
 }
@@ -54,10 +62,10 @@ void check_template(const Value& unit, const std::string& name, std::vector<Diag
   }
 }
 
-/// sparkplan could not come back to a node that it has cut off, not even to put it right.
+/// sparkplan could not reconnect to a node that it has cut off, not even to repair it.
 void check_connection(const Value& unit, const std::string& name, std::vector<Diagnostic>& findings) {
   if (!carries_the_connection(name)) return;
-  const char* const hint = "leave it out here; what has to be stopped nevertheless is stopped at the node's console";
+  const char* const hint = "leave it out here; if you must stop it, use the node's console";
   const Value* state = given(unit, "state");
   if (state != nullptr && state->string() != nullptr && *state->string() == "stopped") {
     findings.push_back(finding("systemd_unit.carries-connection",
@@ -71,7 +79,7 @@ void check_connection(const Value& unit, const std::string& name, std::vector<Di
   }
 }
 
-/// Starting one of these ends everything on the node, and every apply would do it again.
+/// Each of these targets ends everything on the node, at every apply.
 void check_target(const Value& unit, const std::string& name, std::vector<Diagnostic>& findings) {
   static const std::set<std::string> kEndings{
       "reboot.target",    "poweroff.target", "halt.target",        "kexec.target",   "shutdown.target", "exit.target",
@@ -79,22 +87,22 @@ void check_target(const Value& unit, const std::string& name, std::vector<Diagno
   const Value* state = given(unit, "state");
   if (state == nullptr || state->string() == nullptr || *state->string() != "started" || !kEndings.contains(name))
     return;
-  findings.push_back(finding("systemd_unit.ends-the-system", name + " is no state for a node to be kept in",
-                             "reboot a node with its own tools", state->where));
+  findings.push_back(finding("systemd_unit.ends-the-system", name + " is not a state that a node can be kept in",
+                             "reboot the node with its own tools", state->where));
 }
 
 }  // namespace
 
 std::vector<Diagnostic> validate_section(const Value& section) {
   std::vector<Diagnostic> findings;
-  if (section.list_items() == nullptr) return findings;
-  for (const Value& unit : *section.list_items()) {
+  for (const Value& unit : items_of(section)) {
     const Value* name = unit.find("name");
     if (name == nullptr || name->string() == nullptr) continue;
     if (!is_unit_name(*name->string())) {
-      findings.push_back(finding("systemd_unit.name", "\"" + *name->string() + "\" is no unit name",
+      findings.push_back(finding("systemd_unit.name", "\"" + *name->string() + "\" is not a unit name",
                                  "write NAME.service, or NAME@INSTANCE.service", name->where));
     }
+    check_one_text(unit, *name->string(), findings);
     check_text(unit, "content", findings);
     check_text(unit, "drop_in", findings);
     check_enabled(unit, *name->string(), findings);

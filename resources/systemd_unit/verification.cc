@@ -13,11 +13,11 @@
 namespace sparkplan::systemd_unit {
 namespace {
 
-/// Words in findings after which systemd does what the file says nevertheless.
+/// Words in findings after which systemd still follows the file.
 constexpr std::array<std::string_view, 4> kNotices{"deprecated", "obsolete", "legacy", "Proceeding anyway"};
 
-/// `finding` is what stands behind the name of the unit, which may have such a word in it, as the path
-/// of a program may.
+/// `finding` begins after the unit's name, which may contain such a word. The path of a program may contain one, too,
+/// so a finding about it is no notice.
 bool is_notice(std::string_view finding) {
   return finding.find("is not executable") == std::string_view::npos &&
          std::any_of(kNotices.begin(), kNotices.end(),
@@ -31,7 +31,7 @@ bool blames_another_program(const Candidate& candidate, std::string_view finding
   const std::size_t end = finding.find(" is not executable");
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return false;
   const std::string_view program = finding.substr(begin + kBegin.size(), end - begin - kBegin.size());
-  // A drop-in is not to blame for the unit below it; in a root of its own the program may well be there.
+  // A drop-in does not cause the errors of its unit. Inside a root directory, the program may exist.
   return (candidate.is_drop_in && candidate.text.find(program) == std::string::npos) ||
          candidate.text.find("\nRootDirectory=") != std::string::npos ||
          candidate.text.find("\nRootImage=") != std::string::npos;
@@ -42,7 +42,7 @@ std::string place_in(const std::string& directory, const Candidate& candidate) {
   return candidate.is_drop_in ? path + ".d/" + std::string(kDropInFile) : path;
 }
 
-/// The new texts of the step's unit; none when it writes none.
+/// The new texts of the step's unit; none if the step writes none.
 std::vector<Candidate> candidates_of(const Step& step) {
   const Result<WantedUnit> before = wanted_from(step.before);
   const Result<WantedUnit> after = wanted_from(step.after);
@@ -57,7 +57,7 @@ std::vector<Candidate> candidates_of(const Step& step) {
   return candidates;
 }
 
-/// What systemd-analyze prints about all candidates; empty where there is no such program.
+/// The output of systemd-analyze about all candidates; empty without that program.
 Result<std::string> analyze(std::span<const Candidate> candidates, const std::string& directory, Node& node) {
   std::vector<std::string> argv{"env",
                                 "LC_ALL=C",
@@ -68,17 +68,13 @@ Result<std::string> analyze(std::span<const Candidate> candidates, const std::st
                                 "--recursive-errors=no"};
   for (const Candidate& candidate : candidates) {
     SPARK_CHECK(node.write_file(place_in(directory, candidate), FileContent{candidate.text, 0644, 0, 0}));
-    // The path of a unit file stands for the unit together with its drop-ins.
+    // The path of a unit file includes the unit's drop-ins.
     const bool comes_with_its_file =
         candidate.is_drop_in && argv.back() == place_in(directory, {candidate.name, {}, false});
     if (!comes_with_its_file) argv.push_back(candidate.is_drop_in ? candidate.name : place_in(directory, candidate));
   }
-  Result<CommandOutput> output = node.query(argv, kQueryDeadline);
-  if (!output) {
-    if (output.error().code == ErrorCode::kNotFound) return std::string();
-    return failure(std::move(output).error());
-  }
-  return std::move(output->standard_error) + output->standard_output;
+  SPARK_TRY(const CommandOutput output, or_empty(node.query(argv, kQueryDeadline)));
+  return output.standard_error + output.standard_output;
 }
 
 }  // namespace
@@ -101,7 +97,7 @@ std::vector<std::string> findings_about(const Candidate& candidate, std::string_
 
 namespace {
 
-/// Each finding once, also where it is about the unit file and its drop-in alike.
+/// Each finding once, even if it concerns both the unit file and its drop-in.
 std::vector<std::string> findings_about_all(std::span<const Candidate> candidates, std::string_view output,
                                             const std::string& directory) {
   std::vector<std::string> all;
@@ -137,11 +133,9 @@ std::vector<Objection> verify_candidates(std::span<const Step> steps, Node& node
     }
     const std::vector<std::string> findings = findings_about_all(candidates, *output, directory->string());
     if (findings.empty()) continue;
-    objections.push_back({artifact, Error{ErrorCode::kInvalidInput,
-                                          "systemd-analyze verify objects: " + join(findings, "; "),
-                                          {},
-                                          {},
-                                          "correct the unit's text; programs that it starts have to be there before"}});
+    objections.push_back(
+        {artifact, make_error(ErrorCode::kInvalidInput, "systemd-analyze verify reports: " + join(findings, "; "),
+                              "correct the unit's text; install the programs that it starts first")});
   }
   return objections;
 }

@@ -41,10 +41,11 @@ def _enter_controller():
 
 
 def environment():
-    """The controller's environment: the lab's HOME, and no SSH agent of the user who runs the benchmark."""
+    """The controller's environment: the lab's HOME, no SSH agent of the user who runs the benchmark, unbroken lines."""
     home = lab("home")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SSH_", "SPARKPLAN_"))}
-    return {**kept, "HOME": home, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(ROOT / "tests/bench/ansible.cfg")}
+    return {**kept, "HOME": home, "LC_ALL": "C.UTF-8", "COLUMNS": "1000",
+            "ANSIBLE_CONFIG": str(ROOT / "tests/bench/ansible.cfg")}
 
 
 def start(argv, **options):

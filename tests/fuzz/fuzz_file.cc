@@ -36,7 +36,10 @@ void use_cluster(const Cluster& cluster) {
   }
   for (const auto& format : export_formats()) {
     const auto text = export_cluster(cluster, format, registry);
-    if (text) require(printable(*text, true) == *text, "an export as " + format + " is not safe to print", *text);
+    if (text) {
+      require(printable(text->text, true) == text->text, "an export as " + format + " is not safe to print",
+              text->text);
+    }
   }
 }
 

@@ -2,8 +2,9 @@
 // doctor, verify. An input is the title of a case, a newline, the command, and the changes to the nodes' replies.
 #include "engine/core/json.h"
 #include "engine/core/text.h"
-#include "engine/fleet/cluster_run.h"
+#include "engine/fleet/apply_run.h"
 #include "engine/fleet/history.h"
+#include "engine/fleet/plan_run.h"
 #include "engine/plan/saved_plan.h"
 #include "engine/report/check_report.h"
 #include "engine/report/exit_code.h"
@@ -33,10 +34,14 @@ RunOptions run_options(const HostileAgents& agents, const std::string& command) 
 }
 
 void plan(const CaseMachines& machines, const HostileAgents& agents) {
-  ClusterRun run(machines.world.cluster, builtin_registry(), run_options(agents, "plan"));
-  const Report report = run.plan();
+  FleetSession session(machines.world.cluster, builtin_registry(), run_options(agents, "plan"), {.plans = true});
+  PlanRun planning(session);
+  planning.plan();
+  const Report report = planning.report();
   show(report);
-  const std::string saved = encode_saved_plan(run.save(report));
+  const auto made = planning.save(report);
+  if (!made) return;
+  const std::string saved = encode_saved_plan(*made);
   require(decode_saved_plan(saved).has_value(), "a saved plan is refused", saved);
 }
 
@@ -54,8 +59,7 @@ void apply(const CaseMachines& machines, const HostileAgents& agents, std::size_
   if (undoes) options.rollback.emplace();
   RunOptions how_to_run = run_options(agents, undoes ? "rollback" : "apply");
   how_to_run.contact_departing = (how & 1U) != 0;
-  ClusterRun run(machines.world.cluster, builtin_registry(), std::move(how_to_run));
-  show(run.apply(options));
+  show(ApplyRun(machines.world.cluster, builtin_registry(), std::move(how_to_run), options).run());
 }
 
 void remember(const CaseMachines& machines, const HostileAgents& agents) {

@@ -38,7 +38,6 @@
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/network_manager.h"
-#include "resources/netplan/profiles.h"
 #include "resources/netplan/take_over.h"
 #include "resources/netplan/yaml_tree.h"
 #include "resources/nvme_tcp/connection_unit.h"
@@ -185,7 +184,7 @@ void read_shell(std::string_view text) {
   for (const auto& assignment : parse_shell_assignments(text)) {
     require(is_variable_name(assignment.name), "no variable name", assignment.name);
   }
-  const std::vector<ProfileFile> files{{"/etc/profile.d/z.sh", std::string(text)}};
+  const std::vector<ConfigFile> files{{"/etc/profile.d/z.sh", std::string(text)}};
   (void)last_assignment("PATH", files);
   const auto quoted = "export A=" + shell_quote(text);
   if (text.find('\n') == std::string_view::npos && text.find('\0') == std::string_view::npos) {
@@ -226,7 +225,6 @@ void read_units(std::string_view text) {
   const auto rendered = systemd_unit::render(text);
   require(systemd_unit::is_ours(rendered), "a unit of ours is not ours", rendered);
   const auto unit = mount::parse_unit(text);
-  (void)mount::fstab_line(unit, "/mnt/models");
   (void)unit.read_only();
   (void)nvme_tcp::server_in(text);
   (void)unit_setting(text, "Unit", "After");

@@ -68,6 +68,7 @@ Value honest_answer(const Request& request, const Peer& peer) {
   if (std::holds_alternative<ObserveNodeRequest>(request)) return peer.machines.observed;
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) return encode(applied(*apply));
   if (std::holds_alternative<EffectRequest>(request)) return encode(EffectReply{});
+  if (std::holds_alternative<ForesightRequest>(request)) return encode(EffectReply{});
   if (std::holds_alternative<HistoryRequest>(request)) return encode(history());
   if (std::holds_alternative<UndoRequest>(request)) return encode(undo_of(peer.machines));
   if (std::holds_alternative<OpenReceiverRequest>(request)) return encode(OpenReceiverReply{40'000, 40'001});

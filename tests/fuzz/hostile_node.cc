@@ -125,6 +125,9 @@ Result<void> HostileNode::write_file(const std::filesystem::path& path, const Fi
   return answer(honest_.write_file(path, content));
 }
 Result<void> HostileNode::remove_file(const std::filesystem::path& path) { return answer(honest_.remove_file(path)); }
+Result<void> HostileNode::remove_directory(const std::filesystem::path& path) {
+  return answer(honest_.remove_directory(path));
+}
 Result<void> HostileNode::write_user_file(const UserPath& path, const FileContent& content) {
   return answer(honest_.write_user_file(path, content));
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs the shipped program against a node that sends false fields, floods, stalls and ends connections.
 
-usage: hostile.py [--full] [--only NAME...] [--list] [--jobs N] [--waiting N] [--show]
+usage: hostile.py [--full] [--share K/N] [--only NAME...] [--list] [--jobs N] [--waiting N] [--show]
 
 Needs root and a release build. Without --full each command runs with a selection of the lies, the same in every run.
+With --share K/N only the K-th of N parts of the false fields is sent, and every other lie.
 NAME is a lie's name as printed, or a pattern of such names. The last line is "N passed, N failed, N skipped", counted
 in lies.
 """
@@ -16,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+import zlib
 
 sys.dont_write_bytecode = True
 DEBIANS_PYTHON = "/usr/bin/python3"
@@ -102,8 +104,14 @@ class Worker:
         os.close(self.source)
 
 
-def all_cases(baselines, trap_key, full):
-    cases = lies.field_cases(baselines, scenes.COMMANDS, full)
+def share_of(cases, share):
+    """The cases of one part. A case stays in its part when others come or go, because its name decides."""
+    part, parts = share
+    return [case for case in cases if zlib.crc32(case["name"].encode()) % parts == part - 1]
+
+
+def all_cases(baselines, trap_key, full, share=(1, 1)):
+    cases = share_of(lies.field_cases(baselines, scenes.COMMANDS, full), share)
     cases += scripted.stream_cases(full)
     cases += meaning.meaning_cases(baselines, trap_key, full)
     names = collections.Counter(case["name"] for case in cases)
@@ -146,7 +154,7 @@ def run(options, workers, keys, tally):
     workers.append(first)
     template = first.ask("prepare")
     baselines = template["material"]["baselines"]
-    cases = all_cases(baselines, world.fingerprint(keys, "trap"), options.full)
+    cases = all_cases(baselines, world.fingerprint(keys, "trap"), options.full, options.share)
     if options.only:
         cases = chosen_cases(cases, options.only)
         if not cases:
@@ -194,9 +202,18 @@ def closing(tally):
     return len(untold) * 10 > len(tally.verdicts)
 
 
+def part_of_parts(text):
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not K/N with K from 1 to N")
+    return int(part), int(parts)
+
+
 def parse():
     arguments = argparse.ArgumentParser(description="Lies, floods, stalls.")
     arguments.add_argument("--full", action="store_true", help="every lie with every command (hours)")
+    arguments.add_argument("--share", type=part_of_parts, default=(1, 1), metavar="K/N",
+                           help="the K-th of N parts of the false fields")
     arguments.add_argument("--only", nargs="+", metavar="NAME", help="these lies; * and ? are wild")
     arguments.add_argument("--list", action="store_true", help="print the names and run nothing")
     arguments.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="that run side by side")

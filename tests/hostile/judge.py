@@ -94,6 +94,13 @@ def of_the_nodes(tree):
     return {path: what for path, what in tree.items() if not OF_THE_RUN.match(path)}
 
 
+def of_other_commands(command, tree):
+    """Without what `verify` stores on a managed node: its values and its summary."""
+    if not command.name.startswith("verify"):
+        return tree
+    return {path: what for path, what in tree.items() if not path.startswith("var/lib/sparkplan/verify")}
+
+
 def tree_problems(command, trees, before, baselines):
     if trees[scenes.DECOY] != before[scenes.DECOY]:
         return [f"a directory that the file does not name was changed: "
@@ -101,8 +108,9 @@ def tree_problems(command, trees, before, baselines):
     for name in scenes.HONEST:
         found, allowed = trees[name], [baseline["trees"][name] for baseline in baselines]
         if not command.changes:
-            if found != before[name]:
-                return [f"{command.name} has changed {name}: {differing(found, before[name])}"]
+            found, wanted = of_other_commands(command, found), of_other_commands(command, before[name])
+            if found != wanted:
+                return [f"{command.name} has changed {name}: {differing(found, wanted)}"]
         elif all(of_the_nodes(found) != of_the_nodes(one) for one in (*allowed, before[name])):
             return [f"{name} is left otherwise: {differing(of_the_nodes(found), of_the_nodes(allowed[0]))}"]
         elif all(of_the_nodes(found) != of_the_nodes(one) for one in allowed):

@@ -240,7 +240,7 @@ ForceCommand exec {sys.executable} -S -E {WORLD}/bin/node.py {name}
 
 def launch(arguments, limit):
     environment = {"HOME": str(WORLD / "home"), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8",
-                   "TERM": "dumb"}
+                   "COLUMNS": "1000", "TERM": "dumb"}
     begun = time.monotonic()
     pid = os.fork()
     if pid == 0:

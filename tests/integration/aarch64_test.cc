@@ -1,8 +1,8 @@
 // Nodes with aarch64 programs, as on a DGX Spark. The lab emulates the processor, but not every system call. These
 // tests leave out features that need a missing call: ssh_trust (openat2) and netplan (networkd's netlink).
 #include "engine/core/text.h"
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -82,7 +82,7 @@ TEST_CASE("aarch64: a node gets the agent that its processor can run", "[aarch64
   CHECK(host.shell("stat -c '%a %U:%G' " + kAgentFile) == "755 root:root");
 }
 
-TEST_CASE("aarch64: what was applied is there, and a second plan has nothing to do", "[aarch64]") {
+TEST_CASE("aarch64: applied settings are in effect, and a second plan is empty", "[aarch64]") {
   const ArmHost host;
   const Controller controller(Lab::aarch64());
   for (const std::string user : {"root", "operator"}) {
@@ -95,7 +95,7 @@ TEST_CASE("aarch64: what was applied is there, and a second plan has nothing to 
   }
 }
 
-TEST_CASE("aarch64: damage is found as drift and repaired", "[aarch64]") {
+TEST_CASE("aarch64: damage is reported as drift and repaired", "[aarch64]") {
   const ArmHost host;
   const Controller controller(Lab::aarch64());
   controller.cluster(kEverything + nodes_of_lab(1, "operator"));
@@ -125,7 +125,7 @@ TEST_CASE("aarch64: damage is found as drift and repaired", "[aarch64]") {
   require_exit(controller.run({"drift"}), 0);
 }
 
-TEST_CASE("aarch64: what is no longer in the file goes, and the values from before come back", "[aarch64]") {
+TEST_CASE("aarch64: settings removed from the file are removed, and the earlier values are restored", "[aarch64]") {
   const ArmHost host;
   const Controller controller(Lab::aarch64());
   controller.cluster(kEverything + nodes_of_lab(1));

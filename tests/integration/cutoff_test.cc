@@ -4,9 +4,9 @@
 #include <future>
 #include <iterator>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/links.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/links.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -96,7 +96,7 @@ void require_rolled_back(const Run& run, const std::string& node, const std::str
 
 }  // namespace
 
-TEST_CASE("cutoff: a management address that nobody can reach is undone by the node") {
+TEST_CASE("cutoff: the node rolls back an unreachable management address") {
   const CutHost first(1);
   const CutHost second(2);
   const Controller controller;
@@ -106,7 +106,7 @@ TEST_CASE("cutoff: a management address that nobody can reach is undone by the n
   REQUIRE(eventually([&] { return first.management() == "10.99.0.1/24"; }));
   CHECK_FALSE(first.reached_from(*second));
   CHECK(eventually([&] { return first.reached_from(*second); }, kBackAfter));
-  require_rolled_back(running.get(), "spark-01", "could not be reached any more at 10.77.0.1");
+  require_rolled_back(running.get(), "spark-01", "could not be reached at 10.77.0.1");
   CHECK(first.management() == "10.77.0.1/24");
   CHECK_FALSE(first->has(kFabricFile));
   first.require_safe();
@@ -116,7 +116,7 @@ TEST_CASE("cutoff: a management address that nobody can reach is undone by the n
   CHECK(first->shell("ls " + kTransactions + " 2>/dev/null | wc -l") == "0");
 }
 
-TEST_CASE("cutoff: what another file says of the management interface is tried without, and comes back") {
+TEST_CASE("cutoff: a trial replaces another file's settings of the management interface, the rollback restores them") {
   const CutHost first(1);
   const CutHost second(2);
   const Controller controller;
@@ -135,13 +135,13 @@ TEST_CASE("cutoff: what another file says of the management interface is tried w
   REQUIRE(eventually([&] { return first.management() == "10.99.0.1/24"; }));
   CHECK_FALSE(first.reached_from(*second));
   CHECK(eventually([&] { return first.reached_from(*second); }, kBackAfter));
-  require_rolled_back(running.get(), "spark-01", "could not be reached any more at 10.77.0.1");
+  require_rolled_back(running.get(), "spark-01", "could not be reached at 10.77.0.1");
   CHECK(first->text(other) == text);
   CHECK(first.management() == "10.77.0.1/24 10.98.0.1/24");
   first.require_safe();
 }
 
-TEST_CASE("cutoff: a change of the SSH server that it survives is kept") {
+TEST_CASE("cutoff: a change of the SSH server that keeps the node reachable is kept") {
   const CutHost first(1);
   const Controller controller;
   const auto before = first->shell("systemctl show --property=MainPID --value ssh.service");
@@ -156,7 +156,7 @@ TEST_CASE("cutoff: a change of the SSH server that it survives is kept") {
   CHECK_FALSE(first->has("/etc/systemd/system/ssh.service.d/90-sparkplan.conf"));
 }
 
-TEST_CASE("cutoff: a unit that takes the link down") {
+TEST_CASE("cutoff: a unit that takes the link down is rolled back") {
   const CutHost first(1);
   const CutHost second(2);
   const Controller controller;
@@ -165,12 +165,12 @@ TEST_CASE("cutoff: a unit that takes the link down") {
   REQUIRE(eventually([&] { return contains(first->shell("ip link show dev mgmt0"), "state DOWN"); }));
   CHECK_FALSE(first.reached_from(*second));
   CHECK(eventually([&] { return first.reached_from(*second); }, kBackAfter));
-  require_rolled_back(running.get(), "spark-01", "could not be reached any more");
+  require_rolled_back(running.get(), "spark-01", "could not be reached");
   CHECK_FALSE(first->has("/etc/systemd/system/sparkplan-test-cut.service"));
   first.require_safe();
 }
 
-TEST_CASE("cutoff: a firewall rule that drops SSH") {
+TEST_CASE("cutoff: a firewall rule that drops SSH is rolled back") {
   const CutHost first(1);
   const Controller controller;
   controller.cluster(unit_of("spark-01",
@@ -178,14 +178,14 @@ TEST_CASE("cutoff: a firewall rule that drops SSH") {
                              "priority 0 ; } ; add rule inet cut input tcp dport 22 drop'"));
   auto running = begin(controller, apply_and_try());
   REQUIRE(eventually([&] { return contains(first->shell("nft list ruleset"), "dport 22 drop"); }));
-  require_rolled_back(running.get(), "spark-01", "could not be reached any more");
+  require_rolled_back(running.get(), "spark-01", "could not be reached");
   CHECK(first->shell("nft list ruleset").empty());
   first.require_safe();
   controller.cluster(nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
 }
 
-TEST_CASE("cutoff: an SSH server that does not start") {
+TEST_CASE("cutoff: an SSH server that fails to start is rolled back") {
   const CutHost first(1);
   const Controller controller;
   const auto before = first->shell("systemctl show --property=MainPID --value ssh.service");
@@ -202,7 +202,7 @@ TEST_CASE("cutoff: an SSH server that does not start") {
   first.require_safe();
 }
 
-TEST_CASE("cutoff: packets of the new size that the switch does not let through") {
+TEST_CASE("cutoff: an MTU that the switch does not forward is rolled back") {
   const CutHost first(1);
   const CutHost second(2);
   const Controller controller;
@@ -227,14 +227,14 @@ TEST_CASE("cutoff: packets of the new size that the switch does not let through"
     CHECK(host->mtu("enP2p1s0f1np1") == "1500");
     host->require_safe();
   }
-  CHECK(contains(run.out, "packets of 9000 bytes do not get through"));
+  CHECK(contains(run.out, "packets of 9000 bytes do not reach"));
   CHECK(contains(first->shell("ip route"), route));
   require_exit(controller.run(apply_and_try()), 0);
   CHECK(first.mtu("enp1s0f1np1") == "9000");
   CHECK(second.mtu("enp1s0f1np1") == "9000");
 }
 
-TEST_CASE("cutoff: a boot within the window is the way back") {
+TEST_CASE("cutoff: a boot within the window rolls the change back") {
   const CutHost first(1);
   const CutHost second(2);
   const Controller controller;
@@ -251,7 +251,7 @@ TEST_CASE("cutoff: a boot within the window is the way back") {
   CHECK_FALSE(first->has(kFabricFile));
 }
 
-TEST_CASE("cutoff: the first node that is cut off keeps all others from being changed") {
+TEST_CASE("cutoff: an unreachable first node prevents changes on all other nodes") {
   const CutHost first(1);
   const CutHost second(2);
   const Controller controller;
@@ -270,7 +270,7 @@ nodes:
   CHECK_FALSE(second->has(kFabricFile));
 }
 
-TEST_CASE("cutoff: a change whose controller has died keeps others away until it is undone") {
+TEST_CASE("cutoff: a change whose controller has died keeps the node locked until its rollback") {
   const CutHost first(1);
   const Controller controller;
   const Controller other;
@@ -284,7 +284,7 @@ TEST_CASE("cutoff: a change whose controller has died keeps others away until it
   Run refused;
   REQUIRE(eventually([&] {
     refused = other.run({"apply", "--yes"});
-    return contains(refused.out + refused.err, "is on trial");
+    return contains(refused.out + refused.err, "waits for confirmation");
   }));
   CHECK(refused.code == 6);
   CHECK(contains(refused.out + refused.err, "apply since"));
@@ -294,7 +294,7 @@ TEST_CASE("cutoff: a change whose controller has died keeps others away until it
   first.require_safe();
 }
 
-TEST_CASE("cutoff: a controller that is a node itself asks its neighbour whether it answers") {
+TEST_CASE("cutoff: a controller that is itself a node asks its neighbour to test the connection") {
   const CutHost first(1);
   const CutHost second(2);
   const auto home = Lab::get().home() / ".ssh";

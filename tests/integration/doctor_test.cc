@@ -1,8 +1,8 @@
 // `doctor` on real hosts: ip, nft and edited files cause the faults, and the tests expect the matching rows.
 #include <algorithm>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -76,7 +76,7 @@ using Rows = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("doctor finds nothing on hosts that are as declared, and skips what only Sparks have", "[doctor]") {
+TEST_CASE("doctor reports nothing on hosts that match the file, and skips rows for Sparks only", "[doctor]") {
   const DoctoredHosts hosts;
   const auto run = hosts.doctor();
   require_exit(run, 0);
@@ -89,7 +89,7 @@ TEST_CASE("doctor finds nothing on hosts that are as declared, and skips what on
   }
 }
 
-TEST_CASE("doctor names an MTU, a firewall and a file mode, each with cause and fix, and ends with 8", "[doctor]") {
+TEST_CASE("doctor names an MTU, a firewall and a file mode, each with cause and fix, and exits with 8", "[doctor]") {
   const DoctoredHosts hosts;
   hosts.second().shell("ip link set dev " + kHalf + " mtu 1500");
   hosts.second().shell(
@@ -109,8 +109,7 @@ TEST_CASE("doctor names an MTU, a firewall and a file mode, each with cause and 
   CHECK(contains(text.out, "/etc/netplan/10-by-hand.yaml has mode 0644"));
 }
 
-TEST_CASE("doctor sees what ufw drops of the fabric, and that it lets it in after an apply that asks for it",
-          "[doctor]") {
+TEST_CASE("doctor reports a ufw that drops the fabric's packets, until an apply opens it", "[doctor]") {
   const DoctoredHosts hosts;
   hosts.second().shell("ufw allow 22/tcp && ufw --force enable");
   const auto closed = hosts.doctor();
@@ -124,7 +123,7 @@ TEST_CASE("doctor sees what ufw drops of the fabric, and that it lets it in afte
   CHECK(status_of(open.diagnosis(), "spark-02", "firewall-drops") == "pass");
 }
 
-TEST_CASE("doctor finds a DHCP profile of NetworkManager's on the fabric", "[doctor]") {
+TEST_CASE("doctor finds a DHCP profile of NetworkManager on the fabric", "[doctor]") {
   const DoctoredHosts hosts;
   hosts.second().shell(
       "mkdir -p /etc/NetworkManager/system-connections; cd /etc/NetworkManager/system-connections; umask 077; "
@@ -135,7 +134,7 @@ TEST_CASE("doctor finds a DHCP profile of NetworkManager's on the fabric", "[doc
   CHECK(without_the_labs_own(problems_of(run.diagnosis(), "spark-02")) == Rows{"profile-dhcp"});
 }
 
-TEST_CASE("doctor looks at the nodes that answer, names the one that does not, and ends with 4", "[doctor]") {
+TEST_CASE("doctor checks the reachable nodes, names the unreachable one, and exits with 4", "[doctor]") {
   const DoctoredHosts hosts;
   hosts.controller().cluster(kCluster + nodes_of_lab(2) + "  - {name: spark-09, address: 10.77.0.99}\n");
   const auto run = hosts.controller().run({"--timeout", "2s", "doctor", "--json"});
@@ -145,7 +144,7 @@ TEST_CASE("doctor looks at the nodes that answer, names the one that does not, a
   CHECK_FALSE(diagnosis.at("checks").empty());
 }
 
-TEST_CASE("facts in JSON keep what their schema promises", "[doctor]") {
+TEST_CASE("facts in JSON are valid under their schema", "[doctor]") {
   const DoctoredHosts hosts;
   const auto run = hosts.controller().run({"facts", "--json"});
   require_exit(run, 0);

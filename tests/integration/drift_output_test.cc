@@ -1,9 +1,9 @@
 // drift under cron: its output, its log messages and its file for the node exporter.
 #include <regex>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/syslog_socket.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/syslog_socket.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -42,7 +42,7 @@ std::map<std::string, std::string> samples_of(const std::string& text) {
   return samples;
 }
 
-TEST_CASE("drift output: --quiet prints nothing at all when everything is in sync") {
+TEST_CASE("drift output: --quiet prints nothing when everything is in sync") {
   const Applied applied;
   const auto run = applied.controller.run({"drift", "--quiet"});
   require_exit(run, 0);
@@ -50,7 +50,7 @@ TEST_CASE("drift output: --quiet prints nothing at all when everything is in syn
   CHECK(run.err.empty());
 }
 
-TEST_CASE("drift output: --quiet still prints what was found") {
+TEST_CASE("drift output: --quiet still prints findings") {
   const Applied applied;
   applied.second.set_sysctl("net.core.somaxconn", "128");
   const auto run = applied.controller.run({"drift", "--quiet"});
@@ -60,7 +60,7 @@ TEST_CASE("drift output: --quiet still prints what was found") {
   CHECK_FALSE(contains(run.out, "spark-01"));
 }
 
-TEST_CASE("drift output: the metrics are in Prometheus' text format and say what was found") {
+TEST_CASE("drift output: the metrics are in Prometheus' text format and contain the findings") {
   const Applied applied;
   const auto metrics = (applied.controller.directory() / "sparkplan.prom").string();
   require_exit(applied.controller.run({"drift", "--textfile", metrics}), 0);
@@ -107,7 +107,7 @@ TEST_CASE("drift output: --syslog sends one message of RFC 5424 per finding, and
   CHECK(std::regex_match(std::string(lines_of(messages)[1]), unreadable));
 }
 
-TEST_CASE("drift output: findings that nobody takes are an error, and the rest is done all the same") {
+TEST_CASE("drift output: an unreachable syslog is an error, and all other outputs are complete") {
   const Applied applied;
   applied.first.set_sysctl("net.core.somaxconn", "128");
   SyslogSocket syslog;
@@ -122,7 +122,7 @@ TEST_CASE("drift output: findings that nobody takes are an error, and the rest i
   CHECK(contains(applied.controller.text("sparkplan.prom"), R"(sparkplan_drift{node="spark-01",type="sysctl"} 1)"));
 }
 
-TEST_CASE("drift output: an invalid cluster.yaml is logged, and the metrics of the last check are left to age") {
+TEST_CASE("drift output: an invalid cluster.yaml is logged, and the metrics of the last check stay") {
   const Applied applied;
   SyslogSocket syslog;
   const auto metrics = (applied.controller.directory() / "sparkplan.prom").string();
@@ -138,7 +138,7 @@ TEST_CASE("drift output: an invalid cluster.yaml is logged, and the metrics of t
   CHECK(applied.controller.text("sparkplan.prom") == before);
 }
 
-TEST_CASE("drift output: a metrics file that cannot be written is exit 1, with its name") {
+TEST_CASE("drift output: a metrics file that cannot be written is exit 1, and is named") {
   const Applied applied;
   const auto run = applied.controller.run({"drift", "--textfile", "/nonexistent/sparkplan.prom"});
   require_exit(run, 1);
@@ -146,7 +146,7 @@ TEST_CASE("drift output: a metrics file that cannot be written is exit 1, with i
   CHECK(contains(run.err, "No such file or directory"));
 }
 
-TEST_CASE("drift output: the JSON output is what the schema promises") {
+TEST_CASE("drift output: the JSON output is valid under its schema") {
   const Applied applied;
   applied.first.set_sysctl("net.core.somaxconn", "128");
   const auto run = applied.controller.run({"drift", "--json"});
@@ -159,7 +159,7 @@ TEST_CASE("drift output: the JSON output is what the schema promises") {
   CHECK(fields == Json::parse(R"([{"path": "running", "before": "128", "after": "8192"}])"));
 }
 
-TEST_CASE("drift output: --splay waits no longer than it says") {
+TEST_CASE("drift output: --splay waits at most the given time") {
   const Applied applied;
   const auto run = applied.controller.run({"drift", "--splay", "1s"});
   require_exit(run, 0);

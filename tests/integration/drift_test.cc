@@ -1,6 +1,6 @@
 // `drift` reports foreign changes, and separates them from changes to cluster.yaml.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -22,7 +22,7 @@ struct Applied {
   const Controller controller;
 };
 
-TEST_CASE("drift: puts no agent on a node and says what to do about it") {
+TEST_CASE("drift: installs no agent on a node and prints what to do") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -57,7 +57,7 @@ TEST_CASE("drift: a node that was never applied is pending") {
   require_exit(controller.run({"drift", "--pending"}), 2);
 }
 
-TEST_CASE("drift: a value that was changed in the file only is pending, not drift") {
+TEST_CASE("drift: a value changed only in cluster.yaml is pending, not drift") {
   const Applied applied;
   applied.controller.cluster(
       "sysctl: {net.core.somaxconn: 9000}\nprofile_env: {HF_HOME: /mnt/models/hf}\n"
@@ -72,7 +72,7 @@ TEST_CASE("drift: a value that was changed in the file only is pending, not drif
   require_exit(applied.controller.run({"plan", "--detailed-exitcode"}), 2);
 }
 
-TEST_CASE("drift: a hand change is drift even if the file changed too") {
+TEST_CASE("drift: a value changed by hand is drift even if the file changed too") {
   const Applied applied;
   applied.controller.cluster(
       "sysctl: {net.core.somaxconn: 9000}\nprofile_env: {HF_HOME: /mnt/models/hf}\n"
@@ -89,7 +89,7 @@ TEST_CASE("drift: a hand change is drift even if the file changed too") {
   CHECK(applied.host.sysctl("net.core.somaxconn") == "9000");
 }
 
-TEST_CASE("drift: a line added by hand to a file of ours is found and taken out again") {
+TEST_CASE("drift: a line added by hand to a managed file is found and removed") {
   const Applied applied;
   struct Case {
     std::string file, line, id;
@@ -113,7 +113,7 @@ TEST_CASE("drift: a line added by hand to a file of ours is found and taken out 
   }
 }
 
-TEST_CASE("drift: a file of ours that was deleted is found and made again") {
+TEST_CASE("drift: a deleted managed file is found and restored") {
   const Applied applied;
   for (const auto& file : {kSysctlFile, kProfileFile}) {
     INFO(file);
@@ -125,7 +125,7 @@ TEST_CASE("drift: a file of ours that was deleted is found and made again") {
   }
 }
 
-TEST_CASE("drift: a changed mode is found and mended") {
+TEST_CASE("drift: a changed mode is found and restored") {
   const Applied applied;
   applied.host.shell("chmod 0666 " + kSysctlFile);
   require_exit(applied.controller.run({"drift"}), 2);
@@ -133,7 +133,7 @@ TEST_CASE("drift: a changed mode is found and mended") {
   CHECK(applied.host.shell("stat -c %a " + kSysctlFile) == "644");
 }
 
-TEST_CASE("drift: lines that others add to /etc/hosts outside our block are none") {
+TEST_CASE("drift: lines outside the managed block of /etc/hosts are no drift") {
   const Applied applied;
   applied.host.append(kHostsFile, "10.1.2.3 printer\n");
   require_exit(applied.controller.run({"drift"}), 0);
@@ -144,7 +144,7 @@ TEST_CASE("drift: lines that others add to /etc/hosts outside our block are none
   CHECK(applied.host.resolve("printer") == "10.1.2.3");
 }
 
-TEST_CASE("drift: somebody else's sysctl file that wins at boot is foreign") {
+TEST_CASE("drift: a foreign sysctl file that wins at boot is reported as foreign") {
   const Applied applied;
   applied.host.write("/etc/sysctl.d/99-lab.conf", "# tuning\nnet.core.somaxconn = 1024\n");
   REQUIRE(applied.host.sysctl_at_boot("net.core.somaxconn") == "1024");
@@ -169,7 +169,7 @@ TEST_CASE("drift: somebody else's sysctl file that wins at boot is foreign") {
   CHECK(applied.host.text("/etc/sysctl.d/99-lab.conf") == "# tuning\nnet.core.somaxconn = 1024\n");
 }
 
-TEST_CASE("drift: a value that somebody set at runtime comes back with apply, the file untouched") {
+TEST_CASE("drift: an apply restores a value changed at runtime, without rewriting the file") {
   const Applied applied;
   const auto before = applied.host.identity(kSysctlFile);
   applied.host.set_sysctl("net.core.somaxconn", "128");

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <set>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -48,7 +49,9 @@ void play(const std::string& name) {
   const auto image = controller.directory() / "image";
   std::filesystem::create_directory(image);
   std::string text = read(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name);
-  text = replaced(text, "10.0.0.1", "10.77.0.");
+  // Management addresses, which have two digits after the last dot of their network: "10.0.0.1/24" is a fabric's.
+  text = std::regex_replace(text, std::regex(R"(address: (10\.0\.0|192\.168\.0)\.1([1-8])([,}\n]))"),
+                            "address: 10.77.0.$2$3");
   text = replaced(text, "user: nvidia", "user: operator");
   text = replaced(text, "users: [nvidia]", "users: [operator]");
   text = replaced(text, "user: admin", "user: operator");
@@ -57,6 +60,11 @@ void play(const std::string& name) {
   text = replaced(text, "/var/tmp/sparkplan-image-root", image.string());
   // Hosts of the lab reach no package source. package_test.cc tests packages with its own repository.
   text = replaced(text, "packages: [nvme-cli, perftest, ethtool, earlyoom]\n", "");
+  if (name == "direct-fabric-guide.yaml") {
+    text = replaced(text, "packages: [nvme-cli]\n", "");
+    // storage_test.cc tests storage with a server.
+    text = std::regex_replace(text, std::regex("\nstorage:(\n +[^\n]*)+"), "");
+  }
   controller.file("cluster.yaml", text);
   controller.file("greeting.txt", read(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/greeting.txt"));
 

@@ -1,6 +1,6 @@
 // Changes that a node refuses: the report names the cause, all other changes are made, and no file is half-written.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -46,7 +46,7 @@ std::string reason_for(const Json& report, const std::string& id) {
   return "";
 }
 
-TEST_CASE("failure: a full disk leaves the file and the kernel as they were") {
+TEST_CASE("failure: a full disk leaves the file and the kernel unchanged") {
   const Changed changed;
   const auto& host = changed.host;
   host.shell("cp " + kSysctlFile +
@@ -66,7 +66,7 @@ TEST_CASE("failure: a full disk leaves the file and the kernel as they were") {
   require_exit(changed.controller.run({"drift"}), 0);
 }
 
-TEST_CASE("failure: a read-only file system is named, and the rest of the node is done") {
+TEST_CASE("failure: a read-only file system is named, and all other changes on the node are made") {
   const Changed changed;
   const auto& host = changed.host;
   host.shell("mount --bind /etc/profile.d /etc/profile.d && mount -o remount,bind,ro /etc/profile.d");
@@ -104,7 +104,7 @@ TEST_CASE("failure: a full disk under the journal changes nothing on the node") 
   CHECK(host.shell("sha256sum " + kManifestFile) == manifest);
 }
 
-TEST_CASE("failure: a value that the kernel refuses leaves the file as it was") {
+TEST_CASE("failure: a value that the kernel refuses leaves the file unchanged") {
   const Changed changed;
   const auto& host = changed.host;
   changed.controller.cluster(
@@ -120,7 +120,7 @@ TEST_CASE("failure: a value that the kernel refuses leaves the file as it was") 
   CHECK(host.login_variable("HF_HOME") == "/new");
 }
 
-TEST_CASE("failure: a parameter that this kernel does not have blocks itself, not the node") {
+TEST_CASE("failure: a parameter that the kernel lacks blocks only itself") {
   const Host host(1);
   const Controller controller;
   controller.cluster("sysctl: {net.core.no_such_thing: 1, net.core.somaxconn: 8192}\nprofile_env: {HF_HOME: /new}\n" +
@@ -133,7 +133,7 @@ TEST_CASE("failure: a parameter that this kernel does not have blocks itself, no
   CHECK(host.sysctl_at_boot("net.core.no_such_thing").empty());
 }
 
-TEST_CASE("failure: a symbolic link where a file of ours belongs is left to its owner") {
+TEST_CASE("failure: a symbolic link at a managed path is left unchanged") {
   const Changed changed;
   const auto& host = changed.host;
   host.shell("mv " + kSysctlFile + " /etc/lab-mine && ln -s /etc/lab-mine " + kSysctlFile);
@@ -148,7 +148,7 @@ TEST_CASE("failure: a symbolic link where a file of ours belongs is left to its 
   CHECK(changed.second.sysctl("net.core.somaxconn") == "9000");
 }
 
-TEST_CASE("failure: a damaged block in /etc/hosts is named and left alone") {
+TEST_CASE("failure: a damaged block in /etc/hosts is named and left unchanged") {
   const Host host(1);
   const Controller controller;
   host.append(kHostsFile, "# BEGIN sparkplan (changes inside this block are overwritten)\n10.0.0.1 a\n");

@@ -1,6 +1,6 @@
 // Whole files on real hosts: ownership, restored contents and refused changes.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -14,7 +14,7 @@ std::string owner_and_mode(const Host& host, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("file: a text from cluster.yaml and one from beside it, with owner and mode, until they leave the section") {
+TEST_CASE("file: inline text and text from a file are installed with owner and mode, until the section drops them") {
   const Host host(1);
   const Controller controller;
   host.write(kFile, "a = 0\n", 0600);
@@ -59,7 +59,7 @@ TEST_CASE("file: a text from cluster.yaml and one from beside it, with owner and
   CHECK_FALSE(host.has("/etc/lab-greeting"));
 }
 
-TEST_CASE("file: an owner and a directory that the node does not have are told with it, and the rest is done") {
+TEST_CASE("file: a missing owner or directory is reported per file, and all other files are installed") {
   const Host host(1);
   const Controller controller;
   controller.cluster(
@@ -78,7 +78,7 @@ TEST_CASE("file: an owner and a directory that the node does not have are told w
   CHECK(host.text("/etc/lab-c") == "c\n");
 }
 
-TEST_CASE("file: links in the way are refused, and what they lead to stays as it is") {
+TEST_CASE("file: links on the way to a file are refused, and their targets stay unchanged") {
   const Host host(1);
   const Controller controller;
   host.shell(
@@ -93,12 +93,12 @@ TEST_CASE("file: links in the way are refused, and what they lead to stays as it
   CHECK(run.code != 0);
   CHECK(contains(run.out, "/etc/lab-link is a symbolic link"));
   CHECK(contains(run.out, "/etc/lab-directory is a symbolic link"));
-  CHECK(contains(run.out, "/etc/lab-mine belongs to user number 1001"));
+  CHECK(contains(run.out, "/etc/lab-mine belongs to user ID 1001"));
   CHECK(host.text("/etc/lab-kept") == "kept\n");
   CHECK(host.shell("ls -A /etc/lab-real /etc/lab-mine | grep -c x || true") == "0");
 }
 
-TEST_CASE("file: a saved plan writes the text that was read, whatever the file beside cluster.yaml says by then") {
+TEST_CASE("file: a saved plan writes the text it was made from, not the file's current text") {
   const Host host(1);
   const Controller controller;
   controller.file("app.conf", "a = 1\n");

@@ -1,7 +1,7 @@
 // ufw on real hosts. The tests check ufw's status, the kernel's rules, and whether connections are accepted.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/links.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/links.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -52,7 +52,7 @@ std::string rules_of(const FilteredHost& host) { return host->shell("grep -v '^$
 
 }  // namespace
 
-TEST_CASE("firewall: an active ufw lets the fabric in, both halves and both ways, and nothing else changes") {
+TEST_CASE("firewall: an active ufw accepts both halves of the fabric in both directions, all else is unchanged") {
   const FilteredHost first(1);
   const FilteredHost second(2);
   const Controller controller;
@@ -96,18 +96,18 @@ TEST_CASE("firewall: an active ufw lets the fabric in, both halves and both ways
   CHECK_FALSE(second.reaches("192.168.100.11"));
 }
 
-TEST_CASE("firewall: an ufw that is not active filters nothing: told, and nothing to do") {
+TEST_CASE("firewall: an inactive ufw is reported, and nothing is changed") {
   const FilteredHost host(1);
   const Controller controller;
   controller.cluster("fabric: {topology: switch, port: 1}\n" + kAllow + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
   const auto plan = controller.run({"plan", "--detailed-exitcode"});
   require_exit(plan, 0);
-  CHECK(contains(plan.out, "ufw is not active there, it filters nothing"));
+  CHECK(contains(plan.out, "ufw is not active there and filters nothing"));
   CHECK_FALSE(contains(host->text(kRules).value_or(""), "enp1s0f1np1"));
 }
 
-TEST_CASE("firewall: a filter of nftables that drops is named after an apply, with what it has to let in") {
+TEST_CASE("firewall: an nftables chain that drops is named after an apply, with the rule that it needs") {
   const FilteredHost host(1);
   const Controller controller;
   host->shell(
@@ -120,7 +120,7 @@ TEST_CASE("firewall: a filter of nftables that drops is named after an apply, wi
   CHECK(contains(run.err, "192.168.100.0/24 on " + kHalfA));
 }
 
-TEST_CASE("firewall: a rule of somebody else's that keeps the fabric out is refused to be changed, and named") {
+TEST_CASE("firewall: a foreign rule that blocks the fabric is named, and not changed") {
   const FilteredHost host(1);
   const Controller controller;
   host.filter();
@@ -129,7 +129,7 @@ TEST_CASE("firewall: a rule of somebody else's that keeps the fabric out is refu
   controller.cluster("fabric: {topology: switch, port: 1}\n" + kAllow + nodes_of_lab(1));
   const auto run = controller.run({"apply", "--yes"});
   CHECK(run.code != 0);
-  CHECK(contains(run.out, "ufw has a rule of somebody else's for the same: deny in on " + kHalfA));
+  CHECK(contains(run.out, "ufw has a foreign rule for the same traffic: deny in on " + kHalfA));
   CHECK(rules_of(host) == before);
 }
 

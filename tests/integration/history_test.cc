@@ -1,10 +1,10 @@
 // Past runs, rollback to them, and forced unlocking, on real hosts.
-#include "tests/integration/controller.h"
-#include "tests/integration/held_agent.h"
-#include "tests/integration/host.h"
-#include "tests/integration/links.h"
-#include "tests/integration/lock_taker.h"
-#include "tests/integration/terminal.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/held_agent.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/links.h"
+#include "tests/integration/lab/lock_taker.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -14,7 +14,7 @@ Json json_of(const Run& run) { return run.document("history.schema.json"); }
 
 }  // namespace
 
-TEST_CASE("history: a rollback puts live values and files back, and the next plan shows them as pending") {
+TEST_CASE("history: a rollback restores live values and files, and the next plan lists them as pending") {
   const Host first(1);
   const Host second(2);
   const Controller controller;
@@ -26,7 +26,7 @@ TEST_CASE("history: a rollback puts live values and files back, and the next pla
   require_exit(controller.run({"rollback"}), 1);  // Fails: there is no terminal to ask on.
   const auto rollback = controller.run({"rollback", "--yes"});
   require_exit(rollback, 0);
-  CHECK(contains(rollback.err, "still asks for the other state"));
+  CHECK(contains(rollback.err, "the next plan shows the difference as pending"));
   for (const Host* host : {&first, &second}) {
     CHECK(host->sysctl("net.core.somaxconn") == "8192");
     CHECK(host->sysctl_at_boot("net.core.somaxconn") == "8192");
@@ -52,7 +52,7 @@ TEST_CASE("history: a rollback puts live values and files back, and the next pla
   CHECK_FALSE(second.has(kSysctlFile));
 }
 
-TEST_CASE("history: a run whose agent was killed is broken off, and what it did can be undone") {
+TEST_CASE("history: a run whose agent was killed is broken off, and a rollback undoes its changes") {
   const Host host(1);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\nprofile_env: {HF_HOME: /mnt/hf}\n" + nodes_of_lab(1));
@@ -74,7 +74,7 @@ TEST_CASE("history: a run whose agent was killed is broken off, and what it did 
   CHECK(host.sysctl("net.core.somaxconn") == "4096");
 }
 
-TEST_CASE("history: a rollback of the network, a unit and trust is tried like an apply, and leaves nothing") {
+TEST_CASE("history: a rollback of network, unit and trust is on trial like an apply, and leaves nothing") {
   const Host first(1);
   const Host second(2);
   const Controller controller;
@@ -116,14 +116,14 @@ units: [{name: sparkplan-test-tune.service, content: "[Service]\nType=oneshot\nR
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
 }
 
-TEST_CASE("unlock: names the holder, ends its agent and no other, and says when nobody holds the lock") {
+TEST_CASE("unlock: names the holder, ends only its agent, and reports a lock that is free") {
   const Host host(1);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(1));
   require_exit(controller.run({"plan"}), 0);
   const auto nobody = controller.run({"unlock", "spark-01", "--yes"});
   require_exit(nobody, 0);
-  CHECK(contains(nobody.out, "Nobody holds the lock"));
+  CHECK(contains(nobody.out, "No run holds the lock"));
   const LockTaker other(host, "anna@laptop");
   require_exit(controller.run({"unlock", "spark-01"}), 1);  // Fails: there is no terminal to ask on.
   require_exit(controller.run({"apply", "--yes"}), 6);

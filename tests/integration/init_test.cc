@@ -2,9 +2,9 @@
 // host key.
 #include <fstream>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/terminal.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -58,15 +58,15 @@ units:
 
 }  // namespace
 
-TEST_CASE("init: two nodes on one cable come back as they were applied", "[init]") {
+TEST_CASE("init: two nodes on one cable are written as they were applied", "[init]") {
   require_round_trip(kMuch + "fabric: {topology: direct, port: 1}\n", nodes_of_lab(2, "operator"), 2, "operator");
 }
 
-TEST_CASE("init: eight nodes on a switch come back as they were applied", "[init]") {
+TEST_CASE("init: eight nodes on a switch are written as they were applied", "[init]") {
   require_round_trip(kMuch + "fabric: {topology: switch, port: 1}\n", nodes_of_lab(8, "operator"), 8, "operator");
 }
 
-TEST_CASE("init: addresses of the user's own come back word by word", "[init]") {
+TEST_CASE("init: addresses set by the user are written word for word", "[init]") {
   require_round_trip(
       "hosts: {}\nnccl: {}\nfabric: {topology: direct}\n",
       "ssh: {user: root}\nnodes:\n"
@@ -77,7 +77,7 @@ TEST_CASE("init: addresses of the user's own come back word by word", "[init]") 
       2, "root");
 }
 
-TEST_CASE("init: hosts that nobody has managed get a file, and nothing but the agent", "[init]") {
+TEST_CASE("init: unmanaged hosts get a file for them, and only the agent is installed on them", "[init]") {
   const auto hosts = hosts_of_lab(2);
   const Controller controller;
   const auto before = hosts[0].tree();
@@ -98,7 +98,7 @@ TEST_CASE("init: hosts that nobody has managed get a file, and nothing but the a
   for (const auto& [file, what] : after) FAIL_CHECK(file << " " << what);
 }
 
-TEST_CASE("init: one host that is off costs its line, and is told", "[init]") {
+TEST_CASE("init: a host that is off is reported and left out", "[init]") {
   const auto hosts = hosts_of_lab(3);
   const Controller controller;
   Lab::get().stop(3);
@@ -129,7 +129,7 @@ TEST_CASE("init: without a terminal an unknown host key is refused, and nothing 
   CHECK_FALSE(host.has(kAgentFile));
 }
 
-TEST_CASE("init: on a terminal all unknown host keys are one question", "[init]") {
+TEST_CASE("init: on a terminal, one question covers all unknown host keys", "[init]") {
   const auto hosts = hosts_of_lab(2);
   const Controller controller;
   std::filesystem::remove(controller.known_hosts());
@@ -155,13 +155,13 @@ TEST_CASE("init: on a terminal all unknown host keys are one question", "[init]"
   require_exit(controller.run({"plan", "new.yaml"}), 0);
 }
 
-TEST_CASE("init: a file that is there is never replaced unasked", "[init]") {
+TEST_CASE("init: an existing file is never replaced without being asked to", "[init]") {
   const Host host(1);
   const Controller controller;
   controller.file("new.yaml", "mine\n");
   const auto refused = controller.run(init_of(1, "root"));
   require_exit(refused, 1);
-  CHECK(contains(refused.err, "new.yaml is there already"));
+  CHECK(contains(refused.err, "new.yaml already exists"));
   CHECK(controller.text("new.yaml") == "mine\n");
   CHECK_FALSE(host.has(kAgentFile));
 
@@ -174,7 +174,7 @@ TEST_CASE("init: a file that is there is never replaced unasked", "[init]") {
   CHECK(contains(controller.text("new.yaml"), "address: 10.77.0.1"));
 }
 
-TEST_CASE("init: -o - is standard output, and nothing else is there", "[init]") {
+TEST_CASE("init: -o - prints the file and nothing else to standard output", "[init]") {
   const Host host(1);
   const Controller controller;
   const auto run = controller.run({"init", "-o", "-", "root@10.77.0.1"});
@@ -184,7 +184,7 @@ TEST_CASE("init: -o - is standard output, and nothing else is there", "[init]") 
   require_exit(controller.run({"validate", "piped.yaml"}), 0);
 }
 
-TEST_CASE("init: words that name no machine, one machine twice, and none at all are exit 1", "[init]") {
+TEST_CASE("init: an invalid host, a repeated host and an empty list are exit 1", "[init]") {
   const Controller controller;
   for (const Words& hosts : {Words{}, Words{"10.77.0.1:0"}, Words{"a b"}, Words{"-x@h"}, Words{"[::1"},
                              Words{"256.1.1.1"}, Words{"root@10.77.0.1", "operator@10.77.0.1"}}) {
@@ -197,7 +197,7 @@ TEST_CASE("init: words that name no machine, one machine twice, and none at all 
   }
 }
 
-TEST_CASE("init: one machine under two addresses is refused with both", "[init]") {
+TEST_CASE("init: one machine at two addresses is refused, and both are named", "[init]") {
   const Host host(1);
   host.shell("ip address add 10.77.0.201/24 dev mgmt0");
   const Controller controller;
@@ -259,7 +259,7 @@ class HostsWithPassword {
 
 }  // namespace
 
-TEST_CASE("init: one password lets in where no key does, and puts the key there if it may", "[init]") {
+TEST_CASE("init: a password logs in where no key is accepted, and the key is installed if allowed", "[init]") {
   const HostsWithPassword lab;
   const auto refused = lab.controller().run(init_of(2, "guarded"));
   require_exit(refused, 4);
@@ -281,7 +281,7 @@ TEST_CASE("init: one password lets in where no key does, and puts the key there 
   CHECK_FALSE(contains(by_key.out + by_key.err, "accepts none of our keys"));
 }
 
-TEST_CASE("init: a key that was wanted and cannot be put there is exit 4, and the file is written", "[init]") {
+TEST_CASE("init: a key that cannot be installed is exit 4, and the file is written", "[init]") {
   const HostsWithPassword lab;
   lab.hosts()[1].shell("rm /home/guarded/.ssh/authorized_keys; mkdir /home/guarded/.ssh/authorized_keys");
   std::string transcript;

@@ -1,9 +1,9 @@
 // Ctrl-C and killed processes in the middle of an apply.
 #include <algorithm>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/held_agent.h"
-#include "tests/integration/terminal.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/held_agent.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -40,7 +40,7 @@ void require_converges(const Controller& controller, const Host& host) {
   require_exit(controller.run({"drift"}), 0);
 }
 
-TEST_CASE("interrupt: Ctrl-C finishes the step in hand, prints the summary and leaves no lock") {
+TEST_CASE("interrupt: Ctrl-C finishes the current step, prints the summary and leaves no lock") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -79,7 +79,7 @@ TEST_CASE("interrupt: Ctrl-C at the question changes nothing") {
   CHECK_FALSE(host.has("/var/lib/sparkplan"));
 }
 
-TEST_CASE("interrupt: Ctrl-C while a node does not answer ends the run soon") {
+TEST_CASE("interrupt: Ctrl-C ends a run soon while a node does not answer") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));

@@ -1,8 +1,8 @@
 // Nodes that the controller reaches only through a jump host.
 #include <fstream>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -60,7 +60,7 @@ struct BehindTheFirst {
   const Controller controller;
 };
 
-TEST_CASE("jump: a node that only another machine can reach is planned and applied through that one") {
+TEST_CASE("jump: a node behind a jump host is planned and applied") {
   const BehindTheFirst lab;
   lab.cluster("");
   require_exit(lab.controller.run({"plan", "--timeout", "2s"}), 4);
@@ -85,7 +85,7 @@ TEST_CASE("jump: a jump host whose key is unknown is refused and named") {
   CHECK(contains(lab.refused_plan().out, "jump host 10.77.0.1"));
 }
 
-TEST_CASE("jump: a jump host that shows another key than the known one is refused and named, also under accept-new") {
+TEST_CASE("jump: a jump host with a changed key is refused and named, also under accept-new") {
   const BehindTheFirst lab;
   lab.know({{kJumpAddress, lab.node.public_key()}, {kNodeAddress, lab.node.public_key()}});
   for (const std::string policy : {"", ", host_keys: accept-new"}) {
@@ -106,7 +106,7 @@ TEST_CASE("jump: the node's own key is checked as well") {
   }
 }
 
-TEST_CASE("jump: the node's pin is about the node, not about the jump host") {
+TEST_CASE("jump: the node's pinned key applies to the node, not to the jump host") {
   const BehindTheFirst lab;
   lab.know({{kJumpAddress, lab.jump.public_key()}});
   lab.cluster(kThroughTheFirst, ", host_key: \"" + lab.jump.fingerprint() + "\"");
@@ -118,7 +118,7 @@ TEST_CASE("jump: the node's pin is about the node, not about the jump host") {
   }
 }
 
-TEST_CASE("jump: accept-new records the keys of both") {
+TEST_CASE("jump: accept-new records the keys of both machines") {
   const BehindTheFirst lab;
   lab.know({});
   lab.cluster(kThroughTheFirst + ", host_keys: accept-new");
@@ -127,7 +127,7 @@ TEST_CASE("jump: accept-new records the keys of both") {
   CHECK(contains(lab.known(), kNodeAddress + " "));
 }
 
-TEST_CASE("jump: `trust` goes through the jump host too") {
+TEST_CASE("jump: `trust` also connects through the jump host") {
   const BehindTheFirst lab;
   lab.know({{kJumpAddress, lab.jump.public_key()}});
   CHECK(contains(lab.refused_plan().out, "sparkplan trust spark-02"));
@@ -135,7 +135,22 @@ TEST_CASE("jump: `trust` goes through the jump host too") {
   require_exit(lab.controller.run({"plan"}), 0);
 }
 
-TEST_CASE("jump: a node that the jump host cannot reach is reported with both") {
+TEST_CASE("jump: `trust` begins with the jump host, and without --yes and a terminal it records nothing") {
+  const BehindTheFirst lab;
+  lab.know({});
+  const auto refused = lab.controller.run({"trust", "spark-02"});
+  require_exit(refused, 1);
+  CHECK(contains(refused.out, "jump host 10.77.0.1 of spark-02"));
+  CHECK_FALSE(contains(refused.out, kNodeAddress));
+  CHECK(lab.known().empty());
+  const auto trusted = lab.controller.run({"trust", "spark-02", "--yes"});
+  require_exit(trusted, 0);
+  CHECK(contains(lab.known(), kJumpAddress + " "));
+  CHECK(contains(lab.known(), kNodeAddress + " "));
+  require_exit(lab.controller.run({"plan"}), 0);
+}
+
+TEST_CASE("jump: a node that the jump host cannot reach is reported with both names") {
   const BehindTheFirst lab;
   lab.cluster(kThroughTheFirst + ", port: 2222");
   const auto run = lab.controller.run({"plan"});

@@ -1,6 +1,6 @@
 // Kernel modules on real hosts. A container may not load a module; the virtual machines test loading.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -16,7 +16,7 @@ std::string loaded_module(const Host& host) {
 
 }  // namespace
 
-TEST_CASE("kernel_module: what is loaded now is loaded at boot, with its options, until it is taken out") {
+TEST_CASE("kernel_module: a loaded module is also loaded at boot with its options, until it is removed from the file") {
   const Host host(1);
   const Controller controller;
   const std::string module = loaded_module(host);
@@ -43,7 +43,7 @@ TEST_CASE("kernel_module: what is loaded now is loaded at boot, with its options
   CHECK_FALSE(host.has(kOptionsFile));
 }
 
-TEST_CASE("kernel_module: one that the kernel does not have fails before anything is written, and the rest is done") {
+TEST_CASE("kernel_module: a missing module fails before any write, and all other changes are made") {
   const Host host(1);
   const Controller controller;
   controller.cluster("kernel_modules: [sparkplan-no-such]\nsysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(1));

@@ -1,6 +1,6 @@
 // Limits apply to every new login, for every user and every way to log in.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -27,7 +27,7 @@ std::string ulimit_over_ssh(const Host& host, const std::string& user, const std
   return std::string(output.standard_output.substr(0, output.standard_output.find('\n')));
 }
 
-TEST_CASE("limits: a login gets what was asked for, with su and over ssh") {
+TEST_CASE("limits: a new login gets the declared limits, with su and over SSH") {
   const Host host(1);
   const Controller controller;
   REQUIRE(ulimit(host, "operator", "-Hl") != "4096");
@@ -61,7 +61,7 @@ std::map<std::string, std::string> files_of_people(const Host& host) {
   return tree;
 }
 
-TEST_CASE("limits: a second apply changes nothing at all, although it logs in to see what a login gets") {
+TEST_CASE("limits: a second apply changes nothing, although it logs in to check the limits") {
   const Host host(1);
   const Controller controller;
   controller.cluster(limits("  - {domain: \"*\", item: memlock, value: 4096}\n"));
@@ -77,7 +77,7 @@ TEST_CASE("limits: a second apply changes nothing at all, although it logs in to
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("limits: what a container cannot give is a warning with its reason, and no failure") {
+TEST_CASE("limits: a limit that a container cannot raise is a warning with its reason, no failure") {
   const Host host(1);
   const Controller controller;
   controller.cluster(limits("  - {domain: \"*\", item: memlock, value: unlimited}\n"));
@@ -85,11 +85,11 @@ TEST_CASE("limits: what a container cannot give is a warning with its reason, an
   require_exit(run, 0);
   INFO(run.out << run.err);
   CHECK(contains(run.out + run.err, "CAP_SYS_RESOURCE"));
-  CHECK(contains(run.out + run.err, "a new login of operator gets for memlock"));
+  CHECK(contains(run.out + run.err, "a new login of operator gets memlock"));
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("limits: a value taken out of the file is no longer had, and the file goes with the last one") {
+TEST_CASE("limits: a value removed from cluster.yaml is no longer in effect, and the last one removes the file") {
   const Host host(1);
   const Controller controller;
   const auto usual = ulimit(host, "operator", "-Hn");
@@ -109,7 +109,7 @@ TEST_CASE("limits: a value taken out of the file is no longer had, and the file 
   CHECK(ulimit(host, "operator", "-Hl") == usual_memory);
 }
 
-TEST_CASE("limits: a file that is read later is shown as foreign, and really wins") {
+TEST_CASE("limits: a file that is read later is reported as foreign, and it wins") {
   const Host host(1);
   const Controller controller;
   host.write(kLaterFile, "# of the lab\n*  -  memlock  2048\n");
@@ -125,7 +125,7 @@ TEST_CASE("limits: a file that is read later is shown as foreign, and really win
   CHECK(host.text(kLaterFile) == "# of the lab\n*  -  memlock  2048\n");
 }
 
-TEST_CASE("limits: a line that pam_limits would skip is not taken for one, as a login shows") {
+TEST_CASE("limits: a line that pam_limits skips is ignored, as a login confirms") {
   const Host host(1);
   const Controller controller;
   host.write(kLaterFile, "* both memlock 2048\n* - memlock\n* - memlock many\n#* - memlock 2048\n");
@@ -135,7 +135,7 @@ TEST_CASE("limits: a line that pam_limits would skip is not taken for one, as a 
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("limits: an exemption in limits.conf is told, and a login shows that it holds") {
+TEST_CASE("limits: an exemption in limits.conf is reported, as a login confirms") {
   const Host host(1);
   const Controller controller;
   const auto original = host.text("/etc/security/limits.conf").value();
@@ -146,7 +146,7 @@ TEST_CASE("limits: an exemption in limits.conf is told, and a login shows that i
   host.write("/etc/security/limits.conf", original);
   require_exit(run, 0);
   CHECK(got != "4096");
-  CHECK(contains(run.out + run.err, "takes operator out of all limits"));
+  CHECK(contains(run.out + run.err, "exempts operator from all limits"));
 }
 
 }  // namespace

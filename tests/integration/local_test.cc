@@ -2,7 +2,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "tests/integration/controller.h"
+#include "tests/integration/lab/controller.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -73,7 +73,7 @@ TEST_CASE("local: an unprivileged user plans, applies and checks a directory tre
   require_exit(user.run({"drift"}), 0);
 }
 
-TEST_CASE("local: links inside the tree never lead out of it") {
+TEST_CASE("local: links inside the tree never lead outside") {
   const Unprivileged user;
   fs::create_directory(user.path("outside"));
   fs::create_symlink(user.path("outside"), user.path("image/etc"));
@@ -94,7 +94,7 @@ TEST_CASE("local: an absolute link is followed within the tree, as it would be i
   require_exit(user.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("local: a root that is not there is reported") {
+TEST_CASE("local: a missing root is reported") {
   const Unprivileged user;
   fs::remove(user.path("image"));
   const auto run = user.run({"plan"});
@@ -102,12 +102,12 @@ TEST_CASE("local: a root that is not there is reported") {
   CHECK(contains(run.out, "golden"));
 }
 
-TEST_CASE("local: a tree that cannot be written is reported, and left as it is") {
+TEST_CASE("local: a read-only tree is reported and left unchanged") {
   const Unprivileged user;
   REQUIRE(run_program({"chown", "0:0", user.path("image").string()}).exit_status == 0);
   const auto run = user.run({"apply", "--yes"});
   require_exit(run, 4);
-  CHECK(contains(run.out, "ermission denied"));
+  CHECK(contains(run.out + run.err, "ermission denied"));
   CHECK(fs::is_empty(user.path("image")));
 }
 

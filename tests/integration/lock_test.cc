@@ -1,10 +1,10 @@
 // Two runs at the same time.
 #include <memory>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/lock_taker.h"
-#include "tests/integration/terminal.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/lock_taker.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -23,7 +23,7 @@ struct Planned {
   const Controller controller;
 };
 
-TEST_CASE("lock: apply ends at once when another run is at work, names it and writes nothing anywhere") {
+TEST_CASE("lock: apply ends at once while another run is active, names it and writes nothing") {
   const Planned planned;
   const LockTaker other(planned.first, "anna@laptop");
   const auto run = planned.controller.run({"apply", "--yes"});
@@ -50,7 +50,7 @@ TEST_CASE("lock: --lock-timeout waits until the other run has ended") {
   CHECK(planned.first.sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("lock: --lock-timeout ends when its time is over") {
+TEST_CASE("lock: --lock-timeout ends the wait after its time") {
   const Planned planned;
   const LockTaker other(planned.second, "anna@laptop");
   const auto run = planned.controller.run({"apply", "--yes", "--lock-timeout", "2s"});
@@ -59,7 +59,7 @@ TEST_CASE("lock: --lock-timeout ends when its time is over") {
   CHECK(contains(run.out, "anna@laptop"));
 }
 
-TEST_CASE("lock: plan, drift and status read past a lock, and say who holds it") {
+TEST_CASE("lock: plan, drift and status read despite a lock, and name its holder") {
   const Planned planned;
   const LockTaker other(planned.first, "anna@laptop");
   const auto plan = planned.controller.run({"plan", "--json"});
@@ -71,7 +71,7 @@ TEST_CASE("lock: plan, drift and status read past a lock, and say who holds it")
   CHECK(contains(status.out, "anna@laptop"));
 }
 
-TEST_CASE("lock: the name of the holder cannot write to the terminal what it likes") {
+TEST_CASE("lock: the holder's name cannot control the terminal") {
   const Planned planned;
   const LockTaker other(planned.first, "anna\033[2J@laptop");
   const auto run = planned.controller.run({"apply", "--yes"});
@@ -79,7 +79,7 @@ TEST_CASE("lock: the name of the holder cannot write to the terminal what it lik
   CHECK_FALSE(contains(run.out + run.err, "\033"));
 }
 
-TEST_CASE("lock: nothing is left of it after an apply") {
+TEST_CASE("lock: an apply leaves no lock behind") {
   const Planned planned;
   require_exit(planned.controller.run({"apply", "--yes"}), 0);
   const auto plan = planned.controller.run({"plan", "--json"});

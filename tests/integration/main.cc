@@ -4,7 +4,7 @@
 #include <catch2/catch_session.hpp>
 #endif
 
-#include "tests/integration/lab.h"
+#include "tests/integration/lab/lab.h"
 
 int main(int argc, char** argv) {
   const int failed = Catch::Session().run(argc, argv);

@@ -1,6 +1,6 @@
 // Membership: nodes of another cluster, and members missing from the file.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -29,7 +29,7 @@ TEST_CASE("membership: a node of another cluster is refused, and nothing is writ
   CHECK(second.sysctl("net.core.somaxconn") == "9000");
 }
 
-TEST_CASE("membership: a member that is missing from the file stops an apply everywhere") {
+TEST_CASE("membership: a member that is missing from the file stops an apply on all nodes") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -46,7 +46,7 @@ TEST_CASE("membership: a member that is missing from the file stops an apply eve
   CHECK(host.sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("membership: a node in maintenance stays a member and is not touched") {
+TEST_CASE("membership: a node in maintenance stays a member and is not contacted") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -67,7 +67,7 @@ TEST_CASE("membership: a node in maintenance stays a member and is not touched")
   CHECK(second.sysctl_at_boot("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("membership: the manifest of a newer sparkplan is not touched") {
+TEST_CASE("membership: the manifest of a newer sparkplan is not changed") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -86,7 +86,7 @@ TEST_CASE("membership: the manifest of a newer sparkplan is not touched") {
   CHECK(host.identity(kManifestFile) == before);
 }
 
-TEST_CASE("membership: a damaged manifest is named, set aside by an apply, and never guessed at") {
+TEST_CASE("membership: a damaged manifest is named, and an apply sets it aside instead of guessing") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));

@@ -1,7 +1,7 @@
 // NCCL's variables, as a login shell and NCCL itself read them.
 #include "engine/core/text.h"
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -54,7 +54,7 @@ TEST_CASE("nccl_env: a login shell and NCCL's own file have the same values") {
   }
 }
 
-TEST_CASE("nccl_env: a second apply changes nothing at all") {
+TEST_CASE("nccl_env: a second apply changes nothing") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -68,7 +68,7 @@ TEST_CASE("nccl_env: a second apply changes nothing at all") {
   require_exit(controller.run({"plan", "--detailed-exitcode", "--only", "*/nccl_env"}), 0);
 }
 
-TEST_CASE("nccl_env: other people's lines in nccl.conf stay byte for byte, also when ours go") {
+TEST_CASE("nccl_env: foreign lines in nccl.conf stay unchanged byte for byte, also after a removal") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -97,7 +97,7 @@ TEST_CASE("nccl_env: other people's lines in nccl.conf stay byte for byte, also 
   CHECK(host.login_variable("NCCL_IB_HCA").empty());
 }
 
-TEST_CASE("nccl_env: drift in either file is seen there and repaired") {
+TEST_CASE("nccl_env: drift in either file is found in that file and repaired") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -117,7 +117,7 @@ TEST_CASE("nccl_env: drift in either file is seen there and repaired") {
   CHECK(host.identity(kNcclProfile) == profile);
 }
 
-TEST_CASE("nccl_env: the library's folder comes first in the search path of a login, once") {
+TEST_CASE("nccl_env: the library's folder is first in the search path of a login, and only once") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -129,7 +129,7 @@ TEST_CASE("nccl_env: the library's folder comes first in the search path of a lo
         "/opt/my nccl/lib:/usr/lib/cuda");
 }
 
-TEST_CASE("nccl_env: a line above the block is shown as foreign, because NCCL keeps the first value") {
+TEST_CASE("nccl_env: a line above the block is reported as foreign, because NCCL keeps the first value") {
   const Host host(1);
   const Host second(2);
   const Controller controller;

@@ -1,13 +1,17 @@
 // The fabric on real networkd and netplan, checked with ip, netplan get and ping.
 #include <algorithm>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/links.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/links.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
 namespace {
+
+/// The halves of a Spark's first port.
+const std::string kOtherA = "enp1s0f0np0";
+const std::string kOtherB = "enP2p1s0f0np0";
 
 /// A host with an unconfigured fabric, before and after a case.
 class FabricHost {
@@ -32,7 +36,8 @@ class FabricHost {
  private:
   void reset() const {
     host_.shell("rm -f /etc/netplan/*.yaml /run/netplan/*.yaml; netplan generate; networkctl reload; for half in " +
-                kHalfA + " " + kHalfB + "; do ip address flush dev $half; ip link set dev $half down mtu 1500; done");
+                kHalfA + " " + kHalfB + " " + kOtherA + " " + kOtherB +
+                "; do ip address flush dev $half; ip link set dev $half down mtu 1500; done");
   }
   Host host_;
 };
@@ -75,7 +80,87 @@ TEST_CASE("netplan: two nodes on one cable, as the SSH user root") { play_direct
 
 TEST_CASE("netplan: two nodes on one cable, as an ordinary user with sudo") { play_direct_fabric("operator"); }
 
-TEST_CASE("netplan: the fabric is still there after a reboot") {
+TEST_CASE("netplan: a cable in different ports on different nodes") {
+  const FabricHost first(1);
+  const FabricHost second(2);
+  Lab::get().plug(2, kOtherA, kHalfA);
+  Lab::get().plug(2, kOtherB, kHalfB);
+  const Controller controller;
+  controller.cluster(R"(
+fabric: {topology: direct, port: 1}
+ssh: {user: root}
+nodes:
+  - {name: spark-01, address: 10.77.0.1}
+  - {name: spark-02, address: 10.77.0.2, fabric: {port: 0}}
+)");
+  const auto run = controller.run({"apply", "--yes"});
+  const bool reached = first.full_frame_reaches("192.168.100.12") && first.full_frame_reaches("192.168.101.12");
+  const auto verified = controller.run({"verify", "--level", "link"});
+  Lab::get().plug(2, kOtherA, kOtherA);
+  Lab::get().plug(2, kOtherB, kOtherB);
+  require_exit(run, 0);
+  CHECK(reached);
+  require_exit(verified, 0);
+  CHECK(second.addresses(kOtherA) == Addresses{"192.168.100.12/24"});
+  CHECK(second.addresses(kOtherB) == Addresses{"192.168.101.12/24"});
+  CHECK(second.addresses(kHalfA).empty());
+  CHECK(first.addresses(kHalfA) == Addresses{"192.168.100.11/24"});
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+TEST_CASE("netplan: a port beside the fabric has an address of the management network, a gateway and routes") {
+  const FabricHost first(1);
+  Lab::get().plug(1, kOtherA, "mgmt0");
+  const Controller controller;
+  const std::string nodes = "ssh: {user: root}\nnodes:\n  - name: spark-01\n    address: 10.77.0.1\n";
+  controller.cluster("nccl: {mode: safe}\n" + kSwitch + nodes +
+                     "    interfaces:\n      - {name: enp1s0f0np0, address: 10.77.0.101/24, gateway: 10.77.0.254, mtu: "
+                     "1400, routes: [{to: 10.99.0.0/16, via: 10.77.0.253, metric: 50}]}\n");
+  const auto applied = controller.run({"apply", "--yes"});
+  const auto addresses = first.addresses(kOtherA);
+  const auto routes = first->shell("ip route show dev " + kOtherA);
+  const auto in_sync = controller.run({"plan", "--detailed-exitcode"});
+  first->shell("ip route del 10.99.0.0/16");
+  const auto drift = controller.run({"drift", "--json"});
+  const auto repaired = controller.run({"apply", "--yes"});
+  const auto routes_again = first->shell("ip route show dev " + kOtherA);
+  const auto nccl = first->shell("cat /etc/profile.d/sparkplan-nccl.sh");
+  controller.cluster(kSwitch + nodes);
+  const auto removed = controller.run({"apply", "--yes", "--yes-prune"});
+  Lab::get().plug(1, kOtherA, kOtherA);
+  require_exit(applied, 0);
+  CHECK(addresses == Addresses{"10.77.0.101/24"});
+  CHECK(contains(routes, "default via 10.77.0.254"));
+  CHECK(contains(routes, "10.99.0.0/16 via 10.77.0.253"));
+  CHECK(contains(routes, "metric 50"));
+  require_exit(in_sync, 0);
+  require_exit(drift, 2);
+  CHECK_FALSE(change_in(drift.report(), "spark-01/netplan/" + kOtherA).is_null());
+  require_exit(repaired, 0);
+  CHECK(contains(routes_again, "10.99.0.0/16 via 10.77.0.253"));
+  CHECK_FALSE(contains(nccl, "s0f0"));
+  require_exit(removed, 0);
+  CHECK(first.addresses(kOtherA).empty());
+  require_fabric_links(*first);
+}
+
+TEST_CASE("netplan: the management interface keeps its protection among the ports beside the fabric") {
+  const FabricHost first(1);
+  const Controller controller;
+  controller.cluster(R"(
+sysctl: {net.core.somaxconn: 8192}
+ssh: {user: root}
+nodes:
+  - {name: spark-01, address: 10.77.0.1, interfaces: [{name: mgmt0, address: 10.77.0.1/24, mtu: 1400}]}
+)");
+  const auto run = controller.run({"apply", "--yes"});
+  require_exit(run, 9);
+  CHECK(contains(run.out + run.err, "mgmt0"));
+  CHECK(first.mtu("mgmt0") == 1500);
+  CHECK_FALSE(first->has(kFabricFile));
+}
+
+TEST_CASE("netplan: the fabric survives a reboot") {
   const FabricHost first(1);
   const Controller controller;
   controller.cluster(kSwitch + nodes_of_lab(1));
@@ -86,7 +171,7 @@ TEST_CASE("netplan: the fabric is still there after a reboot") {
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("netplan: what somebody does to a link by hand is drift, named and mended") {
+TEST_CASE("netplan: a change of a link by hand is drift, named and repaired") {
   const FabricHost first(1);
   const Controller controller;
   controller.cluster(kSwitch + nodes_of_lab(1));
@@ -104,7 +189,7 @@ TEST_CASE("netplan: what somebody does to a link by hand is drift, named and men
   require_fabric_links(*first);
 }
 
-TEST_CASE("netplan: a line added to our file by hand is drift of the file") {
+TEST_CASE("netplan: a line added to the managed file by hand is drift of that file") {
   const FabricHost first(1);
   const Controller controller;
   controller.cluster(kSwitch + nodes_of_lab(1));
@@ -118,7 +203,7 @@ TEST_CASE("netplan: a line added to our file by hand is drift of the file") {
   require_fabric_links(*first);
 }
 
-TEST_CASE("netplan: growth from two nodes to three leaves the addresses of the two as they are") {
+TEST_CASE("netplan: growth from two nodes to three keeps the addresses of the two") {
   const FabricHost first(1);
   const FabricHost second(2);
   const FabricHost third(3);
@@ -134,7 +219,7 @@ TEST_CASE("netplan: growth from two nodes to three leaves the addresses of the t
   CHECK(third.full_frame_reaches("192.168.101.11"));
 }
 
-TEST_CASE("netplan: a section that is taken out gives back the links as they were") {
+TEST_CASE("netplan: removing the section restores the links") {
   const FabricHost first(1);
   const Controller controller;
   first->shell("ip link set " + kHalfA + " up && ip address add 10.5.5.5/24 dev " + kHalfA);
@@ -152,7 +237,7 @@ TEST_CASE("netplan: a section that is taken out gives back the links as they wer
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("netplan: the interface of our connection is refused, and the node left whole") {
+TEST_CASE("netplan: a change of the connection's own interface is refused, and the node stays unchanged") {
   const FabricHost first(1);
   const FabricHost second(2);
   const Controller controller;
@@ -175,7 +260,7 @@ nodes:
   CHECK(second.addresses(kHalfA) == Addresses{"192.168.177.12/24"});
 }
 
-TEST_CASE("netplan: an interface that another file defines is refused, or left to it") {
+TEST_CASE("netplan: an interface that another file defines is refused, or left to that file") {
   const FabricHost first(1);
   const Controller controller;
   const std::string foreign = "network:\n  version: 2\n  ethernets:\n    " + kHalfA + ": {link-local: [ipv4]}\n";
@@ -193,8 +278,7 @@ TEST_CASE("netplan: an interface that another file defines is refused, or left t
   CHECK_FALSE(contains(first->text(kFabricFile).value(), kHalfA + ":"));
 }
 
-TEST_CASE(
-    "netplan: a subnet that the node reaches elsewhere is refused with node, route and place; moving ports is not") {
+TEST_CASE("netplan: a subnet with another route is refused with node and route, and a port may be moved") {
   const FabricHost first(1);
   const Controller controller;
   first->shell("ip route add 192.168.101.128/25 dev mgmt0");
@@ -219,7 +303,7 @@ TEST_CASE(
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
 }
 
-TEST_CASE("netplan: what another file says of our interface is taken over, and comes back when it is no longer ours") {
+TEST_CASE("netplan: another file's definition of an interface is taken over, and restored on removal") {
   const FabricHost first(1);
   const Controller controller;
   const std::string other = "/etc/netplan/40-cx7.yaml";
@@ -251,7 +335,7 @@ TEST_CASE("netplan: what another file says of our interface is taken over, and c
   CHECK(eventually([&] { return first.addresses(kHalfA) == Addresses{"10.50.0.1/24"}; }));
 }
 
-TEST_CASE("netplan: a file of somebody else's that is no YAML is named, and the rest goes on") {
+TEST_CASE("netplan: a foreign file that is not YAML is named, and all other changes are made") {
   const FabricHost first(1);
   const Controller controller;
   first->write("/etc/netplan/50-broken.yaml", "network:\n  ethernets: {eth0: [dhcp4: true\n", 0600);
@@ -263,7 +347,7 @@ TEST_CASE("netplan: a file of somebody else's that is no YAML is named, and the 
   require_bare_links(*first);
 }
 
-TEST_CASE("netplan: what netplan itself will not take is found before anything is written") {
+TEST_CASE("netplan: a definition that netplan refuses is found before any write") {
   const FabricHost first(1);
   const Controller controller;
   // Valid YAML that netplan refuses.
@@ -277,7 +361,7 @@ TEST_CASE("netplan: what netplan itself will not take is found before anything i
   require_bare_links(*first);
 }
 
-TEST_CASE("netplan: an interface that is not there takes only itself out") {
+TEST_CASE("netplan: a missing interface excludes only itself") {
   const FabricHost first(1);
   const Controller controller;
   controller.cluster(R"(
@@ -300,7 +384,7 @@ nodes:
   CHECK(first.addresses(kHalfA) == Addresses{"192.168.177.11/24"});
 }
 
-TEST_CASE("netplan: an MTU that the driver refuses gives back the link and the file as they were") {
+TEST_CASE("netplan: an MTU that the driver refuses restores the link and the file") {
   const FabricHost first(1);
   const Controller controller;
   // A macvlan's MTU cannot exceed the MTU of its parent interface.
@@ -321,7 +405,7 @@ nodes:
   CHECK(contains(run.out + run.err, "MTU 9000"));
 }
 
-TEST_CASE("netplan: a link-local half takes an address by itself") {
+TEST_CASE("netplan: a link-local half assigns itself an address") {
   const FabricHost first(1);
   const Controller controller;
   controller.cluster(R"(

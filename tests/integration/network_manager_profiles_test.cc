@@ -1,10 +1,10 @@
 // Foreign NetworkManager profiles for the fabric: sparkplan names them, refuses them, or takes them over and restores
 // them.
 #include "engine/core/text.h"
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/links.h"
-#include "tests/integration/network_manager_host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/links.h"
+#include "tests/integration/lab/network_manager_host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -44,8 +44,7 @@ TEST_CASE("networkmanager: a profile that would win at boot is named, and nothin
   CHECK_FALSE(first->has(kFabricFile));
 }
 
-TEST_CASE("networkmanager: Ubuntu's mirror of a profile for any interface does not stand in the way",
-          "[networkmanager]") {
+TEST_CASE("networkmanager: Ubuntu's mirror of a profile for any interface blocks nothing", "[networkmanager]") {
   const FabricHost first(1);
   const std::string path = "/etc/netplan/90-NM-9c1f0a4e-52d5-4f6b-8a53-6c0f2f6a7e10.yaml";
   first->write(path, kMirrorsOfOthers, 0600);
@@ -59,8 +58,7 @@ TEST_CASE("networkmanager: Ubuntu's mirror of a profile for any interface does n
   CHECK(first->text(path) == kMirrorsOfOthers);
 }
 
-TEST_CASE("networkmanager: Ubuntu's mirror of a profile that NetworkManager made up is taken over, and comes back",
-          "[networkmanager]") {
+TEST_CASE("networkmanager: Ubuntu's mirror of a generated profile is taken over, and restored", "[networkmanager]") {
   const FabricHost first(1);
   const std::string key = "NM-9c1f0a4e-52d5-4f6b-8a53-6c0f2f6a7e10";
   const std::string path = "/etc/netplan/90-" + key + ".yaml";
@@ -76,7 +74,7 @@ TEST_CASE("networkmanager: Ubuntu's mirror of a profile that NetworkManager made
   controller.cluster(kSwitch + nodes_of_lab(1));
   const auto planned = controller.run({"plan"});
   require_exit(planned, 0);
-  CHECK(contains(planned.out, path + ":4 is a profile that NetworkManager has made up"));
+  CHECK(contains(planned.out, path + ":4 is a profile that NetworkManager generated"));
   CHECK(first->text(path) == mirror);
 
   require_exit(controller.run({"apply", "--yes"}), 0);
@@ -94,7 +92,7 @@ TEST_CASE("networkmanager: Ubuntu's mirror of a profile that NetworkManager made
   CHECK(eventually([&] { return contains(first->shell("nmcli -t -f NAME connection show"), "Wired connection 1"); }));
 }
 
-TEST_CASE("networkmanager: a profile that somebody has written for the port is refused, or gives way where asked to",
+TEST_CASE("networkmanager: a user's profile for the port is refused, or replaced under adopt: take-over",
           "[networkmanager]") {
   const FabricHost first(1);
   first.add_profile("cx7-left", "interface-name=" + kHalfA + "\n[ipv4]\nmethod=manual\naddress1=172.16.0.1/30\n");
@@ -110,7 +108,7 @@ TEST_CASE("networkmanager: a profile that somebody has written for the port is r
 
   controller.cluster("fabric: {topology: switch, port: 1, adopt: take-over}\n" + nodes_of_lab(1));
   const auto planned = controller.run({"plan"});
-  CHECK(contains(planned.out, "NetworkManager's \"cx7-left\" is up on it"));
+  CHECK(contains(planned.out, "NetworkManager's \"cx7-left\" is active on it"));
   require_exit(controller.run({"apply", "--yes"}), 0);
   require_fabric(first);
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);

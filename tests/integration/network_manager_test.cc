@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/links.h"
-#include "tests/integration/network_manager_host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/links.h"
+#include "tests/integration/lab/network_manager_host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -53,7 +53,7 @@ TEST_CASE("networkmanager: two nodes on one cable, as an ordinary user with sudo
   play_direct_fabric("operator");
 }
 
-TEST_CASE("networkmanager: the fabric is there after a reboot, with a DHCP profile beside it", "[networkmanager]") {
+TEST_CASE("networkmanager: the fabric survives a reboot, with a DHCP profile beside it", "[networkmanager]") {
   const FabricHost first(1);
   first.add_profile("office", "[ipv4]\nmethod=auto\n");
   const Controller controller(Lab::network_manager());
@@ -67,7 +67,7 @@ TEST_CASE("networkmanager: the fabric is there after a reboot, with a DHCP profi
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("networkmanager: what somebody does to a link by hand is drift, named and mended", "[networkmanager]") {
+TEST_CASE("networkmanager: a change of a link by hand is drift, named and repaired", "[networkmanager]") {
   const FabricHost first(1);
   const Controller controller(Lab::network_manager());
   controller.cluster(kSwitch + nodes_of_lab(1));
@@ -85,7 +85,7 @@ TEST_CASE("networkmanager: what somebody does to a link by hand is drift, named 
   require_fabric(first);
 }
 
-TEST_CASE("networkmanager: another address in cluster.yaml takes the place of the old one", "[networkmanager]") {
+TEST_CASE("networkmanager: a changed address in cluster.yaml replaces the old address", "[networkmanager]") {
   const FabricHost first(1);
   const Controller controller(Lab::network_manager());
   controller.cluster(kSwitch + nodes_of_lab(1));
@@ -98,7 +98,7 @@ TEST_CASE("networkmanager: another address in cluster.yaml takes the place of th
   CHECK(first.mtu(kHalfA) == 4200);
 }
 
-TEST_CASE("networkmanager: a section that is taken out gives back the profile that was up", "[networkmanager]") {
+TEST_CASE("networkmanager: removing the section activates the earlier profile again", "[networkmanager]") {
   const FabricHost first(1);
   first.add_profile("by-hand",
                     "interface-name=" + kHalfA +
@@ -120,8 +120,7 @@ TEST_CASE("networkmanager: a section that is taken out gives back the profile th
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("networkmanager: a section that is taken out gives back what was set past NetworkManager",
-          "[networkmanager]") {
+TEST_CASE("networkmanager: removing the section restores addresses set without NetworkManager", "[networkmanager]") {
   const FabricHost first(1);
   first->shell("nmcli device disconnect " + kHalfA + " && ip address add 10.5.5.5/24 dev " + kHalfA);
   const Controller controller(Lab::network_manager());
@@ -135,7 +134,7 @@ TEST_CASE("networkmanager: a section that is taken out gives back what was set p
   CHECK_FALSE(first.profile_on(kHalfA).starts_with("Wired connection"));
 }
 
-TEST_CASE("networkmanager: where it does not run that is said, and nothing is written", "[networkmanager]") {
+TEST_CASE("networkmanager: a stopped NetworkManager is reported, and nothing is written", "[networkmanager]") {
   const FabricHost first(1);
   first->shell("systemctl stop NetworkManager");
   const Controller controller(Lab::network_manager());
@@ -148,7 +147,7 @@ TEST_CASE("networkmanager: where it does not run that is said, and nothing is wr
   CHECK_FALSE(first->has(kFabricFile));
 }
 
-TEST_CASE("networkmanager: an MTU that the driver refuses gives back profile, link and file", "[networkmanager]") {
+TEST_CASE("networkmanager: an MTU that the driver refuses restores profile, link and file", "[networkmanager]") {
   const FabricHost first(1);
   // A macvlan's MTU cannot exceed the MTU of its parent interface.
   first->shell("ip link add link " + kHalfA + " name vfab type macvlan");
@@ -180,7 +179,7 @@ TEST_CASE("networkmanager: an interface in a bridge is refused", "[networkmanage
   CHECK_FALSE(first->has(kFabricFile));
 }
 
-TEST_CASE("networkmanager: a link-local half takes an address by itself", "[networkmanager]") {
+TEST_CASE("networkmanager: a link-local half assigns itself an address", "[networkmanager]") {
   const FabricHost first(1);
   const Controller controller(Lab::network_manager());
   controller.cluster(R"(
@@ -198,7 +197,7 @@ nodes:
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("networkmanager: without a cable the fabric waits for it", "[networkmanager]") {
+TEST_CASE("networkmanager: without a cable the fabric waits for the cable", "[networkmanager]") {
   const FabricHost first(1);
   Lab::network_manager().cut(1, kHalfA);
   const Controller controller(Lab::network_manager());

@@ -1,6 +1,6 @@
 // Nodes that print garbage, flood the connection or hang: each run ends in time and reports the cause.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -27,7 +27,7 @@ void require_bounded_failure(const Run& run) {
   }
 }
 
-TEST_CASE("noise: a shell that greets on every command is put up with") {
+TEST_CASE("noise: a greeting that a shell prints on every command is ignored") {
   for (const std::string user : {"root", "operator"}) {
     const Host host(1);
     const Controller controller;
@@ -41,7 +41,7 @@ TEST_CASE("noise: a shell that greets on every command is put up with") {
   }
 }
 
-TEST_CASE("noise: a shell that prints without end is given up") {
+TEST_CASE("noise: a shell that prints without end is disconnected") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -52,7 +52,7 @@ TEST_CASE("noise: a shell that prints without end is given up") {
   CHECK(second.sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("noise: a shell and agents that hang or flood end a run within its deadline") {
+TEST_CASE("noise: shells and agents that hang or flood end a run within its deadline") {
   const Host first(1);
   const Host second(2);
   const Host third(3);
@@ -76,7 +76,7 @@ TEST_CASE("noise: a shell and agents that hang or flood end a run within its dea
   CHECK(run.out.size() < 20'000);
 }
 
-TEST_CASE("noise: an agent that prints garbage is reported with what it said") {
+TEST_CASE("noise: an agent that prints garbage is reported with its output") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -87,7 +87,7 @@ TEST_CASE("noise: an agent that prints garbage is reported with what it said") {
   CHECK(contains(run.out, "I am no agent"));
 }
 
-TEST_CASE("noise: an agent that floods its output is given up") {
+TEST_CASE("noise: an agent that floods its output is disconnected") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -98,7 +98,7 @@ TEST_CASE("noise: an agent that floods its output is given up") {
   CHECK(run.took < seconds(20));
 }
 
-TEST_CASE("noise: an agent that announces a frame beyond every bound is given up") {
+TEST_CASE("noise: an agent that announces an oversized frame is disconnected") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -109,7 +109,7 @@ TEST_CASE("noise: an agent that announces a frame beyond every bound is given up
   CHECK(run.took < seconds(20));
 }
 
-TEST_CASE("noise: an agent that fails at once is reported with its last words") {
+TEST_CASE("noise: an agent that fails at once is reported with its last output") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -120,7 +120,7 @@ TEST_CASE("noise: an agent that fails at once is reported with its last words") 
   CHECK(contains(run.out, "Exec format error"));
 }
 
-TEST_CASE("noise: plan gets along with another build of the agent, and apply brings it up to date") {
+TEST_CASE("noise: plan works with another build of the agent, and apply updates the agent") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));

@@ -1,14 +1,14 @@
 // Packages on real hosts, from a repository on the host itself; checked with dpkg and apt-mark.
 #include <future>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
 namespace {
 
-/// lab-tool depends on lab-lib; lab-broken's script fails; lab-app contains a directory and a file in it.
+/// lab-tool and lab-above depend on lab-lib; lab-broken's script fails; lab-app contains a directory and a file in it.
 constexpr const char* kMakeRepository = R"sh(
 set -e
 rm -rf /tmp/lab-repository; mkdir -p /tmp/lab-repository; cd /tmp/lab-repository
@@ -20,6 +20,7 @@ package() { # NAME VERSION DEPENDS
 }
 package lab-lib 1.0 ''
 package lab-tool 1.0 'lab-lib (>= 1.0)'
+package lab-above 1.0 lab-lib
 package lab-versioned 1.0 ''
 package lab-broken 1.0 ''
 printf '#!/bin/sh\nexit 3\n' >lab-broken-1.0/DEBIAN/postinst; chmod 0755 lab-broken-1.0/DEBIAN/postinst
@@ -38,7 +39,7 @@ echo 'deb [trusted=yes] file:/tmp/lab-repository ./' >/etc/apt/sources.list.d/la
 
 constexpr const char* kForget = R"(
 systemctl stop lab-lock.service 2>/dev/null
-dpkg --purge --force-all lab-tool lab-lib lab-versioned lab-broken lab-app >/dev/null 2>&1
+dpkg --purge --force-all lab-tool lab-above lab-lib lab-versioned lab-broken lab-app >/dev/null 2>&1
 rm -rf /etc/apt/sources.list.d/lab.list /tmp/lab-repository /etc/lab-app
 find /var/lib/apt/lists -type f -delete
 apt-mark showmanual >/dev/null
@@ -80,7 +81,7 @@ std::string wanted(const std::string& packages) { return "packages: [" + package
 
 }  // namespace
 
-TEST_CASE("package: installed from a host without package lists, in sync, mended, and removed with the section") {
+TEST_CASE("package: a package is installed without package lists, stays in sync, is repaired, and is removed") {
   const PackageHost host;
   const Controller controller;
   controller.cluster(wanted("lab-tool"));
@@ -110,7 +111,7 @@ TEST_CASE("package: installed from a host without package lists, in sync, mended
   CHECK(host.is_sound());
 }
 
-TEST_CASE("package: one that comes with another is asked for all the same; both go, whoever needs whom") {
+TEST_CASE("package: a declared dependency is marked as manual, and is removed together with its dependent") {
   const PackageHost host;
   const Controller controller;
   controller.cluster(wanted("lab-tool, lab-lib"));
@@ -131,7 +132,16 @@ TEST_CASE("package: one that comes with another is asked for all the same; both 
   CHECK(host.state("lab-lib").empty());
 }
 
-TEST_CASE("package: one that nobody has fails before anything is written, by name, and the others are installed") {
+TEST_CASE("package: a package that apt installs for an earlier one of the same run is marked as manual") {
+  const PackageHost host;
+  const Controller controller;
+  controller.cluster(wanted("lab-above, lab-lib"));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(host.asked_for("lab-lib"));
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+}
+
+TEST_CASE("package: an unknown package fails before any write, and all others are installed") {
   const PackageHost host;
   const Controller controller;
   controller.cluster(wanted("lab-tool, lab-no-such, \"lab-versioned=9.9\""));
@@ -144,7 +154,7 @@ TEST_CASE("package: one that nobody has fails before anything is written, by nam
   CHECK(host.state("lab-versioned").empty());
 }
 
-TEST_CASE("package: one whose script fails is told with dpkg's reason and taken away again") {
+TEST_CASE("package: a failing package script is reported with dpkg's reason, and the package is removed") {
   const PackageHost host;
   const Controller controller;
   controller.cluster(wanted("lab-broken, lab-lib"));
@@ -158,7 +168,7 @@ TEST_CASE("package: one whose script fails is told with dpkg's reason and taken 
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("package: a version is kept to, upwards and downwards, and the one from before comes back") {
+TEST_CASE("package: a declared version is installed up or down, and the earlier version is restored") {
   const PackageHost host;
   const Controller controller;
   host->shell("apt-get -qq update && apt-get -qq -y install lab-versioned=1.0");
@@ -171,7 +181,7 @@ TEST_CASE("package: a version is kept to, upwards and downwards, and the one fro
   CHECK(host.version("lab-versioned") == "1.0");
 }
 
-TEST_CASE("package: another program at work with dpkg is waited for") {
+TEST_CASE("package: an apply waits for another program that holds dpkg's lock") {
   const PackageHost host;
   const Controller controller;
   host->shell(
@@ -193,7 +203,7 @@ TEST_CASE("package: another program at work with dpkg is waited for") {
   CHECK(host.state("lab-lib") == "ii");
 }
 
-TEST_CASE("package: a file replaces the one that a package of the same run brings, in a directory that it brings") {
+TEST_CASE("package: a file replaces a file from a package of the same run, in the package's own directory") {
   const PackageHost host;
   const Controller controller;
   controller.cluster(
@@ -203,14 +213,14 @@ TEST_CASE("package: a file replaces the one that a package of the same run bring
   const auto plan = controller.run({"plan"});
   require_exit(plan, 0);
   INFO(plan.out);
-  CHECK(contains(plan.out, "known after the packages are there"));
+  CHECK(contains(plan.out, "known after the packages are installed"));
   require_exit(controller.run({"apply", "--yes"}), 0);
   CHECK(host->text("/etc/lab-app/app.conf") == "a = 1\n");
   CHECK(host->text("/etc/lab-app/more.conf") == "b = 1\n");
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("package: a rollback takes away what the last run has installed, and release all of it") {
+TEST_CASE("package: a rollback removes the last run's packages, and release removes all") {
   const PackageHost host;
   const Controller controller;
   controller.cluster(wanted("lab-lib"));

@@ -1,9 +1,9 @@
 // `plan` and `validate` change nothing.
 #include <algorithm>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/terminal.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -42,15 +42,15 @@ void plan_leaves_the_tree_alone(const std::string& user) {
   CHECK(host.has(kAgentFile));
 }
 
-TEST_CASE("plan: changes not one file on a node besides the pushed agent, as root") {
+TEST_CASE("plan: installs the agent on a node and changes no other file, as root") {
   plan_leaves_the_tree_alone("root");
 }
 
-TEST_CASE("plan: changes not one file on a node besides the pushed agent, with sudo") {
+TEST_CASE("plan: installs the agent on a node and changes no other file, with sudo") {
   plan_leaves_the_tree_alone("operator");
 }
 
-TEST_CASE("plan: leaves an applied node alone too") {
+TEST_CASE("plan: changes nothing on an applied node") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -62,7 +62,7 @@ TEST_CASE("plan: leaves an applied node alone too") {
   CHECK(differences(before, host.tree()) == Words{});
 }
 
-TEST_CASE("plan: the JSON output is what the schema promises") {
+TEST_CASE("plan: the JSON output is valid under its schema") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -94,7 +94,7 @@ TEST_CASE("plan: the file may be named by $SPARKPLAN_CLUSTER or on the command l
   CHECK(run_program(command).exit_status == 0);
 }
 
-TEST_CASE("plan: an invalid file contacts nobody and shows every finding") {
+TEST_CASE("plan: an invalid file prints all findings and contacts no node") {
   const Host host(1);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\nprofil_env: {A: b}\nssh: {usr: x}\n" + nodes_of_lab(1));
@@ -110,7 +110,7 @@ TEST_CASE("plan: an invalid file contacts nobody and shows every finding") {
   CHECK_FALSE(host.has(kAgentFile));
 }
 
-TEST_CASE("apply: without a terminal and without --yes it contacts nobody") {
+TEST_CASE("apply: without a terminal and without --yes it contacts no node") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -138,7 +138,7 @@ TEST_CASE("apply: answering no writes nothing") {
   CHECK(host.sysctl("net.core.somaxconn") == "4096");
 }
 
-TEST_CASE("apply: answering yes does what was shown") {
+TEST_CASE("apply: answering yes makes the changes shown") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));

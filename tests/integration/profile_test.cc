@@ -1,8 +1,8 @@
 // The smallest cluster.yaml for two and for eight Sparks: one file and one command replace all manual steps of a guide.
 // The file excludes settings that a host in a namespace lacks. The socket buffers belong to the machine, and memlock
 // cannot be raised.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -81,7 +81,7 @@ TEST_CASE("profile: two Sparks on one cable, as an ordinary user with sudo") { p
 
 TEST_CASE("profile: eight Sparks on a switch, as an ordinary user with sudo") { play("switch", 8, "operator"); }
 
-TEST_CASE("profile: two Sparks become eight by six lines more, and the two keep their addresses") {
+TEST_CASE("profile: six more lines turn two Sparks into eight, and the two keep their addresses") {
   std::vector<Host> hosts;
   for (int i = 1; i <= 8; ++i) hosts.emplace_back(i);
   const Controller controller;

@@ -1,6 +1,6 @@
 // Departing nodes: sparkplan restores their earlier state, and the other nodes remove them.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -127,9 +127,7 @@ TEST_CASE("release: a cluster grows from two to eight and shrinks to three by ed
   }
 }
 
-TEST_CASE(
-    "release: a departing node that does not answer stays listed and stops no other; with consent it is released "
-    "later") {
+TEST_CASE("release: an unreachable departing node stays listed, stops no other, and is released later with consent") {
   const auto hosts = hosts_of_lab(2);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\nhosts: {suffix: -fabric}\n" + nodes_of_lab(2));
@@ -161,7 +159,7 @@ TEST_CASE(
   CHECK(plan.report().at("nodes").size() == 1);
 }
 
-TEST_CASE("release: --only and maintenance release nobody") {
+TEST_CASE("release: --only and maintenance release no node") {
   const auto hosts = hosts_of_lab(2);
   const Controller controller;
   const std::string sections = "sysctl: {net.core.somaxconn: 8192}\n";
@@ -174,7 +172,7 @@ TEST_CASE("release: --only and maintenance release nobody") {
   CHECK(hosts[1].sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("release: what somebody has made of a file since is his, and the rest goes") {
+TEST_CASE("release: a file edited by the user stays, and all other changes are undone") {
   const auto hosts = hosts_of_lab(2);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\nprofile_env: {HF_HOME: /mnt/hf}\n" + nodes_of_lab(2));
@@ -190,7 +188,7 @@ TEST_CASE("release: what somebody has made of a file since is his, and the rest 
   CHECK_FALSE(hosts[1].has("/var/lib/sparkplan"));
 }
 
-TEST_CASE("release: one node by name, while the file still names it; the survivors forget it") {
+TEST_CASE("release: a node is released by name while the file lists it, and the other nodes forget it") {
   const auto hosts = hosts_of_lab(3);
   const auto before = contents(hosts[2]);
   const Controller controller;
@@ -201,7 +199,7 @@ TEST_CASE("release: one node by name, while the file still names it; the survivo
   CHECK(hosts[2].has(kManifestFile));
   const auto run = controller.run({"release", "spark-03", "--yes"});
   require_exit(run, 0);
-  CHECK(contains(run.out + run.err, "cluster.yaml still names it"));
+  CHECK(contains(run.out + run.err, "cluster.yaml still contains this node"));
   require_no_trace(hosts[2]);
   CHECK(differences(before, contents(hosts[2])) == Words{});
   CHECK(hosts[0].resolve("spark-03-fabric").empty());
@@ -213,7 +211,7 @@ TEST_CASE("release: one node by name, while the file still names it; the survivo
   for (const std::string name : {"spark-02", "spark-01"}) require_exit(controller.run({"release", name, "--yes"}), 0);
 }
 
-TEST_CASE("release: a machine that gets another name is renamed, not released") {
+TEST_CASE("release: a node that changes its name is renamed, not released") {
   const auto hosts = hosts_of_lab(2);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(2));

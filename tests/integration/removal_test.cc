@@ -1,12 +1,12 @@
 // Settings removed from cluster.yaml are removed from the nodes, and the earlier values are restored.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
 namespace {
 
-TEST_CASE("removal: a key taken out of the file leaves the node's file, and the kernel gets its old value back") {
+TEST_CASE("removal: a removed key leaves the node's file, and the kernel gets its old value back") {
   const Host host(1);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192, net.ipv4.tcp_fin_timeout: 30}\n" + nodes_of_lab(1));
@@ -22,7 +22,7 @@ TEST_CASE("removal: a key taken out of the file leaves the node's file, and the 
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("removal: the value from before sparkplan comes back after several changes, not the one before the last") {
+TEST_CASE("removal: a removal after several changes restores the value from before sparkplan") {
   const Host host(1);
   const Controller controller;
   for (const std::string value : {"8192", "9000", "10000"}) {
@@ -34,7 +34,7 @@ TEST_CASE("removal: the value from before sparkplan comes back after several cha
   CHECK(host.sysctl("net.core.somaxconn") == "4096");
 }
 
-TEST_CASE("removal: with its last resource a file of ours goes") {
+TEST_CASE("removal: a managed file is removed with its last resource") {
   const Host host(1);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\nprofile_env: {HF_HOME: /mnt}\nhosts: {suffix: -fabric}\n" +
@@ -52,7 +52,7 @@ TEST_CASE("removal: with its last resource a file of ours goes") {
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("removal: an /etc/hosts that was not there before goes again") {
+TEST_CASE("removal: an /etc/hosts that sparkplan created is removed") {
   const Host host(Lab::kHosts);
   const Controller controller;
   const std::string nodes = "ssh: {user: root}\nnodes: [{name: spark-08, address: 10.77.0.8}]\n";
@@ -64,7 +64,7 @@ TEST_CASE("removal: an /etc/hosts that was not there before goes again") {
   CHECK_FALSE(host.has(kHostsFile));
 }
 
-TEST_CASE("removal: a file that lay where ours goes comes back as it was") {
+TEST_CASE("removal: a file that was at the managed path before is restored") {
   const Host host(1);
   const Controller controller;
   host.write(kProfileFile, "export SOMEBODY=else\n", 0640);
@@ -77,7 +77,7 @@ TEST_CASE("removal: a file that lay where ours goes comes back as it was") {
   CHECK(host.shell("stat -c '%a %U:%G' " + kProfileFile) == "640 root:root");
 }
 
-TEST_CASE("removal: what was changed by hand since is left alone") {
+TEST_CASE("removal: a value changed by hand is left unchanged") {
   const Host host(1);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192, net.ipv4.tcp_fin_timeout: 30}\n" + nodes_of_lab(1));
@@ -91,7 +91,7 @@ TEST_CASE("removal: what was changed by hand since is left alone") {
   CHECK(host.sysctl("net.ipv4.tcp_fin_timeout") == "45");
 }
 
-TEST_CASE("removal: most of what is managed goes only with --yes-prune") {
+TEST_CASE("removal: removing most managed resources requires --yes-prune") {
   const Host host(1);
   const Host second(2);
   const Controller controller;

@@ -3,9 +3,9 @@
 
 #include <fstream>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/lock_taker.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/lock_taker.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -15,7 +15,7 @@ const std::string kSections = "sysctl: {net.core.somaxconn: 8192}\nprofile_env: 
 
 }  // namespace
 
-TEST_CASE("saved plan: made, shown and applied once, without the file it was made from") {
+TEST_CASE("saved plan: a plan is saved, shown and applied once, without its cluster.yaml") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -37,7 +37,7 @@ TEST_CASE("saved plan: made, shown and applied once, without the file it was mad
   require_exit(controller.run({"show", "change.plan"}), 0);
 }
 
-TEST_CASE("saved plan: what was changed since is refused, and nothing else is carried out") {
+TEST_CASE("saved plan: a change on the node is refused as stale, and nothing outside the plan is changed") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -51,7 +51,7 @@ TEST_CASE("saved plan: what was changed since is refused, and nothing else is ca
   CHECK(host.login_variable("HF_HOME") == "/mnt/hf");
 }
 
-TEST_CASE("saved plan: keys that are yet to be made are made and spread by its apply") {
+TEST_CASE("saved plan: one apply generates new keys and distributes them") {
   const Host first(1);
   const Host second(2);
   const Controller controller;
@@ -62,7 +62,7 @@ TEST_CASE("saved plan: keys that are yet to be made are made and spread by its a
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("saved plan: a machine that was installed anew gets nothing of it") {
+TEST_CASE("saved plan: a reinstalled machine is refused") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -76,7 +76,7 @@ TEST_CASE("saved plan: a machine that was installed anew gets nothing of it") {
   CHECK(host.sysctl("net.core.somaxconn") == "4096");
 }
 
-TEST_CASE("saved plan: a machine with another host key gets nothing of it, though its key is trusted") {
+TEST_CASE("saved plan: a machine with a new trusted host key is refused") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));
@@ -93,7 +93,7 @@ TEST_CASE("saved plan: a machine with another host key gets nothing of it, thoug
   CHECK_FALSE(host.has(kSysctlFile));
 }
 
-TEST_CASE("saved plan: who leaves by it is released by it") {
+TEST_CASE("saved plan: a node that leaves with the plan is released") {
   const Host first(1);
   const Host second(2);
   const Controller controller;
@@ -111,7 +111,7 @@ TEST_CASE("saved plan: who leaves by it is released by it") {
   CHECK(first.has(kSysctlFile));
 }
 
-TEST_CASE("saved plan: while another run is at work it is refused with its name, and not used up") {
+TEST_CASE("saved plan: another active run refuses the apply by name, and the plan stays usable") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1));

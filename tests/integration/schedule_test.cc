@@ -5,8 +5,8 @@
 #include <regex>
 
 #include "engine/core/text.h"
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -136,7 +136,7 @@ class Schedule {
   const std::string since_ = "--since '" + host_.shell("date '+%F %T'") + "'";
 };
 
-TEST_CASE("schedule: the units of examples are in order and shut in well") {
+TEST_CASE("schedule: the example units are valid and sandboxed") {
   const Schedule schedule;
   schedule.install_units();
   const auto verified = schedule.host().run(
@@ -148,7 +148,7 @@ TEST_CASE("schedule: the units of examples are in order and shut in well") {
   CHECK(schedule.host().run({"systemd-analyze", "security", "--threshold=15", kService}).exit_status == 0);
 }
 
-TEST_CASE("schedule: under a systemd timer, drift fails the service, is told, logged and measured") {
+TEST_CASE("schedule: under a systemd timer, drift fails the service, and is reported, logged and measured") {
   const Schedule schedule;
   schedule.install_units();
   const auto& host = schedule.host();
@@ -180,7 +180,7 @@ TEST_CASE("schedule: under a systemd timer, drift fails the service, is told, lo
   CHECK_FALSE(schedule.metrics_say(kDrifted));
 }
 
-TEST_CASE("schedule: a node that does not answer is exit 4, and the last success stays what it was") {
+TEST_CASE("schedule: an unreachable node is exit 4, and the time of the last success stays") {
   const Schedule schedule;
   schedule.install_units();
   const auto& host = schedule.host();
@@ -198,7 +198,7 @@ TEST_CASE("schedule: a node that does not answer is exit 4, and the last success
   CHECK(contains(schedule.journal("_TRANSPORT=syslog PRIORITY=3"), " unreachable [sparkplan@32473 "));
 }
 
-TEST_CASE("schedule: under cron, what needs attention is printed, logged and measured, and nothing else") {
+TEST_CASE("schedule: under cron, only findings are printed, logged and measured") {
   const Schedule schedule;
   const auto& host = schedule.host();
   schedule.make_drift();
@@ -239,7 +239,7 @@ TEST_CASE("schedule: under cron, what needs attention is printed, logged and mea
   CHECK(eventually([&] { return contains(schedule.journal("_COMM=cron"), "No MTA installed, discarding output"); }));
 }
 
-TEST_CASE("schedule: rsyslog takes the messages apart, by way of journald") {
+TEST_CASE("schedule: rsyslog parses the messages it receives through journald") {
   const Schedule schedule;
   schedule.install_units();
   const auto& host = schedule.host();

@@ -1,8 +1,8 @@
 // --only, --exclude, and commands that only report.
 #include <algorithm>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -18,7 +18,7 @@ struct TwoHosts {
   const Controller controller;
 };
 
-TEST_CASE("selection: --only NODE leaves the other nodes alone") {
+TEST_CASE("selection: --only NODE changes no other node") {
   const TwoHosts hosts;
   const auto run = hosts.controller.run({"apply", "--yes", "--json", "--only", "spark-01"});
   require_exit(run, 0);
@@ -30,7 +30,7 @@ TEST_CASE("selection: --only NODE leaves the other nodes alone") {
   CHECK_FALSE(hosts.second.has(kAgentFile));
 }
 
-TEST_CASE("selection: --only NODE/TYPE/NAME does that one thing and keeps the rest for later") {
+TEST_CASE("selection: --only NODE/TYPE/NAME makes that change, and all others stay pending") {
   const TwoHosts hosts;
   require_exit(hosts.controller.run({"apply", "--yes", "--only", "spark-01/sysctl/net.core.*"}), 0);
   CHECK(hosts.first.sysctl("net.core.somaxconn") == "8192");
@@ -43,7 +43,7 @@ TEST_CASE("selection: --only NODE/TYPE/NAME does that one thing and keeps the re
   require_exit(hosts.controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("selection: --exclude leaves out what it fits") {
+TEST_CASE("selection: --exclude leaves out matching changes") {
   const TwoHosts hosts;
   require_exit(hosts.controller.run({"apply", "--yes", "--exclude", "*/profile_env"}), 0);
   CHECK(hosts.first.sysctl("net.core.somaxconn") == "8192");
@@ -52,7 +52,7 @@ TEST_CASE("selection: --exclude leaves out what it fits") {
   require_exit(hosts.controller.run({"drift", "--exclude", "spark-02"}), 0);
 }
 
-TEST_CASE("selection: a glob that fits no node or no resource type is a usage error") {
+TEST_CASE("selection: a glob that matches no node or no resource type is a usage error") {
   const TwoHosts hosts;
   for (const std::string pattern : {"spark-7*", "spark-01/sysctk"}) {
     const auto run = hosts.controller.run({"plan", "--only", pattern});
@@ -62,7 +62,7 @@ TEST_CASE("selection: a glob that fits no node or no resource type is a usage er
   CHECK_FALSE(hosts.first.has(kAgentFile));
 }
 
-TEST_CASE("selection: what is left out is not removed") {
+TEST_CASE("selection: excluded resources are not removed") {
   const TwoHosts hosts;
   require_exit(hosts.controller.run({"apply", "--yes"}), 0);
   hosts.controller.cluster("sysctl: {net.core.somaxconn: 9000}\n" + nodes_of_lab(2));
@@ -72,19 +72,41 @@ TEST_CASE("selection: what is left out is not removed") {
   CHECK(hosts.first.login_variable("HF_HOME") == "/mnt");
 }
 
-TEST_CASE("tell: status has a line per node") {
+TEST_CASE("report: status has a line per node, its errors, and the software once") {
   const TwoHosts hosts;
   require_exit(hosts.controller.run({"apply", "--yes"}), 0);
   Lab::get().stop(2);
   const auto run = hosts.controller.run({"status", "--timeout", "3s"});
   Lab::get().start(2);
   require_exit(run, 4);
-  CHECK(contains(run.out, "spark-01         in_sync"));
-  CHECK(contains(run.out, "spark-02         unreachable"));
-  CHECK(std::count(run.out.begin(), run.out.end(), '\n') == 2);
+  CHECK(contains(run.out, "spark-01  in sync"));
+  CHECK(contains(run.out, "spark-02  unreachable"));
+  CHECK(contains(run.out, "this build"));
+  CHECK(contains(run.out, "Status: 1 in sync, 1 unreachable."));
 }
 
-TEST_CASE("tell: facts are JSON about every node, or about the one asked for") {
+TEST_CASE("report: a node that was never applied is no failure of status, in text and JSON") {
+  const TwoHosts hosts;
+  const auto run = hosts.controller.run({"status", "--json"});
+  require_exit(run, 0);
+  const auto status = run.document("status.schema.json");
+  CHECK(status.at("command") == "status");
+  CHECK(status.at("nodes").at(0).at("status") == "pending");
+  CHECK(status.at("nodes").at(0).at("agent") == "none");
+  CHECK(contains(hosts.controller.run({"status"}).out, "spark-01  not applied"));
+}
+
+TEST_CASE("report: a set of nodes selects as sparkplan prints it") {
+  const TwoHosts hosts;
+  const auto doctor = Json::parse(hosts.controller.run({"doctor", "--only", "spark-02", "--json"}).out);
+  for (const auto& check : doctor.at("checks")) CHECK(check.at("nodes") == Json::array({"spark-02"}));
+  const auto run = hosts.controller.run({"plan", "--json", "--only", "spark-[01-02]"});
+  require_exit(run, 0);
+  CHECK(run.report().at("nodes").size() == 2);
+  require_exit(hosts.controller.run({"plan", "--only", "spark-[01-03]"}), 1);
+}
+
+TEST_CASE("report: facts are JSON about all nodes, or about the requested node") {
   const TwoHosts hosts;
   require_exit(hosts.controller.run({"plan"}), 0);
   const auto all = hosts.controller.run({"facts", "--json"});
@@ -101,7 +123,7 @@ TEST_CASE("tell: facts are JSON about every node, or about the one asked for") {
   require_exit(hosts.controller.run({"facts", "spark-77"}), 1);
 }
 
-TEST_CASE("tell: validate, schema, types and version need no node") {
+TEST_CASE("report: validate, schema, types and version need no node") {
   const TwoHosts hosts;
   for (const Words& command : {Words{"validate"}, Words{"schema"}, Words{"types"}, Words{"version"}, Words{"--help"}}) {
     const auto run = hosts.controller.run(command);

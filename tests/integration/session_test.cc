@@ -1,6 +1,6 @@
 // The example session of the README, checked with the tools that an administrator would use.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -84,7 +84,7 @@ nodes:
   CHECK(second.sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("session: a node without /etc/hosts gets one that everybody can read") {
+TEST_CASE("session: a node without /etc/hosts gets one that all users can read") {
   const Host host(Lab::kHosts);
   const Controller controller;
   controller.cluster(R"(
@@ -119,7 +119,7 @@ TEST_CASE("session: a second apply writes nothing") {
   }
 }
 
-TEST_CASE("session: what was applied is still there after a reboot") {
+TEST_CASE("session: applied settings survive a reboot") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -130,7 +130,7 @@ TEST_CASE("session: what was applied is still there after a reboot") {
   require_exit(controller.run({"drift"}), 0);
 }
 
-TEST_CASE("session: files on the node belong to root and have the modes they should") {
+TEST_CASE("session: files on the node belong to root and have the expected modes") {
   const Host host(1);
   const Controller controller;
   controller.cluster(R"(
@@ -144,7 +144,7 @@ profile_env: {HF_HOME: /mnt}
   CHECK(host.shell("stat -c '%a %U:%G' " + kAgentFile) == "755 root:root");
 }
 
-TEST_CASE("session: apply reports in JSON what the schema promises") {
+TEST_CASE("session: the JSON report of apply is valid under its schema") {
   const Host host(1);
   const Controller controller;
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(1));

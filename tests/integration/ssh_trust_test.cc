@@ -4,8 +4,8 @@
 #include <set>
 
 #include "engine/core/text.h"
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -99,7 +99,7 @@ void check_logins(const std::vector<const TrustHost*>& hosts, const std::string&
   }
 }
 
-TEST_CASE("ssh_trust: after one apply every user gets from every node to every node, by every name") {
+TEST_CASE("ssh_trust: after one apply every user can log in from every node to every node, by every name") {
   const TrustHosts hosts;
   const Controller controller;
   controller.cluster("hosts: {suffix: -fabric}\n" + kTrust + nodes_of_lab(3));
@@ -131,7 +131,7 @@ TEST_CASE("ssh_trust: after one apply every user gets from every node to every n
   require_exit(controller.run({"plan", "--only", "spark-01", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("ssh_trust: the fabric's names and addresses lead to the nodes, over the fabric") {
+TEST_CASE("ssh_trust: logins by the fabric's names and addresses use the fabric") {
   const TrustHosts hosts;
   const Controller controller;
   for (const TrustHost* host : hosts.all()) {
@@ -148,7 +148,7 @@ TEST_CASE("ssh_trust: the fabric's names and addresses lead to the nodes, over t
   CHECK(contains(client.standard_output, "\nstricthostkeychecking true\n"));
 }
 
-TEST_CASE("ssh_trust: a key serves from its own node's addresses only, and changes nothing for other users") {
+TEST_CASE("ssh_trust: a key is accepted only from its own node's addresses, and other users are unaffected") {
   const TrustHosts hosts;
   const Controller controller;
   controller.cluster(kTrust + nodes_of_lab(2));
@@ -170,7 +170,7 @@ TEST_CASE("ssh_trust: a key serves from its own node's addresses only, and chang
   CHECK(options({"spark-02"}) == with);
 }
 
-TEST_CASE("ssh_trust: sshd, ssh and ssh-keygen read what was written as it was meant") {
+TEST_CASE("ssh_trust: sshd, ssh and ssh-keygen read the written files as intended") {
   const TrustHosts hosts;
   const Controller controller;
   controller.cluster(kTrust + nodes_of_lab(2));
@@ -186,7 +186,7 @@ TEST_CASE("ssh_trust: sshd, ssh and ssh-keygen read what was written as it was m
   CHECK(hosts.first->run({"sshd", "-t"}).exit_status == 0);
 }
 
-TEST_CASE("ssh_trust: other people's lines stay byte for byte, and without the section everything is as before") {
+TEST_CASE("ssh_trust: foreign lines stay unchanged, and removing the section restores all files") {
   const TrustHosts hosts;
   const Controller controller;
   const std::string odd = hosts.first->text(kOperatorKeys).value() +
@@ -217,7 +217,7 @@ TEST_CASE("ssh_trust: other people's lines stay byte for byte, and without the s
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("ssh_trust: a deleted key is made anew and handed out by one apply") {
+TEST_CASE("ssh_trust: one apply generates and distributes a deleted key again") {
   const TrustHosts hosts;
   const Controller controller;
   controller.cluster(kTrust + nodes_of_lab(3));
@@ -236,7 +236,7 @@ TEST_CASE("ssh_trust: a deleted key is made anew and handed out by one apply") {
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("ssh_trust: a regenerated host key reaches everybody's known hosts") {
+TEST_CASE("ssh_trust: a regenerated host key reaches the known hosts of all users") {
   const TrustHosts hosts;
   const Controller controller;
   controller.cluster(kTrust + nodes_of_lab(2));
@@ -257,7 +257,7 @@ TEST_CASE("ssh_trust: a regenerated host key reaches everybody's known hosts") {
   CHECK(reached == "spark-02");
 }
 
-TEST_CASE("ssh_trust: a home that is a link and a user who does not exist are named, and the rest is done") {
+TEST_CASE("ssh_trust: a home that is a link and a missing user are named, and all other changes are made") {
   const TrustHosts hosts;
   const Controller controller;
   hosts.first->shell(
@@ -279,7 +279,7 @@ TEST_CASE("ssh_trust: a home that is a link and a user who does not exist are na
   check_logins({&hosts.first, &hosts.second}, "operator", [](const Host& host) { return Words{host.name()}; });
 }
 
-TEST_CASE("ssh_trust: with one node off the others trust each other, and it is told later") {
+TEST_CASE("ssh_trust: with one node off the others trust each other, and it joins later") {
   const TrustHosts hosts;
   const Controller controller;
   controller.cluster(kTrust + nodes_of_lab(3));
@@ -294,7 +294,7 @@ TEST_CASE("ssh_trust: with one node off the others trust each other, and it is t
   check_logins(hosts.all(), "operator", [](const Host& host) { return Words{host.name()}; });
 }
 
-TEST_CASE("ssh_trust: an sshd that reads other files is warned of") {
+TEST_CASE("ssh_trust: an sshd that reads other files is a warning") {
   const TrustHosts hosts;
   const Controller controller;
   hosts.first->write("/etc/ssh/sshd_config.d/20-lab.conf", "AuthorizedKeysFile /etc/ssh/keys/%u\n");

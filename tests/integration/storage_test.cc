@@ -1,7 +1,7 @@
 // Mounts on real hosts, checked with findmnt and systemd. The virtual machines test mounts that need a disk or a
 // server.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -24,7 +24,7 @@ void forget_all(const Controller& controller) {
 
 }  // namespace
 
-TEST_CASE("mount: a tmpfs, and a directory bound within it, from the first apply to the last") {
+TEST_CASE("mount: a tmpfs and a bind within it work from the first apply to the last") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kDirectories + nodes_of_lab(1));
@@ -53,7 +53,7 @@ TEST_CASE("mount: a tmpfs, and a directory bound within it, from the first apply
   CHECK_FALSE(host.has("/etc/systemd/system/srv-lab-scratch.mount"));
 }
 
-TEST_CASE("mount: a path with blanks and letters beyond ASCII") {
+TEST_CASE("mount: a path may contain blanks and letters beyond ASCII") {
   const Host host(1);
   const Controller controller;
   controller.cluster("storage: [{target: /srv/my models/größe, source: {tmpfs: {size: 1MiB}}}]\n" + nodes_of_lab(1));
@@ -64,7 +64,7 @@ TEST_CASE("mount: a path with blanks and letters beyond ASCII") {
   CHECK_FALSE(host.has("/srv/my models"));
 }
 
-TEST_CASE("mount: what somebody uses is not unmounted") {
+TEST_CASE("mount: a mount in use is not unmounted") {
   const Host host(1);
   const Controller controller;
   controller.cluster("storage: [{target: /srv/busy, source: {tmpfs: {size: 1MiB}}}]\n" + nodes_of_lab(1));
@@ -81,7 +81,7 @@ TEST_CASE("mount: what somebody uses is not unmounted") {
   CHECK(mounted(host, "/srv/busy").empty());
 }
 
-TEST_CASE("mount: what stands in the way is named before anything is written") {
+TEST_CASE("mount: obstacles are named before any write") {
   const Host host(1);
   const Controller controller;
   const auto refused = [&](const std::string& entry, const std::string& words) {
@@ -107,7 +107,7 @@ TEST_CASE("mount: what stands in the way is named before anything is written") {
   host.shell("rm /srv/way");
 }
 
-TEST_CASE("mount: what is mounted already, and right, is taken over as it is, and stays when it is taken out") {
+TEST_CASE("mount: a correct existing mount is adopted unchanged, and stays after its removal from the file") {
   const Host host(1);
   const Controller controller;
   host.shell("mkdir -p /srv/own && mount -t tmpfs -o size=4M own /srv/own && touch /srv/own/kept");

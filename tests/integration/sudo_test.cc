@@ -1,7 +1,7 @@
 // Logins that become root with sudo.
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/terminal.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -10,7 +10,7 @@ namespace {
 const std::string kSections = "sysctl: {net.core.somaxconn: 8192}\n";
 constexpr const char* kPassword = "lab-password";
 
-TEST_CASE("sudo: one that wants a password is reported with what to do") {
+TEST_CASE("sudo: a sudo that requires a password is reported with a remedy") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1, "guarded"));
@@ -40,7 +40,7 @@ TEST_CASE("sudo: --ask-become-pass asks once, for all nodes, and never shows the
   CHECK(host.run({"grep", "-rq", kPassword, "/var/lib/sparkplan", "/var/log"}).exit_status == 1);
 }
 
-TEST_CASE("sudo: a password that is not needed does no harm") {
+TEST_CASE("sudo: a password that is not needed has no effect") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1, "operator"));
@@ -53,7 +53,7 @@ TEST_CASE("sudo: a password that is not needed does no harm") {
   CHECK(host.sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("sudo: a wrong password ends soon, and is tried once") {
+TEST_CASE("sudo: a wrong password is tried once, and the run ends soon") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1, "guarded"));
@@ -78,7 +78,7 @@ TEST_CASE("sudo: --ask-become-pass without a terminal is a usage error") {
   CHECK_FALSE(host.has(kAgentFile));
 }
 
-TEST_CASE("sudo: a user that may not use it is reported") {
+TEST_CASE("sudo: a user without permission for sudo is reported") {
   const Host host(1);
   const Controller controller;
   controller.cluster(kSections + nodes_of_lab(1, "nobodysudo"));

@@ -1,9 +1,9 @@
 // Units on hosts with a real systemd, checked with systemctl.
 #include "engine/core/text.h"
-#include "tests/integration/controller.h"
-#include "tests/integration/held_agent.h"
-#include "tests/integration/host.h"
-#include "tests/integration/terminal.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/held_agent.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -74,7 +74,7 @@ struct AppliedUnits {
   const Controller controller;
 };
 
-TEST_CASE("units: a unit is written, enabled and runs; a drop-in restarts the unit that it changes") {
+TEST_CASE("units: a unit is written, enabled and started, and a drop-in restarts its unit") {
   const UnitHost host(1);
   const Controller controller;
   const std::string other = host.pid("lab-other.service");
@@ -94,7 +94,7 @@ TEST_CASE("units: a unit is written, enabled and runs; a drop-in restarts the un
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("units: a second apply changes nothing at all") {
+TEST_CASE("units: a second apply changes nothing") {
   const AppliedUnits applied;
   const auto& host = applied.host;
   const std::string before = host.traces();
@@ -106,7 +106,7 @@ TEST_CASE("units: a second apply changes nothing at all") {
   CHECK(host.pid("lab-other.service") == other);
 }
 
-TEST_CASE("units: a changed text restarts its unit and no other") {
+TEST_CASE("units: a changed text restarts only its own unit") {
   const AppliedUnits applied;
   const auto& host = applied.host;
   const std::string own = host.pid();
@@ -120,7 +120,7 @@ TEST_CASE("units: a changed text restarts its unit and no other") {
   require_exit(applied.controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("units: what is changed by hand is drift, named, and repaired") {
+TEST_CASE("units: a change by hand is drift, named and repaired") {
   const AppliedUnits applied;
   const auto& host = applied.host;
   const auto drift_and_repair = [&](const std::string& by_hand, const std::string& field, const std::string& unit) {
@@ -146,7 +146,7 @@ TEST_CASE("units: what is changed by hand is drift, named, and repaired") {
   CHECK(host.show("LimitNOFILE", "lab-other.service") == "5000");
 }
 
-TEST_CASE("units: a unit that does not stay up leaves the node as it was, and all else is done") {
+TEST_CASE("units: a unit that does not stay up restores the node, and all other changes are made") {
   const AppliedUnits applied;
   const auto& host = applied.host;
   const UnitHost second(2);
@@ -166,7 +166,7 @@ TEST_CASE("units: a unit that does not stay up leaves the node as it was, and al
   CHECK(host.sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("units: a new unit that does not start leaves nothing of itself") {
+TEST_CASE("units: a new unit that does not start leaves nothing behind") {
   const UnitHost host(1);
   const Controller controller;
   controller.cluster(own_unit("/bin/false") + nodes_of_lab(1));
@@ -177,7 +177,7 @@ TEST_CASE("units: a new unit that does not start leaves nothing of itself") {
   CHECK(host.shell("systemctl list-units --failed --plain --no-legend 'lab-*'").empty());
 }
 
-TEST_CASE("units: a oneshot that is over is in sync, and so is one whose condition does not hold") {
+TEST_CASE("units: a finished oneshot and a unit with a false condition are in sync") {
   const UnitHost host(1);
   const Controller controller;
   controller.cluster(R"(
@@ -191,7 +191,7 @@ units:
   CHECK_FALSE(host.active("lab-never.service"));
 }
 
-TEST_CASE("units: new units that need each other start in the right order, templates included") {
+TEST_CASE("units: new units that require each other start in the right order, also templates") {
   const UnitHost host(1);
   const Controller controller;
   controller.cluster(R"(
@@ -218,7 +218,7 @@ units:
   CHECK(host.shell("systemctl list-units --all --plain --no-legend 'lab-[aztxq]*'").empty());
 }
 
-TEST_CASE("units: systemd-analyze keeps a bad unit from being written, and says why") {
+TEST_CASE("units: systemd-analyze rejects a bad unit before it is written, with the reason") {
   const UnitHost host(1);
   const Controller controller;
   const auto refused = [&](const std::string& sections, const std::string& unit, const std::string& why) {
@@ -236,7 +236,7 @@ TEST_CASE("units: systemd-analyze keeps a bad unit from being written, and says 
           "more than one ExecStart");
 }
 
-TEST_CASE("units: units of others are refused, and not touched") {
+TEST_CASE("units: foreign units are refused and not changed") {
   const UnitHost host(1);
   const Controller controller;
   host.write("/etc/systemd/system/lab-own.service", "[Service]\nExecStart=/bin/sleep 3000\n");
@@ -258,7 +258,7 @@ TEST_CASE("units: units of others are refused, and not touched") {
   CHECK(host.sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("units: a later drop-in of somebody else's that wins is shown as foreign") {
+TEST_CASE("units: a later foreign drop-in that wins is reported as foreign") {
   const AppliedUnits applied;
   const auto& host = applied.host;
   host.write("/etc/systemd/system/lab-other.service.d/99-mine.conf", "[Service]\nEnvironment=A=1\nLimitNOFILE=4000\n");
@@ -271,7 +271,7 @@ TEST_CASE("units: a later drop-in of somebody else's that wins is shown as forei
   CHECK(contains(change.dump(), "99-mine.conf:3"));
 }
 
-TEST_CASE("units: a restart that a killed run has left is planned and made by the next one") {
+TEST_CASE("units: the next run plans and makes a restart that a killed run had pending") {
   const UnitHost host(1);
   const Controller controller;
   const auto with = [](const std::string& seconds) {
@@ -302,7 +302,7 @@ TEST_CASE("units: a restart that a killed run has left is planned and made by th
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("units: a daemon-reload that is missing is planned and made") {
+TEST_CASE("units: a missing daemon-reload is planned and made") {
   const AppliedUnits applied;
   const auto& host = applied.host;
   const std::string pid = host.pid();
@@ -316,7 +316,7 @@ TEST_CASE("units: a daemon-reload that is missing is planned and made") {
   require_exit(applied.controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
-TEST_CASE("units: what is taken out of the file goes, and what was there before comes back") {
+TEST_CASE("units: units removed from the file are removed, and the earlier state is restored") {
   const UnitHost host(1);
   const Controller controller;
   const std::string before = host.shell("find /etc/systemd -printf '%p %i\\n' | sort");

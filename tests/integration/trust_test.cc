@@ -1,9 +1,9 @@
 // Trusted and untrusted host keys, and unreachable nodes.
 #include <fstream>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/terminal.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -41,7 +41,7 @@ void require_untrusted(const Run& run, const Host& host) {
   CHECK_FALSE(host.has(kAgentFile));
 }
 
-TEST_CASE("reach: a node that is off is named with the cause, and the others are finished") {
+TEST_CASE("reach: an unreachable node is named with the cause, and all others are finished") {
   const Host first(1);
   const Host second(2);
   const Controller controller;
@@ -61,7 +61,7 @@ TEST_CASE("reach: a node that is off is named with the cause, and the others are
   CHECK(second.sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("reach: with --all-or-nothing one node that is off keeps the others as they are") {
+TEST_CASE("reach: with --all-or-nothing one unreachable node prevents all changes") {
   const Host first(1);
   const Host second(2);
   const Controller controller;
@@ -74,7 +74,7 @@ TEST_CASE("reach: with --all-or-nothing one node that is off keeps the others as
   CHECK_FALSE(first.has(kSysctlFile));
 }
 
-TEST_CASE("reach: a user that takes none of our keys is named") {
+TEST_CASE("reach: a user who accepts none of our keys is named") {
   const Host first(1);
   const Host second(2);
   const Controller controller;
@@ -88,7 +88,7 @@ TEST_CASE("reach: a user that takes none of our keys is named") {
   CHECK(second.sysctl("net.core.somaxconn") == "8192");
 }
 
-TEST_CASE("reach: a port where nobody listens fails at once") {
+TEST_CASE("reach: a closed port fails at once") {
   const Host host(1);
   const Controller controller;
   controller.cluster(one_node(", port: 2222"));
@@ -120,12 +120,18 @@ TEST_CASE("trust: an unknown host key is refused until `trust` has recorded it")
   CHECK(read(controller.known_hosts()) == known);
 }
 
-TEST_CASE("trust: without a terminal the key is shown, and then recorded") {
+TEST_CASE("trust: without a terminal the key is shown, and recorded only with --yes") {
   const Host host(1);
   const Controller controller;
   controller.cluster(one_node(""));
   std::filesystem::remove(controller.known_hosts());
-  const auto run = controller.run({"trust", "spark-01"});
+  const auto refused = controller.run({"trust", "spark-01"});
+  require_exit(refused, 1);
+  CHECK_FALSE(shown_fingerprint(refused.out, host).empty());
+  CHECK(contains(refused.err, "nothing was recorded"));
+  CHECK(contains(refused.err, "--yes"));
+  CHECK_FALSE(std::filesystem::exists(controller.known_hosts()));
+  const auto run = controller.run({"trust", "spark-01", "--yes"});
   require_exit(run, 0);
   const auto shown = shown_fingerprint(run.out, host);
   REQUIRE_FALSE(shown.empty());
@@ -134,7 +140,7 @@ TEST_CASE("trust: without a terminal the key is shown, and then recorded") {
   require_exit(controller.run({"plan"}), 0);
 }
 
-TEST_CASE("trust: on a terminal the key is shown before the question, and no records nothing") {
+TEST_CASE("trust: on a terminal the key is shown before the question, and the answer no records nothing") {
   const Host host(1);
   const Controller controller;
   controller.cluster(one_node(""));
@@ -151,7 +157,7 @@ TEST_CASE("trust: on a terminal the key is shown before the question, and no rec
   CHECK(contains(read(controller.known_hosts()), "10.77.0.1 "));
 }
 
-TEST_CASE("trust: a host key other than the known one is refused, also under accept-new") {
+TEST_CASE("trust: a changed host key is refused, also under accept-new") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -163,11 +169,16 @@ TEST_CASE("trust: a host key other than the known one is refused, also under acc
     require_untrusted(run, host);
     CHECK(contains(run.out, "ssh-keygen -R 10.77.0.1"));
   }
-  require_exit(controller.run({"trust", "spark-01", "--yes"}), 4);
+  const auto trust = controller.run({"trust", "spark-01", "--yes"});
+  require_exit(trust, 4);
+  CHECK(contains(trust.out, "before: ssh-ed25519 " + second.fingerprint()));
+  CHECK(contains(trust.out, controller.known_hosts().string() + ":1"));
+  CHECK_FALSE(shown_fingerprint(trust.out.substr(trust.out.find("now:")), host).empty());
+  CHECK(contains(trust.err, "ssh-keygen -R 10.77.0.1"));
   CHECK(read(controller.known_hosts()) == before);
 }
 
-TEST_CASE("trust: accept-new records the key at first contact") {
+TEST_CASE("trust: accept-new records the key at the first contact") {
   const Host host(1);
   const Controller controller;
   std::filesystem::remove(controller.known_hosts());
@@ -178,7 +189,7 @@ TEST_CASE("trust: accept-new records the key at first contact") {
   require_exit(controller.run({"plan"}), 0);
 }
 
-TEST_CASE("trust: a pinned key is enough, of whatever type it is") {
+TEST_CASE("trust: a pinned key of any type is sufficient") {
   const Host host(1);
   const Controller controller;
   std::filesystem::remove(controller.known_hosts());
@@ -189,7 +200,7 @@ TEST_CASE("trust: a pinned key is enough, of whatever type it is") {
   }
 }
 
-TEST_CASE("trust: a pin that does not fit is refused although the key is in known_hosts") {
+TEST_CASE("trust: a different pin is refused although the key is in known_hosts") {
   const Host host(1);
   const Host second(2);
   const Controller controller;
@@ -213,7 +224,7 @@ TEST_CASE("trust: a revoked key is refused even if it is known or pinned") {
   }
 }
 
-TEST_CASE("trust: hashed names in known_hosts count") {
+TEST_CASE("trust: hashed names in known_hosts are recognised") {
   const Host host(1);
   const Controller controller;
   controller.cluster(one_node(""));

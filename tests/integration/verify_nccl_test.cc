@@ -2,9 +2,9 @@
 // tests/fake_gpu.
 #include <filesystem>
 
-#include "tests/integration/controller.h"
-#include "tests/integration/host.h"
-#include "tests/integration/terminal.h"
+#include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -64,7 +64,7 @@ void require_no_ranks(const GpuHost& first, const GpuHost& second) {
 
 }  // namespace
 
-TEST_CASE("verify nccl: two hosts with GPUs are measured, and no rank is left") {
+TEST_CASE("verify nccl: two hosts with GPUs are measured, and no rank remains") {
   const GpuHost first(1);
   const GpuHost second(2);
   const Controller controller;
@@ -84,7 +84,7 @@ TEST_CASE("verify nccl: two hosts with GPUs are measured, and no rank is left") 
   CHECK(contains(text.out, "# all_reduce, 2 ranks, out of place"));
 }
 
-TEST_CASE("verify nccl: wrong data and a rank that dies fail with cause and fix, and no rank is left") {
+TEST_CASE("verify nccl: wrong data and a dying rank fail with cause and fix, and no rank remains") {
   const GpuHost first(1);
   const GpuHost second(2);
   const Controller controller;
@@ -100,12 +100,13 @@ TEST_CASE("verify nccl: wrong data and a rank that dies fail with cause and fix,
   }
 }
 
-TEST_CASE("verify nccl: a host without a GPU is skipped, a library that is no NCCL fails") {
+TEST_CASE("verify nccl: a host without a GPU is skipped, and a library other than NCCL fails") {
   const GpuHost first(1);
   const GpuHost second(2);
   const Controller controller;
   controller.cluster(cluster_with(", FAKE_GPU: none"));
-  const auto skipped = verify(controller, 0);
+  const auto skipped = verify(controller, 8);
+  CHECK(check_in(skipped, "nccl/measured").at("status") == "fail");
   CHECK(check_in(skipped, "nccl/spark-01").at("status") == "skip");
   CHECK(check_in(skipped, "nccl/spark-01/spark-02/all_reduce").at("status") == "skip");
   const std::string text = kLibraries + "/text/libnccl.so.2";

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What promtool says of the metrics that `sparkplan drift` writes and of the alerting rules.
+# Checks the metrics of `sparkplan drift` and the alerting rules with promtool.
 #   check.sh SPARKPLAN
 # Exit 77 where promtool (package prometheus) is missing.
 set -euo pipefail
@@ -10,7 +10,7 @@ command -v promtool >/dev/null || { echo "SKIPPED: there is no promtool (package
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# One directory as a node in sync, drifted or pending; one that cannot be looked at.
+# One directory node, which is in sync, drifted or pending, and one node that is unreachable.
 mkdir "$scratch/root"
 write_cluster() {
   printf 'version: 1\nname: lab\nsysctl: {%s}\nnodes:\n' "$1"
@@ -21,7 +21,7 @@ check_metrics() { # EXIT-CODE
   local code=0
   "$sparkplan" drift --quiet "$scratch/cluster.yaml" --textfile "$scratch/sparkplan.prom" >"$scratch/out" 2>&1 || code=$?
   ((code == $1)) || { echo "drift ended with $code instead of $1:"; cat "$scratch/out"; exit 1; }
-  # It also speaks of what is valid and yet bad style.
+  # promtool also reports valid metrics with poor style.
   promtool check metrics <"$scratch/sparkplan.prom" >"$scratch/complaints" 2>&1 || echo "exit $?" >>"$scratch/complaints"
   [[ ! -s $scratch/complaints ]] ||
     { echo "promtool does not like:"; cat "$scratch/sparkplan.prom" "$scratch/complaints"; exit 1; }

@@ -209,7 +209,7 @@ def race(number):
         case.code = " and ".join(map(str, codes))
         case.expect(codes[0] == 0 and codes[1] in (0, 5, 6), f"race {number}: {codes}: {runs[0].said}{runs[1].said}")
         loser = next((run for run in runs if run.code == 6), None)
-        case.expect(loser is None or "locked by" in loser.said or "is on trial" in loser.said, "the holder is not named")
+        case.expect(loser is None or "locked by" in loser.said or "waits for confirmation" in loser.said, "the holder is not named")
         node.state = "b" if codes[0] == 0 else "a"
         judge_the_end(node, case, CHANGE)
         return case

@@ -22,6 +22,7 @@
 #include "tests/support/fake_storage.h"
 #include "tests/support/fake_systemd.h"
 #include "tests/support/fake_ufw.h"
+#include "tests/support/resources_folder.h"
 
 namespace sparkplan::test {
 namespace {
@@ -293,8 +294,7 @@ Result<std::string> read_text(const std::filesystem::path& path) {
 std::vector<CaseFolder> all_cases(const Registry& registry) {
   std::vector<CaseFolder> cases;
   for (const auto& type : registry.types()) {
-    const std::filesystem::path folder =
-        std::filesystem::path(SPARKPLAN_SOURCE_DIR) / "resources" / type->info().name / "cases";
+    const std::filesystem::path folder = resources_folder() / type->info().name / "cases";
     if (!std::filesystem::is_directory(folder)) continue;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (!entry.is_directory()) continue;

@@ -6,6 +6,7 @@
 
 #include "engine/core/text.h"
 #include "resources/netplan/netplan_file.h"
+#include "tests/support/fake_networkd.h"
 
 namespace sparkplan::test {
 namespace {
@@ -83,6 +84,7 @@ Result<CommandOutput> bring_up(FakeNode& node, const std::string& uuid, const st
     if (stanza.mtu) link->mtu = *stanza.mtu;
     link->addresses = stanza.addresses;
     if (stanza.link_local) link->addresses.emplace_back("169.254.17.4/16");
+    set_fake_routes(node, interface, stanza.routes);
   } else {
     link->mtu = std::stoi(setting(text, "mtu", "1500"));
     if (const auto address = setting(text, "address1", ""); !address.empty()) link->addresses.push_back(address);
@@ -112,6 +114,12 @@ Result<CommandOutput> load(FakeNode& node, const Words& files) {
 Result<CommandOutput> change(const Words& words, FakeNode& node) {
   if (words.size() > 2 && words[0] == "connection" && words[1] == "load") {
     return load(node, Words(words.begin() + 2, words.end()));
+  }
+  if (words.size() == 4 && words[1] == "down" && words[2] == "uuid") {
+    for (const auto& file : profile_files(node)) {
+      if (uuid_of(node, file) == words[3]) take_down(node, interface_of(node, file));
+    }
+    return CommandOutput{};
   }
   if (words.size() == 6 && words[1] == "up" && words[2] == "uuid") return bring_up(node, words[3], words[5]);
   if (words.size() == 5 && words[0] == "device" && words[1] == "set") return CommandOutput{};

@@ -1,8 +1,15 @@
 #include "tests/support/fake_networkd.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
 #include <string>
 
+#include "engine/core/text.h"
+#include "engine/model/ipv4.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/network_manager.h"
 #include "resources/netplan/yaml_tree.h"
@@ -13,6 +20,9 @@ namespace {
 const std::string kGenerated = "/run/systemd/network/";
 const std::string kPrefix = "10-netplan-";
 const std::string kSuffix = ".network";
+
+const std::string kRoutes = "/proc/net/route";
+const std::string kRoutesHeader = "Iface\tDestination\n";
 
 CommandOutput failed(std::string why) { return {1, {}, std::move(why)}; }
 
@@ -43,6 +53,13 @@ Result<CommandOutput> generate(FakeNode& node, const std::string& root) {
   return CommandOutput{};
 }
 
+/// As /proc/net/route prints an address: a number in the machine's byte order.
+std::string in_hex(std::uint32_t address) {
+  std::array<char, 9> text{};
+  std::snprintf(text.data(), text.size(), "%08X", htonl(address));
+  return text.data();
+}
+
 Result<CommandOutput> reconfigure(FakeNode& node, const std::string& interface) {
   auto link = node.link(interface);
   const auto text = node.text_of(kGenerated + kPrefix + interface + kSuffix);
@@ -54,6 +71,7 @@ Result<CommandOutput> reconfigure(FakeNode& node, const std::string& interface) 
   if (stanza.manages_addresses()) link->addresses = stanza.addresses;
   if (stanza.link_local) link->addresses.emplace_back("169.254.17.4/16");
   node.add_link(*link);
+  set_fake_routes(node, interface, stanza.routes);
   return CommandOutput{};
 }
 
@@ -69,10 +87,38 @@ Result<CommandOutput> netplan_program(const FakeNode::Call& call) {
 Result<CommandOutput> networkctl_program(const FakeNode::Call& call) {
   if (call.writable == nullptr) return failed("networkctl through query()");
   if (call.argv.size() == 3 && call.argv[1] == "reconfigure") return reconfigure(*call.writable, call.argv[2]);
+  // Without a file, networkd takes the routes of an interface away.
+  const std::string routes = call.node.text_of(kRoutes).value_or("");
+  for (const auto line : split_lines(routes)) {
+    const std::string interface(line.substr(0, line.find('\t')));
+    if (interface == "Iface" || interface.empty()) continue;
+    if (!call.node.text_of(kGenerated + kPrefix + interface + kSuffix)) set_fake_routes(*call.writable, interface, {});
+  }
   return CommandOutput{};
 }
 
 }  // namespace
+
+void set_fake_routes(FakeNode& node, const std::string& interface, const std::vector<netplan::Route>& routes) {
+  const auto table = node.text_of(kRoutes);
+  if (routes.empty() && !table) return;
+  const std::string before = table.value_or(kRoutesHeader);
+  std::string text;
+  for (const auto line : split_lines(before)) {
+    if (!line.empty() && !line.starts_with(interface + "\t")) text += std::string(line) + "\n";
+  }
+  for (const auto& route : routes) {
+    const auto to = parse_ipv4_network(route.to == "default" ? "0.0.0.0/0" : route.to).value_or(Ipv4Network{});
+    const std::uint32_t mask = to.prefix_length == 0 ? 0 : ~std::uint32_t{0} << (32 - to.prefix_length);
+    text += interface + "\t" + in_hex(to.base.bits) + "\t" + in_hex(ipv4_number(route.via).value_or(0)) +
+            "\t0003\t0\t0\t" + std::to_string(route.metric.value_or(100)) + "\t" + in_hex(mask) + "\t0\t0\t0\n";
+  }
+  if (text == kRoutesHeader) {
+    node.erase(kRoutes);
+  } else {
+    node.put_file(kRoutes, text);
+  }
+}
 
 void install_fake_networkd(FakeNode& node) {
   node.add_program("netplan", netplan_program);

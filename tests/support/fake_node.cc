@@ -140,7 +140,7 @@ Result<std::string> FakeNode::read_file(const std::filesystem::path& path, std::
   const std::string real = resolve(path, true);
   const auto found = entries_.find(real);
   if (found == entries_.end()) {
-    if (is_directory(real)) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
+    if (is_directory(real)) return failure(ErrorCode::kUnsupported, path.string() + " is not a regular file");
     return not_found(path);
   }
   const Entry& entry = found->second;
@@ -148,7 +148,7 @@ Result<std::string> FakeNode::read_file(const std::filesystem::path& path, std::
     if (entry.kernel.read_error) return failure(*entry.kernel.read_error, "read " + path.string());
     return entry.kernel.value + "\n";
   }
-  if (entry.kind != Kind::kFile) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
+  if (entry.kind != Kind::kFile) return failure(ErrorCode::kUnsupported, path.string() + " is not a regular file");
   if (entry.file.bytes.size() > max_bytes) return failure(ErrorCode::kUnsupported, path.string() + " is too large");
   return entry.file.bytes;
 }
@@ -258,7 +258,7 @@ Result<void> FakeNode::restore_link(const LinkState& state) {
 }
 
 Result<std::filesystem::path> FakeNode::make_scratch_directory() {
-  if (!live_) return failure(ErrorCode::kUnsupported, "nothing is running there");
+  if (!live_) return failure(ErrorCode::kUnsupported, "the node is not a running system");
   const std::string path = std::string(kScratch) + std::to_string(++scratch_directories_);
   add_directory(path);
   return path;
@@ -273,7 +273,7 @@ Result<std::filesystem::path> FakeNode::scratch_directory(const std::string& nam
 }
 
 Result<CommandOutput> FakeNode::command(std::span<const std::string> argv, FakeNode* writable) const {
-  if (!live_) return failure(ErrorCode::kUnsupported, "nothing is running there");
+  if (!live_) return failure(ErrorCode::kUnsupported, "the node is not a running system");
   const auto found = commands_.find(join(argv, " "));
   if (found != commands_.end()) return found->second;
   const auto program = argv.empty() ? programs_.end() : programs_.find(argv.front());
@@ -285,7 +285,7 @@ Result<std::vector<UnitProperties>> FakeNode::units(std::span<const std::string>
                                                     std::span<const std::string_view> properties,
                                                     std::chrono::milliseconds /*deadline*/) const {
   if (auto error = next_read()) return failure(*std::move(error));
-  if (!live_) return failure(ErrorCode::kUnsupported, "nothing is running there");
+  if (!live_) return failure(ErrorCode::kUnsupported, "the node is not a running system");
   ++unit_questions_;
   std::vector<UnitProperties> units;
   for (const std::string& name : names) {
@@ -312,11 +312,11 @@ Result<void> FakeNode::write_file(const std::filesystem::path& path, const FileC
   const std::string real = resolve(path, false);
   const auto found = entries_.find(real);
   const bool other = found != entries_.end() && found->second.kind != Kind::kFile;
-  if (other || is_directory(real)) return failure(ErrorCode::kRefused, path.string() + " is no regular file");
+  if (other || is_directory(real)) return failure(ErrorCode::kRefused, path.string() + " is not a regular file");
   for (auto parent = std::filesystem::path(real).parent_path(); parent != "/"; parent = parent.parent_path()) {
     const auto above = entries_.find(parent.string());
     if (above != entries_.end() && above->second.kind != Kind::kDirectory) {
-      return failure(ErrorCode::kFailed, parent.string() + " is no directory");
+      return failure(ErrorCode::kFailed, parent.string() + " is not a directory");
     }
   }
   entries_[real] = Entry{Kind::kFile, content, {}, {}};
@@ -329,6 +329,17 @@ Result<void> FakeNode::remove_file(const std::filesystem::path& path) {
   const auto found = entries_.find(real);
   if (found == entries_.end() && is_directory(real)) return failure(ErrorCode::kFailed, real + " is a directory");
   if (found != entries_.end()) entries_.erase(found);
+  return after_write();
+}
+
+Result<void> FakeNode::remove_directory(const std::filesystem::path& path) {
+  if (auto error = next_write("remove", path.string())) return failure(*std::move(error));
+  const std::string inside = path.string() + "/";
+  const auto next = entries_.lower_bound(inside);
+  if (next != entries_.end() && next->first.starts_with(inside)) {
+    return failure(ErrorCode::kFailed, path.string() + " is not empty");
+  }
+  entries_.erase(path.string());
   return after_write();
 }
 

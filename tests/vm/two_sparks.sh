@@ -39,7 +39,7 @@ same() {
 }
 
 sparkplan() {
-  HOME=$home "$vm" controller -- env -u SSH_AUTH_SOCK -u SPARKPLAN_CLUSTER \
+  HOME=$home "$vm" controller -- env -u SSH_AUTH_SOCK -u SPARKPLAN_CLUSTER COLUMNS=1000 \
     "$program" "$@" "$work/cluster.yaml"
 }
 

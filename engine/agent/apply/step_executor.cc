@@ -44,23 +44,21 @@ StepExecutor::StepExecutor(const Registry& registry, LocalNode& node, Journal& j
 
 const ResourceType& StepExecutor::type_of(const Step& step) const { return *registry_.find(step.type); }
 
-void StepExecutor::compare(const Step& step, StepResult& result) const {
+void StepExecutor::compare(const Step& step, bool after_other_steps, StepResult& result) const {
   result.artifact = step.artifact;
   if (registry_.find(step.type) == nullptr) {
-    return fail(result, Error{ErrorCode::kUnsupported, "this agent has no resource type " + step.type, {}, {}, ""});
+    return fail(result, make_error(ErrorCode::kUnsupported, "this agent has no resource type " + step.type));
   }
   if (contains_unknown(step.after) || std::holds_alternative<Error>(step.after)) {
-    return fail(result, Error{ErrorCode::kBug, "a step without a settled outcome was sent", {}, {}, ""});
+    return fail(result, make_error(ErrorCode::kBug, "a step with an unknown desired value was sent"));
   }
   const auto now = read_artifact(step.artifact, type_of(step), node_);
   if (const auto* error = std::get_if<Error>(&now)) return fail(result, *error);
   if (same_state(now, step.before)) return;
+  if (after_other_steps && type_of(step).may_follow_from_other_steps(step.before, now)) return;
   result.outcome = StepOutcome::kStale;
-  result.error = Error{ErrorCode::kStalePlan,
-                       step.artifact.name + " is no longer as it was when the plan was made",
-                       {},
-                       {},
-                       "plan again"};
+  result.error =
+      make_error(ErrorCode::kStalePlan, step.artifact.name + " has changed since the plan was made", "plan again");
 }
 
 void StepExecutor::ask_the_nodes_own_tools(const std::vector<Step>& steps, ApplyReply& reply) {
@@ -116,9 +114,9 @@ void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, Ste
   report_(is_file || step.resources.size() != 1 ? step.artifact.name : step.resources.front().str());
   // Compared again: earlier steps may have taken minutes. Activations are not compared: an earlier activation of the
   // same files may already have changed the artifact.
-  if (!step.activates) compare(step, result);
+  if (!step.activates) compare(step, true, result);
   if (trial_ != nullptr && !result.error && !trial_->goes_on()) {
-    fail(result, Error{ErrorCode::kVerifyFailed, "the time to confirm the change ran out", {}, {}, ""});
+    fail(result, make_error(ErrorCode::kVerifyFailed, "the time to confirm the change has run out"));
   }
   if (result.error) return;
   Value intent = encode(step);
@@ -141,7 +139,7 @@ void StepExecutor::put_back(const Step& step, StepResult& result) {
   const auto now = read_artifact(step.artifact, type_of(step), node_);
   if (!step.activates && same_state(now, step.before)) return;
   if (auto restored = apply_artifact(step.artifact, step.before, type_of(step), node_); !restored) {
-    result.error->message += "; and it could not be put back: " + restored.error().describe();
+    result.error->message += "; and it could not be restored: " + restored.error().describe();
   }
 }
 
@@ -263,7 +261,7 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
                                            const std::map<ResourceId, Value>& after_steps, Manifest& manifest) {
   ApplyReply reply;
   reply.results.resize(steps.size());
-  for (std::size_t i = 0; i < steps.size(); ++i) compare(steps[i], reply.results[i]);
+  for (std::size_t i = 0; i < steps.size(); ++i) compare(steps[i], false, reply.results[i]);
   ask_the_nodes_own_tools(steps, reply);
   SPARK_CHECK(record_originals(steps, reply, manifest));
   if (trial_ != nullptr && !begin_trial(reply)) {

@@ -50,7 +50,8 @@ class StepExecutor {
                                Manifest& manifest);
 
  private:
-  void compare(const Step& step, StepResult& result) const;
+  /// With `after_other_steps`, side effects of earlier steps of the run are accepted.
+  void compare(const Step& step, bool after_other_steps, StepResult& result) const;
   void ask_the_nodes_own_tools(const std::vector<Step>& steps, ApplyReply& reply);
   Result<void> record_originals(const std::vector<Step>& steps, const ApplyReply& reply, Manifest& manifest);
   bool may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const;

@@ -51,9 +51,9 @@ std::string why_kept(const ChangedArtifact& changed, const Observation& now) {
   if (const auto* error = std::get_if<Error>(&now)) return "it cannot be read: " + error->describe();
   if (step.reversible == Reversible::kNo) return "it cannot be undone";
   const bool has_state = std::holds_alternative<Absent>(step.before) || std::holds_alternative<Present>(step.before);
-  if (!has_state) return "what it was before is not known";
+  if (!has_state) return "its earlier state is unknown";
   if (follows_files(step) || same_state(now, step.after)) return "";
-  return changed.cut ? "the run broke off at it, and it is neither as before nor as planned" : "it was changed since";
+  return changed.cut ? "an interrupted run left neither the old nor the planned state" : "it was changed since";
 }
 
 bool same_group(const Step& a, const Step& b) { return a.type == b.type && a.group == b.group; }
@@ -105,8 +105,8 @@ Result<void> check_none_damaged_after(const std::string& run, const Journals& jo
     if (name < run) continue;
     return failure(ErrorCode::kInvalidInput,
                    "the journal " + damaged.file + " is damaged (" + damaged.error.describe() +
-                       "), so what was done last is not known",
-                   "look at it, and move it out of its directory to roll back the run before it");
+                       "), so the latest changes are unknown",
+                   "inspect it, and move it out of its directory to roll back the run before it");
   }
   return {};
 }
@@ -127,7 +127,7 @@ Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journa
     if (!journaled.complete) {
       return failure(ErrorCode::kUnsupported,
                      "run " + journal->run +
-                         " was journaled by an older sparkplan, which has not written down all that undoing needs");
+                         " was recorded by an older sparkplan, whose journal lacks data that a rollback needs");
     }
     // The journal of the first stage has the manifest from before the run.
     for (const auto& [id, managed] : journaled.managed) reply.managed_before.emplace(id, managed);
@@ -137,16 +137,15 @@ Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journa
     Step& step = changed.step;
     run.push_back(step);
     const auto* type = registry.find(step.type);
-    const auto now = type == nullptr
-                         ? Observation(Error{ErrorCode::kUnsupported, "there is no type " + step.type, {}, {}, ""})
-                         : read_artifact(step.artifact, *type, node);
+    const auto now = type == nullptr ? Observation(make_error(ErrorCode::kUnsupported, "there is no type " + step.type))
+                                     : read_artifact(step.artifact, *type, node);
     // This also skips artifacts that the run wrote without changing them.
     if (!follows_files(step) && same_state(now, step.before)) continue;
     auto reason = why_kept(changed, now);
     // The other nodes are not asked here. An apply of cluster.yaml asks them.
     const bool concerns_others = type != nullptr && type->info().exports_everywhere;
     if (reason.empty() && concerns_others && std::holds_alternative<Present>(step.before)) {
-      reason = "other nodes may use by now what it would bring back: ask for it in cluster.yaml, and apply";
+      reason = "other nodes may now use what this would restore: declare it in cluster.yaml, and apply";
     }
     if (!reason.empty()) {
       reply.kept.push_back({step.type, step.artifact, step.resources, std::move(reason)});

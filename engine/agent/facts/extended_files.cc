@@ -49,7 +49,7 @@ void read_sysctl(const NodeReader& node, const std::vector<LinkFacts>& links, Ex
     }
   }
   for (auto& key : keys) {
-    const auto value = first_line_of(node, "/proc/sys/" + key);
+    const auto value = line_or_reason(node, "/proc/sys/" + key, "sysctl", facts.unreadable);
     std::replace(key.begin(), key.end(), '/', '.');
     if (!value.empty()) facts.sysctl[key] = value;
   }

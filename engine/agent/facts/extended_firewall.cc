@@ -57,7 +57,7 @@ std::optional<std::vector<InputChainFacts>> legacy_chains(const NodeReader& node
   const auto why = asked.unreadable.find(kField);
   facts.unreadable.try_emplace(kField, why != asked.unreadable.end()
                                            ? why->second
-                                           : "there are tables of iptables-legacy, and no iptables-legacy-save");
+                                           : "iptables-legacy has tables, but iptables-legacy-save is not installed");
   return std::nullopt;
 }
 
@@ -75,7 +75,7 @@ void read_firewall(const NodeReader& node, ExtendedFacts& facts) {
     if (std::find(chains.begin(), chains.end(), chain) == chains.end()) chains.push_back(chain);
   }
   if (firewall.ufw == "active" && !listed && !legacy) {
-    facts.unreadable.try_emplace(kField, "ufw is active, and neither nft nor iptables-save is there to ask");
+    facts.unreadable.try_emplace(kField, "ufw is active, but neither nft nor iptables-save is installed");
   }
   if (listed || legacy || !firewall.ufw.empty()) facts.firewall = std::move(firewall);
 }

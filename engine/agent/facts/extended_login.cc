@@ -61,6 +61,17 @@ void read_sudo(const NodeReader& node, ExtendedFacts& facts) {
   }
 }
 
+/// Source: loginctl(1), enable-linger.
+void read_linger(const NodeReader& node, ExtendedFacts& facts) {
+  if (facts.login.user.find('/') != std::string::npos) return;
+  const auto there = node.is_there("/var/lib/systemd/linger/" + facts.login.user);
+  if (there) {
+    facts.login.linger = *there;
+  } else {
+    facts.unreadable["login.linger"] = there.error().describe();
+  }
+}
+
 std::string home_of(const NodeReader& node, const std::string& user) {
   const auto passwd = node.read_file("/etc/passwd");
   if (!passwd) return "";
@@ -98,6 +109,7 @@ void read_login(const NodeReader& node, const std::string& process, ExtendedFact
     read_uid(node, process, facts);
     const bool sane = !facts.login.user.empty() && facts.login.user.front() != '-';
     if (sane && facts.login.user != "root") read_sudo(node, facts);
+    if (sane) read_linger(node, facts);
   }
   const auto home = home_of(node, facts.login.user);
   if (!home.empty()) read_nccl_file(home + "/.nccl.conf", node.read_user_file({home, ".nccl.conf"}), facts);

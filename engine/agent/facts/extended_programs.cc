@@ -54,6 +54,15 @@ void read_clock(const NodeReader& node, ExtendedFacts& facts) {
   if (text) facts.clock_synchronised = trim(*text) == "yes";
 }
 
+/// Source: org.freedesktop.login1(5).
+void read_logind(const NodeReader& node, ExtendedFacts& facts) {
+  const std::vector<std::string> argv{
+      "busctl",   "get-property", "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager",
+      "RemoveIPC"};
+  const auto text = printed_by(node, argv, "removes_ipc", facts);
+  if (text) facts.removes_ipc = trim(*text) == "b true";
+}
+
 bool has_netplan_files(const NodeReader& node) {
   for (const char* directory : {"/etc/netplan", "/run/netplan", "/usr/lib/netplan"}) {
     const auto names = node.list_directory(directory);
@@ -120,9 +129,23 @@ void read_netplan(const NodeReader& node, ExtendedFacts& facts) {
       "netplan: exit " + std::to_string(output->exit_status) + (complaint.empty() ? "" : ": " + complaint);
 }
 
+/// The pattern of --avoid in the command line of a running earlyoom. Source: earlyoom(1).
+std::string earlyoom_avoids(const std::string& pid, const NodeReader& node) {
+  constexpr std::string_view kOption = "--avoid";
+  const auto text = node.read_file("/proc/" + pid + "/cmdline");
+  const auto words = split(text ? std::string_view(*text) : std::string_view(), '\0');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with(kOption)) continue;
+    const auto rest = words[i].substr(kOption.size());
+    if (rest.starts_with('=')) return std::string(rest.substr(1));
+    if (rest.empty() && i + 1 < words.size()) return std::string(words[i + 1]);
+  }
+  return "";
+}
+
 void read_units(const NodeReader& node, ExtendedFacts& facts) {
-  constexpr std::array<std::string_view, 5> kProperties{"Id", "LoadState", "ActiveState", "UnitFileState",
-                                                        "LimitMEMLOCK"};
+  constexpr std::array<std::string_view, 6> kProperties{"Id",           "LoadState", "ActiveState", "UnitFileState",
+                                                        "LimitMEMLOCK", "MainPID"};
   const std::vector<std::string> names(kUnits.begin(), kUnits.end());
   const auto units = node.units(names, kProperties, kUnitsDeadline);
   if (!units) {
@@ -133,6 +156,9 @@ void read_units(const NodeReader& node, ExtendedFacts& facts) {
     if (property_of(unit, "LoadState") != "loaded") continue;
     facts.units.push_back({property_of(unit, "Id"), property_of(unit, "ActiveState"),
                            property_of(unit, "UnitFileState"), property_of(unit, "LimitMEMLOCK")});
+    const std::string pid = property_of(unit, "MainPID");
+    const bool runs = !pid.empty() && pid != "0";
+    if (facts.units.back().name == "earlyoom.service" && runs) facts.earlyoom_avoids = earlyoom_avoids(pid, node);
   }
   std::sort(facts.units.begin(), facts.units.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
 }
@@ -142,6 +168,7 @@ void read_units(const NodeReader& node, ExtendedFacts& facts) {
 void read_programs(const NodeReader& node, ExtendedFacts& facts) {
   read_sshd(node, facts);
   read_clock(node, facts);
+  read_logind(node, facts);
   read_netplan(node, facts);
   read_units(node, facts);
 }

@@ -161,7 +161,7 @@ class Walk {
     if (found == chains_.end()) return false;
     for (const std::string& text : found->second) {
       if (++rules_ > kMostRules || depth > kDeepest) {
-        into_.verdicts.push_back({"", "", "unclear", "(there are too many rules)"});
+        into_.verdicts.push_back({"", "", "unclear", "(too many rules)"});
         return true;
       }
       const Rule rule = read_rule(text, chains_);

@@ -37,7 +37,7 @@ std::string lower_case(std::string text) {
 int lanes_in(const std::string& text) {
   int lanes = 0;
   std::from_chars(text.data(), text.data() + text.size(), lanes);
-  return lanes == 255 ? 0 : lanes;
+  return lanes == 255 || lanes < 0 ? 0 : lanes;
 }
 
 std::string speed_in(const std::string& text) { return text.starts_with("Unknown") ? "" : text; }

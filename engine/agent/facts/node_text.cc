@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/model/fact_bounds.h"
 
 namespace sparkplan {
 namespace {
@@ -44,7 +45,7 @@ std::optional<std::int64_t> number_in_text(std::string_view text) {
   if (digits == std::string_view::npos) return std::nullopt;
   std::int64_t number = 0;
   const auto [end, problem] = std::from_chars(text.data() + digits, text.data() + text.size(), number);
-  return problem == std::errc() ? std::optional(number) : std::nullopt;
+  return problem == std::errc() && number <= kMostCount ? std::optional(number) : std::nullopt;
 }
 
 std::map<std::string, std::string> key_file(std::string_view text) {

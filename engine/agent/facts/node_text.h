@@ -24,7 +24,8 @@ std::string line_or_reason(const NodeReader& node, const std::string& path, cons
 std::vector<std::string> names_or_reason(const NodeReader& node, const std::string& directory, const std::string& field,
                                          std::map<std::string, std::string>& unreadable);
 
-/// The first run of digits as a number; nothing without digits.
+/// The first run of digits as a number; nothing without digits, or for a number over kMostCount, which facts cannot
+/// contain.
 std::optional<std::int64_t> number_in_text(std::string_view text);
 
 /// A key file of NetworkManager, systemd or GLib as "group.key" -> value, without comments.

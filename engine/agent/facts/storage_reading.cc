@@ -45,7 +45,7 @@ Result<void> measure(ReadStorageReply& reply, const NodeReader& node) {
   for (const bool direct : {true, false}) {
     auto output = read_blocks(reply.what, direct, node);
     if (!output && output.error().code == ErrorCode::kUnreachable) {
-      reply.complaint = "nothing could be read within " + std::to_string(kDeadline.count()) + " s";
+      reply.complaint = "no data could be read within " + std::to_string(kDeadline.count()) + " s";
       return {};
     }
     if (!output) return failure(std::move(output).error());
@@ -74,7 +74,7 @@ Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const N
                                       "f",    "-size",        "+8M",   "-print",    "-quit"};
   auto found = node.query(find, kDeadline);
   if (!found && found.error().code == ErrorCode::kUnreachable) {
-    reply.complaint = "it does not answer";
+    reply.complaint = "the file system does not answer";
     return reply;
   }
   if (!found) return failure(std::move(found).error());

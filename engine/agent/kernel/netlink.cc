@@ -158,7 +158,7 @@ Result<void> change_link(nl_sock* socket, rtnl_link* link, const LinkState& stat
     rtnl_link_unset_flags(wanted.get(), IFF_UP);
   }
   if (const int code = rtnl_link_change(socket, link, wanted.get(), 0); code < 0) {
-    return netlink_failure("put " + state.name + " back", code);
+    return netlink_failure("restore " + state.name, code);
   }
   return {};
 }
@@ -201,7 +201,7 @@ Result<void> write_link(const LinkState& state) {
     if (code == -NLE_OBJ_NOTFOUND || code == -NLE_NODEV) {
       return failure(ErrorCode::kNotFound, "there is no interface " + state.name);
     }
-    return netlink_failure("look at " + state.name, code);
+    return netlink_failure("query " + state.name, code);
   }
   const Link link(raw);
   SPARK_TRY(const auto links, read_links());

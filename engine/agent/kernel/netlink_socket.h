@@ -40,7 +40,7 @@ inline std::string text_of(nl_addr* address) {
 /// Errors: kFailed.
 inline Result<NetlinkSocket> open_netlink() {
   NetlinkSocket socket(nl_socket_alloc());
-  if (!socket) return failure(ErrorCode::kFailed, "libnl gave no socket");
+  if (!socket) return failure(ErrorCode::kFailed, "libnl returned no socket");
   if (const int code = nl_connect(socket.get(), NETLINK_ROUTE); code < 0) return netlink_failure("open netlink", code);
   return socket;
 }

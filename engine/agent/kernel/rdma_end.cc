@@ -45,7 +45,7 @@ tl::unexpected<Error> no_memory(const std::string& what, int error_number) {
   const bool limited = ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   if (error_number == ENOMEM && limited && ::geteuid() != 0) {
     error.code = ErrorCode::kPermissionDenied;
-    error.message += "; " + std::to_string(limit.rlim_cur / 1024) + " KiB may be locked";
+    error.message += "; " + std::to_string(limit.rlim_cur / 1024) + " KiB of memory may be locked";
   } else if (error.code == ErrorCode::kPermissionDenied) {
     error.code = ErrorCode::kFailed;
   }
@@ -105,11 +105,11 @@ Result<void> RdmaEnd::look_at_port() {
   const auto number = static_cast<std::uint8_t>(wanted_.port);
   const auto name = "port " + std::to_string(wanted_.port) + " of " + wanted_.device;
   if (const int error = ibv_query_port(context_.get(), number, &port_); error != 0) {
-    return failed(RdmaStep::kOpenDevice, "look at " + name, error);
+    return failed(RdmaStep::kOpenDevice, "query " + name, error);
   }
   if (port_.state != IBV_PORT_ACTIVE) {
     return refused(RdmaStep::kOpenDevice, ErrorCode::kFailed,
-                   name + " is not active, but " + ibv_port_state_str(port_.state));
+                   name + " is not active, but in state " + ibv_port_state_str(port_.state));
   }
   endpoint_.mtu = mtu_bytes(port_.active_mtu);
   if (port_.link_layer != IBV_LINK_LAYER_ETHERNET) {
@@ -133,7 +133,7 @@ std::size_t RdmaEnd::memory_bytes() const { return 2 * half() + 2 * kSlot; }
 Result<void> RdmaEnd::register_memory() {
   const auto pages = (memory_bytes() + kPage - 1) / kPage * kPage;
   if (pages > kMostMemory) {
-    return refused(RdmaStep::kRegisterMemory, ErrorCode::kInvalidInput, "a measurement may not take that much");
+    return refused(RdmaStep::kRegisterMemory, ErrorCode::kInvalidInput, "a measurement may not use that much memory");
   }
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, pages)));
   if (!memory_) return failed(RdmaStep::kRegisterMemory, "allocate " + std::to_string(pages) + " bytes", ENOMEM);
@@ -179,7 +179,7 @@ Result<void> RdmaEnd::create_queue_pairs() {
 
 Result<void> RdmaEnd::connect(const RdmaEndpoint& peer) {
   if (peer.queue_pairs.size() != pairs_.size()) {
-    return refused(RdmaStep::kConnect, ErrorCode::kInvalidInput, "the other end has another number of queue pairs");
+    return refused(RdmaStep::kConnect, ErrorCode::kInvalidInput, "the other end has a different number of queue pairs");
   }
   peer_ = peer;
   for (std::size_t i = 0; i < pairs_.size(); ++i) SPARK_CHECK(connect_one(pairs_[i].get(), peer.queue_pairs[i]));
@@ -204,7 +204,7 @@ Result<void> RdmaEnd::connect_one(ibv_qp* pair, std::int64_t number) {
     ready.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(endpoint_.gid_index);
     ready.ah_attr.grh.hop_limit = kHops;
     if (::inet_pton(AF_INET6, peer_.gid.c_str(), ready.ah_attr.grh.dgid.raw) != 1) {
-      return refused(RdmaStep::kConnect, ErrorCode::kInvalidInput, "the other end's GID is none: " + peer_.gid);
+      return refused(RdmaStep::kConnect, ErrorCode::kInvalidInput, "the other end's GID is invalid: " + peer_.gid);
     }
   }
   int error = ibv_modify_qp(pair, &ready,

@@ -96,7 +96,7 @@ Result<LinkProbe> LinkProbe::open(const StartLinkProbeRequest& request) {
     const auto address = at_interface(index);
     if (::bind(socket.get(), generic(address), sizeof address) != 0) {
       if (errno == ENODEV) {
-        probe.send_errors_[interface] = "it went away";
+        probe.send_errors_[interface] = "the interface disappeared";
         continue;
       }
       return failure(system_error("open a link probe at " + interface, errno));

@@ -53,7 +53,7 @@ Result<SshLoginReply> try_logins(const SshLoginRequest& request, const NodeReade
     const auto argv = login(request.user, target);
     auto output = node.query(argv, kDeadline);
     if (!output && output.error().code == ErrorCode::kUnreachable) {
-      reply.logins.push_back({false, "ssh: the login did not end in time: Connection timed out"});
+      reply.logins.push_back({false, "ssh: the login did not finish in time: Connection timed out"});
       continue;
     }
     if (!output) return failure(std::move(output).error());

@@ -205,7 +205,7 @@ std::uint32_t answered_serial(MessageReader fields) {
   return serial;
 }
 
-tl::unexpected<Error> no_message() { return failure(ErrorCode::kInvalidInput, "systemd's answer cannot be read"); }
+tl::unexpected<Error> no_message() { return failure(ErrorCode::kInvalidInput, "systemd's answer cannot be parsed"); }
 
 /// Reads a list of names and values, a{sv}.
 Result<std::map<std::string, std::string>> wanted_values(MessageReader& body,

@@ -47,11 +47,11 @@ class TemporaryFile {
 Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path) {
   struct stat status {};
   if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    return errno == ENOENT ? Result<void>() : failure(file_error("look at", path));
+    return errno == ENOENT ? Result<void>() : failure(file_error("stat", path));
   }
   if (S_ISREG(status.st_mode)) return {};
   return failure(ErrorCode::kRefused,
-                 path.string() + " is " + (S_ISLNK(status.st_mode) ? "a symbolic link" : "no regular file"),
+                 path.string() + " is " + (S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"),
                  "move it away, then plan again");
 }
 
@@ -63,8 +63,8 @@ tl::unexpected<Error> too_large(const std::filesystem::path& path, std::size_t m
 
 Result<std::string> read_whole(int file, const std::filesystem::path& path, std::size_t max_bytes) {
   struct stat status {};
-  if (::fstat(file, &status) != 0) return failure(file_error("look at", path));
-  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
+  if (::fstat(file, &status) != 0) return failure(file_error("stat", path));
+  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is not a regular file");
   // Files of the kernel report a size of 0, whatever they contain.
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > max_bytes) return too_large(path, max_bytes);

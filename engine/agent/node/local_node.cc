@@ -81,7 +81,7 @@ Result<FileDescriptor> LocalNode::open_in_tree(const fs::path& path, int flags, 
   if (!known || only_look || S_ISLNK(status.st_mode)) {
     descriptor.replace(open_below(flags, mode));
   } else if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-    return failure(ErrorCode::kUnsupported, path.string() + " is no regular file");
+    return failure(ErrorCode::kUnsupported, path.string() + " is not a regular file");
   } else {
     const auto same = "/proc/self/fd/" + std::to_string(there.get());
     descriptor.replace(::open(same.c_str(), (flags & ~(O_NOFOLLOW | O_CREAT)) | O_CLOEXEC));
@@ -97,7 +97,7 @@ Result<std::string> LocalNode::read_in_place(const fs::path& path, std::size_t m
 
 Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) const {
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0) return failure(file_error("look at", path));
+  if (::fstat(descriptor, &status) != 0) return failure(file_error("stat", path));
   FileStatus result;
   result.kind = S_ISREG(status.st_mode)   ? FileStatus::Kind::kRegular
                 : S_ISDIR(status.st_mode) ? FileStatus::Kind::kDirectory
@@ -208,8 +208,8 @@ Result<FileDescriptor> LocalNode::open_directory_of(const fs::path& file) const 
   const auto there = status(directory);
   if (!there || there->kind != FileStatus::Kind::kSymlink) return opened;
   return failure(ErrorCode::kRefused,
-                 directory.string() + " is a symbolic link, and " + file.string() + " would be elsewhere",
-                 "make it a directory, then plan again");
+                 directory.string() + " is a symbolic link, so " + file.string() + " would be elsewhere",
+                 "replace it with a directory, then plan again");
 }
 
 Result<void> LocalNode::write_in_place(const fs::path& path, const FileContent& content) {
@@ -247,7 +247,7 @@ Result<void> LocalNode::restore_link(const LinkState& state) {
 }
 
 Result<fs::path> LocalNode::make_scratch_directory() {
-  if (!live_) return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree that could try it out");
+  if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree runs no program that could test a change");
   const fs::path parent = kScratchParent;
   SPARK_CHECK(make_directories(parent, 0700));
   std::string path = (parent / (std::string(kScratchPrefix) + "XXXXXX")).string();

@@ -48,6 +48,7 @@ class LocalNode final : public Node {
 
   Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;
   Result<void> remove_file(const std::filesystem::path& path) override;
+  Result<void> remove_directory(const std::filesystem::path& path) override;
   Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
   Result<void> remove_user_file(const UserPath& path) override;
   Result<void> restore_link(const LinkState& state) override;
@@ -61,10 +62,6 @@ class LocalNode final : public Node {
   Result<void> check_replaceable(const std::filesystem::path& path, const std::string& bytes);
   /// rename(2) within one directory, with a sync to disk. Errors: kNotFound, kPermissionDenied, kFailed.
   Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) const;
-
-  /// Removes an empty directory; a missing directory is no failure. Errors: kFailed when it is not empty;
-  /// kPermissionDenied.
-  Result<void> remove_directory(const std::filesystem::path& path);
 
   /// Until unstage(), all functions of Node and NodeReader use the twin in place of `file.path`. Types then see the
   /// current content, and nothing becomes permanent.

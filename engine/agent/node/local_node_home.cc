@@ -22,14 +22,14 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kModeOfNewDirectory = 0700;
 
 tl::unexpected<Error> link_in_the_way(const fs::path& path) {
-  return failure(ErrorCode::kRefused, "a symbolic link, or no directory, is on the way to " + path.string(),
-                 "files in a home are reached without links only: a user could point one anywhere");
+  return failure(ErrorCode::kRefused, "a symbolic link or a non-directory is in the path " + path.string(),
+                 "replace it: sparkplan follows no links in a home, because users could point them anywhere");
 }
 
 tl::unexpected<Error> another_directory(const UserPath& file) {
   return failure(ErrorCode::kStalePlan,
                  file.path().parent_path().string() + " is no longer the directory that was checked",
-                 "something replaces it while sparkplan writes there: find out what, then plan again");
+                 "find out what replaces it while sparkplan writes there, then plan again");
 }
 
 /// Opens a path below an open directory. It follows no link and never leaves the directory.
@@ -88,7 +88,7 @@ Result<void> give_new_directory(int directory, const UserPath& file, const FileC
 Result<FileDescriptor> LocalNode::open_in_home(const UserPath& path, int flags) const {
   const auto whole = path.path();
   if (!path.home.is_absolute() || path.home == "/" || path.home.filename().empty()) {
-    return failure(ErrorCode::kInvalidInput, "\"" + path.home.string() + "\" is no home directory");
+    return failure(ErrorCode::kInvalidInput, "\"" + path.home.string() + "\" is not a home directory");
   }
   // A path with ".." may be below the home's parent but outside the home.
   if (path.below.is_absolute() || std::find(path.below.begin(), path.below.end(), "..") != path.below.end()) {

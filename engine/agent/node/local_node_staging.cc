@@ -33,7 +33,7 @@ bool LocalNode::twin_says_absent(const StagedFile& file) const {
 Result<fs::path> LocalNode::place_of(const fs::path& path) const {
   const StagedFile* file = staged(path);
   if (file == nullptr || !twin_exists(*file)) return path;
-  if (twin_says_absent(*file)) return failure(ErrorCode::kNotFound, path.string() + " is to be gone");
+  if (twin_says_absent(*file)) return failure(ErrorCode::kNotFound, path.string() + " is to be removed");
   return file->twin;
 }
 

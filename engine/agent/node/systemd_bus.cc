@@ -57,7 +57,7 @@ class Conversation {
         bytes.append(part.data(), static_cast<std::size_t>(size));
         return {};
       }
-      if (size == 0) return failure(ErrorCode::kNotFound, "systemd does not answer us");
+      if (size == 0) return failure(ErrorCode::kNotFound, "systemd closed the connection");
       if (errno != EAGAIN && errno != EINTR) return failure(system_error("read systemd's answer", errno));
       SPARK_CHECK(wait_for(POLLIN));
     }
@@ -95,7 +95,7 @@ Result<bool> take_welcome(std::string& bytes) {
   const auto end = bytes.find("\r\n");
   if (end == std::string::npos && bytes.size() < kLongest) return false;
   if (!bytes.starts_with("OK") || end == std::string::npos) {
-    return failure(ErrorCode::kNotFound, "systemd does not let us ask");
+    return failure(ErrorCode::kNotFound, "systemd rejects the connection");
   }
   bytes.erase(0, end + 2);
   return true;
@@ -106,7 +106,7 @@ Result<bool> take_welcome(std::string& bytes) {
 Result<std::vector<UnitProperties>> units_by_bus(std::span<const std::string> names,
                                                  std::span<const std::string_view> properties,
                                                  std::chrono::milliseconds deadline, std::string_view socket_path) {
-  if (names.size() > kMostUnits) return failure(ErrorCode::kUnsupported, "too many units for one conversation");
+  if (names.size() > kMostUnits) return failure(ErrorCode::kUnsupported, "too many units for one request");
   SPARK_TRY(FileDescriptor socket, connect_to(socket_path));
   Conversation conversation(std::move(socket), deadline);
   SPARK_CHECK(conversation.send(login()));
@@ -128,7 +128,7 @@ Result<std::vector<UnitProperties>> units_by_bus(std::span<const std::string> na
     const std::size_t index = reply->serial - 1;
     // An object without any of the properties is no unit.
     if (reply->is_error || reply->values.empty()) {
-      return failure(ErrorCode::kNotFound, "systemd knows no unit " + names[index]);
+      return failure(ErrorCode::kNotFound, "systemd has no unit " + names[index]);
     }
     units[index] = std::move(reply->values);
     --missing;
@@ -142,16 +142,12 @@ Result<std::vector<UnitProperties>> units_by_systemctl(std::span<const std::stri
   std::vector<std::string> argv{"systemctl", "show", "--no-pager", "--property", {}, "--"};
   for (const auto property : properties) argv[4] += (argv[4].empty() ? "" : ",") + std::string(property);
   argv.insert(argv.end(), names.begin(), names.end());
-  const auto output = node.query(argv, deadline);
-  if (!output && output.error().code == ErrorCode::kNotFound) {
-    return failure(ErrorCode::kUnsupported, "there is no systemctl on this node", "units need systemd");
-  }
-  if (!output) return failure(output.error());
-  auto units = parse_units(output->standard_output);
-  if (output->exit_status == 0 && units.size() == names.size()) return units;
-  const auto lines = split_lines(output->standard_error);
+  SPARK_TRY(const CommandOutput output, needs_program(node.query(argv, deadline), "systemctl", "units need systemd"));
+  auto units = parse_units(output.standard_output);
+  if (output.exit_status == 0 && units.size() == names.size()) return units;
+  const auto lines = split_lines(output.standard_error);
   return failure(ErrorCode::kFailed,
-                 "systemctl show: " + (lines.empty() ? "exit status " + std::to_string(output->exit_status)
+                 "systemctl show: " + (lines.empty() ? "exit status " + std::to_string(output.exit_status)
                                                      : std::string(lines.front())));
 }
 

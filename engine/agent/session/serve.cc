@@ -83,7 +83,7 @@ class RequestStream {
       if (!message) return true;
       SPARK_TRY(auto request, decode_request(*message));
       if (pending_.size() == kMostPending) {
-        return failure(ErrorCode::kInvalidInput, "the controller asks faster than it takes the answers");
+        return failure(ErrorCode::kInvalidInput, "the controller sends requests faster than it reads the answers");
       }
       pending_.push_back(std::move(request));
     }

@@ -14,6 +14,7 @@
 #include "engine/agent/session/uninstall.h"
 #include "engine/agent/state/journal_reader.h"
 #include "engine/agent/state/manifest_store.h"
+#include "engine/agent/state/measurement_history.h"
 #include "engine/resource/artifact.h"
 
 namespace sparkplan {
@@ -31,7 +32,7 @@ AgentSession::AgentSession(const Registry& registry, LocalNode node, std::functi
                            const std::function<void(std::string_view)>& tell)
     : registry_(registry), node_(std::move(node)), stop_asked_(std::move(stop_asked)) {
   // Repeated during a long step: a controller that receives nothing for minutes treats the node as dead.
-  const auto doing = std::make_shared<std::string>("getting ready");
+  const auto doing = std::make_shared<std::string>("preparing");
   tell_ = [doing, tell](std::string_view what) {
     *doing = what;
     tell(what);
@@ -81,7 +82,7 @@ Result<std::optional<Manifest>> AgentSession::check_records(bool set_aside) {
   if (!damaged_manifest && transaction) return manifest;
   Error error = damaged_manifest ? std::move(manifest).error() : std::move(transaction).error();
   if (!set_aside) {
-    error.hint = "the next apply sets it aside, and the one after that goes on without it";
+    error.hint = "run `sparkplan apply` twice: the first run sets the file aside, the second continues";
     return failure(std::move(error));
   }
   // No other run may use the records. If we hold the lock already, no other run has it.
@@ -93,9 +94,9 @@ Result<std::optional<Manifest>> AgentSession::check_records(bool set_aside) {
   SPARK_TRY(const auto place, damaged_manifest ? set_manifest_aside(node_) : Transaction::set_aside(node_));
   error.code = ErrorCode::kFailed;
   error.message += "; it was set aside as " + place.string();
-  error.hint = damaged_manifest ? "apply again: the node then counts as one that was never applied, and what was there "
-                                  "before sparkplan is only known to that file"
-                                : "look whether the network is as it should be, then apply again";
+  error.hint = damaged_manifest ? "apply again: the node then counts as never applied; its state before sparkplan is "
+                                  "recorded only in that file"
+                                : "check that the network is as it should be, then apply again";
   return failure(std::move(error));
 }
 
@@ -108,6 +109,7 @@ Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
     SPARK_TRY(reply.lock_holder, lock_holder(node_));
   }
   SPARK_TRY(reply.transaction, latest_transaction());
+  if (reply.manifest) reply.last_verify = last_verify(node_);
   if (request.observe_managed && reply.manifest) reply.observed = observe(names_managed(*reply.manifest));
   for (const auto& [name, section] : request.exports) {
     const auto* type = registry_.find(name);
@@ -135,7 +137,7 @@ ObservedState AgentSession::observe(const std::map<std::string, std::vector<std:
       ObservedType unknown;
       for (const auto& resource : wanted) {
         unknown.resources.emplace(resource,
-                                  Error{ErrorCode::kUnsupported, "the agent has no resource type " + name, {}, {}, ""});
+                                  make_error(ErrorCode::kUnsupported, "the agent has no resource type " + name));
       }
       observed.types.emplace(name, std::move(unknown));
       continue;
@@ -152,6 +154,18 @@ Result<EffectReply> AgentSession::handle(const EffectRequest& request) const {
     const auto* type = registry_.find(name);
     if (type == nullptr) continue;
     auto findings = type->check_effect(desired, node_);
+    if (!findings.empty()) reply.ineffective.emplace(name, std::move(findings));
+  }
+  return reply;
+}
+
+Result<EffectReply> AgentSession::handle(const ForesightRequest& request) const {
+  const LocalNode::OneMoment moment(node_);
+  EffectReply reply;
+  for (const auto& [name, resources] : request.ahead) {
+    const auto* type = registry_.find(name);
+    if (type == nullptr || !type->info().foresees) continue;
+    auto findings = type->foresee(request.ahead, node_);
     if (!findings.empty()) reply.ineffective.emplace(name, std::move(findings));
   }
   return reply;

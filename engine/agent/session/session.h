@@ -33,6 +33,7 @@ class AgentSession {
   Result<FactsReply> handle(const FactsRequest& request);
   Result<ObservedState> handle(const ObserveNodeRequest& request) const;
   Result<EffectReply> handle(const EffectRequest& request) const;
+  Result<EffectReply> handle(const ForesightRequest& request) const;
   Result<void> handle(const LockRequest& request);
   Result<ApplyReply> handle(const ApplyRequest& request);
   Result<void> handle(const CommitRequest& request);

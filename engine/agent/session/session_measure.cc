@@ -10,7 +10,7 @@ namespace sparkplan {
 
 Result<void> AgentSession::check_measurable() const {
   if (node_.live()) return {};
-  return failure(ErrorCode::kUnsupported, "in a directory tree nothing is running that could be measured");
+  return failure(ErrorCode::kUnsupported, "a directory tree runs nothing that could be measured");
 }
 
 Result<OpenReceiverReply> AgentSession::handle(const OpenReceiverRequest& request) {

@@ -16,7 +16,7 @@ namespace sparkplan {
 namespace {
 
 tl::unexpected<Error> no_such_transaction(const std::string& run) {
-  return failure(ErrorCode::kNotFound, "no change of run " + run + " is on trial");
+  return failure(ErrorCode::kNotFound, "no change of run " + run + " waits for confirmation");
 }
 
 /// Arms the transaction when everything else is ready, and reports whether its window is still open.
@@ -100,9 +100,9 @@ Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
     case TransactionState::kArmed:
       if (found->holder() == holder) return {};
       return failure(ErrorCode::kBusy,
-                     "a change of " + found->holder().describe() + " is on trial; it ends by itself within " +
+                     "a change of " + found->holder().describe() + " waits for confirmation for at most " +
                          std::to_string(report.seconds_left + 1) + " s",
-                     "wait for it, or give --lock-timeout");
+                     "wait for it, or set --lock-timeout");
     case TransactionState::kCommitted:
       return finish(*found, registry_, node_, *timer_);
     case TransactionState::kRolledBack:
@@ -117,7 +117,7 @@ Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
 }
 
 Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
-  if (!node_.live()) return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree that could be cut off");
+  if (!node_.live()) return failure(ErrorCode::kUnsupported, "a directory tree has no connection to cut off");
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
   SPARK_CHECK(note_saved_plan(request.run, false, manifest));
   SPARK_TRY(auto journal, journal_of(request.run, manifest));
@@ -188,7 +188,7 @@ Result<TransactionReport> AgentSession::handle(const ExtendRequest& request) {
   SPARK_TRY(auto found, Transaction::find(node_));
   if (!found || found->run() != request.run) return no_such_transaction(request.run);
   constexpr std::int64_t kLongest = 3600;
-  if (request.seconds < 1 || request.seconds > kLongest) return failure(ErrorCode::kInvalidInput, "no such window");
+  if (request.seconds < 1 || request.seconds > kLongest) return failure(ErrorCode::kInvalidInput, "invalid window");
   const std::chrono::seconds window(request.seconds);
   SPARK_CHECK(timer_->start(found->run(), found->program(), window, node_));
   SPARK_CHECK(found->set_deadline(window, node_));

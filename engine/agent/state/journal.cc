@@ -39,7 +39,7 @@ Result<void> remove_oldest(LocalNode& node, const std::string& current) {
 std::filesystem::path journal_directory() { return std::filesystem::path(kStateDirectory) / "journal"; }
 
 Result<Journal> Journal::open(const std::string& run, LocalNode& node) {
-  if (!is_plain_word(run)) return failure(ErrorCode::kInvalidInput, "the run id is no plain word");
+  if (!is_plain_word(run)) return failure(ErrorCode::kInvalidInput, "the run id contains invalid characters");
   SPARK_CHECK(prepare_state_directory(node));
   SPARK_CHECK(node.make_directories(journal_directory(), 0700));
   const auto name = run + ".jsonl";
@@ -52,7 +52,7 @@ Result<Journal> Journal::open(const std::string& run, LocalNode& node) {
 
 Result<void> Journal::begin(Value fields) {
   struct stat status {};
-  if (::fstat(file_.get(), &status) != 0) return failure(system_error("look at the journal", errno));
+  if (::fstat(file_.get(), &status) != 0) return failure(system_error("stat the journal", errno));
   return status.st_size == 0 ? write_line("begin", std::move(fields), false) : Result<void>();
 }
 
@@ -67,13 +67,13 @@ Result<void> Journal::write_line(std::string_view event, Value fields, bool to_d
   }
   const auto text = encode_json(line) + "\n";
   struct stat before {};
-  if (::fstat(file_.get(), &before) != 0) return failure(system_error("look at the journal", errno));
+  if (::fstat(file_.get(), &before) != 0) return failure(system_error("stat the journal", errno));
   const auto written = ::write(file_.get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_.get()) == 0)) return {};
   // A full disk accepts a part without an error.
   const int why = written < 0 || written == static_cast<ssize_t>(text.size()) ? errno : ENOSPC;
   auto error = system_error("write the journal in /var/lib/sparkplan/journal", why);
-  if (::ftruncate(file_.get(), before.st_size) != 0) error.message += "; and half of a line is left in it";
+  if (::ftruncate(file_.get(), before.st_size) != 0) error.message += "; the journal now ends with a partial line";
   return failure(std::move(error));
 }
 

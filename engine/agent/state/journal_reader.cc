@@ -28,7 +28,7 @@ Result<JournaledStep> decode_intent(Value line) {
 Result<void> note_result(const Value& line, RunJournal& journal) {
   SPARK_TRY(const auto artifact, ArtifactId::parse(line.text_or("artifact", "")));
   const auto outcome = value_named<StepOutcome>(line.text_or("outcome", ""));
-  if (!outcome) return failure(ErrorCode::kInvalidInput, "there is no such outcome of a step");
+  if (!outcome) return failure(ErrorCode::kInvalidInput, "unknown outcome of a step");
   const auto of_artifact = [&](const JournaledStep& journaled) { return journaled.step.artifact == artifact; };
   const auto latest = std::find_if(journal.steps.rbegin(), journal.steps.rend(), of_artifact);
   // A step that did not begin has no intent: it was stale, or there was no room for its intent.
@@ -44,7 +44,7 @@ Result<void> note_result(const Value& line, RunJournal& journal) {
 }
 
 Result<void> read_line(Value line, RunJournal& journal) {
-  if (!line.is_map()) return failure(ErrorCode::kInvalidInput, "it is no map");
+  if (!line.is_map()) return failure(ErrorCode::kInvalidInput, "it is not a map");
   const auto event = line.text_or("event", "");
   if (journal.time.empty()) journal.time = line.text_or("time", "");
   if (event == "begin") {
@@ -151,12 +151,10 @@ Result<RunJournal> parse_journal(const std::string& run, std::string_view text) 
 
 Result<Journals> read_journals(const NodeReader& node) {
   Journals journals;
-  auto names = node.list_directory(journal_directory());
-  if (!names && names.error().code == ErrorCode::kNotFound) return journals;
-  if (!names) return failure(std::move(names).error());
+  SPARK_TRY(auto names, or_empty(node.list_directory(journal_directory())));
   // Run ids begin with their time.
-  std::sort(names->rbegin(), names->rend());
-  for (const auto& name : *names) {
+  std::sort(names.rbegin(), names.rend());
+  for (const auto& name : names) {
     if (!name.ends_with(kEnding)) continue;
     const auto path = journal_directory() / name;
     const auto text = node.read_file(path, kMaxJournalBytes);

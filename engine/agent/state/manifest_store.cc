@@ -17,11 +17,8 @@ constexpr std::size_t kMaxManifestBytes = std::size_t{8} << 20;
 }  // namespace
 
 Result<std::optional<Manifest>> read_manifest(const NodeReader& node) {
-  auto text = node.read_file(manifest_path(), kMaxManifestBytes);
-  if (!text) {
-    if (text.error().code == ErrorCode::kNotFound) return std::optional<Manifest>();
-    return failure(std::move(text).error());
-  }
+  SPARK_TRY(const auto text, if_there(node.read_file(manifest_path(), kMaxManifestBytes)));
+  if (!text) return std::optional<Manifest>();
   auto value = decode_json(*text);
   if (!value) return failure(std::move(value).error().within(manifest_path().string()));
   auto manifest = decode_manifest(*value);
@@ -33,7 +30,7 @@ Result<void> write_manifest(const Manifest& manifest, LocalNode& node) {
   const auto text = encode_json(encode(manifest), 1) + "\n";
   // The manifest is sent with the facts, in one frame.
   if (text.size() > kMaxManifestBytes) {
-    return failure(ErrorCode::kUnsupported, "the originals of what sparkplan manages are too large to keep");
+    return failure(ErrorCode::kUnsupported, "the originals of the managed artifacts are too large to store");
   }
   return node.write_file(manifest_path(), FileContent{text, 0600, 0, 0});
 }

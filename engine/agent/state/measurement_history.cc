@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/agent/node/utc_time.h"
 #include "engine/agent/state/manifest_store.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
@@ -91,6 +92,18 @@ Histories read_histories(LocalNode& node, std::string& set_aside) {
   return {};
 }
 
+Result<void> store(VerifySummary summary, LocalNode& node) {
+  summary.time = utc_now();
+  return node.write_file(kLastVerifyFile, FileContent{encode_json(encode(summary)) + "\n", 0600, 0, 0});
+}
+
+Result<VerifySummary> read_summary(const NodeReader& node) {
+  constexpr std::size_t kMostBytes = 4096;
+  SPARK_TRY(const auto text, node.read_file(kLastVerifyFile, kMostBytes));
+  SPARK_TRY(const auto value, decode_json(text));
+  return decode<VerifySummary>(value);
+}
+
 }  // namespace
 
 Result<MeasurementsReply> keep_measurements(const MeasurementsRequest& request, LocalNode& node) {
@@ -98,6 +111,8 @@ Result<MeasurementsReply> keep_measurements(const MeasurementsRequest& request, 
   SPARK_TRY(const auto manifest, read_manifest(node));
   if (!manifest) return reply;
   SPARK_CHECK(node.make_directories(kMeasurementsDirectory, 0700));
+  if (request.summary) SPARK_CHECK(store(*request.summary, node));
+  if (request.values.empty()) return reply;
   auto histories = read_histories(node, reply.set_aside);
   for (const CheckHistory& history : histories) {
     if (request.values.contains(history.id)) reply.earlier.emplace(history.id, history.values);
@@ -105,6 +120,11 @@ Result<MeasurementsReply> keep_measurements(const MeasurementsRequest& request, 
   for (const auto& [id, value] : request.values) add(histories, id, value);
   SPARK_CHECK(node.write_file(kMeasurementsFile, FileContent{text_of(histories), 0600, 0, 0}));
   return reply;
+}
+
+std::optional<VerifySummary> last_verify(const NodeReader& node) {
+  auto summary = read_summary(node);
+  return summary ? std::optional(std::move(*summary)) : std::nullopt;
 }
 
 }  // namespace sparkplan

@@ -65,8 +65,8 @@ Result<void> check_no_open_window(const LocalNode& node) {
   if (!names) return failure(Error(names.error()));
   for (const auto& name : *names) {
     if (!node.status(directory / name / "armed")) continue;
-    return failure(ErrorCode::kRefused, "a network change is open there, which is confirmed or taken back by itself",
-                   "wait for the end of its window, and look again");
+    return failure(ErrorCode::kRefused, "a network change on the node waits for confirmation or rollback",
+                   "wait for the end of its --confirm-timeout, then try again");
   }
   return {};
 }
@@ -85,7 +85,7 @@ Result<void> end(int process) {
     if (ended(process, kTimeToEnd)) return {};
   }
   return failure(ErrorCode::kUnreachable, "the agent that holds the lock does not end",
-                 "it may wait for a disk or a driver that does not answer");
+                 "check the node's disks and drivers: the agent may be waiting for one that does not answer");
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ Result<NodeLock> NodeLock::acquire(const LockHolder& holder, LocalNode& node) {
     if (errno != EAGAIN && errno != EACCES) return failure(system_error("lock the node", errno));
     const auto other = read_holder(file.get());
     return failure(ErrorCode::kBusy, "locked by " + (other ? other->holder.describe() : std::string("another run")),
-                   "wait for it, or give --lock-timeout");
+                   "wait for it, or set --lock-timeout");
   }
   Value content = encode(holder);
   content.set("agent", static_cast<std::int64_t>(::getpid()));
@@ -133,7 +133,7 @@ Result<std::optional<LockingAgent>> locking_agent(const LocalNode& node) {
   auto range = lock_of_whole_file(F_RDLCK);
   std::optional<LockingAgent> holder;
   if (::fcntl(file->get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK) {
-    holder = read_holder(file->get()).value_or(LockingAgent{LockHolder{"somebody", 0, "run", "?"}});
+    holder = read_holder(file->get()).value_or(LockingAgent{LockHolder{"an unknown user", 0, "run", "?"}});
   }
   return holder;
 }
@@ -147,16 +147,16 @@ Result<void> break_lock(const BreakLockRequest& request, const LocalNode& node) 
   SPARK_TRY(const auto held, locking_agent(node));
   if (!held) return failure(ErrorCode::kNotFound, "the lock is free");
   if (held->holder.describe() != request.holder)
-    return failure(ErrorCode::kBusy, "by now it is locked by " + held->holder.describe());
+    return failure(ErrorCode::kBusy, "the lock is now held by " + held->holder.describe());
   SPARK_CHECK(check_no_open_window(node));
   const auto opened = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(held->process), 0));
   if (opened < 0 && errno != ESRCH && errno != EINVAL)
-    return failure(system_error("look at the agent that holds the lock", errno));
+    return failure(system_error("find the agent that holds the lock", errno));
   const FileDescriptor process(opened);
   // From here on, another process cannot take the number unnoticed.
   if (opened < 0 || held->process <= 1 || start_of_process(held->process) != held->started ||
       !is_agent(held->process)) {
-    return failure(ErrorCode::kRefused, "what holds the lock is not the agent that its file names",
+    return failure(ErrorCode::kRefused, "the process that holds the lock is not the agent that the lock file names",
                    "find it on the node: fuser -v /run/sparkplan/lock");
   }
   return end(process.get());

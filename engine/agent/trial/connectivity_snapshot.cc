@@ -17,6 +17,10 @@ constexpr milliseconds kToolDeadline{10'000};
 constexpr milliseconds kPatience{4'000};
 constexpr milliseconds kPause{100};
 
+/// The record is the node's own, and lists the state that existed: it must never be too long to be read again.
+constexpr ListRule kOwnRecord = kOptional.at_most(std::size_t{1} << 20);
+constexpr std::size_t kLongestFilter = std::size_t{4} << 20;
+
 bool is_kernels_own(const std::string& address) { return address.starts_with("fe80:"); }
 
 LinkState state_of(const LinkFacts& link) {
@@ -60,7 +64,7 @@ Result<void> restore_filter(const std::string& filter, LocalNode& node) {
   SPARK_CHECK(node.write_file(file, FileContent{"flush ruleset\n" + filter, 0600, 0, 0}));
   SPARK_TRY(const auto output, node.run(std::vector<std::string>{"nft", "--file", file.string()}, kToolDeadline));
   if (output.exit_status == 0) return {};
-  return failure(ErrorCode::kFailed, "nft does not take back the rules from before: " + output.standard_error);
+  return failure(ErrorCode::kFailed, "nft rejects the rules from before the change: " + output.standard_error);
 }
 
 Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node) {
@@ -130,7 +134,7 @@ void list_fields(FieldVisitor& field, LinkState& link) {
   field("name", link.name, kRequired);
   field("mtu", link.mtu);
   field("up", link.up);
-  field("addresses", link.addresses);
+  field("addresses", link.addresses, kOwnRecord);
 }
 
 void list_fields(FieldVisitor& field, Route& route) {
@@ -143,9 +147,9 @@ void list_fields(FieldVisitor& field, Route& route) {
 
 void list_fields(FieldVisitor& field, ConnectivitySnapshot& snapshot) {
   if (field.reading()) snapshot.filter.reset();
-  field("links", snapshot.links);
-  field("routes", snapshot.routes);
-  field("filter", snapshot.filter);
+  field("links", snapshot.links, kOwnRecord);
+  field("routes", snapshot.routes, kOwnRecord);
+  field("filter", snapshot.filter, kOptional.no_longer_than(kLongestFilter));
 }
 
 }  // namespace sparkplan

@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kToolDeadline{10'000};
 constexpr const char* kUnitDirectory = "/etc/systemd/system";
 constexpr const char* kRecoverUnit = "sparkplan-recover.service";
 constexpr const char* kWantedBy = "sysinit.target.wants";
-constexpr const char* kNoNet = "without it nothing would undo the change; --no-safety-net applies it nevertheless";
+constexpr const char* kNoNet = "without it, nothing can roll back the change; pass --no-safety-net to apply it anyway";
 
 std::string unit_name(const std::string& run) { return "sparkplan-rollback-" + run; }
 
@@ -31,15 +31,11 @@ std::string said(const CommandOutput& output) {
 }
 
 Result<std::string> output_of(const std::vector<std::string>& argv, LocalNode& node) {
-  const auto output = node.run(argv, kToolDeadline);
-  if (!output && output.error().code == ErrorCode::kNotFound) {
-    return failure(ErrorCode::kUnsupported, "there is no " + argv.front() + " on this node", kNoNet);
+  SPARK_TRY(const CommandOutput output, needs_program(node.run(argv, kToolDeadline), argv.front(), kNoNet));
+  if (output.exit_status != 0) {
+    return failure(ErrorCode::kFailed, argv.front() + " could not start the timer: " + said(output), kNoNet);
   }
-  if (!output) return failure(output.error());
-  if (output->exit_status != 0) {
-    return failure(ErrorCode::kFailed, argv.front() + " could not start the timer: " + said(*output), kNoNet);
-  }
-  return output->standard_output;
+  return output.standard_output;
 }
 
 /// A daemon-reload has been seen to mangle a quoted command line, so this checks the command that systemd holds.
@@ -50,7 +46,7 @@ Result<void> check_that_it_waits(const std::string& run, const fs::path& program
   SPARK_TRY(const auto service, node.units(std::array{unit + ".service"}, kExecStart, kToolDeadline));
   const std::string command = "argv[]=" + program.string() + " --rollback " + run + " ;";
   if (waits && property_of(service.front(), "ExecStart").find(command) != std::string::npos) return {};
-  return failure(ErrorCode::kFailed, "the timer that would undo the change does not wait as it should", kNoNet);
+  return failure(ErrorCode::kFailed, "systemd has not set the rollback timer as requested", kNoNet);
 }
 
 std::string recover_unit(const std::string& run, const fs::path& program) {
@@ -89,9 +85,9 @@ Result<void> enable_at_boot(LocalNode& node) {
 
 Result<void> can_be_executed(const fs::path& program) {
   struct statvfs file_system {};
-  if (::statvfs(program.c_str(), &file_system) != 0) return failure(file_error("look at", program));
+  if (::statvfs(program.c_str(), &file_system) != 0) return failure(file_error("stat", program));
   if ((file_system.f_flag & static_cast<unsigned long>(ST_NOEXEC)) == 0) return {};
-  return failure(ErrorCode::kUnsupported, "nothing can be executed below " + program.parent_path().string(), kNoNet);
+  return failure(ErrorCode::kUnsupported, "programs cannot run below " + program.parent_path().string(), kNoNet);
 }
 
 }  // namespace
@@ -101,7 +97,7 @@ Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path&
   const auto unit = unit_name(run);
   SPARK_CHECK(can_be_executed(program));
   if (!node.status("/run/systemd/system")) {
-    return failure(ErrorCode::kUnsupported, "systemd does not run this node", kNoNet);
+    return failure(ErrorCode::kUnsupported, "systemd is not running on this node", kNoNet);
   }
   // A second start stops the first timer. The window cannot end in the few milliseconds between, because extensions
   // come long before its end.

@@ -76,23 +76,19 @@ std::optional<StagedFile> staged_file(const Step& step, const Registry& registry
 }
 
 Result<std::optional<Transaction>> Transaction::find(const LocalNode& node) {
-  const auto names = node.list_directory(kTransactionsDirectory);
-  if (!names) {
-    if (names.error().code == ErrorCode::kNotFound) return std::optional<Transaction>();
-    return failure(names.error());
-  }
-  if (names->empty()) return std::optional<Transaction>();
-  const fs::path directory = fs::path(kTransactionsDirectory) / names->back();
+  SPARK_TRY(const auto names, or_empty(node.list_directory(kTransactionsDirectory)));
+  if (names.empty()) return std::optional<Transaction>();
+  const fs::path directory = fs::path(kTransactionsDirectory) / names.back();
   const auto unusable = [&](Error error) {
     error = std::move(error).within((directory / kRecord).string());
-    error.hint = "it describes a change that was on trial; look at the file, move the directory away, then plan again";
+    error.hint = "it records an unconfirmed change: inspect the file, move its directory away, then plan again";
     return failure(std::move(error));
   };
   const auto text = node.read_file(directory / kRecord, kMaxRecordBytes);
   if (!text && text.error().code == ErrorCode::kNotFound) {
     // The run ended before it did anything else.
     ApplyRequest nothing;
-    nothing.run = names->back();
+    nothing.run = names.back();
     return std::optional(Transaction(std::move(nothing), {}));
   }
   if (!text) return unusable(text.error());
@@ -101,12 +97,12 @@ Result<std::optional<Transaction>> Transaction::find(const LocalNode& node) {
   const Value* request = value->find("request");
   const Value* holder = value->find("holder");
   if (request == nullptr || holder == nullptr)
-    return unusable({ErrorCode::kFailed, "not a record of ours", {}, {}, ""});
+    return unusable({ErrorCode::kFailed, "not a record of sparkplan", {}, {}, ""});
   auto numbered = decode_request(*request);
   if (!numbered) return unusable(std::move(numbered).error());
   auto* apply = std::get_if<ApplyRequest>(&numbered->request);
-  if (apply == nullptr || apply->run != names->back())
-    return unusable({ErrorCode::kFailed, "not the record of this change", {}, {}, ""});
+  if (apply == nullptr || apply->run != names.back())
+    return unusable({ErrorCode::kFailed, "it belongs to another change", {}, {}, ""});
   auto decoded = decode<LockHolder>(*holder);
   if (!decoded) return unusable(std::move(decoded).error());
   return std::optional(Transaction(std::move(*apply), std::move(*decoded)));
@@ -120,7 +116,7 @@ Result<fs::path> Transaction::set_aside(const LocalNode& node) {
 
 Result<Transaction> Transaction::prepare(const ApplyRequest& request, const LockHolder& holder, LocalNode& node) {
   SPARK_TRY(const auto other, find(node));
-  if (other) return failure(ErrorCode::kBusy, "another change is on trial: " + other->holder().describe());
+  if (other) return failure(ErrorCode::kBusy, "another change waits for confirmation: " + other->holder().describe());
   Transaction transaction(request, holder);
   SPARK_CHECK(prepare_state_directory(node));
   SPARK_CHECK(node.make_directories(transaction.directory(), 0700));
@@ -249,8 +245,7 @@ Result<std::optional<FileDescriptor>> Transaction::take_over_work(std::chrono::m
   for (std::chrono::milliseconds waited{0};; waited += kPause) {
     auto range = lock_of_whole_file(F_WRLCK);
     if (::fcntl(file.get(), F_OFD_SETLK, &range) == 0) break;
-    if (waited >= patience + kForTheKernel)
-      return failure(ErrorCode::kFailed, "the steps in hand do not come to an end");
+    if (waited >= patience + kForTheKernel) return failure(ErrorCode::kFailed, "the running steps do not finish");
     if (waited >= patience && !killed) {
       std::array<char, 32> text{};
       const auto size = ::pread(file.get(), text.data(), text.size(), 0);

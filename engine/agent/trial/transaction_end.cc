@@ -73,7 +73,7 @@ class Undoing {
   const ResourceType* type_of(const Step& step) {
     const auto* type = registry_.find(step.type);
     if (type == nullptr) {
-      failures_.push_back(Error{ErrorCode::kUnsupported, "this agent has no resource type " + step.type, {}, {}, ""});
+      failures_.push_back(make_error(ErrorCode::kUnsupported, "this agent has no resource type " + step.type));
     }
     return type;
   }
@@ -140,7 +140,7 @@ std::vector<std::string> manual_commands(const Transaction& transaction, const R
 Error rollback_failure(const std::vector<Error>& failures) {
   std::vector<std::string> texts;
   for (const auto& error : failures) texts.push_back(error.describe());
-  return Error{ErrorCode::kFailed, "could not be put back: " + join(texts, "; "), {}, std::nullopt, ""};
+  return make_error(ErrorCode::kFailed, "could not be restored: " + join(texts, "; "));
 }
 
 Result<void> give_up_on(Transaction& transaction, const std::vector<Error>& failures, const Registry& registry,
@@ -151,11 +151,11 @@ Result<void> give_up_on(Transaction& transaction, const std::vector<Error>& fail
   (void)transaction.note_reason(error.describe(), node);
   (void)transaction.mark_rollback_failed(node);
   note_in_journal(transaction, "rollback_failed", error.describe(), node);
-  log_to_syslog(LOG_CRIT,
-                "run=" + transaction.run() + " rollback failed: " + error.describe() +
-                    "; to be done by hand: " + join(commands, " && "),
-                node);
-  error.hint = "on the node, as root: " + join(commands, " && ");
+  log_to_syslog(
+      LOG_CRIT,
+      "run=" + transaction.run() + " rollback failed: " + error.describe() + "; run by hand: " + join(commands, " && "),
+      node);
+  error.hint = "run on the node, as root: " + join(commands, " && ");
   return failure(std::move(error));
 }
 
@@ -175,9 +175,9 @@ Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& reg
   if (!undoing.failures().empty()) return give_up_on(transaction, undoing.failures(), registry, node);
   if (scope == UndoScope::kFilesOnly) return {};
   const auto report = transaction.report(node);
-  std::string reason = report && !report->reason.empty() ? report->reason : "it was not confirmed in time";
+  std::string reason = report && !report->reason.empty() ? report->reason : "not confirmed in time";
   if (!undoing.left_alone().empty()) {
-    reason += "; left as others have changed it since: " + join(undoing.left_alone(), ", ");
+    reason += "; not restored because of later changes: " + join(undoing.left_alone(), ", ");
   }
   // The next run reports a damaged manifest and moves it away.
   if (auto manifest = read_manifest(node); manifest && *manifest) {
@@ -229,7 +229,7 @@ Result<void> recover_at_boot(const std::string& run, const Registry& registry, L
   SPARK_TRY(auto found, Transaction::find(node));
   if (!found || found->run() != run) return timer.stop(run, node);
   SPARK_TRY(const bool ours, found->claim(TransactionState::kRolledBack, node));
-  if (ours) SPARK_CHECK(found->note_reason("the node was booted before it was confirmed", node));
+  if (ours) SPARK_CHECK(found->note_reason("the node was rebooted before the change was confirmed", node));
   SPARK_TRY(const auto state, found->state(node));
   if (state == TransactionState::kBegun) return timer.stop(run, node);
   constexpr std::chrono::milliseconds kReload{30'000};

@@ -9,23 +9,23 @@ namespace {
 constexpr std::string_view kHead = R"(<!-- Made from the program: cmake --build build --target reference -->
 # doctor: known faults
 
-`sparkplan doctor` reads everything from the nodes and reports which of these faults they have. It measures nothing. It
-writes to a node only the agent, if that is missing or of another build. Some faults need a measurement: the level of
-`sparkplan verify` that is named with them reports them.
+`sparkplan doctor` reads everything from the nodes and reports which of these faults they have. It measures nothing. On
+a node it writes only the agent, if that is missing or of another build. Some faults need a measurement: the named level
+of `sparkplan verify` reports them.
 
 ```
 $ sparkplan doctor
-FAIL  spark-02  link-mtu: the interface has another MTU than declared
+FAIL  spark-02  link-mtu: the interface does not have the declared MTU
         seen: enp1s0f1np1 has an MTU of 1500 instead of 9000
-        cause: it was changed on the node, or the declared one was never applied
-        fix: run `sparkplan apply`; `sparkplan drift` shows whether it was changed
+        cause: the MTU was changed on the node, or the declared MTU was never applied
+        fix: run `sparkplan apply`; `sparkplan drift` shows whether the MTU was changed
 pass  adapter-absent, link-absent, link-down, ...
 skip  nccl-version-ring, nvme-not-live, ...
 Doctor: 1 failed, 0 warnings, 118 passed, 4 skipped. 0.81 s
 ```
 
-A finding is *skip* if the node has nothing of the kind, or if it could not be read; `--json` has the reason. Faults that
-are known of DGX Sparks only are skipped on other machines. The exit code is 8 if something fails; warnings do not count.
+A finding is *skip* if the node has no such hardware or setting, or could not be read; `--json` has the reason. Faults
+of DGX Sparks only are skipped on other machines. The exit code is 8 if something fails; warnings do not count.
 
 )";
 

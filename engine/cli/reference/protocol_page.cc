@@ -31,6 +31,7 @@ encode and decode.
 - The reply is `{"id": n, "reply": ...}` or `{"id": n, "error": {...}}`. `{"id": n, "progress": "..."}` may come before.
 - Unknown fields of a reply are ignored. An absent field has the default of its struct.
 - A field of the wrong kind or out of its bounds makes the message invalid. "cut" marks texts that are cut instead.
+- A text without a bound, and a key of a map, has at most 8192 bytes. The bound of a list also holds for lists in it.
 
 To add a message: write its struct with `kName` and `Reply` and its `list_fields()`, add it to `Request` in
 `engine/wire/messages.h`, and write `AgentSession::handle()` for it, without which the agent does not compile. The
@@ -145,7 +146,7 @@ class RecordCollector final : public FieldVisitor {
 
   void text(std::string& /*text*/, const FieldRule& rule) override {
     std::string kind = "text";
-    if (rule.longest < FieldRule::kLongestText) kind += " up to " + std::to_string(rule.longest) + " bytes";
+    if (rule.longest != FieldRule::kLongestText) kind += " up to " + std::to_string(rule.longest) + " bytes";
     if (rule.is_printable) kind += ", printable";
     if (rule.is_cut) kind += ", cut";
     open_.back().kind = kind;

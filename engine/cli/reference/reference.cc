@@ -17,13 +17,13 @@ constexpr std::string_view kEnd = "<!-- flags: end -->\n";
 Result<std::string> content_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return tl::unexpected(Error{ErrorCode::kNotFound, "cannot read " + path.string(), {}, std::nullopt, ""});
+    return tl::unexpected(make_error(ErrorCode::kNotFound, "cannot read " + path.string()));
   }
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 Error no_place(const std::filesystem::path& path, std::string_view place) {
-  return Error{ErrorCode::kFailed, path.string() + " has no " + std::string(place), {}, std::nullopt, ""};
+  return make_error(ErrorCode::kFailed, path.string() + " has no " + std::string(place));
 }
 
 using Pieces = std::vector<std::pair<std::string, std::string>>;

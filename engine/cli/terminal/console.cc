@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -19,9 +20,20 @@ namespace {
 
 constexpr int kStopPatience = 100;  // Milliseconds until a stop is noticed.
 
+constexpr int kWidthWithoutTerminal = 100;
+constexpr int kWidest = 100'000;
+
+/// The columns of the terminal; without one $COLUMNS, else 100.
+/// Source: POSIX, Environment Variables, COLUMNS.
 int terminal_width(int terminal) {
   winsize size{};
-  return ::ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+  if (::ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const std::string_view text = columns == nullptr ? "" : columns;
+  int width = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), width);
+  const bool usable = status == std::errc{} && end == text.data() + text.size() && width > 0 && width <= kWidest;
+  return usable ? width : kWidthWithoutTerminal;
 }
 
 bool variable_is_set(const char* name) {
@@ -45,6 +57,7 @@ void write_to(FILE* stream, std::string_view text) {
 Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const std::string& log_file) {
   Console console;
   console.quiet_ = quiet;
+  console.verbose_ = verbosity > 0;
   console.interactive_ = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
   const bool colors_wanted = !no_color && !variable_is_set("NO_COLOR");
   console.color_ = colors_wanted && is_able_terminal(STDOUT_FILENO);
@@ -84,7 +97,7 @@ void Console::error(const Error& error) const {
 }
 
 void Console::diagnostics(const std::vector<Diagnostic>& diagnostics, std::string_view source) const {
-  if (const auto text = diagnostics_text(diagnostics, source, quiet_); !text.empty()) screen_->print(text);
+  if (const auto text = diagnostics_text(diagnostics, source, question_style()); !text.empty()) screen_->print(text);
 }
 
 void Console::trace(std::string_view text) const { log_->info("{}", printable(text)); }
@@ -107,6 +120,7 @@ TextStyle Console::style() const {
   style.color = color_;
   style.quiet = quiet_;
   style.width = terminal_width(STDOUT_FILENO);
+  style.verbose = verbose_;
   return style;
 }
 
@@ -115,6 +129,7 @@ TextStyle Console::question_style() const {
   style.color = color_progress_;
   style.quiet = quiet_;
   style.width = terminal_width(STDERR_FILENO);
+  style.verbose = verbose_;
   return style;
 }
 

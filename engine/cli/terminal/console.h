@@ -52,6 +52,8 @@ class Console {
   /// For question().
   TextStyle question_style() const;
   bool quiet() const { return quiet_; }
+  /// -v: trace() prints each event.
+  bool verbose() const { return verbose_; }
   bool live_progress() const { return live_progress_; }
   bool color_progress() const { return color_progress_; }
   /// Standard error, for code that draws on it.
@@ -63,6 +65,7 @@ class Console {
   std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<Screen> screen_ = std::make_unique<Screen>();
   bool quiet_ = false;
+  bool verbose_ = false;
   bool color_ = false;
   bool interactive_ = false;
   bool live_progress_ = false;

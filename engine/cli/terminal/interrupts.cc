@@ -28,10 +28,10 @@ Interrupts::Interrupts(const Console& console) {
       if (ended.stop_requested()) return;
       if (source_.stop_requested()) {
         const Screen::Hold nothing_is_left_behind(console.screen());
-        console.interject("sparkplan: ended at once; what was in hand on the nodes is finished by their agents\n");
+        console.interject("sparkplan: stopped at once; the agents finish the current steps on the nodes\n");
         ::_exit(static_cast<int>(ExitCode::kUsage));
       }
-      console.interject("sparkplan: stopping after the step in hand (again: at once)\n");
+      console.interject("sparkplan: stopping after the current step (Ctrl-C again: at once)\n");
       source_.request_stop();
     }
   });

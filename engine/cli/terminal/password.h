@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "engine/core/result.h"
@@ -7,8 +8,8 @@
 
 namespace sparkplan {
 
-/// Asks for a password on the controlling terminal, without echo. Errors: kFailed when there is no terminal; those of
-/// Secret::read_line().
-Result<Secret> ask_password(const std::string& prompt);
+/// Asks for a password on the controlling terminal, without echo. Errors: kFailed when there is no terminal;
+/// kInterrupted at a stop; those of Secret::read_line().
+Result<Secret> ask_password(const std::string& prompt, const std::stop_token& stop = {});
 
 }  // namespace sparkplan

@@ -9,6 +9,7 @@ namespace {
 
 // Also the delay before the first frame: a run that ends earlier leaves the screen unchanged.
 constexpr std::chrono::milliseconds kFrame{100};
+constexpr std::chrono::milliseconds kGather{500};
 constexpr std::chrono::seconds kClockTick{1};
 constexpr std::chrono::seconds kSignOfLife{10};
 
@@ -38,7 +39,9 @@ void ProgressDisplay::tell(const std::string& node, std::string_view doing, Acti
   last_event_ = Clock::now();
   *found = {node, shown, activity, last_event_};
   changed_ = true;
-  if (!console_.live_progress()) console_.screen().print(node + ": " + shown + "\n");
+  if (console_.live_progress() || console_.verbose()) return;
+  if (events_.empty()) first_event_ = last_event_;
+  events_.add(node, shown);
 }
 
 std::function<void(const std::string&, std::string_view, Activity)> ProgressDisplay::listener() {
@@ -47,6 +50,7 @@ std::function<void(const std::string&, std::string_view, Activity)> ProgressDisp
 
 void ProgressDisplay::clear() {
   const std::lock_guard lock(mutex_);
+  print_events();
   for (auto& node : nodes_) node.doing.clear();
   changed_ = false;
   if (console_.live_progress()) console_.screen().draw({});
@@ -60,7 +64,9 @@ void ProgressDisplay::keep_up(const std::stop_token& stop) {
     if (console_.live_progress()) {
       redraw(Clock::now());
     } else {
-      give_sign_of_life(Clock::now());
+      const auto now = Clock::now();
+      if (now - first_event_ >= kGather) print_events();
+      give_sign_of_life(now);
     }
   }
 }
@@ -80,6 +86,15 @@ void ProgressDisplay::give_sign_of_life(Clock::time_point now) {
   if (now - last_event_ < kSignOfLife) return;
   last_event_ = now;
   if (const auto nodes = told(now); !nodes.empty()) console_.screen().print(sign_of_life(nodes) + "\n");
+}
+
+void ProgressDisplay::print_events() {
+  std::string text;
+  const auto width = columns_of(console_.question_style());
+  for (const auto& line : events_.take()) {
+    for (const auto& piece : broken(line, width)) text += piece + "\n";
+  }
+  if (!text.empty()) console_.screen().print(text);
 }
 
 std::vector<NodeProgress> ProgressDisplay::told(Clock::time_point now) const {

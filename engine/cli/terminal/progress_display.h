@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "engine/cli/terminal/console.h"
+#include "engine/cli/terminal/gathered_events.h"
 #include "engine/cli/terminal/progress_lines.h"
 
 namespace sparkplan {
 
 /// Shows the current step of each node on standard error. On a terminal, each node has one live line. Elsewhere, each
-/// event is a line, and a sign of life follows every 10 s. The live lines are cleared before the result is printed.
+/// event is a line, with all nodes that report it within half a second. A sign of life follows every 10 s. With -v, the
+/// trace has each event, so no other lines are printed. The live lines are cleared before the result is printed.
 class ProgressDisplay {
  public:
   /// Nodes are shown in the order of the cluster's file, each from its first event on.
@@ -28,7 +30,8 @@ class ProgressDisplay {
   void tell(const std::string& node, std::string_view doing, Activity activity);
   /// tell() as a function for RunOptions::progress. Do not call it after the display is destroyed.
   std::function<void(const std::string&, std::string_view, Activity)> listener();
-  /// Removes the live lines from the screen; the next tell() draws them again.
+  /// Removes the live lines from the screen; the next tell() draws them again. Elsewhere, prints what was not printed
+  /// yet.
   void clear();
 
  private:
@@ -43,12 +46,15 @@ class ProgressDisplay {
   void keep_up(const std::stop_token& stop);
   void redraw(Clock::time_point now);
   void give_sign_of_life(Clock::time_point now);
+  void print_events();
   std::vector<NodeProgress> told(Clock::time_point now) const;
 
   const Console& console_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::vector<Node> nodes_;
+  GatheredEvents events_;
+  Clock::time_point first_event_;  ///< Of those in `events_`.
   bool changed_ = false;
   ScreenSize drawn_for_;
   Clock::time_point drawn_;

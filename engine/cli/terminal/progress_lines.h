@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/cli/terminal/screen.h"
-#include "engine/fleet/cluster_run.h"
+#include "engine/fleet/fleet_session.h"
 
 namespace sparkplan {
 
@@ -18,9 +18,8 @@ struct NodeProgress {
   std::chrono::milliseconds since{0};  ///< The time since it began.
 };
 
-/// Pure. The live lines, in the order given: each narrower than the screen, and fewer than it has
-/// rows. Where not all nodes fit, those at work come before those that failed and those that wait,
-/// and a last line counts the rest.
+/// Pure. The live lines, in the given order: each narrower than the screen, and fewer than it has rows. If not all
+/// nodes fit, working nodes come before failed and waiting ones, and a last line counts the rest.
 ///   spark-01  applying net.core.rmem_max  3 s
 std::vector<std::string> progress_lines(std::span<const NodeProgress> nodes, ScreenSize size, bool color);
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <map>
+
 #include "engine/cli/usage/completion.h"
 #include "engine/core/text.h"
 
@@ -16,6 +18,20 @@ _sparkplan_files() {
 
 _sparkplan_words() {
   mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
+}
+
+# The nodes of the file that the command reads; in a list, the one after the last comma.
+_sparkplan_nodes() {
+  local file='' begun='' nodes i
+  for ((i = 1; i + 1 < COMP_CWORD; i++)); do
+    [[ ${COMP_WORDS[i]} == -f || ${COMP_WORDS[i]} == --file ]] || continue
+    [[ ${COMP_WORDS[i + 1]} != = ]] || ((i++))
+    file=${COMP_WORDS[i + 1]/#\~/$HOME}
+  done
+  [[ $1 != *,* ]] || begun=${1%,*},
+  nodes=$("${COMP_WORDS[0]}" export --format ssh-config ${file:+-f "$file"} 2>/dev/null |
+    sed -n 's/^Host \([^ ]*\).*/\1/p')
+  mapfile -t COMPREPLY < <(compgen -P "$begun" -W "$nodes" -- "${1##*,}")
 }
 
 _sparkplan() {
@@ -69,33 +85,46 @@ std::vector<std::string> names_of(const std::vector<OptionUsage>& options) {
   return names;
 }
 
-/// Patterns of "COMMAND OPTION" whose value is a path, and those whose value is something else.
+/// Patterns of "COMMAND OPTION", by what their value is.
 struct ValuePatterns {
   std::vector<std::string> paths;
+  std::vector<std::string> nodes;
+  std::map<std::string, std::vector<std::string>> of_words;  ///< By the words, with blanks between them.
   std::vector<std::string> others;
 
   void add(const std::string& command, const std::vector<OptionUsage>& options) {
     for (const auto& option : options) {
       if (option.value.empty()) continue;
-      for (const auto& name : option.names) {
-        (is_path(option.value) ? paths : others).push_back(command + "\\ " + name);
-      }
+      auto& patterns = list_for(option);
+      for (const auto& name : option.names) patterns.push_back(command + "\\ " + name);
     }
   }
 
   std::string branches() const {
     std::string text;
     if (!paths.empty()) text += "    " + join(paths, " | ") + ") _sparkplan_files \"$current\"; return ;;\n";
+    if (!nodes.empty()) text += "    " + join(nodes, " | ") + ") _sparkplan_nodes \"$current\"; return ;;\n";
+    for (const auto& [words, patterns] : of_words) {
+      text += fmt::format("    {}) _sparkplan_words \"$current\" '{}'; return ;;\n", join(patterns, " | "), words);
+    }
     if (!others.empty()) text += "    " + join(others, " | ") + ") return ;;\n";
     return text;
+  }
+
+ private:
+  std::vector<std::string>& list_for(const OptionUsage& option) {
+    if (is_path(option.value)) return paths;
+    if (is_node(option.value)) return nodes;
+    return option.words.empty() ? others : of_words[join(option.words, " ")];
   }
 };
 
 std::string argument_branch(const CommandUsage& command) {
   for (const auto& argument : command.arguments) {
     if (is_path(argument.name)) return fmt::format("      {}) _sparkplan_files \"$current\" ;;\n", command.name);
-    if (argument.choices.empty()) continue;
-    return fmt::format("      {}) _sparkplan_words \"$current\" '{}' ;;\n", command.name, join(argument.choices, " "));
+    if (is_node(argument.name)) return fmt::format("      {}) _sparkplan_nodes \"$current\" ;;\n", command.name);
+    if (argument.words.empty()) continue;
+    return fmt::format("      {}) _sparkplan_words \"$current\" '{}' ;;\n", command.name, join(argument.words, " "));
   }
   return {};
 }

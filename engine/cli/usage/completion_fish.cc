@@ -15,12 +15,18 @@ std::string quoted(std::string_view text) {
   return safe + "'";
 }
 
+/// " -a ..." for a value with known words.
+std::string offer_of(const std::string& value, const std::vector<std::string>& words) {
+  if (is_node(value)) return " -a '(__sparkplan_nodes)'";
+  return words.empty() ? "" : " -a " + quoted(join(words, " "));
+}
+
 std::string option_line(const std::string& condition, const OptionUsage& option) {
   std::string text = "complete -c sparkplan" + condition;
   for (const auto& name : option.names) {
     text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   }
-  if (!option.value.empty()) text += is_path(option.value) ? " -rF" : " -x";
+  if (!option.value.empty()) text += is_path(option.value) ? " -rF" : " -x" + offer_of(option.value, option.words);
   return text + " -d " + quoted(option.help) + "\n";
 }
 
@@ -30,9 +36,8 @@ std::string command_lines(const CommandUsage& command) {
   for (const auto& option : command.options) text += option_line(condition, option);
   for (const auto& argument : command.arguments) {
     if (is_path(argument.name)) text += "complete -c sparkplan" + condition + " -F\n";
-    if (argument.choices.empty()) continue;
-    text += "complete -c sparkplan" + condition + " -a " + quoted(join(argument.choices, " ")) + " -d " +
-            quoted(argument.help) + "\n";
+    const std::string offer = offer_of(argument.name, argument.words);
+    if (!offer.empty()) text += "complete -c sparkplan" + condition + offer + " -d " + quoted(argument.help) + "\n";
   }
   return text;
 }
@@ -68,6 +73,24 @@ function __sparkplan_command_is
         end
     end
     test "$command" = "$argv[1]"
+end
+
+# The nodes of the file that the command reads.
+function __sparkplan_nodes
+    set -l words (commandline -opc)
+    set -l file
+    set -l is_file 0
+    for word in $words
+        if test $is_file = 1
+            set file -f $word
+        end
+        set is_file 0
+        if contains -- $word -f --file
+            set is_file 1
+        end
+    end
+    command -sq $words[1]; or return
+    $words[1] export --format ssh-config $file 2>/dev/null | string replace -rf '^Host (\S+).*' '$1'
 end
 
 complete -c sparkplan -f

@@ -20,7 +20,11 @@ std::string quoted(std::string_view text) {
   return safe;
 }
 
-std::string action_of(const std::string& value) { return is_path(value) ? "_files" : " "; }
+std::string action_of(const std::string& value, const std::vector<std::string>& words) {
+  if (is_path(value)) return "_files";
+  if (is_node(value)) return "_sparkplan_nodes";
+  return words.empty() ? " " : "(" + join(words, " ") + ")";
+}
 
 /// One word of an array of specifications: '(-f --file)'{-f+,--file=}'[help]:FILE:_files'
 std::string specification(const OptionUsage& option) {
@@ -32,7 +36,7 @@ std::string specification(const OptionUsage& option) {
   std::vector<std::string> names;
   for (const auto& name : option.names) names.push_back(with_sign(name));
   auto tail = "[" + quoted(option.help) + "]";
-  if (takes_value) tail += ":" + option.value + ":" + action_of(option.value);
+  if (takes_value) tail += ":" + option.value + ":" + action_of(option.value, option.words);
   const std::string star = option.repeatable ? "*" : "";
   if (names.size() == 1) return "'" + star + names.front() + tail + "'";
   const auto head = option.repeatable ? star : "(" + join(option.names, " ") + ")";
@@ -40,7 +44,7 @@ std::string specification(const OptionUsage& option) {
 }
 
 std::string specification(const ArgumentUsage& argument) {
-  const auto action = argument.choices.empty() ? action_of(argument.name) : "(" + join(argument.choices, " ") + ")";
+  const auto action = action_of(argument.name, argument.words);
   return std::string("'") + (argument.required ? ":" : "::") + argument.name + ":" + action + "'";
 }
 
@@ -54,15 +58,26 @@ std::string command_branch(const CommandUsage& command) {
 }  // namespace
 
 std::string zsh_completion(const ProgramUsage& program) {
-  std::string text = R"(#compdef sparkplan
+  std::string text = R"zsh(#compdef sparkplan
 # zsh completion of sparkplan, made by: sparkplan completion zsh
 
+# The nodes of the file that the command reads; in a list, the one after the last comma.
+_sparkplan_nodes() {
+  local file=${opt_args[-f]:-${opt_args[--file]:-$general_file}}
+  local -a nodes
+  file=${file/#\~/$HOME}
+  nodes=(${(f)"$(sparkplan export --format ssh-config ${file:+-f} ${file:+$file} 2>/dev/null |
+    sed -n 's/^Host \([^ ]*\).*/\1/p')"})
+  compset -P '*,'
+  compadd -a nodes
+}
+
 _sparkplan() {
-  local curcontext="$curcontext" state state_descr line result=1
+  local curcontext="$curcontext" state state_descr line general_file result=1
   local -A opt_args
   local -a general commands
   general=(
-)";
+)zsh";
   for (const auto& option : program.options) text += "    " + specification(option) + "\n";
   text += "  )\n  commands=(\n";
   for (const auto& command : program.commands) {
@@ -70,6 +85,7 @@ _sparkplan() {
   }
   text += R"(  )
   _arguments -C -s $general ': :->command' '*:: :->arguments' && result=0
+  general_file=${opt_args[-f]:-$opt_args[--file]}
   case $state in
     command)
       _describe -t commands 'sparkplan command' commands && result=0

@@ -35,6 +35,7 @@ ArgumentUsage usage_of_argument(const CLI::Option& option) {
   if (!type.empty()) {
     for (const auto choice : split(type, '|')) usage.choices.emplace_back(choice);
   }
+  usage.words = usage.choices;
   usage.help = option.get_description();
   usage.required = option.get_required();
   return usage;
@@ -67,7 +68,9 @@ ProgramUsage usage_of(const CLI::App& app) {
   return usage;
 }
 
-bool is_path(const std::string& value) { return value == "FILE" || value == "PATH"; }
+bool is_path(const std::string& value) { return value == "FILE" || value == "PATH" || value == "PLAN"; }
+
+bool is_node(const std::string& value) { return value == "NODE" || value == "GLOB"; }
 
 std::string usage_text(const ArgumentUsage& argument) {
   const auto text = argument.choices.empty() ? argument.name : join(argument.choices, "|");

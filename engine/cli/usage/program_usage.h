@@ -15,6 +15,7 @@ struct OptionUsage {
   std::string value;               ///< "GLOB"; empty for a flag.
   std::string help;
   bool repeatable = false;
+  std::vector<std::string> words = {};  ///< The words that completions offer for the value.
 };
 
 /// An argument of a command that is not an option.
@@ -23,6 +24,7 @@ struct ArgumentUsage {
   std::vector<std::string> choices;  ///< All allowed values; empty: any value.
   std::string help;
   bool required = false;
+  std::vector<std::string> words = {};  ///< The words that completions offer; all choices, if there are some.
 };
 
 struct CommandUsage {
@@ -49,6 +51,8 @@ ProgramUsage usage_of(const CLI::App& app);
 
 /// True when the value or argument of this name is a path.
 bool is_path(const std::string& value);
+/// True when the value or argument of this name is a node of cluster.yaml, or a pattern that may be one.
+bool is_node(const std::string& value);
 
 /// "[FILE]", "NODE", "bash|zsh|fish": an argument as a usage line shows it.
 std::string usage_text(const ArgumentUsage& argument);

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <tuple>
 
 #include "engine/core/finding.h"
+#include "engine/core/tree.h"
+#include "engine/model/ipv4.h"
+#include "engine/model/port_name.h"
 
 namespace sparkplan {
 namespace {
 
-constexpr int kHalvesOfAPort = 2;
 constexpr std::string_view kLinkLocal = "169.254.";
 
 const LinkFacts* find_link(const Facts& facts, const std::string& name) {
@@ -19,57 +20,21 @@ const LinkFacts* find_link(const Facts& facts, const std::string& name) {
   return found == facts.links.end() ? nullptr : &*found;
 }
 
-/// The number behind the last "np" of "enp1s0f1np1": the QSFP port, as udev puts it into the name.
-std::optional<int> port_in_name(const std::string& name) {
-  const auto at = name.rfind("np");
-  if (at == std::string::npos || at < 2) return std::nullopt;
-  int port = 0;
-  const auto [end, error] = std::from_chars(name.data() + at + 2, name.data() + name.size(), port);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return port;
-}
-
-bool is_of_port(const LinkFacts& link, int port) {
-  if (!link.kind.empty() && link.kind != "veth") return false;  // A bond or VLAN on top of it.
-  if (!link.port.empty()) return link.port == "p" + std::to_string(port);
-  return port_in_name(link.name) == port;
-}
-
-/// Half A is the one at the lower PCI address; without any, "enp..." comes before "enP2p...".
+/// Half A first.
 std::vector<const LinkFacts*> halves_of_port(const Facts& facts, int port) {
   std::vector<const LinkFacts*> halves;
   for (const LinkFacts& link : facts.links) {
-    if (is_of_port(link, port)) halves.push_back(&link);
+    if (port_of(link) == port) halves.push_back(&link);
   }
-  const auto key = [](const LinkFacts* link) {
-    return std::tuple(link->pci, !link->name.starts_with("enp"), link->name);
-  };
-  std::sort(halves.begin(), halves.end(), [&](const auto* a, const auto* b) { return key(a) < key(b); });
+  std::sort(halves.begin(), halves.end(),
+            [](const auto* a, const auto* b) { return order_in_port(*a) < order_in_port(*b); });
   return halves;
-}
-
-/// Source: the interface names of DGX OS on a DGX Spark.
-std::string well_known_name(int port, int half) {
-  const std::string number = std::to_string(port);
-  return (half == 0 ? "enp1s0f" : "enP2p1s0f") + number + "np" + number;
-}
-
-/// enP2p1s0f1np1 -> roceP2p1s0f1; nothing for other names.
-std::vector<std::string> well_known_hcas(const std::string& interface) {
-  const auto end = interface.rfind("np");
-  if (!interface.starts_with("en") || end == std::string::npos || end <= 2) return {};
-  return {"roce" + interface.substr(2, end - 2)};
 }
 
 class Search {
  public:
   Search(const NodeSpec& node, const Facts& facts, const std::string& profile)
-      : node_(node), facts_(facts), is_spark_(facts.live ? is_dgx_spark(facts) : profile == "dgx-spark") {
-    const auto section = node.sections.find("fabric");
-    if (section == node.sections.end()) return;
-    one_port_ = section->second.find("port") != nullptr;
-    port_ = static_cast<int>(section->second.integer_or("port", 1));
-  }
+      : node_(node), facts_(facts), is_spark_(facts.live ? is_dgx_spark(facts) : profile == "dgx-spark") {}
 
   FabricInterfaces run() {
     for (const FabricPort& wanted : node_.fabric) {
@@ -92,16 +57,15 @@ class Search {
     add(wanted.interface, wanted, link);
   }
 
-  /// In a fabric of one port all halves are of that port; else they count on from port 0.
   void find_by_port(const FabricPort& wanted) {
-    const int port = one_port_ ? port_ : wanted.half / kHalvesOfAPort;
+    const int port = port_of_half(node_, wanted.half);
     const int half = wanted.half % kHalvesOfAPort;
     const auto halves = halves_of_port(facts_, port);
     if (halves.size() == kHalvesOfAPort) {
       const LinkFacts* link = halves[static_cast<std::size_t>(half)];
       add(link->name, wanted, link);
     } else if (halves.empty() && is_spark_) {
-      add(well_known_name(port, half), wanted, nullptr);
+      add(spark_interface(port, half), wanted, nullptr);
     } else {
       report_port(wanted, port, halves);
     }
@@ -115,7 +79,7 @@ class Search {
       port.hcas = link->rdma_devices;
     } else {
       port.absent_because = why_absent();
-      if (is_spark_) port.hcas = well_known_hcas(name);
+      if (is_spark_) port.hcas = spark_hcas(name);
     }
     result_.interfaces.push_back(std::move(port));
   }
@@ -126,8 +90,8 @@ class Search {
     std::string found = halves.empty() ? "no interface" : "";
     for (const LinkFacts* link : halves) found += (found.empty() ? "" : ", ") + link->name;
     report(wanted, "fabric.no-port",
-           "QSFP port " + std::to_string(port) + " should be two interfaces, and this node shows " + found,
-           "name them below this node: fabric: {interfaces: [{name: ...}, ...]}");
+           "QSFP port " + std::to_string(port) + " should have two interfaces, but this node has " + found,
+           "list them for this node: fabric: {interfaces: [{name: ...}, ...]}");
   }
 
   void report(const FabricPort& wanted, std::string code, std::string message, std::string hint) {
@@ -135,7 +99,7 @@ class Search {
   }
 
   std::string why_absent() const {
-    if (!facts_.live) return "nothing is running there";
+    if (!facts_.live) return "the node is not a running system";
     return "no cable in that port, or the ConnectX-7 is powered off";
   }
 
@@ -148,8 +112,6 @@ class Search {
   const NodeSpec& node_;
   const Facts& facts_;
   bool is_spark_ = false;
-  bool one_port_ = false;
-  int port_ = 1;
   bool half_reported_ = false;
   FabricInterfaces result_;
 };
@@ -170,6 +132,41 @@ void take_link_local(ObservedPort& port) {
 
 FabricInterfaces fabric_interfaces(const NodeSpec& node, const Facts& facts, const std::string& profile) {
   return Search(node, facts, profile).run();
+}
+
+FabricInterfaces other_interfaces(const NodeSpec& node, const Facts& facts, const std::string& profile) {
+  const auto section = node.sections.find("fabric");
+  if (section == node.sections.end()) return {};
+  NodeSpec others{node.name, node.id, {}, {}, node.transport, {}, false, {}, {}, {}};
+  for (const Value& record : items_of(section->second.find(kOtherInterfaces))) {
+    FabricPort port;
+    port.interface = record.text_or("name", "");
+    port.half = static_cast<int>(others.fabric.size());
+    port.where = place_of(record, "name");
+    if (const auto mtu = record.integer_or("mtu", 0); mtu > 0) port.mtu = static_cast<int>(mtu);
+    if (const auto address = parse_ipv4_interface(record.text_or("address", ""))) {
+      port.address = address->address.str();
+      port.prefix_length = address->prefix_length;
+    }
+    others.fabric.push_back(std::move(port));
+  }
+  return Search(others, facts, profile).run();
+}
+
+std::vector<std::string> other_interface_names(const NodeSpec& node) {
+  std::vector<std::string> names;
+  const auto section = node.sections.find("fabric");
+  if (section == node.sections.end()) return names;
+  for (const Value& one : items_of(section->second.find(kOtherInterfaces))) names.push_back(one.text_or("name", ""));
+  return names;
+}
+
+bool declares_fabric(const NodeSpec& node) {
+  const auto section = node.sections.find("fabric");
+  if (!node.fabric.empty()) return true;
+  if (section == node.sections.end() || section->second.is_null()) return false;
+  const bool has_others = section->second.find(kOtherInterfaces) != nullptr;
+  return !has_others || entries_of(section->second).size() > 1;
 }
 
 std::vector<ObservedPort> observed_ports(const NodeSpec& node, const Facts& facts, const std::string& profile) {

@@ -9,28 +9,41 @@
 
 namespace sparkplan {
 
-/// One half of a port as declared and as the node shows it.
+/// One half of a port: its declaration, and its state on the node.
 struct ObservedPort : FabricPort {
-  /// The RDMA devices of the link; for a Spark's port that is not shown, the names that DGX OS gives them.
+  /// The RDMA devices of the link. If a Spark does not show the port, the names that DGX OS gives them.
   std::vector<std::string> hcas = {};
-  const LinkFacts* link = nullptr;  ///< Points into the facts; null when the node does not show it.
-  /// Why there is no link. Without a finding this is no mistake: an image, or a port that is powered off for lack of
-  /// a cable.
+  const LinkFacts* link = nullptr;  ///< Points into the facts; null if the node does not show it.
+  /// Why there is no link; empty with one. Without a diagnostic it is no mistake: the node is an image, or the port is
+  /// powered off because it has no cable.
   std::string absent_because = {};
 };
 
 struct FabricInterfaces {
-  std::vector<ObservedPort> interfaces;  ///< In the order of NodeSpec::fabric; only those that could be named.
-  std::vector<Diagnostic> diagnostics;   ///< For each half that could not.
+  std::vector<ObservedPort> interfaces;  ///< In the order of NodeSpec::fabric; only halves with a name.
+  std::vector<Diagnostic> diagnostics;   ///< Reasons for the halves without a name.
 };
 
-/// Pure. The interfaces of a node's fabric: those the file names, else both halves of the QSFP port,
-/// found by phys_port_name, else by the end of the name ("...np1"), half A first by PCI address. A
-/// Spark without a cable does not show its port at all; its interfaces then have the well-known names.
+/// Pure. The interfaces of a node's fabric: the declared names, otherwise both halves of the QSFP port. They are found
+/// by phys_port_name, otherwise by the end of the name ("...np1"), half A first by PCI address. A Spark without a cable
+/// does not show its port; its interfaces then have the well-known names.
 FabricInterfaces fabric_interfaces(const NodeSpec& node, const Facts& facts, const std::string& profile);
 
-/// Pure. All declared halves, in the order of NodeSpec::fabric. One that could not be named has no interface, and the
-/// findings as its `absent_because`. A link-local half has the address that the node shows.
+/// The key below which a node's section `fabric` has its `interfaces`, the ports that are no part of the fabric: the
+/// netplan type configures both.
+inline constexpr const char* kOtherInterfaces = "other_interfaces";
+
+/// Pure. As fabric_interfaces(), for the ports of `interfaces`. In their order; `half` is the place in the list.
+FabricInterfaces other_interfaces(const NodeSpec& node, const Facts& facts, const std::string& profile);
+
+/// Pure. The names in the node's `interfaces`.
+std::vector<std::string> other_interface_names(const NodeSpec& node);
+
+/// True if the node is part of a fabric, even of one without interfaces.
+bool declares_fabric(const NodeSpec& node);
+
+/// Pure. All declared halves, in the order of NodeSpec::fabric. A half without a known name has an empty interface, and
+/// the diagnostics as its `absent_because`. A link-local half has the address found on the node.
 std::vector<ObservedPort> observed_ports(const NodeSpec& node, const Facts& facts, const std::string& profile);
 
 }  // namespace sparkplan

@@ -1,4 +1,4 @@
-// What is to be said of NCCL's variables.
+// The checks of NCCL's variables.
 #include <algorithm>
 #include <charconv>
 
@@ -9,7 +9,8 @@
 namespace sparkplan {
 namespace {
 
-/// Names last read before this release are refused; a younger one may be what the nodes have.
+/// A name that NCCL last read before this release is an error; later ones are warnings, as the nodes may have that
+/// NCCL.
 constexpr NcclVersion kOldestInUse{2, 28, 3};
 constexpr std::size_t kMostHcas = 32;  ///< Source: NCCL, src/transport/net_ib/init.cc: MAX_IB_DEVS.
 
@@ -21,7 +22,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-/// As strtoll() with base 0 takes one: decimal or 0x.
+/// True for a decimal or 0x number, as strtoll() with base 0 reads it.
 bool is_number(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   int base = 10;
@@ -58,24 +59,24 @@ std::vector<std::string_view> tokens_of(std::string_view text) {
   return tokens;
 }
 
-/// The first word of a list that is none of the alternatives.
+/// The first word of a list that is not among the alternatives.
 std::optional<std::string> stranger(const std::vector<std::string_view>& words, std::string_view alternatives) {
   for (auto word : words) {
     word = trim(word);
     if (word.starts_with('^')) word.remove_prefix(1);
-    if (word.empty()) continue;  // NCCL passes over the gap.
+    if (word.empty()) continue;  // NCCL ignores empty words.
     if (!is_one_of(word, alternatives, true)) return std::string(word);
   }
   return std::nullopt;
 }
 
-/// Why NCCL does not take a value; empty when it does, or when nobody knows.
+/// Why NCCL does not accept a value; empty if it does, or if the table has no rule.
 std::string objection_to(std::string_view values, const std::string& value) {
-  if (trim(value).empty()) return "";  // As if it were not set.
+  if (trim(value).empty()) return "";  // NCCL treats it as not set.
   const auto blank = values.find(' ');
   const std::string_view kind = values.substr(0, blank);
   const std::string_view words = blank == std::string_view::npos ? std::string_view() : values.substr(blank + 1);
-  if (kind == "number") return is_number(value) ? "" : "takes a whole number and goes on without any other value";
+  if (kind == "number") return is_number(value) ? "" : "takes a whole number and ignores any other value";
   if (kind == "exact") return is_one_of(value, words, false) ? "" : "takes one of " + in_words(words);
   if (kind == "word") return is_one_of(value, words, true) ? "" : "takes one of " + in_words(words);
   if (kind == "level") {
@@ -88,7 +89,7 @@ std::string objection_to(std::string_view values, const std::string& value) {
   if (kind == "hcas") {
     const auto devices = split(value, ',');
     if (devices.size() > kMostHcas) return "takes at most 32 devices";
-    if (value == "=" || value == "^" || value == "^=") return "takes names of devices with commas between";
+    if (value == "=" || value == "^" || value == "^=") return "takes device names, separated by commas";
   }
   return "";
 }
@@ -116,32 +117,32 @@ std::optional<Diagnostic> about_reader(const NcclAssignment& set, const NcclVari
   }
   if (variable->reader == NcclReader::kPlugin) {
     return finding(Severity::kWarning, "nccl.plugin-variable",
-                   set.name + " is read by an example plugin of NCCL's, not by NCCL itself",
+                   set.name + " is read by an example plugin of NCCL, not by NCCL itself",
                    "without that plugin it does nothing", set.name_where);
   }
   if (variable->reader == NcclReader::kTests) {
     return finding(Severity::kWarning, "nccl.tests-variable",
                    set.name + " is read by the programs of nccl-tests, not by NCCL itself",
-                   "set it where those are started", set.name_where);
+                   "set it where you start them", set.name_where);
   }
   return std::nullopt;
 }
 
-/// Settings that NCCL takes, and that are better left alone.
+/// Settings that NCCL accepts but that should not be set.
 std::optional<Diagnostic> about_habit(const NcclAssignment& set) {
   const auto warn = [&](const char* code, std::string message, std::string hint) {
     return finding(Severity::kWarning, code, std::move(message), std::move(hint), set.name_where);
   };
   if (set.name == "NCCL_IB_GID_INDEX") {
-    return warn("nccl.gid-index", "NCCL_IB_GID_INDEX set by hand is wrong as soon as an address comes or goes",
+    return warn("nccl.gid-index", "a fixed NCCL_IB_GID_INDEX is wrong as soon as an address is added or removed",
                 "leave it out: NCCL finds the index of the RoCE v2 address itself");
   }
   if (set.name == "NCCL_ALGO" || set.name == "NCCL_PROTO") {
-    return warn("nccl.forced-choice", set.name + " takes the choice by message size and operation away from NCCL",
-                "for measuring only; a ring of four and more nodes gets what it needs by itself");
+    return warn("nccl.forced-choice", set.name + " keeps NCCL from choosing by message size and operation",
+                "use it for measurements only; sparkplan sets what a ring of four or more nodes needs");
   }
   if (set.name == "NCCL_IB_TC") {
-    return warn("nccl.traffic-class", "NCCL_IB_TC does something only where all switches know that traffic class",
+    return warn("nccl.traffic-class", "NCCL_IB_TC has an effect only if all switches know that traffic class",
                 "leave it out unless PFC and ECN are set up for it");
   }
   return std::nullopt;
@@ -154,7 +155,7 @@ std::optional<Diagnostic> about_value(const NcclAssignment& set, const NcclVaria
   return finding(Severity::kError, "nccl.bad-value", set.name + " " + objection, "", set.value_where);
 }
 
-/// NCCL_DEBUG=VERSION prints one line; what NCCL_DEBUG_SUBSYS chooses is printed from INFO on.
+/// NCCL_DEBUG=VERSION prints one line; messages of NCCL_DEBUG_SUBSYS are printed from INFO on.
 std::optional<Diagnostic> about_debug(const std::vector<NcclAssignment>& environment) {
   const auto named = [&](std::string_view name) {
     return std::find_if(environment.begin(), environment.end(), [&](const auto& set) { return set.name == name; });
@@ -164,7 +165,7 @@ std::optional<Diagnostic> about_debug(const std::vector<NcclAssignment>& environ
   if (level == environment.end() || parts == environment.end()) return std::nullopt;
   if (!is_one_of(level->value, "VERSION|WARN", true)) return std::nullopt;
   return finding(Severity::kWarning, "nccl.debug-without-effect",
-                 "NCCL_DEBUG_SUBSYS chooses nothing at NCCL_DEBUG: " + printable(level->value),
+                 "NCCL_DEBUG_SUBSYS has no effect with NCCL_DEBUG: " + printable(level->value),
                  "write NCCL_DEBUG: INFO, or leave NCCL_DEBUG_SUBSYS out", parts->name_where);
 }
 
@@ -175,7 +176,7 @@ std::string lack_of(NcclNeeds needs) {
     case NcclNeeds::kNvlinkSwitch:
       return "a GB10 has no NVLink switch";
     case NcclNeeds::kSecondGpu:
-      return "there is one GPU";
+      return "there is only one GPU";
     case NcclNeeds::kNothing:
       break;
   }
@@ -205,13 +206,13 @@ std::vector<Diagnostic> lint_nccl_on_node(const NcclAssignment& set, std::option
   if (installed && variable->since && *installed < *variable->since) {
     findings.push_back(finding(
         Severity::kError, "nccl.too-new",
-        set.name + " is read from NCCL " + variable->since->str() + " on, and this node has " + installed->str(),
+        set.name + " is read from NCCL " + variable->since->str() + " on, but this node has " + installed->str(),
         "install a newer NCCL there, name one in nccl: {library: ...}, or delete the variable", set.name_where));
   }
   if (installed && variable->reader == NcclReader::kRemoved && variable->last && *installed > *variable->last) {
     findings.push_back(
         finding(Severity::kError, "nccl.removed-variable",
-                set.name + " is read up to NCCL " + variable->last->str() + ", and this node has " + installed->str(),
+                set.name + " is read up to NCCL " + variable->last->str() + ", but this node has " + installed->str(),
                 "delete it", set.name_where));
   }
   if (is_spark && variable->needs != NcclNeeds::kNothing) {

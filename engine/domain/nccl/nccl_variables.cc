@@ -58,7 +58,7 @@ std::optional<NcclVersion> parse_nccl_version(std::string_view text) {
     if (error != std::errc() || numbers[i] < 0) return std::nullopt;
     at = stop;
   }
-  // What a package adds has no blanks; with them it is the text of several.
+  // A package's suffix contains no blanks; a text with blanks lists several releases.
   if (at != end && ((*at != '-' && *at != '+') || text.find(' ') != std::string_view::npos)) return std::nullopt;
   return NcclVersion{numbers[0], numbers[1], numbers[2]};
 }

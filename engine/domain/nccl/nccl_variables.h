@@ -23,39 +23,39 @@ struct NcclVersion {
   std::string str() const;
 };
 
-/// The release in "2.30.7", "v2.30.7-1" or "2.30.7-1+cuda13.0". Nothing for other texts, those of two
-/// releases ("2.28.9 and 2.30.7") among them.
+/// The release in "2.30.7", "v2.30.7-1" or "2.30.7-1+cuda13.0". Nothing for other texts, such as two releases ("2.28.9
+/// and 2.30.7").
 std::optional<NcclVersion> parse_nccl_version(std::string_view text);
 
-/// Who reads a variable that begins with "NCCL_".
+/// The reader of a variable that begins with "NCCL_".
 enum class NcclReader : std::uint8_t {
   kCore,     ///< NCCL itself.
   kPlugin,   ///< Only the example plugins that come with its sources.
-  kTests,    ///< nccl-tests, and not NCCL.
-  kRemoved,  ///< Releases up to `last`.
-  kNobody,   ///< No release; `values` says what to do instead.
+  kTests,    ///< nccl-tests, but not NCCL.
+  kRemoved,  ///< NCCL releases up to `last`.
+  kNobody,   ///< No release; `values` contains a hint instead.
 };
 
-/// What a GB10 lacks for a variable to do anything.
+/// The feature that a variable needs and a GB10 lacks.
 enum class NcclNeeds : std::uint8_t { kNothing, kGpuDirect, kNvlinkSwitch, kSecondGpu };
 
 /// One line of nccl_variables.tsv.
 struct NcclVariable {
   std::string_view name;
   NcclReader reader = NcclReader::kCore;
-  std::optional<NcclVersion> since;  ///< None: every release there has been since 2.8.3.
+  std::optional<NcclVersion> since;  ///< Nothing: every release since 2.8.3.
   std::optional<NcclVersion> last;
   NcclNeeds needs = NcclNeeds::kNothing;
-  std::string_view values;  ///< The set of values, in the words of the table's head.
+  std::string_view values;  ///< The permitted values, in the notation of the table's head.
 };
 
-/// All that are known, sorted by name. Source: the sources of NCCL 2.8.3 to 2.30.7.
+/// All known variables, sorted by name. Source: the sources of NCCL 2.8.3 to 2.30.7.
 std::span<const NcclVariable> nccl_variables();
 
-/// The variable of that name; null when there is none.
+/// Null for an unknown name.
 const NcclVariable* find_nccl_variable(std::string_view name);
 
-/// A variable as a file sets it.
+/// A variable that a file sets.
 struct NcclAssignment {
   std::string name;
   std::string value;
@@ -63,13 +63,12 @@ struct NcclAssignment {
   SourceRange value_where;
 };
 
-/// Pure. What is to be said of variables of one environment without knowing any node: names that NCCL does
-/// not read, values that it does not take, settings that harm more than they help. Names that do not begin
-/// with "NCCL_" are nobody's business here.
+/// Pure. Checks the variables of one environment without a node: names that NCCL does not read, values that it does not
+/// accept, settings that do more harm than good. Names that do not begin with "NCCL_" are ignored.
 std::vector<Diagnostic> lint_nccl(const std::vector<NcclAssignment>& environment);
 
-/// Pure. What is to be said of one variable on a machine with that release of NCCL (none: not known) that is
-/// a GB10 or not. `product` is what the machine calls itself.
+/// Pure. Checks one variable on a node with the release `installed` (nothing: unknown). `is_spark`: the node has a
+/// GB10. `product` is the node's product name.
 std::vector<Diagnostic> lint_nccl_on_node(const NcclAssignment& assignment, std::optional<NcclVersion> installed,
                                           bool is_spark, const std::string& product);
 

@@ -1,4 +1,4 @@
-#include "engine/domain/storage/block_device.h"
+#include "engine/domain/storage/mount_table.h"
 
 #include <chrono>
 #include <vector>
@@ -12,7 +12,7 @@ constexpr std::chrono::seconds kQueryDeadline{20};
 constexpr std::chrono::milliseconds kPause{100};
 constexpr int kPauses = 10;
 
-/// Opens a block device as nobody can who shares it. Source: open(2), O_EXCL without O_CREAT.
+/// Opens a block device exclusively. Source: open(2), O_EXCL without O_CREAT.
 constexpr const char* kOpenAlone =
     "use Errno; use Fcntl; exit(0) if sysopen(my $device, $ARGV[0], O_RDONLY | O_EXCL); "
     "exit(16) if $!{EBUSY}; print STDERR \"$!\"; exit(1)";
@@ -20,9 +20,8 @@ constexpr const char* kOpenAlone =
 }  // namespace
 
 Result<bool> is_held(const std::string& path, const NodeReader& node) {
-  const auto there = node.status(path);
-  if (!there && there.error().code == ErrorCode::kNotFound) return false;
-  if (!there) return failure(there.error());
+  SPARK_TRY(const bool there, node.is_there(path));
+  if (!there) return false;
   const std::vector<std::string> argv{"perl", "-e", kOpenAlone, "--", path};
   constexpr int kHeld = 16;
   CommandOutput output;
@@ -33,8 +32,8 @@ Result<bool> is_held(const std::string& path, const NodeReader& node) {
   }
   if (output.exit_status == 0 || output.exit_status == kHeld) return output.exit_status == kHeld;
   return failure(ErrorCode::kFailed,
-                 "nobody can tell whether " + path + " is in use: " + std::string(trim(output.standard_error)),
-                 "nothing that may be in use is taken away");
+                 "cannot determine whether " + path + " is in use: " + std::string(trim(output.standard_error)),
+                 "sparkplan does not remove a device that may be in use");
 }
 
 }  // namespace sparkplan

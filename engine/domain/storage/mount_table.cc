@@ -8,7 +8,7 @@
 namespace sparkplan {
 namespace {
 
-/// "\040" is a blank: both tables write blanks, tabs, newlines and backslashes in octal.
+/// Both tables write blanks, tabs, newlines and backslashes in octal: "\040" is a blank.
 std::string without_octal(std::string_view text) {
   const auto digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '7'; };
   std::string plain;
@@ -83,9 +83,8 @@ std::vector<FstabLine> parse_fstab(std::string_view text) {
 }
 
 Result<std::string> whole_disk_of(const std::string& name, const NodeReader& node) {
-  const auto partition = node.status("/sys/class/block/" + name + "/partition");
-  if (!partition && partition.error().code == ErrorCode::kNotFound) return name;
-  if (!partition) return failure(partition.error());
+  SPARK_TRY(const bool is_partition, node.is_there("/sys/class/block/" + name + "/partition"));
+  if (!is_partition) return name;
   // "nvme1n1p2": a disk whose name ends in a digit has a "p" before the number.
   return name.substr(0, name.rfind('p'));
 }
@@ -94,10 +93,8 @@ Result<std::string> subsystem_behind(const std::string& device, const NodeReader
   std::string name = device.substr(device.rfind('/') + 1);
   if (!name.starts_with("nvme")) return std::string();
   SPARK_TRY(name, whole_disk_of(name, node));
-  const auto nqn = node.read_file("/sys/class/block/" + name + "/device/subsysnqn");
-  if (!nqn && nqn.error().code == ErrorCode::kNotFound) return std::string();
-  if (!nqn) return failure(nqn.error());
-  return std::string(trim(*nqn));
+  SPARK_TRY(const std::string nqn, or_empty(node.read_file("/sys/class/block/" + name + "/device/subsysnqn")));
+  return std::string(trim(nqn));
 }
 
 }  // namespace sparkplan

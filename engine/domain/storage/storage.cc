@@ -4,6 +4,7 @@
 #include <array>
 
 #include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/core/units.h"
 
 namespace sparkplan {
@@ -13,7 +14,7 @@ bool has_option(const std::vector<std::string>& options, std::string_view option
   return std::find(options.begin(), options.end(), option) != options.end();
 }
 
-/// A path over a network is the same from every node; one of a bus of the node's own is not.
+/// A path over a network is the same from every node; a path on one of the node's local buses is not.
 /// Source: 60-persistent-storage.rules and udev's builtin path_id.
 bool is_path_to_server(const std::string& device) {
   if (!device.starts_with("/dev/disk/by-path/")) return false;
@@ -31,20 +32,20 @@ std::optional<NvmeTcpVolume> nvme_volume(const Value& source) {
   return volume;
 }
 
-/// A server's address in front of a path: IPv6 in brackets. Source: nfs(5).
+/// A server's address before a path, IPv6 in brackets. Source: nfs(5).
 std::string nfs_source(const Value& source) {
   const std::string server = source.text_or("server", "");
   const bool ipv6 = server.find(':') != std::string::npos;
   return (ipv6 ? "[" + server + "]" : server) + ":" + source.text_or("path", "");
 }
 
-/// Without these a mount could hold up a boot, or write although it is to be read only.
+/// Without these options a mount could delay a boot, or write although it is declared read-only.
 void add_safe_options(StorageMount& mount) {
   const auto add = [&](const char* option) {
     if (!has_option(mount.options, option)) mount.options.emplace_back(option);
   };
   if (mount.kind == StorageKind::kBind) add("bind");
-  // A journal is replayed even by a mount that only reads: beside a machine that writes, that destroys.
+  // Even a read-only mount replays the journal. That destroys data if another machine writes to the volume.
   const bool of_a_volume = mount.kind == StorageKind::kNvmeTcp || mount.kind == StorageKind::kDevice;
   if (mount.read_only() && of_a_volume) {
     if (mount.type == "ext4" && !has_option(mount.options, "norecovery")) add("noload");
@@ -54,12 +55,12 @@ void add_safe_options(StorageMount& mount) {
   add("nofail");
   if (mount.kind == StorageKind::kNvmeTcp || mount.kind == StorageKind::kNfs) add("_netdev");
   if (!mount.read_only()) return;
-  // The last of the two counts, whatever else somebody makes of the options before it.
+  // The last of "ro" and "rw" counts, whatever the other options contain.
   std::erase_if(mount.options, [](const std::string& option) { return option == "ro" || option == "rw"; });
   mount.options.emplace_back("ro");
 }
 
-/// False for an entry whose source is not whole.
+/// False for an entry with an incomplete source.
 bool read_source(const Value& source, StorageMount& mount) {
   if (const Value* nvme = source.find("nvme_tcp"); nvme != nullptr && nvme->is_map()) {
     mount.kind = StorageKind::kNvmeTcp;
@@ -95,7 +96,7 @@ bool read_source(const Value& source, StorageMount& mount) {
   mount.source_where = tmpfs->where;
   mount.what = mount.type = "tmpfs";
   if (const auto size = parse_bytes(tmpfs->text_or("size", ""))) {
-    // The kernel rounds up to whole pages, the largest of which are of 64 KiB.
+    // The kernel rounds up to whole pages, which have at most 64 KiB.
     constexpr std::int64_t kPage = std::int64_t{64} << 10;
     mount.options.push_back("size=" + std::to_string((*size + kPage - 1) / kPage * kPage));
   }
@@ -118,8 +119,7 @@ bool StorageMount::read_only() const { return is_read_only(options); }
 
 std::vector<StorageMount> storage_mounts(const Value& section) {
   std::vector<StorageMount> mounts;
-  if (section.list_items() == nullptr) return mounts;
-  for (const Value& record : *section.list_items()) {
+  for (const Value& record : items_of(section)) {
     const Value* target = record.find("target");
     const Value* source = record.find("source");
     if (target == nullptr || target->string() == nullptr || source == nullptr || !source->is_map()) continue;
@@ -144,7 +144,7 @@ bool is_for_one_machine(std::string_view file_system) {
 }
 
 std::string shared_volume(const StorageMount& mount) {
-  // One volume, whether it is asked for by its server or by the link that our rule makes.
+  // A namespace is one volume, whether the entry names its server or the link of our udev rule.
   if (mount.what.starts_with(kNvmeLinkPrefix)) {
     const std::string name = mount.what.substr(kNvmeLinkPrefix.size());
     const std::size_t dash = name.rfind('-');

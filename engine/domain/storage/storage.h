@@ -8,8 +8,7 @@
 #include "engine/core/diagnostic.h"
 #include "engine/core/value.h"
 
-/// The section `storage`, which two resource types compile: volumes, and where they are mounted.
-/// Everything here is pure.
+/// The section `storage`, which two resource types compile: volumes, and their mounts. Everything here is pure.
 namespace sparkplan {
 
 enum class StorageKind : std::uint8_t { kNvmeTcp, kNfs, kDevice, kBind, kTmpfs };
@@ -17,7 +16,7 @@ enum class StorageKind : std::uint8_t { kNvmeTcp, kNfs, kDevice, kBind, kTmpfs }
 /// An NVMe namespace that a server offers over TCP.
 struct NvmeTcpVolume {
   std::string address;             ///< IPv4, IPv6 or a name.
-  int port = 4420;                 ///< TCP. Source: NVMe over Fabrics, the port that IANA has for it.
+  int port = 4420;                 ///< TCP. Source: NVMe over Fabrics, the port assigned by IANA.
   std::string subsystem;           ///< NQN
   std::uint32_t namespace_id = 1;  ///< NSID, from 1 to 4294967294.
 };
@@ -26,45 +25,50 @@ struct NvmeTcpVolume {
 struct StorageMount {
   std::string target;  ///< "/mnt/models"
   StorageKind kind = StorageKind::kTmpfs;
-  std::string what;  ///< What is mounted, as a mount unit has it: "/dev/disk/by-id/...", "server:/path", "tmpfs".
-  std::string type;  ///< "ext4", "nfs4", "none" for a bind mount.
-  std::vector<std::string> options;   ///< Those of the file, and those that make it safe; "ro" is the last.
-  std::optional<NvmeTcpVolume> nvme;  ///< Of kind kNvmeTcp.
+  std::string what;                   ///< The What= of a mount unit: "/dev/disk/by-id/...", "server:/path", "tmpfs".
+  std::string type;                   ///< "ext4", "nfs4", "none" for a bind mount.
+  std::vector<std::string> options;   ///< From the file, then those that make it safe; "ro" is last.
+  std::optional<NvmeTcpVolume> nvme;  ///< Only for kNvmeTcp.
   SourceRange where;                  ///< Of the target in cluster.yaml.
-  SourceRange source_where;           ///< Of the value of "source", or of what is in it.
+  SourceRange source_where;           ///< Of the value of "source", or of its content.
 
   bool read_only() const;
 };
 
-/// What mount(8) makes of options, the last of "ro" and "rw" counting. False where one has a quote or a backslash:
-/// libmount takes all between two quotes, commas and all, for a single option.
+/// True if mount(8) mounts read-only with these options: the last of "ro" and "rw" counts. False for an option with a
+/// quote or a backslash: libmount treats everything between two quotes, commas included, as one option.
 bool is_read_only(const std::vector<std::string>& options);
 
-/// The entries that are whole; what one lacks is found by the checks.
+/// The complete entries; the checks report what the others lack.
 std::vector<StorageMount> storage_mounts(const Value& section);
 
-/// The link that our udev rule makes for a namespace: the server, not the order of discovery, decides
-/// what it leads to.
+/// The link that our udev rule makes for a namespace. Its target depends on the server, not on the order of discovery.
 std::string nvme_device_link(const NvmeTcpVolume& volume);
-/// What such links begin with: "/dev/disk/by-id/sparkplan-nvme-".
+/// The beginning of the links of nvme_device_link().
 inline constexpr std::string_view kNvmeLinkPrefix = "/dev/disk/by-id/sparkplan-nvme-";
 
-/// Of this file system only one machine may write at a time, and none may be mounted elsewhere beside it.
+/// True for a file system that only one machine at a time may write. No other machine may mount it meanwhile.
 bool is_for_one_machine(std::string_view file_system);
 
-/// What tells a volume apart in the whole cluster, where that is known: "nvme_tcp llm-models namespace 1".
-/// Empty for one that each node has for itself, such as a disk that is found by its label.
+/// The identity of a volume in the whole cluster, if it is known: "nvme_tcp llm-models namespace 1". Empty for a volume
+/// that each node has separately, such as a disk found by its label.
 std::string shared_volume(const StorageMount& mount);
 
-/// A device that may be one and the same for all nodes, where its name does not tell: "/dev/mapper/mpatha". Empty for
-/// what shared_volume() knows.
+/// A device that may be the same one for all nodes, although its name does not show it: "/dev/mapper/mpatha". Empty for
+/// volumes with a shared_volume().
 std::string maybe_shared_volume(const StorageMount& mount);
 
-/// "UUID=..." and its kin as the links that udev makes; any other name as it is.
+/// "UUID=...", "LABEL=...", "PARTUUID=..." and "PARTLABEL=..." as the links that udev makes; other names unchanged.
 /// Source: 60-persistent-storage.rules.
 std::string device_path(const std::string& device);
 
-/// True when `inner` is `outer` or lies below it; both are paths without a final '/'.
+/// True if `inner` is `outer` or lies below it; both are paths without a final '/'.
 bool is_within(std::string_view inner, std::string_view outer);
+
+/// The unit that keeps the connection to a subsystem; the mounts of its volumes wait for it. The NQNs that cluster.yaml
+/// permits need no escaping.
+inline std::string nvme_unit_name(std::string_view subsystem) {
+  return "sparkplan-nvme-" + std::string(subsystem) + ".service";
+}
 
 }  // namespace sparkplan

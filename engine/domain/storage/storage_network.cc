@@ -1,6 +1,7 @@
 #include "engine/domain/storage/storage_network.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -10,10 +11,10 @@
 namespace sparkplan {
 namespace {
 
-/// As in resources/hosts.
+/// The default of resources/hosts.
 constexpr const char* kDefaultSuffix = "-fabric";
 
-/// Empty for what has no server, and for an IPv6 address: the fabric has none.
+/// Empty for a mount without a server, and for an IPv6 address, because the fabric has no IPv6.
 std::string server_of(const StorageMount& mount) {
   if (mount.nvme) return mount.nvme->address;
   return mount.kind == StorageKind::kNfs ? mount.what.substr(0, mount.what.find(':')) : std::string();
@@ -39,14 +40,16 @@ std::vector<std::string> addresses_of(const std::string& server, const ClusterVi
 std::vector<ResourceId> fabric_of_storage(const ClusterView& view, const Facts& own,
                                           const std::vector<StorageMount>& mounts) {
   std::vector<ResourceId> interfaces;
-  if (view.self.fabric.empty()) return interfaces;
   std::vector<std::string> servers;
   for (const StorageMount& mount : mounts) {
     const auto addresses = addresses_of(server_of(mount), view);
     servers.insert(servers.end(), addresses.begin(), addresses.end());
   }
   if (servers.empty()) return interfaces;
-  for (const ObservedPort& port : fabric_interfaces(view.self, own, view.cluster.profile).interfaces) {
+  auto ports = fabric_interfaces(view.self, own, view.cluster.profile).interfaces;
+  auto others = other_interfaces(view.self, own, view.cluster.profile).interfaces;
+  std::move(others.begin(), others.end(), std::back_inserter(ports));
+  for (const ObservedPort& port : ports) {
     const bool leads_there = std::any_of(servers.begin(), servers.end(), [&](const std::string& server) {
       return in_one_network(server, port.address, port.prefix_length);
     });

@@ -9,8 +9,9 @@
 
 namespace sparkplan {
 
-/// Pure. The node's own fabric interfaces, as resources of netplan, in whose networks a server of these mounts is: by
-/// its IPv4 address, or by the name that `hosts` gives to a node of the cluster.
+/// Pure. The node's own interfaces of the fabric and beside it, as resources of netplan, whose networks contain a
+/// server of these mounts. A server is found by its IPv4 address, or by the name that `hosts` gives to a node of the
+/// cluster.
 std::vector<ResourceId> fabric_of_storage(const ClusterView& view, const Facts& own,
                                           const std::vector<StorageMount>& mounts);
 

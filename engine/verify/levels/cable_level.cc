@@ -61,7 +61,7 @@ class CableJudge {
       check.block(failed);
     } else if (calls == heard_.calls.end()) {
       const auto why = heard_.silent.find(at);
-      check.cause = why == heard_.silent.end() ? "nothing is running there" : why->second;
+      check.cause = why == heard_.silent.end() ? "the node is not a running system" : why->second;
     } else {
       judge_half(at, half_at, calls->second, check);
     }
@@ -69,7 +69,8 @@ class CableJudge {
   }
 
   void judge_half(std::size_t at, std::size_t half_at, const std::vector<ReceivedProbe>& calls, Check& check) const {
-    Blocker blocker{"no other end is declared"};
+    Blocker blocker = unread_peers(context_, context_.nodes[at]);
+    if (!blocker) blocker = {"no other end is declared"};
     const std::set<Far> declared = declared_ends(at, half_at, blocker);
     if (declared.empty()) return check.block(blocker);
     const std::string& interface = context_.nodes[at].halves[half_at].interface;
@@ -96,7 +97,7 @@ class CableJudge {
       diagnose(check, CheckStatus::kFail, "cable-elsewhere",
                interface + " reaches " + names_of(there) + " instead of " + names_of(missing));
     } else {
-      check.text += " reaches some nodes only";
+      check.text += " reaches only some nodes";
       diagnose(check, CheckStatus::kFail, "cable-some", interface + " does not reach " + names_of(missing));
     }
   }
@@ -110,7 +111,7 @@ class CableJudge {
       const VerifyNode& to = context_.nodes[pair.to];
       const ObservedPort& half = to.halves[pair.to_half];
       if (!heard_.calls.contains(pair.to)) {
-        blocker = {to.name() + " cannot be asked"};
+        blocker = {to.name() + " is not connected"};
       } else if (auto failed = context_.blocked_by_link(to, half)) {
         blocker = std::move(failed);
       } else if (const std::string why = why_mute(pair.to, half.interface); !why.empty()) {
@@ -147,12 +148,12 @@ class CableRound {
 
   HeardCables run() {
     if (places_.empty()) return std::move(heard_);
-    on_each("opening the cables' receivers", [&](VerifyNode& node, std::size_t) {
+    on_each("opening the link probe receivers", [&](VerifyNode& node, std::size_t) {
       return node.client->call(StartLinkProbeRequest{interfaces_to_listen_at(node), token_});
     });
-    on_each("sending through the cables",
+    on_each("sending link probes",
             [](VerifyNode& node, std::size_t) { return node.client->call(SendLinkProbesRequest{node.name()}); });
-    on_each("reading the cables' receivers", [&](VerifyNode& node, std::size_t at) -> Result<void> {
+    on_each("reading link probes", [&](VerifyNode& node, std::size_t at) -> Result<void> {
       SPARK_TRY(auto reply, node.client->call(ReadLinkProbesRequest{}));
       replies_[at] = std::move(reply);
       return {};

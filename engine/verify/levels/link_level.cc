@@ -11,7 +11,9 @@ bool has_address(const LinkFacts& link, const ObservedPort& half) {
 
 /// Another interface of the same kind that has a carrier: the cable may be plugged in there.
 std::string hint_at_other_port(const Facts& facts, const VerifyNode& node) {
+  const auto others = other_interface_names(*node.spec);
   for (const LinkFacts& link : facts.links) {
+    if (std::find(others.begin(), others.end(), link.name) != others.end()) continue;
     const bool declared = std::any_of(node.halves.begin(), node.halves.end(),
                                       [&](const ObservedPort& half) { return half.interface == link.name; });
     if (!declared && link.carrier && !link.port.empty()) return ", while " + link.name + " has one";
@@ -24,7 +26,7 @@ void judge(Check& check, const VerifyNode& node, const ObservedPort& half) {
   const auto fail = [&](RowId row, const std::string& details) { diagnose(check, CheckStatus::kFail, row, details); };
   if (half.link == nullptr) {
     if (half.interface.empty()) return fail("link-unnamed", half.absent_because);
-    return fail("link-absent", half.interface + " is not there");
+    return fail("link-absent", half.interface + " is missing");
   }
   const LinkFacts& link = *half.link;
   if (!link.up) return fail("link-down", link.name + " is down");
@@ -45,7 +47,7 @@ void judge(Check& check, const VerifyNode& node, const ObservedPort& half) {
 }
 
 std::string seen(const ObservedPort& half) {
-  if (half.link == nullptr) return "not there";
+  if (half.link == nullptr) return "missing";
   const LinkFacts& link = *half.link;
   return link.name + (link.up ? " up" : " down") + (link.carrier ? "" : ", no carrier") + ", MTU " +
          std::to_string(link.mtu);
@@ -59,8 +61,8 @@ Check check_half(const VerifyNode& node, const ObservedPort& half) {
 }
 
 std::string reason_for_none(const VerifyNode& node) {
-  if (!node.can_be_asked()) return "the node cannot be asked";
-  if (!node.facts->live) return "nothing is running there";
+  if (!node.can_be_asked()) return "the node is not connected";
+  if (!node.facts->live) return "the node is not a running system";
   return node.halves.empty() ? "no fabric declared" : "";
 }
 
@@ -71,6 +73,7 @@ std::vector<Check> verify_links(VerifyContext& context) {
   for (const VerifyNode& node : context.nodes) {
     if (const auto reason = reason_for_none(node); !reason.empty()) {
       checks.push_back(skipped(Level::kLink, {node.name()}, "", reason));
+      if (node.spec->fabric.empty()) checks.back().fix = kDeclareFabric;
       continue;
     }
     for (const ObservedPort& half : node.halves) checks.push_back(check_half(node, half));

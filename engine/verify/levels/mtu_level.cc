@@ -84,7 +84,7 @@ class MtuLevel {
     Check& check = direction.check;
     for (const std::size_t end : {direction.pair.from, direction.pair.to}) {
       if (context_.nodes[end].can_be_asked()) continue;
-      check.cause = context_.nodes[end].name() + " cannot be asked any more";
+      check.cause = context_.nodes[end].name() + " is no longer connected";
       return;
     }
     const VerifyNode& from = context_.nodes[direction.pair.from];
@@ -98,18 +98,18 @@ class MtuLevel {
     } else if (direction.reached.any(kSmallPacket)) {
       const bool by_echo = direction.reached.echoed.contains(kSmallPacket);
       const auto largest = PacketProbe(context_, direction.pair).largest(kSmallPacket, direction.full, by_echo);
-      check.text = "larger packets are lost on the way";
+      check.text = "largest packet that arrives";
       check.value = static_cast<double>(largest);
       diagnose(check, CheckStatus::kFail, "mtu-narrow",
                "only " + std::to_string(largest) + " of " + std::to_string(direction.full) + " bytes get through");
     } else {
-      check.text = "no packet gets there";
+      check.text = "no packet arrives";
       const bool back = std::any_of(mine.begin(), mine.end(), [&](const Direction* other) {
         return is_back(direction.pair, other->pair) && other->reached.any(kSmallPacket);
       });
       const std::string way = from.name() + " to " + to.name() + " through " + out.interface;
       diagnose(check, CheckStatus::kFail, back ? RowId("mtu-one-way") : "mtu-no-reply",
-               "nothing gets from " + way + (back ? ", the other direction works" : ""));
+               "no packet gets from " + way + (back ? "; the other direction works" : ""));
     }
   }
 
@@ -137,7 +137,7 @@ class MtuLevel {
     if (!all_here || !others_work) return;
     for (Direction* direction : narrow) {
       direction->check.cause +=
-          "; other nodes do not have this: it is the cable or the switch port of " + context_.nodes[at].name();
+          "; only this node is affected: check the cable or the switch port of " + context_.nodes[at].name();
     }
   }
 

@@ -54,11 +54,12 @@ RowId row_of(const NcclFailure& failure) {
   return "nccl-not-started";
 }
 
-/// Missing hardware or software is no fault, unless it is declared.
-bool is_absent(const NcclFailure& failure, bool library_declared) {
+/// Missing hardware or software is no fault, unless it is declared: a DGX Spark with a section `nccl` needs both.
+bool is_absent(const NcclFailure& failure, const NcclGround& ground) {
   if (failure.trouble == NcclTrouble::kStopped) return true;
+  if (ground.sparks && ground.nccl_declared) return false;
   if (failure.fault == RankFault::kNoDriver || failure.fault == RankFault::kNoGpu) return true;
-  return failure.fault == RankFault::kNoLibrary && !library_declared;
+  return failure.fault == RankFault::kNoLibrary && !ground.library_declared;
 }
 
 void put_failure(const NcclFailure& failure, const NcclGround& ground, Check& check) {
@@ -68,8 +69,10 @@ void put_failure(const NcclFailure& failure, const NcclGround& ground, Check& ch
     check.cause = "stopped";
     return;
   }
-  const bool absent = is_absent(failure, ground.library_declared);
+  const bool absent = is_absent(failure, ground);
   diagnose(check, absent ? CheckStatus::kSkip : CheckStatus::kFail, row_of(failure), details);
+  // Then the error itself is the cause.
+  if (failure.fault == RankFault::kNoDriver || failure.fault == RankFault::kNoGpu) check.cause = details;
   if (failure.trouble == NcclTrouble::kConnection && !failure.error.hint.empty()) check.fix = failure.error.hint;
 }
 
@@ -104,9 +107,19 @@ bool over_sockets(const NcclTransport& transport) {
   return transport.channels_socket > 0 || (transport.network == "Socket" && transport.channels_local == 0);
 }
 
+/// The least free memory limits all ranks, and one rank alone claims it.
+std::string scarce_memory(const NcclOutcome& outcome, const NcclGround& ground) {
+  const auto& ranks = outcome.prepared;
+  if (ranks.empty() || ranks.size() != ground.nodes.size()) return "free memory";
+  const auto least = std::min_element(ranks.begin(), ranks.end(), [](const PreparedRank& a, const PreparedRank& b) {
+    return a.memory_free_bytes < b.memory_free_bytes;
+  });
+  return "the free memory that " + ground.nodes[static_cast<std::size_t>(least - ranks.begin())] + " reports";
+}
+
 void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome, const NcclGround& ground,
                      Check& check) {
-  NcclSeen seen{measured.bandwidth.bus, threshold_of(ground), false, ground.hcas_wanted, 0};
+  NcclSeen seen{measured.bandwidth.bus, threshold_of(ground), false, ground.hcas_wanted, 0, ground.rdma_passed};
   for (const auto& transport : outcome.transports) {
     seen.over_sockets = seen.over_sockets || over_sockets(transport);
     if (transport.channels_ib == 0) continue;
@@ -118,7 +131,7 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
   check.unit = "GB/s";
   check.threshold = seen.threshold;
   if (measured.bytes > 0 && measured.bytes < measured.asked_bytes && measured.asked_bytes / measured.bytes > 1) {
-    check.text += " (no more for want of free memory)";
+    check.text += " (limited by " + scarce_memory(outcome, ground) + ")";
   }
   check.text += ", " + way_text(outcome.transports.at(0)) + ", busbw";
   if (measured.wrong > 0) {
@@ -127,6 +140,10 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
     return;
   }
   put_judgement(judge_nccl_bandwidth(seen), "", check);
+  const bool usual_ring = ground.sparks && ground.ring && ground.nodes.size() > 2 && !ground.threshold;
+  if (usual_ring && check.status == CheckStatus::kPass && measured.bandwidth.bus < kUsualRingBusBandwidth) {
+    check.text += fmt::format(" (most rings reach {:.1f} GB/s)", kUsualRingBusBandwidth);
+  }
   // Smaller messages are slower by nature, and the threshold is for large ones.
   const bool smaller = measured.bytes < measured.asked_bytes;
   if (smaller && check.status == CheckStatus::kFail) check.status = CheckStatus::kWarn;
@@ -165,7 +182,7 @@ std::vector<Check> checks_of_run(const std::string& group, const std::vector<Ncc
   std::vector<Check> checks;
   bool explained = false;
   for (const auto& request : requests) {
-    Check check = check_of_operation(group, request.collective, ground.nodes, "the run ended before");
+    Check check = check_of_operation(group, request.collective, ground.nodes, "the run ended earlier");
     const NcclMeasurement* largest = nullptr;
     for (const auto& one : outcome.measured) {
       if (one.collective != request.collective) continue;
@@ -176,7 +193,7 @@ std::vector<Check> checks_of_run(const std::string& group, const std::vector<Ncc
     if (came_to_its_end || (largest != nullptr && largest->wrong > 0)) {
       put_measurement(*largest, outcome, ground, check);
     } else if (outcome.failure && !explained) {
-      check.text = "did not come to its end";
+      check.text = "did not finish";
       put_failure(*outcome.failure, ground, check);
       explained = true;
     }

@@ -17,6 +17,8 @@ struct NcclGround {
   std::optional<double> threshold;  ///< The user's, in bits per second.
   std::size_t hcas_wanted = 0;      ///< The fewest RDMA devices that a rank is configured to use.
   bool library_declared = false;    ///< `nccl: library` names a file.
+  bool nccl_declared = false;       ///< A node has a section `nccl`.
+  bool rdma_passed = false;         ///< RDMA between these nodes reached its bandwidth in this run.
 };
 
 /// "nccl/NODE": GPU, driver and NCCL of one node.

@@ -69,15 +69,31 @@ class NcclLevel {
     return result;
   }
 
+  /// A measured bandwidth of RDMA between some of these nodes, and no failed RDMA check among them.
+  bool rdma_passed(const std::vector<std::size_t>& members) const {
+    const auto among = names(members);
+    bool measured = false;
+    for (const Check& check : context_.checks) {
+      const bool ours = std::all_of(check.nodes.begin(), check.nodes.end(), [&](const std::string& name) {
+        return std::find(among.begin(), among.end(), name) != among.end();
+      });
+      if (check.level != Level::kRdma || check.nodes.size() != 2 || !ours) continue;
+      if (check.status == CheckStatus::kFail) return false;
+      measured = measured || (check.status == CheckStatus::kPass && check.value.has_value());
+    }
+    return measured;
+  }
+
   bool ring() const { return context_.cluster.cables.size() > 2; }
 
   NcclGround ground(const std::vector<std::size_t>& members) const {
-    NcclGround ground{names(members), true, ring(), context_.options.nccl_busbw, 0, false};
+    NcclGround ground{names(members), true, ring(), context_.options.nccl_busbw, 0, false, false, rdma_passed(members)};
     for (std::size_t i = 0; i < members.size(); ++i) {
       const VerifyNode& node = context_.nodes[members[i]];
       const RankPlace& place = places_[members[i]];
       ground.sparks = ground.sparks && node.facts != nullptr && is_dgx_spark(*node.facts);
       ground.library_declared = ground.library_declared || !place.library.empty();
+      ground.nccl_declared = ground.nccl_declared || node.spec->sections.contains("nccl");
       const auto hcas = hcas_in(place.environment);
       ground.hcas_wanted = i == 0 ? hcas : std::min(ground.hcas_wanted, hcas);
     }
@@ -91,14 +107,14 @@ class NcclLevel {
     for (std::size_t i = 0; i < count(); ++i) {
       const VerifyNode& node = context_.nodes[i];
       if (!node.can_be_asked() || node.facts == nullptr) {
-        note_absent(i, "the node cannot be asked");
+        note_absent(i, "the node is not connected");
       } else if (!node.facts->live) {
-        note_absent(i, "an image: nothing runs there");
+        note_absent(i, "the node is not a running system");
       } else {
         auto environment = nccl_environment(context_.cluster, *node.spec, *node.facts, builtin_registry());
         places_[i] = {node.spec, 0, std::move(environment.library), std::move(environment.variables)};
         askable.push_back(i);
-        context_.progress(node.name(), "looking for GPU and NCCL");
+        context_.progress(node.name(), "checking GPU and NCCL");
       }
     }
     std::vector<RankPlace> places;
@@ -117,7 +133,7 @@ class NcclLevel {
   void report_left_running() {
     for (const std::string& name : left_running_) {
       Check check = skipped(Level::kNccl, {name}, "rank", "");
-      check.text = "a rank was not seen to end";
+      check.text = "a rank may still be running";
       diagnose(check, CheckStatus::kFail, "nccl-rank-left", name);
       checks_.push_back(std::move(check));
     }
@@ -156,7 +172,7 @@ class NcclLevel {
   Blocker blocker_of(const std::vector<std::size_t>& members) const {
     for (const auto member : members) {
       if (!able_.contains(member))
-        return {context_.nodes[member].name() + " takes no part, see nccl/" + context_.nodes[member].name()};
+        return {context_.nodes[member].name() + " is excluded, see nccl/" + context_.nodes[member].name()};
     }
     if (mixed_) {
       for (const auto member : members) {

@@ -19,11 +19,8 @@ constexpr std::int64_t kSmallestSize = std::int64_t{1} << 20;
 constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // Smaller sizes are quick on any network.
 
 Error silent_error(const std::string& doing, milliseconds limit) {
-  return Error{ErrorCode::kUnreachable,
-               doing + " has not come to an end in " + std::to_string(limit.count() / 1000) + " s",
-               {},
-               std::nullopt,
-               ""};
+  return make_error(ErrorCode::kUnreachable,
+                    doing + " did not finish within " + std::to_string(limit.count() / 1000) + " s");
 }
 
 /// The ranks of one run.
@@ -73,12 +70,9 @@ class RankGroup {
       if (first.nccl_version == other.nccl_version) continue;
       return fail(
           NcclTrouble::kMixedVersions, NcclPhase::kPrepare, i,
-          Error{ErrorCode::kUnsupported,
-                "NCCL " + nccl_version_text(other.nccl_version) + " (" + other.library + ") on " + name(i) + ", NCCL " +
-                    nccl_version_text(first.nccl_version) + " (" + first.library + ") on " + name(0),
-                {},
-                std::nullopt,
-                ""});
+          make_error(ErrorCode::kUnsupported,
+                     "NCCL " + nccl_version_text(other.nccl_version) + " (" + other.library + ") on " + name(i) +
+                         ", NCCL " + nccl_version_text(first.nccl_version) + " (" + first.library + ") on " + name(0)));
     }
   }
 
@@ -143,8 +137,7 @@ class RankGroup {
   void measure_size(Collective collective, std::int64_t asked, std::int64_t bytes) {
     if (bytes == 0) {
       return fail(NcclTrouble::kFault, NcclPhase::kRun, place_of_least_memory(),
-                  Error{ErrorCode::kRefused, "too little memory is free for a test of 1 MiB", {}, std::nullopt, ""},
-                  RankFault::kMemory);
+                  make_error(ErrorCode::kRefused, "too little memory is free for a test of 1 MiB"), RankFault::kMemory);
     }
     RunCollective run{collective, bytes, options_.warm_up, options_.iterations, options_.check, ++pattern_};
     if (bytes >= kProbedSize) shorten(run);
@@ -166,29 +159,23 @@ class RankGroup {
   }
 
   void run_once(const RunCollective& run, std::int64_t asked) {
-    const auto answers = ask_all(run);
+    std::vector<CollectiveResult> results;
+    for (const auto& answer : ask_all(run)) results.push_back(std::get<CollectiveResult>(answer));
     if (failed()) return;
-    const auto ranks = static_cast<int>(places_.size());
-    NcclMeasurement measured{run.collective, asked, 0, run.iterations, 0, {}, 0, ""};
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      const auto& result = std::get<CollectiveResult>(answers[i]);
-      if (i > 0 && result.bytes != measured.bytes) {
-        note({NcclTrouble::kEnded,
-              NcclPhase::kRun,
-              i,
-              {},
-              Error{ErrorCode::kFailed, "it has measured another size than " + name(0), {}, {}, ""},
-              {}});
-        return;
-      }
-      measured.bytes = result.bytes;
-      measured.seconds += result.seconds / ranks;
-      measured.wrong += result.wrong;
-      if (measured.first_wrong.empty() && result.wrong > 0) measured.first_wrong = name(i) + ": " + result.first_wrong;
-      outcome_.transports[i] = result.transport;
+    if (const auto place = place_of_other_size(run, results)) {
+      return note(
+          {NcclTrouble::kEnded,
+           NcclPhase::kRun,
+           *place,
+           {},
+           make_error(ErrorCode::kFailed, "it reports a measurement of " + std::to_string(results[*place].bytes) +
+                                              " bytes, which is not the size that it was asked for"),
+           {}});
     }
-    measured.bandwidth = collective_bandwidth(run.collective, measured.bytes, ranks, measured.seconds);
-    outcome_.measured.push_back(std::move(measured));
+    for (std::size_t i = 0; i < results.size(); ++i) outcome_.transports[i] = results[i].transport;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < places_.size(); ++i) names.push_back(name(i));
+    outcome_.measured.push_back(measurement_of(run, asked, results, names));
   }
 
   std::vector<RankAnswer> ask_all(const RunCollective& run) {
@@ -213,7 +200,7 @@ class RankGroup {
       }
       if (missing == 0) break;
       if (options_.stop.stop_requested()) {
-        fail(NcclTrouble::kStopped, phase, 0, Error{ErrorCode::kInterrupted, "stopped", {}, std::nullopt, ""});
+        fail(NcclTrouble::kStopped, phase, 0, make_error(ErrorCode::kInterrupted, "stopped"));
       } else if (Clock::now() >= end) {
         const auto silent =
             static_cast<std::size_t>(std::find(answers.begin(), answers.end(), std::nullopt) - answers.begin());
@@ -247,12 +234,7 @@ class RankGroup {
                       (phase == NcclPhase::kJoin && std::holds_alternative<JoinedRank>(**answer)) ||
                       (phase == NcclPhase::kRun && std::holds_alternative<CollectiveResult>(**answer));
     if (!fits) {
-      note({NcclTrouble::kEnded,
-            phase,
-            place,
-            {},
-            Error{ErrorCode::kFailed, "it answered something else", {}, {}, ""},
-            {}});
+      note({NcclTrouble::kEnded, phase, place, {}, make_error(ErrorCode::kFailed, "it sent an unexpected answer"), {}});
       return false;
     }
     into = std::move(**answer);
@@ -332,6 +314,31 @@ std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, cons
     });
   }
   return outcomes;
+}
+
+std::optional<std::size_t> place_of_other_size(const RunCollective& run, const std::vector<CollectiveResult>& results) {
+  const auto bytes = collective_shape(run.collective, run.bytes, static_cast<int>(results.size())).bytes;
+  const auto other =
+      std::find_if(results.begin(), results.end(), [&](const CollectiveResult& one) { return one.bytes != bytes; });
+  if (other == results.end()) return std::nullopt;
+  return static_cast<std::size_t>(other - results.begin());
+}
+
+NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_bytes,
+                               const std::vector<CollectiveResult>& results, const std::vector<std::string>& names) {
+  const auto ranks = static_cast<int>(results.size());
+  const auto shape = collective_shape(run.collective, run.bytes, ranks);
+  NcclMeasurement measured{run.collective, asked_bytes, shape.bytes, run.iterations, 0, {}, 0, ""};
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto& result = results[i];
+    measured.seconds += result.seconds / ranks;
+    if (result.wrong <= 0) continue;
+    if (measured.wrong == 0) measured.first_wrong = names.at(i) + ": " + result.first_wrong;
+    // A rank may report any number. Without the bound, the sum of two could overflow and look like correct data.
+    measured.wrong += std::clamp<std::int64_t>(result.wrong, 1, std::max<std::int64_t>(shape.receive, 1));
+  }
+  measured.bandwidth = collective_bandwidth(run.collective, measured.bytes, ranks, measured.seconds);
+  return measured;
 }
 
 std::int64_t size_that_fits(Collective collective, std::int64_t bytes, int ranks, std::int64_t free_bytes) {

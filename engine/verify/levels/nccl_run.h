@@ -53,7 +53,7 @@ struct NcclMeasurement {
   int iterations = 0;
   double seconds = 0;  ///< For one iteration: the mean of all ranks, as in nccl-tests.
   CollectiveBandwidth bandwidth;
-  std::int64_t wrong = 0;   ///< Wrong elements on all ranks.
+  std::int64_t wrong = 0;   ///< Wrong elements on all ranks; of one rank at most as many as it receives.
   std::string first_wrong;  ///< With the name of the node.
 };
 
@@ -91,6 +91,15 @@ NcclOutcome run_nccl(const std::vector<RankPlace>& places, const std::vector<Ncc
 
 /// The GPU and NCCL of each place, without joining them: one outcome per place, with `prepared` or `failure`.
 std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options);
+
+/// Pure. The first rank whose own result has another size than `run` asks for; nothing without one. The size follows
+/// from the command, so that no rank is judged by what another one reports.
+std::optional<std::size_t> place_of_other_size(const RunCollective& run, const std::vector<CollectiveResult>& results);
+
+/// Pure. The ranks' results of one run, all of the asked size, as one measurement. `names` are those of the ranks.
+/// Wrong elements on one rank stand, whatever the others report.
+NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_bytes,
+                               const std::vector<CollectiveResult>& results, const std::vector<std::string>& names);
 
 /// Pure. The largest size up to `bytes` whose buffers take no more than a fifth of the least free memory
 /// (a rank refuses more than a quarter): `bytes` halved until it fits. 0 when less than 1 MiB fits.

@@ -89,7 +89,7 @@ class PairMeasurement {
   /// Adds the reason of a failed call to the check.
   static void explain(Check& check, VerifyNode& node, const std::string& device, const Error& error) {
     if (note_if_lost(node, error)) {
-      check.cause = node.name() + " cannot be asked any more: " + error.describe();
+      check.cause = node.name() + " is no longer connected: " + error.describe();
       return;
     }
     const auto step = rdma_step_of(error);
@@ -130,7 +130,7 @@ class PairMeasurement {
       const bool routed =
           half.port->link_layer == "Ethernet" || half_of(way, true, !first).port->link_layer == "Ethernet";
       if (reply && routed && !is_gid_of(reply->gid, place.address)) {
-        reply = failure(ErrorCode::kFailed, "it names an endpoint at another address: " + printable(reply->gid));
+        reply = failure(ErrorCode::kFailed, "its endpoint has an unexpected address: " + printable(reply->gid));
       }
       if (reply) endpoint = *reply;
       if (!reply) explain(check, node, half.device->name, reply.error());
@@ -156,8 +156,8 @@ class PairMeasurement {
   /// Why these ways cannot be measured; empty if they can.
   std::string in_the_way(const std::vector<OpenWay*>& ways) const {
     if (context_.stop.stop_requested()) return "stopped";
-    if (!a_.can_be_asked()) return a_.name() + " cannot be asked";
-    if (!b_.can_be_asked()) return b_.name() + " cannot be asked";
+    if (!a_.can_be_asked()) return a_.name() + " is not connected";
+    if (!b_.can_be_asked()) return b_.name() + " is not connected";
     for (const OpenWay* way : ways) {
       if (!way->trouble.empty()) return way->trouble + " was not measured";
     }
@@ -193,7 +193,7 @@ class PairMeasurement {
     }
     VerifyNode& sender = end(forward, true);
     context_.progress(sender.name(), "writing over RDMA to " + end(forward, false).name());
-    context_.progress(end(forward, false).name(), "being written to over RDMA by " + sender.name());
+    context_.progress(end(forward, false).name(), "receiving RDMA writes from " + sender.name());
     RdmaWriteRequest request{{}, kDurationMs};
     std::vector<Count> counts(ways.size());
     for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -277,7 +277,7 @@ class PairMeasurement {
       worst = std::pair(judgement.status, part);
       note(check, part, "%", judgement, end(forward, true).name() + ", " + device);
     }
-    check.text += ways.size() == 1 ? ", of payload and headers" : ", the least part of payload and headers";
+    check.text += ways.size() == 1 ? ", relative to payload and headers" : ", lowest relative to payload and headers";
   }
 
   /// Measures both ends at the same time, the second end in another thread.
@@ -316,7 +316,7 @@ class PairMeasurement {
     const auto tenths = [](std::int64_t ns) {
       return std::to_string(ns / 1000) + "." + std::to_string(ns / 100 % 10) + " us";
     };
-    check.text += " (least " + tenths(reply->minimum_ns) + ", p99 " + tenths(reply->p99_ns) + ")";
+    check.text += " (minimum " + tenths(reply->minimum_ns) + ", p99 " + tenths(reply->p99_ns) + ")";
     note(check, typical, "us", judge_latency(typical, path_of(way)), a_.name() + " and " + b_.name());
   }
 

@@ -52,7 +52,7 @@ void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node
   Check& check = found.check;
   const auto fail = [&](RowId row, const std::string& details) { diagnose(check, CheckStatus::kFail, row, details); };
   if (node.facts == nullptr || node.lost) {
-    check.cause = node.name() + " cannot be asked";
+    check.cause = node.name() + " is not connected";
     return;
   }
   if (const Blocker failed = context.blocked_by_link(node, half)) return check.block(failed);
@@ -61,6 +61,7 @@ void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node
     const auto missing = node.name() + " has no RDMA device on " + half.interface;
     if (expected || is_dgx_spark(*node.facts)) return fail("rdma-no-device", missing);
     check.cause = "no RDMA device";
+    check.fix = "without RDMA hardware, `--level tcp` measures the network";
     return;
   }
   const RdmaPortFacts* port = rdma_port(*device, half.interface);

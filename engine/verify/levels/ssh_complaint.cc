@@ -36,7 +36,7 @@ SshComplaint read_complaint(std::string_view standard_error) {
       if (line.find(words) != std::string_view::npos) return {row, shown(line)};
     }
   }
-  std::string last = "ssh said nothing";
+  std::string last = "ssh printed no error";
   for (const auto line : lines) {
     if (!trim(line).empty()) last = shown(line);
   }

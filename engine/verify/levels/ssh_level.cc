@@ -40,7 +40,7 @@ Check judged(const VerifyNode& from, const VerifyNode& to, const std::string& us
   check.pass("login without a prompt");
   if (login.succeeded) return check;
   const SshComplaint complaint = read_complaint(login.complaint);
-  check.text = "no login";
+  check.text = "login failed";
   diagnose(check, CheckStatus::kFail, complaint.row, user + " to " + name + " (" + complaint.words + ")");
   return check;
 }
@@ -54,7 +54,7 @@ void try_as(const std::string& user, NodeLogins& logins) {
     if (std::find(users.begin(), users.end(), user) == users.end()) continue;
     if (!node.can_be_asked() || !peer->facts) {
       const auto& lost = node.can_be_asked() ? peer->name() : node.name();
-      logins.checks.push_back(skipped(Level::kSsh, {node.name(), peer->name()}, user, lost + " cannot be asked"));
+      logins.checks.push_back(skipped(Level::kSsh, {node.name(), peer->name()}, user, lost + " is not connected"));
       continue;
     }
     peers.push_back(peer);
@@ -66,7 +66,7 @@ void try_as(const std::string& user, NodeLogins& logins) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (lost) {
       logins.checks.push_back(
-          skipped(Level::kSsh, {node.name(), peers[i]->name()}, user, node.name() + " cannot be asked any more"));
+          skipped(Level::kSsh, {node.name(), peers[i]->name()}, user, node.name() + " is no longer connected"));
       continue;
     }
     const auto login = reply ? reply->logins[i] : SshLoginReply::Login{false, reply.error().describe()};
@@ -91,11 +91,12 @@ std::vector<Check> verify_ssh(VerifyContext& context) {
         const auto users = users_of(*logins.node->spec);
         if (users.empty()) {
           const auto& name = logins.node->name();
-          logins.checks.push_back(skipped(Level::kSsh, {name}, "", "ssh_trust not declared"));
+          logins.checks.push_back(skipped(Level::kSsh, {name}, "", "ssh_trust not declared",
+                                          "declare the users in cluster.yaml: ssh_trust: {users: [NAME]}"));
         }
         for (const std::string& user : users) {
           if (context.stop.stop_requested()) return;
-          context.progress(logins.node->name(), "logging in to the others as " + printable(user));
+          context.progress(logins.node->name(), "logging in to the other nodes as " + printable(user));
           try_as(user, logins);
         }
       },

@@ -75,7 +75,7 @@ std::optional<Fault> fault_of_connection(const StorageMount& mount, const Declar
   }
   const std::string as_declared = setting(declared_unit(declared, id), "Service", "ExecStart");
   if (!now->unit.empty() && setting(now->unit, "Service", "ExecStart") != as_declared) {
-    return Fault{"storage-other-source", subsystem + " is connected by a unit that names another server than " +
+    return Fault{"storage-other-source", subsystem + " is connected by a unit whose server is not " +
                                              mount.nvme->address + " port " + std::to_string(mount.nvme->port)};
   }
   if (now->state == "reconnecting") return Fault{"storage-server-silent", mount.nvme->address + " does not answer"};
@@ -97,7 +97,7 @@ std::optional<Fault> fault_of_unit(const StorageMount& mount, const std::string&
   if (options == wanted) return std::nullopt;
   return Fault{"storage-other-options",
                mount.target + " is mounted with " + (options.empty() ? std::string("no options") : join(options, ",")) +
-                   ", and declared with " + (wanted.empty() ? std::string("none") : join(wanted, ","))};
+                   ", but declared with " + (wanted.empty() ? std::string("none") : join(wanted, ","))};
 }
 
 std::optional<Fault> fault_of_mount(const StorageMount& mount, const Shown& now, const std::string& as_declared) {

@@ -37,9 +37,9 @@ Check check_of(const VerifyNode& node, const StorageMount& mount) {
 
 Check throughput(const VerifyNode& node, const StorageMount& mount, const ReadStorageReply& reply) {
   Check check =
-      skipped(Level::kStorage, {node.name()}, what_of(mount) + "/read", "nothing large enough in it to measure by");
+      skipped(Level::kStorage, {node.name()}, what_of(mount) + "/read", "no file is large enough for a measurement");
   if (reply.bytes <= 0 || reply.nanoseconds <= 0) return check;
-  check.pass(printable(mount.target) + " read" + (reply.direct ? "" : ", maybe from the node's own cache"));
+  check.pass(printable(mount.target) + " read" + (reply.direct ? "" : ", possibly from the node's cache"));
   check.value = static_cast<double>(reply.bytes) / static_cast<double>(reply.nanoseconds);
   check.unit = "GB/s";
   return check;
@@ -50,7 +50,7 @@ void read_it(const StorageMount& mount, NodeStorage& storage, Check& check) {
   const auto reply = node.client->call(ReadStorageRequest{mount.target});
   if (!reply && note_if_lost(node, reply.error())) {
     check.status = CheckStatus::kSkip;
-    check.cause = node.name() + " cannot be asked any more";
+    check.cause = node.name() + " is no longer connected";
     return;
   }
   const std::string complaint = reply ? reply->complaint : reply.error().describe();
@@ -88,11 +88,12 @@ ObserveNodeRequest question_about(const std::vector<StorageMount>& mounts) {
 void verify_node(VerifyContext& context, const std::map<std::string, NodeExports>& exports, NodeStorage& storage) {
   VerifyNode& node = *storage.node;
   if (storage.mounts.empty()) {
-    storage.checks.push_back(skipped(Level::kStorage, {node.name()}, "", "nothing declared"));
+    storage.checks.push_back(skipped(Level::kStorage, {node.name()}, "", "no storage declared",
+                                     "declare the mounts in cluster.yaml: the section `storage`"));
     return;
   }
-  if (!node.can_be_asked()) return skip_all(storage, "the node cannot be asked");
-  if (node.facts == nullptr || !node.facts->live) return skip_all(storage, "nothing is running there");
+  if (!node.can_be_asked()) return skip_all(storage, "the node is not connected");
+  if (node.facts == nullptr || !node.facts->live) return skip_all(storage, "the node is not a running system");
   const auto observed = observe_node(*node.client, question_about(storage.mounts), *context.registry);
   if (!observed) {
     if (note_if_lost(node, observed.error())) return skip_all(storage, observed.error().describe());

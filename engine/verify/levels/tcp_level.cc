@@ -51,7 +51,7 @@ void check_pair(VerifyContext& context, const HalfPair& pair, Check& check) {
   if (!reply) {
     if (note_if_lost(*culprit, reply.error())) {
       const bool stopped = reply.error().code == ErrorCode::kInterrupted;
-      check.cause = stopped ? "stopped" : culprit->name() + " cannot be asked any more: " + reply.error().describe();
+      check.cause = stopped ? "stopped" : culprit->name() + " is no longer connected: " + reply.error().describe();
     } else {
       diagnose(check, CheckStatus::kFail, "tcp-broken", reply.error().describe());
     }

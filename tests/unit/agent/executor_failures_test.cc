@@ -23,7 +23,7 @@ auto tree_of(const ExecutorBench& bench) { return bench.root.tree("/var/lib/spar
 
 }  // namespace
 
-TEST_CASE("a failed step takes the steps of its group back, last first, and leaves other groups alone") {
+TEST_CASE("a failed step undoes the earlier steps of its group, last first, and no other group") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "old a");
   const auto before = tree_of(bench);
@@ -42,7 +42,7 @@ TEST_CASE("a failed step takes the steps of its group back, last first, and leav
   CHECK(tree_of(bench) == expected);
 }
 
-TEST_CASE("what is undone is not remembered as written") {
+TEST_CASE("an undone step is not recorded as written") {
   ExecutorBench bench;
   refuse(bench, "b", set_to("1"));
   bench.carry_out({knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("1"))});
@@ -52,7 +52,7 @@ TEST_CASE("what is undone is not remembered as written") {
   }
 }
 
-TEST_CASE("a step that failed half-way is put back") {
+TEST_CASE("a half-done step is undone") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "old");
   const auto before = tree_of(bench);
@@ -63,7 +63,7 @@ TEST_CASE("a step that failed half-way is put back") {
   CHECK(tree_of(bench) == before);
 }
 
-TEST_CASE("what cannot be put back is said to be so") {
+TEST_CASE("a failed undo is reported as such") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "old");
   bench.hooks.half = true;
@@ -72,10 +72,10 @@ TEST_CASE("what cannot be put back is said to be so") {
   };
   const auto reply = bench.carry_out({knob_step("a", set_to("old"), set_to("new"))});
   REQUIRE(reply.results[0].error);
-  CHECK(reply.results[0].error->describe().find("could not be put back") != std::string::npos);
+  CHECK(reply.results[0].error->describe().find("could not be restored") != std::string::npos);
 }
 
-TEST_CASE("a step that could not be undone carries the error of the undoing") {
+TEST_CASE("a failed undo carries the error of the undo") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "old");
   bench.hooks.interfere = [](const ArtifactId& artifact, const Observation& after) -> std::optional<Error> {
@@ -90,7 +90,7 @@ TEST_CASE("a step that could not be undone carries the error of the undoing") {
   CHECK(reply.results[0].error->message == "the way back is gone");
 }
 
-TEST_CASE("a directory that appears in a file's place fails the step and undoes its group") {
+TEST_CASE("a directory that appears at a file's path fails the step and undoes its group") {
   ExecutorBench bench;
   bench.root.write("/etc/first", "original\n");
   bench.hooks.interfere = [&](const ArtifactId&, const Observation&) -> std::optional<Error> {
@@ -109,7 +109,7 @@ TEST_CASE("a directory that appears in a file's place fails the step and undoes 
   CHECK(std::filesystem::is_directory(bench.root / "/etc/second"));
 }
 
-TEST_CASE("an artifact that cannot be looked at fails before anything of its group is tried") {
+TEST_CASE("an artifact that cannot be read fails its group before any change") {
   ExecutorBench bench;
   bench.root.make_directory("/etc/b");
   const auto reply =
@@ -119,7 +119,7 @@ TEST_CASE("an artifact that cannot be looked at fails before anything of its gro
   CHECK(bench.hooks.log.empty());
 }
 
-TEST_CASE("a step whose outcome is unknown or an error is refused as a bug") {
+TEST_CASE("a step with an unknown value or an error is refused as a bug") {
   ExecutorBench bench;
   const Observation unknown = Present{Value::map({{"value", Value::Unknown{"later", "spark-02"}}}), {}};
   const Observation error = Error{ErrorCode::kFailed, "x", {}, {}, ""};
@@ -131,7 +131,7 @@ TEST_CASE("a step whose outcome is unknown or an error is refused as a bug") {
   CHECK_FALSE(bench.root.exists("/knobs"));
 }
 
-TEST_CASE("a step of a type that this agent does not have is refused") {
+TEST_CASE("a step of a type that the agent lacks is refused") {
   ExecutorBench bench;
   auto step = knob_step("a", Absent{}, set_to("1"));
   step.type = "quantum_link";
@@ -141,7 +141,7 @@ TEST_CASE("a step of a type that this agent does not have is refused") {
   CHECK(reply.results[0].error->message.find("quantum_link") != std::string::npos);
 }
 
-TEST_CASE("nothing is written when the manifest cannot be") {
+TEST_CASE("without a writable manifest nothing is written") {
   ExecutorBench bench;
   bench.root.make_directory("/var/lib/sparkplan/manifest.json");
   const auto reply = bench.try_to_carry_out({knob_step("a", Absent{}, set_to("1"))});
@@ -151,7 +151,7 @@ TEST_CASE("nothing is written when the manifest cannot be") {
   CHECK_FALSE(bench.root.exists("/knobs/a"));
 }
 
-TEST_CASE("what activates is undone after the files of its group, whatever their order") {
+TEST_CASE("an activation is undone after the files of its group, in any order of steps") {
   ExecutorBench bench;
   refuse(bench, "late", set_to("1"));
   auto activation = knob_step("link", Absent{}, set_to("1"));
@@ -160,7 +160,7 @@ TEST_CASE("what activates is undone after the files of its group, whatever their
   CHECK(bench.hooks.log == std::vector<std::string>{"a=1", "link=1", "late=1", "a=absent", "link=absent"});
 }
 
-TEST_CASE("an activation that failed is put back once the files are as before") {
+TEST_CASE("a failed activation is undone after its files are restored") {
   ExecutorBench bench;
   bench.root.write("/knobs/link", "old");
   refuse(bench, "link", set_to("1"));
@@ -171,7 +171,7 @@ TEST_CASE("an activation that failed is put back once the files are as before") 
   CHECK(bench.hooks.log == std::vector<std::string>{"a=1", "link=1", "a=absent", "link=old"});
 }
 
-TEST_CASE("an activation is carried out although one before it has brought its artifact along") {
+TEST_CASE("an activation is executed although an earlier one has already changed its artifact") {
   ExecutorBench bench;
   auto first = knob_step("one", Absent{}, set_to("1"));
   auto second = knob_step("two", Absent{}, set_to("1"));
@@ -183,7 +183,7 @@ TEST_CASE("an activation is carried out although one before it has brought its a
   CHECK(ExecutorBench::outcomes(bench.carry_out({first, second})) == "done done");
 }
 
-TEST_CASE("what the node's own tools object to is not written, nor the rest of its group") {
+TEST_CASE("steps that the node's own tools reject are not executed, and neither is their group") {
   ExecutorBench bench;
   bench.hooks.objections = {{knob("b"), Error{ErrorCode::kRefused, "netplan says no", {}, {}, ""}}};
   const auto reply = bench.carry_out({knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("1")),
@@ -193,7 +193,7 @@ TEST_CASE("what the node's own tools object to is not written, nor the rest of i
   CHECK(reply.results[1].error->message == "netplan says no");
 }
 
-TEST_CASE("a stop does not come between a file and what activates it") {
+TEST_CASE("a stop never separates a file from its activation") {
   ExecutorBench bench;
   auto activation = knob_step("link", Absent{}, set_to("1"));
   activation.activates = true;

@@ -14,7 +14,7 @@ constexpr auto kDirectory = "/var/lib/sparkplan";
 
 }  // namespace
 
-TEST_CASE("steps are carried out in their order, each journaled before and after") {
+TEST_CASE("steps are executed in order, and journaled before and after") {
   ExecutorBench bench;
   bench.root.write("/knobs/b", "old");
   const auto reply = bench.carry_out({knob_step("b", set_to("old"), set_to("new")),
@@ -31,7 +31,7 @@ TEST_CASE("steps are carried out in their order, each journaled before and after
                                                           "result knob:a done"});
 }
 
-TEST_CASE("an intent holds what was before and what is to come") {
+TEST_CASE("an intent contains the state before and after the step") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "old");
   bench.carry_out({knob_step("a", set_to("old"), set_to("new"))});
@@ -46,7 +46,7 @@ TEST_CASE("an intent holds what was before and what is to come") {
   CHECK(same_state(*after, set_to("new")));
 }
 
-TEST_CASE("the manifest on the disk remembers originals and what was written") {
+TEST_CASE("the manifest on the disk contains originals and written digests") {
   ExecutorBench bench;
   bench.root.write("/knobs/b", "old");
   bench.carry_out(
@@ -78,7 +78,7 @@ TEST_CASE("all originals are on the disk before the first write, with nothing cl
   CHECK(looked == 2);
 }
 
-TEST_CASE("what is going to be written is on the disk before it is, and told as written or forgotten afterwards") {
+TEST_CASE("an intended write is recorded on the disk before it, and afterwards as written or not") {
   ExecutorBench bench;
   bench.hooks.interfere = [&](const ArtifactId& artifact, const Observation&) -> std::optional<Error> {
     CHECK(bench.manifest_on_disk().artifacts.at(artifact).wrote(digest(set_to("1"))));
@@ -91,7 +91,7 @@ TEST_CASE("what is going to be written is on the disk before it is, and told as 
   CHECK_FALSE(stored.artifacts.at(knob("b")).wrote(digest(set_to("1"))));
 }
 
-TEST_CASE("what a run that broke off has written stays ours while the next one writes something else") {
+TEST_CASE("an intended digest of a broken-off run stays recorded while the next run writes another value") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "2");
   bench.manifest.artifacts[knob("a")] = {"fake", digest(set_to("1")), Absent{}, digest(set_to("2"))};
@@ -104,7 +104,7 @@ TEST_CASE("what a run that broke off has written stays ours while the next one w
   CHECK(bench.manifest_on_disk().artifacts.at(knob("a")).written_digest == digest(set_to("3")));
 }
 
-TEST_CASE("a later run never overwrites the original") {
+TEST_CASE("a later run never overwrites the recorded original") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "original");
   bench.carry_out({knob_step("a", set_to("original"), set_to("1"))});
@@ -117,7 +117,7 @@ TEST_CASE("a later run never overwrites the original") {
   CHECK(same_state(bench.manifest_on_disk().artifacts.at(knob("a")).original, set_to("original")));
 }
 
-TEST_CASE("a step whose artifact is not as planned on is stale and nothing of its group is tried") {
+TEST_CASE("a step is stale if its artifact has changed since the plan, and so is its group") {
   ExecutorBench bench;
   bench.root.write("/knobs/b", "changed by hand");
   const auto reply = bench.carry_out({knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("1")),
@@ -130,7 +130,7 @@ TEST_CASE("a step whose artifact is not as planned on is stale and nothing of it
   CHECK(bench.manifest_on_disk().artifacts.count(knob("b")) == 0);
 }
 
-TEST_CASE("another mode or another owner of a file is stale as well") {
+TEST_CASE("a changed mode or owner of a file is stale too") {
   ExecutorBench bench;
   bench.root.write("/etc/a", "text\n");
   std::filesystem::permissions(bench.root / "/etc/a", std::filesystem::perms::owner_all);
@@ -139,7 +139,7 @@ TEST_CASE("another mode or another owner of a file is stale as well") {
   CHECK(bench.root.read("/etc/a") == "text\n");
 }
 
-TEST_CASE("a stop is obeyed between two steps, and the rest is not tried") {
+TEST_CASE("a stop takes effect between two steps, and later steps are not executed") {
   ExecutorBench bench;
   bench.stop_asked = [&] { return bench.hooks.log.size() == 2; };
   const auto reply = bench.carry_out({knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("1")),
@@ -154,7 +154,7 @@ TEST_CASE("a stop is obeyed between two steps, and the rest is not tried") {
   CHECK(manifest.artifacts.at(knob("b")).intended_digest.empty());
 }
 
-TEST_CASE("resources are remembered with the steps that made them, once all of these are done") {
+TEST_CASE("resources are recorded once all of their steps are done") {
   ExecutorBench bench;
   bench.manifest.resources[{"fake", "gone"}] = {Value(1), {knob("gone")}};
   bench.root.write("/knobs/gone", "1");
@@ -172,7 +172,7 @@ TEST_CASE("resources are remembered with the steps that made them, once all of t
   CHECK(stored.resources.at({"fake", "a"}).artifacts == std::vector<ArtifactId>{knob("a")});
 }
 
-TEST_CASE("what a step needs must not have failed before it") {
+TEST_CASE("a step is not executed if a step that it needs has failed") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "changed by hand");
   auto needing = knob_step("b", Absent{}, set_to("1"), "2");
@@ -187,7 +187,7 @@ TEST_CASE("what a step needs must not have failed before it") {
   CHECK(bench.hooks.log == std::vector<std::string>{"d=1"});
 }
 
-TEST_CASE("each step that is begun is told before it") {
+TEST_CASE("each step is announced before it begins") {
   ExecutorBench bench;
   bench.hooks.interfere = [&](const ArtifactId& artifact, const Observation&) -> std::optional<Error> {
     CHECK(bench.told.back() == "fake/" + artifact.name);
@@ -197,7 +197,7 @@ TEST_CASE("each step that is begun is told before it") {
   CHECK(bench.told == std::vector<std::string>{"fake/a", "fake/b"});
 }
 
-TEST_CASE("an artifact that changes while earlier steps run is stale, and its group is undone") {
+TEST_CASE("an artifact that changes during earlier steps is stale, and its group is undone") {
   ExecutorBench bench;
   bench.hooks.interfere = [&](const ArtifactId& artifact, const Observation&) -> std::optional<Error> {
     if (artifact == knob("a")) bench.root.write("/knobs/b", "changed by hand");
@@ -209,7 +209,7 @@ TEST_CASE("an artifact that changes while earlier steps run is stale, and its gr
   CHECK_FALSE(bench.root.exists("/knobs/a"));
 }
 
-TEST_CASE("no steps are carried out in no time and leave an empty manifest") {
+TEST_CASE("an empty list of steps leaves an empty manifest") {
   ExecutorBench bench;
   CHECK(bench.carry_out({}).results.empty());
   CHECK(bench.manifest_on_disk().artifacts.empty());

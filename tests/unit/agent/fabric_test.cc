@@ -57,7 +57,7 @@ const std::vector<ReceivedProbe> kHeardCall{{"enp1s0f1np1", "spark-02", "enp1s0f
 
 }  // namespace
 
-TEST_CASE("what is sent over several connections arrives and is measured") {
+TEST_CASE("data sent over several connections arrives and is measured") {
   const auto receiver = open_receiver();
   const auto reply = measure_tcp(tcp_to(receiver->ports().port), never);
   REQUIRE(reply);
@@ -66,7 +66,7 @@ TEST_CASE("what is sent over several connections arrives and is measured") {
   CHECK(reply->nanoseconds >= 50'000'000);
 }
 
-TEST_CASE("nobody is listened to but the peer, and nobody without the token") {
+TEST_CASE("a receiver accepts only the peer's address and only with the token") {
   CHECK(measure_tcp(tcp_to(open_receiver()->ports().port, kOtherToken), never)->outcome != TcpOutcome::kDone);
   const auto strict = open_receiver("127.0.0.2");
   CHECK(measure_tcp(tcp_to(strict->ports().port), never)->outcome == TcpOutcome::kBroken);
@@ -77,13 +77,13 @@ TEST_CASE("nobody is listened to but the peer, and nobody without the token") {
   CHECK(receiver->await({{84}, 50}).received.empty());
 }
 
-TEST_CASE("datagrams are heard with their sizes, and waited for") {
+TEST_CASE("a receiver waits for datagrams and reports their sizes") {
   const auto receiver = open_receiver();
   REQUIRE(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kToken, {1500, 84, 9000}}));
   CHECK(receiver->await({{84, 1500, 9000}, 10'000}).received == std::vector<std::int64_t>{84, 1500, 9000});
 }
 
-TEST_CASE("a port that nobody listens at refuses, and a stop ends a measurement early") {
+TEST_CASE("a closed port refuses, and a stop ends a measurement early") {
   const auto port = open_receiver()->ports().port;
   const auto refused = measure_tcp(tcp_to(port), never);
   REQUIRE(refused);
@@ -97,14 +97,14 @@ TEST_CASE("a port that nobody listens at refuses, and a stop ends a measurement 
   CHECK(stopped->nanoseconds < 15'000'000'000);
 }
 
-TEST_CASE("an address or an interface that is not there is an error") {
+TEST_CASE("a missing address or interface is an error") {
   CHECK_FALSE(TrafficReceiver::open({{"192.0.2.1", "lo"}, "127.0.0.1", kToken}));
   CHECK_FALSE(TrafficReceiver::open({{"127.0.0.1", "none0"}, "127.0.0.1", kToken}));
   CHECK_FALSE(TrafficReceiver::open({kHere, "nobody", kToken}));
   CHECK_FALSE(measure_tcp({{"192.0.2.1", "lo"}, "127.0.0.1", 1, kToken, 1, 10}, never));
 }
 
-TEST_CASE("an interface that nothing can be called through is told with the reason") {
+TEST_CASE("a missing interface is reported with the reason") {
   auto sockets = LinkProbe::open({{"none0"}, kToken});
   REQUIRE(sockets);
   sockets->send("spark-01");
@@ -113,7 +113,7 @@ TEST_CASE("an interface that nothing can be called through is told with the reas
   CHECK(reply.send_errors == std::map<std::string, std::string>{{"none0", "there is no such interface"}});
 }
 
-TEST_CASE("whoever sends frames of that kind without end does not hold up who listens for calls") {
+TEST_CASE("an endless stream of foreign frames does not delay the receiver") {
   Cables cables;
   cables.add("enp1s0f1np1");
   cables.send(kCall);
@@ -127,7 +127,7 @@ TEST_CASE("whoever sends frames of that kind without end does not hold up who li
   CHECK(asked < 20);
 }
 
-TEST_CASE("a socket that cannot be read any more does not end what is heard at others") {
+TEST_CASE("a broken socket does not affect the other sockets") {
   Cables cables;
   cables.add_broken("gone0");
   cables.add("enp1s0f1np1");

@@ -20,13 +20,13 @@ std::string nccl_version_with(const std::vector<std::string>& files, const std::
 
 }  // namespace
 
-TEST_CASE("the release of NCCL is in the name of its library") {
+TEST_CASE("the release of NCCL is read from the name of its library") {
   const std::string arm = "/usr/lib/aarch64-linux-gnu";
   CHECK(nccl_version_with({"libnccl.so.2", "libnccl.so.2.28.9", "libnccl.so", "libc.so.6"}, arm) == "2.28.9");
   CHECK(nccl_version_with({"libnccl.so.2", "libnccl.so.2.30.7"}, "/usr/lib/x86_64-linux-gnu") == "2.30.7");
 }
 
-TEST_CASE("without NCCL no release is known; two side by side are both told") {
+TEST_CASE("without NCCL no release is reported; of two installed releases both are") {
   const std::string arm = "/usr/lib/aarch64-linux-gnu";
   CHECK(nccl_version_with({}, arm).empty());
   CHECK(nccl_version_with({"libnccl.so.2"}, arm).empty());

@@ -20,7 +20,6 @@ class FakeType final : public ResourceType {
     info_.exports_everywhere = hooks.exports_everywhere;
   }
 
-  const TypeInfo& info() const override { return info_; }
   Desired desired(const ClusterView&, const Value&, const Facts&) const override { return {}; }
   std::vector<Step> steps(const StepsInput&) const override { return {}; }
 
@@ -65,7 +64,6 @@ class FakeType final : public ResourceType {
 
  private:
   FakeHooks& hooks_;
-  TypeInfo info_;
 };
 
 Step step_of(ArtifactId artifact, Observation before, Observation after, const std::string& group) {

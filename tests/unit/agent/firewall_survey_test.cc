@@ -28,7 +28,7 @@ std::string reason_of(const ExtendedFacts& facts) {
 
 }  // namespace
 
-TEST_CASE("where nft is not there or fails, iptables is asked") {
+TEST_CASE("without a working nft, the agent runs iptables-save") {
   FakeNode machine;
   machine.add_file("/etc/ufw/ufw.conf", "# comment\nENABLED=yes\nLOGLEVEL=low\n");
   machine.script("iptables-save", {0, "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n", ""});
@@ -43,7 +43,7 @@ TEST_CASE("where nft is not there or fails, iptables is asked") {
   }
 }
 
-TEST_CASE("an nft that has more to say than is read is not stood in for by iptables, which may know of less") {
+TEST_CASE("an oversized nft listing is an error, because iptables may list fewer rules") {
   FakeNode machine;
   machine.script("iptables-save", {0, "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n", ""});
   machine.add_program("nft", [](const FakeNode::Call&) -> Result<CommandOutput> {
@@ -54,24 +54,24 @@ TEST_CASE("an nft that has more to say than is read is not stood in for by iptab
   CHECK(reason_of(facts) == "nft prints more than 4194304 bytes");
 }
 
-TEST_CASE("tables of iptables-legacy, which nft does not list, are asked for beside it") {
+TEST_CASE("tables of iptables-legacy, which nft does not list, are read separately") {
   FakeNode machine;
   machine.script("nft list ruleset", {0,
                                       "table inet firewalld {\n\tchain filter_INPUT {\n\t\ttype filter hook input "
                                       "priority filter + 10; policy accept;\n\t}\n}\n",
                                       ""});
-  SECTION("none are there") {
+  SECTION("no such tables exist") {
     machine.add_file(kIptablesTables, "");
     const auto facts = look_at(machine);
     REQUIRE(facts.firewall);
     CHECK(facts.firewall->input_chains.size() == 1);
     CHECK(facts.unreadable.empty());
   }
-  SECTION("there is no program for those that are") {
+  SECTION("the tables exist without a program to list them") {
     machine.add_file(kIptablesTables, "filter\n");
-    CHECK(reason_of(look_at(machine)) == "there are tables of iptables-legacy, and no iptables-legacy-save");
+    CHECK(reason_of(look_at(machine)) == "iptables-legacy has tables, but iptables-legacy-save is not installed");
   }
-  SECTION("they count beside those of nft") {
+  SECTION("the tables are added to those of nft") {
     machine.add_file(kIptablesTables, "filter\n");
     machine.script("iptables-legacy-save", {0, kDropAll, ""});
     const auto facts = look_at(machine);
@@ -82,14 +82,14 @@ TEST_CASE("tables of iptables-legacy, which nft does not list, are asked for bes
     CHECK(facts.firewall->input_chains[1].name == "filter INPUT");
     CHECK(verdicts_of(facts.firewall->input_chains[1]) == Verdicts{"drop"});
   }
-  SECTION("their program fails") {
+  SECTION("the program fails") {
     machine.add_file(kIptablesTables, "filter\n");
     machine.script("iptables-legacy-save", {1, "", "Permission denied\n"});
     CHECK(reason_of(look_at(machine)) == "iptables-legacy-save: exit 1: Permission denied");
   }
 }
 
-TEST_CASE("where iptables-save is that of iptables-legacy, its chains are told once") {
+TEST_CASE("where iptables-save is iptables-legacy-save, each chain is reported once") {
   FakeNode machine;
   machine.add_file(kIptablesTables, "filter\n");
   machine.script("iptables-save", {0, kDropAll, ""});
@@ -99,15 +99,15 @@ TEST_CASE("where iptables-save is that of iptables-legacy, its chains are told o
   CHECK(facts.firewall->input_chains.size() == 1);
 }
 
-TEST_CASE("ufw that is active and cannot be looked into is no firewall without rules") {
+TEST_CASE("an active ufw without a listing program is unreadable, not a firewall without rules") {
   FakeNode machine;
   machine.add_file("/etc/ufw/ufw.conf", "ENABLED=no\n");
   CHECK(look_at(machine).unreadable.empty());
   machine.add_file("/etc/ufw/ufw.conf", "ENABLED=yes\n");
-  CHECK(reason_of(look_at(machine)) == "ufw is active, and neither nft nor iptables-save is there to ask");
+  CHECK(reason_of(look_at(machine)) == "ufw is active, but neither nft nor iptables-save is installed");
 }
 
-TEST_CASE("a node without any firewall has none; one that cannot be asked is told") {
+TEST_CASE("a missing packet filter is no error; an unreadable one is reported with the reason") {
   FakeNode machine;
   auto facts = look_at(machine);
   CHECK_FALSE(facts.firewall);

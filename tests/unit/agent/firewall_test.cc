@@ -112,7 +112,7 @@ constexpr const char* kFirewalldRules = R"(table inet firewalld {
 
 }  // namespace
 
-TEST_CASE("ufw: what its user lets in is let in, all else is dropped; what is forwarded does not count") {
+TEST_CASE("ufw: the user's rules accept, the policy drops, and forwarded packets are ignored") {
   const auto chains = nft_input_chains(kUfwRules);
   REQUIRE(chains.size() == 1);
   CHECK(chains[0].name == "ip filter INPUT");
@@ -123,13 +123,13 @@ TEST_CASE("ufw: what its user lets in is let in, all else is dropped; what is fo
   CHECK(chains[0].verdicts[3].rule == "policy drop");
 }
 
-TEST_CASE("firewalld: a zone that an interface decides is left open; a last rule that rejects closes") {
+TEST_CASE("firewalld: a zone bound to an interface is unclear, and a final reject closes the chain") {
   const auto chains = nft_input_chains(kFirewalldRules);
   REQUIRE(chains.size() == 1);
   CHECK(verdicts_of(chains[0]) == Verdicts{"unclear", "accept lo", "unclear enp1s0f1np1", "unclear wlP9s9", "drop"});
 }
 
-TEST_CASE("a chain is closed by its policy, and by a last rule for all that drops or rejects") {
+TEST_CASE("a chain is closed by its policy, or by a last rule that drops or rejects all packets") {
   CHECK(nft("", "drop") == Verdicts{"drop"});
   CHECK(nft("counter packets 1 bytes 2 drop\n") == Verdicts{"drop"});
   CHECK(nft("log prefix \"no \" reject with icmpx port-unreachable\n") == Verdicts{"drop"});
@@ -144,7 +144,7 @@ TEST_CASE("a chain is closed by its policy, and by a last rule for all that drop
   CHECK(nft("counter packets 1 bytes 2 jump more\n", "drop", chain("more", "")) == Verdicts{"drop"});
 }
 
-TEST_CASE("rules for one port, for states and for protocols that a fabric does not use decide nothing") {
+TEST_CASE("rules for single ports, for states and for protocols outside the fabric give no verdict") {
   for (const char* const rule :
        {"tcp dport 22 drop", "udp dport 53 drop", "ct state invalid drop", "meta l4proto icmp drop",
         "ip6 saddr ::1 drop", "tcp dport { 22, 80 } accept", "ip protocol udp accept",
@@ -161,7 +161,7 @@ TEST_CASE("rules for one port, for states and for protocols that a fabric does n
   }
 }
 
-TEST_CASE("a rule that would have to be evaluated is unclear, and what it names is left open") {
+TEST_CASE("a rule beyond simple matches is unclear for the packets that it names") {
   for (const char* const rule :
        {"xt match \"set\" accept", "ip saddr 10.0.0.1-10.0.0.9 accept", "iifname != \"eth0\" drop",
         "iifname \"eth0\" meta mark 0x1 accept", "tcp dport 40000-50000 accept", "tcp dport != 22 drop", "queue to 0",
@@ -176,7 +176,7 @@ TEST_CASE("a rule that would have to be evaluated is unclear, and what it names 
         Verdicts{"unclear from 10.0.0.1", "drop"});
 }
 
-TEST_CASE("chains that jump in a circle, and very long ones, are left open") {
+TEST_CASE("circular and very long chains are unclear") {
   CHECK(nft("jump a\n", "accept", chain("a", "jump b\n") + chain("b", "jump a\n")) == Verdicts{"unclear"});
   std::string many;
   for (int i = 0; i < 2000; ++i)
@@ -186,7 +186,7 @@ TEST_CASE("chains that jump in a circle, and very long ones, are left open") {
   CHECK(verdicts.back() == "unclear");
 }
 
-TEST_CASE("the elements of a named set are no rules, and a long rule is cut") {
+TEST_CASE("elements of a named set are no rules, and a long rule is shortened") {
   const std::string set =
       "\tset peers {\n\t\ttype ipv4_addr\n\t\telements = { 192.168.100.11,\n\t\t\t     drop }\n\t}\n";
   CHECK(nft("", "accept", set).empty());
@@ -195,7 +195,7 @@ TEST_CASE("the elements of a named set are no rules, and a long rule is cut") {
   CHECK(chains.at(0).verdicts.at(0).rule.size() == 164);
 }
 
-TEST_CASE("iptables-save: quotes within a comment do not end it; in nft's listing they do") {
+TEST_CASE("iptables-save: a quote inside a comment does not end it; in nft's listing it does") {
   const std::string input = ":INPUT DROP [0:0]\n-A INPUT -m comment --comment ";
   CHECK(iptables(input + R"("the \"fast\" net" -j ACCEPT)"
                          "\n") == Verdicts{"accept"});
@@ -208,14 +208,14 @@ TEST_CASE("iptables-save: quotes within a comment do not end it; in nft's listin
             "drop") == Verdicts{"accept"});
 }
 
-TEST_CASE("a table that is asleep, and those of other families, decide nothing") {
+TEST_CASE("dormant tables and tables of other families give no verdict") {
   const std::string chain = "chain in {\n type filter hook input priority 0; policy drop;\n }\n}\n";
   CHECK(nft_input_chains("table inet t {\n flags dormant;\n" + chain).empty());
   CHECK(nft_input_chains("table ip6 t {\n" + chain).empty());
   CHECK(nft_input_chains("table inet t {\n" + chain).size() == 1);
 }
 
-TEST_CASE("iptables-save: the same rules") {
+TEST_CASE("iptables-save: the same rules give the same verdicts") {
   CHECK(iptables(
             ":INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n:ufw-user-input - [0:0]\n:ufw-not-local - [0:0]\n"
             "-A INPUT -i lo -j ACCEPT\n-A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n"

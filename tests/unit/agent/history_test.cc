@@ -42,7 +42,7 @@ std::vector<std::string> artifacts(const std::vector<Step>& steps) {
 
 }  // namespace
 
-TEST_CASE("a journal tells of each step its values, its outcome and what the manifest said before") {
+TEST_CASE("a journal contains each step's values, its outcome and the earlier manifest entry") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "old");
   bench.manifest.resources[{"fake", "a"}] = {Value(7), {knob("a")}};
@@ -60,7 +60,7 @@ TEST_CASE("a journal tells of each step its values, its outcome and what the man
   CHECK(journal.outcome() == RunOutcome::kBrokenOff);
 }
 
-TEST_CASE("half a last line is passed over; a step without a result is broken off") {
+TEST_CASE("a truncated last line is ignored, and a step without a result is broken off") {
   ExecutorBench bench;
   bench.carry_out({knob_step("a", Absent{}, set_to("1"))});
   const auto whole = bench.root.read(kFolder + bench.run_id() + ".jsonl");
@@ -74,7 +74,7 @@ TEST_CASE("half a last line is passed over; a step without a result is broken of
   }
 }
 
-TEST_CASE("a line that is none is named with its number") {
+TEST_CASE("an invalid line is reported with its number") {
   for (const std::string line :
        {"nonsense", "[]", "{\"event\": \"intent\"}", "{\"event\":\"result\",\"artifact\":\"x\"}",
         "{\"event\":\"result\",\"artifact\":\"a:b\",\"outcome\":\"splendid\"}", ""}) {
@@ -86,7 +86,7 @@ TEST_CASE("a line that is none is named with its number") {
   }
 }
 
-TEST_CASE("events of a newer version are passed over, and one tells that the node took the run back") {
+TEST_CASE("unknown events are ignored, and a rollback event makes the run rolled back") {
   const auto journal = parse_journal("run",
                                      "{\"event\":\"begin\",\"who\":\"anna@laptop\"}\n{\"event\":\"fanfare\"}\n"
                                      "{\"event\":\"rolled_back\",\"reason\":\"nobody came\"}\n");
@@ -96,7 +96,7 @@ TEST_CASE("events of a newer version are passed over, and one tells that the nod
   CHECK_FALSE(journal->changed_something());
 }
 
-TEST_CASE("a damaged journal is listed beside those that can be read") {
+TEST_CASE("a damaged journal is listed beside readable ones") {
   ExecutorBench bench;
   bench.carry_out({knob_step("a", Absent{}, set_to("1"))});
   bench.root.write(kFolder + "run-0.jsonl", "nonsense\n");
@@ -107,7 +107,7 @@ TEST_CASE("a damaged journal is listed beside those that can be read") {
   CHECK(journals->damaged[0].file == kFolder + "run-0.jsonl");
 }
 
-TEST_CASE("runs are in the order in which they followed each other, whatever the clocks of their controllers said") {
+TEST_CASE("runs are sorted by their succession, not by their controllers' clocks") {
   const ScratchDirectory root;
   root.write(kFolder + "20300101T000000Z-00000000.jsonl", "{\"event\":\"begin\",\"previous\":\"\"}\n");
   root.write(kFolder + "20260101T000000Z-00000000.jsonl",
@@ -120,7 +120,7 @@ TEST_CASE("runs are in the order in which they followed each other, whatever the
   CHECK(journals->runs[0].run == "20260101T000000Z-00000000");
 }
 
-TEST_CASE("steps are undone last first, from what is there now to what was before") {
+TEST_CASE("steps are undone last first, from the current state to the earlier one") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "old");
   bench.carry_out(
@@ -135,7 +135,7 @@ TEST_CASE("steps are undone last first, from what is there now to what was befor
   CHECK(undo.managed_before.count({"fake", "a"}) == 1);
 }
 
-TEST_CASE("an artifact of several stages goes back to before the first") {
+TEST_CASE("an artifact changed in several stages is restored to its state before the first") {
   ExecutorBench bench;
   bench.root.write("/knobs/a", "1");
   bench.carry_out({knob_step("a", set_to("1"), set_to("2"))});
@@ -147,7 +147,7 @@ TEST_CASE("an artifact of several stages goes back to before the first") {
   CHECK(same_state(undo.steps[0].after, set_to("1")));
 }
 
-TEST_CASE("what was changed since, and what cannot be undone, is kept with the reason") {
+TEST_CASE("changed and irreversible artifacts are kept, with the reason") {
   ExecutorBench bench;
   auto one_way = knob_step("b", Absent{}, set_to("1"), "2");
   one_way.reversible = Reversible::kNo;
@@ -160,7 +160,7 @@ TEST_CASE("what was changed since, and what cannot be undone, is kept with the r
   CHECK(undo.kept[1].reason == "it cannot be undone");
 }
 
-TEST_CASE("what is as before already needs no undoing, as after a rollback that broke off") {
+TEST_CASE("an already restored artifact needs no undo, as after a broken-off rollback") {
   ExecutorBench bench;
   bench.carry_out({knob_step("a", Absent{}, set_to("1")), knob_step("b", Absent{}, set_to("1"))});
   bench.root.remove("/knobs/b");
@@ -169,7 +169,7 @@ TEST_CASE("what is as before already needs no undoing, as after a rollback that 
   CHECK(undo.kept.empty());
 }
 
-TEST_CASE("what has an effect of its own is undone alone, last, and stays where somebody has changed it since") {
+TEST_CASE("an activation is undone alone and last, and kept if it has changed since") {
   ExecutorBench bench;
   auto mount = knob_step("mount", Absent{}, set_to("mounted"), "mount/a");
   mount.activates = true;
@@ -183,7 +183,7 @@ TEST_CASE("what has an effect of its own is undone alone, last, and stays where 
   CHECK(undo.kept.front().artifact == knob("mount"));
 }
 
-TEST_CASE("what other nodes may use by now is not brought back by a rollback, and may well go") {
+TEST_CASE("a rollback does not restore an artifact that other nodes may use by now, but may remove one") {
   ExecutorBench bench;
   bench.hooks.exports_everywhere = true;
   bench.registry = test::fake_registry(bench.hooks);
@@ -193,10 +193,10 @@ TEST_CASE("what other nodes may use by now is not brought back by a rollback, an
   CHECK(artifacts(undo.steps) == std::vector<std::string>{"knob:new"});
   REQUIRE(undo.kept.size() == 1);
   CHECK(undo.kept.front().artifact == knob("old"));
-  CHECK(undo.kept.front().reason.starts_with("other nodes may use by now"));
+  CHECK(undo.kept.front().reason.starts_with("other nodes may now use what"));
 }
 
-TEST_CASE("what activates comes after what it makes take effect, and not alone; the network comes last") {
+TEST_CASE("an activation is undone after its files and never without them, and the network comes last") {
   ExecutorBench bench;
   auto link = knob_step("link", Absent{}, set_to("up"), "net");
   link.activates = true;
@@ -209,7 +209,7 @@ TEST_CASE("what activates comes after what it makes take effect, and not alone; 
   CHECK(artifacts(undo_of(bench).steps) == std::vector<std::string>{"knob:a"});
 }
 
-TEST_CASE("a journal of an older version is told in a history and refused for undoing") {
+TEST_CASE("a journal of an older version is listed in the history and refused for a rollback") {
   ExecutorBench bench;
   bench.root.write(kFolder + "run-1.jsonl",
                    R"({"event":"intent","type":"fake","artifact":"knob:a","before":{"state":"absent"},)"
@@ -225,7 +225,7 @@ TEST_CASE("a journal of an older version is told in a history and refused for un
   }
 }
 
-TEST_CASE("a lock is broken by ending exactly the process that holds it") {
+TEST_CASE("breaking a lock ends only the process that holds it") {
   const ScratchDirectory root;
   auto node = LocalNode::open(root.path());
   REQUIRE(node);
@@ -259,7 +259,7 @@ TEST_CASE("a lock is broken by ending exactly the process that holds it") {
   ::close(ready[1]);
 }
 
-TEST_CASE("a lock whose file names another process is not broken by ending that one") {
+TEST_CASE("a lock whose file names another process is not broken by ending that process") {
   const ScratchDirectory root;
   auto node = LocalNode::open(root.path());
   REQUIRE(node);

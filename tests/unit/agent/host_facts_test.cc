@@ -29,7 +29,7 @@ LinkFacts link_of(const FakeNode& node, const std::string& pci = "") {
 
 }  // namespace
 
-TEST_CASE("DMI, memory, kernel and driver of a machine") {
+TEST_CASE("DMI, memory, kernel and driver of a machine are read") {
   FakeNode node;
   node.add_file("/sys/class/dmi/id/sys_vendor", "ASUSTeK COMPUTER INC.\n");
   node.add_file("/sys/class/dmi/id/bios_date", "04/02/2026\n");
@@ -50,7 +50,7 @@ TEST_CASE("DMI, memory, kernel and driver of a machine") {
   CHECK(facts.unreadable.empty());
 }
 
-TEST_CASE("hardware that is not there is empty and no complaint") {
+TEST_CASE("missing hardware gives empty facts and no error") {
   const auto facts = host_facts_of(FakeNode());
   CHECK(facts.gpu_driver.empty());
   CHECK_FALSE(facts.cma_total);
@@ -59,7 +59,7 @@ TEST_CASE("hardware that is not there is empty and no complaint") {
   CHECK(facts.renderers.empty());
 }
 
-TEST_CASE("what is there and cannot be read is told by name") {
+TEST_CASE("unreadable facts are listed by name") {
   FakeNode node;
   node.add_kernel_file("/proc/cmdline", {"", {}, {}, ErrorCode::kPermissionDenied});
   const auto facts = host_facts_of(node);
@@ -67,7 +67,7 @@ TEST_CASE("what is there and cannot be read is told by name") {
   CHECK(facts.unreadable.count("kernel_command_line") == 1);
 }
 
-TEST_CASE("of an image only what is kept in files is known") {
+TEST_CASE("facts of an image come only from its files") {
   FakeNode node;
   node.set_live(false);
   node.add_file("/etc/nvme/hostnqn", "nqn.2014-08.org.nvmexpress:uuid:1\n");
@@ -80,20 +80,20 @@ TEST_CASE("of an image only what is kept in files is known") {
 }
 
 // Line and fingerprint belong to a key from ssh-keygen, as `ssh-keygen -lf` shows it.
-TEST_CASE("fingerprints of host keys are those of ssh-keygen") {
+TEST_CASE("fingerprints of host keys match those of ssh-keygen") {
   CHECK(host_key_in("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPsATe8vD0pz3WkKgv+d5xZXDFPOt/43M7+0pgXls1Ti root@x")
             .fingerprint == "SHA256:FAD7lJcOfP9yJuARGFDDP+6bmtA2d0kshuqChbSx4gI");
   CHECK(host_key_in("ssh-ed25519 not+base64=").fingerprint.empty());
   CHECK(host_key_in("").fingerprint.empty());
 }
 
-TEST_CASE("a date of DMI is put so that dates can be compared") {
+TEST_CASE("a DMI date is converted to a comparable form") {
   CHECK(iso_date("04/02/2026") == "2026-04-02");
   CHECK(iso_date("unknown") == "unknown");
   CHECK(iso_date("").empty());
 }
 
-TEST_CASE("a profile of NetworkManager's, without its secrets") {
+TEST_CASE("a NetworkManager profile is read without its secrets") {
   const auto profile =
       network_profile_in(std::string(kProfiles) + "fabric.nmconnection",
                          "[connection]\nid=fabric\nuuid=u-1\ntype=802-3-ethernet\n"
@@ -109,7 +109,7 @@ TEST_CASE("a profile of NetworkManager's, without its secrets") {
   CHECK(profile.origin == ProfileOrigin::kHandWritten);
 }
 
-TEST_CASE("where a profile lies tells who has made it") {
+TEST_CASE("a profile's directory and name reveal its origin") {
   const std::string text = "[connection]\nid=x\n";
   CHECK(network_profile_in(std::string(kMade) + "netplan-enp1.nmconnection", text).origin == ProfileOrigin::kNetplan);
   CHECK(network_profile_in(std::string(kMade) + "Wired connection 1.nmconnection", text).origin ==
@@ -118,7 +118,7 @@ TEST_CASE("where a profile lies tells who has made it") {
         ProfileOrigin::kHandWritten);
 }
 
-TEST_CASE("networkd and NetworkManager each say what they manage") {
+TEST_CASE("networkd and NetworkManager report the interfaces that they manage") {
   FakeNode node;
   node.add_file("/sys/class/net/enp1s0f1np1/ifindex", "5\n");
   CHECK(link_of(node).managed_by.empty());
@@ -132,7 +132,7 @@ TEST_CASE("networkd and NetworkManager each say what they manage") {
   CHECK(link_of(node).profile == "u-1");
 }
 
-TEST_CASE("an interface's carrier changes, and the PCIe link of one that is on PCIe") {
+TEST_CASE("an interface's carrier changes and its PCIe link are read") {
   FakeNode node;
   const std::string directory = "/sys/class/net/enp1s0f1np1/";
   node.add_file(directory + "carrier_changes", "7\n");
@@ -145,7 +145,7 @@ TEST_CASE("an interface's carrier changes, and the PCIe link of one that is on P
   CHECK(link_of(node, "0000:01:00.1").pcie == PcieLink{2, 4, "32.0 GT/s PCIe", ""});
 }
 
-TEST_CASE("netplan's files are those that it reads: of one name the one that hides the others") {
+TEST_CASE("netplan's files are listed as netplan reads them, without hidden ones") {
   FakeNode node;
   node.add_file("/usr/lib/netplan/00-vendor.yaml", "", 0600);
   node.add_file("/etc/netplan/50-cloud-init.yaml", "", 0644);
@@ -157,7 +157,7 @@ TEST_CASE("netplan's files are those that it reads: of one name the one that hid
   CHECK(files[1] == NetplanFileFacts{"/run/netplan/50-cloud-init.yaml", 0600});
 }
 
-TEST_CASE("an assignment of a shell file") {
+TEST_CASE("an assignment in a shell file is parsed") {
   using Assignment = std::pair<std::string, std::string>;
   CHECK(assignment_in("export NCCL_IB_HCA='=rocep1s0f1'") == Assignment{"NCCL_IB_HCA", "=rocep1s0f1"});
   CHECK(assignment_in("  A=\"b c\"  ") == Assignment{"A", "b c"});

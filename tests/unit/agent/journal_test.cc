@@ -25,7 +25,7 @@ std::string run_id(int number) {
 
 }  // namespace
 
-TEST_CASE("a journal is one JSON object a line, with time and event first") {
+TEST_CASE("a journal has one JSON object per line, with time and event first") {
   const ScratchDirectory root;
   auto node = node_at(root);
   auto journal = Journal::open("run-1", node);
@@ -48,7 +48,7 @@ TEST_CASE("a journal is one JSON object a line, with time and event first") {
   CHECK(root.mode(kFolder) == 0700);
 }
 
-TEST_CASE("a run's journal is continued, never begun anew") {
+TEST_CASE("a second part of a run appends to its journal") {
   const ScratchDirectory root;
   auto node = node_at(root);
   for (int i = 0; i < 3; ++i) {
@@ -60,7 +60,7 @@ TEST_CASE("a run's journal is continued, never begun anew") {
   CHECK(split_lines(lines).size() == 3);
 }
 
-TEST_CASE("the journals of the newest runs are kept and no more") {
+TEST_CASE("only the journals of the newest runs are kept") {
   const ScratchDirectory root;
   auto node = node_at(root);
   const int runs = static_cast<int>(Journal::kKeptRuns) + 7;
@@ -72,7 +72,7 @@ TEST_CASE("the journals of the newest runs are kept and no more") {
   CHECK(names->back() == run_id(runs - 1) + ".jsonl");
 }
 
-TEST_CASE("the journal in use stays, even if its controller's clock is behind") {
+TEST_CASE("the current journal is kept, even if its controller's clock is behind") {
   const ScratchDirectory root;
   auto node = node_at(root);
   for (int i = 1; i <= static_cast<int>(Journal::kKeptRuns); ++i) REQUIRE(Journal::open(run_id(i), node));
@@ -84,7 +84,7 @@ TEST_CASE("the journal in use stays, even if its controller's clock is behind") 
   CHECK(node.list_directory(kFolder)->size() == Journal::kKeptRuns);
 }
 
-TEST_CASE("a run id that could be a path or a hidden file is refused") {
+TEST_CASE("a run id that would be a path or a hidden file is refused") {
   const ScratchDirectory root;
   auto node = node_at(root);
   for (const std::string& run :
@@ -98,7 +98,7 @@ TEST_CASE("a run id that could be a path or a hidden file is refused") {
   CHECK(root.tree().empty());
 }
 
-TEST_CASE("a link in the journal's place is not written through") {
+TEST_CASE("a link at the journal's path is not followed") {
   const ScratchDirectory root;
   root.write("/victim", "untouched");
   root.make_link(kFolder + "run-1.jsonl", "/victim");

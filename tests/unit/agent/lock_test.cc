@@ -22,7 +22,7 @@ LocalNode node_at(const ScratchDirectory& root) {
 
 }  // namespace
 
-TEST_CASE("who comes second is told who holds the lock") {
+TEST_CASE("the second run receives the name of the lock's holder") {
   const ScratchDirectory root;
   auto node = node_at(root);
   auto other_node = node_at(root);
@@ -38,7 +38,7 @@ TEST_CASE("who comes second is told who holds the lock") {
   CHECK((*holder)->describe() == kAnna.describe());
 }
 
-TEST_CASE("the lock is free again when its object goes, and belongs to whoever it was moved to") {
+TEST_CASE("destroying the lock object frees the lock, and moving it transfers the lock") {
   const ScratchDirectory root;
   auto node = node_at(root);
   {
@@ -51,7 +51,7 @@ TEST_CASE("the lock is free again when its object goes, and belongs to whoever i
   CHECK(NodeLock::acquire(kBert, node));
 }
 
-TEST_CASE("a longer name before leaves nothing in the next holder's") {
+TEST_CASE("a longer earlier name leaves no remainder in the next holder's name") {
   const ScratchDirectory root;
   auto node = node_at(root);
   { REQUIRE(NodeLock::acquire({std::string(500, 'x'), 1, "apply", "then"}, node)); }
@@ -60,7 +60,7 @@ TEST_CASE("a longer name before leaves nothing in the next holder's") {
   CHECK((*lock_holder(node))->describe() == kBert.describe());
 }
 
-TEST_CASE("asking for the holder takes the lock from nobody and leaves no trace") {
+TEST_CASE("reading the holder does not take the lock and leaves no trace") {
   const ScratchDirectory root;
   auto node = node_at(root);
   CHECK_FALSE(*lock_holder(node));
@@ -70,7 +70,7 @@ TEST_CASE("asking for the holder takes the lock from nobody and leaves no trace"
   CHECK(NodeLock::acquire(kBert, node));
 }
 
-TEST_CASE("a process that is killed gives its lock back") {
+TEST_CASE("a killed process releases its lock") {
   const ScratchDirectory root;
   auto node = node_at(root);
   int ready[2];
@@ -100,7 +100,7 @@ TEST_CASE("a process that is killed gives its lock back") {
   CHECK(NodeLock::acquire(kBert, node));
 }
 
-TEST_CASE("a holder that cannot be read is still a holder") {
+TEST_CASE("a lock with an unreadable holder is still held") {
   const ScratchDirectory root;
   auto node = node_at(root);
   const auto lock = NodeLock::acquire(kAnna, node);
@@ -110,7 +110,7 @@ TEST_CASE("a holder that cannot be read is still a holder") {
   CHECK(NodeLock::acquire(kBert, node).error().code == ErrorCode::kBusy);
 }
 
-TEST_CASE("the lock of a directory tree is a file for root alone") {
+TEST_CASE("the lock file of a directory tree is readable by root alone") {
   const ScratchDirectory root;
   auto node = node_at(root);
   const auto lock = NodeLock::acquire(kAnna, node);

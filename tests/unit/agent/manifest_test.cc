@@ -40,7 +40,7 @@ TEST_CASE("a node that was never applied has no manifest") {
   CHECK_FALSE(*manifest);
 }
 
-TEST_CASE("a manifest is read back as it was written") {
+TEST_CASE("a written manifest is read back unchanged") {
   const ScratchDirectory root;
   auto node = node_at(root);
   REQUIRE(write_manifest(some_manifest(), node));
@@ -50,7 +50,7 @@ TEST_CASE("a manifest is read back as it was written") {
   CHECK(canonical_json(encode(**back)) == canonical_json(encode(some_manifest())));
 }
 
-TEST_CASE("the manifest is for root alone, in a directory for root alone") {
+TEST_CASE("the manifest and its directory are readable by root alone") {
   const ScratchDirectory root;
   auto node = node_at(root);
   REQUIRE(prepare_state_directory(node));
@@ -60,7 +60,7 @@ TEST_CASE("the manifest is for root alone, in a directory for root alone") {
   CHECK(root.mode("/var/lib") == 0755);
 }
 
-TEST_CASE("what a killed agent has left beside the manifest and its files is cleared away, and nothing else") {
+TEST_CASE("temporary files of a killed agent are removed beside the manifest and managed files, and nothing else") {
   const ScratchDirectory root;
   auto node = node_at(root);
   REQUIRE(write_manifest(some_manifest(), node));
@@ -75,7 +75,7 @@ TEST_CASE("what a killed agent has left beside the manifest and its files is cle
   CHECK(read_manifest(node));
 }
 
-TEST_CASE("a manifest of a newer format is refused with its version named") {
+TEST_CASE("a manifest of a newer format is refused, and its version is named") {
   const ScratchDirectory root;
   auto node = node_at(root);
   Value newer = encode(some_manifest());
@@ -101,7 +101,7 @@ TEST_CASE("a damaged manifest is an error that names the file") {
   }
 }
 
-TEST_CASE("a link in the manifest's place is not written through") {
+TEST_CASE("a link at the manifest's path is not followed") {
   const ScratchDirectory root;
   root.write("/victim", "untouched");
   root.make_link(kPath, "/victim");

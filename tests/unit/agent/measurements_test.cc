@@ -25,7 +25,7 @@ MeasurementsReply keep(LocalNode& node, const std::map<std::string, double>& val
 
 }  // namespace
 
-TEST_CASE("measurements come back with the next ones, oldest first, and only those asked for") {
+TEST_CASE("earlier measurements are returned oldest first, and only for the requested checks") {
   const ScratchDirectory root;
   auto node = managed(root);
   CHECK(keep(node, {{"tcp/a/b/A", 90.5}, {"tcp/a/b/B", 1}}).earlier.empty());
@@ -36,15 +36,34 @@ TEST_CASE("measurements come back with the next ones, oldest first, and only tho
   CHECK(root.mode(kMeasurementsDirectory) == 0700);
 }
 
-TEST_CASE("on a node that sparkplan does not manage nothing is kept") {
+TEST_CASE("the summary of the latest run is kept, with the time on the node") {
+  const ScratchDirectory root;
+  auto node = managed(root);
+  CHECK_FALSE(last_verify(node));
+  REQUIRE(keep_measurements({{}, VerifySummary{"", "all", 8, 1, 2}}, node));
+  REQUIRE(keep_measurements({{{"tcp/a/b/A", 1}}, VerifySummary{"", "tcp", 9, 0, 0}}, node));
+  // A run of another kind does not replace it.
+  REQUIRE(keep_measurements({{{"tcp/a/b/A", 1}}, std::nullopt}, node));
+  const auto last = last_verify(node);
+  REQUIRE(last);
+  CHECK(last->level == "tcp");
+  CHECK(last->passed == 9);
+  CHECK(last->time.size() == std::string("2026-03-01T12:00:00Z").size());
+  CHECK(root.mode(kLastVerifyFile) == 0600);
+  root.write(kLastVerifyFile, "{\"passed\": \"many\"}\n");
+  CHECK_FALSE(last_verify(node));
+}
+
+TEST_CASE("on an unmanaged node no measurement is kept") {
   const ScratchDirectory root;
   auto node = LocalNode::open(root.path());
   REQUIRE(node);
+  REQUIRE(keep_measurements({{}, VerifySummary{}}, *node));
   CHECK(keep(*node, {{"tcp/a/b/A", 1}}).earlier.empty());
   CHECK_FALSE(root.exists("/var"));
 }
 
-TEST_CASE("the newest fifty of a check are kept, and of all checks as many as there is room for") {
+TEST_CASE("the newest fifty measurements per check are kept, within a total size") {
   const ScratchDirectory root;
   auto node = managed(root);
   for (int run = 0; run < 60; ++run) keep(node, {{"tcp/a/b/A", run}});
@@ -61,7 +80,7 @@ TEST_CASE("the newest fifty of a check are kept, and of all checks as many as th
   CHECK(keep(node, {{"tcp/a/b/A", 1}}).earlier.at("tcp/a/b/A") == std::vector<double>{1});
 }
 
-TEST_CASE("measurements that cannot be read are moved away, and new ones kept") {
+TEST_CASE("unreadable measurements are moved aside, and new ones are kept") {
   for (const std::string damaged : {"no JSON", "{\"id\":\"x\"}", "{\"id\":\"x\",\"values\":[\"1\"]}", "[]"}) {
     INFO(damaged);
     const ScratchDirectory root;

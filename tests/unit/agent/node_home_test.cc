@@ -30,7 +30,7 @@ const FileContent kContent{"key\n", 0600, 0, 0};
 
 }  // namespace
 
-TEST_CASE("home: directories on the way are made for their owner alone") {
+TEST_CASE("home: missing directories are created for their owner alone") {
   const Home home;
   home.root.make_directory("/home/nvidia");
   auto node = home.node();
@@ -45,7 +45,7 @@ TEST_CASE("home: directories on the way are made for their owner alone") {
   CHECK(node.remove_user_file(home.keys));
 }
 
-TEST_CASE("home: a directory that is there keeps its mode") {
+TEST_CASE("home: an existing directory keeps its mode") {
   const Home home;
   home.root.make_directory("/home/nvidia/.ssh");
   std::filesystem::permissions(home.root / "/home/nvidia/.ssh", std::filesystem::perms(0755));
@@ -53,7 +53,7 @@ TEST_CASE("home: a directory that is there keeps its mode") {
   CHECK(home.root.mode("/home/nvidia/.ssh") == 0755);
 }
 
-TEST_CASE("home: a link is refused wherever it stands, and nothing behind it is read or written") {
+TEST_CASE("home: a link anywhere below the home is refused, and its target is neither read nor written") {
   const Home home;
   const std::string place = GENERATE("/home/nvidia", "/home/nvidia/.ssh", "/home/nvidia/.ssh/authorized_keys");
   INFO(place);
@@ -72,7 +72,7 @@ TEST_CASE("home: a link is refused wherever it stands, and nothing behind it is 
   CHECK(home.root.read("/target/authorized_keys") == "theirs");
 }
 
-TEST_CASE("home: what is above the home may be a link, for that is root's business") {
+TEST_CASE("home: a link above the home is followed, because only root can create it") {
   const Home home;
   home.root.make_directory("/data/home/nvidia");
   home.root.make_link("/home", "/data/home");
@@ -80,7 +80,7 @@ TEST_CASE("home: what is above the home may be a link, for that is root's busine
   CHECK(home.root.read("/data/home/nvidia/.ssh/authorized_keys") == "key\n");
 }
 
-TEST_CASE("home: dots lead nowhere, and the root directory is nobody's home") {
+TEST_CASE("home: dots lead nowhere, and the root directory is not accepted as a home") {
   const Home home;
   home.root.make_directory("/home/nvidia");
   home.root.write("/home/other/secret", "theirs");
@@ -105,7 +105,7 @@ bool is_stale(const Result<void>& result) { return !result && result.error().cod
 
 }  // namespace
 
-TEST_CASE("home: a file is read and written in the directory that was checked") {
+TEST_CASE("home: a file is read and written in the checked directory") {
   const Home home;
   home.root.write("/home/nvidia/.ssh/authorized_keys", "old");
   auto node = home.node();
@@ -117,7 +117,7 @@ TEST_CASE("home: a file is read and written in the directory that was checked") 
   CHECK_FALSE(home.root.exists("/home/nvidia/.ssh/authorized_keys"));
 }
 
-TEST_CASE("home: in a directory that was put in the place of the checked one nothing is read, written or removed") {
+TEST_CASE("home: a directory that replaced the checked one is neither read nor written") {
   const Home home;
   home.root.write("/home/nvidia/.ssh/authorized_keys", "his");
   home.root.write("/home/nvidia/other/authorized_keys", "theirs");
@@ -133,7 +133,7 @@ TEST_CASE("home: in a directory that was put in the place of the checked one not
   CHECK(home.root.read("/home/nvidia/away/authorized_keys") == "his");
 }
 
-TEST_CASE("home: the checked directory with another mode is not the one that was checked") {
+TEST_CASE("home: a directory whose mode has changed is not the checked one") {
   const Home home;
   home.root.make_directory("/home/nvidia/.ssh");
   auto node = home.node();
@@ -144,19 +144,19 @@ TEST_CASE("home: the checked directory with another mode is not the one that was
   CHECK_FALSE(home.root.exists("/home/nvidia/.ssh/authorized_keys"));
 }
 
-TEST_CASE("home: where there was no directory one is made, and one that has come meanwhile is not used") {
+TEST_CASE("home: a missing directory is created, and one that appeared after the check is not used") {
   const Home home;
   home.root.make_directory("/home/nvidia");
   auto node = home.node();
   const UserPath path = checked(node, home.keys);
   CHECK(node.read_user_file(path).error().code == ErrorCode::kNotFound);
   CHECK(node.remove_user_file(path));
-  SECTION("nobody is faster") {
+  SECTION("no directory appears") {
     REQUIRE(node.write_user_file(path, kContent));
     CHECK(home.root.mode("/home/nvidia/.ssh") == 0700);
     CHECK(is_stale(node.write_user_file(path, kContent)));  // The directory exists by now: check again.
   }
-  SECTION("the user is") {
+  SECTION("the user creates it first") {
     home.root.make_directory("/home/nvidia/.ssh");
     CHECK(is_stale(node.write_user_file(path, kContent)));
     CHECK_FALSE(home.root.exists("/home/nvidia/.ssh/authorized_keys"));

@@ -49,7 +49,7 @@ TEST_CASE("dots in a path stop at the root") {
   world.check_untouched();
 }
 
-TEST_CASE("a link to a file outside is not read, whether absolute or relative") {
+TEST_CASE("an absolute or relative link to a file outside is not read") {
   const Neighbours world;
   world.link("/etc/absolute", world.outside() + "/secret");
   world.link("/etc/relative", "../../outside/secret");
@@ -64,14 +64,14 @@ TEST_CASE("a link to a file outside is not read, whether absolute or relative") 
   }
 }
 
-TEST_CASE("an absolute link means the node's own root") {
+TEST_CASE("an absolute link is resolved below the node's own root") {
   const Neighbours world;
   world.base.write("/root/run/resolv.conf", "nameserver 10.0.0.1\n");
   world.link("/etc/resolv.conf", "/run/resolv.conf");
   CHECK(world.node().read_file("/etc/resolv.conf") == "nameserver 10.0.0.1\n");
 }
 
-TEST_CASE("a link in the parent chain does not lead a write or a removal out") {
+TEST_CASE("a link in the parent chain leads no write and no removal outside") {
   const Neighbours world;
   world.link("/absolute", world.outside());
   world.link("/relative", "../outside");
@@ -103,7 +103,7 @@ TEST_CASE("a link in the parent chain that stays inside is followed") {
   CHECK_FALSE(world.base.exists("/root/usr/lib/sub/file"));
 }
 
-TEST_CASE("the kernel's magic links below /proc do not lead out") {
+TEST_CASE("the kernel's magic links below /proc do not lead outside") {
   const Neighbours world;
   const int secret = ::open((world.outside() + "/secret").c_str(), O_RDONLY | O_CLOEXEC);
   REQUIRE(secret >= 0);
@@ -112,7 +112,7 @@ TEST_CASE("the kernel's magic links below /proc do not lead out") {
   ::close(secret);
 }
 
-TEST_CASE("a loop of links is an error and no hang") {
+TEST_CASE("a loop of links is an error and does not hang") {
   const Neighbours world;
   world.link("/etc/a", "b");
   world.link("/etc/b", "a");

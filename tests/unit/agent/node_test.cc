@@ -34,7 +34,7 @@ class Umask {
 
 }  // namespace
 
-TEST_CASE("a file is written with exactly the mode asked for, whatever the umask") {
+TEST_CASE("a file is written with the requested mode, whatever the umask") {
   const ScratchDirectory root;
   auto node = node_at(root);
   for (const mode_t mask : {mode_t{0}, mode_t{022}, mode_t{0777}}) {
@@ -47,7 +47,7 @@ TEST_CASE("a file is written with exactly the mode asked for, whatever the umask
   }
 }
 
-TEST_CASE("missing parent directories are made with mode 0755, whatever the umask") {
+TEST_CASE("missing parent directories are created with mode 0755, whatever the umask") {
   const ScratchDirectory root;
   auto node = node_at(root);
   const Umask umask(0777);
@@ -56,7 +56,7 @@ TEST_CASE("missing parent directories are made with mode 0755, whatever the umas
   CHECK(root.mode("/etc/sysctl.d") == 0755);
 }
 
-TEST_CASE("a directory that is there already keeps its mode") {
+TEST_CASE("an existing directory keeps its mode") {
   const ScratchDirectory root;
   root.make_directory("/etc");
   ::chmod((root / "/etc").c_str(), 0700);
@@ -65,7 +65,7 @@ TEST_CASE("a directory that is there already keeps its mode") {
   CHECK(root.mode("/etc") == 0700);
 }
 
-TEST_CASE("a directory made on request has the mode given and its parents 0755") {
+TEST_CASE("a created directory has the requested mode, and its parents have 0755") {
   const ScratchDirectory root;
   auto node = node_at(root);
   const Umask umask(077);
@@ -76,7 +76,7 @@ TEST_CASE("a directory made on request has the mode given and its parents 0755")
   CHECK(root.mode("/var/lib/sparkplan") == 0700);
 }
 
-TEST_CASE("a file is replaced by a new one, so that whoever has the old one open reads on in it") {
+TEST_CASE("a file is replaced by a new one, so that open descriptors still read the old contents") {
   const ScratchDirectory root;
   root.write("/file", "old content");
   auto node = node_at(root);
@@ -87,7 +87,7 @@ TEST_CASE("a file is replaced by a new one, so that whoever has the old one open
   CHECK(root.mode("/file") == 0600);
 }
 
-TEST_CASE("any bytes and none can be written") {
+TEST_CASE("arbitrary bytes and empty contents can be written") {
   const ScratchDirectory root;
   auto node = node_at(root);
   const std::string bytes("\0\xff\n\r\x1b", 5);
@@ -97,7 +97,7 @@ TEST_CASE("any bytes and none can be written") {
   CHECK(node.read_file("/bytes") == std::string());
 }
 
-TEST_CASE("what a killed write left behind is cleared away by the next one") {
+TEST_CASE("the next write removes the temporary file of a killed write") {
   const ScratchDirectory root;
   auto node = node_at(root);
   root.write("/etc/.file.sparkplan-new", std::string(100, 'x'));
@@ -105,7 +105,7 @@ TEST_CASE("what a killed write left behind is cleared away by the next one") {
   CHECK(root.tree() == std::map<std::string, std::string>{{"/etc/file", std::to_string(0644) + " short"}});
 }
 
-TEST_CASE("a link in the temporary file's place is not written through") {
+TEST_CASE("a link at the temporary file's path is not followed") {
   const ScratchDirectory root;
   root.write("/victim", "untouched");
   root.make_link("/etc/.file.sparkplan-new", "../victim");
@@ -115,7 +115,7 @@ TEST_CASE("a link in the temporary file's place is not written through") {
   CHECK(root.read("/etc/file") == "mine");
 }
 
-TEST_CASE("a write that fails leaves nothing behind") {
+TEST_CASE("a failed write leaves nothing behind") {
   const ScratchDirectory root;
   root.write("/etc/directory/inside", "kept");
   root.make_link("/etc/link", "directory/inside");
@@ -128,7 +128,7 @@ TEST_CASE("a write that fails leaves nothing behind") {
   }
 }
 
-TEST_CASE("a symbolic link, a directory or a device in a file's place is refused") {
+TEST_CASE("a symbolic link, a directory or a device at a file's path is refused") {
   const ScratchDirectory root;
   root.make_directory("/directory");
   root.make_link("/link", "target");
@@ -145,7 +145,7 @@ TEST_CASE("a symbolic link, a directory or a device in a file's place is refused
   CHECK(root.read("/target") == "untouched");
 }
 
-TEST_CASE("removing takes a file or a link itself; what is not there is no failure") {
+TEST_CASE("removing deletes a file or a link itself, and a missing file is no error") {
   const ScratchDirectory root;
   root.write("/target", "kept");
   root.make_link("/link", "target");
@@ -164,7 +164,7 @@ TEST_CASE("removing takes a file or a link itself; what is not there is no failu
   CHECK(root.exists("/directory"));
 }
 
-TEST_CASE("reading stops at the cap and never takes part of a file for the whole") {
+TEST_CASE("reading stops at the size limit and never returns a part as the whole") {
   const ScratchDirectory root;
   root.write("/file", std::string(1000, 'x'));
   const auto node = node_at(root);
@@ -176,7 +176,7 @@ TEST_CASE("reading stops at the cap and never takes part of a file for the whole
   CHECK(node.read_file("/large").error().code == ErrorCode::kUnsupported);
 }
 
-TEST_CASE("only regular files are read, and a pipe without a writer is not waited for") {
+TEST_CASE("only regular files are read, and a pipe without a writer does not block") {
   const ScratchDirectory root;
   root.make_directory("/directory");
   REQUIRE(::mkfifo((root / "/pipe").c_str(), 0600) == 0);
@@ -187,7 +187,7 @@ TEST_CASE("only regular files are read, and a pipe without a writer is not waite
   CHECK(node.read_file("/missing/file").error().code == ErrorCode::kNotFound);
 }
 
-TEST_CASE("a device in a directory tree is not opened: only its owner knows what that does") {
+TEST_CASE("a device in a directory tree is not opened") {
   if (::geteuid() != 0) {
     WARN("SKIPPED: devices are made by root");
     return;
@@ -203,7 +203,7 @@ TEST_CASE("a device in a directory tree is not opened: only its owner knows what
   }
 }
 
-TEST_CASE("the status tells every kind of file apart and follows no link") {
+TEST_CASE("the status distinguishes all kinds of files and follows no link") {
   const ScratchDirectory root;
   root.write("/file", "12345");
   ::chmod((root / "/file").c_str(), 02751);
@@ -227,7 +227,7 @@ TEST_CASE("the status tells every kind of file apart and follows no link") {
   CHECK(node.status("/missing").error().code == ErrorCode::kNotFound);
 }
 
-TEST_CASE("a directory is listed by name in order, without its dots") {
+TEST_CASE("a directory is listed sorted by name, without its dot entries") {
   const ScratchDirectory root;
   for (const char* name : {"b", "B", "a10", "a9", ".hidden"}) root.write(std::string("/d/") + name, "");
   root.make_directory("/d/c");
@@ -239,7 +239,7 @@ TEST_CASE("a directory is listed by name in order, without its dots") {
   CHECK_FALSE(node.list_directory("/d/b"));
 }
 
-TEST_CASE("in a directory tree nothing runs and there is no kernel") {
+TEST_CASE("a directory tree runs no commands and has no kernel") {
   const ScratchDirectory root;
   root.write("/proc/sys/vm/swappiness", "60\n");
   auto node = node_at(root);
@@ -251,7 +251,7 @@ TEST_CASE("in a directory tree nothing runs and there is no kernel") {
   CHECK(root.read("/proc/sys/vm/swappiness") == "60\n");
 }
 
-TEST_CASE("the machine itself is live: commands run, with their deadline") {
+TEST_CASE("the machine itself runs commands, with a deadline") {
   auto node = LocalNode::open("/");
   REQUIRE(node);
   CHECK(node->live());
@@ -264,7 +264,7 @@ TEST_CASE("the machine itself is live: commands run, with their deadline") {
   CHECK(node->read_file("/proc/self/comm"));
 }
 
-TEST_CASE("the first part of an answer is none; what a change prints is not asked for") {
+TEST_CASE("an oversized answer is an error for a query; for a change only its output is cut") {
   auto node = LocalNode::open("/");
   REQUIRE(node);
   const std::vector<std::string> talkative{"head", "-c", "5000000", "/dev/zero"};
@@ -277,7 +277,7 @@ TEST_CASE("the first part of an answer is none; what a change prints is not aske
   CHECK(change->standard_output.size() == 4194304);
 }
 
-TEST_CASE("a root that is no directory cannot be opened") {
+TEST_CASE("a root that is not a directory cannot be opened") {
   const ScratchDirectory root;
   root.write("/file", "");
   CHECK(LocalNode::open(root / "/missing").error().code == ErrorCode::kNotFound);

@@ -19,7 +19,7 @@ ErrorCode refusal(AgentSession& session, const Request& request) {
 
 }  // namespace
 
-TEST_CASE("in a directory tree there is nothing to be measured over RDMA") {
+TEST_CASE("a directory tree has no RDMA device to measure") {
   const ScratchDirectory root;
   auto node = LocalNode::open(root.path());
   REQUIRE(node);
@@ -31,7 +31,7 @@ TEST_CASE("in a directory tree there is nothing to be measured over RDMA") {
   CHECK(refusal(session, RdmaCountersRequest{"rxe0", 1, ""}) == ErrorCode::kUnsupported);
 }
 
-TEST_CASE("nothing is connected, written or closed before something is open") {
+TEST_CASE("without an open device nothing is connected, written or closed") {
   const ScratchDirectory root;
   auto node = LocalNode::open(root.path());
   REQUIRE(node);

@@ -115,7 +115,7 @@ ApplyRequest apply_request(std::vector<Step> steps) { return {"run-1", "spark-01
 
 }  // namespace
 
-TEST_CASE("an agent says hello first and unasked") {
+TEST_CASE("an agent sends its hello first") {
   Served agent;
   const auto message = agent.receive();
   REQUIRE(message);
@@ -126,7 +126,7 @@ TEST_CASE("an agent says hello first and unasked") {
   CHECK(hello->types == std::vector<std::string>{"fake"});
 }
 
-TEST_CASE("an agent ends in peace when its input ends, even in the middle of a frame") {
+TEST_CASE("an agent exits without an error when its input ends, even inside a frame") {
   for (const std::string_view unfinished : {std::string_view(), std::string_view("\0\0\0\x10{", 5)}) {
     Served agent;
     agent.greet();
@@ -136,7 +136,7 @@ TEST_CASE("an agent ends in peace when its input ends, even in the middle of a f
   }
 }
 
-TEST_CASE("what was asked before the input ended is answered") {
+TEST_CASE("requests received before the end of input are answered") {
   Served agent;
   agent.greet();
   agent.send(Served::frame(1, PingRequest{}) + Served::frame(2, FactsRequest{}) + Served::frame(3, PingRequest{}));
@@ -146,14 +146,14 @@ TEST_CASE("what was asked before the input ended is answered") {
   CHECK(agent.outcome());
 }
 
-TEST_CASE("a password before the preamble is noise to the agent") {
+TEST_CASE("a password before the preamble is ignored as noise") {
   Served agent;
   REQUIRE(agent.receive());
   agent.send("hunter2\n" + std::string(kPreamble) + Served::frame(1, PingRequest{}));
   CHECK(agent.reply().id == 1);
 }
 
-TEST_CASE("rubbish ends the agent with an error") {
+TEST_CASE("invalid bytes end the agent with an error") {
   for (const auto& rubbish :
        {std::string(kPreamble) + std::string("\0\0\0\2{]", 6), std::string(kMaxNoiseBytes + 100, 'x'),
         std::string(kPreamble) + *encode_frame(Value::map({{"request", "nonsense"}}))}) {
@@ -167,7 +167,7 @@ TEST_CASE("rubbish ends the agent with an error") {
   }
 }
 
-TEST_CASE("facts of a directory tree say that nothing runs there, and hold the exports asked for") {
+TEST_CASE("facts of a directory tree report that it is not running, and contain the requested exports") {
   Served agent;
   agent.root.write("/etc/hostname", "golden\n");
   agent.root.write("/etc/os-release", "ID=ubuntu\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\nVERSION_ID=\"24.04\"\n");
@@ -187,7 +187,7 @@ TEST_CASE("facts of a directory tree say that nothing runs there, and hold the e
   CHECK_FALSE(reply->lock_holder);
 }
 
-TEST_CASE("what the manifest names is observed with the facts where that is asked for") {
+TEST_CASE("resources in the manifest are observed with the facts on request") {
   Served agent;
   agent.root.write("/knobs/a", "1");
   agent.greet();
@@ -207,7 +207,7 @@ TEST_CASE("what the manifest names is observed with the facts where that is aske
   CHECK(reply->observed.types.size() == 1);
 }
 
-TEST_CASE("an export that cannot be read is told beside the facts, which come all the same") {
+TEST_CASE("a failed export is reported with the facts, which are complete otherwise") {
   Served agent;
   agent.root.write("/etc/hostname", "golden\n");
   agent.greet();
@@ -221,7 +221,7 @@ TEST_CASE("an export that cannot be read is told beside the facts, which come al
   CHECK(reply->export_errors.at("fake").message == "the export is broken");
 }
 
-TEST_CASE("observe answers for every type asked about, also for one it does not have") {
+TEST_CASE("observe answers for every requested type, also for one that the agent lacks") {
   Served agent;
   agent.root.write("/knobs/a", "1");
   agent.greet();
@@ -250,7 +250,7 @@ TEST_CASE("nothing is applied or committed without the lock") {
   CHECK_FALSE(agent.root.exists("/knobs/a"));
 }
 
-TEST_CASE("lock, apply, commit and unlock leave a manifest and a free node") {
+TEST_CASE("lock, apply, commit and unlock leave a manifest and a free lock") {
   Served agent;
   agent.greet();
   REQUIRE(agent.ask(LockRequest{kHolder}));
@@ -279,7 +279,7 @@ TEST_CASE("lock, apply, commit and unlock leave a manifest and a free node") {
   CHECK_FALSE(facts->lock_holder);
 }
 
-TEST_CASE("who else holds the lock is told with the facts, and the agent's end frees it") {
+TEST_CASE("the facts name another lock holder, and the agent's end frees its lock") {
   Served agent;
   auto node = LocalNode::open(agent.root.path());
   REQUIRE(node);
@@ -300,7 +300,7 @@ TEST_CASE("who else holds the lock is told with the facts, and the agent's end f
   CHECK(NodeLock::acquire(kHolder, *node));
 }
 
-TEST_CASE("a stop that comes during an apply ends it after the step in hand") {
+TEST_CASE("a stop during an apply ends it after the current step") {
   Served agent;
   agent.greet();
   REQUIRE(agent.ask(LockRequest{kHolder}));
@@ -321,7 +321,7 @@ TEST_CASE("a stop that comes during an apply ends it after the step in hand") {
   CHECK(rest->results[0].outcome == StepOutcome::kDone);
 }
 
-TEST_CASE("a stop that comes too late does no harm to what follows") {
+TEST_CASE("a stop that arrives too late does not affect later requests") {
   Served agent;
   agent.greet();
   REQUIRE(agent.ask(LockRequest{kHolder}));
@@ -331,7 +331,7 @@ TEST_CASE("a stop that comes too late does no harm to what follows") {
   CHECK_FALSE(applied->stopped);
 }
 
-TEST_CASE("a controller that goes away during an apply stops it after the step in hand") {
+TEST_CASE("a lost controller stops an apply after the current step") {
   Served agent;
   agent.greet();
   REQUIRE(agent.ask(LockRequest{kHolder}));

@@ -26,11 +26,14 @@ ExtendedFacts programs_of(const FakeNode& node) {
 
 }  // namespace
 
-TEST_CASE("sshd, clock, netplan and units say what they are asked") {
+TEST_CASE("the settings of sshd, clock, netplan and units are read") {
   FakeNode node;
   node.add_file("/etc/netplan/50.yaml", "network: {version: 2}\n");
   node.script("sshd -T", {0, "port 22\nusepam no\nallowusers a\nallowusers b\nciphers x\n", ""});
   node.script("timedatectl show --property=NTPSynchronized --value", {0, "no\n", ""});
+  node.script(
+      "busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager RemoveIPC",
+      {0, "b true\n", ""});
   node.script("netplan get", {1, "", "/etc/netplan/50.yaml:1:2: Invalid YAML:\n  password: hunter2\n  ^\n"});
   node.set_unit_reader([](const FakeNode&, const std::string& name) -> Result<UnitProperties> {
     if (name != "docker.service") return UnitProperties{{"Id", name}, {"LoadState", "not-found"}};
@@ -45,13 +48,38 @@ TEST_CASE("sshd, clock, netplan and units say what they are asked") {
   CHECK(facts.sshd.at("allowusers") == "a b");
   CHECK(facts.sshd.count("ciphers") == 0);
   CHECK(facts.clock_synchronised == false);
+  CHECK(facts.removes_ipc == true);
   CHECK(facts.netplan_error == "netplan: exit 1: /etc/netplan/50.yaml:1:2: Invalid YAML:");
   CHECK(facts.netplan_merged.empty());
   CHECK(facts.unreadable.empty());
   CHECK(facts.units == std::vector<UnitFacts>{{"docker.service", "active", "enabled", "8388608"}});
 }
 
-TEST_CASE("passwords stay on the node: of what netplan merges, and of the mounts in fstab") {
+TEST_CASE("the programs that a running earlyoom spares are read from its command line") {
+  FakeNode node;
+  node.set_unit_reader([](const FakeNode&, const std::string& name) -> Result<UnitProperties> {
+    if (name != "earlyoom.service") return UnitProperties{{"Id", name}, {"LoadState", "not-found"}};
+    return UnitProperties{{"Id", name}, {"LoadState", "loaded"}, {"ActiveState", "active"}, {"MainPID", "4711"}};
+  });
+  using namespace std::string_literals;
+  CHECK(programs_of(node).earlyoom_avoids.empty());
+  node.add_file("/proc/4711/cmdline", "/usr/bin/earlyoom\0-m\0002\0--avoid\0^(python3|vllm)$\0"s);
+  CHECK(programs_of(node).earlyoom_avoids == "^(python3|vllm)$");
+  node.add_file("/proc/4711/cmdline", "/usr/bin/earlyoom\0--avoid=^sshd$\0"s);
+  CHECK(programs_of(node).earlyoom_avoids == "^sshd$");
+}
+
+TEST_CASE("a kernel parameter that cannot be read is listed as unreadable, and the others are read") {
+  FakeNode node;
+  node.add_kernel_file("/proc/sys/net/core/rmem_max", {"", {}, {}, ErrorCode::kPermissionDenied});
+  node.add_kernel_file("/proc/sys/net/core/wmem_max", {"212992", {}, {}, {}});
+  const auto facts = files_of(node);
+  CHECK(facts.unreadable.count("sysctl") == 1);
+  CHECK(facts.sysctl.at("net.core.wmem_max") == "212992");
+  CHECK(facts.sysctl.count("net.core.rmem_max") == 0);
+}
+
+TEST_CASE("passwords in netplan's configuration and in fstab stay on the node") {
   FakeNode node;
   node.add_file("/etc/netplan/50.yaml", "network: {version: 2}\n");
   node.script("netplan get",
@@ -81,7 +109,7 @@ TEST_CASE("passwords stay on the node: of what netplan merges, and of the mounts
   CHECK(facts.fstab[4].device == "user@10.0.0.1:/e");
 }
 
-TEST_CASE("a netplan that could not be asked refuses nothing") {
+TEST_CASE("a netplan that does not answer is unreadable, not a refusal") {
   FakeNode node;
   node.add_file("/etc/netplan/50.yaml", "network: {version: 2}\n");
   node.add_program("netplan", [](const FakeNode::Call&) -> Result<CommandOutput> {
@@ -93,7 +121,7 @@ TEST_CASE("a netplan that could not be asked refuses nothing") {
   CHECK(facts.unreadable.count("netplan_merged") == 1);
 }
 
-TEST_CASE("programs that are not there leave their facts empty") {
+TEST_CASE("missing programs leave their facts empty") {
   const auto facts = programs_of(FakeNode());
   CHECK(facts.sshd.empty());
   CHECK_FALSE(facts.clock_synchronised);
@@ -101,7 +129,7 @@ TEST_CASE("programs that are not there leave their facts empty") {
   CHECK(facts.unreadable.empty());
 }
 
-TEST_CASE("NCCL's files, shells' files, fstab, modules, NVMe and firmware") {
+TEST_CASE("NCCL's files, shell files, fstab, modules, NVMe and firmware are read") {
   FakeNode node;
   node.add_file("/etc/nccl.conf", "# by hand\nNCCL_IB_HCA==rocep1s0f1\nNCCL_DEBUG= WARN\n");
   node.add_file("/etc/profile.d/nccl-env.sh", "export NCCL_IB_HCA=rocep1s0f1\nexport EDITOR=vi\n");
@@ -127,7 +155,7 @@ TEST_CASE("NCCL's files, shells' files, fstab, modules, NVMe and firmware") {
   CHECK(facts.rdma_firmware == std::vector<RdmaFirmwareFacts>{{"rocep1s0f1", "28.45.4028", "", {{"link_downed", 3}}}});
 }
 
-TEST_CASE("a login over ssh: its limits, its environment, its user and what sudo lets him do") {
+TEST_CASE("a login over SSH gives its limits, environment, user and sudo rights") {
   FakeNode node;
   node.add_file("/proc/77/limits",
                 "Limit                     Soft Limit           Hard Limit           Units\n"

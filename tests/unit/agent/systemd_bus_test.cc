@@ -126,12 +126,12 @@ void hear_all(int connection) { hear(connection, "there is no such text"); }
 
 }  // namespace
 
-TEST_CASE("an object is named after its unit, letter by letter", "[agent][systemd]") {
+TEST_CASE("a unit's object path escapes its name character by character", "[agent][systemd]") {
   CHECK(object_name("tune.service") == "tune_2eservice");
   CHECK(object_name("1-a@x\\x20b.mount") == "_31_2da_40x_5cx20b_2emount");
 }
 
-TEST_CASE("a call is a message of the D-Bus specification", "[agent][systemd]") {
+TEST_CASE("a call follows the D-Bus specification byte for byte", "[agent][systemd]") {
   const std::string call = properties_call(7, "a.service");
   const std::string none(1, '\0');
   CHECK(call.starts_with("l\x01" + none + "\x01"));
@@ -142,7 +142,7 @@ TEST_CASE("a call is a message of the D-Bus specification", "[agent][systemd]") 
   CHECK(call.find(text("/org/freedesktop/systemd1/unit/a_2eservice")) != std::string::npos);
 }
 
-TEST_CASE("a value has the text that systemctl prints, or is left to it", "[agent][systemd]") {
+TEST_CASE("a value has the text that systemctl prints, or is left to systemctl", "[agent][systemd]") {
   const auto printed = [](const Property& property) {
     std::string bytes = message(2, 3, all({plain("Before", "x"), property, plain("After", "y")}));
     const auto reply = take_reply(bytes, Properties{property.name});
@@ -179,7 +179,7 @@ TEST_CASE("a value has the text that systemctl prints, or is left to it", "[agen
   }
 }
 
-TEST_CASE("what nobody wants is passed over, whatever its type", "[agent][systemd]") {
+TEST_CASE("unrequested properties are skipped, whatever their type", "[agent][systemd]") {
   const std::string none(1, '\0');
   const Property other = GENERATE_COPY(
       Property{"O", "y", "x", 1},
@@ -201,7 +201,8 @@ TEST_CASE("what nobody wants is passed over, whatever its type", "[agent][system
   CHECK((*reply)->values == std::map<std::string, std::string>{{"P", "1"}, {"Q", "2"}});
 }
 
-TEST_CASE("half a message waits, an error is one, and what is no message is refused", "[agent][systemd]") {
+TEST_CASE("a partial message waits, an error reply is returned, and an invalid message is refused",
+          "[agent][systemd]") {
   const Properties wanted{"P"};
   const std::string whole = message(2, 3, all({plain("P", "active")}));
   std::string half = whole.substr(0, whole.size() - 1);
@@ -226,7 +227,7 @@ TEST_CASE("half a message waits, an error is one, and what is no message is refu
   CHECK_FALSE(take_reply(damaged, wanted));
 }
 
-TEST_CASE("systemd's answers come in parts, in any order and among signals", "[agent][systemd]") {
+TEST_CASE("systemd's answers may arrive in parts, in any order and among signals", "[agent][systemd]") {
   const SystemdOfTheTest systemd([](int connection) {
     hear(connection, "BEGIN\r\n");
     say(connection, "OK 0123456789abcdef0123456789abcdef\r");
@@ -243,7 +244,7 @@ TEST_CASE("systemd's answers come in parts, in any order and among signals", "[a
   CHECK(*answer == Units{{{"ActiveState", "failed"}}, {{"ActiveState", "active"}, {"Type", "simple"}}});
 }
 
-TEST_CASE("nothing comes with the login, which systemd would not look at before more comes", "[agent][systemd]") {
+TEST_CASE("the login is sent alone, because systemd reads it only when more follows", "[agent][systemd]") {
   std::string first;
   {
     const SystemdOfTheTest systemd([&first](int connection) {
@@ -255,13 +256,13 @@ TEST_CASE("nothing comes with the login, which systemd would not look at before 
   CHECK(first.ends_with("BEGIN\r\n"));
 }
 
-TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[agent][systemd]") {
+TEST_CASE("a rejected, unanswered or misunderstood query falls back to systemctl", "[agent][systemd]") {
   SECTION("no socket") {
     const auto answer = units_by_bus(kNames, kActiveState, 10s, "/nonexistent/private");
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::kNotFound);
   }
-  SECTION("not let in") {
+  SECTION("rejected") {
     const SystemdOfTheTest systemd([](int connection) {
       hear(connection, "BEGIN");
       say(connection, "REJECTED EXTERNAL\r\n");
@@ -275,7 +276,7 @@ TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[a
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::kUnreachable);
   }
-  SECTION("hung up") {
+  SECTION("connection closed") {
     const SystemdOfTheTest systemd([](int connection) { hear(connection, "BEGIN"); });
     CHECK_FALSE(units_by_bus(kNames, kActiveState, 10s, systemd.path()));
   }
@@ -291,7 +292,7 @@ TEST_CASE("who is not let in, not answered or misunderstood asks systemctl", "[a
   }
 }
 
-TEST_CASE("systemctl gives what the bus gives", "[agent][systemd]") {
+TEST_CASE("systemctl gives the same values as the bus", "[agent][systemd]") {
   const Words names{"a.service", "b.service"};
   const Properties properties{"Id", "ActiveState", "LimitMEMLOCK", "DropInPaths"};
   const SystemdOfTheTest systemd([](int connection) {
@@ -321,7 +322,7 @@ TEST_CASE("systemctl gives what the bus gives", "[agent][systemd]") {
   CHECK(property_of(by_bus->front(), "LimitMEMLOCK") == "infinity");
 }
 
-TEST_CASE("systemctl that fails, is not there or leaves a unit out is an error", "[agent][systemd]") {
+TEST_CASE("a systemctl that fails, is missing or omits a unit is an error", "[agent][systemd]") {
   const std::string line = "systemctl show --no-pager --property ActiveState -- a.service";
   test::FakeNode node;
   CHECK(units_by_systemctl(kNames, kActiveState, node, 10s).error().code == ErrorCode::kUnsupported);

@@ -82,7 +82,7 @@ TEST_CASE("a transaction is begun, armed, and then committed or rolled back") {
   CHECK(transaction.state(bench.node) == TransactionState::kCommitted);
 }
 
-TEST_CASE("of commit and rollback at the same moment exactly one wins, 200 times") {
+TEST_CASE("of a concurrent commit and rollback exactly one succeeds, 200 times") {
   int commits = 0;
   for (int race = 0; race < 200; ++race) {
     Bench bench;
@@ -106,22 +106,22 @@ TEST_CASE("of commit and rollback at the same moment exactly one wins, 200 times
   SUCCEED();
 }
 
-TEST_CASE("undoing puts back what is still ours and leaves what somebody else has made of it since") {
+TEST_CASE("a rollback restores unchanged files and keeps files that were changed since") {
   Bench bench;
   bench.write("a = 0\n");
   auto transaction = bench.armed(one_file("a = 0\n", "a = 1\n"));
   REQUIRE(transaction.claim(TransactionState::kRolledBack, bench.node) == true);
 
-  SECTION("ours") {
+  SECTION("unchanged since") {
     bench.write("a = 1\n");
     REQUIRE(undo(transaction, UndoScope::kAll, bench.registry, bench.node, bench.timer));
     CHECK(bench.content() == "a = 0\n");
   }
-  SECTION("not begun") {
+  SECTION("not yet written") {
     REQUIRE(undo(transaction, UndoScope::kAll, bench.registry, bench.node, bench.timer));
     CHECK(bench.content() == "a = 0\n");
   }
-  SECTION("somebody else's") {
+  SECTION("changed since") {
     bench.write("a = 7\n");
     REQUIRE(undo(transaction, UndoScope::kAll, bench.registry, bench.node, bench.timer));
     CHECK(bench.content() == "a = 7\n");
@@ -135,7 +135,7 @@ TEST_CASE("undoing puts back what is still ours and leaves what somebody else ha
   CHECK(bench.content() == now);
 }
 
-TEST_CASE("an undoing that fails keeps the record, a backup and the commands for a person") {
+TEST_CASE("a failed rollback keeps the record, a backup and manual commands") {
   Bench bench;
   bench.write("a = 1\n");
   auto transaction = bench.armed(one_file("a = 0\n", "a = 1\n"));
@@ -157,7 +157,7 @@ TEST_CASE("an undoing that fails keeps the record, a backup and the commands for
   CHECK(bench.content() == "a = 0\n");
 }
 
-TEST_CASE("finishing tells the manifest, and leaves nothing of the transaction") {
+TEST_CASE("finishing updates the manifest and removes the transaction") {
   Bench bench;
   bench.write("a = 1\n");
   auto transaction = bench.armed(one_file("", "a = 1\n"));
@@ -170,7 +170,7 @@ TEST_CASE("finishing tells the manifest, and leaves nothing of the transaction")
   CHECK(bench.content() == "a = 1\n");
 }
 
-TEST_CASE("the timer does nothing to a change that was confirmed") {
+TEST_CASE("the timer does not roll back a confirmed change") {
   Bench bench;
   bench.write("a = 1\n");
   auto transaction = bench.armed(one_file("a = 0\n", "a = 1\n"));
@@ -181,7 +181,7 @@ TEST_CASE("the timer does nothing to a change that was confirmed") {
   CHECK(bench.content() == "a = 1\n");
 }
 
-TEST_CASE("a record that cannot be read is named, and nothing is guessed") {
+TEST_CASE("an unreadable record is named, and no state is guessed") {
   Bench bench;
   auto transaction = bench.armed(one_file("", "a = 1\n"));
   REQUIRE(bench.node.write_file(transaction.directory() / "record.json", FileContent{"{\"requ", 0600, 0, 0}));
@@ -190,7 +190,7 @@ TEST_CASE("a record that cannot be read is named, and nothing is guessed") {
   CHECK(found.error().describe().find(transaction.directory().string()) != std::string::npos);
 }
 
-TEST_CASE("a file on trial is at its volatile twin, to those who read and to those who write") {
+TEST_CASE("a file on trial is read and written at its volatile path") {
   Bench bench;
   const StagedFile file{"/etc/netplan/60-x.yaml", "/run/netplan/60-x.yaml", "network:\n  version: 2\n"};
   const auto directory = [&](const char* path) {
@@ -215,7 +215,7 @@ TEST_CASE("a file on trial is at its volatile twin, to those who read and to tho
   CHECK(directory("/run/netplan") == std::vector<std::string>{"60-x.yaml"});
 }
 
-TEST_CASE("a packet filter that could not be read is not taken for one without rules") {
+TEST_CASE("an unreadable packet filter is not treated as one without rules") {
   CHECK(filter_of(CommandOutput{0, "table inet filter {\n}\n", ""}) == "table inet filter {\n}\n");
   CHECK(filter_of(CommandOutput{0, "", ""}) == "");
   CHECK(filter_of(failure(ErrorCode::kNotFound, "there is no nft")) == "");
@@ -224,7 +224,7 @@ TEST_CASE("a packet filter that could not be read is not taken for one without r
   CHECK(filter_of(failure(ErrorCode::kUnreachable, "nft did not end within 10 s")) == std::nullopt);
 }
 
-TEST_CASE("what is known of the packet filter outlives the run") {
+TEST_CASE("the snapshot of the packet filter survives encoding") {
   ConnectivitySnapshot snapshot;
   snapshot.links.push_back({"enp1s0", 9000, true, {"10.0.0.11/24"}});
   for (const std::optional<std::string>& filter : {std::optional<std::string>(), std::optional<std::string>(""),

@@ -4,7 +4,7 @@
 
 namespace sparkplan {
 
-TEST_CASE("discovery: a machine is contacted at the first address that answers, and at the first where none does") {
+TEST_CASE("discovery: a machine is contacted at the first reachable address, or else at its first address") {
   const std::vector<std::string> addresses{"172.17.0.1", "10.0.0.11", "10.0.0.12"};
   std::vector<std::string> asked;
   const auto answers_at = [&](const std::string& right) {
@@ -18,7 +18,7 @@ TEST_CASE("discovery: a machine is contacted at the first address that answers, 
   CHECK(first_that_answers(addresses, answers_at("10.9.9.9")) == "172.17.0.1");
 }
 
-TEST_CASE("discovery: a machine with one address is not asked twice") {
+TEST_CASE("discovery: the only address of a machine is not probed") {
   bool asked = false;
   CHECK(first_that_answers({"10.0.0.11"}, [&](const std::string&) { return asked = true; }) == "10.0.0.11");
   CHECK_FALSE(asked);

@@ -52,7 +52,7 @@ bool has_line(const std::string& text, const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("the metrics say of every node whether it was read, what drifted and what is pending") {
+TEST_CASE("the metrics contain every node's reachability, drift and pending changes") {
   const auto text = drift_metrics(full_report(), 1767225600);
   check_well_formed(text);
   CHECK(has_line(text, "sparkplan_node_up{node=\"n1\"} 1"));
@@ -70,7 +70,7 @@ TEST_CASE("the metrics say of every node whether it was read, what drifted and w
   CHECK(text.find("sparkplan_run_duration_seconds 1.5") != std::string::npos);
 }
 
-TEST_CASE("a node in sync has a 0 for every type that is managed there, so that alerts can end") {
+TEST_CASE("a node in sync has a 0 for every managed type, so that alerts can end") {
   auto in_sync = node("n1");
   in_sync.plan.resulting = {{{"sysctl", "a"}, 1}, {{"hosts", "h"}, "x"}};
   in_sync.plan.changes = {change("hosts/h", Origin::kForeign, {})};  // A foreign file has the same content.
@@ -81,7 +81,7 @@ TEST_CASE("a node in sync has a 0 for every type that is managed there, so that 
   CHECK(has_line(text, "sparkplan_pending_changes{node=\"n1\"} 0"));
 }
 
-TEST_CASE("a node that has left the file was not looked at, so nothing is said of it") {
+TEST_CASE("a departed node has no metrics") {
   auto leaving = node("n9");
   leaving.membership = Membership::kLeaving;
   const auto text = drift_metrics(report_of({node("n1"), leaving}), 1);
@@ -89,13 +89,13 @@ TEST_CASE("a node that has left the file was not looked at, so nothing is said o
   CHECK(text.find("n9") == std::string::npos);
 }
 
-TEST_CASE("without any success there is no sample of the last one") {
+TEST_CASE("without any success the metric of the last success is missing") {
   const auto text = drift_metrics(report_of({node("n1")}), 0);
   check_well_formed(text);
   CHECK(text.find("last_success") == std::string::npos);
 }
 
-TEST_CASE("label values are escaped as the format wants") {
+TEST_CASE("label values are escaped as the format requires") {
   auto strange = node("a\"b\\c\nd");
   strange.plan.changes = {change("t\"y\\p\ne/x", Origin::kDrift, {{"f", 1, 2}})};
   const auto text = drift_metrics(report_of({strange}), 1);
@@ -103,12 +103,12 @@ TEST_CASE("label values are escaped as the format wants") {
   CHECK(has_line(text, "sparkplan_drift{node=\"a\\\"b\\\\c\u240ad\",type=\"t\\\"y\\\\p\u240ae\"} 1"));
 }
 
-TEST_CASE("the last success is found again in what was written") {
+TEST_CASE("the time of the last success is read from the metrics file") {
   CHECK(last_success_in(drift_metrics(full_report(), 1767225600)) == 1767225600);
   CHECK(last_success_in(drift_metrics(full_report(), 0)) == 0);
 }
 
-TEST_CASE("a text that was cut or is somebody else's has no last success") {
+TEST_CASE("a truncated or foreign text gives no last success") {
   for (const std::string text :
        {"", "\n", "sparkplan_last_success_timestamp_seconds", "sparkplan_last_success_timestamp_seconds ",
         "sparkplan_last_success_timestamp_seconds\n", "sparkplan_last_success_timestamp_seconds soon\n",
@@ -119,7 +119,7 @@ TEST_CASE("a text that was cut or is somebody else's has no last success") {
   }
 }
 
-TEST_CASE("the metrics file is replaced as a whole, readable for all, with nothing left beside it") {
+TEST_CASE("the metrics file is replaced atomically, is readable by all users, and leaves no temporary file") {
   const test::ScratchDirectory folder;
   const auto path = (folder / "drift.prom").string();
   REQUIRE(replace_textfile(path, "old text\n"));
@@ -129,7 +129,7 @@ TEST_CASE("the metrics file is replaced as a whole, readable for all, with nothi
   CHECK(folder.tree() == std::map<std::string, std::string>{{"/drift.prom", std::to_string(0644) + " new\n"}});
 }
 
-TEST_CASE("what a killed run has left beside the metrics file is taken over, and is no .prom file") {
+TEST_CASE("the temporary file of a killed run is replaced, and its name does not end in .prom") {
   const test::ScratchDirectory folder;
   const auto path = (folder / "drift.prom").string();
   folder.write("/.drift.prom.new", "half of a much longer text than the next one will be");
@@ -137,7 +137,7 @@ TEST_CASE("what a killed run has left beside the metrics file is taken over, and
   CHECK(folder.tree() == std::map<std::string, std::string>{{"/drift.prom", std::to_string(0644) + " new\n"}});
 }
 
-TEST_CASE("runs at the same time leave the whole text of one of them") {
+TEST_CASE("concurrent runs leave the complete text of one of them") {
   const test::ScratchDirectory folder;
   const auto path = (folder / "drift.prom").string();
   constexpr std::size_t kLength = 20'000;
@@ -159,7 +159,7 @@ TEST_CASE("runs at the same time leave the whole text of one of them") {
   CHECK(text == std::string(kLength, text.at(0)));
 }
 
-TEST_CASE("a link where the new text is prepared is not followed") {
+TEST_CASE("a link at the metrics file's temporary path is not followed") {
   const test::ScratchDirectory folder;
   folder.write("/precious", "text");
   std::filesystem::create_symlink(folder / "precious", folder / ".drift.prom.new");
@@ -168,7 +168,7 @@ TEST_CASE("a link where the new text is prepared is not followed") {
   CHECK(std::string(std::istreambuf_iterator<char>(precious), {}) == "text");
 }
 
-TEST_CASE("a metrics file that cannot be replaced is an error and leaves nothing behind") {
+TEST_CASE("a failed replacement of the metrics file is an error and leaves nothing behind") {
   const test::ScratchDirectory folder;
   folder.write("/taken/file", "");
   CHECK_FALSE(replace_textfile((folder / "taken").string(), "x"));

@@ -4,7 +4,7 @@
 
 namespace sparkplan {
 
-TEST_CASE("a machine is named by user, host and port, of which the host alone is needed") {
+TEST_CASE("a machine is given as user, host and port, and only the host is required") {
   struct Row {
     std::string text;
     std::string user;
@@ -22,11 +22,13 @@ TEST_CASE("a machine is named by user, host and port, of which the host alone is
     CHECK(host->user == row.user);
     CHECK(host->address == row.address);
     CHECK(host->port == row.port);
+    CHECK(host->port_given == (row.port != 22));
+    CHECK(node_at(*host, "me").ssh.named_by_file);
     CHECK(node_at(*host, "me").ssh.user == (row.user.empty() ? "me" : row.user));
   }
 }
 
-TEST_CASE("what names no machine is refused with the form") {
+TEST_CASE("an invalid machine argument is refused with the expected form") {
   for (const std::string text : {"", "@h", "-x@h", "a b@h", "h:", "h:0", "h:65536", "h:x", "[::1", "[::1]x",
                                  "256.1.1.1", "127.0.0.1", "0.0.0.0", "a_b c", "h\n", "--help", "$(reboot)", "a@b@c"}) {
     INFO(text);

@@ -66,7 +66,7 @@ void check_plain(const CapturedOutput& output) {
 
 }  // namespace
 
-TEST_CASE("of all that could steer a terminal only our own colours pass") {
+TEST_CASE("only sparkplan's own colour sequences reach a terminal unescaped") {
   CHECK(without_commands("a\tb\n\033[31mred\033[0m \033[1mbold\033[0m\n") ==
         "a\tb\n\033[31mred\033[0m \033[1mbold\033[0m\n");
   CHECK(without_commands("\033[2J") == "\u241b[2J");
@@ -77,7 +77,7 @@ TEST_CASE("of all that could steer a terminal only our own colours pass") {
   CHECK(without_commands("").empty());
 }
 
-TEST_CASE("whatever a node's files say, no command hands it to the terminal as a control") {
+TEST_CASE("no command prints a control character from a node's files") {
   const HostileNode node;
   const auto textfile = (node.folder() / "/drift.prom").string();
   const auto junit = (node.folder() / "/junit.xml").string();
@@ -105,7 +105,7 @@ TEST_CASE("whatever a node's files say, no command hands it to the terminal as a
   CHECK(is_plain(node.folder().read("/junit.xml")));
 }
 
-TEST_CASE("who holds a lock is told in one line, whatever the name") {
+TEST_CASE("a lock's holder is printed on one line, whatever its name") {
   const HostileNode node;
   auto local = LocalNode::open(node.root());
   REQUIRE(local);
@@ -124,7 +124,7 @@ TEST_CASE("who holds a lock is told in one line, whatever the name") {
   }
 }
 
-TEST_CASE("no text in a saved plan begins a line of its own") {
+TEST_CASE("a text in a saved plan cannot start a new output line") {
   SavedPlan plan;
   plan.id = kEvil;
   plan.created = kEvil;
@@ -139,7 +139,7 @@ TEST_CASE("no text in a saved plan begins a line of its own") {
   CHECK_FALSE(contains(output.standard_output + output.standard_error, "\nsparkplan: all is well"));
 }
 
-TEST_CASE("words of the command line that are no words come back as text") {
+TEST_CASE("invalid command-line words are printed as plain text") {
   for (const std::vector<std::string>& command : {std::vector<std::string>{kEvil},
                                                   {"plan", "--" + kEvil},
                                                   {"plan", kEvil},
@@ -153,7 +153,7 @@ TEST_CASE("words of the command line that are no words come back as text") {
   }
 }
 
-TEST_CASE("a metric's label is UTF-8 without controls, whatever type a node's manifest names") {
+TEST_CASE("a metric's label is UTF-8 without control characters, whatever type a manifest names") {
   auto one = test::node("n1");
   one.plan.changes = {test::change("t\x1b\xff\"\\\nx/name", Origin::kDrift, {{"f", 1, 2}})};
   const auto text = drift_metrics(test::report_of({one}), 0);
@@ -161,11 +161,11 @@ TEST_CASE("a metric's label is UTF-8 without controls, whatever type a node's ma
   CHECK(contains(text, "type=\"t\u241b\uFFFD\\\"\\\\\u240ax\""));
 }
 
-TEST_CASE("of very many findings the first fifty of a kind are shown, errors whatever stands before them") {
+TEST_CASE("the first fifty findings of each severity are printed, independent of their order") {
   std::vector<Diagnostic> findings;
   for (int i = 0; i < 70; ++i) findings.push_back({Severity::kWarning, "w", "weak", "", "f", {1, 1, 2}, {}, ""});
   for (int i = 0; i < 1051; ++i) findings.push_back({Severity::kError, "e", "bad", "", "f", {1, 1, 2}, {}, ""});
-  const auto text = diagnostics_text(findings, "x\n", false);
+  const auto text = diagnostics_text(findings, "x\n", {});
   const auto count = [&](std::string_view what) {
     std::size_t found = 0;
     for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
@@ -173,13 +173,15 @@ TEST_CASE("of very many findings the first fifty of a kind are shown, errors wha
   };
   CHECK(count("warning: weak") == 50);
   CHECK(count("error: bad") == 50);
-  CHECK(text.ends_with("and 1001 more errors and 20 more warnings\n  hint: with --json all are listed\n"));
-  CHECK_FALSE(contains(diagnostics_text(findings, "x\n", true), "warning"));
+  CHECK(text.ends_with("and 1001 more errors and 20 more warnings\n  hint: use --json to list all\n"));
+  TextStyle quiet;
+  quiet.quiet = true;
+  CHECK_FALSE(contains(diagnostics_text(findings, "x\n", quiet), "warning"));
   findings.resize(51);
-  CHECK(contains(diagnostics_text(findings, "", false), "and 1 more warning\n"));
+  CHECK(contains(diagnostics_text(findings, "", {}), "and 1 more warning\n"));
   findings.resize(50);
-  CHECK_FALSE(contains(diagnostics_text(findings, "", false), "more"));
-  CHECK(diagnostics_text({}, "x\n", false).empty());
+  CHECK_FALSE(contains(diagnostics_text(findings, "", {}), "more"));
+  CHECK(diagnostics_text({}, "x\n", {}).empty());
 }
 
 }  // namespace sparkplan

@@ -10,7 +10,7 @@
 
 namespace sparkplan {
 
-TEST_CASE("a file that was closed to others stays closed when it is replaced") {
+TEST_CASE("a replaced file keeps its restrictive mode") {
   std::string directory = (std::filesystem::temp_directory_path() / "new-file-XXXXXX").string();
   REQUIRE(::mkdtemp(directory.data()) != nullptr);
   const std::string path = directory + "/cluster.yaml";

@@ -1,4 +1,5 @@
 // The live lines, at any size of the terminal.
+#include "engine/cli/terminal/gathered_events.h"
 #include "engine/cli/terminal/progress_lines.h"
 #include "tests/support/catch.h"
 
@@ -26,7 +27,7 @@ std::vector<NodeProgress> many_nodes(int count) {
 
 }  // namespace
 
-TEST_CASE("each node has a line with what it is at, and for how long once that is a second") {
+TEST_CASE("each node's line shows its activity, and the duration from one second on") {
   const std::vector<NodeProgress> nodes{at_work("spark-01", "applying net.core.rmem_max", milliseconds(3400)),
                                         at_work("n2", "connecting", milliseconds(900)),
                                         at_work("n3", "connecting", seconds(75)),
@@ -37,7 +38,7 @@ TEST_CASE("each node has a line with what it is at, and for how long once that i
                                                       "  n4        connecting                            1 h 2 min"});
 }
 
-TEST_CASE("a node that failed is marked, also without colours; one that waits has no clock") {
+TEST_CASE("a failed node is marked, also without colours, and a waiting node has no clock") {
   const std::vector<NodeProgress> nodes{{"n1", "no route to host", Activity::kFailed, seconds(9)},
                                         {"n2", "observed", Activity::kWaiting, seconds(9)}};
   CHECK(progress_lines(nodes, kUsual, false) == Lines{"! n1  no route to host", "  n2  observed"});
@@ -45,7 +46,7 @@ TEST_CASE("a node that failed is marked, also without colours; one that waits ha
         Lines{"\033[31m! n1  no route to host\033[0m", "\033[2m  n2  observed\033[0m"});
 }
 
-TEST_CASE("no line is as wide as the screen, however narrow that is") {
+TEST_CASE("every line is narrower than the screen, whatever its width") {
   const std::vector<NodeProgress> nodes{
       at_work("spark-01", "applying /etc/systemd/system/rdma-tune.service", seconds(12)),
       {"spark-02", "the machine has a name in German, \xC3\x84rger", Activity::kFailed, seconds(1)},
@@ -61,7 +62,7 @@ TEST_CASE("no line is as wide as the screen, however narrow that is") {
   }
 }
 
-TEST_CASE("on a narrow screen what a node is at is cut, and its name and time stay") {
+TEST_CASE("on a narrow screen the activity is shortened, and a node's name and time stay") {
   const std::vector<NodeProgress> nodes{
       at_work("spark-01", "applying /etc/systemd/system/rdma-tune.service", seconds(12))};
   CHECK(progress_lines(nodes, {40, 30}, false) == Lines{"  spark-01  applying /etc/syst...  12 s"});
@@ -69,7 +70,7 @@ TEST_CASE("on a narrow screen what a node is at is cut, and its name and time st
   CHECK(progress_lines(nodes, {11, 30}, false) == Lines{"  spark-01"});
 }
 
-TEST_CASE("there are fewer lines than the screen has rows, and the last one counts all nodes") {
+TEST_CASE("there are fewer lines than screen rows, and the last line counts all nodes") {
   auto nodes = many_nodes(40);
   nodes[20].activity = Activity::kWorking;
   nodes[30].activity = Activity::kFailed;
@@ -83,7 +84,7 @@ TEST_CASE("there are fewer lines than the screen has rows, and the last one coun
   }
 }
 
-TEST_CASE("a sign of life names the nodes at work and how long they have been") {
+TEST_CASE("a sign of life names the active nodes and their durations") {
   auto nodes = many_nodes(6);
   CHECK(sign_of_life(nodes) == "still working: 6 waiting");
   nodes[1] = at_work("n2", "connecting", seconds(20));
@@ -95,12 +96,31 @@ TEST_CASE("a sign of life names the nodes at work and how long they have been") 
         "and 2 more");
 }
 
-TEST_CASE("the width of a line counts characters, not bytes and not colours") {
+TEST_CASE("the width of a line is counted in characters, without bytes and colours") {
   CHECK(visible_width("") == 0);
   CHECK(visible_width("\xC3\xA4") == 1);
   CHECK(visible_width("\033[31mab\033[0m") == 2);
   CHECK(visible_width("\xE6\x97\xA5") == 2);
   CHECK(visible_width("a\xFF") >= 2);
+}
+
+TEST_CASE("without live lines, nodes that do the same share a line, in the order of their names") {
+  GatheredEvents events;
+  for (const char* node : {"spark-02", "spark-01", "spark-03"}) events.add(node, "connecting");
+  events.add("spark-01", "facts read");
+  CHECK(events.take() == Lines{"spark-[01-03]: connecting", "spark-01: facts read"});
+  CHECK(events.empty());
+  CHECK(events.take().empty());
+}
+
+TEST_CASE("of the steps of a node, only the newest is kept") {
+  GatheredEvents events;
+  events.add("spark-01", "applying 14 steps");
+  events.add("spark-02", "applying 14 steps");
+  events.add("spark-01", "applying sysctl/vm.swappiness");
+  events.add("spark-02", "applied");
+  CHECK(events.take() ==
+        Lines{"spark-02: applying 14 steps", "spark-01: applying sysctl/vm.swappiness", "spark-02: applied"});
 }
 
 }  // namespace sparkplan

@@ -68,7 +68,7 @@ void add_help(Entries& entries, const std::string& command, const std::string& h
   for (const auto line : split_lines(help)) {
     const std::string text(line);
     std::smatch match;
-    in_list = in_list || text == "Subcommands:";
+    in_list = in_list || text == "Begin:";
     if (in_list && std::regex_match(text, match, subcommand)) entries.insert(match[1]);
     if (!std::regex_match(text, match, option)) continue;
     if (general || !contains(text, "-h,--help")) add_names(entries, command, match[1]);
@@ -228,11 +228,11 @@ Entries tags_below(const std::string& page, const std::string& heading) {
 
 }  // namespace
 
-TEST_CASE("the table has what CLI11 was told") {
+TEST_CASE("the usage table contains every option given to CLI11") {
   const auto entries = entries_of_table(true);
   for (const std::string entry :
-       {"plan", "plan FILE", "plan --only GLOB", "apply --lock-timeout DURATION", "trust NODE", "facts -f FILE",
-        "facts --file FILE", "-v", "--verbose", "--workers N", "-h", "completion SHELL", "drift --textfile PATH"}) {
+       {"plan", "plan FILE", "plan --only GLOB", "apply --lock-timeout DURATION", "trust NODE", "-f FILE",
+        "--file FILE", "-v", "--verbose", "--workers N", "-h", "completion SHELL", "drift --textfile PATH"}) {
     INFO(entry);
     CHECK(entries.count(entry) == 1);
   }
@@ -254,7 +254,7 @@ TEST_CASE("docs/commands.md shows every command and flag, and no other") {
   CHECK(entries_of_document(text_of("docs/commands.md")) == entries_of_table(false));
 }
 
-TEST_CASE("what documents say to type is there to be typed") {
+TEST_CASE("all command lines in the documents are accepted") {
   Entries all;
   const auto possible = possible_uses();
   for (const auto& entry : fs::recursive_directory_iterator(kSource / "docs")) {
@@ -273,7 +273,7 @@ TEST_CASE("what documents say to type is there to be typed") {
   CHECK(all.size() > 15);
 }
 
-TEST_CASE("everything that is made from the program is up to date") {
+TEST_CASE("all generated files are up to date") {
   const auto files = reference_files(kSource);
   REQUIRE(files);
   CHECK(files->size() == 9);
@@ -284,7 +284,7 @@ TEST_CASE("everything that is made from the program is up to date") {
   }
 }
 
-TEST_CASE("a frame without a place for what is made is an error") {
+TEST_CASE("a template without a place for the generated text is an error") {
   const ScratchDirectory folder;
   CHECK_FALSE(reference_files(folder.path()));
   for (const std::string path : {"docs/man/sparkplan.1.in", "docs/man/cluster.yaml.5.in", "docs/commands.md"}) {
@@ -299,7 +299,7 @@ TEST_CASE("a frame without a place for what is made is an error") {
   }
 }
 
-TEST_CASE("cluster.yaml(5) has every key of the schema") {
+TEST_CASE("cluster.yaml(5) describes every key of the schema") {
   const auto schema = parse_plain_json(cluster_schema(builtin_registry()));
   REQUIRE(schema);
   const auto page = text_of(kFileManual);
@@ -318,6 +318,7 @@ TEST_CASE("cluster.yaml(5) has every key of the schema") {
   Entries keys;
   add_keys(keys, *schema->find("definitions")->find("node"), "");
   add_keys(keys, *schema->find("definitions")->find("node_fabric"), "fabric.");
+  add_keys(keys, *schema->find("definitions")->find("node_interfaces"), "interfaces.");
   CHECK(tags_below(page, "nodes") == keys);
   for (const std::string piece : {"1280 to 9978", "direct, dual\\-cable, ring, switch, custom", "Default: \\-fabric"}) {
     INFO(piece);
@@ -325,13 +326,13 @@ TEST_CASE("cluster.yaml(5) has every key of the schema") {
   }
 }
 
-TEST_CASE("man and mandoc are here to judge the manual pages") {
+TEST_CASE("man and mandoc are installed for the manual page tests") {
   for (const std::string judge : {"man", "mandoc"}) {
     if (!judged_by({judge, "-w", "sh"})) WARN("SKIPPED: " + judge + " is not installed");
   }
 }
 
-TEST_CASE("the manual pages are plain ASCII and without a fault for man and mandoc") {
+TEST_CASE("the manual pages are plain ASCII, and man and mandoc accept them") {
   for (const auto& path : {kManual, kFileManual}) {
     const auto page = text_of(path);
     INFO(path);
@@ -348,7 +349,7 @@ TEST_CASE("the manual pages are plain ASCII and without a fault for man and mand
   }
 }
 
-TEST_CASE("no text can become a request or an escape of the manual page") {
+TEST_CASE("text cannot become a request or an escape in a manual page") {
   CHECK(roff_text("a\\fB -x 'q' \"d\" ~ ^") == "a\\efB \\-x \\(aqq\\(aq \\(dqd\\(dq \\(ti \\(ha");
   CHECK(roff_text("use `a -b` now") == "use \\fBa \\-b\\fR now");
   CHECK(roff_paragraph(".so /etc/passwd\n'x") == "\\&.so /etc/passwd \\(aqx\n");

@@ -66,7 +66,7 @@ void check_refused(const Desk& desk, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("show names the machine, the way to it and what waits, in text and in JSON") {
+TEST_CASE("show prints the machine, its connection and waiting values, in text and in JSON") {
   const Desk desk;
   REQUIRE(desk.make_plan().exit_status == 0);
   const auto shown = desk.show();
@@ -80,7 +80,7 @@ TEST_CASE("show names the machine, the way to it and what waits, in text and in 
   CHECK(contains(json, "\"reached\""));
 }
 
-TEST_CASE("a plan whose display does not belong to the cluster.yaml in it is refused before anything is contacted") {
+TEST_CASE("a plan whose display does not match its cluster.yaml is refused before any contact") {
   const Desk desk;
   const auto with = [&](const std::string& words, const std::function<void(SavedPlan&)>& change) {
     INFO(words);
@@ -101,7 +101,7 @@ TEST_CASE("a plan whose display does not belong to the cluster.yaml in it is ref
   with("cannot be loaded", [](SavedPlan& plan) { plan.source = "version: nonsense\n"; });
 }
 
-TEST_CASE("a cluster.yaml in a plan reads no file of the machine where the plan is applied") {
+TEST_CASE("a cluster.yaml in a plan reads no file of the applying machine") {
   const Desk desk;
   desk.desk.write("secret.txt", "the secret of the reader");
   REQUIRE(desk.make_plan().exit_status == 0);
@@ -112,12 +112,12 @@ TEST_CASE("a cluster.yaml in a plan reads no file of the machine where the plan 
       plan.source =
           "version: 1\nname: lab\nfiles: [{path: /etc/copy, source: \"" + name + "\"}]\n" + plan.source.substr(before);
     });
-    check_refused(desk, "cannot be loaded: cannot take");
+    check_refused(desk, "cannot be loaded: cannot use");
     CHECK_FALSE(contains(desk.show().standard_error, "the secret of the reader"));
   }
 }
 
-TEST_CASE("what a plan holds of the files beside cluster.yaml is carried out, whatever they say by now") {
+TEST_CASE("an apply uses the file texts saved in the plan, not their current contents") {
   const Desk desk;
   desk.desk.write("motd.txt", "as it was read\n");
   desk.node.write("/etc/hostname", "n1\n");
@@ -174,7 +174,7 @@ struct SignedDesk : Desk {
 
 }  // namespace
 
-TEST_CASE("a signed plan is shown and applied as its signer's") {
+TEST_CASE("a signed plan is shown and applied under its signer's name") {
   const SignedDesk desk;
   const auto shown = desk.show(desk.by("anna@example"));
   INFO(shown.standard_error);
@@ -186,13 +186,15 @@ TEST_CASE("a signed plan is shown and applied as its signer's") {
   CHECK(desk.node.exists(kProfileFile));
 }
 
-TEST_CASE("a plan without the signature that is asked for is refused, and nothing is contacted") {
+TEST_CASE("a plan without the required signature is refused, and no node is contacted") {
   const SignedDesk desk;
-  SECTION("signed by somebody else") {
+  SECTION("signed by another person") {
     desk.check_not_verified(desk.by("boris@example"), 9, "not signed by boris@example");
   }
-  SECTION("by nobody who is allowed") { desk.check_not_verified(desk.by("carla@example"), 9, "not signed by carla"); }
-  SECTION("edited, with a digest that fits") {
+  SECTION("signer not in the allowed signers") {
+    desk.check_not_verified(desk.by("carla@example"), 9, "not signed by carla");
+  }
+  SECTION("edited, with a matching digest") {
     desk.edit([](SavedPlan& plan) { plan.created = "2026-01-01T00:00:00Z"; });
     desk.check_not_verified(desk.by("anna@example"), 9, "not signed by anna@example");
   }
@@ -204,7 +206,7 @@ TEST_CASE("a plan without the signature that is asked for is refused, and nothin
     desk.sign("anna", "git");
     desk.check_not_verified(desk.by("anna@example"), 9, "not signed by anna@example");
   }
-  SECTION("a signature that is none") {
+  SECTION("an invalid signature") {
     desk.desk.write("change.plan.sig", "\x1b[2Jnonsense\n");
     desk.check_not_verified(desk.by("anna@example"), 9, "not signed by anna@example");
     CHECK_FALSE(contains(desk.show(desk.by("anna@example")).standard_error, "\x1b"));
@@ -217,13 +219,13 @@ TEST_CASE("a plan without the signature that is asked for is refused, and nothin
     desk.desk.remove("allowed_signers");
     desk.check_not_verified(desk.by("anna@example"), 1, "there is no file of allowed signers");
   }
-  SECTION("no identity") {
+  SECTION("no identity given") {
     desk.check_not_verified({"--allowed-signers", desk.path("allowed_signers")}, 1,
-                            "whose signature it is to be is not said");
+                            "--allowed-signers is given without --signed-by");
   }
 }
 
-TEST_CASE("an identity that a script has left empty does not turn the question off") {
+TEST_CASE("an empty --signed-by is an error, not an unsigned apply") {
   const SignedDesk desk;
   for (const auto& output : {desk.show(desk.by("")), desk.apply({"--signed-by", ""}),
                              desk.apply({"--signed-by", "anna@example", "--allowed-signers", ""})}) {
@@ -234,17 +236,17 @@ TEST_CASE("an identity that a script has left empty does not turn the question o
   CHECK(desk.untouched());
 }
 
-TEST_CASE("a cluster.yaml has no signature") {
+TEST_CASE("a signature required of a cluster.yaml is a usage error") {
   const SignedDesk desk;
   auto arguments = desk.by("anna@example");
   arguments.insert(arguments.begin(), {"apply", desk.path("cluster.yaml"), "--yes"});
   const auto output = sparkplan(arguments);
   CHECK(output.exit_status == 1);
-  CHECK(contains(output.standard_error, "no signature is asked of it"));
+  CHECK(contains(output.standard_error, "no signature to verify"));
   CHECK(desk.untouched());
 }
 
-TEST_CASE("without ssh-keygen no signature is taken for good") {
+TEST_CASE("without ssh-keygen every signature is refused") {
   const SignedDesk desk;
   const SignerOptions signer{"anna@example", desk.path("allowed_signers")};
   const auto text = desk.desk.read("change.plan");
@@ -255,7 +257,7 @@ TEST_CASE("without ssh-keygen no signature is taken for good") {
   CHECK(contains(verified.error().hint, "openssh-client"));
 }
 
-TEST_CASE("what is verified are the bytes that are applied, not the file") {
+TEST_CASE("the verified bytes are the applied bytes, not the file") {
   const SignedDesk desk;
   const SignerOptions signer{"anna@example", desk.path("allowed_signers")};
   const auto text = desk.desk.read("change.plan");

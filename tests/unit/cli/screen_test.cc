@@ -63,7 +63,7 @@ class Paper {
 
 }  // namespace
 
-TEST_CASE("live lines are taken away, what stands above them stays, and the cursor is where they began") {
+TEST_CASE("live lines are erased, lines above them stay, and the cursor returns to the first erased line") {
   const std::vector<std::string> lines{"  n1  connecting", "\033[2m  n2  observed\033[0m", ""};
   // A wide terminal, and narrower terminals that break the lines after a resize.
   for (const int columns : {80, 16, 15, 7, 2}) {
@@ -83,6 +83,6 @@ TEST_CASE("live lines are taken away, what stands above them stays, and the curs
   }
 }
 
-TEST_CASE("where nothing is drawn there is nothing to erase") { CHECK(erasure_of({}, 80).empty()); }
+TEST_CASE("without live lines nothing is erased") { CHECK(erasure_of({}, 80).empty()); }
 
 }  // namespace sparkplan

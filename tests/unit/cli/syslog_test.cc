@@ -159,24 +159,24 @@ class Listener {
 
 }  // namespace
 
-TEST_CASE("syslog gets one message for each field of each finding and for what could not be read") {
+TEST_CASE("syslog receives one message per field of each finding, and one per unreadable node") {
   CHECK(
       rendered(full_report()) ==
       std::vector<std::string>{
           R"(<28>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 drift [sparkplan@32473 cluster="lab" node="n1" resource="sysctl/a" field="persistent" before="1" after="2"] n1: sysctl/a persistent is 1, should be 2)",
-          R"(<28>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 drift [sparkplan@32473 cluster="lab" node="n1" resource="sysctl/a" field="running" before="x"] n1: sysctl/a running is x, should not be there)",
+          R"(<28>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 drift [sparkplan@32473 cluster="lab" node="n1" resource="sysctl/a" field="running" before="x"] n1: sysctl/a running is x, should be absent)",
           R"(<28>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 foreign [sparkplan@32473 cluster="lab" node="n1" resource="hosts/h" field="address" before="10.0.0.1" after="10.0.0.2"] n1: hosts/h address is 10.0.0.1, should be 10.0.0.2)",
           R"(<27>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 unreachable [sparkplan@32473 cluster="lab" node="n3" error="unreachable"] n3: no route to "n3")",
           R"(<27>1 1970-01-01T00:00:01.500000Z controller sparkplan 4711 unreadable [sparkplan@32473 cluster="lab" node="n4" error="permission_denied" resource="sysctl/c"] n4: sysctl/c: read it)"});
 }
 
-TEST_CASE("a cluster without findings gives syslog nothing") {
+TEST_CASE("a cluster without findings sends nothing to syslog") {
   auto pending = node("n1");
   pending.plan.changes = {change("sysctl/b", Origin::kConfig, {{"persistent", Value(), 2}})};
   CHECK(drift_messages(report_of({pending, node("n2")})).empty());
 }
 
-TEST_CASE("what is wrong in the file is an error with its place and code, a warning is no finding") {
+TEST_CASE("an error in the file is logged with its place and code, and a warning is not logged") {
   Report report;
   Diagnostic wrong;
   wrong.code = "yaml.unknown-key";
@@ -195,7 +195,7 @@ TEST_CASE("what is wrong in the file is an error with its place and code, a warn
   CHECK(message.text == "cluster.yaml:3: unknown key nodse");
 }
 
-TEST_CASE("values come back from a strict parser as they were") {
+TEST_CASE("values survive a strict parser unchanged") {
   const std::string strange = R"(quote " backslash \ bracket ] equals = [x@1 y="z"])";
   auto drifted = node("n1");
   drifted.plan.changes = {change("sysctl/a", Origin::kDrift, {{"running", strange, "\xC3\xA4\xE2\x82\xAC"}})};
@@ -209,7 +209,7 @@ TEST_CASE("values come back from a strict parser as they were") {
                                          {"after", "\xC3\xA4\xE2\x82\xAC"}});
 }
 
-TEST_CASE("nothing from a node can forge a message or send a terminal anything") {
+TEST_CASE("a node's text can neither forge a message nor control a terminal") {
   auto hostile = node("n1");
   const std::string evil = "x\" is=\"fine\"]\n<0>1 - - - - - - kernel: panic\r\x1b[2J\\\x7f\xff\xc2\x85\xe2\x80\xae";
   hostile.plan.changes = {change("sysctl/" + evil, Origin::kDrift, {{evil, evil, evil}})};
@@ -225,7 +225,7 @@ TEST_CASE("nothing from a node can forge a message or send a terminal anything")
   CHECK(parsed(lines[1]).parameters.size() == 6);
 }
 
-TEST_CASE("a name of a host that is none becomes one the grammar takes") {
+TEST_CASE("an invalid host name is converted to one that the grammar accepts") {
   const SyslogMessage message{SyslogSeverity::kWarning, "drift", {}, "text"};
   for (const auto& [given, shown] : std::vector<std::pair<std::string, std::string>>{
            {"", "-"}, {"two words", "twowords"}, {"\n\xC3\xA4", "-"}, {std::string(400, 'a'), std::string(255, 'a')}}) {
@@ -233,7 +233,7 @@ TEST_CASE("a name of a host that is none becomes one the grammar takes") {
   }
 }
 
-TEST_CASE("however long values are, a message stays below what receivers take") {
+TEST_CASE("a message stays within receivers' limits, however long its values are") {
   auto drifted = node("n1");
   std::string wide;
   for (int i = 0; i < 5000; ++i) wide += "\xE2\x82\xAC";
@@ -246,7 +246,7 @@ TEST_CASE("however long values are, a message stays below what receivers take") 
   CHECK(message.parameters[4].second.ends_with("]..."));
 }
 
-TEST_CASE("texts of whole files and values of secrets are not logged") {
+TEST_CASE("file contents and secret values are not logged") {
   auto drifted = node("n1");
   drifted.plan.changes = {change("profile_env/@file", Origin::kDrift, {{"content", "export A=hunter2", "export B=1"}}),
                           change("systemd_unit/a.service", Origin::kDrift, {{"content", "[Service]\nhunter2", ""}}),
@@ -260,7 +260,7 @@ TEST_CASE("texts of whole files and values of secrets are not logged") {
   }
 }
 
-TEST_CASE("each message is a datagram of its own, from this process and machine, and now") {
+TEST_CASE("each message is a separate datagram with this process, this machine and the current time") {
   const Listener listener;
   const auto messages = drift_messages(full_report());
   const auto before = std::chrono::system_clock::now();
@@ -279,7 +279,7 @@ TEST_CASE("each message is a datagram of its own, from this process and machine,
   CHECK_FALSE(listener.receive());
 }
 
-TEST_CASE("a log that nobody reads is an error, and none when there is nothing to say") {
+TEST_CASE("an unreachable syslog is an error, except when no message is due") {
   const test::ScratchDirectory folder;
   const auto messages = drift_messages(full_report());
   const auto nowhere = (folder / "log").string();

@@ -24,7 +24,7 @@ constexpr auto kSection = "sysctl: {vm.swappiness: 10}\n";
 
 }  // namespace
 
-TEST_CASE("a slip in the command line is exit 1 with the reason on standard error") {
+TEST_CASE("a usage error is exit 1 with the reason on standard error") {
   const std::vector<std::vector<std::string>> slips{{},
                                                     {"frobnicate"},
                                                     {"plan", "--frobnicate"},
@@ -44,7 +44,7 @@ TEST_CASE("a slip in the command line is exit 1 with the reason on standard erro
   }
 }
 
-TEST_CASE("a file that cannot be read is exit 1 for every command that wants one") {
+TEST_CASE("an unreadable file is exit 1 for every command that reads one") {
   for (const std::string command : {"validate", "plan", "drift", "status"}) {
     INFO(command);
     const auto output = sparkplan({command, "/nonexistent/cluster.yaml"});
@@ -57,7 +57,7 @@ TEST_CASE("a file that cannot be read is exit 1 for every command that wants one
   CHECK(sparkplan({"trust", "n1", "-f", "/nonexistent/cluster.yaml"}).exit_status == 1);
 }
 
-TEST_CASE("without a file named the hint says how to name one") {
+TEST_CASE("without a file the hint explains how to name one") {
   const auto output = sparkplan({"validate"});
   CHECK(output.exit_status == 1);
   CHECK(contains(output.standard_error, "SPARKPLAN_CLUSTER"));
@@ -123,7 +123,7 @@ TEST_CASE("a password cannot be asked for without a terminal") {
   CHECK(contains(output.standard_error, "terminal"));
 }
 
-TEST_CASE("a pattern that fits no node or no resource type is exit 1 before anything is contacted") {
+TEST_CASE("a pattern without a matching node or resource type is exit 1 before any contact") {
   const ScratchDirectory folder;
   const auto file = cluster_file(folder, kSection);
   const auto before = folder.tree();
@@ -153,7 +153,7 @@ TEST_CASE("a log file that cannot be opened is exit 1") {
   CHECK(contains(output.standard_error, "log"));
 }
 
-TEST_CASE("plan, apply and drift tell by their exit codes how a node stands") {
+TEST_CASE("the exit codes of plan, apply and drift describe a node's state") {
   const ScratchDirectory folder;
   const auto file = cluster_file(folder, kSection);
   CHECK(sparkplan({"plan", file}).exit_status == 0);

@@ -19,7 +19,7 @@ TEST_CASE("A finding is rendered with its place, its line and a caret range") {
         "      |   ^~~~\n");
 }
 
-TEST_CASE("A finding without a position or a file says what it knows") {
+TEST_CASE("A finding without a position or a file is rendered with the parts it has") {
   CHECK(render(finding({}), "a: 1\n") == "cluster.yaml: error: unknown key \"mtuu\"\n");
   Diagnostic bare = finding({});
   bare.file.clear();
@@ -28,11 +28,11 @@ TEST_CASE("A finding without a position or a file says what it knows") {
   CHECK(render(bare, "") == "warning: spark-01: unknown key \"mtuu\"\n");
 }
 
-TEST_CASE("Without the source only the place is rendered") {
+TEST_CASE("Without the source only the position is rendered") {
   CHECK(render(finding({2, 3, 7}), "") == "cluster.yaml:2:3: error: unknown key \"mtuu\"\n");
 }
 
-TEST_CASE("The hint and the notes follow") {
+TEST_CASE("The hint and the notes follow the source line") {
   Diagnostic diagnostic = finding({2, 1, 5});
   diagnostic.hint = "did you mean \"mtu\"?";
   diagnostic.notes.push_back({"first defined here", {1, 1, 2}});
@@ -46,7 +46,7 @@ TEST_CASE("The hint and the notes follow") {
         "      | ^\n");
 }
 
-TEST_CASE("A caret stands right after a tab") {
+TEST_CASE("A caret after a tab is aligned") {
   CHECK(render(finding({1, 2, 3}), "\tx") ==
         "cluster.yaml:1:2: error: unknown key \"mtuu\"\n"
         "    1 |         x\n"
@@ -57,7 +57,7 @@ TEST_CASE("A caret stands right after a tab") {
         "      |         ^\n");
 }
 
-TEST_CASE("Columns count characters, not bytes, and wide ones take two cells") {
+TEST_CASE("Columns count characters, not bytes, and wide characters take two cells") {
   CHECK(render(finding({1, 4, 6}), "äö: xy") ==
         "cluster.yaml:1:4: error: unknown key \"mtuu\"\n"
         "    1 | äö: xy\n"
@@ -68,21 +68,21 @@ TEST_CASE("Columns count characters, not bytes, and wide ones take two cells") {
         "      |     ^\n");
 }
 
-TEST_CASE("A caret stands right after a stand-in for a treacherous character") {
+TEST_CASE("A caret after an escaped character is aligned") {
   CHECK(render(finding({1, 2, 3}), "\u202ex") ==
         "cluster.yaml:1:2: error: unknown key \"mtuu\"\n"
         "    1 | <U+202E>x\n"
         "      |         ^\n");
 }
 
-TEST_CASE("A stand-in for an invisible character is as wide as it is long") {
+TEST_CASE("An escape of an invisible character takes as many cells as it has characters") {
   CHECK(render(finding({1, 2, 3}), "\u200dx\u3164") ==
         "cluster.yaml:1:2: error: unknown key \"mtuu\"\n"
         "    1 | <U+200D>x<U+3164>\n"
         "      |         ^\n");
 }
 
-TEST_CASE("A position at or behind the end of the line gets a caret behind it") {
+TEST_CASE("A position at or after the end of the line has its caret after the line") {
   CHECK(render(finding({1, 4, 4}), "abc\n") ==
         "cluster.yaml:1:4: error: unknown key \"mtuu\"\n"
         "    1 | abc\n"
@@ -93,7 +93,7 @@ TEST_CASE("A position at or behind the end of the line gets a caret behind it") 
         "      |    ^\n");
 }
 
-TEST_CASE("A line that the source does not have is rendered empty") {
+TEST_CASE("A line that the source lacks is rendered empty") {
   CHECK(render(finding({9, 1, 2}), "abc\n") ==
         "cluster.yaml:9:1: error: unknown key \"mtuu\"\n"
         "    9 | \n"
@@ -104,7 +104,7 @@ TEST_CASE("A carriage return before the newline is not shown") {
   CHECK(render(finding({1, 1, 2}), "abc\r\nd\r\n").find("\u240d") == std::string::npos);
 }
 
-TEST_CASE("A very long line is cut around the caret") {
+TEST_CASE("A very long line is shortened around the caret") {
   const std::string text = render(finding({1, 5001, 5003}), std::string(5000, 'a') + "xy" + std::string(5000, 'b'));
   CHECK(text.size() < 700);
   CHECK(text.find("...aaa") != std::string::npos);
@@ -114,7 +114,7 @@ TEST_CASE("A very long line is cut around the caret") {
   CHECK(text.find("xy", line) - line == text.find("^~", marks) - marks);
 }
 
-TEST_CASE("The cut of a long line counts characters, and ends between them") {
+TEST_CASE("A long line is shortened between characters, not inside one") {
   std::string line;
   for (int i = 0; i < 300; ++i) line += "ö";
   const std::string text = render(finding({1, 301, 302}), line + "xy" + line);
@@ -124,13 +124,13 @@ TEST_CASE("The cut of a long line counts characters, and ends between them") {
   CHECK(text.ends_with("| " + std::string(103, ' ') + "^\n"));
 }
 
-TEST_CASE("A position behind a long line gets a caret behind its end") {
+TEST_CASE("A position after the end of a long line has its caret after the line") {
   const std::string text = render(finding({1, 9000, 9001}), std::string(5000, 'a'));
   CHECK(text.find("...aaa") != std::string::npos);
   CHECK(text.ends_with("| " + std::string(103, ' ') + "^\n"));
 }
 
-TEST_CASE("A finding in a line of a megabyte costs little more than reading that line") {
+TEST_CASE("Rendering a finding in a line of a megabyte costs little more than reading the line") {
   const std::string line(1 << 20, 'a');
   constexpr int kTurns = 20;
   const auto cpu_time_of = [](const auto& work) {
@@ -147,7 +147,7 @@ TEST_CASE("A finding in a line of a megabyte costs little more than reading that
   CHECK(rendering < 4 * reading);  // The factor was 20 when every character of the line became a cell.
 }
 
-TEST_CASE("Neither message, hint, file, node nor source can steer the terminal") {
+TEST_CASE("No message, hint, file, node or source controls the terminal") {
   Diagnostic diagnostic = finding({1, 1, 2});
   diagnostic.message = "m\x1b";
   diagnostic.hint = "h\x1b";
@@ -157,7 +157,7 @@ TEST_CASE("Neither message, hint, file, node nor source can steer the terminal")
   CHECK(render(diagnostic, "s\x1b").find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("Only errors are errors") {
+TEST_CASE("Only a finding with severity error is an error") {
   Diagnostic warning = finding({});
   warning.severity = Severity::kWarning;
   CHECK_FALSE(has_errors({}));
@@ -165,7 +165,7 @@ TEST_CASE("Only errors are errors") {
   CHECK(has_errors({warning, finding({})}));
 }
 
-TEST_CASE("Severities have the names that reports use") {
+TEST_CASE("Severities have the names used in reports") {
   CHECK(to_string(Severity::kError) == "error");
   CHECK(to_string(Severity::kWarning) == "warning");
   CHECK(to_string(Severity::kNote) == "note");

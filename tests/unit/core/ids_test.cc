@@ -14,7 +14,7 @@ TEST_CASE("Host names are node names, in either case, with one label or more") {
   }
 }
 
-TEST_CASE("What a shell, a path or ssh would read specially is no node name") {
+TEST_CASE("Characters special to a shell, a path or ssh are refused in a node name") {
   for (const auto* text : {"-oProxyCommand=x", "-", "a-", "../a", "a/b", "a b", "a;b", "$(a)", "a_b", "a*", "user@host",
                            "a:22", "[::1]", "a\n", "é"}) {
     INFO(text);
@@ -25,7 +25,7 @@ TEST_CASE("What a shell, a path or ssh would read specially is no node name") {
   CHECK_FALSE(NodeName::parse(std::string_view("a\0b", 3)));
 }
 
-TEST_CASE("Empty labels and dashes at the edge of a label are refused") {
+TEST_CASE("Empty labels and dashes at the ends of a label are refused") {
   for (const auto* text : {"", ".", ".a", "a.", "a..b", "a.-b", "a-.b"}) {
     INFO(text);
     CHECK_FALSE(NodeName::parse(text));
@@ -37,7 +37,7 @@ TEST_CASE("A node name has at most 63 characters") {
   CHECK_FALSE(NodeName::parse(std::string(64, 'a')));
 }
 
-TEST_CASE("A refused name cannot harm the terminal it is printed on") {
+TEST_CASE("A refused name is printed without control characters") {
   const auto name = NodeName::parse("a\x1b[2J");
   REQUIRE_FALSE(name);
   CHECK(name.error().message.find('\x1b') == std::string::npos);
@@ -51,7 +51,7 @@ TEST_CASE("A resource id splits at the first slash") {
   CHECK(id->str() == "netplan/a/b");
 }
 
-TEST_CASE("A resource id needs both sides") {
+TEST_CASE("A resource id requires both parts") {
   for (const auto* text : {"", "/", "sysctl", "sysctl/", "/name"}) {
     INFO(text);
     const auto id = ResourceId::parse(text);
@@ -68,7 +68,7 @@ TEST_CASE("An artifact id splits at the first colon") {
   CHECK(id->str() == "file:/etc/a:b");
 }
 
-TEST_CASE("An artifact id needs both sides") {
+TEST_CASE("An artifact id requires both parts") {
   for (const auto* text : {"", ":", "file", "file:", ":name"}) {
     INFO(text);
     const auto id = ArtifactId::parse(text);

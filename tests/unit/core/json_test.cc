@@ -87,7 +87,7 @@ std::string nested(int levels) {
   return std::string(count, '[') + std::string(count, ']');
 }
 
-TEST_CASE("Any tree of values comes back from JSON exactly as it went") {
+TEST_CASE("Any tree of values survives JSON exactly") {
   RandomValues random(20240607);
   for (int i = 0; i < 3000; ++i) {
     const Value value = random.value(4);
@@ -99,7 +99,7 @@ TEST_CASE("Any tree of values comes back from JSON exactly as it went") {
   }
 }
 
-TEST_CASE("JSON on one line has no blanks, and an indent gives one line per item") {
+TEST_CASE("JSON on one line has no blanks, and indented JSON has one line per item") {
   const Value value = Value::map({{"a", Value::list({1, 2})}, {"b", Value::map()}});
   CHECK(encode_json(value) == R"({"a":[1,2],"b":{}})");
   CHECK(encode_json(value, 2) == "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": {}\n}");
@@ -111,7 +111,7 @@ TEST_CASE("JSON keeps the order of keys") {
   CHECK(encode_json(*value) == R"({"z":1,"a":2,"m":3})");
 }
 
-TEST_CASE("Integers and numbers stay apart") {
+TEST_CASE("Integers and floating-point numbers stay distinct") {
   CHECK(encode_json(1) == "1");
   CHECK(encode_json(1.0) == "1.0");
   CHECK(decode_json("1")->integer() != nullptr);
@@ -127,7 +127,7 @@ TEST_CASE("The smallest and the largest integer survive") {
   }
 }
 
-TEST_CASE("Doubles round-trip to the last bit") {
+TEST_CASE("Doubles survive JSON to the last bit") {
   for (const double number :
        {0.1, -0.0, 1e-310, 5e-324, std::numeric_limits<double>::max(), 1e22, 123456789.123456789}) {
     const auto back = decode_json(encode_json(number));
@@ -138,7 +138,7 @@ TEST_CASE("Doubles round-trip to the last bit") {
   }
 }
 
-TEST_CASE("Infinities and not-a-number travel too") {
+TEST_CASE("Infinities and not-a-number survive JSON") {
   const double infinity = std::numeric_limits<double>::infinity();
   CHECK(*decode_json(encode_json(infinity)) == Value(infinity));
   CHECK(*decode_json(encode_json(-infinity)) == Value(-infinity));
@@ -146,36 +146,34 @@ TEST_CASE("Infinities and not-a-number travel too") {
   CHECK(public_json(infinity) == "null");
 }
 
-TEST_CASE("An integer that does not fit int64 is refused, not rounded") {
+TEST_CASE("An integer outside int64 is refused, not rounded") {
   CHECK(code_of(decode_json("9223372036854775808")) == ErrorCode::kInvalidInput);
   CHECK(code_of(decode_json("-9223372036854775809")) == ErrorCode::kInvalidInput);
   CHECK(code_of(decode_json("99999999999999999999999")) == ErrorCode::kInvalidInput);
 }
 
-TEST_CASE("A number that does not fit a double is refused") {
-  CHECK(code_of(decode_json("1e400")) == ErrorCode::kInvalidInput);
-}
+TEST_CASE("A number outside double is refused") { CHECK(code_of(decode_json("1e400")) == ErrorCode::kInvalidInput); }
 
-TEST_CASE("A string that is no UTF-8 travels as base64") {
+TEST_CASE("A string that is not UTF-8 is encoded as base64") {
   const std::string bytes = "\xff\xfe key";
   CHECK(encode_json(bytes) == R"({"$base64":")" + base64_encode(bytes) + "\"}");
   CHECK(*decode_json(encode_json(bytes)) == Value(bytes));
 }
 
-TEST_CASE("A key that is no UTF-8 travels as base64 too") {
+TEST_CASE("A key that is not UTF-8 is encoded as base64") {
   const Value value = Value::map({{"\xff", 1}, {"$\xff", 2}});
   const auto back = decode_json(encode_json(value));
   REQUIRE(back);
   CHECK(*back == value);
 }
 
-TEST_CASE("A key that begins with a dollar gets one more") {
+TEST_CASE("A key that begins with a dollar gets a second one") {
   CHECK(encode_json(Value::map({{"$base64", "x"}})) == R"({"$$base64":"x"})");
   CHECK(encode_json(Value::map({{"$$a", 1}})) == R"({"$$$a":1})");
   CHECK(*decode_json(R"({"$$a":1})") == Value::map({{"$a", 1}}));
 }
 
-TEST_CASE("An unknown comes back with its reason and its producer") {
+TEST_CASE("An unknown survives JSON with its reason and its producer") {
   const auto back = decode_json(encode_json(Value::Unknown{"later", "spark-02/ssh_trust/nvidia"}));
   REQUIRE(back);
   REQUIRE(back->unknown() != nullptr);
@@ -191,27 +189,27 @@ TEST_CASE("Markers that the encoder never writes are refused") {
   }
 }
 
-TEST_CASE("A repeated key is refused at any depth and named") {
+TEST_CASE("A repeated key is refused at any depth, and named") {
   CHECK(code_of(decode_json(R"({"a":1,"a":1})")) == ErrorCode::kInvalidInput);
   const auto result = decode_json(R"([{"x":{"mtu":1,"mtu":2}}])");
   REQUIRE_FALSE(result);
   CHECK(result.error().message.find("\"mtu\"") != std::string::npos);
 }
 
-TEST_CASE("The same key in different maps is no repetition") {
+TEST_CASE("The same key may appear in different maps") {
   CHECK(decode_json(R"({"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]})"));
 }
 
-TEST_CASE("64 levels of JSON are read, 65 refused") {
+TEST_CASE("64 levels of JSON are accepted, and 65 are refused") {
   CHECK(decode_json(nested(64)));
   CHECK(code_of(decode_json(nested(65))) == ErrorCode::kInvalidInput);
 }
 
-TEST_CASE("A million brackets are refused without harm") {
+TEST_CASE("A million brackets are refused without a crash") {
   CHECK(code_of(decode_json(std::string(1'000'000, '['))) == ErrorCode::kInvalidInput);
 }
 
-TEST_CASE("What is no JSON is refused") {
+TEST_CASE("Invalid JSON is refused") {
   for (const std::string text :
        {"", " ", "{", "[1,]", "{\"a\"}", "nul", "1 2", "'a'", "\"\xff\"", "{a:1}", "NaN", "01", "\"\n\""}) {
     INFO(text);
@@ -220,19 +218,19 @@ TEST_CASE("What is no JSON is refused") {
   }
 }
 
-TEST_CASE("Plain JSON undoes no escapes of ours") {
+TEST_CASE("Plain JSON decodes no sparkplan escapes") {
   const auto value = parse_plain_json(R"({"$base64":"YQ==","$schema":"x"})");
   REQUIRE(value);
   CHECK(*value == Value::map({{"$base64", "YQ=="}, {"$schema", "x"}}));
 }
 
-TEST_CASE("Public JSON says unknown by its reason and replaces broken UTF-8") {
+TEST_CASE("Public JSON shows an unknown by its reason and replaces broken UTF-8") {
   CHECK(public_json(Value::Unknown{"later", "x"}, -1) == R"({"unknown":"later"})");
   CHECK(public_json("a\xff z", -1) == "\"a\uFFFD z\"");
   CHECK(public_json(Value::map({{"$a", 1}}), -1) == R"({"$a":1})");
 }
 
-TEST_CASE("Public JSON of any tree is JSON") {
+TEST_CASE("Public JSON of any tree is valid JSON") {
   RandomValues random(7);
   for (int i = 0; i < 500; ++i) {
     // A list at the top: public JSON would turn keys that differ only in broken bytes into one key.
@@ -246,18 +244,18 @@ TEST_CASE("Control characters in strings are escaped") {
   CHECK(encode_json(std::string(1, '\0')) == R"("\u0000")");
 }
 
-TEST_CASE("Characters that a terminal obeys or hides are escaped in public JSON and on the wire") {
+TEST_CASE("Control and hidden characters are escaped in public JSON and on the wire") {
   const Value value("a\u0085\u009b\u202e\u200d\ufeffz");
   CHECK(public_json(value, -1) == R"("a\u0085\u009b\u202e\u200d\ufeffz")");
   CHECK(encode_json(value) == R"("a\u0085\u009b\u202e\u200d\ufeffz")");
   CHECK(public_json(Value::map({{"k\u2066", 1}}), -1) == R"({"k\u2066":1})");
 }
 
-TEST_CASE("Beyond the sixteenth bit an escape is a surrogate pair") {
+TEST_CASE("Characters above 16 bits are escaped as a surrogate pair") {
   CHECK(public_json(Value("\U000e0041\U0010ffff\U0001f600"), -1) == "\"\\udb40\\udc41\\udbff\\udfff\U0001f600\"");
 }
 
-TEST_CASE("Whatever is escaped is read back as it was") {
+TEST_CASE("Every escaped text is decoded unchanged") {
   std::string every;
   for (char32_t c = 1; c <= 0x10FFFF; ++c) {
     if (c < 0x300 || is_treacherous(c)) append_utf8(every, c);
@@ -267,24 +265,24 @@ TEST_CASE("Whatever is escaped is read back as it was") {
   CHECK(printable(public_json(Value(every))) == public_json(Value(every)));
 }
 
-TEST_CASE("Canonical JSON escapes what it always did: digests on nodes are taken over its bytes") {
+TEST_CASE("The escapes of canonical JSON never change, because nodes store digests of its bytes") {
   CHECK(canonical_json(Value("a\u0085\u202e\u200d\U000e0041\x1b\x7f")) ==
         "\"a\u0085\u202e\u200d\U000e0041\\u001b\\u007f\"");
 }
 
-TEST_CASE("Canonical JSON is the same whatever the order of keys, at any depth") {
+TEST_CASE("Canonical JSON does not depend on the order of keys at any depth") {
   const Value a = Value::map({{"b", Value::map({{"y", 1}, {"x", 2}})}, {"a", Value::list({1})}});
   const Value b = Value::map({{"a", Value::list({1})}, {"b", Value::map({{"x", 2}, {"y", 1}})}});
   CHECK(canonical_json(a) == R"({"a":[1],"b":{"x":2,"y":1}})");
   CHECK(canonical_json(a) == canonical_json(b));
 }
 
-TEST_CASE("Equal zeros have equal canonical forms") {
+TEST_CASE("Positive and negative zero have the same canonical form") {
   REQUIRE(Value(0.0) == Value(-0.0));
   CHECK(canonical_json(0.0) == canonical_json(-0.0));
 }
 
-TEST_CASE("Escapes of every kind are read, and halves of them refused") {
+TEST_CASE("Escapes of every kind are decoded, and incomplete ones are refused") {
   CHECK(*decode_json(R"("\"\\\/\b\f\n\r\t\u0041\u00e9\u20ac\ud83d\ude00")") ==
         Value("\"\\/\b\f\n\r\tA\u00e9\u20ac\U0001F600"));
   CHECK(*decode_json(R"("a\u0000b")") == Value(std::string("a\0b", 3)));
@@ -295,7 +293,7 @@ TEST_CASE("Escapes of every kind are read, and halves of them refused") {
   }
 }
 
-TEST_CASE("Numbers are as JSON writes them and nothing else") {
+TEST_CASE("Only numbers in JSON's own form are accepted") {
   CHECK(*decode_json("-0") == Value(0));
   CHECK(*decode_json(" [ -1 , 2.5e-1,1E2 ] ") == Value::list({-1, 0.25, 100.0}));
   CHECK(*decode_json("1e-400")->real() == 0.0);
@@ -307,7 +305,7 @@ TEST_CASE("Numbers are as JSON writes them and nothing else") {
   CHECK(code_of(decode_json("0." + std::string(1000, '3'))) == ErrorCode::kInvalidInput);
 }
 
-TEST_CASE("A text with a NUL, a stray comma or a missing bracket is refused where it is") {
+TEST_CASE("A NUL, a stray comma and a missing bracket are refused at their position") {
   for (const std::string& text :
        {std::string("1\0", 2), std::string("\0", 1), std::string("[1,,2]"), std::string("[1 2]"),
         std::string("{\"a\" 1}"), std::string("{\"a\":1,}"), std::string("[1}"), std::string("{]"), std::string("]"),
@@ -318,10 +316,10 @@ TEST_CASE("A text with a NUL, a stray comma or a missing bracket is refused wher
     CHECK(result.error().code == ErrorCode::kInvalidInput);
     CHECK(result.error().message.size() < 300);
   }
-  CHECK(decode_json("[1,x]").error().message == "no JSON: byte 4 is \"x\"");
+  CHECK(decode_json("[1,x]").error().message == "invalid JSON: byte 4 is \"x\"");
 }
 
-TEST_CASE("A budget of values is kept to the value") {
+TEST_CASE("A budget of values is enforced exactly") {
   // The text, and a weight for each of the list and its three items.
   const std::string text = "[1,2,3]";
   CHECK(decode_json(text, JsonLimits{text.size() + 4 * kJsonValueWeight}));
@@ -329,7 +327,7 @@ TEST_CASE("A budget of values is kept to the value") {
   CHECK(json_weight(*decode_json(text)) == 4 * kJsonValueWeight);
 }
 
-TEST_CASE("A name in an error is cut") {
+TEST_CASE("A long name is shortened in an error") {
   const std::string key(1 << 20, 'k');
   const auto twice = decode_json("{\"" + key + "\":1,\"" + key + "\":2}");
   REQUIRE_FALSE(twice);

@@ -18,7 +18,7 @@ Result<int> checked(const Result<int>& number) {
   return 7;
 }
 
-TEST_CASE("Every error code comes back from its name, and no two share one") {
+TEST_CASE("Every error code has a unique name and is restored from it") {
   std::set<std::string_view> names;
   for (int i = 0; i <= static_cast<int>(ErrorCode::kBug); ++i) {
     const auto code = static_cast<ErrorCode>(i);
@@ -28,14 +28,14 @@ TEST_CASE("Every error code comes back from its name, and no two share one") {
   CHECK(names.size() == static_cast<std::size_t>(ErrorCode::kBug) + 1);
 }
 
-TEST_CASE("Names on the wire are those that were promised") {
+TEST_CASE("The wire names of error codes never change") {
   CHECK(to_string(ErrorCode::kInvalidInput) == "invalid_input");
   CHECK(to_string(ErrorCode::kStalePlan) == "stale_plan");
   CHECK_FALSE(error_code_from("kBusy"));
   CHECK_FALSE(error_code_from(""));
 }
 
-TEST_CASE("Context grows outwards and the hint stays out of the description") {
+TEST_CASE("Context is added outside, and the hint is not part of the description") {
   Error error = system_error("write /proc/sys/vm/swappiness", EINVAL);
   error.hint = "try another value";
   error = std::move(error).within("sysctl vm.swappiness");
@@ -44,11 +44,11 @@ TEST_CASE("Context grows outwards and the hint stays out of the description") {
   CHECK(error.describe() == "node spark-03: sysctl vm.swappiness: write /proc/sys/vm/swappiness: Invalid argument");
 }
 
-TEST_CASE("An error without context and errno is its message") {
+TEST_CASE("An error without context and errno is described by its message") {
   CHECK(Error{ErrorCode::kRefused, "no", {}, std::nullopt, {}}.describe() == "no");
 }
 
-TEST_CASE("A failed system call says how to react") {
+TEST_CASE("A failed system call has the error code for its errno") {
   CHECK(system_error("x", ENOENT).code == ErrorCode::kNotFound);
   CHECK(system_error("x", EACCES).code == ErrorCode::kPermissionDenied);
   CHECK(system_error("x", EPERM).code == ErrorCode::kPermissionDenied);
@@ -60,14 +60,14 @@ TEST_CASE("A failed system call says how to react") {
   CHECK(system_error("x", ENOSPC).sys_errno == ENOSPC);
 }
 
-TEST_CASE("SPARK_TRY binds the value or hands the error on") {
+TEST_CASE("SPARK_TRY binds the value or returns the error") {
   CHECK(doubled(21) == 42);
   const auto failed = doubled(failure(ErrorCode::kBusy, "locked", "wait"));
   REQUIRE_FALSE(failed);
   CHECK(failed.error() == Error{ErrorCode::kBusy, "locked", {}, std::nullopt, "wait"});
 }
 
-TEST_CASE("SPARK_CHECK hands the error on and goes on otherwise") {
+TEST_CASE("SPARK_CHECK returns the error, or continues") {
   CHECK(checked(1) == 7);
   const auto failed = checked(failure(ErrorCode::kBusy, "locked"));
   REQUIRE_FALSE(failed);

@@ -26,7 +26,7 @@ Value nested(int levels) {
 
 }  // namespace
 
-TEST_CASE("a shape takes its own kind and no other", "[shape]") {
+TEST_CASE("a shape accepts only its own kind", "[shape]") {
   const std::vector<Value> kinds{Value(), true, 7, 2.5, "text", Value::list(), Value::map(), kUnknown};
   const std::vector<std::pair<Shape, std::string>> shapes{
       {Shape::boolean(), "true/false"}, {Shape::integer(0, 9), "integer"},        {Shape::text(), "text"},
@@ -43,7 +43,7 @@ TEST_CASE("a shape takes its own kind and no other", "[shape]") {
   }
 }
 
-TEST_CASE("what does not fit is named by the path to it", "[shape]") {
+TEST_CASE("a mismatch is named by its path", "[shape]") {
   const Shape shape = Shape::map({{"running", Shape::text(), true},
                                   {"ports", Shape::list(Shape::map({{"mtu", Shape::integer(68, 9000)}}))},
                                   {"node.*", Shape::boolean()}});
@@ -60,7 +60,7 @@ TEST_CASE("what does not fit is named by the path to it", "[shape]") {
   CHECK(against(shape, Value::map({{"running", "x"}, {"node.a", 1}})) == "node.a: expected true/false, found integer");
 }
 
-TEST_CASE("a path shows no control character and is of bounded length", "[shape]") {
+TEST_CASE("a path has no control characters and a bounded length", "[shape]") {
   const Shape shape = Shape::map_of(Shape::boolean());
   CHECK(against(shape, Value::map({{"a\x1b[2J\n", 1}})) == "a\u241b[2J\u240a: expected true/false, found integer");
   CHECK(against(shape, Value::map({{std::string(4000, 'a'), 1}})).size() < 200);
@@ -68,13 +68,13 @@ TEST_CASE("a path shows no control character and is of bounded length", "[shape]
   CHECK_FALSE(against(shape, Value::map({{std::string(5000, 'a'), true}})).empty());
 }
 
-TEST_CASE("texts, lines, lists and maps have a largest size", "[shape]") {
+TEST_CASE("texts, lines, lists and maps have a maximum size", "[shape]") {
   CHECK(against(Shape::text(3), "abc").empty());
-  CHECK(against(Shape::text(3), "abcd") == "4 bytes, and at most 3 are read");
+  CHECK(against(Shape::text(3), "abcd") == "4 bytes, more than the limit of 3");
   CHECK(against(Shape::texts(2), Value::list({"a", "b"})).empty());
-  CHECK(against(Shape::texts(2), Value::list({"a", "b", "c"})) == "3 items, and at most 2 are read");
+  CHECK(against(Shape::texts(2), Value::list({"a", "b", "c"})) == "3 items, more than the limit of 2");
   CHECK(against(Shape::map_of(Shape::text(), 1), Value::map({{"a", "x"}, {"b", "x"}})) ==
-        "2 entries, and at most 1 are read");
+        "2 entries, more than the limit of 1");
 }
 
 TEST_CASE("a line has no control characters, a text may have any byte", "[shape]") {
@@ -86,24 +86,23 @@ TEST_CASE("a line has no control characters, a text may have any byte", "[shape]
   CHECK(against(Shape::line(), "M\u00fcnchen").empty());
 }
 
-TEST_CASE("fields that nobody has named are bounded in number and held to anything()", "[shape]") {
+TEST_CASE("unnamed fields are limited in number and checked against anything()", "[shape]") {
   const Shape shape = Shape::map({{"known", Shape::boolean()}});
   CHECK(against(shape, Value::map({{"newer", Value::list({1, "a", Value::map()})}})).empty());
-  CHECK(against(shape, Value::map({{"newer", kUnknown}})) == "newer: expected a value that is known, found unknown");
+  CHECK(against(shape, Value::map({{"newer", kUnknown}})) == "newer: expected a known value, found unknown");
   Value many = Value::map();
   for (std::size_t i = 0; i <= Shape::kMostOtherFields; ++i) many.set("other" + std::to_string(i), 1);
-  CHECK(against(shape, many) == "65 unknown fields, and at most 64 are read");
+  CHECK(against(shape, many) == "65 unknown fields, more than the limit of 64");
 }
 
-TEST_CASE("anything() has no Unknown at any depth, and bounds of depth, number and size", "[shape]") {
+TEST_CASE("anything() refuses an Unknown at any depth, and limits depth, number and size", "[shape]") {
   const Shape shape = Shape::anything();
   CHECK(against(shape, nested(16)).empty());
   CHECK(against(shape, nested(17)) == "more than 16 levels");
-  CHECK(against(shape, Value::map({{"a", Value::list({kUnknown})}})) ==
-        "expected a value that is known, found unknown");
+  CHECK(against(shape, Value::map({{"a", Value::list({kUnknown})}})) == "expected a known value, found unknown");
   CHECK(against(shape, Value(Value::List(9'999))).empty());
   CHECK(against(shape, Value(Value::List(10'000))) == "more than 10000 values");
-  CHECK(against(shape, std::string(Shape::kMostTextBytes + 1, 'x')) == "more text than is read");
+  CHECK(against(shape, std::string(Shape::kMostTextBytes + 1, 'x')) == "too much text");
 }
 
 }  // namespace sparkplan

@@ -133,31 +133,31 @@ TEST_CASE("Fewer lines of context are shown at the ends") {
   CHECK(unified_diff("f", "a\nb\n", "x\nb\n") == "--- f\n+++ f\n@@ -1,2 +1,2 @@\n-a\n+x\n b\n");
 }
 
-TEST_CASE("A count of one goes without saying") {
+TEST_CASE("A count of one is omitted") {
   CHECK(unified_diff("f", "a\n", "b\n") == "--- f\n+++ f\n@@ -1 +1 @@\n-a\n+b\n");
 }
 
-TEST_CASE("Of a changed stretch the removed lines come first") {
+TEST_CASE("In a changed range the removed lines come first") {
   CHECK(unified_diff("f", "a\nb\nc\n", "x\ny\nz\n") == "--- f\n+++ f\n@@ -1,3 +1,3 @@\n-a\n-b\n-c\n+x\n+y\n+z\n");
 }
 
-TEST_CASE("A new file comes from /dev/null, a removed one goes there") {
+TEST_CASE("A new file is compared with /dev/null, and so is a removed file") {
   CHECK(unified_diff("f", std::nullopt, "a\nb\n") == "--- /dev/null\n+++ f\n@@ -0,0 +1,2 @@\n+a\n+b\n");
   CHECK(unified_diff("f", "a\n", std::nullopt) == "--- f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n");
 }
 
-TEST_CASE("An empty file is not the same as none") {
+TEST_CASE("An empty file differs from a missing file") {
   CHECK(unified_diff("f", std::nullopt, "") == "--- /dev/null\n+++ f\n");
   CHECK(unified_diff("f", "", std::nullopt) == "--- f\n+++ /dev/null\n");
 }
 
-TEST_CASE("A missing newline at the end is a difference and is said") {
+TEST_CASE("A missing newline at the end is a difference and is marked") {
   CHECK(unified_diff("f", "a", "a\n") == "--- f\n+++ f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n");
   CHECK(unified_diff("f", "a\nb", "x\nb") ==
         "--- f\n+++ f\n@@ -1,2 +1,2 @@\n-a\n+x\n b\n\\ No newline at end of file\n");
 }
 
-TEST_CASE("Changes with six lines between them share a hunk, with seven they do not") {
+TEST_CASE("Changes six lines apart share a hunk, and changes seven lines apart do not") {
   const auto hunks_with = [](int second) {
     std::string after = numbers(1, 30);
     after.replace(after.find("5\n"), 1, "x");
@@ -171,7 +171,7 @@ TEST_CASE("Changes with six lines between them share a hunk, with seven they do 
   CHECK(hunks_with(13) == 2);
 }
 
-TEST_CASE("Two hunks are placed like diff -u places them") {
+TEST_CASE("Two hunks have the line numbers of diff -u") {
   std::string after = numbers(1, 20);
   after.replace(after.find("3\n"), 2, "");
   after += "21\n";
@@ -179,7 +179,7 @@ TEST_CASE("Two hunks are placed like diff -u places them") {
         "--- f\n+++ f\n@@ -1,6 +1,5 @@\n 1\n 2\n-3\n 4\n 5\n 6\n@@ -18,3 +17,4 @@\n 18\n 19\n 20\n+21\n");
 }
 
-TEST_CASE("Applying a diff of random texts gives the second from the first, in the fewest edits") {
+TEST_CASE("A diff of random texts, applied to the first, gives the second with the fewest edits") {
   std::mt19937 engine(1986);
   const auto random_text = [&engine](std::size_t lines, std::size_t letters) {
     std::string text;
@@ -199,7 +199,7 @@ TEST_CASE("Applying a diff of random texts gives the second from the first, in t
   }
 }
 
-TEST_CASE("Texts too large or too different to compare line by line are replaced as a whole") {
+TEST_CASE("Texts too large or too different to compare by line are replaced completely") {
   const std::string before = numbers(1, 6000);
   const std::string after = "first\n" + numbers(10001, 16000);
   const Patch patch(before, unified_diff("f", before, after));
@@ -207,7 +207,7 @@ TEST_CASE("Texts too large or too different to compare line by line are replaced
   CHECK(patch.edits() == 12001);
 }
 
-TEST_CASE("A small change in a huge text stays small") {
+TEST_CASE("A small change in a huge text gives a small diff") {
   const std::string before = numbers(1, 100000);
   std::string after = before;
   after.replace(after.find("\n50000\n"), 7, "\nx\n");
@@ -216,7 +216,7 @@ TEST_CASE("A small change in a huge text stays small") {
   CHECK(patch.edits() == 2);
 }
 
-TEST_CASE("More than 20000 lines between two changes are replaced as a whole") {
+TEST_CASE("More than 20000 lines between two changes are replaced completely") {
   const std::string before = numbers(1, 30000);
   const std::string after = "x\n" + numbers(2, 29999) + "y\n";
   const Patch patch(before, unified_diff("f", before, after));

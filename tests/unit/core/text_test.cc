@@ -13,13 +13,13 @@ namespace {
 using Views = std::vector<std::string_view>;
 using Names = std::vector<std::string>;
 
-TEST_CASE("split() gives one piece more than there are separators") {
+TEST_CASE("split() returns one part more than there are separators") {
   CHECK(split(std::string_view("a,,b"), ',') == Views{"a", "", "b"});
   CHECK(split(std::string_view(""), ',') == Views{""});
   CHECK(split(std::string_view(","), ',') == Views{"", ""});
 }
 
-TEST_CASE("A final newline starts no further line, an empty line counts") {
+TEST_CASE("A final newline starts no new line, and an empty line counts") {
   CHECK(split_lines(std::string_view("a\nb\n")) == Views{"a", "b"});
   CHECK(split_lines(std::string_view("a\nb")) == Views{"a", "b"});
   CHECK(split_lines(std::string_view("a\n\n")) == Views{"a", ""});
@@ -27,19 +27,19 @@ TEST_CASE("A final newline starts no further line, an empty line counts") {
   CHECK(split_lines(std::string_view("")).empty());
 }
 
-TEST_CASE("trim() takes blanks from the ends only") {
+TEST_CASE("trim() removes blanks from the ends only") {
   CHECK(trim(" \t a b\r\n") == "a b");
   CHECK(trim(" \n").empty());
   CHECK(trim("").empty());
 }
 
-TEST_CASE("join() puts separators between, not around") {
+TEST_CASE("join() puts separators only between parts") {
   CHECK(join(Names{"a", "b", "c"}, ", ") == "a, b, c");
   CHECK(join(Names{"a"}, ", ") == "a");
   CHECK(join(Names{}, ", ").empty());
 }
 
-TEST_CASE("Well-formed UTF-8 is accepted up to the edges of each length") {
+TEST_CASE("Well-formed UTF-8 is accepted up to the limits of each length") {
   for (const auto* text : {"", "a", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
                            "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
     INFO(printable(text));
@@ -48,7 +48,7 @@ TEST_CASE("Well-formed UTF-8 is accepted up to the edges of each length") {
   CHECK(is_valid_utf8(std::string_view("\0", 1)));
 }
 
-TEST_CASE("Overlong forms, surrogates, stray and missing bytes are no UTF-8") {
+TEST_CASE("Overlong forms, surrogates, stray and missing bytes are not UTF-8") {
   for (const auto* text :
        {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x41", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf",
         "\xe2\x82", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xfe", "\xff", "a\xe2\x82z"}) {
@@ -57,7 +57,7 @@ TEST_CASE("Overlong forms, surrogates, stray and missing bytes are no UTF-8") {
   }
 }
 
-TEST_CASE("Every code point is written and read back") {
+TEST_CASE("Every code point survives encoding and decoding") {
   for (char32_t c = 0; c <= 0x10FFFF; c += c < 0x3000 ? 1 : 97) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     std::string text;
@@ -67,29 +67,29 @@ TEST_CASE("Every code point is written and read back") {
   }
 }
 
-TEST_CASE("printable() leaves ordinary text of any script alone") {
+TEST_CASE("printable() keeps ordinary text of any script") {
   CHECK(printable("spark-01: größe, 名前, 😀") == "spark-01: größe, 名前, 😀");
 }
 
-TEST_CASE("printable() shows control characters as their pictures") {
+TEST_CASE("printable() replaces control characters by their pictures") {
   CHECK(printable("\x1b[31m") == "\u241b[31m");
   CHECK(printable(std::string_view("\0\x7f\r", 3)) == "\u2400\u2421\u240d");
   CHECK(printable("\u0085\u009b") == "<U+0085><U+009B>");
 }
 
-TEST_CASE("printable() keeps newlines and tabs only when asked to") {
+TEST_CASE("printable() keeps newlines and tabs only on request") {
   CHECK(printable("a\tb\n") == "a\u2409b\u240a");
   CHECK(printable("a\tb\n", true) == "a\tb\n");
   CHECK(printable("a\r\x1b", true) == "a\u240d\u241b");
 }
 
-TEST_CASE("printable() shows what turns or hides text") {
+TEST_CASE("printable() escapes characters that reorder or hide text") {
   CHECK(printable("\u202eabc\u2066\u2069") == "<U+202E>abc<U+2066><U+2069>");
   CHECK(printable("\u200e\u200f\u061c") == "<U+200E><U+200F><U+061C>");
   CHECK(printable("\ufeff\u2028\u2029") == "<U+FEFF><U+2028><U+2029>");
 }
 
-TEST_CASE("printable() shows what nobody could see, also what scripts and emoji use") {
+TEST_CASE("printable() escapes invisible characters, also those used in scripts and emoji") {
   CHECK(printable("a\u00adb\u034f") == "a<U+00AD>b<U+034F>");
   CHECK(printable("\u200b\u200c\u200d\u2060\u2064\u206f") == "<U+200B><U+200C><U+200D><U+2060><U+2064><U+206F>");
   CHECK(printable("\u115f\u3164\uffa0\u180e\ufe0f") == "<U+115F><U+3164><U+FFA0><U+180E><U+FE0F>");
@@ -97,7 +97,7 @@ TEST_CASE("printable() shows what nobody could see, also what scripts and emoji 
   CHECK(printable("\U000e0041\U000e007f\U000e0100\U0010ffff") == "<U+E0041><U+E007F><U+E0100><U+10FFFF>");
 }
 
-TEST_CASE("Treacherous are the ranges that Unicode gives, and no neighbour of theirs") {
+TEST_CASE("is_treacherous() covers exactly the ranges that Unicode defines") {
   for (const unsigned c :
        {0x7fU,   0xa0U,   0xaeU,   0x61bU,  0x61dU,  0x200aU, 0x2010U, 0x2027U,  0x202fU,  0x205fU,  0x2070U,
         0xfdcfU, 0xfdf0U, 0xfe10U, 0xfefeU, 0xff00U, 0xfffcU, 0xfffdU, 0x1f600U, 0xdfffdU, 0xe1000U, 0x10fffdU}) {
@@ -111,7 +111,7 @@ TEST_CASE("Treacherous are the ranges that Unicode gives, and no neighbour of th
   }
 }
 
-TEST_CASE("What reorders text is treacherous, and not all that is treacherous reorders text") {
+TEST_CASE("Every reordering character is treacherous, and some others are too") {
   for (char32_t c = 0; c <= 0xFFFF; ++c) {
     if (is_reordering(c) && !is_treacherous(c)) FAIL("U+" << std::hex << unsigned{c});
   }
@@ -126,7 +126,7 @@ TEST_CASE("printable() replaces each broken sequence once") {
   CHECK(printable("\xc2\x1b") == "\uFFFD\u241b");
 }
 
-TEST_CASE("Of every character printable() makes something that holds no treacherous one") {
+TEST_CASE("printable() of any character contains no treacherous character") {
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     std::string text;
@@ -140,7 +140,7 @@ TEST_CASE("Of every character printable() makes something that holds no treacher
   }
 }
 
-TEST_CASE("Whatever goes in, printable() gives UTF-8 without control characters") {
+TEST_CASE("printable() of any bytes is UTF-8 without control characters") {
   std::string all;
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {
@@ -153,7 +153,7 @@ TEST_CASE("Whatever goes in, printable() gives UTF-8 without control characters"
   CHECK(std::none_of(shown.begin(), shown.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; }));
 }
 
-TEST_CASE("nearest() finds the slip of the fingers") {
+TEST_CASE("nearest() finds the intended word of a typing error") {
   const Names keys{"sysctl", "limits", "fabric", "nodes"};
   CHECK(nearest("sysctrl", keys) == "sysctl");
   CHECK(nearest("limit", keys) == "limits");
@@ -161,60 +161,60 @@ TEST_CASE("nearest() finds the slip of the fingers") {
   CHECK(nearest("fabirc", keys) == "fabric");
 }
 
-TEST_CASE("nearest() suggests nothing that is too far away") {
+TEST_CASE("nearest() suggests no distant candidate") {
   const Names keys{"sysctl", "limits"};
   CHECK_FALSE(nearest("storage", keys));
   CHECK_FALSE(nearest("", keys));
   CHECK_FALSE(nearest("sysctl", Names{}));
 }
 
-TEST_CASE("Two swapped letters are one slip, two changed ones are two") {
+TEST_CASE("Two swapped letters count as one error, and two changed letters as two") {
   CHECK(nearest("mut", Names{"mtu"}) == "mtu");
   CHECK_FALSE(nearest("mxx", Names{"mtu"}));
 }
 
-TEST_CASE("nearest() takes the first of equally near candidates") {
+TEST_CASE("nearest() returns the first of equally distant candidates") {
   CHECK(nearest("port", Names{"sort", "fort"}) == "sort");
   CHECK(nearest("port", Names{"sort", "port"}) == "port");
 }
 
-TEST_CASE("Names that differ in one number are folded with their width") {
+TEST_CASE("Names that differ in one number are folded, and keep its width") {
   CHECK(fold_names(Names{"spark-01", "spark-02", "spark-03", "spark-04"}) == "spark-[01-04]");
   CHECK(fold_names(Names{"n1", "n2", "n3", "n5"}) == "n[1-3,5]");
   CHECK(fold_names(Names{"n8", "n9", "n10", "n11"}) == "n[8-11]");
   CHECK(fold_names(Names{"n08", "n09", "n10"}) == "n[08-10]");
 }
 
-TEST_CASE("Folding sorts numbers by value and drops repetitions") {
+TEST_CASE("Folding sorts numbers by value and removes repetitions") {
   CHECK(fold_names(Names{"n3", "n1", "n2", "n1"}) == "n[1-3]");
 }
 
-TEST_CASE("Numbers of different padding make no range") {
+TEST_CASE("Numbers with different padding form no range") {
   CHECK(fold_names(Names{"n1", "n02"}) == "n[1,02]");
   CHECK(fold_names(Names{"n099", "n100"}) == "n[099-100]");
   CHECK(fold_names(Names{"n09", "n010"}) == "n[09,010]");
   CHECK(fold_names(Names{"n98", "n99", "n100"}) == "n[98-100]");
 }
 
-TEST_CASE("Names of different shape are joined in order of first appearance") {
+TEST_CASE("Names of different form are joined in order of first appearance") {
   CHECK(fold_names(Names{"login", "spark-02", "bastion", "spark-01"}) == "login, spark-[01-02], bastion");
   CHECK(fold_names(Names{"a1", "b1"}) == "a1, b1");
   CHECK(fold_names(Names{"spark-01"}) == "spark-01");
   CHECK(fold_names(Names{}).empty());
 }
 
-TEST_CASE("Of several numbers in a name the one that varies is folded") {
+TEST_CASE("Of several numbers in a name the differing one is folded") {
   CHECK(fold_names(Names{"rack1-n01", "rack1-n02", "rack1-n03"}) == "rack1-n[01-03]");
   CHECK(fold_names(Names{"r1.lab7", "r2.lab7"}) == "r[1-2].lab7");
   CHECK(fold_names(Names{"r1n1", "r1n2", "r2n1", "r2n2"}) == "r1n[1-2], r2n[1-2]");
 }
 
-TEST_CASE("Numbers too long to count are left alone") {
+TEST_CASE("Numbers too long for an integer are not folded") {
   CHECK(fold_names(Names{"n99999999999999999998", "n99999999999999999999"}) ==
         "n99999999999999999998, n99999999999999999999");
 }
 
-TEST_CASE("A glob covers the whole text") {
+TEST_CASE("A glob must match the whole text") {
   CHECK(glob_match("net.*", "net.core.rmem_max"));
   CHECK(glob_match("*", ""));
   CHECK(glob_match("", ""));
@@ -228,13 +228,13 @@ TEST_CASE("A glob covers the whole text") {
   CHECK_FALSE(glob_match("?", ""));
 }
 
-TEST_CASE("Many stars do not take for ever") {
+TEST_CASE("A glob with many stars is matched in bounded time") {
   const std::string text(5000, 'a');
   CHECK_FALSE(glob_match("*a*a*a*a*a*a*a*a*a*a*b", text));
 }
 
 }  // namespace
-TEST_CASE("a number is told from text that only looks like one") {
+TEST_CASE("a number is distinguished from text that resembles one") {
   CHECK(number_or_text("4096") == Value(4096));
   CHECK(number_or_text("0") == Value(0));
   for (const std::string text : {"", "007", "-1", "1.5", "1e3", " 1", "unlimited", "1234567890123456789"}) {
@@ -242,7 +242,7 @@ TEST_CASE("a number is told from text that only looks like one") {
   }
 }
 
-TEST_CASE("a number is written with as few digits as it takes to read it back") {
+TEST_CASE("a number is written with the fewest digits that restore it") {
   CHECK(real_text(0.1) == "0.1");
   CHECK(real_text(0.1 + 0.2) == "0.30000000000000004");
   CHECK(real_text(-2.5) == "-2.5");

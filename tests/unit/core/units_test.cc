@@ -15,7 +15,7 @@ bool is_refused(const Result<T>& result) {
   return !result && result.error().code == ErrorCode::kInvalidInput;
 }
 
-TEST_CASE("Binary units are powers of 1024, decimal ones powers of 1000") {
+TEST_CASE("Binary units are powers of 1024, and decimal units are powers of 1000") {
   CHECK(parse_bytes("256MiB") == 268435456);
   CHECK(parse_bytes("1KiB") == 1024);
   CHECK(parse_bytes("1GiB") == 1073741824);
@@ -26,20 +26,20 @@ TEST_CASE("Binary units are powers of 1024, decimal ones powers of 1000") {
   CHECK(parse_bytes("4TB") == 4000000000000);
 }
 
-TEST_CASE("A letter alone is a power of 1024") {
+TEST_CASE("A single letter is a power of 1024") {
   CHECK(parse_bytes("64k") == 65536);
   CHECK(parse_bytes("64K") == 65536);
   CHECK(parse_bytes("1M") == 1048576);
 }
 
-TEST_CASE("A bare number is bytes") {
+TEST_CASE("A number without a unit is in bytes") {
   CHECK(parse_bytes("9000") == 9000);
   CHECK(parse_bytes("0") == 0);
   CHECK(parse_bytes("7B") == 7);
   CHECK(parse_bytes(" 256 MiB ") == 268435456);
 }
 
-TEST_CASE("Fractions of bytes are exact or refused") {
+TEST_CASE("A fraction of a unit is refused unless it gives whole bytes") {
   CHECK(parse_bytes("1.5GB") == 1500000000);
   CHECK(parse_bytes("0.5KiB") == 512);
   CHECK(parse_bytes("1.000B") == 1);
@@ -49,12 +49,12 @@ TEST_CASE("Fractions of bytes are exact or refused") {
   CHECK(is_refused(parse_bytes("1.0001kB")));
 }
 
-TEST_CASE("Bytes above 2^53 lose no digit") {
+TEST_CASE("Sizes above 2^53 bytes are exact") {
   CHECK(parse_bytes("9007199254740993") == 9007199254740993);
   CHECK(parse_bytes("9007199254.740993GB") == 9007199254740993000);
 }
 
-TEST_CASE("Bytes that overflow int64 are refused, the largest are not") {
+TEST_CASE("Sizes above int64 are refused, and the largest int64 is accepted") {
   CHECK(parse_bytes("9223372036854775807") == std::numeric_limits<std::int64_t>::max());
   CHECK(is_refused(parse_bytes("9223372036854775808")));
   CHECK(parse_bytes("8388607TiB"));
@@ -62,7 +62,7 @@ TEST_CASE("Bytes that overflow int64 are refused, the largest are not") {
   CHECK(is_refused(parse_bytes("99999999999999999999999")));
 }
 
-TEST_CASE("What is no size is refused") {
+TEST_CASE("An invalid size is refused") {
   for (const auto* text :
        {"", " ", "MiB", "-1", "+1", "1e3", "0x10", "1.", ".5", "1..5", "1MiBx", "1 2", "1mb", "1PiB", "1Mi B"}) {
     INFO(text);
@@ -70,7 +70,7 @@ TEST_CASE("What is no size is refused") {
   }
 }
 
-TEST_CASE("Durations add up from large to small units") {
+TEST_CASE("Durations are sums from large units to small ones") {
   CHECK(parse_duration("90s") == milliseconds(90000));
   CHECK(parse_duration("5m") == milliseconds(300000));
   CHECK(parse_duration("1h30m") == milliseconds(5400000));
@@ -79,12 +79,12 @@ TEST_CASE("Durations add up from large to small units") {
   CHECK(parse_duration("0.5s") == milliseconds(500));
 }
 
-TEST_CASE("A bare number is seconds") {
+TEST_CASE("A number without a unit is in seconds") {
   CHECK(parse_duration("30") == milliseconds(30000));
   CHECK(parse_duration("0") == milliseconds(0));
 }
 
-TEST_CASE("What is no duration is refused") {
+TEST_CASE("An invalid duration is refused") {
   for (const auto* text : {"", "s", "-5s", "5x", "5 s m", "30m1h", "1m1m", "1h30", "1.0005s", "1d", "5S", "1e3s"}) {
     INFO(text);
     CHECK(is_refused(parse_duration(text)));
@@ -97,7 +97,7 @@ TEST_CASE("Durations that overflow are refused") {
   CHECK(parse_duration("9223372036854775807ms") == milliseconds::max());
 }
 
-TEST_CASE("A duration is written in the largest whole units") {
+TEST_CASE("A duration is written in the largest units without fractions") {
   CHECK(format_duration(milliseconds(90000)) == "1m30s");
   CHECK(format_duration(milliseconds(1500)) == "1500ms");
   CHECK(format_duration(milliseconds(3600000)) == "1h");
@@ -107,7 +107,7 @@ TEST_CASE("A duration is written in the largest whole units") {
   CHECK(format_duration(milliseconds::min()) == "-9223372036854775808ms");
 }
 
-TEST_CASE("Any duration comes back from its spelling") {
+TEST_CASE("Any duration is restored from its text") {
   std::mt19937_64 engine(11);
   for (int i = 0; i < 1000; ++i) {
     const milliseconds duration(static_cast<std::int64_t>(engine() >> (engine() % 60 + 1)) / (i % 2 == 0 ? 1 : 1000) *
@@ -117,7 +117,7 @@ TEST_CASE("Any duration comes back from its spelling") {
   }
 }
 
-TEST_CASE("Rates are bits per second, a capital B means bytes") {
+TEST_CASE("Rates are in bits per second, and a capital B means bytes") {
   CHECK(parse_rate("200Gb/s") == 200e9);
   CHECK(parse_rate("21.875 GB/s") == 175e9);
   CHECK(parse_rate("1b/s") == 1);
@@ -125,7 +125,7 @@ TEST_CASE("Rates are bits per second, a capital B means bytes") {
   CHECK(parse_rate("100 Mb/s") == 1e8);
 }
 
-TEST_CASE("What is no rate is refused") {
+TEST_CASE("An invalid rate is refused") {
   for (const auto* text :
        {"", "200", "200Gb", "Gb/s", "-1Gb/s", "200Gb/h", "200Xb/s", "200 G b/s", "1e5Gb/s", "nan b/s"}) {
     INFO(text);

@@ -238,6 +238,7 @@ std::string as_second_node(std::string capture) {
 
 ExaminedNode CapturedNode::examined() const {
   ExaminedNode node{facts.hostname, &facts, declared};
+  node.nccl_declared = true;
   for (ObservedPort& half : node.halves) {
     for (const LinkFacts& link : facts.links) {
       if (link.name == half.interface) half.link = &link;

@@ -12,6 +12,7 @@ namespace {
 
 using test::change;
 using test::Edit;
+using test::finding_of;
 using test::findings_of;
 using test::listed;
 using test::Problems;
@@ -98,8 +99,8 @@ std::vector<Mutation> network_mutations() {
        On::kFirst},
       {"profile-dhcp",
        CheckStatus::kFail,
-       {{"", file("/run/NetworkManager/system-connections/Wired connection 1.nmconnection",
-                  "[connection]\nid=Wired connection 1\ntype=ethernet\n[ethernet]\nmac-address=4C:BB:47:00:01:05\n"
+       {{"", file("/etc/NetworkManager/system-connections/office.nmconnection",
+                  "[connection]\nid=office\ntype=ethernet\n[ethernet]\nmac-address=4C:BB:47:00:01:05\n"
                   "[ipv4]\nmethod=auto")}},
        On::kFirst},
       {"netplan-mode",
@@ -112,9 +113,7 @@ std::vector<Mutation> network_mutations() {
        CheckStatus::kFail,
        {route(R"({"dst":"default","gateway":"192.168.100.1","dev":"enp1s0f1np1"})")}},
       {"route-elsewhere", CheckStatus::kFail, {route(R"({"dst":"192.168.101.0/25","dev":"enP7s7"})")}},
-      {"route-link-down",
-       CheckStatus::kWarn,
-       {route(R"({"dst":"172.16.0.0/30","dev":"docker0","flags":["linkdown"]})")}},
+      {"route-link-down", CheckStatus::kWarn, {route(R"({"dst":"172.16.0.0/30","dev":"bond7","flags":["linkdown"]})")}},
       {"firewall-drops",
        CheckStatus::kFail,
        {{"\t\tip saddr 192.168.101.0/24 counter packets 0 bytes 0 accept\n", ""}}},
@@ -139,7 +138,9 @@ std::vector<Mutation> rdma_mutations() {
       {"memlock-login",
        CheckStatus::kFail,
        {{"Max locked memory         unlimited            unlimited", "Max locked memory         8388608   8388608"}}},
-      {"memlock-service", CheckStatus::kWarn, {{"LimitMEMLOCK=infinity", "LimitMEMLOCK=8388608"}}},
+      {"memlock-service",
+       CheckStatus::kWarn,
+       {{"Id=docker.service", "Id=slurmd.service"}, {"LimitMEMLOCK=infinity", "LimitMEMLOCK=8388608"}}},
       {"peermem-at-boot", CheckStatus::kWarn, {{"", file("/etc/modules-load.d/rdma.conf", "nvidia-peermem")}}},
   };
 }
@@ -147,6 +148,8 @@ std::vector<Mutation> rdma_mutations() {
 std::vector<Mutation> nccl_mutations() {
   const std::string both = "NCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1";
   return {
+      {"nccl-no-gpu", CheckStatus::kFail, {{"== file /proc/driver/nvidia/version", "== file /proc/driver/unloaded"}}},
+      {"nccl-no-library", CheckStatus::kFail, {{"*libnccl.so.2", "libother.so.2"}}},
       {"nccl-too-old", CheckStatus::kFail, {nccl_release("2.20.5")}},
       {"nccl-version-hang", CheckStatus::kWarn, {nccl_release("2.28.9")}},
       {"nccl-version-ring", CheckStatus::kWarn, {nccl_release("2.29.7")}, On::kBoth, true},
@@ -169,14 +172,19 @@ std::vector<Mutation> nccl_mutations() {
 
 std::vector<Mutation> machine_mutations() {
   return {
-      {"bios-old", CheckStatus::kWarn, {{"05/12/2026", "01/15/2026"}}},
+      {"bios-old",
+       CheckStatus::kWarn,
+       {{"05/12/2026", "01/15/2026"},
+        {"== file /sys/class/net/enP2p1s0f1np1/device/current_link_width", "== file /sys/class/net/lo/unread"}}},
       {"driver-old", CheckStatus::kWarn, {{"580.173.02", "580.95.05"}}},
       {"kernel-handover", CheckStatus::kFail, {{"uname\n6.17.0-1031-nvidia", "uname\n7.0.0-1019-nvidia"}}},
       {"contiguous-memory-lost",
        CheckStatus::kFail,
-       {{"CmaTotal:          65536 kB\nCmaFree:           63488 kB", "CmaTotal: 0 kB\nCmaFree: 0 kB"}}},
+       {{"CmaTotal:          65536 kB\nCmaFree:           63488 kB",
+         "CmaTotal:          65536 kB\nCmaFree:          131072 kB"}}},
       {"memory-short", CheckStatus::kWarn, {{"MemAvailable:   117440512 kB", "MemAvailable:     2097152 kB"}}},
       {"earlyoom-runs", CheckStatus::kWarn, {unit("earlyoom.service")}},
+      {"logins-end-jobs", CheckStatus::kWarn, {{"busctl\nb false", "busctl\nb true"}}},
       {"half-switched-off", CheckStatus::kFail, {unit("disable-unused-nics.service")}},
       {"clock-not-synchronised", CheckStatus::kWarn, {{"timedatectl\nyes", "timedatectl\nno"}}},
       {"sshd-without-pam", CheckStatus::kWarn, {{"usepam yes", "usepam no"}}},
@@ -217,7 +225,7 @@ std::vector<Mutation> all_mutations() {
 
 }  // namespace
 
-TEST_CASE("two healthy DGX Sparks have nothing that the doctor knows") {
+TEST_CASE("two healthy DGX Sparks have no findings") {
   const auto capture = test::read_capture("spark.txt");
   REQUIRE_FALSE(capture.empty());
   for (const bool ring : {false, true}) {
@@ -234,7 +242,7 @@ TEST_CASE("two healthy DGX Sparks have nothing that the doctor knows") {
   }
 }
 
-TEST_CASE("each change of a healthy machine is seen by its own row and by no other") {
+TEST_CASE("each change of a healthy machine is reported by its own row and no other") {
   const auto healthy = test::read_capture("spark.txt");
   for (const Mutation& mutation : all_mutations()) {
     INFO(mutation.row);
@@ -252,7 +260,7 @@ TEST_CASE("each change of a healthy machine is seen by its own row and by no oth
   }
 }
 
-TEST_CASE("every row that the doctor reports has a change that it sees, and stands in the table as such") {
+TEST_CASE("every examined row has a change that it reports, and the table marks it as examined") {
   std::set<std::string_view> examined;
   for (const auto row : examined_rows()) {
     INFO(row->id);
@@ -268,7 +276,144 @@ TEST_CASE("every row that the doctor reports has a change that it sees, and stan
   }
 }
 
-TEST_CASE("a GID index set by hand that happens to be right is only worth a look") {
+TEST_CASE("a machine that took the advice of kho=off has no findings") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {"CmaTotal:          65536 kB\nCmaFree:           63488 kB", "CmaTotal: 0 kB\nCmaFree: 0 kB"});
+  change(capture, {"uname\n6.17.0-1031-nvidia", "uname\n7.0.0-1019-nvidia"});
+  auto with_handover = capture;
+  CHECK(problems_in(findings_of(with_handover, test::as_second_node(with_handover), false)) ==
+        Problems{{"kernel-handover", CheckStatus::kFail}});
+  change(capture, {"root=UUID=1 ro quiet", "root=UUID=1 ro quiet kho=off"});
+  const auto findings = findings_of(capture, test::as_second_node(capture), false);
+  INFO(listed(findings));
+  CHECK(problems_in(findings).empty());
+}
+
+TEST_CASE("of Ubuntu's kernels 7.0.0-31 loses contiguous memory and 7.0.0-30 does not") {
+  for (const auto& [release, bad] : {std::pair{"7.0.0-31-generic", true}, std::pair{"7.0.0-30-generic", false}}) {
+    INFO(release);
+    auto capture = test::read_capture("spark.txt");
+    change(capture, {"uname\n6.17.0-1031-nvidia", "uname\n" + std::string(release)});
+    const auto problems = problems_in(findings_of(capture, test::as_second_node(capture), false));
+    CHECK(problems.contains({"kernel-handover", CheckStatus::kFail}) == bad);
+  }
+}
+
+TEST_CASE("a Spark without a declared fabric needs no cable") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {"*DRIVER=mlx5_core", "DRIVER=r8127"});
+  test::CapturedNode one = test::captured_node(capture);
+  one.declared.clear();
+  const auto findings = examine({{one.examined()}, false, 0});
+  CHECK(finding_of(findings, "adapter-absent").status == CheckStatus::kSkip);
+  CHECK(finding_of(findings, "adapter-absent").seen == "no fabric declared");
+}
+
+TEST_CASE("Docker's bridge without containers is no finding") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, route(R"({"dst":"172.17.0.0/16","dev":"docker0","flags":["linkdown"]})"));
+  change(capture, {"== ip-address\n[",
+                   "== ip-address\n[{\"ifname\":\"docker0\",\"flags\":[\"UP\"],\"mtu\":1500,\"linkinfo\":{"
+                   "\"info_kind\":\"bridge\"},\"addr_info\":[]},\n"});
+  const auto findings = findings_of(capture, test::as_second_node(capture), false);
+  INFO(listed(findings));
+  CHECK(problems_in(findings).empty());
+}
+
+TEST_CASE("Docker's own limit of locked memory is no finding, because each container has its own") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {"LimitMEMLOCK=infinity", "LimitMEMLOCK=8388608"});
+  const auto findings = findings_of(capture, test::as_second_node(capture), false);
+  CHECK(problems_in(findings).empty());
+  CHECK(finding_of(findings, "memlock-service").status == CheckStatus::kSkip);
+  CHECK(finding_of(findings, "memlock-service").seen ==
+        "docker.service has LimitMEMLOCK=8388608: a container with ranks needs --ulimit memlock=-1");
+}
+
+TEST_CASE("an earlyoom that spares the ranks is no finding") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, unit("earlyoom.service"));
+  test::CapturedNode one = test::captured_node(capture);
+  one.facts.extended->earlyoom_avoids = "^(python3|vllm)$";
+  const auto findings = examine({{one.examined()}, false, 0});
+  CHECK(finding_of(findings, "earlyoom-runs").status == CheckStatus::kPass);
+  CHECK(finding_of(findings, "earlyoom-runs").seen == "earlyoom avoids ^(python3|vllm)$");
+}
+
+TEST_CASE("a unit that only repeats sysctl and netplan switches no half off") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {"Id=disable-unused-nics.service", "Id=rdma-optimize.service"});
+  change(capture, unit("rdma-optimize.service"));
+  CHECK(problems_in(findings_of(capture, test::as_second_node(capture), false)).empty());
+}
+
+TEST_CASE("a generated profile is a finding only while the interface lacks its declared address") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {"", file("/run/NetworkManager/system-connections/Wired connection 1.nmconnection",
+                            "[connection]\nid=Wired connection 1\ntype=ethernet\n[ethernet]\n"
+                            "mac-address=4C:BB:47:00:01:05\n[ipv4]\nmethod=auto")});
+  test::CapturedNode one = test::captured_node(capture);
+  CHECK(finding_of(examine({{one.examined()}, false, 0}), "profile-dhcp").status == CheckStatus::kPass);
+  for (LinkFacts& link : one.facts.links) link.addresses.clear();
+  CHECK(finding_of(examine({{one.examined()}, false, 0}), "profile-dhcp").status == CheckStatus::kFail);
+}
+
+TEST_CASE("BIOSes are compared among nodes of one manufacturer") {
+  const auto capture = test::read_capture("spark.txt");
+  const test::CapturedNode one = test::captured_node(capture);
+  test::CapturedNode other = test::captured_node(test::as_second_node(capture));
+  const auto seen = [&] {
+    return finding_of(examine({{one.examined(), other.examined()}, false, 0}), "differs-bios").status;
+  };
+  other.facts.host.bios_version = "GX10.0103";
+  CHECK(seen() == CheckStatus::kWarn);
+  other.facts.host.vendor = "ASUSTeK COMPUTER INC.";
+  CHECK(seen() == CheckStatus::kPass);
+}
+
+TEST_CASE("where cluster.yaml names an NCCL library, the installed release says nothing") {
+  const auto capture = test::read_capture("spark.txt");
+  test::CapturedNode one = test::captured_node(capture);
+  test::CapturedNode other = test::captured_node(test::as_second_node(capture));
+  one.facts.nccl_version = "2.20.5";
+  auto first = one.examined();
+  auto second = other.examined();
+  first.own_nccl = second.own_nccl = true;
+  const auto findings = examine({{first, second}, false, 0});
+  INFO(listed(findings));
+  CHECK(problems_in(findings).empty());
+  CHECK(finding_of(findings, "nccl-too-old").status == CheckStatus::kSkip);
+  CHECK(finding_of(findings, "nccl-mixed-versions").status == CheckStatus::kSkip);
+}
+
+TEST_CASE("the carrier of a port beside the fabric does not mean that the fabric's cable is there") {
+  Facts facts;
+  LinkFacts half;
+  half.name = "enp1s0f0np0";
+  half.port = "p0";
+  half.up = true;
+  LinkFacts lan = half;
+  lan.name = "enp1s0f1np1";
+  lan.port = "p1";
+  lan.carrier = true;
+  facts.links = {half, lan};
+  ObservedPort declared;
+  declared.interface = half.name;
+  declared.link = &facts.links[0];
+  const auto status_with = [&](const std::vector<std::string>& others) {
+    return test::finding_of(examine({{{"spark-01", &facts, {declared}, others}}}), "cabled-elsewhere").status;
+  };
+  CHECK(status_with({}) == CheckStatus::kFail);
+  CHECK(status_with({lan.name}) == CheckStatus::kPass);
+}
+
+TEST_CASE("an old BIOS that gives the adapter all its lanes is no finding") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {"05/12/2026", "01/15/2026"});
+  CHECK(problems_in(findings_of(capture, test::as_second_node(capture), false)).empty());
+}
+
+TEST_CASE("a correct GID index set by hand is only a warning") {
   auto capture = test::read_capture("spark.txt");
   change(capture, nccl_conf("NCCL_IB_GID_INDEX=3"));
   const auto findings = findings_of(capture, test::as_second_node(capture), false);

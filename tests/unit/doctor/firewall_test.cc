@@ -44,16 +44,16 @@ CheckStatus verdict_with(const Verdicts& verdicts) { return found_with({verdicts
 
 }  // namespace
 
-TEST_CASE("firewall: what no rule is for is let in, and what is closed lets nothing in") {
+TEST_CASE("firewall: packets without a matching rule are accepted, and a closed chain accepts none") {
   CHECK(verdict_with({}) == CheckStatus::kPass);
   const Finding closed = found_with({{kClosed}});
   CHECK(closed.status == CheckStatus::kFail);
   CHECK(closed.seen ==
-        "ip filter INPUT (policy drop) drops what comes through enp1s0f1np1; ip filter INPUT (policy drop) drops what "
-        "comes through enP2p1s0f1np1");
+        "ip filter INPUT (policy drop) drops incoming traffic of enp1s0f1np1; ip filter INPUT (policy drop) drops "
+        "incoming traffic of enP2p1s0f1np1");
 }
 
-TEST_CASE("firewall: the first verdict that fits holds, by interface, network, and both") {
+TEST_CASE("firewall: the first matching verdict wins, by interface, by network and by both") {
   CHECK(verdict_with({accept("enp1s0f1np1"), accept("enP2p1s0f1np1"), kClosed}) == CheckStatus::kPass);
   CHECK(verdict_with({accept("en*"), kClosed}) == CheckStatus::kPass);
   CHECK(verdict_with({accept("", "192.168.100.0/23"), kClosed}) == CheckStatus::kPass);
@@ -67,30 +67,28 @@ TEST_CASE("firewall: the first verdict that fits holds, by interface, network, a
   CHECK(verdict_with({drop("docker0"), drop("", "10.9.0.0/16")}) == CheckStatus::kPass);
 }
 
-TEST_CASE("firewall: a rule for a part of the network decides nothing") {
+TEST_CASE("firewall: a rule for a part of the network gives no verdict") {
   CHECK(verdict_with({accept("", "192.168.100.12"), accept("", "192.168.101.12"), kClosed}) == CheckStatus::kSkip);
   CHECK(verdict_with({drop("", "192.168.100.12")}) == CheckStatus::kSkip);
   CHECK(verdict_with({drop("", "192.168.102.12")}) == CheckStatus::kPass);
 }
 
-TEST_CASE("firewall: all chains have to let it in") {
+TEST_CASE("firewall: all chains must accept the fabric") {
   CHECK(found_with({{accept("en*"), kClosed}, {}}).status == CheckStatus::kPass);
   CHECK(found_with({{accept("en*"), kClosed}, {kClosed}}).status == CheckStatus::kFail);
 }
 
-TEST_CASE(
-    "firewall: a rule that would have to be evaluated decides nothing, unless another has before it, or drops the "
-    "rest") {
+TEST_CASE("firewall: an unclear rule gives no verdict, unless an earlier rule accepts or all else is dropped") {
   const Finding open = found_with({{unclear(""), kClosed}});
   CHECK(open.status == CheckStatus::kSkip);
-  CHECK(open.seen.starts_with("ip filter INPUT (xt match) may drop what comes through enp1s0f1np1; "));
+  CHECK(open.seen.starts_with("ip filter INPUT (xt match) may drop incoming traffic of enp1s0f1np1; "));
   CHECK(open.seen.ends_with("; `sparkplan verify --level tcp` measures it"));
   CHECK(verdict_with({accept("en*"), unclear(""), kClosed}) == CheckStatus::kPass);
   CHECK(verdict_with({unclear("docker0"), unclear("", "10.0.0.0/8"), accept("en*"), kClosed}) == CheckStatus::kPass);
   CHECK(verdict_with({unclear("enp1s0f1np1"), kClosed}) == CheckStatus::kFail);  // The other half is certainly closed.
 }
 
-TEST_CASE("firewall: with addresses of the link only, those are what has to be let in") {
+TEST_CASE("firewall: with link-local addresses only, the chains must accept the link-local network") {
   CHECK(found_with({{accept("", "169.254.0.0/16"), kClosed}}, true).status == CheckStatus::kPass);
   CHECK(found_with({{accept("", "192.168.0.0/16"), kClosed}}, true).status == CheckStatus::kFail);
 }

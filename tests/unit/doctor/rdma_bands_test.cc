@@ -28,7 +28,7 @@ std::string row_of(const Judgement& judgement) {
   return judgement.row ? std::string(judgement.row->id) : std::string();
 }
 
-TEST_CASE("Between Sparks a half of 100 Gb/s and more is as it should be") {
+TEST_CASE("Between Sparks a half with 100 Gb/s or more passes") {
   for (const double gbps : {100.0, 109.3, 111.71}) {
     const auto finding = judge_half_bandwidth(gbps, two_sparks(), std::nullopt);
     CHECK_FALSE(finding.row);
@@ -36,7 +36,7 @@ TEST_CASE("Between Sparks a half of 100 Gb/s and more is as it should be") {
   }
 }
 
-TEST_CASE("What a half carries, less than that, tells the likely cause") {
+TEST_CASE("The bandwidth of a slow half selects the likely cause") {
   const auto half = [](double gbps, const RdmaPath& path) { return judge_half_bandwidth(gbps, path, std::nullopt); };
   CHECK(row_of(half(97, two_sparks())) == "rdma-below-par");
   CHECK(half(97, two_sparks()).status == CheckStatus::kWarn);
@@ -51,7 +51,7 @@ TEST_CASE("What a half carries, less than that, tells the likely cause") {
   CHECK(row_of(half(5, two_sparks())) == "rdma-degraded-init");
 }
 
-TEST_CASE("What the machines say of themselves explains a low value better than the value does") {
+TEST_CASE("The machines' facts explain a low value better than the value itself") {
   auto path = two_sparks();
   SECTION("two PCIe lanes") {
     path.lanes = 2;
@@ -66,14 +66,14 @@ TEST_CASE("What the machines say of themselves explains a low value better than 
     path.mtu = 1024;
     CHECK(row_of(judge_half_bandwidth(95, path, std::nullopt)) == "rdma-small-mtu");
   }
-  SECTION("and a good value needs no explanation") {
+  SECTION("a good value needs no explanation") {
     path.mtu = 1024;
     path.lanes = 2;
     CHECK_FALSE(judge_half_bandwidth(111, path, std::nullopt).row);
   }
 }
 
-TEST_CASE("Hardware that nobody has measured is held against the user's threshold only") {
+TEST_CASE("Hardware without known values is compared with the user's threshold only") {
   RdmaPath path;
   CHECK_FALSE(judge_half_bandwidth(0.3, path, std::nullopt).row);
   CHECK_FALSE(judge_half_bandwidth(0.3, path, std::nullopt).threshold);
@@ -87,20 +87,22 @@ TEST_CASE("Hardware that nobody has measured is held against the user's threshol
   CHECK(row_of(judge_half_bandwidth(0.3, path, 1.0)) == "rdma-pcie-width");
 }
 
-TEST_CASE("The user's threshold takes the place of the one for Sparks") {
+TEST_CASE("The user's threshold replaces the threshold for Sparks") {
   CHECK_FALSE(judge_half_bandwidth(52, two_sparks(), 50.0).row);
   CHECK(row_of(judge_half_bandwidth(101, two_sparks(), 110.0)) == "rdma-below-par");
   CHECK(judge_bandwidth_at_once(90, 52, two_sparks(), 50.0).threshold == 87.5);
 }
 
-TEST_CASE("Both halves at once carry 175 Gb/s, or it is said what they may have in common") {
+TEST_CASE("Both halves together carry 185 Gb/s, from 175 a warning, or a shared bottleneck is reported") {
   const auto at_once = [](double gbps, double best, const RdmaPath& path) {
     return judge_bandwidth_at_once(gbps, best, path, std::nullopt);
   };
   CHECK_FALSE(at_once(189.85, 111, two_sparks()).row);
-  CHECK(at_once(189.85, 111, two_sparks()).threshold == 175);
-  CHECK(row_of(at_once(160, 111, two_sparks())) == "rdma-at-once-below");
-  CHECK(at_once(160, 111, two_sparks()).status == CheckStatus::kWarn);
+  CHECK(at_once(189.85, 111, two_sparks()).threshold == 185);
+  CHECK(row_of(at_once(184, 111, two_sparks())) == "rdma-at-once-below");
+  CHECK(at_once(184, 111, two_sparks()).status == CheckStatus::kWarn);
+  CHECK(at_once(175, 111, two_sparks()).status == CheckStatus::kWarn);
+  CHECK(at_once(174, 111, two_sparks()).status == CheckStatus::kFail);
   CHECK(row_of(at_once(112, 111, two_sparks())) == "rdma-halves-share");
   CHECK_FALSE(at_once(112, 111, two_sparks()).status == CheckStatus::kWarn);
   auto slow = two_sparks();
@@ -109,7 +111,7 @@ TEST_CASE("Both halves at once carry 175 Gb/s, or it is said what they may have 
   CHECK_FALSE(at_once(0.4, 0.4, RdmaPath()).row);
 }
 
-TEST_CASE("A latency that Sparks should not have is a warning, and a switch may take its time") {
+TEST_CASE("A latency above the Sparks' usual one is a warning, and a switch may add to it") {
   CHECK_FALSE(judge_latency(1.47, two_sparks()).row);
   CHECK(row_of(judge_latency(3.1, two_sparks())) == "rdma-latency");
   CHECK(judge_latency(3.1, two_sparks()).status == CheckStatus::kWarn);
@@ -118,7 +120,7 @@ TEST_CASE("A latency that Sparks should not have is a warning, and a switch may 
   CHECK_FALSE(judge_latency(300, RdmaPath()).row);
 }
 
-TEST_CASE("Bytes that a device has not counted went another way; too many were sent again") {
+TEST_CASE("Bytes that a device has not counted fail, and retransmitted bytes are a warning") {
   const double payload = 65536 * 1000.0;
   const double expected = payload * 1.0144;
   CHECK_FALSE(judge_counted_bytes(expected, payload, expected).row);
@@ -130,7 +132,7 @@ TEST_CASE("Bytes that a device has not counted went another way; too many were s
   CHECK(judge_counted_bytes(1.2 * payload, payload, expected).status == CheckStatus::kWarn);
 }
 
-TEST_CASE("What could not be measured is explained by the step, and by what the kernel said") {
+TEST_CASE("A failed measurement is explained by its step and the kernel's error") {
   const auto row = [](std::string_view step, Error error, std::optional<int> status = {}) {
     return std::string(rdma_failure_row(step, error, status)->id);
   };
@@ -151,7 +153,7 @@ TEST_CASE("What could not be measured is explained by the step, and by what the 
   CHECK(row("write", system_error("ibv_post_send", EINVAL)) == "rdma-refused");
 }
 
-TEST_CASE("Of two ends the worse one counts") {
+TEST_CASE("The worse one of two ends decides") {
   RdmaPath path;
   LinkFacts slow_link;
   slow_link.speed_mbps = 100'000;

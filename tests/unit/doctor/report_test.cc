@@ -56,8 +56,8 @@ DoctorReport sample() {
       {"link-mtu", {"spark-02"}, false, CheckStatus::kPass, ""},
       {"link-down", {"spark-01"}, false, CheckStatus::kPass, ""},
       {"link-down", {"spark-02"}, false, CheckStatus::kPass, ""},
-      {"nvme-not-live", {"spark-01"}, false, CheckStatus::kSkip, "no NVMe over a network"},
-      {"nvme-not-live", {"spark-02"}, false, CheckStatus::kSkip, "no NVMe over a network"},
+      {"nvme-not-live", {"spark-01"}, false, CheckStatus::kSkip, "no NVMe device over the network"},
+      {"nvme-not-live", {"spark-02"}, false, CheckStatus::kSkip, "no NVMe device over the network"},
       {"differs-kernel", {"spark-01", "spark-02"}, true, CheckStatus::kPass, "6.17"},
   };
   report.run.verification_failed = true;
@@ -68,7 +68,7 @@ nlohmann::json json_of(const DoctorReport& report) { return nlohmann::json::pars
 
 }  // namespace
 
-TEST_CASE("the text begins with what fails, says of it all there is to know, and folds what is well into a line") {
+TEST_CASE("the text lists failures first and in detail, and passed rows on one line") {
   const auto text = to_text(sample(), {});
   CHECK(text == "FAIL  spark-01  link-mtu: " + std::string(RowId("link-mtu")->symptom) +
                     "\n        seen: enp1 \xE2\x90\x9B[31m has an MTU of 1500 instead of 9000\n        cause: " +
@@ -81,13 +81,13 @@ TEST_CASE("the text begins with what fails, says of it all there is to know, and
                     "Doctor: 1 failed, 2 warnings, 4 passed, 2 skipped. 1.50 s\n");
 }
 
-TEST_CASE("quiet leaves out what is well") {
+TEST_CASE("quiet omits passed rows") {
   const auto text = to_text(sample(), {false, true, true, 100});
   CHECK(text.find("pass  ") == std::string::npos);
   CHECK(text.find("link-mtu") != std::string::npos);
 }
 
-TEST_CASE("the JSON keeps what its schema promises") {
+TEST_CASE("the JSON is valid under its schema") {
   const auto json = json_of(sample());
   CHECK(complaints("doctor.schema.json", json).empty());
   CHECK(json.at("checks").size() == 9);
@@ -99,7 +99,7 @@ TEST_CASE("the JSON keeps what its schema promises") {
   CHECK_FALSE(complaints("doctor.schema.json", broken).empty());
 }
 
-TEST_CASE("what is found on captured machines keeps what the schema promises, and so do their facts") {
+TEST_CASE("findings and facts of captured machines are valid under their schemas") {
   const auto captured = test::captured_node(test::read_capture("spark.txt"));
   DoctorReport report = sample();
   report.findings = examine({{captured.examined()}, false, 0});
@@ -113,7 +113,7 @@ TEST_CASE("what is found on captured machines keeps what the schema promises, an
   CHECK_FALSE(complaints("facts.schema.json", json).empty());
 }
 
-TEST_CASE("a ring is where every node has cables to two others") {
+TEST_CASE("a ring is detected when every node has cables to two others") {
   Cluster cluster;
   const auto name = [](const char* text) { return *NodeName::parse(text); };
   CHECK_FALSE(is_ring(cluster));

@@ -7,7 +7,7 @@
 
 namespace sparkplan {
 
-TEST_CASE("every row of the doctor's table says all there is to say, under a name of its own") {
+TEST_CASE("every row of the doctor's table is complete and has a unique id") {
   std::set<std::string_view> ids;
   for (const DoctorRow& row : kDoctorTable) {
     INFO(row.id);
@@ -20,7 +20,7 @@ TEST_CASE("every row of the doctor's table says all there is to say, under a nam
   }
 }
 
-TEST_CASE("a row is found by its id while the program is compiled") {
+TEST_CASE("a row's id is checked at compile time") {
   static_assert(RowId("link-mtu")->id == "link-mtu");
   static_assert(RowId("link-mtu") != RowId("link-down"));
   static_assert(!RowId());

@@ -19,7 +19,7 @@ using test::problems_in;
 
 }  // namespace
 
-TEST_CASE("what could not be looked at is skipped with the reason, and no failure") {
+TEST_CASE("unread data gives skipped rows with the reason, and no failure") {
   auto capture = test::read_capture("spark.txt");
   change(capture, {"== program 0 nft\n", "== program 1 nft\nOperation not permitted\n"});
   const auto findings = findings_of(capture, test::as_second_node(capture), false);
@@ -29,7 +29,7 @@ TEST_CASE("what could not be looked at is skipped with the reason, and no failur
   CHECK(problems_in(findings).empty());
 }
 
-TEST_CASE("two halves with addresses of the link only share no network that matters") {
+TEST_CASE("two declared link-local halves may share the link-local network") {
   auto capture = test::read_capture("spark.txt");
   change(capture, {R"("local":"192.168.100.11","prefixlen":24)", R"("local":"169.254.17.4","prefixlen":16)"});
   change(capture, {R"("local":"192.168.101.11","prefixlen":24)", R"("local":"169.254.91.7","prefixlen":16)"});
@@ -50,7 +50,7 @@ TEST_CASE("two halves with addresses of the link only share no network that matt
             .contains({"twins-share-network", CheckStatus::kFail}));
 }
 
-TEST_CASE("of routes too many to tell each nobody knows whether one leads elsewhere, unless another does") {
+TEST_CASE("merged routes skip the row route-elsewhere, unless another route decides it") {
   const auto capture = test::read_capture("spark.txt");
   CapturedNode one = test::captured_node(capture);
   const CapturedNode other = test::captured_node(test::as_second_node(capture));
@@ -63,16 +63,16 @@ TEST_CASE("of routes too many to tell each nobody knows whether one leads elsewh
   routes.push_back({"bgp0", "192.168.0.0/16", "", 0, "", false, 254, 300});
   CHECK(seen().status == CheckStatus::kSkip);
   CHECK(seen().seen.starts_with(
-      "300 routes to parts of 192.168.0.0/16 go through bgp0, not enp1s0f1np1: there are too many to tell each"));
+      "300 routes to parts of 192.168.0.0/16 go through bgp0, not enp1s0f1np1: too many to list"));
   routes.push_back({"tun0", "192.168.100.0/25", "", 0, "static", false, 254});
   CHECK(seen().status == CheckStatus::kFail);
   CHECK(seen().seen == "192.168.100.0/25 goes through tun0, not enp1s0f1np1");
 }
 
-TEST_CASE("whatever a row reads: where that could not be looked at, it says so and decides nothing") {
+TEST_CASE("a row whose data is unread names the reason and gives no verdict") {
   const std::vector<std::pair<std::string, std::vector<std::string>>> host{
       {"bios_date", {"bios-old"}},
-      {"gpu_driver", {"driver-old", "differs-driver"}},
+      {"gpu_driver", {"driver-old", "differs-driver", "nccl-no-gpu"}},
       {"kernel_command_line", {"kernel-handover"}},
       {"memory_available_bytes", {"contiguous-memory-lost", "memory-short"}},
       {"routes", {"route-default", "route-elsewhere", "route-link-down"}},
@@ -86,9 +86,12 @@ TEST_CASE("whatever a row reads: where that could not be looked at, it says so a
       {"firewall", {"firewall-drops"}},
       {"units", {"earlyoom-runs", "half-switched-off", "memlock-service"}},
       {"clock_synchronised", {"clock-not-synchronised"}},
+      {"removes_ipc", {"logins-end-jobs"}},
+      {"login.linger", {"logins-end-jobs"}},
       {"sshd", {"sshd-without-pam"}},
       {"fstab", {"fstab-unstable-device", "fstab-without-nofail"}},
       {"nvme", {"nvme-not-live"}},
+      {"sysctl", {"rp-filter-strict"}},
       {"rdma_firmware", {"rdma-errors", "differs-firmware"}},
       {"login.locked_memory", {"memlock-login"}},
       {"modules_at_boot", {"peermem-at-boot"}},
@@ -121,7 +124,7 @@ TEST_CASE("whatever a row reads: where that could not be looked at, it says so a
   }
 }
 
-TEST_CASE("nodes that could be read are compared, also where another one could not") {
+TEST_CASE("readable nodes are compared even if another node is unreadable") {
   const auto capture = test::read_capture("spark.txt");
   const CapturedNode one = test::captured_node(capture);
   const CapturedNode other = test::captured_node(test::as_second_node(capture));
@@ -140,7 +143,7 @@ TEST_CASE("nodes that could be read are compared, also where another one could n
   CHECK(nqn_of(other).seen == "spark-03: no permission");
 }
 
-TEST_CASE("one host key in common is a finding, whichever of them it is") {
+TEST_CASE("a single shared host key of any type is a finding") {
   const auto capture = test::read_capture("spark.txt");
   CapturedNode one = test::captured_node(capture);
   CapturedNode other = test::captured_node(test::as_second_node(capture));
@@ -155,7 +158,7 @@ TEST_CASE("one host key in common is a finding, whichever of them it is") {
   CHECK(key_of().status == CheckStatus::kPass);
 }
 
-TEST_CASE("what a command over ssh may register is bounded by its soft limit, whatever the hard one is") {
+TEST_CASE("a command over SSH is limited by its soft memlock limit, whatever its hard limit is") {
   const auto capture = test::read_capture("spark.txt");
   CapturedNode one = test::captured_node(capture);
   const CapturedNode other = test::captured_node(test::as_second_node(capture));
@@ -167,7 +170,7 @@ TEST_CASE("what a command over ssh may register is bounded by its soft limit, wh
         "a command over ssh may lock 8388608 bytes; its hard limit is unlimited");
 }
 
-TEST_CASE("a Spark without a driver or NCCL differs from one with; without firmware nothing can be compared") {
+TEST_CASE("a missing driver or NCCL is a difference, and missing firmware makes the comparison skip") {
   const auto capture = test::read_capture("spark.txt");
   const CapturedNode one = test::captured_node(capture);
   CapturedNode other = test::captured_node(test::as_second_node(capture));
@@ -175,8 +178,10 @@ TEST_CASE("a Spark without a driver or NCCL differs from one with; without firmw
   other.facts.nccl_version.clear();
   other.facts.extended->rdma_firmware.clear();
   const auto findings = examine({{one.examined(), other.examined()}, false, 0});
-  CHECK(problems_in(findings) ==
-        Problems{{"differs-driver", CheckStatus::kFail}, {"nccl-mixed-versions", CheckStatus::kFail}});
+  CHECK(problems_in(findings) == Problems{{"differs-driver", CheckStatus::kFail},
+                                          {"nccl-mixed-versions", CheckStatus::kFail},
+                                          {"nccl-no-gpu", CheckStatus::kFail},
+                                          {"nccl-no-library", CheckStatus::kFail}});
   for (const Finding& finding : findings) {
     if (finding.row == "differs-driver") CHECK(finding.seen == "spark-01 580.173.02; spark-02 none");
     if (finding.row == "differs-firmware") {
@@ -186,7 +191,7 @@ TEST_CASE("a Spark without a driver or NCCL differs from one with; without firmw
   }
 }
 
-TEST_CASE("two releases of NCCL side by side are no release that another node has") {
+TEST_CASE("two installed releases of NCCL differ from a node's single release") {
   const auto capture = test::read_capture("spark.txt");
   const CapturedNode one = test::captured_node(capture);
   CapturedNode other = test::captured_node(test::as_second_node(capture));
@@ -195,7 +200,7 @@ TEST_CASE("two releases of NCCL side by side are no release that another node ha
         Problems{{"nccl-mixed-versions", CheckStatus::kFail}});
 }
 
-TEST_CASE("where two releases of NCCL are side by side, nothing is said of either") {
+TEST_CASE("where two releases of NCCL are installed, rows about the release are skipped") {
   const auto capture = test::read_capture("spark.txt");
   CapturedNode one = test::captured_node(capture);
   CapturedNode other = test::captured_node(test::as_second_node(capture));
@@ -206,11 +211,11 @@ TEST_CASE("where two releases of NCCL are side by side, nothing is said of eithe
   for (const std::string row : {"nccl-too-old", "nccl-version-hang", "nccl-version-ring", "nccl-mixed-versions"}) {
     const Finding& found = finding_of(findings, row);
     CHECK(found.status == CheckStatus::kSkip);
-    CHECK(found.seen.ends_with("cannot be told: 2.20.5 and 2.28.9"));
+    CHECK(found.seen.ends_with("in use is unknown: 2.20.5 and 2.28.9"));
   }
 }
 
-TEST_CASE("a machine that is nothing of the kind has no failure") {
+TEST_CASE("a machine that is no Spark has no failure") {
   Facts facts;
   facts.extended.emplace();
   facts.hostname = "box";
@@ -219,7 +224,7 @@ TEST_CASE("a machine that is nothing of the kind has no failure") {
   CHECK(problems_in(findings).empty());
 }
 
-TEST_CASE("an image is looked at as far as its files tell") {
+TEST_CASE("an image is examined by its files only") {
   Facts facts;
   facts.live = false;
   facts.extended.emplace();

@@ -27,13 +27,18 @@ nodes:
   - {name: spark-02, address: "fd00::12", ssh: {port: 2200, host_keys: accept-new}}
 )";
 
-std::string exported(const std::string& yaml, const std::string& format) {
+ExportedText exported_with_remarks(const std::string& yaml, const std::string& format, const std::string& only = "") {
   const auto loaded = load_cluster(yaml, "cluster.yaml", builtin_registry());
   for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(diagnostic.message);
   REQUIRE(loaded.cluster);
-  auto text = export_cluster(*loaded.cluster, format, builtin_registry());
+  auto text = export_cluster(*loaded.cluster, format, builtin_registry(),
+                             [&](const NodeSpec& node) { return only.empty() || node.name.str() == only; });
   REQUIRE(text);
   return *std::move(text);
+}
+
+std::string exported(const std::string& yaml, const std::string& format, const std::string& only = "") {
+  return exported_with_remarks(yaml, format, only).text;
 }
 
 class File {
@@ -72,7 +77,7 @@ bool has_line(const std::string& text, const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("export: no line of another's file can be a setting of its own") {
+TEST_CASE("export: a value with a line break cannot add a setting to another program's file") {
   const std::string file =
       "version: 1\nname: lab\nssh: {identity: \"/k\\nProxyCommand=/tmp/x\"}\nnodes: [{name: n1, address: h}]\n";
   const auto loaded = load_cluster(file, "cluster.yaml", builtin_registry());
@@ -80,7 +85,7 @@ TEST_CASE("export: no line of another's file can be a setting of its own") {
   CHECK(has_errors(loaded.diagnostics));
 }
 
-TEST_CASE("export: a setting that no reader could see is refused, and JSON has it escaped") {
+TEST_CASE("export: an invisible character in a setting is refused, or escaped in JSON") {
   const std::string file = "version: 1\nname: lab\nssh: {identity: \"/k\\u200b\"}\nnodes: [{name: n1, address: h}]\n";
   const auto loaded = load_cluster(file, "cluster.yaml", builtin_registry());
   REQUIRE(loaded.cluster);
@@ -89,10 +94,10 @@ TEST_CASE("export: a setting that no reader could see is refused, and JSON has i
   CHECK(config.error().code == ErrorCode::kInvalidInput);
   const auto inventory = export_cluster(*loaded.cluster, "ansible", builtin_registry());
   REQUIRE(inventory);
-  CHECK(inventory->find("\"/k\\u200b\"") != std::string::npos);
+  CHECK(inventory->text.find("\"/k\\u200b\"") != std::string::npos);
 }
 
-TEST_CASE("export ssh-config: ssh finds address, user, port, key and jump host") {
+TEST_CASE("export ssh-config: ssh reads address, user, port, key and jump host") {
   const File file(exported(kPair, "ssh-config"));
   if (const auto first = said_by({"ssh", "-F", file.path(), "-G", "spark-01"})) {
     CHECK(has_line(*first, "hostname 10.0.0.11"));
@@ -133,43 +138,75 @@ TEST_CASE("export prometheus: targets for file discovery, as JSON") {
   CHECK(canonical_json(second) == R"({"labels":{"cluster":"my-lab","node":"spark-02"},"targets":["[fd00::12]:9100"]})");
 }
 
-TEST_CASE("export env: a shell that reads it has the node's variables") {
+TEST_CASE("export env: a shell that reads the file has the node's variables") {
   const std::string text = exported(kPair, "env");
   const File file("uname() { echo spark-02; }\n" + text +
-                  "printf '%s\\n' \"$MASTER_ADDR $WORLD_SIZE $NCCL_DEBUG $NCCL_IB_HCA\"\n");
-  CHECK(said_by({"sh", file.path()}) == "192.168.100.11 2 WARN =rocep1s0f1,roceP2p1s0f1\n");
-  const File stranger("uname() { echo other; }\n" + text + "printf '%s\\n' \"$WORLD_SIZE ${NCCL_DEBUG-none}\"\n");
-  CHECK(said_by({"sh", stranger.path()}) == "2 none\n");
+                  "printf '%s\\n' \"$MASTER_ADDR $WORLD_SIZE $NODE_RANK $NCCL_DEBUG $NCCL_IB_HCA\"\n");
+  CHECK(said_by({"sh", file.path()}) == "192.168.100.11 2 1 WARN =rocep1s0f1,roceP2p1s0f1\n");
+  const File with_domain("uname() { echo spark-01.lab.example; }\n" + text + "echo $NODE_RANK\n");
+  CHECK(said_by({"sh", with_domain.path()}) == "0\n");
 }
 
-TEST_CASE("export docker: a shell passes on what a container needs, word for word") {
-  const File file("docker() { for word; do echo \"$word\"; done; }\n" + exported(kPair, "docker"));
+TEST_CASE("export env: a host whose name is in no cluster.yaml is told so, and --only sets its variables") {
+  const File stranger("uname() { echo spark-2f1c; }\nexec 2>&1\n" + exported(kPair, "env") +
+                      "printf '%s\\n' \"$WORLD_SIZE ${NCCL_DEBUG-none}\"\n");
+  CHECK(
+      said_by({"sh", stranger.path()}) ==
+      "cluster.yaml has no node named spark-2f1c: no NCCL variables are set. Use: sparkplan export --format env --only "
+      "NODE\n2 none\n");
+  const File own("uname() { echo spark-2f1c; }\n" + exported(kPair, "env", "spark-02") +
+                 "printf '%s\\n' \"$WORLD_SIZE $NODE_RANK $NCCL_IB_HCA\"\n");
+  CHECK(said_by({"sh", own.path()}) == "2 1 =rocep1s0f1,roceP2p1s0f1\n");
+}
+
+TEST_CASE("export env and docker: names that only the nodes know are reported") {
+  const std::string unknown = std::string(kPair).replace(std::string(kPair).find("profile: dgx-spark\n"), 19, "");
+  for (const char* const format : {"env", "docker"}) {
+    INFO(format);
+    CHECK(exported_with_remarks(kPair, format).remarks.empty());
+    const auto exported = exported_with_remarks(unknown, format);
+    REQUIRE(exported.remarks.size() == 1);
+    CHECK(exported.remarks[0].starts_with("only the nodes know the HCA or interface names of spark-[01-02]"));
+  }
+}
+
+TEST_CASE("export docker: the options reach a container word for word") {
+  const std::string with_storage = std::string(kPair) +
+                                   "storage: [{target: /srv/models, source: {nfs: {server: 10.0.0.9, path: /models}}, "
+                                   "options: [ro]}]\n";
+  const File file("docker() { for word; do echo \"$word\"; done; }\n" + exported(with_storage, "docker"));
   const auto said = said_by({"sh", file.path(), "my image"});
   REQUIRE(said);
-  for (const char* const word : {"run", "--network", "host", "/dev/infiniband", "memlock=-1", "NCCL_DEBUG=WARN",
-                                 "NCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1", "my image"}) {
+  for (const char* const word :
+       {"run", "--network", "host", "/dev/infiniband", "memlock=-1", "NCCL_DEBUG=WARN",
+        "NCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1", "NODE_RANK=1", "WORLD_SIZE=2", "--init", "stack=67108864",
+        "/srv/models:/srv/models:ro", "/etc/nccl.conf:/etc/nccl.conf:ro", "my image"}) {
     INFO(word);
     CHECK(has_line(*said, word));
   }
 }
 
-TEST_CASE("export torchrun: one command per node, all of them to the first") {
+TEST_CASE("export torchrun: one command per node, each with the first node as its master") {
   const File file("torchrun() { echo \"$*\"; }\n" + exported(kPair, "torchrun"));
   const std::string of_all = "--nnodes=2 --nproc-per-node=1 --node-rank=";
   const std::string to_first = " --master-addr=192.168.100.11 --master-port=29500 train.py\n";
   CHECK(said_by({"sh", file.path(), "train.py"}) == of_all + "0" + to_first + of_all + "1" + to_first);
 }
 
-TEST_CASE("export hostfile and slurm: the fabric's addresses, one GPU each") {
+TEST_CASE("export hostfile and slurm: each node has its fabric address and one GPU") {
   CHECK(exported(kPair, "hostfile") == "192.168.100.11 slots=1\n192.168.100.12 slots=1\n");
   CHECK(exported(kPair, "slurm") ==
+        "ClusterName=my_lab\n"
+        "SlurmctldHost=spark-01(192.168.100.11)\n"
         "GresTypes=gpu\n"
-        "NodeName=spark-01 NodeAddr=192.168.100.11 Gres=gpu:1 State=UNKNOWN\n"
-        "NodeName=spark-02 NodeAddr=192.168.100.12 Gres=gpu:1 State=UNKNOWN\n"
-        "PartitionName=my_lab Nodes=spark-01,spark-02 Default=YES State=UP\n");
+        "NodeName=spark-01 NodeHostname=spark-01 NodeAddr=192.168.100.11 CPUs=20 Gres=gpu:1 State=UNKNOWN\n"
+        "NodeName=spark-02 NodeHostname=spark-02 NodeAddr=192.168.100.12 CPUs=20 Gres=gpu:1 State=UNKNOWN\n"
+        "PartitionName=my_lab Nodes=spark-01,spark-02 Default=YES State=UP\n"
+        "# /etc/slurm/gres.conf of each node:\n"
+        "# Name=gpu File=/dev/nvidia0\n");
 }
 
-TEST_CASE("export topology: both ends of each cable, half by half") {
+TEST_CASE("export topology: each cable has both ends, for each half") {
   CHECK(exported(kPair, "topology") ==
         "my-lab: direct, 2 nodes\n"
         "\n"
@@ -189,7 +226,7 @@ TEST_CASE("export topology: both ends of each cable, half by half") {
             .find("a2               port 0 half A  192.168.100.12/24    ---- switch\n") != std::string::npos);
 }
 
-TEST_CASE("export: a cluster of directory trees has no hosts, and an unknown format is none") {
+TEST_CASE("export: a cluster of directory trees has no hosts, and an unknown format is refused") {
   const auto loaded = load_cluster("version: 1\nname: i\nnodes: [{name: a, transport: local, root: /tmp}]\n",
                                    "cluster.yaml", builtin_registry());
   REQUIRE(loaded.cluster);

@@ -56,7 +56,7 @@ std::string drawn(const std::string& file) {
   REQUIRE(loaded.cluster);
   const auto picture = export_cluster(*loaded.cluster, "topology", builtin_registry());
   REQUIRE(picture);
-  return *picture;
+  return picture->text;
 }
 
 /// With SPARKPLAN_ACCEPT set, writes the current pictures into the page.
@@ -73,7 +73,7 @@ void rewrite(const std::vector<std::string>& lines, const std::vector<Drawing>& 
 
 }  // namespace
 
-TEST_CASE("topologies: each picture on the page is what the file above it gives") {
+TEST_CASE("topologies: each picture on the page matches the file above it") {
   const auto lines = lines_of_page();
   const auto drawings = drawings_in(lines);
   REQUIRE(drawings.size() == 6);

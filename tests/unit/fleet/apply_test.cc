@@ -37,7 +37,7 @@ Value member(const FleetBench& bench, std::size_t node, std::string_view key) {
 
 }  // namespace
 
-TEST_CASE("a plan shows what is to come and writes nothing at all") {
+TEST_CASE("a plan lists all changes and writes nothing") {
   FleetBench bench(2);
   bench.sections = kTwoSections;
   const auto before = bench.whole_trees();
@@ -53,7 +53,7 @@ TEST_CASE("a plan shows what is to come and writes nothing at all") {
   CHECK(bench.whole_trees() == before);
 }
 
-TEST_CASE("an apply makes all nodes match and the next plan is empty") {
+TEST_CASE("an apply makes all nodes match the file, and the next plan is empty") {
   FleetBench bench(3);
   bench.sections = kTwoSections;
   const auto report = bench.apply();
@@ -74,7 +74,7 @@ TEST_CASE("an apply makes all nodes match and the next plan is empty") {
   CHECK(exit_code(next, ExitRules{true, true, true}) == ExitCode::kDone);
 }
 
-TEST_CASE("a node in sync is asked once, and one with something new a second time") {
+TEST_CASE("a node is observed a second time only for new resources") {
   FleetBench bench(2);
   bench.sections = kTwoSections;
   bench.apply_all();
@@ -94,7 +94,7 @@ TEST_CASE("a node in sync is asked once, and one with something new a second tim
   CHECK(observed == std::map<std::string, int>{{"n1", 1}, {"n2", 1}});
 }
 
-TEST_CASE("an apply reports of each change as much as the plan told") {
+TEST_CASE("an apply reports every change as the plan did") {
   FleetBench bench(2);
   bench.sections = kTwoSections;
   const auto plan = bench.plan();
@@ -107,7 +107,7 @@ TEST_CASE("an apply reports of each change as much as the plan told") {
   }
 }
 
-TEST_CASE("an apply with nothing to do asks nobody and changes no byte") {
+TEST_CASE("an apply without changes asks no question and changes no byte") {
   FleetBench bench(2);
   bench.sections = kTwoSections;
   bench.apply_all();
@@ -121,7 +121,7 @@ TEST_CASE("an apply with nothing to do asks nobody and changes no byte") {
   CHECK(bench.whole_trees() == before);
 }
 
-TEST_CASE("who is asked sees the whole plan once, and a no writes nothing") {
+TEST_CASE("the user approves the whole plan once, and the answer no writes nothing") {
   FleetBench bench(2);
   bench.sections = kTwoSections;
   const auto before = bench.whole_trees();
@@ -140,7 +140,7 @@ TEST_CASE("who is asked sees the whole plan once, and a no writes nothing") {
   CHECK(bench.whole_trees() != before);
 }
 
-TEST_CASE("a stop before the first write leaves everything as it was") {
+TEST_CASE("a stop before the first write changes nothing") {
   FleetBench bench(2);
   bench.sections = kTwoSections;
   const auto before = bench.whole_trees();
@@ -157,7 +157,7 @@ TEST_CASE("a stop before the first write leaves everything as it was") {
   CHECK(before.size() == 2);
 }
 
-TEST_CASE("a hand edit is drift, and the next apply mends it") {
+TEST_CASE("a change by hand is drift, and the next apply repairs it") {
   FleetBench bench(2);
   bench.sections = kTwoSections;
   bench.apply_all();
@@ -173,7 +173,7 @@ TEST_CASE("a hand edit is drift, and the next apply mends it") {
   CHECK(bench.trees() == good);
 }
 
-TEST_CASE("a file that was deleted comes back") {
+TEST_CASE("a deleted file is restored") {
   FleetBench bench(1);
   bench.sections = kTwoSections;
   bench.apply_all();
@@ -184,7 +184,7 @@ TEST_CASE("a file that was deleted comes back") {
   CHECK(bench.trees() == good);
 }
 
-TEST_CASE("a changed value is a change of the file, not drift") {
+TEST_CASE("a changed value in the file is pending, not drift") {
   FleetBench bench(1);
   bench.sections = kTwoSections;
   bench.apply_all();
@@ -193,7 +193,7 @@ TEST_CASE("a changed value is a change of the file, not drift") {
   bench.apply_all();
 }
 
-TEST_CASE("every node learns the same roster, which grows only when it changes") {
+TEST_CASE("all nodes store the same roster, and its generation grows only with a change") {
   FleetBench bench(3);
   bench.left_out[2] = true;
   bench.sections = kTwoSections;
@@ -213,7 +213,7 @@ TEST_CASE("every node learns the same roster, which grows only when it changes")
   }
 }
 
-TEST_CASE("the outcome does not depend on how many nodes are worked on at a time") {
+TEST_CASE("the outcome does not depend on the number of parallel nodes") {
   std::vector<std::vector<std::string>> seen;
   for (const std::size_t workers : {1U, 2U, 16U}) {
     FleetBench bench(4);
@@ -231,7 +231,7 @@ TEST_CASE("the outcome does not depend on how many nodes are worked on at a time
   CHECK(seen[0] == seen[2]);
 }
 
-TEST_CASE("progress is told of every node and is never empty") {
+TEST_CASE("every node reports progress, and its text is never empty") {
   FleetBench bench(3);
   bench.sections = kTwoSections;
   std::mutex mutex;

@@ -1,6 +1,7 @@
 #include "tests/unit/fleet/bench.h"
 
 #include "engine/core/text.h"
+#include "engine/fleet/plan_run.h"
 #include "engine/load/load.h"
 #include "engine/report/exit_code.h"
 #include "engine/report/report.h"
@@ -34,20 +35,23 @@ Cluster FleetBench::load() const {
 
 Report FleetBench::plan() const {
   const auto cluster = load();
-  return ClusterRun(cluster, builtin_registry(), run).plan();
+  return plan_cluster(cluster, builtin_registry(), run);
 }
 
 SavedPlan FleetBench::saved_plan() const {
   const auto cluster = load();
-  ClusterRun planning(cluster, builtin_registry(), run);
-  auto saved = planning.save(planning.plan());
-  saved.source = file();
-  return saved;
+  FleetSession session(cluster, builtin_registry(), run, {.plans = true});
+  PlanRun planning(session);
+  planning.plan();
+  auto saved = planning.save(planning.report());
+  REQUIRE(saved);
+  saved->source = file();
+  return *std::move(saved);
 }
 
 Report FleetBench::apply() const {
   const auto cluster = load();
-  return ClusterRun(cluster, builtin_registry(), run).apply(options);
+  return ApplyRun(cluster, builtin_registry(), run, options).run();
 }
 
 void FleetBench::apply_all() const {

@@ -64,8 +64,7 @@ bool has_diagnostic(const Report& report, const std::string& code) {
 
 }  // namespace
 
-TEST_CASE(
-    "departing: a member that one manifest of three lists is a warning, contacted by no command, copied nowhere") {
+TEST_CASE("departing: a member in one manifest of three is a warning, never contacted and never copied") {
   WatchedCluster cluster(3);
   ScratchDirectory machine;
   machine.write("/etc/hostname", "victim\n");
@@ -93,7 +92,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("departing: what one node alone lists is a claim also while the others have no manifest yet") {
+TEST_CASE("departing: a member in a single manifest is only a claim while the other nodes have no manifest") {
   WatchedCluster cluster(3);
   // Another cluster of the same name; the lying node knows its uuid and its member.
   FleetBench other(1);
@@ -126,7 +125,7 @@ TEST_CASE("departing: what one node alone lists is a claim also while the others
   CHECK(other.root(1).tree() == before);
 }
 
-TEST_CASE("departing: a machine of another cluster is forgotten and not touched, whatever uuid its manifest has") {
+TEST_CASE("departing: a machine of another cluster is forgotten and not changed, whatever uuid it reports") {
   WatchedCluster cluster(2);
   edit_roster(cluster.bench.root(2), [](Roster& roster) { roster.cluster = "theirs"; });
   cluster.bench.left_out[1] = true;
@@ -137,7 +136,7 @@ TEST_CASE("departing: a machine of another cluster is forgotten and not touched,
   CHECK(cluster.bench.root(2).tree() == before);
 }
 
-TEST_CASE("departing: without consent no member that has left is contacted, whatever the roster calls it") {
+TEST_CASE("departing: without consent no departed member is contacted, whatever the roster contains") {
   WatchedCluster cluster(2);
   edit_roster(cluster.bench.root(1), [](Roster& roster) { roster.members.at(1).leaving = true; });
   cluster.bench.left_out[1] = true;
@@ -148,7 +147,7 @@ TEST_CASE("departing: without consent no member that has left is contacted, what
   CHECK(cluster.bench.root(2).tree() == before);
 }
 
-TEST_CASE("departing: a selection is no consent to release what it leaves out") {
+TEST_CASE("departing: a selection is not a consent to release the nodes that it leaves out") {
   WatchedCluster cluster(2);
   cluster.bench.left_out[1] = true;
   cluster.bench.sections = "sysctl: {vm.swappiness: 20}\n";
@@ -159,7 +158,7 @@ TEST_CASE("departing: a selection is no consent to release what it leaves out") 
   CHECK(cluster.bench.root(2).exists(kManifestFile));
 }
 
-TEST_CASE("departing: with consent another machine in the member's place is given nothing") {
+TEST_CASE("departing: with consent another machine in the member's place is not changed") {
   WatchedCluster cluster(2);
   cluster.bench.left_out[1] = true;
   cluster.bench.options.allow_prune = true;
@@ -169,7 +168,7 @@ TEST_CASE("departing: with consent another machine in the member's place is give
     const auto report = cluster.bench.apply();
     CHECK(exit_of(report) == 9);
     CHECK(standing(report) == "n1 in_sync, n2 refused");
-    CHECK(report.nodes[1].error->message == "its machine-id is not the one that the roster has");
+    CHECK(report.nodes[1].error->message == "its machine-id differs from the one in the roster");
     CHECK(cluster.bench.root(2).tree() == before);
   }
   SECTION("another name in its manifest") {
@@ -178,7 +177,7 @@ TEST_CASE("departing: with consent another machine in the member's place is give
     cluster.bench.root(2).write(kManifestFile, encode_json(encode(*manifest)));
     const auto report = cluster.bench.apply();
     CHECK(standing(report) == "n1 in_sync, n2 refused");
-    CHECK(report.nodes[1].error->message == "its manifest is that of \"n7\"");
+    CHECK(report.nodes[1].error->message == "its manifest belongs to \"n7\"");
     CHECK(cluster.bench.root(2).exists(kSysctlFile));
   }
   SECTION("no manifest") {
@@ -189,7 +188,7 @@ TEST_CASE("departing: with consent another machine in the member's place is give
   }
 }
 
-TEST_CASE("departing: what the file does not allow is not used to reach a member: user, jump host, directory") {
+TEST_CASE("departing: a user, jump host or directory that the file lacks is not used to reach a member") {
   const auto lab = [] {
     Cluster cluster;
     NodeSpec node{*NodeName::parse("n1"), 1, "10.0.0.1", {}, TransportKind::kSsh, {}, false, {}, {}, {}};
@@ -202,6 +201,7 @@ TEST_CASE("departing: what the file does not allow is not used to reach a member
   REQUIRE(spec_of_departing(allowed, lab));
   CHECK(spec_of_departing(allowed, lab)->ssh.host_key.empty());
   CHECK(spec_of_departing(allowed, lab)->ssh.host_keys == HostKeyPolicy::kStrict);
+  CHECK_FALSE(spec_of_departing(allowed, lab)->ssh.named_by_file);
   const auto with = [&](auto field, auto value) {
     RosterEntry entry = allowed;
     entry.*field = value;
@@ -216,7 +216,7 @@ TEST_CASE("departing: what the file does not allow is not used to reach a member
   }
 }
 
-TEST_CASE("departing: a host key other than the roster's, or none in the roster, is refused") {
+TEST_CASE("departing: a member whose host key is missing from or differs in the roster is refused") {
   const RosterEntry entry{"n2", 2, "10.0.0.2", "nvidia", 22, "SHA256:b", "id", "", "sudo", "", false};
   FactsReply known;
   known.facts.machine_id = "id";
@@ -229,7 +229,7 @@ TEST_CASE("departing: a host key other than the roster's, or none in the roster,
   CHECK_FALSE(check_departing_machine(without, "", known));
 }
 
-TEST_CASE("departing: a directory beyond those of the file is not opened, even with consent and every manifest") {
+TEST_CASE("departing: a directory that the file lacks is not opened, even with consent and every manifest") {
   WatchedCluster cluster(1);
   ScratchDirectory elsewhere;
   const auto inner = elsewhere.path() / "inner";
@@ -244,7 +244,7 @@ TEST_CASE("departing: a directory beyond those of the file is not opened, even w
   CHECK_FALSE(cluster.contacted.contains(inner.string()));
 }
 
-TEST_CASE("departing: one node of another cluster is refused alone, the others go on") {
+TEST_CASE("departing: a single node of another cluster is refused alone, the others continue") {
   WatchedCluster cluster(3);
   edit_roster(cluster.bench.root(3), [](Roster& roster) { roster.uuid = "another"; });
   cluster.bench.sections = "sysctl: {vm.swappiness: 20}\n";
@@ -253,7 +253,7 @@ TEST_CASE("departing: one node of another cluster is refused alone, the others g
   CHECK(standing(report) == "n1 applied, n2 applied, n3 refused");
 }
 
-TEST_CASE("departing: a roster over its limits fails its node, and no other") {
+TEST_CASE("departing: a roster over its limits fails only its own node") {
   WatchedCluster cluster(2);
   const auto damage = GENERATE(as<std::string>{}, "\"generation\": 9223372036854775807", "\"generation\": -1");
   auto text = cluster.bench.root(2).read(kManifestFile);
@@ -272,13 +272,13 @@ TEST_CASE("departing: a roster over its limits fails its node, and no other") {
   CHECK(standing(cluster.bench.plan()) == "n1 in_sync, n2 failed");
 }
 
-TEST_CASE("departing: a node that claims the machine-id of another is refused alone") {
+TEST_CASE("departing: a node that claims another node's machine-id is refused alone") {
   WatchedCluster cluster(2);
   cluster.bench.root(2).write(kMachineId, cluster.bench.root(1).read(kMachineId));
   cluster.bench.sections = "sysctl: {vm.swappiness: 20}\n";
   const auto report = cluster.bench.apply();
-  CHECK(standing(report) == "n1 applied, n2 failed");
-  CHECK(exit_of(report) == 4);
+  CHECK(standing(report) == "n1 applied, n2 refused");
+  CHECK(exit_of(report) == 9);
 }
 
 }  // namespace sparkplan

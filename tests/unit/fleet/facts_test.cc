@@ -5,16 +5,16 @@
 
 namespace sparkplan {
 
-TEST_CASE("what others export is asked of every node where one of them has the section, and of none otherwise") {
+TEST_CASE("the exports of all nodes are requested if one node has the section, and not otherwise") {
   const auto asked = [](const test::FleetBench& bench) {
     auto loaded = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
     REQUIRE(loaded.cluster);
-    ClusterRun run(*loaded.cluster, builtin_registry(), bench.run);
-    run.open();
+    FleetSession session(*loaded.cluster, builtin_registry(), bench.run);
+    session.open();
     std::string nodes;
-    for (const NodeRun& node : run.nodes()) {
+    for (const FleetNode& node : session.nodes()) {
       REQUIRE_FALSE(node.error);
-      if (node.known.exports.contains("mount")) nodes += node.spec->name.str() + " ";
+      if (node.known.exports.contains("mount")) nodes += node.name() + " ";
     }
     return nodes;
   };

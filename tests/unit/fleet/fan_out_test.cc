@@ -39,7 +39,7 @@ void leave_alone(Item&) {}
 
 }  // namespace
 
-TEST_CASE("every item is worked on exactly once, however many workers there are") {
+TEST_CASE("every item is processed exactly once, with any number of workers") {
   for (const int count : {0, 1, 2, 7, 100}) {
     for (const std::size_t workers : {0U, 1U, 2U, 3U, 16U, 200U}) {
       INFO(count << " items, " << workers << " workers");
@@ -51,7 +51,7 @@ TEST_CASE("every item is worked on exactly once, however many workers there are"
   }
 }
 
-TEST_CASE("as many items as there are workers are worked on at a time, and never more") {
+TEST_CASE("exactly as many items are processed in parallel as there are workers") {
   constexpr int kWorkers = 4;
   std::atomic<int> now{0};
   std::atomic<int> most{0};
@@ -70,7 +70,7 @@ TEST_CASE("as many items as there are workers are worked on at a time, and never
   CHECK(most == kWorkers);
 }
 
-TEST_CASE("one worker takes the items in their order") {
+TEST_CASE("a single worker processes the items in their order") {
   auto all = items(20);
   std::vector<int> order;
   fan_out(
@@ -78,7 +78,7 @@ TEST_CASE("one worker takes the items in their order") {
   for (int i = 0; i < 20; ++i) CHECK(order.at(static_cast<std::size_t>(i)) == i);
 }
 
-TEST_CASE("items whose worker waits for slower ones are kept alive by that worker") {
+TEST_CASE("finished items get keep-alives from their own worker while slower items run") {
   auto all = items(5);
   std::atomic<bool> too_slow{false};
   const auto work = [&](Item& item) {
@@ -100,14 +100,14 @@ TEST_CASE("items whose worker waits for slower ones are kept alive by that worke
   for (const auto& item : all) CHECK_FALSE(item.other_thread);
 }
 
-TEST_CASE("nobody is kept alive when nobody waits") {
+TEST_CASE("without a wait no item gets a keep-alive") {
   auto all = items(3);
   fan_out(
       all, 1, [](Item&) {}, [](Item& item) { ++item.kept_alive; }, std::chrono::milliseconds(0));
   for (const auto& item : all) CHECK(item.kept_alive == 0);
 }
 
-TEST_CASE("an exception of one item keeps no other from being worked on, and goes on from there") {
+TEST_CASE("an exception of one item is rethrown after all other items are processed") {
   for (const std::size_t workers : {1U, 3U}) {
     auto all = items(10);
     const auto work = [](Item& item) {

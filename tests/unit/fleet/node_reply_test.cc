@@ -34,27 +34,27 @@ FactsRequest request_of_plan() {
 
 }  // namespace
 
-TEST_CASE("a reply of the right shape comes in as it is") {
+TEST_CASE("a well-formed reply is accepted unchanged") {
   const auto known = checked(reply_of_member(), request_of_plan(), builtin_registry());
   REQUIRE(known);
   CHECK(known->observed.types.at("sysctl").resources.size() == 1);
   CHECK(known->manifest->resources.size() == 1);
 }
 
-TEST_CASE("a reply of another shape is an error that is printable and of bounded length") {
+TEST_CASE("a malformed reply gives a printable error of bounded length") {
   for (const std::string& name : {std::string("vm.swappiness"), std::string("a\x1b[2J\n"), std::string(4000, 'x')}) {
     auto reply = reply_of_member();
     reply.manifest->resources[{"sysctl", name}].last_applied = Value::map({{"running", Value::list()}});
     const auto known = checked(std::move(reply), request_of_plan(), builtin_registry());
     REQUIRE_FALSE(known);
     CHECK(known.error().code == ErrorCode::kFailed);
-    CHECK(known.error().message.starts_with("the node's agent reported something that is no observation: "));
+    CHECK(known.error().message.starts_with("the node's agent sent an invalid reply: "));
     CHECK(printable(known.error().message) == known.error().message);
     CHECK(known.error().message.size() < 2 * kLongestReason);
   }
 }
 
-TEST_CASE("an Unknown from a node does not come in, wherever it is") {
+TEST_CASE("a reply with an Unknown at any place is refused") {
   const Value unknown = Value::map({{"running", Value::Unknown{"for ever", "n1/ssh_trust/root"}}});
   auto observed = reply_of_member();
   observed.observed.types["sysctl"].resources["vm.swappiness"] = Present{unknown, {}};
@@ -69,7 +69,7 @@ TEST_CASE("an Unknown from a node does not come in, wherever it is") {
   CHECK_FALSE(checked(exported, request, builtin_registry()));
 }
 
-TEST_CASE("what a node was not asked for does not come in") {
+TEST_CASE("parts of a reply that were not requested are dropped") {
   auto reply = reply_of_member();
   reply.exports["ssh_trust"] = Value::map({{"users", Value::map()}});
   reply.export_errors["ssh_trust"] = Error{ErrorCode::kFailed, "x", {}, {}, ""};
@@ -84,7 +84,7 @@ TEST_CASE("what a node was not asked for does not come in") {
   CHECK(not_observed->observed.types.empty());
 }
 
-TEST_CASE("what undoes a run is of the shape of its types") {
+TEST_CASE("the reply for a rollback must match the shapes of its types") {
   UndoReply reply;
   reply.managed_before[kSwappiness] = ManagedResource{Value::map({{"running", "60"}}), {}};
   CHECK(checked(reply, builtin_registry()));
@@ -92,7 +92,7 @@ TEST_CASE("what undoes a run is of the shape of its types") {
   CHECK_FALSE(checked(reply, builtin_registry()));
 }
 
-TEST_CASE("of what has no effect only what was asked about comes in, by codes of its type") {
+TEST_CASE("only requested resources with codes of their own type are accepted as ineffective") {
   const EffectRequest request{{{"limits", {{"*:memlock", Value()}}}}};
   EffectReply reply;
   reply.ineffective["limits"] = {{"*:memlock", "limits.not_effective", "m", "h"}, {"other", "limits.x", "m", "h"}};
@@ -105,7 +105,20 @@ TEST_CASE("of what has no effect only what was asked about comes in, by codes of
   CHECK_FALSE(checked(reply, request));
 }
 
-TEST_CASE("a node whose manifest has another shape fails alone, and the others are planned") {
+TEST_CASE("a node may foresee failures of planned changes only") {
+  const ForesightRequest request{{{"sysctl", {{"vm.swappiness", Value()}}}}};
+  EffectReply reply;
+  reply.ineffective["sysctl"] = {{"vm.swappiness", "sysctl.x", "m", "h"}, {"vm.other", "sysctl.x", "m", "h"}};
+  reply.ineffective["limits"] = {{"*:memlock", "limits.x", "m", "h"}};
+  const auto found = checked(reply, request);
+  REQUIRE(found);
+  REQUIRE(found->ineffective.size() == 1);
+  CHECK(found->ineffective.at("sysctl").size() == 1);
+  reply.ineffective["sysctl"].front().code = "limits.x";
+  CHECK_FALSE(checked(reply, request));
+}
+
+TEST_CASE("a node whose manifest has another shape fails alone, and the other nodes are planned") {
   FleetBench bench(3);
   bench.sections = "sysctl: {vm.swappiness: 10}\n";
   bench.apply_all();
@@ -119,11 +132,11 @@ TEST_CASE("a node whose manifest has another shape fails alone, and the others a
   CHECK(exit_of(report) == 4);
   REQUIRE(report.nodes.at(1).error);
   CHECK(report.nodes.at(1).error->message ==
-        "the node's agent reported something that is no observation: last applied sysctl/vm.swappiness: persistent: "
+        "the node's agent sent an invalid reply: last applied sysctl/vm.swappiness: persistent: "
         "expected text, found list");
 }
 
-TEST_CASE("an exception of the work on one node is that node's error") {
+TEST_CASE("an exception while a node is processed becomes that node's error") {
   std::optional<Error> error;
   const auto note = [&](Error escaped) { error = std::move(escaped); };
   last_line([] {}, note);
@@ -131,9 +144,9 @@ TEST_CASE("an exception of the work on one node is that node's error") {
   last_line([] { throw std::length_error("too long"); }, note);
   REQUIRE(error);
   CHECK(error->code == ErrorCode::kFailed);
-  CHECK(error->message == "working with what the node sent ended in an exception: too long");
+  CHECK(error->message == "an exception occurred while processing the node's data: too long");
   last_line([] { throw 7; }, note);
-  CHECK(error->message == "working with what the node sent ended in an exception: of an unknown kind");
+  CHECK(error->message == "an exception occurred while processing the node's data: unknown type");
 }
 
 }  // namespace sparkplan

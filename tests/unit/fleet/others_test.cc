@@ -45,26 +45,26 @@ bool has_finding(const Report& report, const std::string& code) {
 }
 
 constexpr auto kNobodyCanTell =
-    "what the nodes have of mount has changed since the plan was made: nobody can tell whether n2 still writes to ";
+    "the nodes' data for mount changed since the plan was made: cannot determine whether n2 still writes to ";
 
 }  // namespace
 
-TEST_CASE("others: all have answered, and nothing has changed: a volume is mounted") {
+TEST_CASE("others: with all nodes answering and unchanged, a volume is mounted") {
   Bench bench;
   CHECK(standing(bench.apply()) == "n1 applied, n2 in_sync, n3 in_sync");
   CHECK(bench.root(1).exists(kUnit));
 }
 
-TEST_CASE("others: who fell silent since the plan was made counts as a writer") {
+TEST_CASE("others: a node that became silent after the plan counts as a writer") {
   Bench bench;
-  SECTION("it cannot be locked") {
+  SECTION("the node cannot be locked") {
     bench.meanwhile([&] { bench.root(2).remove("/"); });
   }
-  SECTION("it is locked, and does not answer") {
+  SECTION("the node is locked and does not answer") {
     bench.root(2).write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
     bench.meanwhile([&] { bench.root(2).write(kManifestFile, "{"); });
   }
-  SECTION("it answers, and cannot say what it writes to") {
+  SECTION("the node answers without the devices that it writes to") {
     bench.meanwhile([&] { bench.root(2).make_directory(kFstab); });
   }
   const Report report = bench.apply();
@@ -74,9 +74,10 @@ TEST_CASE("others: who fell silent since the plan was made counts as a writer") 
   CHECK(report.nodes.front().error->code == ErrorCode::kStalePlan);
   CHECK(bench.first_error(report).starts_with(kNobodyCanTell));
   CHECK_FALSE(bench.root(1).exists(kUnit));
+  CHECK(bench.root(1).exists(kMemoryUnit));
 }
 
-TEST_CASE("others: whose own sections are refused says nothing either, and the plan shows what that means") {
+TEST_CASE("others: a node with refused sections counts as silent, and the plan lists the consequence") {
   Bench bench;
   bench.sections = "fabric: {topology: custom}\n";
   for (const std::size_t node : {1U, 2U, 3U}) {
@@ -96,13 +97,13 @@ TEST_CASE("others: whose own sections are refused says nothing either, and the p
   CHECK(bench.root(1).exists(kMemoryUnit));
 }
 
-TEST_CASE("others: who takes no further part still writes to what it said it does") {
+TEST_CASE("others: a failed node still counts as a writer of the volumes that it reported") {
   Bench bench;
   bench.apply_all();
   // n1 already has the unit, so nodes that only became silent raise no doubt about it.
   bench.extra[0].replace(bench.extra[0].find("type: ext4"), 10, "type: ext4, options: [noatime]");
   bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");
-  SECTION("it was refused for another reason when the plan was made") {
+  SECTION("refused for another reason when the plan was made") {
     bench.root(2).write("/etc/netplan/50-theirs.yaml",
                         "network: {version: 2, ethernets: {eth1: {addresses: [10.9.0.2/24]}}}\n");
     bench.sections = "fabric: {topology: custom}\n";
@@ -114,7 +115,7 @@ TEST_CASE("others: who takes no further part still writes to what it said it doe
     REQUIRE(planned.nodes[1].error);
     CHECK(has_finding(planned, "mount.other-writer"));
   }
-  SECTION("it fell silent since") {
+  SECTION("silent since the plan") {
     // Unrelated changes are carried out.
     bench.extra[0].insert(bench.extra[0].rfind(']'), ", {target: /mnt/n, source: {tmpfs: {size: 1MiB}}}");
     bench.meanwhile([&] { bench.root(2).remove("/"); });
@@ -127,7 +128,7 @@ TEST_CASE("others: who takes no further part still writes to what it said it doe
   CHECK(bench.root(1).exists("/etc/systemd/system/mnt-n.mount") == (bench.options.approve != nullptr));
 }
 
-TEST_CASE("others: who leaves the cluster and fell silent since is a doubt that nobody has seen in the plan") {
+TEST_CASE("others: a departing node that became silent makes the plan stale") {
   Bench bench;
   const std::string storage = std::exchange(bench.extra[0], "");
   bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
@@ -147,26 +148,51 @@ TEST_CASE("others: who leaves the cluster and fell silent since is a doubt that 
   CHECK(again.nodes.front().status == NodeStatus::kPending);
 }
 
-TEST_CASE("others: who would write by now keeps a volume from being mounted elsewhere") {
+TEST_CASE("others: a new writer keeps a volume from being mounted elsewhere, and nothing else from being applied") {
   Bench bench;
-  bench.meanwhile([&] { bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n"); });
-  const Report report = bench.apply();
-  CHECK(exit_of(report) == 5);
-  CHECK(bench.first_error(report).starts_with(
-      "what the nodes have of mount has changed since the plan was made: n2 would write again, by /etc/fstab:1,"));
-  CHECK_FALSE(bench.root(1).exists(kUnit));
+  bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
+  // A directory of the volume, and one that does not need it.
+  bench.extra[0].insert(bench.extra[0].rfind(']'), ", {target: /mnt/b, source: {bind: /mnt/a/data}}");
+  bench.meanwhile([&] { bench.root(2).write(kFstab, "UUID=aa /mnt/c ext4 defaults 0 0\n"); });
+  SECTION("the other changes are made") {
+    const Report report = bench.apply();
+    INFO(to_text(report, {}));
+    // The finding says what is wrong, as in a plan.
+    CHECK(exit_of(report) == 3);
+    CHECK(has_finding(report, "mount.other-writer"));
+    CHECK(standing(report) == "n1 failed, n2 applied, n3 applied");
+    CHECK(report.nodes.front().error->code == ErrorCode::kStalePlan);
+    CHECK(bench.first_error(report).starts_with(
+        "the nodes' data for mount changed since the plan was made: n2 would write again, through /etc/fstab:1,"));
+    const auto& outcomes = report.nodes.front().outcomes;
+    CHECK(outcomes.at({"mount", "/mnt/a"}) == Outcome::kFailed);
+    CHECK(outcomes.at({"mount", "/mnt/b"}) != Outcome::kDone);
+    CHECK(outcomes.at({"mount", "/mnt/m"}) == Outcome::kDone);
+    CHECK_FALSE(bench.root(1).exists(kUnit));
+    CHECK_FALSE(bench.root(1).exists("/etc/systemd/system/mnt-b.mount"));
+    CHECK(bench.root(1).exists(kMemoryUnit));
+    CHECK(bench.root(1).exists(test::kSysctlFile));
+    CHECK(bench.root(1).exists(kManifestFile));
+  }
+  SECTION("with all-or-nothing no change is made") {
+    bench.options.all_or_nothing = true;
+    const Report report = bench.apply();
+    CHECK(exit_of(report) != 0);
+    for (const std::size_t node : {1U, 2U, 3U}) CHECK_FALSE(bench.root(node).exists(test::kSysctlFile));
+  }
 }
 
-TEST_CASE("others: who stops to write changes what could be done, and the plan is stale") {
+TEST_CASE("others: a writer that stops makes the plan stale") {
   Bench bench;
   bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");
   bench.meanwhile([&] { bench.root(2).remove(kFstab); });
   const Report report = bench.apply();
-  CHECK(bench.first_error(report) == "what n2 has of mount has changed since the plan was made");
+  CHECK(bench.first_error(report) == "the data of n2 for mount changed since the plan was made");
   CHECK_FALSE(bench.root(1).exists(kUnit));
+  CHECK(bench.root(1).exists(kMemoryUnit));
 }
 
-TEST_CASE("others: what is mounted elsewhere and asked for by nobody makes no plan stale") {
+TEST_CASE("others: a new mount of an undeclared volume makes no plan stale") {
   Bench bench;
   SECTION("on another node") {
     bench.meanwhile([&] { bench.root(2).write(kFstab, "UUID=stick /mnt/b ext4 defaults 0 0\n"); });
@@ -178,7 +204,7 @@ TEST_CASE("others: what is mounted elsewhere and asked for by nobody makes no pl
   CHECK(bench.root(1).exists(kUnit));
 }
 
-TEST_CASE("others: who fell silent keeps nobody from what it cannot have") {
+TEST_CASE("others: a silent node does not block a change of a resource that it cannot use") {
   Bench bench;
   bench.extra[0] = ", storage: [{target: /mnt/m, source: {tmpfs: {size: 1MiB}}}]";
   bench.meanwhile([&] { bench.root(2).remove("/"); });
@@ -187,7 +213,7 @@ TEST_CASE("others: who fell silent keeps nobody from what it cannot have") {
   CHECK(bench.root(1).exists(kMemoryUnit));
 }
 
-TEST_CASE("others: who fell silent keeps nobody from what is written there already") {
+TEST_CASE("others: a silent node does not block a change of an already mounted volume") {
   Bench bench;
   bench.apply_all();
   bench.extra[0].replace(bench.extra[0].find("type: ext4"), 10, "type: ext4, options: [noatime]");

@@ -8,13 +8,13 @@ namespace sparkplan {
 
 using Clock = std::chrono::steady_clock;
 
-TEST_CASE("a pause lasts as long as it was asked for") {
+TEST_CASE("a pause lasts for its full time") {
   const auto begin = Clock::now();
   CHECK(pause_unless_stopped(std::chrono::milliseconds(30), {}));
   CHECK(Clock::now() - begin >= std::chrono::milliseconds(30));
 }
 
-TEST_CASE("a pause ends when a stop is asked for, before it or meanwhile") {
+TEST_CASE("a pause ends at a stop request, before it or during it") {
   constexpr std::chrono::hours kPause(1);
   std::stop_source stop;
   const auto begin = Clock::now();

@@ -91,7 +91,7 @@ void settle(const FleetBench& bench, const std::string& which) {
 
 }  // namespace
 
-TEST_CASE("an applied file leaves an empty plan, so does the next one, and removing all leaves no trace") {
+TEST_CASE("after an apply two plans are empty, and removing all resources leaves no trace") {
   for (int run = 0; run < runs(); ++run) {
     INFO("run " << run);
     Chance chance(kSeed + static_cast<unsigned>(run));
@@ -111,7 +111,7 @@ TEST_CASE("an applied file leaves an empty plan, so does the next one, and remov
   }
 }
 
-TEST_CASE("a hand edit anywhere in our files is seen, and mended by the next apply") {
+TEST_CASE("any change by hand in a managed file is found, and the next apply repairs it") {
   int edits = 0;
   for (int run = 0; run < runs() / 3; ++run) {
     INFO("run " << run);
@@ -141,7 +141,7 @@ TEST_CASE("a hand edit anywhere in our files is seen, and mended by the next app
   CHECK(edits >= runs() / 5);
 }
 
-TEST_CASE("a plan is the same however often it is made, and planning writes nothing") {
+TEST_CASE("a repeated plan is the same, and planning writes nothing") {
   for (int run = 0; run < runs() / 5; ++run) {
     INFO("run " << run);
     Chance chance(kSeed + 20000 + static_cast<unsigned>(run));

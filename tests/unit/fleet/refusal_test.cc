@@ -26,7 +26,7 @@ AgentClient hold_lock(const FleetBench& bench, std::size_t number) {
 
 }  // namespace
 
-TEST_CASE("a node whose directory is missing fails alone and the others are finished") {
+TEST_CASE("a node whose directory is missing fails alone, and all other nodes are finished") {
   FleetBench bench(3);
   bench.sections = kSection;
   bench.root(2).remove("/");
@@ -39,7 +39,7 @@ TEST_CASE("a node whose directory is missing fails alone and the others are fini
   CHECK(bench.root(3).exists(kSysctlFile));
 }
 
-TEST_CASE("two nodes that are one machine are exit 3 and left alone, and the others are finished") {
+TEST_CASE("two entries for one machine are exit 3 and not changed, and all other nodes are finished") {
   FleetBench bench(3);
   bench.sections = kSection;
   bench.root(1).write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
@@ -57,7 +57,7 @@ TEST_CASE("two nodes that are one machine are exit 3 and left alone, and the oth
   CHECK_FALSE(bench.root(3).exists(kSysctlFile));
 }
 
-TEST_CASE("all or nothing writes nothing when one node cannot be reached") {
+TEST_CASE("all-or-nothing writes nothing while a node is unreachable") {
   FleetBench bench(2);
   bench.sections = kSection;
   bench.options.all_or_nothing = true;
@@ -66,7 +66,22 @@ TEST_CASE("all or nothing writes nothing when one node cannot be reached") {
   CHECK(bench.root(1).tree().empty());
 }
 
-TEST_CASE("a held lock is exit 6 with its holder named, and nothing is written anywhere") {
+TEST_CASE("all-or-nothing writes nothing if a node fails under the locks, and the report says that it did not begin") {
+  FleetBench bench(2);
+  bench.sections = kSection;
+  bench.options.all_or_nothing = true;
+  bench.options.approve = [&](const Report&) {
+    bench.root(2).write(kManifestFile, "{");
+    return true;
+  };
+  const auto report = bench.apply();
+  CHECK(exit_of(report) != 0);
+  REQUIRE(report.nodes[1].error);
+  CHECK(report.not_begun);
+  CHECK(bench.trees()[0].empty());
+}
+
+TEST_CASE("a held lock is exit 6, names its holder, and nothing is written anywhere") {
   FleetBench bench(3);
   bench.sections = kSection;
   const auto anna = hold_lock(bench, 2);
@@ -81,7 +96,7 @@ TEST_CASE("a held lock is exit 6 with its holder named, and nothing is written a
   for (const std::size_t node : {1U, 2U, 3U}) CHECK_FALSE(bench.root(node).exists(kManifestFile));
 }
 
-TEST_CASE("a lock that is held on a departing node keeps the others from nothing") {
+TEST_CASE("a held lock on a departing node does not block the other nodes") {
   FleetBench bench(3);
   bench.sections = kSection;
   bench.apply_all();
@@ -94,7 +109,7 @@ TEST_CASE("a lock that is held on a departing node keeps the others from nothing
   CHECK(standing(report) == "n1 applied, n2 applied, n3 failed");
 }
 
-TEST_CASE("a held lock does not keep anybody from planning, who is told of it") {
+TEST_CASE("a held lock does not block a plan, and the plan names its holder") {
   FleetBench bench(1);
   bench.sections = kSection;
   const auto anna = hold_lock(bench, 1);
@@ -104,7 +119,7 @@ TEST_CASE("a held lock does not keep anybody from planning, who is told of it") 
   CHECK(report.nodes[0].lock_holder.find("anna@laptop") != std::string::npos);
 }
 
-TEST_CASE("a lock that is given back in time is waited for") {
+TEST_CASE("an apply waits for a lock that is released in time") {
   FleetBench bench(2);
   bench.sections = kSection;
   auto anna = std::make_optional(hold_lock(bench, 2));
@@ -117,14 +132,14 @@ TEST_CASE("a lock that is given back in time is waited for") {
   CHECK(bench.root(2).exists(kSysctlFile));
 }
 
-TEST_CASE("after a run every lock is free again") {
+TEST_CASE("after a run every lock is free") {
   FleetBench bench(2);
   bench.sections = kSection;
   CHECK(exit_of(bench.apply()) == 0);
   for (const std::size_t node : {1U, 2U}) hold_lock(bench, node);
 }
 
-TEST_CASE("a node that has left the file is exit 9 and nothing is written, whatever else is to do") {
+TEST_CASE("a departed node without consent is exit 9, and nothing is written on any node") {
   FleetBench bench(2);
   bench.sections = kSection;
   bench.apply_all();
@@ -140,7 +155,7 @@ TEST_CASE("a node that has left the file is exit 9 and nothing is written, whate
   CHECK(bench.whole_trees() == before);
 }
 
-TEST_CASE("a node in maintenance is skipped and not even looked at") {
+TEST_CASE("a node in maintenance is skipped and not contacted") {
   FleetBench bench(2);
   bench.sections = kSection;
   bench.extra[1] = ", maintenance: true";
@@ -153,7 +168,7 @@ TEST_CASE("a node in maintenance is skipped and not even looked at") {
   CHECK(standing(bench.plan()) == "n1 in_sync, n2 pending");
 }
 
-TEST_CASE("a node of another cluster is refused and left as it is") {
+TEST_CASE("a node of another cluster is refused and not changed") {
   FleetBench bench(2);
   bench.sections = kSection;
   bench.left_out[1] = true;
@@ -170,7 +185,7 @@ TEST_CASE("a node of another cluster is refused and left as it is") {
   CHECK(report.nodes[1].status == NodeStatus::kApplied);
 }
 
-TEST_CASE("nodes of two clusters of one name are refused altogether") {
+TEST_CASE("nodes of two clusters with one name are all refused") {
   FleetBench bench(2);
   bench.sections = kSection;
   bench.left_out = {false, true};
@@ -184,7 +199,7 @@ TEST_CASE("nodes of two clusters of one name are refused altogether") {
   CHECK(bench.whole_trees() == before);
 }
 
-TEST_CASE("a damaged manifest fails its node, with the file named") {
+TEST_CASE("a damaged manifest fails its node and is named") {
   FleetBench bench(2);
   bench.sections = kSection;
   bench.apply_all();
@@ -196,7 +211,7 @@ TEST_CASE("a damaged manifest fails its node, with the file named") {
   CHECK(report.nodes[0].error->describe().find(kManifestFile) != std::string::npos);
 }
 
-TEST_CASE("only what --only names is applied and the rest stays pending") {
+TEST_CASE("with --only the selected resources are applied, and all others stay pending") {
   FleetBench bench(2);
   bench.sections = "sysctl: {vm.swappiness: 10, vm.max_map_count: 1048576}\nprofile_env: {A: b}\n";
   bench.run.selection = Selection({"n1/sysctl/vm.swappiness"}, {});
@@ -215,7 +230,7 @@ TEST_CASE("only what --only names is applied and the rest stays pending") {
   bench.apply_all();
 }
 
-TEST_CASE("what cannot be written on one node is exit 4 there, and the others are finished") {
+TEST_CASE("a failed write on one node is exit 4, and all other nodes are finished") {
   FleetBench bench(2);
   bench.sections = "sysctl: {vm.swappiness: 10}\nprofile_env: {A: b}\n";
   bench.root(1).make_directory(kSysctlFile);
@@ -228,7 +243,7 @@ TEST_CASE("what cannot be written on one node is exit 4 there, and the others ar
   CHECK(std::filesystem::is_directory(bench.root(1) / kSysctlFile));
 }
 
-TEST_CASE("what needs something that has failed is not done, and never said to be") {
+TEST_CASE("a resource that needs a failed one is not applied and not reported as applied") {
   FleetBench bench(1);
   bench.sections =
       "storage: [{target: /mnt/models, source: {nvme_tcp: {address: 10.0.0.9, subsystem: models}}, type: ext4}]\n";

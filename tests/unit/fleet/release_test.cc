@@ -27,7 +27,7 @@ FleetBench two_of_which_one_leaves() {
 
 }  // namespace
 
-TEST_CASE("release: a plan names a node that has left, and with consent shows what it gets back") {
+TEST_CASE("release: a plan names a departed node, and with consent lists the changes that it undoes") {
   FleetBench bench = two_of_which_one_leaves();
   const auto unasked = bench.plan();
   CHECK(standing(unasked) == "n1 in_sync, n2 pending");
@@ -42,7 +42,7 @@ TEST_CASE("release: a plan names a node that has left, and with consent shows wh
         std::vector<std::string>{"n2 remove profile_env/A config", "n2 remove sysctl/vm.swappiness config"});
 }
 
-TEST_CASE("release: with consent a leaver gets back what it had, and the others forget it") {
+TEST_CASE("release: with consent a departing node gets its earlier state back, and the others forget it") {
   FleetBench bench = two_of_which_one_leaves();
   bench.options.allow_prune = true;
   const auto report = bench.apply();
@@ -55,7 +55,7 @@ TEST_CASE("release: with consent a leaver gets back what it had, and the others 
   CHECK(standing(bench.plan()) == "n1 in_sync");
 }
 
-TEST_CASE("release: a departing node that cannot be reached stops no other, and each run needs consent anew") {
+TEST_CASE("release: an unreachable departing node blocks no other, and each run requires consent again") {
   FleetBench bench = two_of_which_one_leaves();
   const auto away = bench.root(2).path().string() + ".away";
   std::filesystem::rename(bench.root(2).path(), away);
@@ -77,7 +77,7 @@ TEST_CASE("release: a departing node that cannot be reached stops no other, and 
   CHECK(standing(bench.apply()) == "n1 in_sync, n2 released");
 }
 
-TEST_CASE("release: by name, while the file still names it, and nobody else who has left") {
+TEST_CASE("release: a node is released by name while the file lists it, and no other departed node") {
   FleetBench bench(3);
   bench.sections = kSections;
   bench.apply_all();
@@ -90,7 +90,7 @@ TEST_CASE("release: by name, while the file still names it, and nobody else who 
   CHECK_FALSE(bench.root(3).exists("/var/lib/sparkplan"));
 }
 
-TEST_CASE("release: what somebody has changed stays, and its node is released all the same") {
+TEST_CASE("release: a foreign change stays, and its node is still released") {
   FleetBench bench = two_of_which_one_leaves();
   auto text = bench.root(2).read(kProfileFile);
   text.replace(text.find("'b'"), 3, "'c'");
@@ -103,7 +103,7 @@ TEST_CASE("release: what somebody has changed stays, and its node is released al
   CHECK_FALSE(bench.root(2).exists("/var/lib/sparkplan"));
 }
 
-TEST_CASE("release: a node that another cluster has taken over is forgotten and not touched") {
+TEST_CASE("release: a node that another cluster has taken over is forgotten and not changed") {
   FleetBench bench = two_of_which_one_leaves();
   bench.root(2).remove("/var/lib/sparkplan");
   auto manifest = bench.root(1).read(kManifestFile);

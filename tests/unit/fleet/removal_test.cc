@@ -18,7 +18,7 @@ constexpr auto kSixKeys =
 
 }  // namespace
 
-TEST_CASE("a key that is no longer in the file is removed from the node") {
+TEST_CASE("a key removed from the file is removed from the node") {
   FleetBench bench(2);
   bench.sections = "sysctl: {vm.swappiness: 10, vm.max_map_count: 1048576}\n";
   bench.apply_all();
@@ -31,7 +31,7 @@ TEST_CASE("a key that is no longer in the file is removed from the node") {
   CHECK(text.find("max_map_count") != std::string::npos);
 }
 
-TEST_CASE("a section that is taken away leaves the node as it was before, byte for byte") {
+TEST_CASE("removing a section restores the node byte for byte") {
   FleetBench bench(2);
   bench.root(1).write(kProfileFile, "# somebody's own\nexport OLD=1");
   std::filesystem::permissions(bench.root(1) / kProfileFile, std::filesystem::perms(0600));
@@ -47,7 +47,7 @@ TEST_CASE("a section that is taken away leaves the node as it was before, byte f
   CHECK(bench.trees() == before);
 }
 
-TEST_CASE("a value that somebody has changed is left alone when it is no longer in the file") {
+TEST_CASE("a changed value is left unchanged when it is removed from the file") {
   FleetBench bench(1);
   bench.sections = "sysctl: {vm.swappiness: 10, vm.max_map_count: 1048576}\n";
   bench.apply_all();
@@ -62,7 +62,7 @@ TEST_CASE("a value that somebody has changed is left alone when it is no longer 
   CHECK(bench.root(1).read(kSysctlFile).find("vm.swappiness = 42") != std::string::npos);
 }
 
-TEST_CASE("removing most of a node needs consent: exit 9, nothing is written there, and the others go on") {
+TEST_CASE("removing most of a node requires consent: exit 9, nothing is written there, all others continue") {
   FleetBench bench(2);
   bench.sections = kSixKeys;
   bench.apply_all();
@@ -85,7 +85,7 @@ TEST_CASE("removing most of a node needs consent: exit 9, nothing is written the
   CHECK(bench.root(2).exists(kSysctlFile));
 }
 
-TEST_CASE("a few removals need no consent") {
+TEST_CASE("a few removals require no consent") {
   FleetBench bench(1);
   bench.sections = kSixKeys;
   bench.apply_all();
@@ -93,7 +93,7 @@ TEST_CASE("a few removals need no consent") {
   bench.apply_all();
 }
 
-TEST_CASE("a removal that --only leaves out is not forgotten") {
+TEST_CASE("a removal that --only leaves out stays pending") {
   FleetBench bench(1);
   bench.sections = "sysctl: {vm.swappiness: 10}\nprofile_env: {A: b}\n";
   bench.apply_all();

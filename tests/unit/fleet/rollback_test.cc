@@ -48,7 +48,7 @@ Value managed(const FleetBench& bench, std::size_t node) {
 
 }  // namespace
 
-TEST_CASE("a rollback puts files and manifests back as they were before the last run") {
+TEST_CASE("a rollback restores files and manifests to their state before the last run") {
   FleetBench bench(2);
   bench.sections = kFirst;
   bench.apply_all();
@@ -66,14 +66,14 @@ TEST_CASE("a rollback puts files and manifests back as they were before the last
                                  "n2 remove sysctl/net.core.rmem_max config", "n2 update sysctl/vm.swappiness config"});
   CHECK(bench.trees() == before);
   CHECK(managed(bench, 1) == managed_before);
-  CHECK(says(report, "still asks for the other state"));
+  CHECK(says(report, "the next plan shows the difference as pending"));
   // Pending, not drift: the file asks for a state that was never applied to the node.
   const auto plan = bench.plan();
   CHECK(standing(plan) == "n1 pending, n2 pending");
   CHECK(exit_code(plan, ExitRules{false, true, false}) == ExitCode::kDone);
 }
 
-TEST_CASE("rolling back the first run of all leaves the roster and nothing else") {
+TEST_CASE("a rollback of the first run leaves only the roster") {
   FleetBench bench(1);
   const auto before = bench.trees();
   bench.sections = kFirst;
@@ -101,7 +101,7 @@ TEST_CASE("a second rollback undoes the run before, and never the rollback") {
   CHECK(standing(third) == "n1 skipped");
 }
 
-TEST_CASE("what was changed since is kept and named, the rest goes back") {
+TEST_CASE("a resource changed since the run is kept and named, and all others are restored") {
   FleetBench bench(1);
   bench.sections = kFirst;
   bench.apply_all();
@@ -116,7 +116,7 @@ TEST_CASE("what was changed since is kept and named, the rest goes back") {
   CHECK(bench.root(1).read(kSysctlFile) == sysctl_before);
 }
 
-TEST_CASE("without names the last run of most nodes is undone, with names each node's own") {
+TEST_CASE("a rollback undoes the last run of most nodes, or with names the last run of each named node") {
   FleetBench bench(3);
   bench.sections = kFirst;
   bench.apply_all();
@@ -133,25 +133,56 @@ TEST_CASE("without names the last run of most nodes is undone, with names each n
   CHECK(bench.root(2).exists(kSysctlFile));
 }
 
-TEST_CASE("a last run that half of the nodes or fewer name is not undone unless the nodes are named") {
+TEST_CASE("a last run that half of the nodes or fewer report is undone only on named nodes") {
+  FleetBench bench(4);
+  bench.sections = kFirst;
+  bench.apply_all();
+  bench.sections = kSecond;
+  bench.run.selection = Selection({"n3", "n4"}, {});
+  REQUIRE(exit_of(bench.apply()) == 0);
+  bench.run.selection = {};
+  const auto before = bench.trees();
+  const auto report = roll_back(bench);
+  CHECK(exit_of(report) == 9);
+  CHECK(standing(report) == "n1 refused, n2 refused, n3 refused, n4 refused");
+  CHECK(report.nodes[0].error->message.find("on n[3-4]") != std::string::npos);
+  CHECK(bench.trees() == before);
+  CHECK(exit_of(roll_back(bench, {"n3"})) == 0);
+  CHECK(bench.trees()[2] != before[2]);
+}
+
+TEST_CASE("a node that alone names a newer run is refused alone, and the run of most nodes is undone") {
   FleetBench bench(3);
+  const auto before = bench.trees();
   bench.sections = kFirst;
   bench.apply_all();
   bench.sections = kSecond;
   bench.run.selection = Selection({"n3"}, {});
   REQUIRE(exit_of(bench.apply()) == 0);
   bench.run.selection = {};
-  const auto before = bench.trees();
+  const auto third = bench.trees()[2];
   const auto report = roll_back(bench);
   CHECK(exit_of(report) == 9);
-  CHECK(standing(report) == "n1 refused, n2 refused, n3 refused");
-  CHECK(report.nodes[0].error->message.find("on n3") != std::string::npos);
-  CHECK(bench.trees() == before);
-  CHECK(exit_of(roll_back(bench, {"n3"})) == 0);
-  CHECK(bench.trees()[2] != before[2]);
+  CHECK(standing(report) == "n1 applied, n2 applied, n3 refused");
+  CHECK(report.nodes[2].error->message.starts_with("only this node names "));
+  CHECK(report.nodes[2].error->hint.find("sparkplan rollback n3") != std::string::npos);
+  CHECK(bench.trees() == std::vector{before[0], before[1], third});
 }
 
-TEST_CASE("a rollback shows what it will do; a no writes nothing") {
+TEST_CASE("two nodes that name a newer run than most nodes may have taken part in it: nothing is undone") {
+  FleetBench bench(5);
+  bench.sections = kFirst;
+  bench.apply_all();
+  bench.sections = kSecond;
+  bench.run.selection = Selection({"n4", "n5"}, {});
+  REQUIRE(exit_of(bench.apply()) == 0);
+  bench.run.selection = {};
+  const auto before = bench.trees();
+  CHECK(exit_of(roll_back(bench)) == 9);
+  CHECK(bench.trees() == before);
+}
+
+TEST_CASE("a rollback lists its changes, and the answer no writes nothing") {
   FleetBench bench(1);
   bench.sections = kFirst;
   bench.apply_all();
@@ -170,7 +201,7 @@ TEST_CASE("a rollback shows what it will do; a no writes nothing") {
   CHECK(bench.whole_trees() == before);
 }
 
-TEST_CASE("a run that has mended drift is undone to the drift, which the next plan shows as such") {
+TEST_CASE("a rollback restores the drift that its run had repaired, and the next plan reports it") {
   FleetBench bench(1);
   bench.sections = kFirst;
   bench.apply_all();
@@ -183,7 +214,7 @@ TEST_CASE("a run that has mended drift is undone to the drift, which the next pl
   CHECK(standing(bench.plan()) == "n1 drifted");
 }
 
-TEST_CASE("a damaged journal of a later run stops a rollback, which names it") {
+TEST_CASE("a damaged journal of a later run stops a rollback and is named") {
   FleetBench bench(1);
   bench.sections = kFirst;
   bench.apply_all();
@@ -197,7 +228,7 @@ TEST_CASE("a damaged journal of a later run stops a rollback, which names it") {
   CHECK(bench.trees() == before);
 }
 
-TEST_CASE("a history tells the runs of all nodes, newest first, and what became of them") {
+TEST_CASE("a history lists the runs of all nodes, newest first, with their outcomes") {
   FleetBench bench(2);
   bench.sections = kFirst;
   bench.apply_all();
@@ -222,7 +253,7 @@ TEST_CASE("a history tells the runs of all nodes, newest first, and what became 
   CHECK(apply.run.artifacts[0].outcome == "done");
 }
 
-TEST_CASE("what a node claims of a run is bounded, and shown apart where the others say otherwise") {
+TEST_CASE("a node's claims about a run are bounded, and listed separately if other nodes disagree") {
   const auto told = [](const std::string& node, const std::string& who, std::int64_t changes) {
     NodeHistory history;
     history.node = node;
@@ -247,7 +278,42 @@ TEST_CASE("what a node claims of a run is bounded, and shown apart where the oth
   }
 }
 
-TEST_CASE("a node that was never applied has no history, and asking leaves nothing on it") {
+TEST_CASE("runs that few nodes report are marked, and at most 20 of each node are listed") {
+  const auto history_of = [](const std::string& node, const std::vector<std::string>& ids) {
+    NodeHistory history;
+    history.node = node;
+    for (const auto& id : ids) {
+      history.reply.runs.emplace_back();
+      history.reply.runs.back().run = id;
+    }
+    return history;
+  };
+  const std::vector<std::string> real{"20260301T100000Z-a", "20260302T100000Z-a"};
+  auto invented = real;
+  // Each one several times: a node still counts once.
+  for (int i = 100; i < 150; ++i) {
+    for (int times = 0; times < 3; ++times) invented.push_back("20990101T000" + std::to_string(i) + "Z-a");
+  }
+  // The last node joined after the first run.
+  const auto all = merged({history_of("n1", real), history_of("n2", invented), history_of("n3", {real.back()})});
+  REQUIRE(all.size() == 2 + kMostRunsReportedByFew);
+  for (std::size_t i = 0; i < kMostRunsReportedByFew; ++i) {
+    CHECK(all[i].reported_by_few());
+    CHECK(all[i].nodes == std::vector<std::string>{"n2"});
+  }
+  CHECK(all[0].run.run == "20990101T000149Z-a");
+  const auto& newest = all[kMostRunsReportedByFew];
+  CHECK(newest.run.run == real[1]);
+  CHECK_FALSE(newest.reported_by_few());
+  const auto& oldest = all[kMostRunsReportedByFew + 1];
+  CHECK(oldest.run.run == real[0]);
+  CHECK(oldest.could_report == 2);
+  CHECK_FALSE(oldest.reported_by_few());
+  // One node alone is not compared with anything.
+  CHECK_FALSE(merged({history_of("n2", invented)}).front().reported_by_few());
+}
+
+TEST_CASE("a node that was never applied has no history, and reading it leaves no trace") {
   FleetBench bench(1);
   bench.sections = kFirst;
   const auto cluster = load_cluster(bench.file(), "cluster.yaml", builtin_registry());

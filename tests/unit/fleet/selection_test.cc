@@ -19,7 +19,7 @@ Cluster cluster_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-TEST_CASE("without patterns everything is selected") {
+TEST_CASE("without patterns all resources are selected") {
   const Selection all;
   CHECK(all.everything());
   CHECK(all.includes_node("n1"));
@@ -29,7 +29,7 @@ TEST_CASE("without patterns everything is selected") {
   CHECK_FALSE(Selection({}, {"n9"}).everything());
 }
 
-TEST_CASE("a pattern is split at its first two slashes, so that names may have some") {
+TEST_CASE("a pattern is split at its first two slashes, so that resource names may contain slashes") {
   const Selection one({"n1/sysctl/net.ipv4.conf.enp1s0/200.rp_filter"}, {});
   CHECK(one.includes("n1", kWithSlash));
   CHECK_FALSE(one.includes("n1", kSwappiness));
@@ -38,7 +38,7 @@ TEST_CASE("a pattern is split at its first two slashes, so that names may have s
   CHECK_FALSE(Selection({"n1/sysctl/net.ipv4.conf.enp1s0"}, {}).includes("n1", kWithSlash));
 }
 
-TEST_CASE("a pattern of a node or of a node and a type takes all below it") {
+TEST_CASE("a pattern for a node, or for a node and a type, selects all of their resources") {
   const Selection node({"n1"}, {});
   CHECK(node.includes("n1", kSwappiness));
   CHECK(node.includes("n1", kHome));
@@ -49,7 +49,7 @@ TEST_CASE("a pattern of a node or of a node and a type takes all below it") {
   CHECK_FALSE(type.includes("n1", kHome));
 }
 
-TEST_CASE("every part of a pattern is a glob over that part alone") {
+TEST_CASE("every part of a pattern is a separate glob") {
   const Selection globs({"spark-0?/sys*/vm.*"}, {});
   CHECK(globs.includes("spark-01", kSwappiness));
   CHECK_FALSE(globs.includes("spark-10", kSwappiness));
@@ -58,7 +58,7 @@ TEST_CASE("every part of a pattern is a glob over that part alone") {
   CHECK_FALSE(Selection({"n*swappiness"}, {}).includes("n1", kSwappiness));
 }
 
-TEST_CASE("several patterns of --only add up and --exclude takes out of them") {
+TEST_CASE("several --only patterns add up, and --exclude removes matches from them") {
   const Selection both({"n1", "n2/sysctl"}, {"*/sysctl/vm.*"});
   CHECK(both.includes("n1", kHome));
   CHECK(both.includes("n2", kWithSlash));
@@ -67,7 +67,7 @@ TEST_CASE("several patterns of --only add up and --exclude takes out of them") {
   CHECK_FALSE(both.includes("n3", kWithSlash));
 }
 
-TEST_CASE("a node is contacted unless nothing of it can be selected") {
+TEST_CASE("a node is contacted unless none of its resources can be selected") {
   const Selection only({"n1/sysctl/vm.swappiness"}, {});
   CHECK(only.includes_node("n1"));
   CHECK_FALSE(only.includes_node("n2"));
@@ -81,40 +81,40 @@ TEST_CASE("a node is contacted unless nothing of it can be selected") {
   CHECK_FALSE(without_type.includes("n1", kSwappiness));
 }
 
-TEST_CASE("patterns that can fit something pass, whatever their resource names") {
+TEST_CASE("patterns with a matching node and type are accepted, whatever their resource names") {
   const auto cluster = cluster_of({"spark-01", "spark-02"});
   CHECK(Selection().check(cluster, builtin_registry()));
   CHECK(Selection({"spark-*", "spark-02/sysctl/no.such.thing", "*/sys*"}, {"*", "spark-0?/*/@file"})
             .check(cluster, builtin_registry()));
 }
 
-TEST_CASE("a pattern that fits no node is refused with the nearest name, of --only and of --exclude") {
+TEST_CASE("a pattern of --only or --exclude that matches no node is refused with the nearest name") {
   const auto cluster = cluster_of({"spark-01", "spark-02"});
   for (const auto& selection : {Selection({"spark-01", "sprak-01"}, {}), Selection({}, {"sprak-01"})}) {
     const auto checked = selection.check(cluster, builtin_registry());
     REQUIRE_FALSE(checked);
     CHECK(checked.error().code == ErrorCode::kInvalidInput);
-    CHECK(checked.error().message == "\"sprak-01\" fits no node of cluster.yaml");
+    CHECK(checked.error().message == "\"sprak-01\" matches no node of cluster.yaml");
     CHECK(checked.error().hint == "did you mean \"spark-01\"?");
   }
 }
 
-TEST_CASE("a pattern that fits no resource type is refused with the nearest name, of --only and of --exclude") {
+TEST_CASE("a pattern of --only or --exclude that matches no type is refused with the nearest name") {
   const auto cluster = cluster_of({"spark-01", "spark-02"});
   for (const auto& selection : {Selection({"spark-01", "*/sysctk/vm.*"}, {}), Selection({}, {"*/sysctk/vm.*"})}) {
     const auto checked = selection.check(cluster, builtin_registry());
     REQUIRE_FALSE(checked);
     CHECK(checked.error().code == ErrorCode::kInvalidInput);
-    CHECK(checked.error().message == "\"*/sysctk/vm.*\" fits no resource type");
+    CHECK(checked.error().message == "\"*/sysctk/vm.*\" matches no resource type");
     CHECK(checked.error().hint == "did you mean \"sysctl\"?");
   }
 }
 
-TEST_CASE("where no name is near, all that there are are told") {
+TEST_CASE("without a near name the hint lists all names") {
   const auto cluster = cluster_of({"spark-01", "spark-02"});
   const auto node = Selection({"dgx*"}, {}).check(cluster, builtin_registry());
   REQUIRE_FALSE(node);
-  CHECK(node.error().hint == "what there is: spark-[01-02]");
+  CHECK(node.error().hint == "available: spark-[01-02]");
   const auto type = Selection({"spark-01/BOGUS_TYPE"}, {}).check(cluster, builtin_registry());
   REQUIRE_FALSE(type);
   for (const auto& known : builtin_registry().types()) {
@@ -122,11 +122,57 @@ TEST_CASE("where no name is near, all that there are are told") {
   }
 }
 
-TEST_CASE("a part of a pattern that is empty fits nothing") {
+TEST_CASE("a node set as sparkplan prints it selects its nodes") {
+  const auto cluster = cluster_of({"login", "spark-01", "spark-02", "spark-03"});
+  const Selection some({"login, spark-[01-02]"}, {});
+  CHECK(some.check(cluster, builtin_registry()));
+  CHECK(some.includes_node("login"));
+  CHECK(some.includes_node("spark-02"));
+  CHECK_FALSE(some.includes_node("spark-03"));
+  const Selection of_a_type({"spark-[01,03]/sysctl/vm.*"}, {});
+  CHECK(of_a_type.check(cluster, builtin_registry()));
+  CHECK(of_a_type.includes("spark-03", kSwappiness));
+  CHECK_FALSE(of_a_type.includes("spark-03", kHome));
+  CHECK_FALSE(of_a_type.includes("spark-02", kSwappiness));
+  CHECK_FALSE(Selection({}, {"spark-[01-02]"}).includes_node("spark-02"));
+}
+
+TEST_CASE("an empty part of a pattern matches nothing") {
   const auto cluster = cluster_of({"spark-01"});
   for (const std::string pattern : {"", "/sysctl", "spark-01/", "spark-01//x"}) {
     INFO(pattern);
     CHECK_FALSE(Selection({pattern}, {}).check(cluster, builtin_registry()));
+  }
+}
+
+TEST_CASE("a pattern may be a set of nodes, as sparkplan prints it") {
+  const Selection some({"spark-[01,03-04]/sysctl"}, {});
+  CHECK(some.includes("spark-01", kSwappiness));
+  CHECK_FALSE(some.includes("spark-02", kSwappiness));
+  CHECK(some.includes("spark-04", kSwappiness));
+  CHECK_FALSE(some.includes("spark-04", kHome));
+  CHECK(Selection({"[1-2]-*"}, {}).includes_node("2-b"));
+}
+
+TEST_CASE("one argument may be a list of patterns") {
+  const Selection list({"spark-[01,03], head/sysctl"}, {"spark-03/sysctl,head/sysctl/net.*"});
+  CHECK(list.includes("spark-01", kSwappiness));
+  CHECK_FALSE(list.includes("spark-03", kSwappiness));
+  CHECK(list.includes("spark-03", kHome));
+  CHECK(list.includes("head", kSwappiness));
+  CHECK_FALSE(list.includes("head", kWithSlash));
+  CHECK_FALSE(list.includes_node("spark-02"));
+}
+
+TEST_CASE("every node of a set has to exist") {
+  const auto cluster = cluster_of({"spark-01", "spark-02", "head"});
+  CHECK(Selection({"spark-[01-02],head"}, {}).check(cluster, builtin_registry()));
+  const auto missing = Selection({"spark-[01-03]"}, {}).check(cluster, builtin_registry());
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().describe().find("\"spark-03\" matches no node") != std::string::npos);
+  for (const char* text : {"", ",", "spark-[01-02", "spark-[02-01]", "spark-[1-99999999]", "spark-[]"}) {
+    INFO(text);
+    CHECK_FALSE(Selection({text}, {}).check(cluster, builtin_registry()));
   }
 }
 

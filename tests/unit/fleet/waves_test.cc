@@ -31,7 +31,7 @@ Names names_of(const std::vector<Step>& steps) {
 
 }  // namespace
 
-TEST_CASE("waves: a canary first, then all others") {
+TEST_CASE("waves: one canary node is first, then all others") {
   CHECK(waves({"a", "b", "c", "d"}, {}, 0) == std::vector<Names>{{"a"}, {"b", "c", "d"}});
   CHECK(waves({"a", "b", "c", "d"}, {}, 2) == std::vector<Names>{{"a"}, {"b", "c"}, {"d"}});
   CHECK(waves({"a"}, {}, 0) == std::vector<Names>{{"a"}});
@@ -47,26 +47,42 @@ TEST_CASE("waves: the two ends of a cable are changed together") {
   CHECK(waves({"a", "c"}, cables({{"a", "b"}, {"b", "c"}}), 0) == std::vector<Names>{{"a"}, {"c"}});
 }
 
-TEST_CASE("steps that may cut a node off take their group along, and come last") {
+TEST_CASE("waves: after a failed canary the error names the way to change the others without it") {
+  CHECK(way_past({}).empty());
+  CHECK(way_past({"a"}) == "to change the other nodes without it: --exclude a");
+  CHECK(way_past({"a", "b"}) == "to change the other nodes without them: --exclude a --exclude b");
+  // The next node is the canary then.
+  CHECK(waves({"b", "c", "d"}, {}, 0) == std::vector<Names>{{"b"}, {"c", "d"}});
+}
+
+TEST_CASE("disruptive steps include their group and come last") {
   const auto split = split_steps({step("file", false, "net"), step("link", true, "net"), step("calm", false)}, {});
   CHECK(names_of(split.safe) == Names{"calm"});
   CHECK(names_of(split.disruptive) == Names{"file", "link"});
 }
 
-TEST_CASE("calm steps that need what may cut a node off wait for the stage after") {
+TEST_CASE("safe steps that need a disruptive step wait for the next stage") {
   const auto split = split_steps({step("link", true), step("mount", false, "", "link"), step("calm", false)}, {});
   CHECK(names_of(split.safe) == Names{"calm"});
   CHECK(names_of(split.disruptive) == Names{"link"});
 }
 
-TEST_CASE("what needs a step that waits waits with it") {
+TEST_CASE("a step that needs a waiting step waits too") {
   const auto split = split_steps({step("link", true), step("connection", false, "", "link"),
                                   step("mount", false, "", "connection"), step("calm", false)},
                                  {});
   CHECK(names_of(split.safe) == Names{"calm"});
 }
 
-TEST_CASE("what may cut a node off is not begun when what it needs has failed") {
+TEST_CASE("the number of stages is bounded by the waiting types, not by the number of changes") {
+  NodePlan plan;
+  CHECK(most_stages({}) == 2 + kStagesForFailures);
+  for (int i = 0; i < 1000; ++i) plan.waiting.push_back({"key", std::to_string(i)});
+  plan.waiting.push_back({"mount", "/a"});
+  CHECK(most_stages({&plan, &plan}) == 6 + kStagesForFailures);
+}
+
+TEST_CASE("a disruptive step is not begun if a step that it needs has failed") {
   const auto split = split_steps({step("link", true, "", "key"), step("other", true)}, {{"t", "key"}});
   CHECK(names_of(split.disruptive) == Names{"other"});
 }

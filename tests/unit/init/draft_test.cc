@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 #include "engine/init/yaml_writer.h"
 #include "tests/support/catch.h"
@@ -21,7 +22,7 @@ void compare_with_golden(const std::string& name, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("two new DGX Sparks with one cable") {
+TEST_CASE("two new DGX Sparks with one cable get topology direct") {
   auto machines = std::vector{bare_spark(1), bare_spark(2)};
   for (auto& machine : machines) {
     machine.facts->extended.emplace();
@@ -30,13 +31,13 @@ TEST_CASE("two new DGX Sparks with one cable") {
   compare_with_golden("two-new-sparks", draft_of(machines));
 }
 
-TEST_CASE("eight new DGX Sparks on a switch") {
+TEST_CASE("eight new DGX Sparks on a switch get topology switch") {
   std::vector<InitMachine> machines;
   for (int i = 1; i <= 8; ++i) machines.push_back(bare_spark(i, {0}));
   compare_with_golden("eight-new-sparks", draft_of(machines));
 }
 
-TEST_CASE("addresses of a guide are kept, and left to what sets them") {
+TEST_CASE("existing addresses are kept, and the files that set them stay in charge") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   set_address(first, "enp1s0f1np1", "192.168.177.11/24");
@@ -45,7 +46,7 @@ TEST_CASE("addresses of a guide are kept, and left to what sets them") {
   compare_with_golden("one-address-on-half-a", draft_of({first, second}));
 }
 
-TEST_CASE("storage over a network is told and left alone") {
+TEST_CASE("network storage is mentioned in a comment and left out") {
   auto machine = bare_spark(1);
   machine.facts->extended.emplace();
   machine.facts->extended->fstab = {{"/dev/disk/by-id/nvme-x", "/mnt/models", "ext4", "ro,_netdev"},
@@ -55,7 +56,7 @@ TEST_CASE("storage over a network is told and left alone") {
   CHECK_FALSE(contains(text, "UUID=1"));
 }
 
-TEST_CASE("machines that are not alike are told of") {
+TEST_CASE("different machines are reported in a remark") {
   auto second = bare_spark(2);
   second.facts->memory_total_bytes /= 2;
   second.facts->os_version = "22.04";
@@ -66,7 +67,17 @@ TEST_CASE("machines that are not alike are told of") {
   CHECK_FALSE(has_remark(*attempt({bare_spark(1), bare_spark(2)}), "init.mixed-machines"));
 }
 
-TEST_CASE("what is managed and cannot be written down again is told of") {
+TEST_CASE("a machine that claims the largest memory of all numbers does not hold up the draft") {
+  auto second = bare_spark(2);
+  second.facts->memory_total_bytes = std::numeric_limits<std::int64_t>::max();
+  const auto draft = attempt({bare_spark(1), second});
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.mixed-machines"));
+  second.facts->memory_total_bytes = std::int64_t{128} << 30;
+  CHECK_FALSE(has_remark(*attempt({bare_spark(1), second}), "init.mixed-machines"));
+}
+
+TEST_CASE("a managed resource that the file cannot express is reported") {
   auto machines = applied(loaded("version: 1\nname: lab\nnodes: [{name: n1, address: 10.0.0.1}]\nhosts: {}\n"));
   auto& resources = machines.front().manifest->resources;
   REQUIRE(resources.size() == 1);
@@ -76,7 +87,7 @@ TEST_CASE("what is managed and cannot be written down again is told of") {
   CHECK(has_remark(*draft, "init.not-written"));
 }
 
-TEST_CASE("what a machine says of itself cannot break the file") {
+TEST_CASE("a machine's texts cannot break the file") {
   auto machine = bare_spark(1);
   machine.facts->os_name = "Ubuntu\n24.04\x1b[31m: [";
   machine.facts->product = "a # b: {";
@@ -84,7 +95,7 @@ TEST_CASE("what a machine says of itself cannot break the file") {
   CHECK(loaded(draft_of({machine})).nodes.size() == 1);
 }
 
-TEST_CASE("whatever a value is, the file gives it back") {
+TEST_CASE("any text value survives the written file") {
   for (const std::string value :
        {"",           " ",     "yes",         "No",          "null",     "~",    "1",   "1.5", "0x10", "007", "1e3",
         "2026-01-01", ".inf",  "a b",         "a: b",        "a #b",     "#a",   "- a", "[a",  "{a",   "a,b", "\"a\"",

@@ -1,4 +1,7 @@
 // The fabric in the file from `init`: existing ports, cables, and unclear input.
+#include <chrono>
+
+#include "engine/init/fabric_found.h"
 #include "engine/init/fabric_neighbours.h"
 #include "tests/support/catch.h"
 #include "tests/unit/init/machines.h"
@@ -14,7 +17,7 @@ std::string unwrapped(std::string text) {
 
 }  // namespace
 
-TEST_CASE("new DGX Sparks without a cable, with two, and in a ring") {
+TEST_CASE("new DGX Sparks are drafted without a cable, with two, and in a ring") {
   const auto fabric_of = [](std::vector<InitMachine> machines) {
     const Cluster cluster = loaded(draft_of(machines));
     const auto section = cluster.nodes.front().sections.find("fabric");
@@ -27,7 +30,38 @@ TEST_CASE("new DGX Sparks without a cable, with two, and in a ring") {
   CHECK(fabric_of({bare_spark(1)}) == "none");
 }
 
-TEST_CASE("addresses that derive from other ids give the nodes these ids") {
+TEST_CASE("a machine with thousands of links and profiles costs init less than five seconds") {
+  auto machine = bare_spark(1);
+  for (int i = 0; i < 4000; ++i) {
+    LinkFacts link;
+    link.name = "en" + std::to_string(i) + "np1";
+    link.profile = "profile-" + std::to_string(i);
+    link.rdma_devices = {"mlx5_" + std::to_string(i)};
+    machine.facts->links.push_back(link);
+    NetworkProfile profile;
+    profile.uuid = "other-" + std::to_string(i);
+    machine.facts->host.network_profiles.push_back(profile);
+  }
+  Member member;
+  member.machine = &machine;
+  member.name = "spark-01";
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(found_fabric(member, builtin_registry()).interfaces.empty());
+  set_address(machine, "en7np1", "10.9.0.1/24");
+  // The other links of the port belong to it, so they appear as well.
+  CHECK(found_fabric(member, builtin_registry()).interfaces.size() == 4002);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+}
+
+TEST_CASE("cables in different ports give each node its own port") {
+  const std::string text = draft_of({bare_spark(1, {1}), bare_spark(2, {0}), bare_spark(3, {1})});
+  CHECK(contains(text, "fabric: {topology: switch, port: 1}"));
+  CHECK(contains(text, "{name: spark-02, address: 10.0.0.12, fabric: {port: 0}}"));
+  CHECK_FALSE(contains(text, "{name: spark-03, address: 10.0.0.13, fabric"));
+  CHECK_FALSE(contains(text, "a guess"));
+}
+
+TEST_CASE("addresses derived from other ids give the nodes these ids") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   set_address(first, "enp1s0f1np1", "192.168.100.21/24");
@@ -39,7 +73,7 @@ TEST_CASE("addresses that derive from other ids give the nodes these ids") {
   CHECK_FALSE(contains(text, "interfaces:"));
 }
 
-TEST_CASE("what carries our own connection is never taken for the fabric") {
+TEST_CASE("the interface of our own connection is never part of the fabric") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   for (auto* machine : {&first, &second}) {
@@ -51,7 +85,7 @@ TEST_CASE("what carries our own connection is never taken for the fabric") {
   CHECK_FALSE(contains(text, "port: 1"));
 }
 
-TEST_CASE("a new fabric keeps away from networks that are there") {
+TEST_CASE("a new fabric avoids the machines' networks") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   link_of(first, "enP7s7").addresses.push_back("192.168.101.77/24");
@@ -59,14 +93,14 @@ TEST_CASE("a new fabric keeps away from networks that are there") {
   CHECK(contains(text, "fabric: {topology: direct, port: 1, subnets: [10.100.0.0/24, 10.100.1.0/24]}"));
 }
 
-TEST_CASE("a new fabric keeps away from what a machine has a route to") {
+TEST_CASE("a new fabric avoids networks that a machine has a route to") {
   auto first = bare_spark(1);
   first.facts->host.routes.push_back({"tun0", "192.168.0.0/16", "10.0.0.1", 0, "static", false, 254});
   first.facts->host.routes.push_back({"enP7s7", "0.0.0.0/0", "10.0.0.1", 0, "dhcp", false, 254});
   CHECK(contains(draft_of({first, bare_spark(2)}), "subnets: [10.100.0.0/24, 10.100.1.0/24]"));
 }
 
-TEST_CASE("where no private network is free there is no fabric, and a word about it") {
+TEST_CASE("without a free private network the file has no fabric, and a remark explains it") {
   auto first = bare_spark(1);
   const auto reach = [&](const std::string& network) {
     first.facts->host.routes.push_back({"tun0", network, "10.0.0.1", 0, "static", false, 254});
@@ -81,7 +115,7 @@ TEST_CASE("where no private network is free there is no fabric, and a word about
   CHECK_FALSE(contains(draft->text, "\nfabric:"));
 }
 
-TEST_CASE("a mistake in the addresses that are there gives a file without a fabric that says so") {
+TEST_CASE("inconsistent existing addresses give a file without a fabric, and a remark explains it") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   set_address(first, "enp1s0f1np1", "192.168.100.11/24");
@@ -90,10 +124,10 @@ TEST_CASE("a mistake in the addresses that are there gives a file without a fabr
     set_address(first, "enP2p1s0f1np1", "192.168.100.111/24");
     set_address(second, "enP2p1s0f1np1", "192.168.100.112/24");
   }
-  SECTION("one address on both") { set_address(second, "enp1s0f1np1", "192.168.100.11/24"); }
-  SECTION("the network of the management") { set_address(second, "enp1s0f1np1", "10.0.0.112/24"); }
-  SECTION("an MTU too small for it") { link_of(first, "enp1s0f1np1").mtu = 1000; }
-  SECTION("a node that is reached by its fabric address") {
+  SECTION("one address on both nodes") { set_address(second, "enp1s0f1np1", "192.168.100.11/24"); }
+  SECTION("the management network") { set_address(second, "enp1s0f1np1", "10.0.0.112/24"); }
+  SECTION("an MTU too small for the fabric") { link_of(first, "enp1s0f1np1").mtu = 1000; }
+  SECTION("a node reached at its fabric address") {
     first.address = first.facts->ssh_server_address = "192.168.100.11";
   }
   const auto draft = attempt({first, second});
@@ -105,7 +139,7 @@ TEST_CASE("a mistake in the addresses that are there gives a file without a fabr
   CHECK_FALSE(cluster.nodes.front().sections.contains("fabric"));
 }
 
-TEST_CASE("what NetworkManager has made up for a port is nobody's address") {
+TEST_CASE("an address from a generated NetworkManager profile is ignored") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   for (auto* machine : {&first, &second}) {
@@ -123,7 +157,7 @@ TEST_CASE("what NetworkManager has made up for a port is nobody's address") {
   CHECK(contains(draft_of({first, second}), "10.55.0.7/24"));
 }
 
-TEST_CASE("who has answered on the fabric, and is none of those read, is a neighbour") {
+TEST_CASE("a neighbour on the fabric that is not one of the machines read is listed") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   set_address(second, "enp1s0f1np1", "192.168.100.12/24");
@@ -136,7 +170,7 @@ TEST_CASE("who has answered on the fabric, and is none of those read, is a neigh
   CHECK(fabric_neighbours({first, second}) == std::vector<std::string>{"192.168.100.14"});
 }
 
-TEST_CASE("an MTU that somebody has set stays, with a word about it") {
+TEST_CASE("an existing MTU is kept, with a remark") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   int number = 10;
@@ -147,10 +181,10 @@ TEST_CASE("an MTU that somebody has set stays, with a word about it") {
   }
   const std::string text = draft_of({first, second});
   CHECK(contains(text, "mtu: 1500"));
-  CHECK(contains(text, "So is the MTU"));
+  CHECK(contains(text, "The MTU also exists already"));
 }
 
-TEST_CASE("a port that a bond holds is the one with the cable, and the bond is named") {
+TEST_CASE("a bonded port counts as cabled, and its bond is named") {
   std::vector<InitMachine> machines{bare_spark(1), bare_spark(2)};
   for (InitMachine& machine : machines) {
     LinkFacts bond;

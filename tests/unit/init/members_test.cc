@@ -4,7 +4,7 @@
 #include "tests/unit/init/machines.h"
 
 namespace sparkplan::test {
-TEST_CASE("names that no node can have, and that several have, are told apart") {
+TEST_CASE("invalid and repeated host names are replaced by unique names") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   auto third = bare_spark(3);
@@ -18,7 +18,7 @@ TEST_CASE("names that no node can have, and that several have, are told apart") 
   CHECK(cluster.nodes[2].id == 3);
 }
 
-TEST_CASE("names that differ in the case of letters alone are told apart") {
+TEST_CASE("names that differ only in case get unique names") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   first.facts->hostname = "spark";
@@ -28,7 +28,7 @@ TEST_CASE("names that differ in the case of letters alone are told apart") {
   CHECK(contains(text, "name: SPARK-02,"));
 }
 
-TEST_CASE("a name that ends in a number too large for a network gets an id") {
+TEST_CASE("a name whose number is too large for a network gets an explicit id") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   first.facts->hostname = "spark-1234";
@@ -39,7 +39,7 @@ TEST_CASE("a name that ends in a number too large for a network gets an id") {
   CHECK(cluster.name == "spark");
 }
 
-TEST_CASE("one machine under two names, or a clone, is refused with both") {
+TEST_CASE("two addresses of one machine, or of a clone, are refused, and both are named") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   second.facts->machine_id = first.facts->machine_id;
@@ -50,7 +50,7 @@ TEST_CASE("one machine under two names, or a clone, is refused with both") {
   CHECK(contains(draft.error().message, "nvidia@10.0.0.12"));
 }
 
-TEST_CASE("a machine that claims another's machine-id ends init for these two, and for no other") {
+TEST_CASE("a machine that claims another's machine-id excludes only these two machines") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
   const auto third = bare_spark(3);
@@ -78,7 +78,7 @@ TEST_CASE("members of two clusters are refused") {
   CHECK(draft.error().code == ErrorCode::kRefused);
 }
 
-TEST_CASE("a machine that cannot be read is a comment; one that the others know stays a member") {
+TEST_CASE("an unreadable machine becomes a comment, or a member in maintenance if the others know it") {
   const std::string bare = draft_of({bare_spark(1), bare_spark(2), unreachable("10.0.0.13")});
   CHECK(contains(bare, "  # Could not be read: connect to 10.0.0.13 port 22: timed out\n"));
   CHECK(contains(bare, "  # - {name: NAME, address: 10.0.0.13}\n"));
@@ -94,7 +94,7 @@ TEST_CASE("a machine that cannot be read is a comment; one that the others know 
   CHECK_FALSE(known.nodes[0].maintenance);
 }
 
-TEST_CASE("members that nobody named are kept in the file, and told of") {
+TEST_CASE("members missing from the command line stay in the file, with a remark") {
   auto machines =
       applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
                      "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
@@ -105,7 +105,7 @@ TEST_CASE("members that nobody named are kept in the file, and told of") {
   CHECK(loaded(draft->text).nodes.back().maintenance);
 }
 
-TEST_CASE("a member that was installed anew keeps its place; a stranger by its name does not get it") {
+TEST_CASE("a reinstalled member keeps its entry, and an unknown machine with its name does not get it") {
   auto machines =
       applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
                      "  - {name: spark-01, id: 5, address: 10.0.0.11}\n"
@@ -115,7 +115,7 @@ TEST_CASE("a member that was installed anew keeps its place; a stranger by its n
   SECTION("at the member's address") {
     const auto draft = attempt(machines);
     REQUIRE(draft);
-    CHECK(contains(draft->text, "installed anew"));
+    CHECK(contains(draft->text, "reinstalled"));
     const Cluster cluster = loaded(draft->text);
     REQUIRE(cluster.nodes.size() == 2);
     CHECK(cluster.nodes[1].name.str() == "spark-02");
@@ -134,7 +134,7 @@ TEST_CASE("a member that was installed anew keeps its place; a stranger by its n
   }
 }
 
-TEST_CASE("a clone with the records of a member is another node, and the member keeps what it has") {
+TEST_CASE("a clone with a member's records becomes another node, and the member keeps its entry") {
   auto machines =
       applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
                      "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
@@ -150,7 +150,73 @@ TEST_CASE("a clone with the records of a member is another node, and the member 
   CHECK(cluster.nodes[0].fabric.empty());
 }
 
-TEST_CASE("a machine that was found, and is one of those before it, is contacted once") {
+TEST_CASE("the manifest of one machine decides no section, profile or name for the other machines") {
+  auto machines =
+      applied(loaded("version: 1\nname: evil\nssh: {user: nvidia}\nsysctl: {vm.swappiness: 99}\nunits:\n"
+                     "  - {name: evil.service, content: "
+                     "\"[Service]\\nExecStart=/bin/evil\\n\\n[Install]\\nWantedBy=multi-user.target\\n\", "
+                     "enabled: true}\n"
+                     "nodes: [{name: spark-01, address: 10.0.0.11}]\n"));
+  machines.front().facts->product = "DGX Spark";
+  SECTION("if others were read") {
+    machines.push_back(bare_spark(2));
+    machines.push_back(bare_spark(3));
+    const auto draft = attempt(machines);
+    REQUIRE(draft);
+    CHECK(has_remark(*draft, "init.unsupported-name"));
+    const Cluster cluster = loaded(draft->text);
+    CHECK(cluster.name == "spark");
+    CHECK(cluster.profile == "dgx-spark");
+    REQUIRE(cluster.nodes.size() == 3);
+    CHECK(cluster.nodes[0].sections.contains("units"));
+    CHECK(cluster.nodes[0].sections.at("sysctl").integer_or("vm.swappiness", 0) == 99);
+    for (const std::size_t other : {1U, 2U}) {
+      CHECK_FALSE(cluster.nodes[other].sections.contains("units"));
+      CHECK(cluster.nodes[other].sections.at("sysctl").find("vm.swappiness") == nullptr);
+    }
+  }
+  SECTION("and everything in a file of its own") {
+    const auto draft = attempt(machines);
+    REQUIRE(draft);
+    CHECK_FALSE(has_remark(*draft, "init.unsupported-name"));
+    const Cluster cluster = loaded(draft->text);
+    CHECK(cluster.name == "evil");
+    CHECK(cluster.nodes[0].sections.contains("units"));
+  }
+}
+
+TEST_CASE("what the manifests of two machines share is asked of a new machine as well") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nsysctl: {vm.swappiness: 10}\nnodes:\n"
+                     "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
+  machines.push_back(bare_spark(3));
+  const Cluster cluster = loaded(draft_of(machines));
+  CHECK(cluster.name == "lab");
+  REQUIRE(cluster.nodes.size() == 3);
+  CHECK(cluster.nodes[2].sections.at("sysctl").integer_or("vm.swappiness", 0) == 10);
+}
+
+TEST_CASE("one manifest of three does not rename the cluster") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nsysctl: {vm.swappiness: 10}\nnodes:\n"
+                     "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"
+                     "  - {name: spark-03, address: 10.0.0.13}\n"));
+  machines[0].manifest->roster.cluster = "evil";
+  CHECK(loaded(draft_of(machines)).name == "lab");
+}
+
+TEST_CASE("one manifest of two does not empty the other machine's network definitions") {
+  auto machines = applied(
+      loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct, adopt: take-over}\nnodes:\n"
+             "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n"));
+  CHECK(contains(draft_of(machines), "adopt: take-over}"));
+  for (auto& [id, resource] : machines[1].manifest->resources) resource.last_applied.erase("also_defined_in");
+  const std::string text = draft_of(machines);
+  CHECK_FALSE(contains(text, "adopt: take-over}"));
+  CHECK(contains(text, "Only spark-01 took the fabric over"));
+}
+
+TEST_CASE("a discovered machine that is already listed is contacted once") {
   const auto found_at = [](const std::string& address, int number) {
     InitMachine machine = bare_spark(number);
     machine.given = machine.address = address;
@@ -170,12 +236,12 @@ TEST_CASE("a machine that was found, and is one of those before it, is contacted
   REQUIRE(remarks.size() == 2);
   CHECK(remarks[0].severity == Severity::kWarning);
   CHECK(remarks[0].message ==
-        "10.0.1.11 has the machine-id of nvidia@10.0.0.11, machine-of-spark-01: taken for the same machine, and left "
-        "out");
+        "10.0.1.11 has the machine-id of nvidia@10.0.0.11, machine-of-spark-01: treated as the same machine, and "
+        "skipped");
   CHECK(contains(remarks[1].message, "10.0.2.13 has the machine-id of 10.0.1.13"));
 }
 
-TEST_CASE("two machines that were both named stay two, whatever their machine-id") {
+TEST_CASE("two machines given by the user stay two, whatever their machine-id") {
   std::vector<InitMachine> machines{bare_spark(1), bare_spark(1)};
   CHECK(drop_second_contacts(machines, 2).empty());
   CHECK(machines.size() == 2);

@@ -40,7 +40,7 @@ std::string frame(int nodes) {
 
 }  // namespace
 
-TEST_CASE("every example that is applied over SSH comes back") {
+TEST_CASE("every example that is applied over SSH is restored") {
   int tried = 0;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(SPARKPLAN_SOURCE_DIR) + "/examples")) {
     if (entry.path().extension() != ".yaml") continue;
@@ -57,7 +57,7 @@ TEST_CASE("every example that is applied over SSH comes back") {
   CHECK(tried >= 8);
 }
 
-TEST_CASE("every topology comes back by its own name, with no address written down") {
+TEST_CASE("every topology is restored by its name, without explicit addresses") {
   const std::vector<std::pair<int, std::string>> fabrics{
       {2, "{topology: direct, port: 1}"},
       {2, "{topology: direct, port: 0}"},
@@ -84,7 +84,7 @@ TEST_CASE("every topology comes back by its own name, with no address written do
   }
 }
 
-TEST_CASE("addresses that derive from nothing come back word by word") {
+TEST_CASE("addresses outside the scheme are restored word for word") {
   require_round_trip(loaded(
       "version: 1\nname: lab\nssh: {user: root}\nhosts: {}\nnccl: {}\nfabric: {topology: direct}\nnodes:\n"
       "  - {name: a, id: 7, address: 10.0.0.1, fabric: {interfaces: [{name: enp1s0f1np1, address: 10.9.0.1/30, mtu: "
@@ -93,7 +93,7 @@ TEST_CASE("addresses that derive from nothing come back word by word") {
       "10.9.0.2/30, mtu: null}, {name: enP2p1s0f0np0, link_local: ipv4, mtu: 4200}]}}\n"));
 }
 
-TEST_CASE("every kind of section comes back, also where nodes differ") {
+TEST_CASE("every kind of section is restored, also where nodes differ") {
   require_round_trip(loaded(frame(3) + R"(
 sysctl: {net.core.rmem_max: 256MiB, vm.swappiness: 10, net.ipv4.tcp_rmem: "4096 87380 134217728"}
 limits:
@@ -128,12 +128,12 @@ nodes:
 )"));
 }
 
-TEST_CASE("a node that the fabric leaves out stays out") {
+TEST_CASE("a node excluded from the fabric stays excluded") {
   require_round_trip(loaded("fabric: {topology: switch, port: 1}\nhosts: {}\n" + frame(3) +
                             "  - {name: head, id: 9, address: 10.0.0.99, fabric: null}\n"));
 }
 
-TEST_CASE("what the profile sets comes back as the profile on DGX Sparks, and written out on others") {
+TEST_CASE("the profile's settings are restored as the profile on DGX Sparks, and as sections elsewhere") {
   const std::string body = frame(2) + "fabric: {topology: direct, port: 1}\nsysctl: {vm.swappiness: 10}\n";
   require_round_trip(loaded(body + "profile: dgx-spark\n"));
   const std::string written = draft_of(applied(loaded(body + "profile: dgx-spark\n")));

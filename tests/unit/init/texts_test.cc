@@ -27,7 +27,7 @@ Cluster with_texts(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-TEST_CASE("the text of a file comes back byte by byte") {
+TEST_CASE("a file's text is restored byte for byte") {
   for (const std::string text : {"a\nb\n", "a\n\n", "\na\n", " a\nb\n", "a\tb\nc\n", "a \nb\n", "äb\n", "\n", "a",
                                  "a\u200db\nc\n", "\ufeffa\nb\n"}) {
     INFO(text);
@@ -39,7 +39,7 @@ TEST_CASE("the text of a file comes back byte by byte") {
   }
 }
 
-TEST_CASE("a text that cluster.yaml cannot hold, or would change, is left out and told of") {
+TEST_CASE("a text that cluster.yaml cannot hold exactly is left out, with a remark") {
   for (const std::string text : {"a\r\nb\r\n", "a\rb\n", "\x1b[31m\n", "a\x7f\n", "a\u009b\n", "a\u202eb\n"}) {
     INFO(text);
     const auto draft = attempt(applied(with_texts({text})));
@@ -49,7 +49,7 @@ TEST_CASE("a text that cluster.yaml cannot hold, or would change, is left out an
   }
 }
 
-TEST_CASE("what a machine has said is written so that no terminal obeys it") {
+TEST_CASE("a machine's text is escaped, so that it cannot control a terminal") {
   const std::string evil = "a\x1b[2J\x7f\u009b\u202e\u200b\U000e0041\xffz\n";
   const std::string one_line = yaml_scalar(Value(evil));
   CHECK(one_line == "\"a\\x1B[2J\\x7F\\x9B\\u202E\\u200B\\U000E0041\uFFFDz\\n\"");
@@ -60,7 +60,7 @@ TEST_CASE("what a machine has said is written so that no terminal obeys it") {
   CHECK(printable(text, true) == text);
 }
 
-TEST_CASE("texts that are too long together, where they are indented, are left out and told of") {
+TEST_CASE("texts that exceed the total size when indented are left out, with a remark") {
   std::vector<std::string> texts;
   for (int i = 0; i < 4; ++i) {
     std::string text = std::to_string(i) + "\n";

@@ -36,7 +36,7 @@ std::string describe(const std::vector<Diagnostic>& diagnostics) {
 
 }  // namespace
 
-TEST_CASE("every case of load_cases has exactly its findings") {
+TEST_CASE("every case in cases/ has exactly its expected findings") {
   const std::filesystem::path folder = std::filesystem::path(SPARKPLAN_SOURCE_DIR) / "tests/unit/load/cases";
   const bool accept = std::getenv("SPARKPLAN_ACCEPT") != nullptr;
   std::set<std::filesystem::path> cases;

@@ -62,7 +62,7 @@ TEST_CASE("a file with every key is valid") {
   CHECK(loaded.diagnostics.size() == 2);
 }
 
-TEST_CASE("every example loads without a finding but that three are an odd number, and names its schema for editors") {
+TEST_CASE("every example loads, names its schema, and has only findings about its layout") {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(SPARKPLAN_SOURCE_DIR) + "/examples")) {
     if (entry.path().extension() != ".yaml") continue;
@@ -71,14 +71,18 @@ TEST_CASE("every example loads without a finding but that three are an odd numbe
     const auto loaded = load_cluster_file(entry.path(), builtin_registry());
     REQUIRE(loaded);
     for (const auto& diagnostic : loaded->diagnostics) UNSCOPED_INFO(diagnostic.message);
-    for (const auto& diagnostic : loaded->diagnostics) CHECK(diagnostic.code == "nodes.not-a-power-of-two");
+    // The guide of that name uses one half.
+    const bool one_half = entry.path().filename() == "multi-node-rdma-guide.yaml";
+    for (const auto& diagnostic : loaded->diagnostics) {
+      CHECK((diagnostic.code == "nodes.not-a-power-of-two" || (one_half && diagnostic.code == "fabric.one-half")));
+    }
     CHECK(loaded->cluster.has_value());
     CHECK(loaded->source.starts_with("# yaml-language-server: $schema=../schemas/cluster.schema.json\n"));
   }
   CHECK(count >= 12);
 }
 
-TEST_CASE("what is no readable file is an error, what is too long a finding") {
+TEST_CASE("an unreadable path is an error, and a file that is too long is a finding") {
   const auto code = [](const std::string& path) { return load_cluster_file(path, builtin_registry()).error().code; };
   CHECK(code("/nonexistent/cluster.yaml") == ErrorCode::kNotFound);
   CHECK(code("/dev/null") == ErrorCode::kUnsupported);

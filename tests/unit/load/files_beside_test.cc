@@ -48,7 +48,7 @@ std::string only_message(const LoadedCluster& loaded) {
 
 }  // namespace
 
-TEST_CASE("a file's text stands in the place of its name, and its position stays") {
+TEST_CASE("a file's text replaces its name, and keeps the name's position") {
   const Directory directory;
   directory.write("cluster.yaml", cluster_with("{path: /etc/motd, source: below/motd.txt}"));
   directory.write("below/motd.txt", "Two Sparks\n");
@@ -64,7 +64,7 @@ TEST_CASE("a file's text stands in the place of its name, and its position stays
   }
 }
 
-TEST_CASE("another text is another cluster, the same text is the same") {
+TEST_CASE("the digest of a cluster depends on the text of its files") {
   const Directory directory;
   directory.write("cluster.yaml", cluster_with("{path: /etc/motd, source: motd.txt}"));
   directory.write("motd.txt", "Two Sparks\n");
@@ -74,7 +74,7 @@ TEST_CASE("another text is another cluster, the same text is the same") {
   CHECK(load_from(directory).cluster->config_digest != first);
 }
 
-TEST_CASE("a cluster without such files has the digest of its text alone") {
+TEST_CASE("a cluster without such files has the digest of cluster.yaml alone") {
   const std::string text = cluster_with("{path: /etc/motd, content: a}");
   const auto read = [](const std::string&) -> Result<std::string> { return std::string("never asked for"); };
   const auto with_reader = load_cluster(text, "cluster.yaml", builtin_registry(), read);
@@ -84,7 +84,7 @@ TEST_CASE("a cluster without such files has the digest of its text alone") {
   CHECK(with_reader.cluster->config_digest == without.cluster->config_digest);
 }
 
-TEST_CASE("each file is read once, however many nodes are to have it") {
+TEST_CASE("each file is read once, for any number of nodes") {
   int reads = 0;
   const auto read = [&](const std::string&) -> Result<std::string> {
     ++reads;
@@ -96,11 +96,11 @@ TEST_CASE("each file is read once, however many nodes are to have it") {
   CHECK(reads == 1);
 }
 
-TEST_CASE("a file that is too long, and too many of them, are refused") {
+TEST_CASE("a file that is too long is refused, and so are too many files") {
   const Directory directory;
   directory.write("large.txt", std::string((256 << 10) + 1, 'a'));
   directory.write("cluster.yaml", cluster_with("{path: /etc/a, source: large.txt}"));
-  CHECK(only_message(load_from(directory)) == "cannot take \"large.txt\": it has more than 256 KiB");
+  CHECK(only_message(load_from(directory)) == "cannot use \"large.txt\": it is larger than 256 KiB");
 
   std::string records;
   for (const char name : {'a', 'b', 'c', 'd', 'e'}) {
@@ -109,10 +109,10 @@ TEST_CASE("a file that is too long, and too many of them, are refused") {
   }
   directory.write("cluster.yaml", cluster_with(records));
   CHECK(only_message(load_from(directory)) ==
-        "cannot take \"e\": with it, the files beside cluster.yaml have more than 1024 KiB");
+        "cannot use \"e\": with it, the files beside cluster.yaml are larger than 1024 KiB");
 }
 
-TEST_CASE("a link that stays in the directory is followed, one that leads out of it is refused") {
+TEST_CASE("a link within the directory is followed, and a link out of it is refused") {
   const Directory directory;
   directory.write("motd.txt", "Two Sparks\n");
   fs::create_symlink("motd.txt", directory.path() / "inside.txt");

@@ -100,7 +100,7 @@ std::string half(int id, int number) { return "spark-" + std::to_string(id) + "/
 
 }  // namespace
 
-TEST_CASE("growth: behind a switch nothing of a node changes when others come or go") {
+TEST_CASE("growth: behind a switch added or removed nodes change no other node") {
   for (int from = 2; from <= kLargest; ++from) {
     const Cluster before = load(file_of("{topology: switch}", up_to(from)));
     check_every_network(before, static_cast<std::size_t>(from));
@@ -117,7 +117,7 @@ TEST_CASE("growth: behind a switch nothing of a node changes when others come or
   }
 }
 
-TEST_CASE("growth: a pair on a cable keeps addresses and settings when a switch takes its place") {
+TEST_CASE("growth: a pair on a cable keeps addresses and settings when a switch replaces the cable") {
   const Cluster pair = load(file_of("{topology: direct}", up_to(2)));
   check_every_network(pair, 2);
   for (int to = 2; to <= kLargest; ++to) {
@@ -132,7 +132,7 @@ TEST_CASE("growth: a pair on a cable keeps addresses and settings when a switch 
   }
 }
 
-TEST_CASE("growth: a second cable between a pair leaves the first one's numbers to port 0") {
+TEST_CASE("growth: a second cable keeps the addresses of port 0") {
   const Cluster one = load(file_of("{topology: direct, port: 0}", up_to(2)));
   const Cluster two = load(file_of("{topology: dual-cable}", up_to(2)));
   check_every_network(two, 2);
@@ -140,7 +140,7 @@ TEST_CASE("growth: a second cable between a pair leaves the first one's numbers 
   CHECK(addresses(two).size() == 8);
 }
 
-TEST_CASE("growth: in a ring only the node after the newcomers changes, on the port they cut off") {
+TEST_CASE("growth: in a ring only the node after the new nodes changes, on one port") {
   for (int from = 3; from <= kLargest; ++from) {
     const Cluster before = load(file_of("{topology: ring}", up_to(from)));
     check_every_network(before, 2);
@@ -160,7 +160,7 @@ TEST_CASE("growth: in a ring only the node after the newcomers changes, on the p
   }
 }
 
-TEST_CASE("growth: a node taken out of a ring's middle moves its successor's one port") {
+TEST_CASE("growth: removing a node from a ring changes one port of its successor") {
   for (int size = 4; size <= kLargest; ++size) {
     const Cluster before = load(file_of("{topology: ring}", up_to(size)));
     for (int gone = 2; gone < size; ++gone) {
@@ -176,7 +176,7 @@ TEST_CASE("growth: a node taken out of a ring's middle moves its successor's one
   }
 }
 
-TEST_CASE("growth: the order of the list means nothing, in any topology") {
+TEST_CASE("growth: the order of the list has no effect in any topology") {
   for (const auto& [fabric, count] : std::map<std::string, int>{{"{topology: direct}", 2},
                                                                 {"{topology: dual-cable}", 2},
                                                                 {"{topology: ring}", 5},
@@ -189,7 +189,7 @@ TEST_CASE("growth: the order of the list means nothing, in any topology") {
   }
 }
 
-TEST_CASE("growth: a custom fabric has what its nodes say, whoever else there is") {
+TEST_CASE("growth: a custom fabric has only the interfaces declared per node") {
   const std::string first =
       "  - {name: a1, address: 10.0.0.1, fabric: {interfaces: [{name: eth1, address: 10.1.0.1/24}]}}\n";
   const std::string head = "version: 1\nname: lab\nfabric: {topology: custom}\nnodes:\n";
@@ -199,7 +199,7 @@ TEST_CASE("growth: a custom fabric has what its nodes say, whoever else there is
   CHECK(addresses(more) == addresses(alone));
 }
 
-TEST_CASE("growth: a thousand nodes load with wider networks, each address once") {
+TEST_CASE("growth: a thousand nodes load with wider networks, and each address is unique") {
   const Cluster cluster = load(file_of("{topology: switch, subnets: [172.20.0.0/16, 172.21.0.0/16]}", up_to(1000)));
   CHECK(cluster.nodes.size() == 1000);
   check_every_network(cluster, 1000);
@@ -207,7 +207,7 @@ TEST_CASE("growth: a thousand nodes load with wider networks, each address once"
 }
 
 // Figures for docs/performance.md, not a check: load_test "[.measure]".
-TEST_CASE("how long files of many nodes take to load", "[.measure]") {
+TEST_CASE("load times of files with many nodes", "[.measure]") {
   for (const int count : {64, 125, 250, 500, 1000}) {
     const std::string text = file_of("{topology: switch, subnets: [172.20.0.0/16, 172.21.0.0/16]}", up_to(count));
     double best = 1e9;

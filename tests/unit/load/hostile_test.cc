@@ -154,7 +154,7 @@ double least_seconds_to_load(const std::string& text, int turns) {
 
 }  // namespace
 
-TEST_CASE("sixteen times the text takes about sixteen times as long, whatever its shape") {
+TEST_CASE("a text sixteen times as long takes about sixteen times as long, whatever its form") {
   constexpr double kShortest = 0.004;  // Shorter times measure the schema.
   for (const HostileFile& shape : shapes()) {
     INFO(shape.name);
@@ -165,7 +165,7 @@ TEST_CASE("sixteen times the text takes about sixteen times as long, whatever it
   }
 }
 
-TEST_CASE("a file of 1 MiB holds at most 100000 values, also where they are left empty") {
+TEST_CASE("a file of 1 MiB has at most 100000 values, including empty ones") {
   for (const std::string piece : {"-\n", "- ~\n", "- a\n", "- []\n"}) {
     const auto loaded = load_cluster(filled(kLargest, "nodes:\n", repeated(piece)), "f", builtin_registry());
     REQUIRE(loaded.diagnostics.size() == 1);
@@ -174,7 +174,7 @@ TEST_CASE("a file of 1 MiB holds at most 100000 values, also where they are left
 }
 
 // Figures, not a check: load_test "[.measure]".
-TEST_CASE("how long files that were made to be slow take to load", "[.measure]") {
+TEST_CASE("load times of files designed to be slow", "[.measure]") {
   for (const HostileFile& shape : shapes()) {
     std::cout << shape.name << ":";
     for (const std::size_t size : {kLargest / 16, kLargest / 4, kLargest}) {

@@ -17,35 +17,34 @@ const char* const kTwo = "nodes:\n  - {name: a1, address: 10.0.0.1}\n  - {name: 
 
 }  // namespace
 
-TEST_CASE("maps merge by key, at any depth") {
+TEST_CASE("maps are merged by key, at any depth") {
   const Value base = Value::map({{"mode", "safe"}, {"env", Value::map({{"A", 1}, {"B", 2}})}});
   const Value over = Value::map({{"env", Value::map({{"B", 3}, {"C", 4}})}});
-  CHECK(merge("nccl", base, over) ==
-        Value::map({{"mode", "safe"}, {"env", Value::map({{"A", 1}, {"B", 3}, {"C", 4}})}}));
+  CHECK(merge(base, over) == Value::map({{"mode", "safe"}, {"env", Value::map({{"A", 1}, {"B", 3}, {"C", 4}})}}));
 }
 
 TEST_CASE("scalars and plain lists replace") {
-  CHECK(merge("packages", Value::list({"a", "b"}), Value::list({"c"})) == Value::list({"c"}));
-  CHECK(merge("mtu", Value(9000), Value(1500)) == Value(1500));
-  CHECK(merge("x", Value::list({"a"}), Value::map({{"a", 1}})) == Value::map({{"a", 1}}));
+  CHECK(merge(Value::list({"a", "b"}), Value::list({"c"})) == Value::list({"c"}));
+  CHECK(merge(Value(9000), Value(1500)) == Value(1500));
+  CHECK(merge(Value::list({"a"}), Value::map({{"a", 1}})) == Value::map({{"a", 1}}));
 }
 
 TEST_CASE("null drops, and what is dropped can be set again") {
-  Value merged = merge("sysctl", Value::map({{"a", 1}, {"b", 2}}), Value::map({{"a", Value()}}));
+  Value merged = merge(Value::map({{"a", 1}, {"b", 2}}), Value::map({{"a", Value()}}));
   CHECK(without_nulls(merged) == Value::map({{"b", 2}}));
-  merged = merge("sysctl", merged, Value::map({{"a", 3}}));
+  merged = merge(merged, Value::map({{"a", 3}}));
   CHECK(without_nulls(merged) == Value::map({{"a", 3}, {"b", 2}}));
-  CHECK(merge("sysctl", Value::map({{"a", 1}}), Value()).is_null());
-  CHECK(merge("sysctl", Value(), Value::map({{"a", 1}})) == Value::map({{"a", 1}}));
+  CHECK(merge(Value::map({{"a", 1}}), Value()).is_null());
+  CHECK(merge(Value(), Value::map({{"a", 1}})) == Value::map({{"a", 1}}));
 }
 
-TEST_CASE("lists of records merge by identity, in the order of first appearance") {
+TEST_CASE("lists of records are merged by identity, in the order of first appearance") {
   const auto unit = [](const char* name, const char* key, Value value) {
     return Value::map({{"name", name}, {key, std::move(value)}});
   };
   const Value base = Value::list({unit("a.service", "content", "x"), unit("b.service", "content", "y")});
   const Value over = Value::list({unit("b.service", "enabled", true), unit("c.service", "content", "z")});
-  const Value merged = merge("units", base, over);
+  const Value merged = merge(base, over, builtin_registry().records_of("units"));
   REQUIRE(merged.list_items()->size() == 3);
   CHECK((*merged.list_items())[1] == Value::map({{"name", "b.service"}, {"content", "y"}, {"enabled", true}}));
   CHECK((*merged.list_items())[2].text_or("name", "") == "c.service");
@@ -57,7 +56,7 @@ TEST_CASE("limits of one domain and item are replaced together") {
   };
   const Value base = Value::list({limit("*", "both", "unlimited"), limit("root", "both", "unlimited")});
   const Value over = Value::list({limit("*", "soft", 1), limit("*", "hard", 2)});
-  CHECK(merge("limits", base, over) ==
+  CHECK(merge(base, over, builtin_registry().records_of("limits")) ==
         Value::list({limit("root", "both", "unlimited"), limit("*", "soft", 1), limit("*", "hard", 2)}));
 }
 
@@ -67,7 +66,7 @@ TEST_CASE("the profile sets exactly what it promises, below everything else") {
       "sysctl: {net.core.rmem_max: 1MiB}\n" +
       std::string(kTwo) + ", ssh: {user: other}, limits: null, nccl: {mode: socket}}\n");
   const auto& first = cluster.nodes[0].sections;
-  CHECK(first.size() == 5);
+  CHECK(first.size() == 6);
   CHECK(*first.at("sysctl").find("net.core.rmem_max") == Value("1MiB"));
   CHECK(*first.at("sysctl").find("net.core.wmem_max") == Value("256MiB"));
   const auto limit = [](const char* domain) {
@@ -77,13 +76,14 @@ TEST_CASE("the profile sets exactly what it promises, below everything else") {
   CHECK(first.at("hosts") == Value::map({{"suffix", "-fabric"}}));
   CHECK(first.at("ssh_trust") == Value::map({{"users", Value::list({"nvidia"})}}));
   CHECK(first.at("nccl") == Value::map({{"mode", "safe"}}));
+  CHECK(first.at("files").list_items()->front().text_or("path", "") == "/etc/systemd/logind.conf.d/60-sparkplan.conf");
   const auto& second = cluster.nodes[1].sections;
   CHECK_FALSE(second.contains("limits"));
   CHECK(second.at("nccl").text_or("mode", "") == "socket");
   CHECK(second.at("ssh_trust") == Value::map({{"users", Value::list({"other"})}}));
 }
 
-TEST_CASE("positions lead to where a value was written, the profile's to its name") {
+TEST_CASE("a value's position is where it was written, and a profile's value has the position of the profile's name") {
   const Cluster cluster = load(
       "version: 1\nname: lab\nprofile: dgx-spark\nssh: {user: nvidia}\n"
       "sysctl:\n  net.core.rmem_max: 1MiB\n" +
@@ -94,24 +94,26 @@ TEST_CASE("positions lead to where a value was written, the profile's to its nam
   CHECK(sysctl.find("vm.swappiness")->where.line == 9);
 }
 
-TEST_CASE("ssh settings merge key by key and have defaults") {
+TEST_CASE("ssh settings are merged by key and have defaults") {
   const Cluster cluster =
       load("version: 1\nname: lab\nssh: {user: nvidia, port: 2222, host_keys: accept-new, jump: bastion}\n" +
            std::string(kTwo) + ", ssh: {port: null, become: none, identity: ~/.ssh/x}}\n");
   const SshSettings& first = cluster.nodes[0].ssh;
   CHECK(first.user == "nvidia");
   CHECK(first.port == 2222);
+  CHECK(first.port_given);
   CHECK(first.host_keys == HostKeyPolicy::kAcceptNew);
   CHECK(first.become == Become::kSudo);
   CHECK(first.jump == "bastion");
   const SshSettings& second = cluster.nodes[1].ssh;
   CHECK(second.port == 22);
+  CHECK_FALSE(second.port_given);
   CHECK(second.become == Become::kNone);
   CHECK(second.identity == "~/.ssh/x");
   CHECK(second.jump == "bastion");
 }
 
-TEST_CASE("no profile sets nothing, and null sections do not exist") {
+TEST_CASE("without a profile nothing is set, and null sections do not exist") {
   const Cluster cluster =
       load("version: 1\nname: lab\nsysctl: null\nfabric: null\n" + std::string(kTwo) + ", hosts: null}\n");
   CHECK(cluster.profile.empty());
@@ -132,7 +134,7 @@ TEST_CASE("a local node has a root and no address") {
   CHECK(node.id == 0);
 }
 
-TEST_CASE("the digest follows the content, not the layout") {
+TEST_CASE("the digest depends on the content and not on the layout") {
   const std::string text = "version: 1\nname: lab\n" + std::string(kTwo) + "}\n";
   const std::string other_layout =
       "# a comment\nname: 'lab'\nversion: 1\nnodes: [{address: 10.0.0.1, name: a1}, {name: a2, address: 10.0.0.2}]\n";

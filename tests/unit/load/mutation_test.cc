@@ -92,7 +92,7 @@ void check_inside(const SourceRange& where, const std::vector<std::string_view>&
 
 }  // namespace
 
-TEST_CASE("damaged files give findings inside the file or a cluster") {
+TEST_CASE("damaged files give findings inside the file, or a cluster") {
   const auto texts = seeds();
   Random random(20240607);
   int with_cluster = 0;

@@ -21,13 +21,9 @@ class SchemaOnly : public ResourceType {
     info_.section = std::move(section);
     info_.schema_json = std::move(schema);
   }
-  const TypeInfo& info() const override { return info_; }
   Desired desired(const ClusterView&, const Value&, const Facts&) const override { return {}; }
   ObservedType observe(const ObserveRequest&, const NodeReader&) const override { return {}; }
   std::vector<Step> steps(const StepsInput&) const override { return {}; }
-
- private:
-  TypeInfo info_;
 };
 
 Registry registry_with(std::string section, std::string schema) {
@@ -76,19 +72,19 @@ TEST_CASE("every property of the schema is described and every map is closed") {
   check_closed(schema, "");
 }
 
-TEST_CASE("schemas/cluster.schema.json, which editors are pointed at, is what the program checks") {
+TEST_CASE("schemas/cluster.schema.json matches the program's own schema") {
   std::ifstream file(SPARKPLAN_SOURCE_DIR "/schemas/cluster.schema.json");
   // To update the file: sparkplan schema > schemas/cluster.schema.json
   CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == cluster_schema(builtin_registry()));
 }
 
-TEST_CASE("without a type for it a section may hold anything, and the rest is checked") {
+TEST_CASE("a section without a type accepts any value, and all other sections are checked") {
   const Registry nothing({});
   CHECK(load_cluster("version: 1\nname: a\nunits: 3\nnodes: [{name: a, address: b}]\n", "f", nothing).cluster);
   CHECK_FALSE(load_cluster("version: 1\nname: a\nverify: 3\nnodes: [{name: a, address: b}]\n", "f", nothing).cluster);
 }
 
-TEST_CASE("patterns are run on short text only") {
+TEST_CASE("patterns are matched against short text only") {
   CHECK(cut_for_patterns(std::string(5000, 'a')).size() == 1024);
   std::string wide;
   for (int i = 0; i < 1000; ++i) wide += "日";
@@ -99,7 +95,7 @@ TEST_CASE("patterns are run on short text only") {
   CHECK(loaded.diagnostics.front().code == "schema.pattern");
 }
 
-TEST_CASE("a type's schema replaces its section, its own definitions come along") {
+TEST_CASE("a type's schema replaces its section's schema, and keeps its own definitions") {
   const Registry registry =
       registry_with("files", R"({"$schema": "x", "type": "object", "properties": {"a": {"$ref": "#/definitions/b"}},
                   "definitions": {"b": {"type": "integer"}}})");
@@ -113,14 +109,14 @@ TEST_CASE("a type's schema replaces its section, its own definitions come along"
   CHECK(loaded.diagnostics.front().message == "\"a\" has to be a whole number, not the text \"x\"");
 }
 
-TEST_CASE("a rule that only the validator knows still gives a finding") {
+TEST_CASE("a violation reported only by the validator gives a finding") {
   const Registry registry = registry_with("files", R"({"not": {"type": "array"}})");
   const auto loaded = load_cluster("version: 1\nname: a\nfiles: [a]\nnodes: [{name: a, address: b}]\n", "f", registry);
   REQUIRE(loaded.diagnostics.size() == 1);
   CHECK(loaded.diagnostics.front().code == "schema.invalid");
 }
 
-TEST_CASE("a schema that cannot be used is our fault and said to be") {
+TEST_CASE("an invalid schema of a type is reported as an internal error") {
   for (const char* const broken : {"{", R"({"pattern": "("})", R"({"$ref": "#/definitions/none"})"}) {
     const auto loaded = load_cluster("version: 1\nname: a\nfiles: a\nnodes: [{name: a, address: b}]\n", "f",
                                      registry_with("files", broken));

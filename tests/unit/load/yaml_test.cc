@@ -21,7 +21,7 @@ std::string place(const SourceRange& where) {
 
 }  // namespace
 
-TEST_CASE("plain scalars are typed as YAML 1.2 does") {
+TEST_CASE("plain scalars have their YAML 1.2 types") {
   CHECK(type_plain_scalar("") == Value());
   CHECK(type_plain_scalar("~").is_null());
   CHECK(type_plain_scalar("null").is_null());
@@ -47,7 +47,7 @@ TEST_CASE("plain scalars are typed as YAML 1.2 does") {
   }
 }
 
-TEST_CASE("quotes and tags decide over the text") {
+TEST_CASE("quotes and tags determine the type") {
   const Value root = read("a: '5'\nb: \"true\"\nc: !!str 5\nd: !!int 5\ne: |\n  5\nf: ! 5\ng: !!null ''\nh: 5\n");
   CHECK(root.text_or("a", "") == "5");
   CHECK(root.text_or("b", "") == "true");
@@ -59,12 +59,12 @@ TEST_CASE("quotes and tags decide over the text") {
   CHECK(root.integer_or("h", 0) == 5);
 }
 
-TEST_CASE("leading zeros are seen") {
+TEST_CASE("leading zeros are detected") {
   for (const char* const text : {"0644", "-01", "+00", "007"}) CHECK(has_leading_zero(text));
   for (const char* const text : {"0", "-0", "10", "0.5", "0x1", "", "-", "01a"}) CHECK_FALSE(has_leading_zero(text));
 }
 
-TEST_CASE("values and keys know where they stand, in code points") {
+TEST_CASE("values and keys have positions in code points") {
   const Value root = read("größe: {a: \"日本\", b: [1, 'it''s', x y ]}\nempty:\nnull_word: ~\nblock: |\n  text\n");
   const auto* map = root.find_entry("größe");
   CHECK(place(map->key_where) == "1:1-6");
@@ -80,7 +80,7 @@ TEST_CASE("values and keys know where they stand, in code points") {
   CHECK(place(root.find("block")->where) == "4:8-9");
 }
 
-TEST_CASE("anchors and tags are not part of a value's place") {
+TEST_CASE("anchors and tags are not part of a value's position") {
   const Value root = read("a: &x !!str text\nb: *x\nc: &m\n  k: v\nd: *m\n");
   CHECK(place(root.find("a")->where) == "1:13-17");
   CHECK(place(root.find("b")->where) == "2:4-6");
@@ -88,7 +88,7 @@ TEST_CASE("anchors and tags are not part of a value's place") {
   CHECK(*root.find("c") == *root.find("d"));
 }
 
-TEST_CASE("carriage returns and a byte order mark are no part of anything") {
+TEST_CASE("carriage returns and a byte order mark are ignored") {
   const Value root = read(
       "\xEF\xBB\xBF"
       "a: b\r\nc: d e\r\n");
@@ -97,7 +97,7 @@ TEST_CASE("carriage returns and a byte order mark are no part of anything") {
   CHECK(place(root.find("c")->where) == "2:4-7");
 }
 
-TEST_CASE("a text without end, or with far too much in it, is refused quickly") {
+TEST_CASE("an oversized or deeply nested text is refused quickly") {
   const auto codes = [](const std::string& text) {
     Findings findings;
     CHECK_FALSE(read_yaml(text, findings).usable);

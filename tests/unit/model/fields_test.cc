@@ -67,8 +67,8 @@ void list_fields(FieldVisitor& field, Sample& sample) {
   field("maybe", sample.maybe);
   field("null_or_number", sample.null_or_number, kNullForNone);
   field("leaves", sample.leaves, kOptional.at_most(2));
-  field("flags", sample.flags);
-  field("names", sample.names);
+  field("flags", sample.flags, kOptional.at_most(8));
+  field("names", sample.names, kOptional.at_most(3));
   field("sizes", sample.sizes, kOptional.at_most(2));
   field.base64("bytes", sample.bytes);
   field("percent", sample.percent, kOptional.within(0, 100));
@@ -95,7 +95,7 @@ Sample some_sample() {
 
 }  // namespace
 
-TEST_CASE("fields: keys are encoded in the order of the description, absent and default ones left out") {
+TEST_CASE("fields: keys are encoded in the order of the description, without absent and default values") {
   CHECK(encode_json(encode(some_sample())) ==
         R"({"text":"hello","flag":true,"port":22,"ratio":0.5,"color":"red","artifact":"file:/etc/a","any":[1,"x"],)"
         R"("maybe":7,"null_or_number":null,"leaves":[{"name":"a","size":1},{"name":"b","size":2}],)"
@@ -103,7 +103,7 @@ TEST_CASE("fields: keys are encoded in the order of the description, absent and 
         R"("percent":50})");
 }
 
-TEST_CASE("fields: what was encoded is decoded whole") {
+TEST_CASE("fields: an encoded struct is decoded completely") {
   const Value written = over_the_wire(encode(some_sample()));
   const auto back = decode<Sample>(written);
   REQUIRE(back);
@@ -114,7 +114,7 @@ TEST_CASE("fields: what was encoded is decoded whole") {
   CHECK(decode<std::optional<Sample>>(Value())->has_value() == false);
 }
 
-TEST_CASE("fields: absent fields keep their defaults, unknown ones are ignored") {
+TEST_CASE("fields: absent fields keep their defaults, and unknown fields are ignored") {
   const auto back = decode<Sample>(Value::map({{"extra", 1}}));
   REQUIRE(back);
   CHECK(back->port == 22);
@@ -122,7 +122,7 @@ TEST_CASE("fields: absent fields keep their defaults, unknown ones are ignored")
   CHECK(back->color == Color::kGreen);
 }
 
-TEST_CASE("fields: each kind refuses the others, by name") {
+TEST_CASE("fields: each kind refuses all other kinds, by name") {
   const std::vector<std::pair<std::string, std::string>> kinds{
       {"text", "expected text, found list"},     {"flag", "expected true/false, found list"},
       {"port", "expected integer, found list"},  {"ratio", "expected number, found list"},
@@ -138,7 +138,7 @@ TEST_CASE("fields: each kind refuses the others, by name") {
   check_refused(decode<Sample>(Value(1)), "expected map, found integer");
 }
 
-TEST_CASE("fields: each bound holds, and the path leads to the place") {
+TEST_CASE("fields: each limit is enforced, and the path names the place") {
   const auto refused = [](std::string_view key, Value value) {
     const auto decoded = decode<Sample>(Value::map({{std::string(key), std::move(value)}}));
     return decoded ? "" : decoded.error().describe();
@@ -160,11 +160,48 @@ TEST_CASE("fields: each bound holds, and the path leads to the place") {
   CHECK(decode<Sample>(Value::map({{"note", "far too long a note"}}))->note == "far too  ...");
 }
 
-TEST_CASE("fields: the first error is the one that is kept") {
+/// True if a description with this rule compiles.
+template <class Field, class Rule>
+concept Describes = requires(FieldVisitor& field, Field& value, Rule rule) {
+  field("key", value, rule);
+};
+template <class Field>
+concept DescribesWithoutRule = requires(FieldVisitor& field, Field& value) {
+  field("key", value);
+};
+
+TEST_CASE("fields: a list or map without a bound does not compile") {
+  using Names = std::vector<std::string>;
+  using Sizes = std::map<std::string, int>;
+  STATIC_REQUIRE_FALSE(DescribesWithoutRule<Names>);
+  STATIC_REQUIRE_FALSE(DescribesWithoutRule<Sizes>);
+  STATIC_REQUIRE_FALSE(DescribesWithoutRule<std::optional<Names>>);
+  STATIC_REQUIRE_FALSE(Describes<Names, FieldRule>);
+  STATIC_REQUIRE_FALSE(Describes<Sizes, FieldRule>);
+  STATIC_REQUIRE(Describes<Names, ListRule>);
+  STATIC_REQUIRE(Describes<Sizes, ListRule>);
+  STATIC_REQUIRE(DescribesWithoutRule<std::string>);
+  STATIC_REQUIRE(DescribesWithoutRule<std::optional<int>>);
+  STATIC_REQUIRE(DescribesWithoutRule<Leaf>);
+}
+
+TEST_CASE("fields: the bound of a list also holds for the lists in it, and each text and key has one") {
+  const auto refused = [](std::string_view key, Value value) {
+    const auto decoded = decode<Sample>(Value::map({{std::string(key), std::move(value)}}));
+    return decoded ? "" : decoded.error().describe();
+  };
+  const std::string long_text(FieldRule::kLongestText + 1, 'x');
+  CHECK(refused("names", Value::map({{"a/b", Value::list({"1", "2", "3", "4"})}})) == "names: a/b: more than 3");
+  CHECK(refused("names", Value::map({{"a/b", Value::list({long_text})}})) == "names: a/b: 0: longer than 8192 bytes");
+  CHECK(refused("sizes", Value::map({{long_text, 1}})) == "sizes: a key is longer than 8192 bytes");
+  CHECK(refused("artifact", "file:/" + long_text) == "artifact: longer than 8192 bytes");
+}
+
+TEST_CASE("fields: the first error is kept") {
   check_refused(decode<Sample>(Value::map({{"percent", -1}, {"port", "x"}})), "port: expected integer, found text");
 }
 
-TEST_CASE("fields: a variant is tagged with the name of its alternative") {
+TEST_CASE("fields: a variant is tagged with its alternative's name") {
   CHECK(encode_json(encode(Shape(Circle{5}))) == R"({"shape":"circle","radius":5})");
   const auto back = decode<Shape>(Value::map({{"shape", "point"}}));
   REQUIRE(back);
@@ -174,7 +211,7 @@ TEST_CASE("fields: a variant is tagged with the name of its alternative") {
   check_refused(decode<Shape>(Value::map()), "shape: missing");
 }
 
-TEST_CASE("fields: only a reader that is told so refuses unknown fields, and only outermost ones") {
+TEST_CASE("fields: a strict reader refuses unknown fields at the top level only") {
   const Value value = Value::map({{"leaves", Value::list({Value::map({{"name", "a"}, {"inner", 1}})})}});
   const auto unknown = [](const Value& message) {
     FieldReader reader(message);
@@ -189,7 +226,7 @@ TEST_CASE("fields: only a reader that is told so refuses unknown fields, and onl
   CHECK(refused.error().message == "a sample has no field outer␊");
 }
 
-TEST_CASE("fields: whatever the value, decoding gives an answer that is stable") {
+TEST_CASE("fields: decoding any value returns a stable result") {
   std::mt19937 engine(19);
   int refused = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -202,7 +239,7 @@ TEST_CASE("fields: whatever the value, decoding gives an answer that is stable")
   CHECK(refused > 500);
 }
 
-TEST_CASE("named enumerations go to their names and back") {
+TEST_CASE("enumerators are converted to their names and back") {
   CHECK(to_string(Color::kGreen) == "green");
   CHECK(value_named<Color>("red") == Color::kRed);
   CHECK_FALSE(value_named<Color>("blue"));

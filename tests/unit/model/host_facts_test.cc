@@ -33,10 +33,12 @@ ExtendedFacts some_extended() {
   ExtendedFacts facts;
   facts.neighbours = {{"enp1s0f1np1", "192.168.100.12", "52:54:00:00:00:02", "reachable"}};
   facts.sshd = {{"usepam", "yes"}};
-  facts.login = {"nvidia", 1000, true, "8388608", "unlimited", {{"NCCL_DEBUG", "WARN"}}};
+  facts.login = {"nvidia", 1000, true, "8388608", "unlimited", {{"NCCL_DEBUG", "WARN"}}, false};
   facts.firewall =
       FirewallFacts{"active", {{"ip filter INPUT", {{"lo", "10.0.0.0/8", "accept", "iifname \"lo\" accept"}}}}};
   facts.clock_synchronised = false;
+  facts.removes_ipc = true;
+  facts.earlyoom_avoids = "^vllm$";
   facts.netplan_error = "e";
   facts.netplan_merged = "network: {}";
   facts.units = {{"docker.service", "active", "enabled", "infinity"}};
@@ -54,26 +56,26 @@ ExtendedFacts some_extended() {
 
 }  // namespace
 
-TEST_CASE("what is read of a machine with every run comes back from the wire with every field") {
+TEST_CASE("host facts survive the wire with every field") {
   const auto back = decode<HostFacts>(over_the_wire(encode(some_host_facts())));
   REQUIRE(back);
   CHECK(*back == some_host_facts());
 }
 
-TEST_CASE("what is read for those who ask for everything comes back from the wire with every field") {
+TEST_CASE("extended facts survive the wire with every field") {
   const auto back = decode<ExtendedFacts>(over_the_wire(encode(some_extended())));
   REQUIRE(back);
   CHECK(*back == some_extended());
 }
 
-TEST_CASE("a machine without contiguous memory is another than one that has none left") {
+TEST_CASE("missing contiguous memory differs from exhausted contiguous memory") {
   HostFacts facts;
   CHECK_FALSE(decode<HostFacts>(encode(facts))->cma_total);
   facts.cma_total = 0;
   CHECK(decode<HostFacts>(encode(facts))->cma_total == 0);
 }
 
-TEST_CASE("only a node that was asked for everything has a survey") {
+TEST_CASE("extended facts are present only if they were requested") {
   Facts facts;
   CHECK_FALSE(decode<Facts>(over_the_wire(encode(facts)))->extended);
   facts.extended = some_extended();
@@ -82,7 +84,7 @@ TEST_CASE("only a node that was asked for everything has a survey") {
   CHECK(back->extended == some_extended());
 }
 
-TEST_CASE("a link says who manages it and how it is connected") {
+TEST_CASE("a link's manager and connection survive the wire") {
   Facts facts;
   facts.links.resize(1);
   facts.links[0].name = "enp1s0f1np1";
@@ -95,7 +97,7 @@ TEST_CASE("a link says who manages it and how it is connected") {
   CHECK(back->links == facts.links);
 }
 
-TEST_CASE("a fact of a machine that is of a wrong kind is refused by name") {
+TEST_CASE("a host fact of a wrong kind is refused and named") {
   Value value = encode(some_host_facts());
   item(value, "routes", 0).set("metric", "low");
   check_refused(decode<HostFacts>(value), "routes: 0: metric: expected integer, found text");

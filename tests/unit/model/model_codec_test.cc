@@ -64,7 +64,7 @@ TEST_CASE("A cluster finds its nodes by name") {
   CHECK(cluster.find(*NodeName::parse("spark-03")) == nullptr);
 }
 
-TEST_CASE("Impacts, reversibilities and phases come back from their names") {
+TEST_CASE("Impacts, reversibilities and phases are restored from their names") {
   for (const auto impact : {Impact::kLive, Impact::kNeedsRelogin, Impact::kRestartsService, Impact::kInterruptsNetwork,
                             Impact::kNeedsReboot}) {
     CHECK(value_named<Impact>(to_string(impact)) == impact);
@@ -80,7 +80,7 @@ TEST_CASE("Impacts, reversibilities and phases come back from their names") {
   CHECK_FALSE(value_named<Phase>(""));
 }
 
-TEST_CASE("Words of the model are those that the reports promise") {
+TEST_CASE("The model's words match those promised in reports") {
   CHECK(to_string(Impact::kInterruptsNetwork) == "interrupts-network");
   CHECK(to_string(Reversible::kBestEffort) == "best_effort");
   CHECK(to_string(Action::kCreate) == "create");
@@ -92,7 +92,7 @@ TEST_CASE("Words of the model are those that the reports promise") {
   CHECK(to_string(Phase::kUsersAndKeys) == "users_and_keys");
 }
 
-TEST_CASE("Every kind of observation comes back from the wire") {
+TEST_CASE("Every kind of observation survives the wire") {
   for (const auto& observation : every_observation()) {
     const auto back = decode<Observation>(over_the_wire(encode(observation)));
     REQUIRE(back);
@@ -101,14 +101,14 @@ TEST_CASE("Every kind of observation comes back from the wire") {
   }
 }
 
-TEST_CASE("Present with a null is not Absent") {
+TEST_CASE("Present with a null differs from Absent") {
   const auto back = decode<Observation>(over_the_wire(encode(Observation(Present{Value(), {}}))));
   REQUIRE(back);
   REQUIRE(std::holds_alternative<Present>(*back));
   CHECK(std::get<Present>(*back).value.is_null());
 }
 
-TEST_CASE("An observation that says nothing known is refused") {
+TEST_CASE("An observation with an unknown or incomplete state is refused") {
   check_refused(decode<Observation>(Value::map()), "state: missing");
   check_refused(decode<Observation>(Value::map({{"state", "gone"}})), "state: no such state: \"gone\"");
   check_refused(decode<Observation>(Value::map({{"state", "present"}})), "value: missing");
@@ -116,26 +116,26 @@ TEST_CASE("An observation that says nothing known is refused") {
   check_refused(decode<Observation>(Value::map({{"state", 1}})), "state: expected text, found integer");
 }
 
-TEST_CASE("An error crosses the wire whole") {
+TEST_CASE("An error survives the wire with every field") {
   const auto back = decode<Error>(over_the_wire(encode(some_error())));
   REQUIRE(back);
   CHECK(*back == some_error());
 }
 
-TEST_CASE("An error without errno has none afterwards") {
+TEST_CASE("An error without errno stays without it") {
   const Error plain{ErrorCode::kRefused, "no", {}, std::nullopt, {}};
   const auto back = decode<Error>(over_the_wire(encode(plain)));
   REQUIRE(back);
   CHECK(*back == plain);
 }
 
-TEST_CASE("A bug of another program is a failure to this one") {
+TEST_CASE("A bug reported by another program is a failure") {
   const auto back = decode<Error>(encode(Error{ErrorCode::kBug, "no such state", {}, std::nullopt, {}}));
   REQUIRE(back);
   CHECK(back->code == ErrorCode::kFailed);
 }
 
-TEST_CASE("An error code of a newer version is a failure all the same") {
+TEST_CASE("An error code of a newer version is a failure") {
   const auto back = decode<Error>(Value::map({{"code", "overheated"}, {"message", "too hot"}}));
   REQUIRE(back);
   CHECK(back->code == ErrorCode::kFailed);
@@ -146,7 +146,7 @@ TEST_CASE("An error without a message is refused") {
   check_refused(decode<Error>(Value::map({{"code", "busy"}})), "message: missing");
 }
 
-TEST_CASE("An observed state comes back from the wire with resources, artifacts and foreign claims") {
+TEST_CASE("An observed state survives the wire with resources, artifacts and foreign claims") {
   ObservedState state;
   ObservedType& type = state.types["sysctl"];
   int count = 0;
@@ -170,7 +170,7 @@ TEST_CASE("An observed state comes back from the wire with resources, artifacts 
   CHECK(back->types.contains("empty"));
 }
 
-TEST_CASE("A bad id in an observed state is refused with the way to it") {
+TEST_CASE("A bad id in an observed state is refused with its path") {
   const Value value = Value::map(
       {{"types", Value::map({{"sysctl", Value::map({{"artifacts",
                                                      Value::map({{"nocolon", encode(Observation(Absent{}))}})}})}})}});
@@ -180,7 +180,7 @@ TEST_CASE("A bad id in an observed state is refused with the way to it") {
   CHECK(back.error().context == std::vector<std::string>{"types", "sysctl", "artifacts"});
 }
 
-TEST_CASE("A manifest comes back from its file with every field") {
+TEST_CASE("A manifest is restored from its file with every field") {
   const auto back = decode_manifest(over_the_wire(encode(some_manifest())));
   REQUIRE(back);
   CHECK(canonical(*back) == canonical(some_manifest()));
@@ -189,7 +189,7 @@ TEST_CASE("A manifest comes back from its file with every field") {
   CHECK(back->resources.begin()->second.artifacts.size() == 2);
 }
 
-TEST_CASE("A manifest names its format, and a newer one is refused as unsupported") {
+TEST_CASE("A manifest contains its format, and a newer format is refused as unsupported") {
   Value value = encode(some_manifest());
   CHECK(value.integer_or("format_version", 0) == kManifestFormatVersion);
   value.set("format_version", kManifestFormatVersion + 1);
@@ -199,13 +199,13 @@ TEST_CASE("A manifest names its format, and a newer one is refused as unsupporte
   CHECK(back.error().message.find("format 2") != std::string::npos);
 }
 
-TEST_CASE("A newer manifest is unsupported even if nothing else in it can be read") {
+TEST_CASE("A newer manifest is unsupported even if all other fields are unreadable") {
   const auto back = decode_manifest(Value::map({{"format_version", 99}, {"roster", "elsewhere"}}));
   REQUIRE_FALSE(back);
   CHECK(back.error().code == ErrorCode::kUnsupported);
 }
 
-TEST_CASE("A manifest without a sensible format is refused") {
+TEST_CASE("A manifest without a valid format is refused") {
   for (const Value& version : {Value(), Value("1"), Value(0), Value(-1), Value(1.0)}) {
     const auto back = decode_manifest(encode(some_manifest()).set("format_version", version));
     REQUIRE_FALSE(back);
@@ -215,24 +215,24 @@ TEST_CASE("A manifest without a sensible format is refused") {
   CHECK_FALSE(decode_manifest(Value()));
 }
 
-TEST_CASE("A manifest never forgets what was there before") {
+TEST_CASE("A manifest without a valid original is refused") {
   Value value = encode(some_manifest());
   Value* artifacts = value.find("artifacts");
   REQUIRE(artifacts != nullptr);
   Value& artifact = artifacts->entries()->front().value;
-  SECTION("a lost original is refused") {
+  SECTION("a missing original is refused") {
     artifact.erase("original");
     check_refused(decode_manifest(value),
                   "manifest: artifacts: file:/etc/sysctl.d/90-sparkplan.conf: original: missing");
   }
-  SECTION("an error is no original") {
+  SECTION("an error is not an original") {
     artifact.set("original", encode(Observation(some_error())));
     check_refused(decode_manifest(value),
-                  "manifest: artifacts: file:/etc/sysctl.d/90-sparkplan.conf: original: an error is no original");
+                  "manifest: artifacts: file:/etc/sysctl.d/90-sparkplan.conf: original: an error is not an original");
   }
 }
 
-TEST_CASE("A roster comes back from the wire") {
+TEST_CASE("A roster survives the wire") {
   const auto back = decode<Roster>(over_the_wire(encode(some_manifest().roster)));
   REQUIRE(back);
   CHECK(*back == some_manifest().roster);
@@ -247,7 +247,7 @@ TEST_CASE("A port outside 16 bits is refused") {
   }
 }
 
-TEST_CASE("A step comes back from the wire with every field") {
+TEST_CASE("A step survives the wire with every field") {
   const auto back = decode<Step>(over_the_wire(encode(some_step())));
   REQUIRE(back);
   CHECK(canonical(*back) == canonical(some_step()));
@@ -256,20 +256,20 @@ TEST_CASE("A step comes back from the wire with every field") {
   CHECK(std::get<Present>(back->after).value.contains_unknown());
 }
 
-TEST_CASE("A step that cannot be carried out is refused") {
+TEST_CASE("A step that cannot be executed is refused") {
   Value value = encode(some_step());
   const Value error = encode(Observation(some_error()));
   const Value not_applicable = encode(Observation(NotApplicable{"x"}));
-  SECTION("no phase of ours") {
+  SECTION("an unknown phase") {
     check_refused(decode<Step>(value.set("phase", "soon")), "phase: no such phase: \"soon\"");
   }
-  SECTION("starting from an error") {
-    check_refused(decode<Step>(value.set("before", error)), "before: an error is no state to start from");
+  SECTION("an error before") {
+    check_refused(decode<Step>(value.set("before", error)), "before: an error is not a state to start from");
   }
-  SECTION("ending in an error") {
+  SECTION("an error after") {
     check_refused(decode<Step>(value.set("after", error)), "after: expected absent or present");
   }
-  SECTION("ending in what cannot be") {
+  SECTION("an unknown value after") {
     check_refused(decode<Step>(value.set("after", not_applicable)), "after: expected absent or present");
   }
   SECTION("a bad artifact") { CHECK_FALSE(decode<Step>(value.set("artifact", "nocolon"))); }
@@ -282,7 +282,7 @@ TEST_CASE("A step that cannot be carried out is refused") {
   }
 }
 
-TEST_CASE("Whatever is wrong with a message, decoding gives an answer") {
+TEST_CASE("Decoding any damaged message returns a value or an error") {
   std::mt19937 engine(5);
   int refused = 0;
   for (int i = 0; i < 2000; ++i) {

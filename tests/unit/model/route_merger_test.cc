@@ -39,20 +39,20 @@ std::vector<std::string> told(const Routes& routes) {
 
 }  // namespace
 
-TEST_CASE("routes: as many as are wanted are told as they are, two tables' and two gateways' among them") {
+TEST_CASE("routes: up to the limit all routes are kept, including those of other tables and gateways") {
   const Routes routes{route("b", "0.0.0.0/0"), route("a", "10.0.0.0/8"), route("a", "10.0.0.0/8"), route("a", "::/0")};
   CHECK(few_of(routes, 4) == routes);
   CHECK(few_of({}, 4) == Routes{});
 }
 
-TEST_CASE("routes: what is told twice goes first, then what a wider one through the same interface holds") {
+TEST_CASE("routes: repeated routes are dropped first, then routes inside a wider one on the same interface") {
   Routes routes{route("a", "10.0.0.0/8"), route("a", "10.0.0.0/8"), route("b", "10.0.0.0/8")};
   CHECK(told(few_of(routes, 2).value()) == std::vector<std::string>{"a 10.0.0.0/8", "b 10.0.0.0/8"});
   routes = {route("a", "10.1.2.0/24"), route("a", "10.1.2.3/32"), route("a", "10.1.2.77/32")};
   CHECK(told(few_of(routes, 1).value()) == std::vector<std::string>{"a 10.1.2.0/24"});
 }
 
-TEST_CASE("routes: neighbours become the smallest network that holds them, and say how many they are") {
+TEST_CASE("routes: adjacent routes become the smallest containing network, with their number") {
   Routes routes;
   for (std::uint32_t i = 0; i < 40; i += 2) routes.push_back(route("bgp0", address(0x0A010200 + i) + "/32"));
   routes.push_back(route("home0", "192.168.1.0/24"));
@@ -61,13 +61,13 @@ TEST_CASE("routes: neighbours become the smallest network that holds them, and s
         std::vector<std::string>{"bgp0 0.0.0.0/0", "bgp0 10.1.2.0/26 x 20", "home0 192.168.1.0/24"});
 }
 
-TEST_CASE("routes: one without a carrier is not merged with one that has it") {
+TEST_CASE("routes: a route without a carrier is not merged with one that has a carrier") {
   Routes routes{route("a", "10.1.2.0/25"), route("a", "10.1.2.128/25"), route("a", "10.1.2.128/25")};
   routes[1].link_down = true;
   CHECK(told(few_of(routes, 2).value()) == std::vector<std::string>{"a 10.1.2.128/25", "a 10.1.2.0/24 x 2"});
 }
 
-TEST_CASE("routes: the Internet's are merged around the private ranges, whose own stay as they are") {
+TEST_CASE("routes: Internet routes are merged around the private ranges, whose routes stay") {
   Routes routes{route("up0", "192.168.7.0/24"), route("up0", "172.17.0.0/16")};
   for (std::uint32_t net = 0x0B0000; net < 0xDF0000; net += 0x71) {
     routes.push_back(route("up0", address(net << 8U) + "/24"));
@@ -89,20 +89,20 @@ TEST_CASE("routes: the Internet's are merged around the private ranges, whose ow
   CHECK(in_use("8.0.0.0/5"));
 }
 
-TEST_CASE("routes: of IPv6 the default and one of each interface are left") {
+TEST_CASE("routes: of IPv6 the default route and one route per interface are kept") {
   Routes routes{route("a", "::/0")};
   for (int i = 0; i < 100; ++i) routes.push_back(route("a", "fd00:" + std::to_string(i) + "::/32"));
   CHECK(told(few_of(routes, 2).value()) == std::vector<std::string>{"a fd00:0::/32 x 100", "a ::/0"});
 }
 
-TEST_CASE("routes: more interfaces than entries are too many, however many there were") {
+TEST_CASE("routes: more interfaces than the limit are an error") {
   Routes routes;
   for (int i = 0; i < 50; ++i) routes.push_back(route("tap" + std::to_string(i), "10.0.0.0/8"));
   CHECK_FALSE(few_of(routes, 10));
   CHECK(few_of(routes, 50) == routes);
 }
 
-TEST_CASE("routes: whatever there is, no address of it is left free, and what is told as a route is one") {
+TEST_CASE("routes: every used address stays covered, and every unmerged route is real") {
   std::mt19937 random(7);  // NOLINT: the same in every run.
   const auto below = [&](std::uint32_t end) { return static_cast<std::uint32_t>(random() % end); };
   for (int run = 0; run < 30; ++run) {

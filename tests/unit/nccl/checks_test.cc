@@ -41,13 +41,13 @@ std::string row_of(const Check& check) {
 
 }  // namespace
 
-TEST_CASE("ranks that report to have measured no bytes at all are no division by zero") {
+TEST_CASE("a measurement of zero bytes causes no division by zero") {
   NcclOutcome run = outcome(23.7);
   for (auto& measured : run.measured) measured.bytes = 0;
   CHECK(first_of(run).text.starts_with("0 "));
 }
 
-TEST_CASE("the bands of two Sparks") {
+TEST_CASE("the bands of two Sparks select status and cause") {
   const auto row = [](double bus) {
     const Check check = first_of(outcome(bus));
     return std::string(to_string(check.status)) + " " + row_of(check);
@@ -64,7 +64,7 @@ TEST_CASE("the bands of two Sparks") {
   CHECK(row(1) == "fail nccl-management-network");
 }
 
-TEST_CASE("TCP where HCAs are declared fails, however fast it is") {
+TEST_CASE("TCP fails where HCAs are declared, however fast it is") {
   const NcclTransport sockets{"Socket", {"enp1s0f1np1"}, 0, 4, 0, false, {}};
   CHECK(row_of(first_of(outcome(23, sockets))) == "nccl-sockets");
   auto ground = two_sparks();
@@ -72,7 +72,7 @@ TEST_CASE("TCP where HCAs are declared fails, however fast it is") {
   CHECK(first_of(outcome(23, sockets), ground).status == CheckStatus::kPass);
 }
 
-TEST_CASE("an HCA that is not used is the cause of a low value, and a warning where nothing is known of values") {
+TEST_CASE("an unused HCA explains a low value, and is a warning on machines without known values") {
   const NcclTransport one{"IB", {"a"}, 4, 0, 0, false, {}};
   CHECK(row_of(first_of(outcome(8, one))) == "nccl-one-half");
   CHECK(first_of(outcome(23, one)).status == CheckStatus::kPass);
@@ -82,7 +82,7 @@ TEST_CASE("an HCA that is not used is the cause of a low value, and a warning wh
   CHECK(first_of(outcome(8), ground).status == CheckStatus::kPass);
 }
 
-TEST_CASE("the user's threshold holds on any machine, and moves the bands") {
+TEST_CASE("the user's threshold applies to any machine and scales the bands") {
   auto ground = two_sparks();
   ground.sparks = false;
   ground.threshold = 80e9;  // 10 GB/s
@@ -93,14 +93,24 @@ TEST_CASE("the user's threshold holds on any machine, and moves the bands") {
   CHECK(row_of(first_of(outcome(0.5), ground)) == "nccl-management-network");
 }
 
-TEST_CASE("a ring is held to its own value") {
+TEST_CASE("a ring is compared with its own expected value") {
   auto ground = two_sparks();
   ground.nodes = {"a", "b", "c"};
   ground.ring = true;
   CHECK(first_of(outcome(10.5), ground).status == CheckStatus::kPass);
 }
 
-TEST_CASE("wrong data fails whatever the value") {
+TEST_CASE("a size that memory limits names the rank that claims the least memory") {
+  auto run = outcome(24);
+  for (auto& measured : run.measured) measured.bytes = kGibibyte / 4;
+  CHECK(first_of(run).text.find("(limited by free memory)") != std::string::npos);
+  run.prepared.resize(2);
+  run.prepared[0].memory_free_bytes = 8 * kGibibyte;
+  run.prepared[1].memory_free_bytes = kGibibyte;
+  CHECK(first_of(run).text.find("(limited by the free memory that spark-02 reports)") != std::string::npos);
+}
+
+TEST_CASE("wrong data fails at any value") {
   auto run = outcome(24);
   run.measured[0].wrong = 2;
   run.measured[0].first_wrong = "spark-02: element 17 is 3, not 6";
@@ -109,7 +119,7 @@ TEST_CASE("wrong data fails whatever the value") {
   CHECK(check.cause.find("element 17") != std::string::npos);
 }
 
-TEST_CASE("a run that failed says why once; the rest was not come to") {
+TEST_CASE("a failed run reports its reason once, and later checks are skipped") {
   auto run = failed(NcclTrouble::kEnded);
   run.failure->transport.warnings = {"no route"};
   const auto checks = checks_of_run("all", kRequests, run, two_sparks());
@@ -121,7 +131,7 @@ TEST_CASE("a run that failed says why once; the rest was not come to") {
   CHECK_FALSE(checks[1].cause.empty());
 }
 
-TEST_CASE("each trouble has a row of its own") {
+TEST_CASE("each trouble has its own row") {
   const auto row = [](const NcclOutcome& run) { return row_of(first_of(run)); };
   CHECK(row(failed(NcclTrouble::kSilent, {}, NcclPhase::kJoin)) == "nccl-join-hangs");
   CHECK(row(failed(NcclTrouble::kSilent, {}, NcclPhase::kRun)) == "nccl-run-hangs");
@@ -136,7 +146,7 @@ TEST_CASE("each trouble has a row of its own") {
   CHECK(row(failed(NcclTrouble::kFault, RankFault::kPeer)) == "nccl-peer-gone");
 }
 
-TEST_CASE("a machine without a GPU is skipped, one without the NCCL that the file names fails") {
+TEST_CASE("a machine without a GPU is skipped, and one without the declared NCCL fails") {
   NcclGround one{{"spark-01"}, false, false, std::nullopt, 0, false};
   auto looked = failed(NcclTrouble::kFault, RankFault::kNoGpu);
   looked.failure->place = 0;

@@ -4,12 +4,12 @@
 
 namespace sparkplan {
 
-TEST_CASE("a collective is found by the name that it has") {
+TEST_CASE("a collective is found by its name") {
   for (const auto collective : kCollectives) CHECK(value_named<Collective>(to_string(collective)) == collective);
   CHECK_FALSE(value_named<Collective>("all_reduce_perf"));
 }
 
-TEST_CASE("gather and scatter kinds count the total, in parts of 16 bytes") {
+TEST_CASE("gather and scatter collectives count the total bytes, in multiples of 16") {
   const auto reduce = collective_shape(Collective::kAllReduce, 1000, 3);
   CHECK(reduce.send == 250);
   CHECK(reduce.receive == 250);
@@ -27,7 +27,7 @@ TEST_CASE("gather and scatter kinds count the total, in parts of 16 bytes") {
   CHECK(all.unit == 80);
 }
 
-TEST_CASE("bus bandwidth is what each link carries") {
+TEST_CASE("bus bandwidth is the bandwidth of each link") {
   const std::int64_t gigabyte = 1'000'000'000;
   const auto bus = [&](Collective collective, int ranks) {
     return collective_bandwidth(collective, gigabyte, ranks, 0.1).bus;

@@ -12,7 +12,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("variables that only NCCL's file sets are told") {
+TEST_CASE("variables set only in NCCL's file are listed") {
   const std::string conf = "# a remark\nNCCL_IB_HCA==mlx5_0\nNCCL_ALGO=Ring\nNCCL_ALGO=Tree\nno variable\n";
   CHECK(nccl::other_variables(conf, {{"NCCL_IB_HCA", "=rocep1s0f1"}}) == Names{"NCCL_ALGO"});
   CHECK(nccl::other_variables("", {}).empty());
@@ -23,7 +23,7 @@ TEST_CASE("available memory is read from meminfo") {
   CHECK_FALSE(nccl::available_memory("MemTotal: 5 kB\n"));
 }
 
-TEST_CASE("ranks see what the section nccl compiles to, as an apply writes it") {
+TEST_CASE("ranks get the environment that the section nccl compiles to, as written by an apply") {
   auto section = Value::map({{"library", "/opt/nccl/lib/libnccl.so.2"},
                              {"mode", "auto"},
                              {"env", Value::map({{"NCCL_ALGO", "Ring"}, {"UCX_TLS", "rc"}})}});

@@ -77,7 +77,7 @@ SAME_CALL(nccl::Functions, ncclGroupEnd);
 
 }  // namespace
 
-TEST_CASE("our numbers of CUDA and NCCL are theirs") {
+TEST_CASE("our constants match the CUDA and NCCL headers") {
   CHECK(cuda::kSuccess == CUDA_SUCCESS);
   CHECK(cuda::kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
   CHECK(cuda::kNoDevice == CUDA_ERROR_NO_DEVICE);

@@ -20,7 +20,7 @@ NcclTransport read(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("TCP between two GPUs: the network is Socket, with its interface") {
+TEST_CASE("TCP between two GPUs is the network Socket with its interface") {
   const auto seen = read("socket-2.28.3");
   CHECK(seen.network == "Socket");
   CHECK(seen.devices == Names{"eth0"});
@@ -30,14 +30,14 @@ TEST_CASE("TCP between two GPUs: the network is Socket, with its interface") {
   CHECK_FALSE(seen.gpu_direct);
 }
 
-TEST_CASE("NVLink: no channel goes through the network that is chosen") {
+TEST_CASE("NVLink: no channel uses the selected network") {
   const auto seen = read("nvlink-2.28.3");
   CHECK(seen.network == "Socket");
   CHECK(seen.channels_local > 0);
   CHECK(seen.channels_socket == 0);
 }
 
-TEST_CASE("RDMA over both halves of a port") {
+TEST_CASE("RDMA uses both halves of a port") {
   const auto seen = read("ib-both-halves");
   CHECK(seen.network == "IB");
   CHECK(seen.devices == Names{"rocep1s0f1", "roceP2p1s0f1"});
@@ -46,24 +46,24 @@ TEST_CASE("RDMA over both halves of a port") {
   CHECK_FALSE(seen.gpu_direct);
 }
 
-TEST_CASE("an HCA that no channel uses is not one that was used") {
+TEST_CASE("an HCA without a channel is not listed as used") {
   CHECK(read("ib-one-half").devices == Names{"rocep1s0f1"});
 }
 
-TEST_CASE("a virtual device stands for its parts, and the log's warnings are kept, each once") {
+TEST_CASE("a virtual device is replaced by its parts, and each warning of the log is kept once") {
   const auto seen = read("ib-virtual-device");
   CHECK(seen.devices == Names{"mlx5_0", "mlx5_1"});
   CHECK(seen.gpu_direct);
   CHECK(seen.warnings == Names{"socketProgress: Connection closed by remote peer spark-02<41234>"});
 }
 
-TEST_CASE("a log that says nothing, or rubbish, is no transport") {
+TEST_CASE("an empty or invalid log gives an empty transport") {
   CHECK(transport_in("") == NcclTransport{});
   CHECK(transport_in("NCCL INFO NET/IB : Using [x]: [9999999999]a []\nNCCL INFO Channel via NET\nvia\n") ==
         NcclTransport{});
 }
 
-TEST_CASE("what is written to the log's file is read back") {
+TEST_CASE("the log file's text is read back") {
   auto log = LogFile::create();
   REQUIRE(log);
   CHECK(log->text().empty());

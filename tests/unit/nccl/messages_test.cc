@@ -28,7 +28,7 @@ std::string unique_id() {
 
 }  // namespace
 
-TEST_CASE("commands arrive as they were sent") {
+TEST_CASE("commands survive the wire") {
   const auto prepare = std::get<PrepareRank>(command_sent(PrepareRank{3, "/opt/x", {{"NCCL_ALGO", "Ring"}}, true}));
   CHECK(prepare.device == 3);
   CHECK(prepare.library == "/opt/x");
@@ -48,7 +48,7 @@ TEST_CASE("commands arrive as they were sent") {
   CHECK(std::holds_alternative<EndRank>(command_sent(EndRank{})));
 }
 
-TEST_CASE("answers arrive as they were sent") {
+TEST_CASE("answers survive the wire") {
   const NcclTransport transport{"IB", {"rocep1s0f1"}, 4, 1, 2, true, {"a warning"}};
   const auto prepared =
       std::get<PreparedRank>(answer_sent(PreparedRank{22809, "/l", 13000, "GB10", 1 << 30, true, unique_id(), {"X"}}));
@@ -70,7 +70,7 @@ TEST_CASE("answers arrive as they were sent") {
   CHECK(failure.transport == transport);
 }
 
-TEST_CASE("every fault has a name of its own") {
+TEST_CASE("every fault has a unique name") {
   for (const auto fault :
        {RankFault::kNoDriver, RankFault::kNoGpu, RankFault::kNoLibrary, RankFault::kNotNccl, RankFault::kLibraryTooOld,
         RankFault::kMemory, RankFault::kCuda, RankFault::kNccl, RankFault::kPeer, RankFault::kProtocol}) {
@@ -78,7 +78,7 @@ TEST_CASE("every fault has a name of its own") {
   }
 }
 
-TEST_CASE("what is no message is refused") {
+TEST_CASE("an invalid message is refused") {
   for (const std::string text :
        {"{}", "[]", R"({"command": "dance"})", R"({"command": "join", "rank": 0, "ranks": 2})",
         R"({"command": "join", "rank": 0, "ranks": 2, "id": "*"})", R"({"command": "run", "collective": "x"})",
@@ -91,7 +91,7 @@ TEST_CASE("what is no message is refused") {
   }
 }
 
-TEST_CASE("versions are told as their authors do") {
+TEST_CASE("versions are printed as NCCL prints them") {
   CHECK(nccl_version_text(22809) == "2.28.9");
   CHECK(nccl_version_text(21005) == "2.10.5");
   CHECK(nccl_version_text(2708) == "2.7.8");

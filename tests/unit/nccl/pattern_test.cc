@@ -52,7 +52,7 @@ std::vector<float> by_definition(Collective collective, const CollectiveShape& s
 
 }  // namespace
 
-TEST_CASE("a right result of each operation passes, whole or in pieces") {
+TEST_CASE("a correct result of each operation passes, whole or in pieces") {
   for (const auto collective : kCollectives) {
     const auto shape = collective_shape(collective, 1200, kRanks);
     for (int rank = 0; rank < kRanks; ++rank) {
@@ -73,7 +73,7 @@ TEST_CASE("a right result of each operation passes, whole or in pieces") {
   }
 }
 
-TEST_CASE("every element is looked at, and the first wrong one is named") {
+TEST_CASE("every element is checked, and the first wrong one is named") {
   for (const auto collective : kCollectives) {
     const auto shape = collective_shape(collective, 1200, kRanks);
     const auto right = by_definition(collective, shape, 1, 5);
@@ -90,7 +90,7 @@ TEST_CASE("every element is looked at, and the first wrong one is named") {
   }
 }
 
-TEST_CASE("data of another run, another place or another sender is wrong") {
+TEST_CASE("data of another run, offset or sender is wrong") {
   const auto shape = collective_shape(Collective::kBroadcast, 4096, kRanks);
   const auto expected = expected_of(Collective::kBroadcast, shape, 1, kRanks);
   const auto wrong_elements = [&](std::int64_t pattern, int sender, std::int64_t index) {
@@ -106,7 +106,7 @@ TEST_CASE("data of another run, another place or another sender is wrong") {
   CHECK(wrong_elements(5, 1, 0) == shape.receive);
 }
 
-TEST_CASE("a sum shows that a rank is missing and another is in it twice") {
+TEST_CASE("a sum reveals a rank that is missing while another is added twice") {
   const auto shape = collective_shape(Collective::kAllReduce, 400, kRanks);
   std::vector<float> found;
   for (std::int64_t k = 0; k < shape.receive; ++k) {
@@ -117,6 +117,6 @@ TEST_CASE("a sum shows that a rank is missing and another is in it twice") {
   CHECK(comparison.wrong == shape.receive);
 }
 
-TEST_CASE("sums of 256 ranks are exact in a float") { CHECK(sent_value(1, 255, 0) * 256 < 16'777'216.0F); }
+TEST_CASE("sums over 256 ranks are exact in a float") { CHECK(sent_value(1, 255, 0) * 256 < 16'777'216.0F); }
 
 }  // namespace sparkplan::nccl

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "engine/verify/levels/nccl_checks.h"
@@ -69,7 +70,7 @@ std::vector<pid_t> children() {
 
 }  // namespace
 
-TEST_CASE("every operation is carried out by real ranks, with right data") {
+TEST_CASE("real ranks execute every operation with correct data") {
   Ranks ranks(3);
   ranks.options.warm_up = 1;
   ranks.options.iterations = 3;
@@ -91,7 +92,7 @@ TEST_CASE("every operation is carried out by real ranks, with right data") {
   CHECK(children().empty());
 }
 
-TEST_CASE("one wrong element of a result is found, and where") {
+TEST_CASE("one wrong element of a result is found, and its position is reported") {
   Ranks ranks(2);
   ranks.place(1).environment["FAKE_NCCL"] = "wrong";
   const auto outcome = ranks.run();
@@ -101,13 +102,13 @@ TEST_CASE("one wrong element of a result is found, and where") {
   CHECK(outcome.measured[0].first_wrong.starts_with("spark-02: element 17 is "));
 }
 
-TEST_CASE("what NCCL prints is not taken for an answer") {
+TEST_CASE("NCCL's standard output is not read as a message") {
   Ranks ranks(2);
   ranks.set_all("FAKE_NCCL", "talk");
   CHECK_FALSE(ranks.run().failure);
 }
 
-TEST_CASE("a rank that dies in the middle is told within 5 s, and the others are ended") {
+TEST_CASE("a dying rank is reported within 5 s, and the other ranks are ended") {
   Ranks ranks(3);
   ranks.place(2).environment["FAKE_NCCL"] = "die";
   const auto begun = Clock::now();
@@ -119,7 +120,7 @@ TEST_CASE("a rank that dies in the middle is told within 5 s, and the others are
   CHECK(children().empty());
 }
 
-TEST_CASE("a rank that is killed while an operation hangs is told within 5 s") {
+TEST_CASE("a rank killed during a hanging operation is reported within 5 s") {
   Ranks ranks(2);
   ranks.set_all("FAKE_NCCL", "hang");
   std::atomic<bool> running{false};
@@ -142,7 +143,7 @@ TEST_CASE("a rank that is killed while an operation hangs is told within 5 s") {
   CHECK(children().empty());
 }
 
-TEST_CASE("an operation that hangs is given up, and no rank is left") {
+TEST_CASE("a hanging operation times out, and no rank remains") {
   Ranks ranks(2);
   ranks.set_all("FAKE_NCCL", "hang");
   ranks.options.run_timeout = std::chrono::milliseconds(500);
@@ -152,7 +153,7 @@ TEST_CASE("an operation that hangs is given up, and no rank is left") {
   CHECK(children().empty());
 }
 
-TEST_CASE("a stop ends all ranks, whatever they are at") {
+TEST_CASE("a stop ends all ranks at any point") {
   Ranks ranks(2);
   ranks.set_all("FAKE_NCCL", "hang");
   std::stop_source stop;
@@ -164,7 +165,7 @@ TEST_CASE("a stop ends all ranks, whatever they are at") {
   CHECK(children().empty());
 }
 
-TEST_CASE("a call that NCCL refuses is told in its words, by the rank it was refused to") {
+TEST_CASE("a call that NCCL refuses is reported with NCCL's error by the failing rank") {
   Ranks ranks(2);
   ranks.place(1).environment["FAKE_NCCL"] = "error";
   const auto failure = ranks.failed_run();
@@ -174,7 +175,7 @@ TEST_CASE("a call that NCCL refuses is told in its words, by the rank it was ref
   CHECK(failure.error.message == "all_reduce: unhandled system error");
 }
 
-TEST_CASE("what a node lacks is told by its name") {
+TEST_CASE("a missing or invalid library, driver or GPU is reported by a specific fault") {
   const auto fault_of = [](const std::string& variable, const std::string& value, const std::string& library) {
     Ranks ranks(2);
     if (!variable.empty()) ranks.place(1).environment[variable] = value;
@@ -193,7 +194,7 @@ TEST_CASE("what a node lacks is told by its name") {
   CHECK(fault_of("FAKE_GPU_MEMORY", "1000000", "") == RankFault::kMemory);
 }
 
-TEST_CASE("without a driver there is no GPU") {
+TEST_CASE("without a driver no GPU is reported") {
   Ranks ranks(1);
   ::setenv("LD_LIBRARY_PATH", "/nowhere", 1);
   const auto looked = inspect_nccl(ranks.places(), ranks.options);
@@ -205,7 +206,7 @@ TEST_CASE("without a driver there is no GPU") {
   if (looked[0].failure->fault != RankFault::kNoGpu) CHECK(looked[0].failure->fault == RankFault::kNoDriver);
 }
 
-TEST_CASE("ranks with different NCCLs do not begin") {
+TEST_CASE("ranks with different NCCL releases do not start") {
   Ranks ranks(2);
   ranks.place(1).environment["FAKE_NCCL_VERSION"] = "22903";
   const auto failure = ranks.failed_run();
@@ -214,7 +215,7 @@ TEST_CASE("ranks with different NCCLs do not begin") {
   CHECK(failure.error.message.find("2.28.9") != std::string::npos);
 }
 
-TEST_CASE("a library is looked for where the node's variables say") {
+TEST_CASE("a library is searched for with the node's own variables") {
   Ranks ranks(1);
   ranks.place(0).environment["LD_LIBRARY_PATH"] = "/nowhere:" + kFakes + "/text";
   const auto looked = inspect_nccl(ranks.places(), ranks.options);
@@ -222,7 +223,7 @@ TEST_CASE("a library is looked for where the node's variables say") {
   CHECK(looked[0].failure->fault == RankFault::kNotNccl);
 }
 
-TEST_CASE("a size that memory has no room for is halved until it fits, and measured once") {
+TEST_CASE("a size that exceeds the memory is halved until it fits, and measured once") {
   Ranks ranks(2);
   ranks.options.iterations = 1;
   ranks.set_all("FAKE_GPU_UNIFIED", "1");
@@ -234,7 +235,7 @@ TEST_CASE("a size that memory has no room for is halved until it fits, and measu
   CHECK(outcome.measured[1].bytes == 4 << 20);  // 40 MiB are free; a fifth of that is for two buffers.
 }
 
-TEST_CASE("the size that fits leaves four fifths of the memory alone") {
+TEST_CASE("the largest size leaves four fifths of the memory free") {
   const std::int64_t gibibyte = std::int64_t{1} << 30;
   CHECK(size_that_fits(Collective::kAllReduce, gibibyte, 2, 10 * gibibyte) == gibibyte);
   CHECK(size_that_fits(Collective::kAllReduce, gibibyte, 2, 10 * gibibyte - 1) == gibibyte / 2);
@@ -243,7 +244,37 @@ TEST_CASE("the size that fits leaves four fifths of the memory alone") {
   CHECK(size_that_fits(Collective::kAllReduce, gibibyte, 2, 1 << 20) == 0);
 }
 
-TEST_CASE("measurements are printed as nccl-tests does") {
+TEST_CASE("wrong elements of one rank stand, whatever numbers the ranks report") {
+  const RunCollective run{Collective::kAllReduce, 4096, 1, 20, true, 1};
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  const auto wrong = [&](std::int64_t first, std::int64_t second) {
+    const auto measured = measurement_of(
+        run, 4096, {{4096, 0.5, first, "element 1", {}}, {4096, 0.5, second, "element 2", {}}}, {"n1", "n2"});
+    CHECK(measured.first_wrong.empty() == (measured.wrong == 0));
+    return measured.wrong;
+  };
+  CHECK(wrong(0, 0) == 0);
+  CHECK(wrong(0, 3) == 3);
+  // 1024 elements are all that a rank receives.
+  CHECK(wrong(kMost, kMost) == 2048);
+  CHECK(wrong(kMost, 0) == 1024);
+  // The decoder refuses a negative number, and even an accepted one could not hide a finding.
+  CHECK(wrong(-kMost, 1) == 1);
+}
+
+TEST_CASE("a size is judged by the command, so that a false one accuses only the rank that reports it") {
+  const RunCollective run{Collective::kAllReduce, 4096, 1, 20, true, 1};
+  const auto place = [&](std::int64_t first, std::int64_t second) {
+    return place_of_other_size(run, {{first, 0.5, 0, "", {}}, {second, 0.5, 0, "", {}}});
+  };
+  CHECK_FALSE(place(4096, 4096));
+  CHECK(place(8192, 4096) == 0U);
+  CHECK(place(4096, 1) == 1U);
+  // Both report the same false size.
+  CHECK(place(8192, 8192) == 0U);
+}
+
+TEST_CASE("measurements are printed in nccl-tests' format") {
   NcclMeasurement one{Collective::kAllReduce, 1 << 20, 1 << 20, 20, 0.001, {1.05, 1.05}, 0, ""};
   CHECK(nccl_table({one}, 2) ==
         "# all_reduce, 2 ranks, out of place\n"

@@ -17,7 +17,7 @@ using testing::knob_file;
 using testing::link;
 using testing::no_permission;
 
-TEST_CASE("a resource that could not be looked at is blocked, the others go on") {
+TEST_CASE("an unreadable resource is blocked, and all others continue") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 5), knob("b", 6)};
   bench.distort = [](ObservedState& state) { state.types["knob"].resources["a"] = no_permission(); };
@@ -29,7 +29,7 @@ TEST_CASE("a resource that could not be looked at is blocked, the others go on")
   CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
 }
 
-TEST_CASE("a blocked resource does not lose its line in a shared file") {
+TEST_CASE("a blocked resource keeps its line in a shared file") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 1), knob("b", 6)};
   bench.distort = [](ObservedState& state) { state.types["knob"].resources["a"] = no_permission(); };
@@ -38,7 +38,7 @@ TEST_CASE("a blocked resource does not lose its line in a shared file") {
   CHECK(content_of(plan.steps[1].after) == knob_file({{"a", 1}, {"b", 6}}));
 }
 
-TEST_CASE("a resource about which the node said nothing is blocked, never taken for absent") {
+TEST_CASE("a resource that the node does not report is blocked, and not treated as absent") {
   Bench bench;
   bench.desired = {link("eth1", 9000)};
   bench.distort = [](ObservedState& state) { state.types.clear(); };
@@ -48,7 +48,7 @@ TEST_CASE("a resource about which the node said nothing is blocked, never taken 
   CHECK(plan_node({bench.desired, nullptr, nullptr, {}, {}}, bench.registry).blocked.size() == 1);
 }
 
-TEST_CASE("a file that cannot be read blocks every change that has to be written to it") {
+TEST_CASE("an unreadable file blocks every change that would write it") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 5), knob("b", 2), link("eth1", 9000)};
   bench.distort = [](ObservedState& state) { state.types["knob"].artifacts[kKnobFile] = no_permission(); };
@@ -59,7 +59,7 @@ TEST_CASE("a file that cannot be read blocks every change that has to be written
   CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
 }
 
-TEST_CASE("a file that would be larger than is read again is not written, and the plan says so") {
+TEST_CASE("a file that would exceed the size limit for reading is not written, and the plan reports it") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 1), knob("b", 2), knob(std::string(kLargestTextFile, 'x'), 3), link("eth1", 9000)};
   const NodePlan plan = bench.plan();
@@ -70,7 +70,7 @@ TEST_CASE("a file that would be larger than is read again is not written, and th
   CHECK(plan.blocked[0].error.message.find(kKnobFile.name) != std::string::npos);
 }
 
-TEST_CASE("what needs a resource whose file cannot be read is blocked too, whatever its phase") {
+TEST_CASE("a resource that needs one in an unreadable file is blocked, in any phase") {
   Bench bench = applied_bench();
   Resource early = key("anna");
   early.after = {{"knob", "a"}};
@@ -97,7 +97,7 @@ TEST_CASE("a resource that needs a blocked one is blocked, and the message names
   CHECK(plan.blocked[2].error.message == "needs link/eth1, which is blocked");
 }
 
-TEST_CASE("a resource in sync is not held back by what it needs") {
+TEST_CASE("a resource in sync is not blocked by its dependencies") {
   Bench bench;
   Resource dependent = link("eth1", 9000);
   dependent.after = {{"key", "anna"}};
@@ -107,7 +107,7 @@ TEST_CASE("a resource in sync is not held back by what it needs") {
   CHECK(bench.plan().blocked.size() == 1);
 }
 
-TEST_CASE("a cycle is blocked with its path, and so is what needs a member of it") {
+TEST_CASE("a cycle is blocked with its path, and so are its dependents") {
   Bench bench;
   Resource a = link("a", 1), b = link("b", 1), c = link("c", 1), outside = link("d", 1);
   a.after = {b.id};
@@ -132,16 +132,16 @@ TEST_CASE("a resource that needs itself is a cycle of one") {
   CHECK(bench.plan().blocked[0].error.message == "resources need each other: link/a -> link/a");
 }
 
-TEST_CASE("a resource that needs what nothing asks for is blocked") {
+TEST_CASE("a resource that needs an undeclared one is blocked") {
   Bench bench;
   Resource a = link("a", 1);
   a.after = {{"key", "nobody"}};
   bench.desired = {a};
   REQUIRE(bench.plan().blocked.size() == 1);
-  CHECK(bench.plan().blocked[0].error.message == "needs key/nobody, which nothing asks for");
+  CHECK(bench.plan().blocked[0].error.message == "needs key/nobody, which is not declared");
 }
 
-TEST_CASE("a resource whose step failed earlier in the run is blocked and left as it is") {
+TEST_CASE("a resource whose step failed earlier in the run is blocked and left unchanged") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 5), knob("b", 6)};
   bench.failed[{"knob", "a"}] = {ErrorCode::kFailed, "write", {}, {}, {}};

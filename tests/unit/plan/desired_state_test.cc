@@ -9,8 +9,7 @@ namespace {
 class SectionType : public ResourceType {
  public:
   SectionType(std::string name, std::string section, Phase phase = Phase::kFiles)
-      : info_{std::move(name), std::move(section), phase, "", "", {}} {}
-  const TypeInfo& info() const override { return info_; }
+      : ResourceType({std::move(name), std::move(section), phase, "", "", {}}) {}
   Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {
     Desired made;
     for (const MapEntry& entry : *section.entries()) {
@@ -32,9 +31,6 @@ class SectionType : public ResourceType {
   }
   ObservedType observe(const ObserveRequest&, const NodeReader&) const override { return {}; }
   std::vector<Step> steps(const StepsInput&) const override { return {}; }
-
- private:
-  TypeInfo info_;
 };
 
 Registry registry() {
@@ -70,7 +66,7 @@ Cluster cluster_of(std::map<std::string, Value> sections, int nodes = 1) {
   return cluster;
 }
 
-TEST_CASE("every type of every section is asked, and the resources are sorted by id") {
+TEST_CASE("every type compiles its section, and the resources are sorted by id") {
   const Cluster cluster =
       cluster_of({{"sysctl", Value::map({{"b", 1}, {"a", 2}})}, {"storage", Value::map({{"x", 3}})}});
   Facts facts;
@@ -82,7 +78,7 @@ TEST_CASE("every type of every section is asked, and the resources are sorted by
   CHECK(desired.resources[0].desired.text_or("node", "") == "spark-01@6.8");
 }
 
-TEST_CASE("a finding from the facts names the node and the file") {
+TEST_CASE("a finding from facts names the node and the file") {
   const Cluster cluster = cluster_of({{"sysctl", Value::map({{"a", "bad"}})}});
   const Desired desired = desired_state({cluster, cluster.nodes[0], {}}, {}, registry());
   REQUIRE(desired.diagnostics.size() == 1);
@@ -90,7 +86,7 @@ TEST_CASE("a finding from the facts names the node and the file") {
   CHECK(desired.diagnostics[0].file == "cluster.yaml");
 }
 
-TEST_CASE("a refusal of one type refuses the node, the first one counts") {
+TEST_CASE("the first refusal by a type refuses the node") {
   const Cluster cluster = cluster_of(
       {{"storage", Value::map({{"x", "dangerous"}})}, {"sysctl", Value::map({{"y", "dangerous"}, {"z", 1}})}});
   const Desired desired = desired_state({cluster, cluster.nodes[0], {}}, {}, registry());
@@ -98,12 +94,12 @@ TEST_CASE("a refusal of one type refuses the node, the first one counts") {
   CHECK(desired.refused->message == "x");
 }
 
-TEST_CASE("sections that a type compiles are supported, and so are thresholds of verify") {
+TEST_CASE("sections with a type are supported, and so are thresholds for verify") {
   const Cluster cluster = cluster_of({{"sysctl", Value::map()}, {"storage", Value::map()}, {"verify", Value::map()}});
   CHECK(unsupported_sections(cluster, registry()).empty());
 }
 
-TEST_CASE("a section without a type is refused at its place, once for all nodes that inherit it") {
+TEST_CASE("a section without a type is refused at its position, once for all nodes that inherit it") {
   const Cluster cluster = cluster_of({{"limits", at(Value::list({}), {9, 3, 7})}}, 8);
   const std::vector<Diagnostic> findings = unsupported_sections(cluster, registry());
   REQUIRE(findings.size() == 1);
@@ -114,7 +110,7 @@ TEST_CASE("a section without a type is refused at its place, once for all nodes 
   CHECK(findings[0].where == SourceRange{9, 3, 7});
 }
 
-TEST_CASE("a section that two nodes declare themselves is refused at both places, in the file's order") {
+TEST_CASE("a section declared by two nodes is refused at both positions, in the file's order") {
   Cluster cluster = cluster_of({}, 2);
   cluster.nodes[0].sections["limits"] = at(Value::list({}), {30, 3, 7});
   cluster.nodes[1].sections["firewall"] = at(Value::map(), {12, 3, 7});
@@ -124,7 +120,7 @@ TEST_CASE("a section that two nodes declare themselves is refused at both places
   CHECK(findings[1].where.line == 30);
 }
 
-TEST_CASE("what a later phase makes is waited for where it is asked for, and not where nothing asks for it") {
+TEST_CASE("a dependency on a declared resource of a later phase is kept, and on an undeclared one dropped") {
   std::vector<std::unique_ptr<const ResourceType>> types;
   types.push_back(std::make_unique<SectionType>("mount", "storage", Phase::kStorage));
   types.push_back(std::make_unique<SectionType>("link", "fabric", Phase::kNetwork));
@@ -138,7 +134,28 @@ TEST_CASE("what a later phase makes is waited for where it is asked for, and not
   CHECK(waits == std::map<std::string, std::size_t>{{"a", 0}, {"x", 1}, {"y", 0}, {"z", 1}});
 }
 
-TEST_CASE("a section without a position is refused at its node") {
+TEST_CASE("a wait ends for what no step makes, and only for that") {
+  const auto unknown = [](const std::string& producer) { return Value(Value::Unknown{"known later", producer}); };
+  const auto producer_of = [](const Value& value) {
+    return value.unknown() == nullptr ? "" : value.unknown()->producer;
+  };
+  std::vector<Resource> resources(2);
+  resources[0].desired =
+      Value::map({{"a", unknown("n1/key/x")}, {"b", Value::list({"text", unknown("n2/key/x")})}, {"c", unknown("")}});
+  resources[1].desired = unknown("n1/key/x");
+  const auto ended = end_waits(resources, [](const std::string& producer) { return producer == "n1/key/x"; });
+  CHECK(ended == std::set<std::string>{"n1/key/x"});
+  const Value& map = resources[0].desired;
+  REQUIRE(map.find("a")->is_unknown());
+  CHECK(map.find("a")->unknown()->reason == "known later");
+  CHECK(producer_of(*map.find("a")).empty());
+  CHECK(map.find("b")->list_items()->at(0) == Value("text"));
+  CHECK(producer_of(map.find("b")->list_items()->at(1)) == "n2/key/x");
+  CHECK(producer_of(resources[1].desired).empty());
+  CHECK(end_waits(resources, [](const std::string& producer) { return producer == "n1/key/x"; }).empty());
+}
+
+TEST_CASE("a section without a position is refused at its node's position") {
   const Cluster cluster = cluster_of({{"limits", Value::map()}});
   CHECK(unsupported_sections(cluster, registry())[0].where.line == 21);
 }

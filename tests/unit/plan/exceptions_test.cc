@@ -16,7 +16,7 @@ using testing::link;
 
 // --- not applicable ---
 
-TEST_CASE("what cannot exist on the node is listed and is no change") {
+TEST_CASE("a resource that cannot exist on the node is listed and is no change") {
   Bench bench;
   bench.machine.live = false;
   bench.desired = {link("eth1", 9000)};
@@ -28,7 +28,7 @@ TEST_CASE("what cannot exist on the node is listed and is no change") {
   CHECK(plan.resulting.empty());
 }
 
-TEST_CASE("a field that cannot exist is listed, the others are applied") {
+TEST_CASE("a field that cannot exist is listed, and all other fields are applied") {
   Bench bench;
   bench.machine.live = false;
   bench.desired = {knob("a", 1)};
@@ -40,7 +40,7 @@ TEST_CASE("a field that cannot exist is listed, the others are applied") {
   CHECK(bench.plan().in_sync());
 }
 
-TEST_CASE("an image that boots is pending, not drifted: its running values were never applied") {
+TEST_CASE("a booted image is pending, not drifted, because its running values were never applied") {
   Bench bench;
   bench.machine.live = false;
   bench.desired = {knob("a", 1)};
@@ -52,7 +52,7 @@ TEST_CASE("an image that boots is pending, not drifted: its running values were 
   CHECK(plan.changes[0].origin == Origin::kConfig);
 }
 
-TEST_CASE("what is not applicable holds nobody back") {
+TEST_CASE("a resource that is not applicable blocks no dependent") {
   Bench bench;
   bench.machine.live = false;
   Resource dependent = key("anna");
@@ -65,10 +65,10 @@ TEST_CASE("what is not applicable holds nobody back") {
 
 void claim_a(ObservedState& state) {
   state.types["knob"].foreign.push_back(
-      {{"knob", "a"}, "persistent", 60, "/etc/99-other.conf:3", "sets it to 60 and wins at boot"});
+      {{"knob", "a"}, "persistent", 60, "/etc/99-other.conf:3", "sets it to 60 and overrides ours at boot"});
 }
 
-TEST_CASE("somebody else's setting is shown as foreign and makes no step") {
+TEST_CASE("a foreign setting is listed as foreign and needs no step") {
   Bench bench = applied_bench();
   bench.distort = claim_a;
   const NodePlan plan = bench.plan();
@@ -79,11 +79,11 @@ TEST_CASE("somebody else's setting is shown as foreign and makes no step") {
   CHECK(change.fields[0].path == "persistent");
   CHECK(change.fields[0].before == Value(60));
   CHECK(change.fields[0].after == Value(1));
-  CHECK(change.note == "/etc/99-other.conf:3 sets it to 60 and wins at boot");
+  CHECK(change.note == "/etc/99-other.conf:3 sets it to 60 and overrides ours at boot");
   CHECK(plan.steps.empty());
 }
 
-TEST_CASE("a resource with a change and a foreign claim shows both, the foreign one after it") {
+TEST_CASE("a resource with a change and a foreign claim lists both, the foreign one last") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 5), knob("b", 2)};
   bench.distort = claim_a;
@@ -94,7 +94,7 @@ TEST_CASE("a resource with a change and a foreign claim shows both, the foreign 
   CHECK(plan.changes[1].fields[0].after == Value(5));
 }
 
-TEST_CASE("somebody else's setting that does no harm is shown, and the node is in sync") {
+TEST_CASE("a harmless foreign setting is listed, and the node is in sync") {
   Bench bench = applied_bench();
   bench.distort = [](ObservedState& state) {
     state.types["knob"].foreign.push_back({{"knob", "a"}, "", {}, "/etc/other.conf", "says it twice", true});
@@ -110,7 +110,7 @@ TEST_CASE("somebody else's setting that does no harm is shown, and the node is i
   CHECK_FALSE(bench.plan().in_sync());
 }
 
-TEST_CASE("a foreign claim on what the file does not ask for, or on what is left out, is nobody's business") {
+TEST_CASE("a foreign claim on an undeclared or excluded resource is not listed") {
   Bench bench = applied_bench();
   bench.distort = claim_a;
   bench.selected = [](const ResourceId& id) { return id.name != "a"; };
@@ -127,7 +127,7 @@ TEST_CASE("a foreign claim on what the file does not ask for, or on what is left
 
 // --- selection ---
 
-TEST_CASE("what is not selected is neither shown nor touched, and keeps its place in the manifest") {
+TEST_CASE("an excluded resource is neither listed nor changed, and keeps its manifest entry") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 5), knob("b", 6)};
   bench.selected = [](const ResourceId& id) { return id.name == "b"; };
@@ -138,7 +138,7 @@ TEST_CASE("what is not selected is neither shown nor touched, and keeps its plac
   CHECK(bench.manifest->resources.at({"knob", "a"}).last_applied == knob("a", 1).desired);
 }
 
-TEST_CASE("a removal that is not selected does not happen") {
+TEST_CASE("an excluded removal is not made") {
   Bench bench = applied_bench();
   bench.desired = {knob("b", 6)};
   bench.selected = [](const ResourceId& id) { return id.name == "b"; };
@@ -147,7 +147,7 @@ TEST_CASE("a removal that is not selected does not happen") {
   CHECK(bench.manifest->resources.count({"knob", "a"}) == 1);
 }
 
-TEST_CASE("a new resource that is not selected does not slip into a shared file") {
+TEST_CASE("an excluded new resource is not written into a shared file") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 1), knob("b", 6), knob("c", 3)};
   bench.selected = [](const ResourceId& id) { return id.name == "b"; };
@@ -156,7 +156,7 @@ TEST_CASE("a new resource that is not selected does not slip into a shared file"
   CHECK(bench.manifest->resources.count({"knob", "c"}) == 0);
 }
 
-TEST_CASE("needing something that has to change but is not selected blocks") {
+TEST_CASE("a resource that needs an excluded change is blocked") {
   Bench bench;
   Resource dependent = link("eth1", 9000);
   dependent.after = {{"key", "anna"}};
@@ -165,7 +165,7 @@ TEST_CASE("needing something that has to change but is not selected blocks") {
   const NodePlan plan = bench.plan();
   REQUIRE(plan.blocked.size() == 1);
   CHECK(plan.blocked[0].id.str() == "link/eth1");
-  CHECK(plan.blocked[0].error.hint == "name it in --only too");
+  CHECK(plan.blocked[0].error.hint == "add it to --only");
 }
 
 }  // namespace

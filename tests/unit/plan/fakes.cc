@@ -14,15 +14,11 @@ constexpr const char* kHeader = "# Written by the tests\n";
 /// Common base of all fakes: a test gives them their observations, and they write nothing.
 class FakeType : public ResourceType {
  public:
-  explicit FakeType(TypeInfo info) : info_(std::move(info)) {}
-  const TypeInfo& info() const override { return info_; }
+  explicit FakeType(TypeInfo info) : ResourceType(std::move(info)) {}
   Desired desired(const ClusterView& /*view*/, const Value& /*section*/, const Facts& /*own*/) const override {
     return {};
   }
   ObservedType observe(const ObserveRequest& /*request*/, const NodeReader& /*node*/) const override { return {}; }
-
- private:
-  TypeInfo info_;
 };
 
 TypeInfo info_of(std::string name, Phase phase) {

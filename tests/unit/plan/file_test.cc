@@ -12,7 +12,7 @@ using testing::knob;
 using testing::knob_file;
 using testing::no_permission;
 
-TEST_CASE("a line added by hand to a file of ours is drift of TYPE/@file") {
+TEST_CASE("a line added by hand to a managed file is drift of TYPE/@file") {
   Bench bench = applied_bench();
   const std::string edited = *bench.machine.file + "# by hand\n";
   bench.machine.file = edited;
@@ -32,7 +32,7 @@ TEST_CASE("a line added by hand to a file of ours is drift of TYPE/@file") {
   CHECK(bench.plan().in_sync());
 }
 
-TEST_CASE("a file that we would write differently today, but nobody touched, is origin config") {
+TEST_CASE("an unedited file of an older version is rewritten with origin config") {
   Bench bench = applied_bench();
   bench.machine.file = "# An older header\na = 1\nb = 2\n";
   bench.manifest->artifacts.at(kKnobFile).written_digest = digest(file_present(*bench.machine.file, 0644));
@@ -41,7 +41,7 @@ TEST_CASE("a file that we would write differently today, but nobody touched, is 
   CHECK(plan.changes[0].origin == Origin::kConfig);
 }
 
-TEST_CASE("a file that was there before us with every value right is rewritten as config") {
+TEST_CASE("an existing file with correct values is rewritten with origin config") {
   Bench bench;
   bench.machine.running = {{"a", 1}};
   bench.machine.file = "a = 1\n";
@@ -51,7 +51,7 @@ TEST_CASE("a file that was there before us with every value right is rewritten a
   CHECK(plan.changes[0].origin == Origin::kConfig);
 }
 
-TEST_CASE("what a first rewrite would take along is shown: the file was there before us with more in it") {
+TEST_CASE("a first rewrite lists the whole file if it would remove foreign lines") {
   Bench bench;
   bench.machine.running = {{"a", 10}};
   bench.machine.file = "a = 1\nsomething else\n";
@@ -61,7 +61,7 @@ TEST_CASE("what a first rewrite would take along is shown: the file was there be
   CHECK(plan.changes[0].origin == Origin::kConfig);
 }
 
-TEST_CASE("an artifact that a broken-off run has left without any resource is given back") {
+TEST_CASE("an artifact of a broken-off run without resources is restored") {
   Bench bench = applied_bench();
   bench.desired.clear();
   bench.manifest->resources.clear();
@@ -72,7 +72,7 @@ TEST_CASE("an artifact that a broken-off run has left without any resource is gi
   CHECK(bench.plan().in_sync());  // The file is now a foreign file.
 }
 
-TEST_CASE("a file edited by hand is shown even when a change rewrites it anyway") {
+TEST_CASE("a file edited by hand is listed even if another change rewrites it") {
   Bench bench = applied_bench();
   bench.machine.file = *bench.machine.file + "# by hand\n";
   bench.desired = {knob("a", 5), knob("b", 2)};
@@ -83,7 +83,7 @@ TEST_CASE("a file edited by hand is shown even when a change rewrites it anyway"
   CHECK(plan.steps.back().resources.size() == 2);
 }
 
-TEST_CASE("a file edited in a resource's own line is shown once, as that resource's drift") {
+TEST_CASE("a file edited in a resource's own line is listed once, as that resource's drift") {
   Bench bench = applied_bench();
   bench.machine.file = knob_file({{"a", 99}, {"b", 2}});
   const NodePlan plan = bench.plan();
@@ -91,7 +91,7 @@ TEST_CASE("a file edited in a resource's own line is shown once, as that resourc
   CHECK(plan.changes[0].origin == Origin::kDrift);
 }
 
-TEST_CASE("only the mode of a file was changed: the mode is what is shown") {
+TEST_CASE("a file with only its mode changed lists the mode") {
   Bench bench = applied_bench();
   bench.distort = [&](ObservedState& state) {
     state.types["knob"].artifacts[kKnobFile] = file_present(*bench.machine.file, 0666);
@@ -115,7 +115,7 @@ TEST_CASE("a whole file is repaired only if it is selected itself") {
   CHECK(ids_of(bench.plan()) == "knob/@file");
 }
 
-TEST_CASE("a file that cannot be read and has no change is blocked as TYPE/@file") {
+TEST_CASE("an unreadable file without changes is blocked as TYPE/@file") {
   Bench bench = applied_bench();
   bench.distort = [](ObservedState& state) { state.types["knob"].artifacts[kKnobFile] = no_permission(); };
   const NodePlan plan = bench.plan();
@@ -124,7 +124,7 @@ TEST_CASE("a file that cannot be read and has no change is blocked as TYPE/@file
   CHECK(plan.steps.empty());
 }
 
-TEST_CASE("a whole file whose step failed earlier in the run is not tried again") {
+TEST_CASE("a whole file whose step failed earlier in the run is not written again") {
   Bench bench = applied_bench();
   bench.machine.file = *bench.machine.file + "# by hand\n";
   bench.failed[{"knob", "@file"}] = {ErrorCode::kStalePlan, "changed meanwhile", {}, {}, {}};
@@ -134,7 +134,7 @@ TEST_CASE("a whole file whose step failed earlier in the run is not tried again"
   CHECK(plan.blocked[0].error.code == ErrorCode::kStalePlan);
 }
 
-TEST_CASE("a whole file disturbs what the worst resource in it disturbs") {
+TEST_CASE("a whole file has the worst impact of its resources") {
   Bench bench = applied_bench();
   bench.machine.file = *bench.machine.file + "# by hand\n";
   bench.desired[1].impact = Impact::kNeedsReboot;

@@ -67,7 +67,7 @@ std::vector<std::pair<std::string, Edit>> edits_of_a() {
 }
 
 Change waiting_change() {
-  Change change = change_of(kA, Value(), Value(Value::Unknown{"known after n2 has made its key", "n2/fake/key"}));
+  Change change = change_of(kA, Value(), Value(Value::Unknown{"known after n2 creates its key", "n2/fake/key"}));
   change.fields.push_back({"mode", Value(), "0644"});
   return change;
 }
@@ -81,14 +81,14 @@ NodePlan waiting_plan() {
 
 }  // namespace
 
-TEST_CASE("a plan that is still the same is approved whole") {
+TEST_CASE("an unchanged plan is approved completely") {
   const auto held = hold_to(two_changes(), two_changes());
   CHECK(held.approved == std::set<ResourceId>{kA, kB});
   CHECK(held.stale.empty());
   CHECK(held.not_held.empty());
 }
 
-TEST_CASE("what begins or ends elsewhere is stale, and the other change is not") {
+TEST_CASE("a change with another state before or after is stale, and other changes are not") {
   for (const auto& now_step : {step_of("/a", "touched", "new", {kA}), step_of("/a", "old", "other", {kA}),
                                step_of("/elsewhere", "old", "new", {kA})}) {
     auto now = two_changes();
@@ -100,7 +100,7 @@ TEST_CASE("what begins or ends elsewhere is stale, and the other change is not")
   }
 }
 
-TEST_CASE("what is undone together with something stale, or needs it, is stale as well") {
+TEST_CASE("a change in a stale group, or one that needs a stale change, is stale too") {
   auto saved = two_changes();
   saved.steps[1].group = saved.steps[0].group;
   auto now = saved;
@@ -113,7 +113,7 @@ TEST_CASE("what is undone together with something stale, or needs it, is stale a
   CHECK(hold_to(saved, now).approved.empty());
 }
 
-TEST_CASE("what is in sync by now is stale, what is new is named, what is blocked is neither") {
+TEST_CASE("a change that is already made is stale, a new one is named, and a blocked one is neither") {
   auto now = two_changes();
   now.changes.erase(now.changes.begin());
   now.steps.erase(now.steps.begin());
@@ -125,7 +125,7 @@ TEST_CASE("what is in sync by now is stale, what is new is named, what is blocke
   CHECK(hold_to(two_changes(), now).stale.empty());
 }
 
-TEST_CASE("what is displayed and what is done are one: any difference, on either side, makes the change stale") {
+TEST_CASE("any difference between displayed and current change makes the change stale") {
   for (const auto& [name, edit] : edits_of_a()) {
     INFO(name);
     auto edited = two_changes();
@@ -140,7 +140,7 @@ TEST_CASE("what is displayed and what is done are one: any difference, on either
   }
 }
 
-TEST_CASE("a change that waits is approved while it waits for the same thing") {
+TEST_CASE("a waiting change is approved while it waits for the same value") {
   CHECK(hold_to(waiting_plan(), waiting_plan()).approved == std::set<ResourceId>{kA});
   auto saved = waiting_plan();
   saved.steps = {step_of("/a", "old", "known part", {kA})};
@@ -149,11 +149,11 @@ TEST_CASE("a change that waits is approved while it waits for the same thing") {
   now.steps[0].after = file_present("something else", 0644);
   CHECK(hold_to(saved, now).stale.count(kA) == 1);
   now = saved;
-  now.changes[0].fields[0].after = Value::Unknown{"known after n3 has made its key", "n3/fake/key"};
+  now.changes[0].fields[0].after = Value::Unknown{"known after n3 creates its key", "n3/fake/key"};
   CHECK(hold_to(saved, now).stale.count(kA) == 1);
 }
 
-TEST_CASE("what is displayed as unknown and is known already is stale: nobody has read it, or somebody has hidden it") {
+TEST_CASE("a change displayed with an Unknown is stale if the value is already known") {
   NodePlan now = waiting_plan();
   now.waiting.clear();
   now.changes[0].fields[0].after = "the key";
@@ -164,8 +164,8 @@ TEST_CASE("what is displayed as unknown and is known already is stale: nobody ha
   CHECK(held.stale.at(kA).message.find("known already") != std::string::npos);
 }
 
-TEST_CASE("what a list or a map holds besides the Unknown becomes nothing else than was displayed") {
-  const Value unknown = Value::Unknown{"known after n2 has made its key", "n2/fake/key"};
+TEST_CASE("an Unknown inside a list or map may become known, and all other parts must stay as displayed") {
+  const Value unknown = Value::Unknown{"known after n2 creates its key", "n2/fake/key"};
   NodePlan saved = waiting_plan();
   saved.changes[0].fields[0].after = Value::list({"mine", unknown});
   CHECK(hold_to(saved, saved).approved.count(kA) == 1);
@@ -178,7 +178,7 @@ TEST_CASE("what a list or a map holds besides the Unknown becomes nothing else t
   CHECK(beyond_what_was_shown(saved, later).count(kA) == 1);
 }
 
-TEST_CASE("a later stage makes known what was displayed as unknown, and nothing else") {
+TEST_CASE("a later stage may resolve a displayed Unknown, and change nothing else") {
   NodePlan later;
   later.changes = {waiting_change()};
   later.changes[0].fields[0].after = "the key";
@@ -198,7 +198,7 @@ TEST_CASE("a later stage makes known what was displayed as unknown, and nothing 
   CHECK(beyond_what_was_shown(waiting_plan(), later).empty());  // The user did not approve it: its id excludes it.
 }
 
-TEST_CASE("what is displayed without a change, and is not so, is named") {
+TEST_CASE("a displayed resource without a change that no longer holds is named") {
   NodePlan saved;
   saved.blocked.push_back({kA, Error{ErrorCode::kFailed, "no look", {}, {}, ""}, {}});
   saved.not_applicable.push_back({kB, "", "an image"});

@@ -17,7 +17,7 @@ using testing::knob_file;
 using testing::link;
 using testing::trust;
 
-TEST_CASE("a node that is as the file wants it needs nothing") {
+TEST_CASE("a node that matches the file needs no change") {
   const Bench bench = applied_bench();
   const NodePlan plan = bench.plan();
   CHECK(plan.in_sync());
@@ -26,14 +26,14 @@ TEST_CASE("a node that is as the file wants it needs nothing") {
   CHECK(plan.managed_before == 2);
 }
 
-TEST_CASE("an empty file and a node never applied give an empty plan") {
+TEST_CASE("an empty file gives an empty plan for a node that was never applied") {
   const Bench bench;
   const NodePlan plan = bench.plan();
   CHECK(plan.in_sync());
   CHECK(plan.resulting.empty());
 }
 
-TEST_CASE("what is absent is created, with null before in every field") {
+TEST_CASE("an absent resource is created, with null before in every field") {
   Bench bench;
   bench.desired = {link("eth1", 9000)};
   const NodePlan plan = bench.plan();
@@ -46,7 +46,7 @@ TEST_CASE("what is absent is created, with null before in every field") {
   CHECK(change->fields[0].after == Value(9000));
 }
 
-TEST_CASE("what was there but never ours is created: we add it to what we own") {
+TEST_CASE("an existing unmanaged resource is created, because it becomes managed") {
   Bench bench;
   bench.machine.running = {{"a", 10}};
   bench.desired = {knob("a", 1)};
@@ -59,7 +59,7 @@ TEST_CASE("what was there but never ours is created: we add it to what we own") 
   CHECK(find_field(*change, "persistent")->before.is_null());
 }
 
-TEST_CASE("what is already as wanted is taken over without a change") {
+TEST_CASE("an already correct resource is adopted without a change") {
   Bench bench;
   bench.machine.running = {{"a", 1}};
   bench.machine.file = knob_file({{"a", 1}});
@@ -69,7 +69,7 @@ TEST_CASE("what is already as wanted is taken over without a change") {
   CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
 }
 
-TEST_CASE("a new value in the file is an update of origin config") {
+TEST_CASE("a changed value in the file is an update with origin config") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 5), knob("b", 2)};
   const NodePlan plan = bench.plan();
@@ -82,7 +82,7 @@ TEST_CASE("a new value in the file is an update of origin config") {
   CHECK(plan.after_steps.at({"knob", "a"}) == knob("a", 5).desired);
 }
 
-TEST_CASE("a change carries position, impact and reversibility of its resource") {
+TEST_CASE("a change contains position, impact and reversibility of its resource") {
   Bench bench;
   bench.desired = {link("eth1", 9000)};
   const NodePlan plan = bench.plan();
@@ -102,14 +102,14 @@ TEST_CASE("a value changed on the node is drift") {
   CHECK(plan.changes[0].fields[0].before == Value(99));
 }
 
-TEST_CASE("drift stays drift when the file changed as well") {
+TEST_CASE("drift stays drift if the file has changed too") {
   Bench bench = applied_bench();
   bench.machine.running["a"] = 99;
   bench.desired = {knob("a", 5), knob("b", 2)};
   CHECK(find_change(bench.plan(), "knob/a")->origin == Origin::kDrift);
 }
 
-TEST_CASE("a drift to the very value that the file now asks for is no change") {
+TEST_CASE("drift to exactly the new value of the file is no change") {
   Bench bench = applied_bench();
   bench.machine.running["a"] = 5;
   bench.machine.file = knob_file({{"a", 5}, {"b", 2}});
@@ -119,7 +119,7 @@ TEST_CASE("a drift to the very value that the file now asks for is no change") {
   CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 5).desired);
 }
 
-TEST_CASE("something of ours that was deleted is created again, as drift") {
+TEST_CASE("a deleted managed resource is created again, as drift") {
   Bench bench;
   bench.desired = {link("eth1", 9000)};
   bench.apply();
@@ -130,14 +130,14 @@ TEST_CASE("something of ours that was deleted is created again, as drift") {
   CHECK(plan.changes[0].origin == Origin::kDrift);
 }
 
-TEST_CASE("a field that was never applied cannot have drifted") {
+TEST_CASE("a field that was never applied cannot drift") {
   Bench bench = applied_bench();
   bench.manifest->resources.at({"knob", "a"}).last_applied = Value::map({{"persistent", 1}});
   bench.machine.running["a"] = 99;
   CHECK(find_change(bench.plan(), "knob/a")->origin == Origin::kConfig);
 }
 
-TEST_CASE("drift is found in nested fields and in keys that hold dots") {
+TEST_CASE("drift is found in nested fields and in keys that contain dots") {
   Bench bench;
   Resource resource = link("eth1", 9000);
   resource.desired.set("vlan.100", Value::map({{"id", 7}}));
@@ -167,7 +167,7 @@ TEST_CASE("0, false and empty text are values, not absence") {
   CHECK(find_change(bench.plan(), "knob/a")->fields[0].after == Value(0));
 }
 
-TEST_CASE("changes are sorted by phase, then id; steps by phase") {
+TEST_CASE("changes are sorted by phase and id, and steps by phase") {
   Bench bench;
   bench.machine.running = {{"a", 1}, {"b", 1}};
   bench.desired = {link("eth1", 9000), knob("b", 2), key("nvidia"), knob("a", 2)};
@@ -176,7 +176,7 @@ TEST_CASE("changes are sorted by phase, then id; steps by phase") {
   CHECK(artifacts_of(plan) == "key:nvidia live:a live:b file:/etc/knobs.conf link:eth1");
 }
 
-TEST_CASE("what needs another resource of its phase is carried out after it") {
+TEST_CASE("a resource that needs another one of its phase is applied after it") {
   Bench bench;
   Resource first = trust("anna", Value::list({"k"}));
   Resource second = key("zoe");
@@ -189,7 +189,7 @@ TEST_CASE("what needs another resource of its phase is carried out after it") {
   CHECK(artifacts_of(bench.plan()) == "key:zoe trust:anna");
 }
 
-TEST_CASE("a step names what its resources need, so that it is not carried out when that fails") {
+TEST_CASE("a step lists the resources it needs, so that it is skipped when one of them fails") {
   Bench bench;
   Resource early = key("anna");
   early.after = {{"link", "eth1"}};
@@ -200,7 +200,7 @@ TEST_CASE("a step names what its resources need, so that it is not carried out w
   CHECK(plan.steps[1].needs == std::vector<ResourceId>{{"link", "eth1"}});
 }
 
-TEST_CASE("a need goes before the phase") {
+TEST_CASE("dependencies take precedence over phases") {
   Bench bench;
   Resource early = key("anna");
   early.after = {{"link", "eth1"}};
@@ -208,7 +208,7 @@ TEST_CASE("a need goes before the phase") {
   CHECK(artifacts_of(bench.plan()) == "link:eth1 key:anna");
 }
 
-TEST_CASE("what is observed: every desired name and every name of the manifest, once") {
+TEST_CASE("every desired and every managed name is observed once") {
   Bench bench = applied_bench();
   const auto names = names_to_observe({knob("c", 1), knob("a", 1), link("eth1", 1)}, bench.known());
   CHECK(names.at("knob") == std::vector<std::string>{"a", "b", "c"});
@@ -216,7 +216,7 @@ TEST_CASE("what is observed: every desired name and every name of the manifest, 
   CHECK(names_to_observe({}, nullptr).empty());
 }
 
-TEST_CASE("a type of which only an artifact is left is still looked at") {
+TEST_CASE("a type with only an artifact in the manifest is still observed") {
   Manifest manifest;
   manifest.artifacts[kKnobFile] = {"knob", "", Absent{}};
   CHECK(names_to_observe({}, &manifest).at("knob").empty());

@@ -67,7 +67,7 @@ std::string everything_of(const NodePlan& plan) {
   return text;
 }
 
-TEST_CASE("equal input gives equal plans; a plan carried out leaves nothing to plan") {
+TEST_CASE("equal input gives equal plans, and an applied plan leaves nothing to plan") {
   for (int run = 0; run < kRuns; ++run) {
     Chance chance(kSeed + static_cast<unsigned>(run));
     Bench bench;
@@ -88,7 +88,7 @@ TEST_CASE("equal input gives equal plans; a plan carried out leaves nothing to p
   }
 }
 
-TEST_CASE("the order in which the file asks makes no difference") {
+TEST_CASE("the order of resources in the file has no effect") {
   for (int run = 0; run < kRuns; ++run) {
     Chance chance(kSeed + static_cast<unsigned>(run));
     Bench bench;
@@ -100,7 +100,7 @@ TEST_CASE("the order in which the file asks makes no difference") {
   }
 }
 
-TEST_CASE("what is left out or could not be looked at is never written") {
+TEST_CASE("excluded and unreadable resources are never written") {
   for (int run = 0; run < kRuns; ++run) {
     INFO("run " << run);
     Chance chance(kSeed + static_cast<unsigned>(run));

@@ -12,7 +12,7 @@ using testing::knob;
 using testing::knob_file;
 using testing::link;
 
-TEST_CASE("what left the file and is still as applied is removed, and the original comes back") {
+TEST_CASE("an unchanged resource removed from the file is removed, and its original is restored") {
   Bench bench = applied_bench();
   bench.desired = {knob("b", 2)};
   const NodePlan plan = bench.plan();
@@ -31,7 +31,7 @@ TEST_CASE("what left the file and is still as applied is removed, and the origin
   CHECK(bench.plan().in_sync());
 }
 
-TEST_CASE("what left the file but was changed on the node is left alone and stays ours") {
+TEST_CASE("a changed resource removed from the file is left unchanged and stays managed") {
   Bench bench = applied_bench();
   bench.machine.running["a"] = 99;
   bench.desired = {knob("b", 2)};
@@ -44,8 +44,7 @@ TEST_CASE("what left the file but was changed on the node is left alone and stay
   CHECK(plan.in_sync());
 }
 
-TEST_CASE(
-    "a removal that broke off half-way is carried on: what is left is as we wrote it, the rest as it was before") {
+TEST_CASE("a broken-off removal continues: each part has either its written or its original state") {
   Bench bench = applied_bench();
   bench.machine.running["a"] = 10;  // Already restored; the file still has the line.
   bench.desired = {knob("b", 2)};
@@ -57,7 +56,7 @@ TEST_CASE(
   CHECK(bench.plan().in_sync());
 }
 
-TEST_CASE("what a run left half-way between two states, without telling the outcome, is removed all the same") {
+TEST_CASE("a resource left between two states by a broken-off run is still removed") {
   Bench bench = applied_bench();
   bench.machine.running["a"] = 99;
   bench.desired = {knob("b", 2)};
@@ -67,7 +66,7 @@ TEST_CASE("what a run left half-way between two states, without telling the outc
   CHECK(bench.machine.running.at("a") == 10);
 }
 
-TEST_CASE("a file that a run has written which broke off is ours, and is removed with the last resource") {
+TEST_CASE("a file written by a broken-off run is managed, and removed with its last resource") {
   Bench bench = applied_bench();
   bench.machine.file = knob_file({{"a", 1}, {"b", 2}, {"c", 3}});
   bench.desired.clear();
@@ -78,7 +77,7 @@ TEST_CASE("a file that a run has written which broke off is ours, and is removed
   CHECK_FALSE(bench.machine.file.has_value());
 }
 
-TEST_CASE("a kept orphan keeps its line when the file is written for another reason") {
+TEST_CASE("a kept orphan keeps its line when its file is rewritten") {
   Bench bench = applied_bench();
   bench.machine.running["a"] = 99;
   bench.desired = {knob("b", 7)};
@@ -87,7 +86,7 @@ TEST_CASE("a kept orphan keeps its line when the file is written for another rea
   CHECK(*bench.machine.file == knob_file({{"a", 1}, {"b", 7}}));
 }
 
-TEST_CASE("what left the file and is gone already drops out of the manifest without a change") {
+TEST_CASE("a missing resource removed from the file leaves the manifest without a change") {
   Bench bench;
   bench.desired = {link("eth1", 9000)};
   bench.apply();
@@ -98,7 +97,7 @@ TEST_CASE("what left the file and is gone already drops out of the manifest with
   CHECK(plan.resulting.empty());
 }
 
-TEST_CASE("removing the last resource of a file removes the file") {
+TEST_CASE("removing a file's last resource removes the file") {
   Bench bench = applied_bench();
   bench.desired.clear();
   bench.apply();
@@ -106,7 +105,7 @@ TEST_CASE("removing the last resource of a file removes the file") {
   CHECK(bench.machine.running == std::map<std::string, std::int64_t>{{"a", 10}, {"b", 20}, {"c", 30}});
 }
 
-TEST_CASE("a resource of a type that this build lacks is blocked, not removed") {
+TEST_CASE("a resource of an unknown type is blocked, not removed") {
   Bench bench = applied_bench();
   bench.manifest->resources[{"newtype", "x"}].last_applied = Value::map({{"y", 1}});
   const NodePlan plan = bench.plan();
@@ -115,7 +114,7 @@ TEST_CASE("a resource of a type that this build lacks is blocked, not removed") 
   CHECK(plan.resulting.count({"newtype", "x"}) == 1);
 }
 
-TEST_CASE("five removals that are over half of everything need consent, fewer do not") {
+TEST_CASE("five or more removals of over half of the resources require consent") {
   const auto consent = [](int managed, int removed) {
     NodePlan plan;
     plan.managed_before = managed;

@@ -27,53 +27,46 @@ Machines keys(std::initializer_list<std::pair<const std::string, std::string>> h
 
 Cluster two_sparks() { return lab({node("spark-01", 1, "10.0.0.11"), node("spark-02", 2, "10.0.0.12")}); }
 
-Manifest manifest_of(const std::string& name, const std::string& uuid, std::int64_t generation) {
-  Manifest manifest;
-  manifest.node = name;
-  manifest.roster = {"lab", uuid, generation, {}};
-  return manifest;
-}
-
-using Manifests = std::map<std::string, const Manifest*>;
+Roster roster_of(const std::string& uuid, std::int64_t generation) { return {"lab", uuid, generation, {}}; }
 
 RosterEntry member(const std::string& name, int id, const std::string& address) {
   return {name, id, address, "nvidia", 22, "SHA256:" + name, "id-" + name, "", "sudo", "", false};
 }
 
-Manifest with_members(Manifest manifest, std::vector<RosterEntry> members) {
-  manifest.roster.members = std::move(members);
-  return manifest;
+Roster with_members(Roster roster, std::vector<RosterEntry> members) {
+  roster.members = std::move(members);
+  return roster;
 }
 
-TEST_CASE("roster: without a manifest it is empty") {
+TEST_CASE("roster: without a manifest the roster is empty") {
   CHECK(agree_on_roster({}).roster == Roster{});
   CHECK(agree_on_roster({{"spark-01", nullptr}}).roster == Roster{});
 }
 
-TEST_CASE("roster: the generation is the highest that more than half of the manifests have reached") {
-  const Manifest old = manifest_of("spark-01", "u", 3);
-  const Manifest recent = manifest_of("spark-02", "u", 5);
-  const Manifest liar = manifest_of("spark-03", "u", kLargestGeneration);
-  const Manifest empty = manifest_of("spark-04", "", 0);
+TEST_CASE("roster: the generation is the highest one reached by more than half of the manifests") {
+  const Roster old = roster_of("u", 3);
+  const Roster recent = roster_of("u", 5);
+  const Roster liar = roster_of("u", kLargestGeneration);
+  const Roster empty = roster_of("", 0);
   CHECK(agree_on_roster({{"spark-01", &old}, {"spark-02", &recent}, {"spark-03", &liar}, {"spark-04", &empty}})
             .roster.generation == 5);
   CHECK(agree_on_roster({{"spark-03", &liar}, {"spark-01", &old}}).roster.generation == 3);
   CHECK(agree_on_roster({{"spark-02", &recent}}).roster.generation == 5);
 }
 
-TEST_CASE("roster: a node of another cluster than most is refused alone") {
-  const Manifest first = manifest_of("spark-01", "u", 3);
-  const Manifest second = manifest_of("spark-02", "u", 3);
-  const Manifest stranger = manifest_of("spark-03", "v", 9);
+TEST_CASE("roster: a node of a minority cluster is refused alone") {
+  const Roster first = roster_of("u", 3);
+  const Roster second = roster_of("u", 3);
+  const Roster stranger = roster_of("v", 9);
   const AgreedRoster agreed = agree_on_roster({{"spark-01", &first}, {"spark-02", &second}, {"spark-03", &stranger}});
   CHECK(agreed.roster.uuid == "u");
   REQUIRE(agreed.refused.size() == 1);
   CHECK(agreed.refused.at("spark-03").code == ErrorCode::kRefused);
 }
 
-TEST_CASE("roster: where no cluster has the majority all its nodes are refused, and all are named") {
-  const Manifest ours = manifest_of("spark-01", "u", 3);
-  const Manifest theirs = manifest_of("spark-02", "v", 9);
+TEST_CASE("roster: without a majority cluster all nodes are refused, and all clusters are named") {
+  const Roster ours = roster_of("u", 3);
+  const Roster theirs = roster_of("v", 9);
   const AgreedRoster agreed = agree_on_roster({{"spark-01", &ours}, {"spark-02", &theirs}});
   CHECK(agreed.roster.uuid.empty());
   REQUIRE(agreed.refused.size() == 2);
@@ -84,12 +77,12 @@ TEST_CASE("roster: where no cluster has the majority all its nodes are refused, 
   }
 }
 
-TEST_CASE("roster: a member counts when more than half of the manifests list it, and is a claim otherwise") {
+TEST_CASE("roster: a member listed by more than half of the manifests counts, and any other is a claim") {
   const auto honest = {member("spark-01", 1, "10.0.0.11"), member("spark-02", 2, "10.0.0.12")};
-  const Manifest first = with_members(manifest_of("spark-01", "u", 3), honest);
-  const Manifest second = with_members(manifest_of("spark-02", "u", 3), honest);
-  Manifest liar = with_members(manifest_of("spark-03", "u", 99), honest);
-  liar.roster.members.push_back(member("ghost", 66, "10.0.0.66"));
+  const Roster first = with_members(roster_of("u", 3), honest);
+  const Roster second = with_members(roster_of("u", 3), honest);
+  Roster liar = with_members(roster_of("u", 99), honest);
+  liar.members.push_back(member("ghost", 66, "10.0.0.66"));
   const AgreedRoster agreed = agree_on_roster({{"spark-01", &first}, {"spark-02", &second}, {"spark-03", &liar}});
   CHECK(agreed.roster.members == std::vector<RosterEntry>(honest));
   REQUIRE(agreed.unsupported.size() == 1);
@@ -103,24 +96,24 @@ TEST_CASE("roster: a member counts when more than half of the manifests list it,
   CHECK(agree_on_roster({{"spark-03", &liar}}).roster.members.size() == 3);
 }
 
-TEST_CASE("roster: a manifest that lists one member twice has one vote") {
-  Manifest liar = manifest_of("spark-01", "u", 3);
-  liar.roster.members = {member("ghost", 66, "10.0.0.66"), member("ghost", 66, "10.0.0.66")};
-  const Manifest honest = manifest_of("spark-02", "u", 3);
-  const Manifest other = manifest_of("spark-03", "u", 4);
+TEST_CASE("roster: a manifest that lists a member twice has one vote") {
+  Roster liar = roster_of("u", 3);
+  liar.members = {member("ghost", 66, "10.0.0.66"), member("ghost", 66, "10.0.0.66")};
+  const Roster honest = roster_of("u", 3);
+  const Roster other = roster_of("u", 4);
   CHECK(agree_on_roster({{"spark-01", &liar}, {"spark-02", &honest}, {"spark-03", &other}}).roster.members.empty());
 }
 
-TEST_CASE("roster: a manifest of before lists who has left since; that is no claim") {
-  const Manifest first = manifest_of("spark-01", "u", 5);
-  const Manifest second = manifest_of("spark-02", "u", 5);
-  const Manifest behind = with_members(manifest_of("spark-03", "u", 4), {member("spark-04", 4, "10.0.0.14")});
+TEST_CASE("roster: a departed member in an outdated manifest is no claim") {
+  const Roster first = roster_of("u", 5);
+  const Roster second = roster_of("u", 5);
+  const Roster behind = with_members(roster_of("u", 4), {member("spark-04", 4, "10.0.0.14")});
   const AgreedRoster agreed = agree_on_roster({{"spark-01", &first}, {"spark-02", &second}, {"spark-03", &behind}});
   CHECK(agreed.roster.members.empty());
   CHECK(agreed.unsupported.empty());
 }
 
-TEST_CASE("roster: each field of a member is what more than half of the manifests say") {
+TEST_CASE("roster: each field of a member has the value of more than half of the manifests") {
   const RosterEntry honest = member("spark-04", 4, "10.0.0.14");
   RosterEntry lie = honest;
   lie.address = "10.6.6.6";
@@ -131,11 +124,10 @@ TEST_CASE("roster: each field of a member is what more than half of the manifest
   lie.machine_id = "evil";
   lie.port = 666;
   lie.leaving = true;
-  Manifests manifests;
   // Different generations of a third member prevent two identical lists.
-  const Manifest first = with_members(manifest_of("spark-01", "u", 5), {honest, member("a", 1, "10.0.0.1")});
-  const Manifest second = with_members(manifest_of("spark-02", "u", 5), {honest, member("a", 2, "10.0.0.1")});
-  const Manifest liar = with_members(manifest_of("spark-03", "u", 5), {lie, member("a", 3, "10.0.0.1")});
+  const Roster first = with_members(roster_of("u", 5), {honest, member("a", 1, "10.0.0.1")});
+  const Roster second = with_members(roster_of("u", 5), {honest, member("a", 2, "10.0.0.1")});
+  const Roster liar = with_members(roster_of("u", 5), {lie, member("a", 3, "10.0.0.1")});
   const AgreedRoster agreed = agree_on_roster({{"spark-01", &first}, {"spark-02", &second}, {"spark-03", &liar}});
   REQUIRE(agreed.roster.members.size() == 2);
   CHECK(agreed.roster.members[1] == honest);
@@ -149,20 +141,20 @@ TEST_CASE("roster: each field of a member is what more than half of the manifest
   CHECK_FALSE(two.roster.members[1].leaving);
 }
 
-TEST_CASE("roster: agreeing word for word and agreeing member by member give the same") {
+TEST_CASE("roster: identical lists and reordered lists give the same roster") {
   const auto honest = std::vector<RosterEntry>{member("spark-01", 1, "10.0.0.11"), member("spark-02", 2, "10.0.0.12")};
   auto turned = honest;
   std::swap(turned[0], turned[1]);
-  const Manifest first = with_members(manifest_of("spark-01", "u", 3), honest);
-  const Manifest second = with_members(manifest_of("spark-02", "u", 3), turned);
+  const Roster first = with_members(roster_of("u", 3), honest);
+  const Roster second = with_members(roster_of("u", 3), turned);
   CHECK(agree_on_roster({{"spark-01", &first}, {"spark-02", &second}}).roster.members == honest);
   CHECK(agree_on_roster({{"spark-01", &first}}).roster.members == honest);
 }
 
-TEST_CASE("roster: a departed member that one manifest alone lists is a claim, as soon as the file names two nodes") {
-  const Manifest only = with_members(manifest_of("spark-01", "u", 4),
-                                     {member("spark-01", 1, "10.0.0.11"), member("gone", 9, "10.0.0.19")});
-  const Manifests one{{"spark-01", &only}, {"spark-02", nullptr}};
+TEST_CASE("roster: a departed member in a single manifest is a claim if the file has two or more nodes") {
+  const Roster only =
+      with_members(roster_of("u", 4), {member("spark-01", 1, "10.0.0.11"), member("gone", 9, "10.0.0.19")});
+  const Rosters one{{"spark-01", &only}, {"spark-02", nullptr}};
   auto agreed = agree_on_roster(one);
   const auto kept = require_two_witnesses(agreed, one, two_sparks(), {});
   REQUIRE(kept.size() == 1);
@@ -175,13 +167,12 @@ TEST_CASE("roster: a departed member that one manifest alone lists is a claim, a
   CHECK(require_two_witnesses(alone, one, lab({node("spark-01", 1, "10.0.0.11")}), {}).empty());
   CHECK(alone.roster.members.size() == 2);
   // Two agreeing manifests are enough.
-  const Manifests two{{"spark-01", &only}, {"spark-02", &only}};
+  const Rosters two{{"spark-01", &only}, {"spark-02", &only}};
   auto both = agree_on_roster(two);
   CHECK(require_two_witnesses(both, two, two_sparks(), {}).empty());
 }
 
-TEST_CASE(
-    "roster: a manifest keeps the departed members that it has as it has them, and takes none from others' blanks") {
+TEST_CASE("roster: a manifest keeps its own records of departed members when the agreed ones are blank") {
   Roster own;
   own.members = {member("gone", 9, "10.0.0.19"), member("alone", 8, "10.0.0.18")};
   Roster next;
@@ -202,6 +193,40 @@ TEST_CASE(
   CHECK(fresh.members.front().name == "spark-01");
 }
 
+TEST_CASE("roster: a manifest keeps its own marks of a member on which the manifests do not agree") {
+  Roster own;
+  own.members = {member("spark-01", 1, "10.0.0.11"), member("spark-02", 2, "10.0.0.12")};
+  Roster next = own;
+  next.members[0].machine_id.clear();
+  next.members[1].host_key.clear();
+  next.members[1].machine_id = "new";
+  const auto kept = roster_of_node(next, own, two_sparks(), {});
+  REQUIRE(kept.members.size() == 2);
+  CHECK(kept.members[0] == own.members[0]);
+  CHECK(kept.members[1].host_key == own.members[1].host_key);
+  CHECK(kept.members[1].machine_id == "new");
+}
+
+TEST_CASE("roster: a machine-id that another manifest records for another member is recorded for nobody") {
+  const Roster honest =
+      with_members(roster_of("u", 3), {member("spark-01", 1, "10.0.0.11"), member("spark-02", 2, "10.0.0.12")});
+  Roster liar = honest;
+  liar.members[1].machine_id = "";
+  const Machines claimed{{"spark-01", {"SHA256:spark-01", "id-spark-02", "spark-01"}},
+                         {"spark-03", {"SHA256:spark-03", "id-spark-03", ""}}};
+  auto machines = claimed;
+  forget_disputed_ids(machines, {{"spark-01", &liar}, {"spark-03", &honest}});
+  CHECK(machines.at("spark-01").machine_id.empty());
+  CHECK(machines.at("spark-03").machine_id == "id-spark-03");
+  // Its own manifest disputes nothing, and neither does the record of the same machine under its old name.
+  machines = claimed;
+  forget_disputed_ids(machines, {{"spark-01", &honest}, {"spark-03", nullptr}});
+  CHECK(machines.at("spark-01").machine_id == "id-spark-02");
+  Machines renamed{{"head", {"SHA256:spark-02", "id-spark-02", "spark-02"}}};
+  forget_disputed_ids(renamed, {{"spark-01", &honest}});
+  CHECK(renamed.at("head").machine_id == "id-spark-02");
+}
+
 TEST_CASE("the first apply makes a roster of generation 1 with a new uuid") {
   const Roster roster =
       next_roster({}, two_sparks(), keys({{"spark-01", "SHA256:a"}, {"spark-02", "SHA256:b"}}), {}, {}, "uuid-1");
@@ -213,14 +238,14 @@ TEST_CASE("the first apply makes a roster of generation 1 with a new uuid") {
         RosterEntry{"spark-01", 1, "10.0.0.11", "nvidia", 22, "SHA256:a", "", "", "sudo", "", false});
 }
 
-TEST_CASE("a further apply of the same file leaves the generation, whatever the order of the list") {
+TEST_CASE("applying the same file again keeps the generation, whatever the order of the list") {
   const Roster first = next_roster({}, two_sparks(), keys({{"spark-01", "SHA256:a"}}), {}, {}, "uuid-1");
   CHECK(next_roster(first, two_sparks(), {}, {}, {}, "uuid-2") == first);
   const Cluster turned = lab({node("spark-02", 2, "10.0.0.12"), node("spark-01", 1, "10.0.0.11")});
   CHECK(next_roster(first, turned, {}, {}, {}, "uuid-2") == first);
 }
 
-TEST_CASE("a missing host key keeps what the roster knew, a new one replaces it") {
+TEST_CASE("a missing host key keeps the recorded one, and a new key replaces it") {
   const Roster first = next_roster({}, two_sparks(), keys({{"spark-01", "SHA256:a"}}), {}, {}, "uuid-1");
   const Roster second = next_roster(first, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, {}, "");
   CHECK(second.generation == 2);
@@ -228,7 +253,7 @@ TEST_CASE("a missing host key keeps what the roster knew, a new one replaces it"
   CHECK(second.members[1].host_key == "SHA256:b");
 }
 
-TEST_CASE("how a node is reached, and which machine it is, is in the roster") {
+TEST_CASE("the roster contains each node's connection and machine-id") {
   Cluster cluster = lab({node("spark-01", 1, "")});
   cluster.nodes[0].root = "/srv/image";
   cluster.nodes[0].ssh.jump = "bastion";
@@ -242,7 +267,7 @@ TEST_CASE("how a node is reached, and which machine it is, is in the roster") {
   CHECK(roster.members[0].machine_id == "f00d");
 }
 
-TEST_CASE("a node that left the file stays in the roster, marked leaving once there was consent") {
+TEST_CASE("a departed node stays in the roster, marked as leaving once the user consents") {
   const Roster first = next_roster({}, two_sparks(), {}, {}, {}, "uuid-1");
   const Cluster smaller = lab({node("spark-01", 1, "10.0.0.11")});
   REQUIRE(departed_members(first, smaller, {}).size() == 1);
@@ -256,7 +281,7 @@ TEST_CASE("a node that left the file stays in the roster, marked leaving once th
   CHECK(next_roster(second, smaller, {}, {}, {}, "") == second);
 }
 
-TEST_CASE("a leaver that comes back is a member again") {
+TEST_CASE("a departed node that returns is a member again") {
   const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, {}, "uuid-1");
   const Roster second = next_roster(first, lab({node("spark-01", 1, "10.0.0.11")}), {}, {}, {"spark-02"}, "");
   const Roster third = next_roster(second, two_sparks(), {}, {}, {}, "");
@@ -265,7 +290,7 @@ TEST_CASE("a leaver that comes back is a member again") {
   CHECK(third.generation == 3);
 }
 
-TEST_CASE("a machine that the file calls something else has not left when it shows the host key that it had") {
+TEST_CASE("a renamed machine with its recorded host key has not departed") {
   const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, {}, "uuid-1");
   const Cluster moved = lab({node("spark-01", 1, "10.0.0.11"), node("head", 9, "10.9.0.2")});
   CHECK(departed_members(first, moved, {{"head", {"SHA256:b", "", ""}}}).empty());
@@ -275,7 +300,7 @@ TEST_CASE("a machine that the file calls something else has not left when it sho
   CHECK(departed_members(first, lab({node("spark-01", 1, "10.0.0.11"), node("head", 2, "10.9.0.2")}), {}).size() == 1);
 }
 
-TEST_CASE("a leaver that was released is forgotten, and the generation grows") {
+TEST_CASE("a released node is forgotten, and the generation grows") {
   const Roster first = next_roster({}, two_sparks(), {}, {}, {}, "uuid-1");
   const Cluster smaller = lab({node("spark-01", 1, "10.0.0.11")});
   const Roster second = next_roster(first, smaller, {}, {"spark-02"}, {}, "");
@@ -283,14 +308,14 @@ TEST_CASE("a leaver that was released is forgotten, and the generation grows") {
   CHECK(second.generation == 2);
 }
 
-TEST_CASE("which machine a node is, is remembered when it was seen") {
+TEST_CASE("a node's machine-id is recorded once it was read") {
   const Machines seen{{"spark-01", {"SHA256:a", "f00d", ""}}};
   const Roster first = next_roster({}, two_sparks(), seen, {}, {}, "uuid-1");
   CHECK(first.members[0].machine_id == "f00d");
   CHECK(next_roster(first, two_sparks(), {}, {}, {}, "").members[0].machine_id == "f00d");
 }
 
-TEST_CASE("a node renamed under its id, or given another id under its name, has not left") {
+TEST_CASE("a node renamed under its id, or renumbered under its name, has not departed") {
   const Roster first = next_roster({}, two_sparks(), keys({{"spark-02", "SHA256:b"}}), {}, {}, "uuid-1");
   const Cluster renamed = lab({node("spark-01", 1, "10.0.0.11"), node("head", 2, "10.0.0.12")});
   CHECK(departed_members(first, renamed, {}).empty());
@@ -298,13 +323,13 @@ TEST_CASE("a node renamed under its id, or given another id under its name, has 
   CHECK(departed_members(first, lab({node("spark-01", 7, "10.0.0.11"), node("spark-02", 8, "10.0.0.12")}), {}).empty());
 }
 
-TEST_CASE("a node of another cluster is refused, one of ours or of none is not") {
-  Manifest manifest = manifest_of("spark-01", "u", 1);
-  CHECK(check_membership(manifest, two_sparks()));
-  manifest.roster = {};
-  CHECK(check_membership(manifest, two_sparks()));
-  manifest.roster.cluster = "office";
-  const Result<void> refused = check_membership(manifest, two_sparks());
+TEST_CASE("a node of another cluster is refused, and a node of this or of no cluster is accepted") {
+  Roster roster = roster_of("u", 1);
+  CHECK(check_membership(roster, two_sparks()));
+  roster = {};
+  CHECK(check_membership(roster, two_sparks()));
+  roster.cluster = "office";
+  const Result<void> refused = check_membership(roster, two_sparks());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::kRefused);
   CHECK(refused.error().message == "the node belongs to cluster office, not to lab");

@@ -21,14 +21,14 @@ Cluster lab(int nodes) {
 
 }  // namespace
 
-TEST_CASE("machines that differ in everything are told apart") {
+TEST_CASE("machines with different identities are distinct") {
   const auto same =
       same_machines(lab(2), Identities{{"n1", {"aa", "SHA256:a", "nqn.a"}}, {"n2", {"bb", "SHA256:b", "nqn.b"}}});
   CHECK(same.findings.empty());
   CHECK(same.by_node.empty());
 }
 
-TEST_CASE("two nodes with one machine-id are an error that names both, at the one further down") {
+TEST_CASE("two nodes with one machine-id are an error at the later entry that names both") {
   const auto same =
       same_machines(lab(3), Identities{{"n1", {"aa", "SHA256:a", ""}}, {"n2", {"bb", "", ""}}, {"n3", {"aa", "", ""}}});
   REQUIRE(same.findings.size() == 1);
@@ -45,14 +45,14 @@ TEST_CASE("two nodes with one machine-id are an error that names both, at the on
   CHECK(same.by_node.at("n3").message == "it has the same machine-id as n1");
 }
 
-TEST_CASE("two nodes with one host key are an error with its own cure") {
+TEST_CASE("two nodes with one host key are an error with its own remedy") {
   const auto by_key = same_machines(lab(2), Identities{{"n1", {"", "SHA256:a", ""}}, {"n2", {"", "SHA256:a", ""}}});
   REQUIRE(by_key.findings.size() == 1);
   CHECK(by_key.findings.front().message == "n1 and n2 have the same SSH host key");
   CHECK(by_key.findings.front().hint.find("ssh-keygen -A") != std::string::npos);
 }
 
-TEST_CASE("what is the same is said once for each pair") {
+TEST_CASE("an equal identity is reported once per pair") {
   const MachineIdentity copied{"aa", "SHA256:a", ""};
   const auto same = same_machines(lab(3), Identities{{"n1", copied}, {"n2", copied}, {"n3", copied}});
   REQUIRE(same.findings.size() == 2);
@@ -61,7 +61,7 @@ TEST_CASE("what is the same is said once for each pair") {
   CHECK(same.by_node.size() == 3);
 }
 
-TEST_CASE("a node that claims the machine-id which the cluster knows another node by is refused alone") {
+TEST_CASE("a node that claims a machine-id recorded for another node is refused alone") {
   Identities claimed{{"n1", {"aa", "SHA256:a", ""}}, {"n2", {"aa", "SHA256:b", ""}}};
   claimed["n1"].recorded_machine_id = "aa";
   claimed["n2"].recorded_machine_id = "bb";
@@ -75,13 +75,13 @@ TEST_CASE("a node that claims the machine-id which the cluster knows another nod
   CHECK(same_machines(lab(2), claimed).by_node.count("n1") == 0);
 }
 
-TEST_CASE("a node that has shown the same host key is the same machine, whatever the records say") {
+TEST_CASE("two nodes with one host key are one machine, whatever the records contain") {
   Identities claimed{{"n1", {"aa", "SHA256:a", ""}}, {"n2", {"aa", "SHA256:a", ""}}};
   claimed["n1"].recorded_machine_id = "aa";
   CHECK(same_machines(lab(2), claimed).by_node.size() == 2);
 }
 
-TEST_CASE("two nodes with one NVMe host name are a warning: a claim to it stops neither") {
+TEST_CASE("two nodes with one NVMe host name are a warning, because a claim must stop neither") {
   const Identities claimed{{"n1", {"aa", "SHA256:a", "nqn.x"}}, {"n2", {"bb", "SHA256:b", "nqn.x"}}};
   const auto same = same_machines(lab(2), claimed);
   CHECK(same.by_node.empty());
@@ -92,7 +92,7 @@ TEST_CASE("two nodes with one NVMe host name are a warning: a claim to it stops 
   CHECK(same.findings.front().hint.find("one machine") == std::string::npos);  // Their other marks differ.
 }
 
-TEST_CASE("what was not seen, and an image that was never booted, are no machine's mark") {
+TEST_CASE("missing identities and those of an unbooted image identify no machine") {
   const auto same =
       same_machines(lab(3), Identities{{"n1", {"uninitialized", "", ""}}, {"n2", {"uninitialized", "", ""}}});
   CHECK(same.findings.empty());

@@ -12,9 +12,9 @@ using testing::key;
 using testing::link;
 using testing::trust;
 
-Value unknown_key() { return Value::Unknown{"known after spark-01 has made its key", "spark-01/key/nvidia"}; }
+Value unknown_key() { return Value::Unknown{"known after spark-01 creates its key", "spark-01/key/nvidia"}; }
 
-TEST_CASE("a resource with an Unknown waits: it is shown, and nothing is done") {
+TEST_CASE("a resource with an Unknown is listed as waiting, and nothing is done") {
   Bench bench;
   bench.desired = {trust("nvidia", Value::list({unknown_key()}))};
   const NodePlan plan = bench.plan();
@@ -26,7 +26,7 @@ TEST_CASE("a resource with an Unknown waits: it is shown, and nothing is done") 
   CHECK_FALSE(plan.in_sync());
 }
 
-TEST_CASE("while it waits, what is there stays, in the manifest too") {
+TEST_CASE("a waiting resource keeps its current state, also in the manifest") {
   Bench bench;
   bench.desired = {trust("nvidia", Value::list({"old"}))};
   bench.apply();
@@ -37,7 +37,7 @@ TEST_CASE("while it waits, what is there stays, in the manifest too") {
   CHECK(bench.manifest->resources.at({"trust", "nvidia"}).last_applied == Value::map({{"keys", Value::list({"old"})}}));
 }
 
-TEST_CASE("what needs a waiting resource waits with it, and says for what") {
+TEST_CASE("a resource that needs a waiting one waits too, and names it") {
   Bench bench;
   Resource dependent = link("eth1", 9000);
   dependent.after = {{"trust", "nvidia"}};
@@ -49,7 +49,7 @@ TEST_CASE("what needs a waiting resource waits with it, and says for what") {
   CHECK(find_change(plan, "link/eth1")->note == "waits for trust/nvidia");
 }
 
-TEST_CASE("two stages: the key is made on A, then B's trust in it can be planned") {
+TEST_CASE("two stages: the key is created on A, then B's trust in the key can be planned") {
   Bench a;
   a.desired = {key("nvidia")};
   Bench b;
@@ -71,7 +71,7 @@ TEST_CASE("two stages: the key is made on A, then B's trust in it can be planned
   CHECK(b.plan().in_sync());
 }
 
-TEST_CASE("the known part goes first if the resource allows it; the rest waits") {
+TEST_CASE("the known part is applied first if the resource allows it, and the rest waits") {
   Bench bench;
   Resource resource = trust("nvidia", Value::list({"AAAA"}));
   resource.desired.set("later", unknown_key());
@@ -91,7 +91,7 @@ TEST_CASE("the known part goes first if the resource allows it; the rest waits")
 /// Accepts any present state for an Unknown one, and never has a step to write.
 class StepLessType : public ResourceType {
  public:
-  const TypeInfo& info() const override { return info_; }
+  StepLessType() : ResourceType({"settling", "settling", Phase::kFiles, "", "", {}}) {}
   Desired desired(const ClusterView&, const Value&, const Facts&) const override { return {}; }
   ObservedType observe(const ObserveRequest&, const NodeReader&) const override { return {}; }
   std::vector<FieldChange> diff(const Resource& resource, const Present& present) const override {
@@ -103,9 +103,6 @@ class StepLessType : public ResourceType {
     for (const Resource& resource : input.target) REQUIRE_FALSE(resource.desired.contains_unknown());
     return {};
   }
-
- private:
-  TypeInfo info_{"settling", "settling", Phase::kFiles, "", "", {}};
 };
 
 Registry step_less_registry() {
@@ -114,7 +111,7 @@ Registry step_less_registry() {
   return Registry(std::move(types));
 }
 
-TEST_CASE("an Unknown that the observed value settles is in sync, and the manifest learns the value") {
+TEST_CASE("an Unknown resolved by the observed value is in sync, and the manifest records the value") {
   const Registry registry = step_less_registry();
   Resource resource;
   resource.id = {"settling", "x"};
@@ -126,7 +123,7 @@ TEST_CASE("an Unknown that the observed value settles is in sync, and the manife
   CHECK(plan.resulting.at(resource.id) == Value::map({{"key", "AAAA"}, {"mode", "0600"}}));
 }
 
-TEST_CASE("a change for which its type has no step is a bug that is shown, not one that comes back for ever") {
+TEST_CASE("a change without a step of its type is reported as a bug, and not repeated for ever") {
   Resource resource;
   resource.id = {"settling", "x"};
   resource.desired = Value::map({{"mode", "0600"}});
@@ -138,7 +135,7 @@ TEST_CASE("a change for which its type has no step is a bug that is shown, not o
   CHECK(plan.blocked[0].error.code == ErrorCode::kFailed);
 }
 
-TEST_CASE("a removal for which there is nothing to write is done with") {
+TEST_CASE("a removal without anything to write is complete") {
   Manifest manifest;
   manifest.resources[{"settling", "x"}].last_applied = Value::map({{"mode", "0600"}});
   ObservedState observed;

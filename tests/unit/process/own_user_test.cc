@@ -9,7 +9,7 @@
 
 namespace sparkplan {
 
-TEST_CASE("who runs this program is the same to all threads, and to id and getent") {
+TEST_CASE("the current user's name and home are the same in all threads, and match id and getent") {
   const auto name = run_and_capture(std::vector<std::string>{"id", "-un"});
   REQUIRE(name);
   const auto entry =

@@ -57,7 +57,7 @@ std::string read_until(int descriptor, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("a program's output, errors and exit status are captured apart") {
+TEST_CASE("a program's output, errors and exit status are captured separately") {
   const auto output = capture({"sh", "-c", "echo out; echo err >&2; exit 7"});
   REQUIRE(output);
   CHECK(output->exit_status == 7);
@@ -65,13 +65,13 @@ TEST_CASE("a program's output, errors and exit status are captured apart") {
   CHECK(output->standard_error == "err\n");
 }
 
-TEST_CASE("the exit status of a program ended by a signal is 128 and the signal's number") {
+TEST_CASE("a program ended by a signal has an exit status of 128 plus the signal's number") {
   const auto output = capture({"sh", "-c", "kill -TERM $$"});
   REQUIRE(output);
   CHECK(output->exit_status == 128 + SIGTERM);
 }
 
-TEST_CASE("arguments reach the program as they are, past any shell") {
+TEST_CASE("arguments reach the program unchanged, without a shell") {
   const std::vector<std::string> strange{"printf", "%s|", "$HOME", "`id`", "a b", "", "*", "'\"\\", "; false", "\xff"};
   const auto output = capture(strange);
   REQUIRE(output);
@@ -86,7 +86,7 @@ TEST_CASE("standard input is empty") {
   CHECK(output->standard_output.empty());
 }
 
-TEST_CASE("a program that there is not is not found, by name and by path") {
+TEST_CASE("a missing program is not found, by name or by path") {
   for (const std::string name : {"no-such-program-of-ours", "/nonexistent/program"}) {
     INFO(name);
     const auto output = capture({name});
@@ -96,7 +96,7 @@ TEST_CASE("a program that there is not is not found, by name and by path") {
   CHECK(capture({}).error().code == ErrorCode::kBug);
 }
 
-TEST_CASE("programs are looked up in fixed directories and never in PATH") {
+TEST_CASE("programs are searched for in fixed directories and never in PATH") {
   const auto folder = std::filesystem::temp_directory_path() / ("sparkplan-path-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);
   for (const char* name : {"only-in-path-of-ours", "true"}) {
@@ -114,7 +114,7 @@ TEST_CASE("programs are looked up in fixed directories and never in PATH") {
   CHECK(standard->exit_status == 0);
 }
 
-TEST_CASE("output beyond the cap is read and dropped, so that the program can end") {
+TEST_CASE("output beyond the size limit is read and discarded, so that the program can end") {
   const std::string script = "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; echo end";
   const auto output = capture({"sh", "-c", script}, {std::chrono::seconds(60), 1000});
   REQUIRE(output);
@@ -124,7 +124,7 @@ TEST_CASE("output beyond the cap is read and dropped, so that the program can en
   CHECK(output->cut_off);
 }
 
-TEST_CASE("what is as long as the cap is whole, and errors beyond it cut off nothing that was printed") {
+TEST_CASE("output up to the size limit is complete, whatever the size of standard error") {
   for (const std::string script : {"head -c 1000 /dev/zero", "head -c 1000 /dev/zero; head -c 1001 /dev/zero >&2"}) {
     const auto output = capture({"sh", "-c", script}, {std::chrono::seconds(60), 1000});
     REQUIRE(output);
@@ -133,7 +133,7 @@ TEST_CASE("what is as long as the cap is whole, and errors beyond it cut off not
   }
 }
 
-TEST_CASE("while a program runs that takes long, signs of life are asked for") {
+TEST_CASE("a long-running program causes calls for signs of life") {
   const auto file = std::filesystem::temp_directory_path() / ("sparkplan-sign-" + std::to_string(::getpid()));
   std::filesystem::remove(file);
   CaptureLimits limits;
@@ -146,7 +146,7 @@ TEST_CASE("while a program runs that takes long, signs of life are asked for") {
   CHECK(output->exit_status == 0);
 }
 
-TEST_CASE("a program that outlasts its deadline is killed with its whole process group") {
+TEST_CASE("a program that exceeds its deadline is killed with its whole process group") {
   const auto folder = std::filesystem::temp_directory_path() / ("sparkplan-group-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);
   const auto pid_file = folder / "pid";
@@ -164,7 +164,7 @@ TEST_CASE("a program that outlasts its deadline is killed with its whole process
   CHECK(becomes_true([&] { return has_ended(grandchild); }));
 }
 
-TEST_CASE("a child's three streams are pipes of its own") {
+TEST_CASE("a child's three streams are separate pipes") {
   auto child = ChildProcess::start("/bin/sh", {"-c", "read line; echo \"got $line\"; echo problem >&2; exit 3"});
   REQUIRE(child);
   CHECK_FALSE(child->wait(milliseconds(0)));
@@ -177,7 +177,7 @@ TEST_CASE("a child's three streams are pipes of its own") {
   CHECK(child->wait(milliseconds(0)) == 3);
 }
 
-TEST_CASE("closing a child's standard input is the end of its input") {
+TEST_CASE("closing a child's standard input ends its input") {
   auto child = ChildProcess::start("/bin/cat", {});
   REQUIRE(child);
   REQUIRE(::write(child->standard_input(), "abc", 3) == 3);
@@ -187,7 +187,7 @@ TEST_CASE("closing a child's standard input is the end of its input") {
   CHECK(read_until(child->standard_output(), 3) == "abc");
 }
 
-TEST_CASE("a killed child is reaped and ends by SIGKILL") {
+TEST_CASE("a killed child is reaped, and its end is reported as SIGKILL") {
   auto child = ChildProcess::start("/bin/sleep", {"1000"});
   REQUIRE(child);
   CHECK_FALSE(child->wait(milliseconds(20)));
@@ -195,7 +195,7 @@ TEST_CASE("a killed child is reaped and ends by SIGKILL") {
   CHECK(child->wait(milliseconds(0)) == 128 + SIGKILL);
 }
 
-TEST_CASE("a child whose object goes is killed, and so is one that is replaced") {
+TEST_CASE("a child is killed when its object is destroyed or replaced") {
   pid_t first = 0;
   pid_t second = 0;
   const auto start = [](pid_t& pid) {
@@ -215,7 +215,7 @@ TEST_CASE("a child whose object goes is killed, and so is one that is replaced")
   CHECK(has_ended(second));
 }
 
-TEST_CASE("a child is the leader of a process group of its own") {
+TEST_CASE("a child leads its own process group") {
   auto child = ChildProcess::start("/bin/sh", {"-c", "echo $$; exec sleep 1000"});
   REQUIRE(child);
   const auto pid = static_cast<pid_t>(std::stol(read_until(child->standard_output(), 2)));
@@ -223,7 +223,7 @@ TEST_CASE("a child is the leader of a process group of its own") {
   CHECK(::getpgid(pid) != ::getpgrp());
 }
 
-TEST_CASE("a child inherits no descriptor of ours but its three streams") {
+TEST_CASE("a child inherits no descriptor except its three streams") {
   auto child = ChildProcess::start("/bin/sh", {"-c", "ls /proc/self/fd | wc -l"});
   auto other = ChildProcess::start("/bin/sh", {"-c", "ls /proc/self/fd | wc -l"});
   REQUIRE(child);
@@ -234,7 +234,7 @@ TEST_CASE("a child inherits no descriptor of ours but its three streams") {
   CHECK(read_until(other->standard_output(), 2) == count);
 }
 
-TEST_CASE("children that threads start at the same time do not wait for each other's end") {
+TEST_CASE("children started by parallel threads do not wait for each other's end") {
   constexpr int kThreads = 4;
   constexpr int kChildrenEach = 50;
   std::array<std::future<int>, kThreads> starters;
@@ -256,12 +256,12 @@ TEST_CASE("children that threads start at the same time do not wait for each oth
   }
 }
 
-TEST_CASE("a program that cannot be started is an error") {
+TEST_CASE("a program that fails to start is an error") {
   CHECK(ChildProcess::start("/nonexistent/program", {}).error().code == ErrorCode::kNotFound);
   CHECK(ChildProcess::start("/", {}).error().code == ErrorCode::kPermissionDenied);
 }
 
-TEST_CASE("a program reads what it is given, however long, while it prints") {
+TEST_CASE("a program reads its input, however long, while it prints") {
   const std::string text(std::size_t{3} << 20, 'x');
   CaptureLimits limits;
   limits.standard_input = text;
@@ -271,7 +271,7 @@ TEST_CASE("a program reads what it is given, however long, while it prints") {
   CHECK(output->standard_output == text);
 }
 
-TEST_CASE("a program that ends before it has read what it is given ends nothing but itself") {
+TEST_CASE("a program that ends before reading all input causes no error") {
   const std::string text(std::size_t{3} << 20, 'x');
   CaptureLimits limits;
   limits.standard_input = text;

@@ -62,7 +62,7 @@ std::size_t stops_in(const std::string& written) {
 
 }  // namespace
 
-TEST_CASE("each call sends its request and gives back what was answered") {
+TEST_CASE("each call sends its request and returns the reply") {
   ObservedState observed;
   observed.types["sysctl"].resources["a"] = Absent{};
   Conversation talk([&](const Request& request) -> Result<Value> {
@@ -89,7 +89,7 @@ TEST_CASE("each call sends its request and gives back what was answered") {
   CHECK(std::get<FactsRequest>(talk.asked[7]).exports == std::map<std::string, Value>{{"ssh_trust", 1}});
 }
 
-TEST_CASE("an error that the agent answers comes back with everything in it, and the talk goes on") {
+TEST_CASE("an error from the agent arrives completely, and the connection stays usable") {
   const Error busy{ErrorCode::kBusy, "locked by bert", {"node spark-01", "lock"}, 11, "wait"};
   Conversation talk([&](const Request& request) -> Result<Value> {
     if (std::holds_alternative<LockRequest>(request)) return failure(busy);
@@ -101,7 +101,7 @@ TEST_CASE("an error that the agent answers comes back with everything in it, and
   CHECK(talk.client->call(PingRequest{}));
 }
 
-TEST_CASE("an answer to another request is an error") {
+TEST_CASE("a reply to another request is an error") {
   Remote remote;
   remote.add(agent());
   auto client = AgentClient::open(node(), remote.options(), {});
@@ -112,7 +112,7 @@ TEST_CASE("an answer to another request is an error") {
   CHECK(answer.error().code == ErrorCode::kFailed);
 }
 
-TEST_CASE("rubbish in the middle of the talk is an error") {
+TEST_CASE("invalid bytes between replies are an error") {
   Remote remote;
   remote.add(agent());
   auto client = AgentClient::open(node(), remote.options(), {});
@@ -120,10 +120,10 @@ TEST_CASE("rubbish in the middle of the talk is an error") {
   remote.peer(0).on_write = [](Peer& self) { self.output = std::string("\0\0\0\2{]", 6); };
   const auto answer = client->call(PingRequest{});
   REQUIRE_FALSE(answer);
-  CHECK(answer.error().message.find("does not speak our protocol") != std::string::npos);
+  CHECK(answer.error().message.find("does not speak sparkplan's protocol") != std::string::npos);
 }
 
-TEST_CASE("an agent that falls silent is unreachable at the deadline, and so is one that is gone") {
+TEST_CASE("a silent agent is unreachable at the deadline, and a lost agent is unreachable too") {
   Remote remote;
   remote.add(agent());
   auto options = remote.options();
@@ -136,14 +136,34 @@ TEST_CASE("an agent that falls silent is unreachable at the deadline, and so is 
   CHECK(client->call(PingRequest{}).error().code == ErrorCode::kUnreachable);
 }
 
-TEST_CASE("an agent that reports on fewer steps than it was given is not believed") {
+TEST_CASE("a reply with fewer outcomes than steps is refused") {
   Conversation talk([](const Request&) -> Result<Value> { return encode(one_done()); });
   const auto applied = talk.client->apply(apply_request({some_step(), some_step()}));
   REQUIRE_FALSE(applied);
   CHECK(applied.error().code == ErrorCode::kFailed);
 }
 
-TEST_CASE("a stop interrupts a call before the lock") {
+TEST_CASE("a reply that leaves steps undone without a reason is refused") {
+  const auto accepted = [](StepOutcome first, StepOutcome second, bool with_error, bool stopped) {
+    ApplyReply reply;
+    const Error error{ErrorCode::kFailed, "no", {}, std::nullopt, ""};
+    reply.results.push_back({{"file", "/etc/a"}, first, with_error ? std::optional(error) : std::nullopt});
+    reply.results.push_back({{"file", "/etc/a"}, second, std::nullopt});
+    reply.stopped = stopped;
+    return check_reply(apply_request({some_step(), some_step()}), reply).has_value();
+  };
+  using enum StepOutcome;
+  CHECK(accepted(kDone, kDone, false, false));
+  CHECK(accepted(kFailed, kNotDone, true, false));
+  CHECK(accepted(kStale, kUndone, true, false));
+  CHECK(accepted(kDone, kNotDone, false, true));
+  CHECK_FALSE(accepted(kDone, kNotDone, false, false));
+  CHECK_FALSE(accepted(kDone, kUndone, false, false));
+  CHECK_FALSE(accepted(kFailed, kDone, false, false));
+  CHECK_FALSE(accepted(kDone, kFailed, false, true));
+}
+
+TEST_CASE("a stop interrupts a call before the lock is taken") {
   Remote remote;
   remote.add(agent());
   std::stop_source stop;
@@ -156,7 +176,7 @@ TEST_CASE("a stop interrupts a call before the lock") {
   CHECK(stops_in(remote.peer(0).written) == 0);
 }
 
-TEST_CASE("under the lock a stop interrupts no call") {
+TEST_CASE("while the lock is held a stop interrupts no call") {
   Conversation talk(test::answer_usually);
   REQUIRE(talk.client->lock({}));
   talk.stop.request_stop();
@@ -165,7 +185,7 @@ TEST_CASE("under the lock a stop interrupts no call") {
   CHECK(talk.client->unlock());
 }
 
-TEST_CASE("after the unlock a stop interrupts again") {
+TEST_CASE("after the unlock a stop interrupts calls again") {
   Conversation talk(test::answer_usually);
   REQUIRE(talk.client->lock({}));
   REQUIRE(talk.client->unlock());
@@ -174,7 +194,7 @@ TEST_CASE("after the unlock a stop interrupts again") {
   CHECK(talk.client->call(PingRequest{}).error().code == ErrorCode::kInterrupted);
 }
 
-TEST_CASE("a stop during an apply is passed on once, and what was done comes back") {
+TEST_CASE("a stop during an apply is sent once, and the outcomes are returned") {
   Remote remote;
   remote.add(agent());
   std::stop_source stop;

@@ -80,7 +80,7 @@ const std::string kProgram = "#!/bin/sh\necho \"I am the agent: $*\"\n";
 
 }  // namespace
 
-TEST_CASE("a command line is the same every time and one line with balanced quotes") {
+TEST_CASE("a command line is always the same single line with balanced quotes") {
   for (const auto program : kPrograms) {
     for (const auto elevation : kElevations) {
       const auto command = remote_command(program, elevation);
@@ -95,7 +95,7 @@ TEST_CASE("a command line is the same every time and one line with balanced quot
   }
 }
 
-TEST_CASE("elevation puts sudo in front and nothing else") {
+TEST_CASE("elevation adds only sudo in front") {
   for (const auto program : kPrograms) {
     const auto plain = remote_command(program, Elevation::kNone);
     const auto exec = plain.find("exec ") + 5;
@@ -107,7 +107,7 @@ TEST_CASE("elevation puts sudo in front and nothing else") {
   }
 }
 
-TEST_CASE("every command line is valid for sh, also the script inside the quotes") {
+TEST_CASE("every command line and the script inside its quotes are valid for sh") {
   for (const auto program : kPrograms) {
     for (const auto elevation : kElevations) {
       const auto command = remote_command(program, elevation);
@@ -126,7 +126,7 @@ TEST_CASE("every command line is valid for sh, also the script inside the quotes
   }
 }
 
-TEST_CASE("the agent's line tells a missing agent by its status and hands an agent its arguments") {
+TEST_CASE("the agent's command line reports a missing agent by its status, and passes the arguments") {
   const ScratchDirectory root;
   const auto command = below(root, RemoteProgram::kAgent);
   CHECK(run_in_shell(command, "").status == kNoAgentStatus);
@@ -138,7 +138,7 @@ TEST_CASE("the agent's line tells a missing agent by its status and hands an age
   CHECK(ended.output == "I am the agent: --stdio\n");
 }
 
-TEST_CASE("the installer puts the agent in place, whatever comes before its marker") {
+TEST_CASE("the installer installs the agent, whatever its input contains before the marker") {
   const ScratchDirectory root;
   const auto ended =
       run_in_shell(below(root, RemoteProgram::kInstaller), "hunter2\n\nSPARKPLAN-PUTX\n" + put(kProgram));
@@ -150,7 +150,7 @@ TEST_CASE("the installer puts the agent in place, whatever comes before its mark
   CHECK(run_in_shell(below(root, RemoteProgram::kAgent), "").status == 0);
 }
 
-TEST_CASE("the program of the NCCL test is put beside the agent and started in the same way") {
+TEST_CASE("the NCCL test program is installed beside the agent and started in the same way") {
   const ScratchDirectory root;
   CHECK(run_in_shell(below(root, RemoteProgram::kNcclRank), "").status == kNoAgentStatus);
   CHECK(run_in_shell(below(root, RemoteProgram::kInstaller), put(kProgram)).status == 0);
@@ -160,7 +160,7 @@ TEST_CASE("the program of the NCCL test is put beside the agent and started in t
   CHECK(run_in_shell(below(root, RemoteProgram::kNcclRank), "").output == "I am the agent: --stdio\n");
 }
 
-TEST_CASE("an agent with any bytes arrives as it was sent") {
+TEST_CASE("an agent of arbitrary bytes arrives unchanged") {
   const ScratchDirectory root;
   std::string bytes;
   for (int i = 0; i < 50000; ++i) bytes.push_back(static_cast<char>(i * 7 + i / 256));
@@ -168,7 +168,7 @@ TEST_CASE("an agent with any bytes arrives as it was sent") {
   CHECK(root.read("/libexec/agent") == bytes);
 }
 
-TEST_CASE("an agent that arrives damaged or cut leaves the old one and nothing else") {
+TEST_CASE("an agent that arrives damaged or truncated leaves the old one and no temporary file") {
   const ScratchDirectory root;
   root.write("/libexec/agent", "the old one");
   const auto before = root.tree();
@@ -186,7 +186,7 @@ TEST_CASE("an agent that arrives damaged or cut leaves the old one and nothing e
   }
 }
 
-TEST_CASE("an installer that is told nothing touches nothing") {
+TEST_CASE("an installer without its marker changes nothing") {
   for (const std::string input : {"", "hunter2\n", "SPARKPLAN-PUT"}) {
     INFO(input);
     const ScratchDirectory root;
@@ -210,7 +210,7 @@ Ended put_key(const ScratchDirectory& home, const std::string& input) {
 
 }  // namespace
 
-TEST_CASE("a key is put into a file and a directory that nobody else can read, once") {
+TEST_CASE("a key is added once, to a file and a directory that only the user can read") {
   const ScratchDirectory home;
   for (int time = 0; time < 2; ++time) {
     const auto ended = put_key(home, std::string(kKey) + "\n");
@@ -225,14 +225,14 @@ TEST_CASE("a key is put into a file and a directory that nobody else can read, o
   CHECK(mode("/.ssh/authorized_keys") == (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
 }
 
-TEST_CASE("a key is put behind what is there, also behind a last line without its newline") {
+TEST_CASE("a key is appended to existing lines, also to a last line without a newline") {
   const ScratchDirectory home;
   home.write("/.ssh/authorized_keys", "ssh-rsa AAAA somebody");
   CHECK(put_key(home, std::string(kKey) + "\n").status == 0);
   CHECK(home.read("/.ssh/authorized_keys") == "ssh-rsa AAAA somebody\n" + std::string(kKey) + "\n");
 }
 
-TEST_CASE("no key is put where none comes, and no word of one is carried out") {
+TEST_CASE("an empty key is not added, and no part of a key is executed") {
   const ScratchDirectory home;
   CHECK(put_key(home, "").status != 0);
   CHECK(put_key(home, "\n").status != 0);

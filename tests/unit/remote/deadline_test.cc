@@ -66,10 +66,10 @@ std::string progress(std::int64_t id, std::string_view text = "working") {
 
 }  // namespace
 
-TEST_CASE("a simple question has the reply timeout, and no signs of life") {
+TEST_CASE("a simple request has the reply timeout, and no signs of life") {
   for (const Request& request :
-       std::vector<Request>{PingRequest{}, FactsRequest{}, ObserveNodeRequest{}, EffectRequest{}, CommitRequest{},
-                            UnlockRequest{}, HistoryRequest{}}) {
+       std::vector<Request>{PingRequest{}, FactsRequest{}, ObserveNodeRequest{}, EffectRequest{}, ForesightRequest{},
+                            CommitRequest{}, UnlockRequest{}, HistoryRequest{}}) {
     const auto deadline = deadline_of(request, kReply);
     CHECK(deadline.total == kReply);
     CHECK(deadline.silence == kReply);
@@ -77,7 +77,7 @@ TEST_CASE("a simple question has the reply timeout, and no signs of life") {
   }
 }
 
-TEST_CASE("what may undo something first has five times as long, with signs of life") {
+TEST_CASE("a request that may undo something first has five times the timeout, with signs of life") {
   for (const Request& request :
        std::vector<Request>{LockRequest{}, ConfirmRequest{}, RollBackRequest{}, ReleaseRequest{}}) {
     const auto deadline = deadline_of(request, kReply);
@@ -87,7 +87,7 @@ TEST_CASE("what may undo something first has five times as long, with signs of l
   }
 }
 
-TEST_CASE("an apply has the sum of its steps") {
+TEST_CASE("an apply has the sum of its steps' deadlines") {
   CHECK(total_of(apply_of({})) == minutes(5));
   CHECK(total_of(apply_of({step_of("file"), step_of("block")})) == minutes(5) + seconds(20));
   CHECK(total_of(apply_of({step_of("unit"), step_of("file")})) == minutes(10) + seconds(10));
@@ -97,17 +97,17 @@ TEST_CASE("an apply has the sum of its steps") {
   CHECK(deadline.most_progress == 100 + 2 * 2 + 15 * 6);
 }
 
-TEST_CASE("whatever its steps, an apply ends within an hour, and within two where packages are installed") {
+TEST_CASE("an apply ends within an hour, and within two hours with packages, whatever its steps") {
   CHECK(total_of(apply_of(std::vector<Step>(1000, step_of("unit")))) == hours(1));
   CHECK(total_of(apply_of(std::vector<Step>(1000, step_of("file")))) == hours(1));
   CHECK(total_of(apply_of(std::vector<Step>(10, step_of("package", Phase::kPackages)))) == hours(2));
 }
 
-TEST_CASE("steps on trial have the window, after which the node undoes them by itself") {
+TEST_CASE("steps on trial have the window as deadline, after which the node rolls back by itself") {
   CHECK(total_of(apply_of(std::vector<Step>(100, step_of("link")), 90)) == seconds(90) + kReply);
 }
 
-TEST_CASE("the total passes, however much life there is") {
+TEST_CASE("the total deadline ends despite signs of life") {
   RequestClock clock({seconds(30), seconds(10), 1000}, kBegin);
   clock.note_sent(kBegin);
   for (int second = 1; second <= 29; ++second) {
@@ -118,10 +118,10 @@ TEST_CASE("the total passes, however much life there is") {
   CHECK(clock.over(kBegin + seconds(30)));
   const auto error = clock.too_late(kBegin + seconds(30));
   CHECK(error.code == ErrorCode::kUnreachable);
-  CHECK(error.message == "the node did not answer within 30 s, though it went on to give signs of life");
+  CHECK(error.message == "the node did not answer within 30 s, although it still reported progress");
 }
 
-TEST_CASE("silence passes before the total") {
+TEST_CASE("the deadline for silence ends before the total") {
   RequestClock clock({seconds(30), seconds(10), 1000}, kBegin);
   CHECK(clock.left(kBegin) == seconds(10));
   REQUIRE(clock.note_progress(kBegin + seconds(9)));
@@ -130,7 +130,7 @@ TEST_CASE("silence passes before the total") {
   CHECK(clock.too_late(kBegin + seconds(19)).message == "the node did not answer within 10 s");
 }
 
-TEST_CASE("more than ten signs of life in a second are not shown, and more than there can be end it") {
+TEST_CASE("at most ten signs of life per second are shown, and too many in total end the request") {
   RequestClock clock({seconds(30), seconds(10), 25}, kBegin);
   int shown = 0;
   for (int i = 0; i < 20; ++i) {
@@ -144,7 +144,7 @@ TEST_CASE("more than ten signs of life in a second are not shown, and more than 
   CHECK(clock.note_progress(kBegin + seconds(2)).error().code == ErrorCode::kFailed);
 }
 
-TEST_CASE("what the agent is at during an apply is passed on, and shows that it is alive") {
+TEST_CASE("the agent's activity during an apply is passed on as a sign of life") {
   Talk talk(milliseconds(300));
   int signs = 0;
   talk.answer_with([&](Peer& self) {
@@ -160,7 +160,7 @@ TEST_CASE("what the agent is at during an apply is passed on, and shows that it 
   CHECK(talk.shown.front() == "step 1");
 }
 
-TEST_CASE("signs of life hold up a node's end for its deadline and no longer") {
+TEST_CASE("signs of life extend a request only to its total deadline") {
   Talk talk(milliseconds(100));
   talk.answer_with([](Peer& self) {
     std::this_thread::sleep_for(milliseconds(20));
@@ -175,7 +175,7 @@ TEST_CASE("signs of life hold up a node's end for its deadline and no longer") {
   CHECK(took < seconds(10));
 }
 
-TEST_CASE("a sign of life where none belongs, or of another request, is an error") {
+TEST_CASE("an unexpected sign of life, or one for another request, is an error") {
   for (const std::int64_t id : {2, 7}) {
     Talk talk;
     talk.answer_with([id](Peer& self) { self.output = progress(id); });
@@ -189,7 +189,7 @@ TEST_CASE("a sign of life where none belongs, or of another request, is an error
   CHECK(AgentClient::open(node(), remote.options(), {}).error().code == ErrorCode::kFailed);
 }
 
-TEST_CASE("a flood of signs of life ends the node at once, and shows ten a second") {
+TEST_CASE("a flood of signs of life fails the node at once, and at most ten per second are shown") {
   Talk talk;
   talk.answer_with([](Peer& self) {
     for (int i = 0; i < 50; ++i) self.output += progress(2);
@@ -212,7 +212,7 @@ TEST_CASE("the text of a sign of life is one short line") {
   CHECK(talk.shown[0].size() == 300);
 }
 
-TEST_CASE("a peer that dribbles is given up at the deadline, in a frame and before it") {
+TEST_CASE("a peer that sends single bytes times out at the deadline, in a frame and before it") {
   const auto byte_by_byte = [](Peer& self) {
     std::this_thread::sleep_for(milliseconds(5));
     self.output += "x";
@@ -232,7 +232,7 @@ TEST_CASE("a peer that dribbles is given up at the deadline, in a frame and befo
   }
 }
 
-TEST_CASE("a reply is as large as its request allows") {
+TEST_CASE("the size limit of a reply depends on its request") {
   Talk talk;
   talk.answer_with([](Peer& self) {
     self.output = test::framed(encode(NumberedReply{2, Value(std::string(kSmallMessage.bytes, 'x'))}));
@@ -242,7 +242,7 @@ TEST_CASE("a reply is as large as its request allows") {
   CHECK(answer.error().message.find("it announced a message of") != std::string::npos);
 }
 
-TEST_CASE("what is wrong with a reply is told in a short error") {
+TEST_CASE("an invalid reply gives a short error") {
   Talk talk;
   const std::string name(1 << 20, 'n');
   talk.answer_with([&](Peer& self) {

@@ -47,7 +47,7 @@ Error failed_installation(Peer peer, const std::string& password = "") {
 
 }  // namespace
 
-TEST_CASE("a node without an agent stays without one under kNever") {
+TEST_CASE("a node without an agent gets none under kNever") {
   Remote remote;
   remote.add(no_agent());
   const auto client = AgentClient::open(node(), remote.options(kNever), {});
@@ -57,7 +57,7 @@ TEST_CASE("a node without an agent stays without one under kNever") {
   CHECK(remote.started() == 1);
 }
 
-TEST_CASE("a node without an agent gets ours under the other policies") {
+TEST_CASE("a node without an agent gets this build's agent under the other policies") {
   for (const auto policy : {kIfNeeded, kExactBuild}) {
     Remote remote;
     remote.add(no_agent());
@@ -74,7 +74,7 @@ TEST_CASE("a node without an agent gets ours under the other policies") {
   }
 }
 
-TEST_CASE("the installer gets the agent for its architecture, packed") {
+TEST_CASE("the installer receives the compressed agent for its architecture") {
   Remote remote;
   remote.add(no_agent());
   remote.add(installer());
@@ -87,7 +87,7 @@ TEST_CASE("the installer gets the agent for its architecture, packed") {
   CHECK(remote.peer(1).input_closed);
 }
 
-TEST_CASE("another build of our major serves as it is, but for kExactBuild") {
+TEST_CASE("another build of the same major version is used, except under kExactBuild") {
   for (const auto policy : {kNever, kIfNeeded}) {
     Remote remote;
     remote.add(agent(other_build()));
@@ -107,14 +107,14 @@ TEST_CASE("another build of our major serves as it is, but for kExactBuild") {
   CHECK(remote.started() == 3);
 }
 
-TEST_CASE("our own build is not installed again under kExactBuild") {
+TEST_CASE("the same build is not installed again under kExactBuild") {
   Remote remote;
   remote.add(agent());
   REQUIRE(AgentClient::open(node(), remote.options(kExactBuild), {}));
   CHECK(remote.started() == 1);
 }
 
-TEST_CASE("an agent without a type of ours is replaced by a plan, but not by a drift check") {
+TEST_CASE("an agent that lacks a resource type is replaced by a plan, but not by a drift check") {
   const FactsRequest request{{{"newer_type", Value()}}};
   Remote drift;
   drift.add(agent());
@@ -127,7 +127,7 @@ TEST_CASE("an agent without a type of ours is replaced by a plan, but not by a d
   CHECK(plan.started() == 3);
 }
 
-TEST_CASE("an agent of another major is refused under kNever and replaced otherwise") {
+TEST_CASE("an agent of another major version is refused under kNever, and replaced otherwise") {
   Remote refused;
   refused.add(agent(other_major()));
   const auto no = AgentClient::open(node(), refused.options(kNever), {});
@@ -146,7 +146,7 @@ TEST_CASE("an agent of another major is refused under kNever and replaced otherw
   }
 }
 
-TEST_CASE("an agent that is of another major even after its installation is refused") {
+TEST_CASE("an agent of another major version after its installation is refused") {
   Remote remote;
   remote.add(agent(other_major()));
   remote.add(installer());
@@ -156,14 +156,14 @@ TEST_CASE("an agent that is of another major even after its installation is refu
   CHECK(client.error().code == ErrorCode::kUnsupported);
 }
 
-TEST_CASE("an architecture that this build has no agent for is named") {
+TEST_CASE("an architecture without an embedded agent is named") {
   const auto error = failed_installation(installer("vax"));
   CHECK(error.code == ErrorCode::kUnsupported);
   CHECK(error.message.find("vax") != std::string::npos);
   CHECK(error.hint.find(own_hello().architecture) != std::string::npos);
 }
 
-TEST_CASE("an installer that fails says why in its own words") {
+TEST_CASE("a failing installer is reported with its own error") {
   auto peer = installer();
   peer.on_write = [](Peer& self) {
     self.ended = true;
@@ -174,14 +174,14 @@ TEST_CASE("an installer that fails says why in its own words") {
   CHECK(error.describe().find("No space left on device") != std::string::npos);
 }
 
-TEST_CASE("an installer that says nothing or too much is given up") {
+TEST_CASE("an installer that is silent or floods its output is an error") {
   CHECK(failed_installation(Peer{}).code == ErrorCode::kUnreachable);
   Peer flood;
   flood.on_read = [](Peer& self) { self.output = std::string(40000, '#'); };
   CHECK(failed_installation(flood).message.find("64 KiB") != std::string::npos);
 }
 
-TEST_CASE("an installer whose sudo refuses is a lack of permission") {
+TEST_CASE("an installer whose sudo refuses is a permission error") {
   Peer refusal;
   refusal.ended = true;
   refusal.status = 1;
@@ -189,7 +189,7 @@ TEST_CASE("an installer whose sudo refuses is a lack of permission") {
   CHECK(failed_installation(refusal).code == ErrorCode::kPermissionDenied);
 }
 
-TEST_CASE("a node that has lost its agent between installation and start is an error, not a loop") {
+TEST_CASE("an agent that disappears after its installation is an error, without a retry") {
   Remote remote;
   remote.add(no_agent());
   remote.add(installer());

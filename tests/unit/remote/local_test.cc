@@ -18,7 +18,7 @@ NodeSpec local_node(const std::filesystem::path& root) {
 
 }  // namespace
 
-TEST_CASE("every embedded agent is an ELF file with a build id of its own") {
+TEST_CASE("every embedded agent is an ELF file with a unique build id") {
   REQUIRE_FALSE(agent_architectures().empty());
   for (const auto& architecture : agent_architectures()) {
     const auto image = agent_image(architecture);
@@ -37,7 +37,7 @@ TEST_CASE("every embedded agent is an ELF file with a build id of its own") {
   CHECK_FALSE(agent_image("vax"));
 }
 
-TEST_CASE("a directory node is served by this build's own agent, which leaves no trace") {
+TEST_CASE("a directory node is served by this build's agent, which leaves no trace") {
   const test::ScratchDirectory root;
   root.write("/etc/hostname", "golden\n");
   const auto before = root.tree();
@@ -54,7 +54,7 @@ TEST_CASE("a directory node is served by this build's own agent, which leaves no
   CHECK(root.tree() == before);
 }
 
-TEST_CASE("two clients see each other's lock") {
+TEST_CASE("two clients see each other's locks") {
   const test::ScratchDirectory root;
   auto first = AgentClient::open(local_node(root.path()), {}, {});
   REQUIRE(first);
@@ -68,7 +68,7 @@ TEST_CASE("two clients see each other's lock") {
   CHECK(second->lock({"bert@desk", 2, "apply", "now"}));
 }
 
-TEST_CASE("a directory that there is not is an unreachable node") {
+TEST_CASE("a missing directory is an unreachable node") {
   const test::ScratchDirectory root;
   const auto client = AgentClient::open(local_node(root / "/missing"), {}, {});
   REQUIRE_FALSE(client);

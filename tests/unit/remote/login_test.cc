@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kShort{3};
 
 }  // namespace
 
-TEST_CASE("login: a password is given to who asks for it, once") {
+TEST_CASE("login: a server that asks for the password receives it once") {
   const HomeWithoutKeys home;
   CHECK(Sshd(test::ask_as_pam_does).log_in(test::kSshdPassword, kLong));
   const auto refused = Sshd(test::ask_as_pam_does).log_in("wrong", kLong);
@@ -23,7 +23,7 @@ TEST_CASE("login: a password is given to who asks for it, once") {
   CHECK(refused.error().code == ErrorCode::kPermissionDenied);
 }
 
-TEST_CASE("login: who asks for nothing, again and again, is left") {
+TEST_CASE("login: a server that repeatedly asks for nothing is disconnected") {
   const HomeWithoutKeys home;
   const auto refused = Sshd([](ssh_session, ssh_message message) {
                          test::ask_for_password(message, 0);
@@ -32,15 +32,15 @@ TEST_CASE("login: who asks for nothing, again and again, is left") {
   CHECK(refused.error().code == ErrorCode::kPermissionDenied);
 }
 
-TEST_CASE("login: who never decides over a password is left when the time to connect is over") {
+TEST_CASE("login: a server that never accepts or rejects the password times out") {
   const HomeWithoutKeys home;
   const auto late = Sshd([](ssh_session, ssh_message) {}).log_in(test::kSshdPassword, kShort);
   REQUIRE_FALSE(late);
   CHECK(late.error().code == ErrorCode::kUnreachable);
-  CHECK(late.error().message == "log in: nvidia@127.0.0.1 has not decided over the password in time");
+  CHECK(late.error().message == "log in: nvidia@127.0.0.1 did not accept or reject the password in time");
 }
 
-TEST_CASE("login: a wish to stop is heard while nobody answers") {
+TEST_CASE("login: a stop interrupts a login while the server is silent") {
   const HomeWithoutKeys home;
   std::stop_source stop;
   const Sshd silent([&](ssh_session, ssh_message) { stop.request_stop(); });

@@ -82,24 +82,24 @@ class Responder {
 
 }  // namespace
 
-TEST_CASE("the question is one for pointers of the service") {
+TEST_CASE("the query asks for pointers of the service") {
   CHECK(encode_mdns_query(kService) == word(0) + word(0) + word(1) + word(0) + word(0) + word(0) +
                                            labels({"_ssh", "_tcp", "local"}) + word(12) + word(1));
 }
 
-TEST_CASE("an answer names host, address and port, through names that point at earlier ones") {
+TEST_CASE("an answer gives host, address and port, also with compressed names") {
   const auto hosts = decode_mdns_answer(spark(), kService);
   REQUIRE(hosts);
   CHECK(*hosts == std::vector<AnnouncedHost>{{"spark-01.local", {"10.0.0.11"}, 22}});
   CHECK(decode_mdns_answer(spark("\x0c", 2222), kService)->front().port == 2222);
 }
 
-TEST_CASE("answers of other services, and questions, name nobody") {
+TEST_CASE("answers for other services, and queries, give no host") {
   CHECK(decode_mdns_answer(spark(), "_ipp._tcp.local")->empty());
   CHECK_FALSE(decode_mdns_answer(encode_mdns_query(kService), kService));
 }
 
-TEST_CASE("an answer that breaks off at any byte, or runs in a circle, is no answer") {
+TEST_CASE("an answer truncated at any byte, or with circular names, is refused") {
   const std::string whole = spark();
   for (std::size_t length = 0; length < whole.size(); ++length) {
     INFO(length);
@@ -109,7 +109,7 @@ TEST_CASE("an answer that breaks off at any byte, or runs in a circle, is no ans
   CHECK_FALSE(decode_mdns_answer(answer(1, record(circle, 12, circle)), kService));
 }
 
-TEST_CASE("any byte of an answer may be any other") {
+TEST_CASE("an answer with any byte changed is decoded without a crash") {
   const std::string whole = spark();
   for (std::size_t place = 0; place < whole.size(); ++place) {
     for (const char byte : {'\0', '\x01', '\x3f', '\x7f', '\xc0', '\xff'}) {
@@ -122,7 +122,7 @@ TEST_CASE("any byte of an answer may be any other") {
   }
 }
 
-TEST_CASE("what avahi-browse prints is read, IPv4 and resolved lines only") {
+TEST_CASE("avahi-browse's output is parsed, limited to resolved IPv4 lines") {
   const auto hosts = hosts_in_avahi_output(
       "+;eth0;IPv4;spark-01;_ssh._tcp;local\n"
       "=;eth0;IPv4;spark-01;_ssh._tcp;local;spark-01.local;10.0.0.11;22;\n"
@@ -131,12 +131,12 @@ TEST_CASE("what avahi-browse prints is read, IPv4 and resolved lines only") {
   CHECK(hosts == std::vector<AnnouncedHost>{{"spark-01.local", {"10.0.0.11"}, 22}});
 }
 
-TEST_CASE("a host that answers in two networks is one host, one without an address none") {
+TEST_CASE("a host that answers in two networks is one host, and a host without an address is dropped") {
   CHECK(merged({{"b.local", {"10.0.0.2"}, 22}, {"a.local", {}, 22}, {"B.local", {"10.1.0.2"}, 22}}) ==
         std::vector<AnnouncedHost>{{"b.local", {"10.0.0.2", "10.1.0.2"}, 22}});
 }
 
-TEST_CASE("who is asked answers to the port that the question came from") {
+TEST_CASE("a responder answers to the query's source port") {
   Responder responder(spark());
   const auto hosts = ask_mdns({{"127.0.0.1", responder.port(), "127.0.0.1"}}, std::chrono::milliseconds(400), {});
   REQUIRE(hosts);
@@ -144,7 +144,7 @@ TEST_CASE("who is asked answers to the port that the question came from") {
   CHECK(*hosts == std::vector<AnnouncedHost>{{"spark-01.local", {"10.0.0.11"}, 22}});
 }
 
-TEST_CASE("of what a machine announces only addresses in our own networks are tried") {
+TEST_CASE("only announced addresses in this machine's own networks are used") {
   std::vector<MdnsDestination> networks(2);
   networks[0].from = "10.0.0.5";
   networks[0].prefix_length = 24;

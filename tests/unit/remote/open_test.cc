@@ -34,7 +34,7 @@ AgentOptions with_password(const Remote& remote) {
 
 }  // namespace
 
-TEST_CASE("preamble and facts request are on their way before the hello has come") {
+TEST_CASE("the preamble and the facts request are sent before the hello arrives") {
   Remote remote;
   Peer peer = agent();
   const auto hello = std::exchange(peer.output, "");
@@ -54,7 +54,7 @@ TEST_CASE("preamble and facts request are on their way before the hello has come
   CHECK(remote.peer(0).written.rfind(kPreamble, 0) == 0);
 }
 
-TEST_CASE("what a login shell prints before the preamble is passed over") {
+TEST_CASE("a login shell's output before the preamble is ignored") {
   Remote remote;
   auto& peer = remote.add(agent());
   peer.output.insert(0, "Welcome to Ubuntu\n\x1b[0m\0\1SPARK");
@@ -75,14 +75,14 @@ TEST_CASE("root, a node without become and a local node are not elevated") {
   }
 }
 
-TEST_CASE("another user than root goes through sudo that must not ask") {
+TEST_CASE("a user other than root uses sudo without a password prompt") {
   Remote remote;
   remote.add(agent());
   REQUIRE(AgentClient::open(node("anna"), remote.options(), {}));
   CHECK(remote.peer(0).elevation == Elevation::kSudo);
 }
 
-TEST_CASE("sudo that would have to ask is a refusal with the line for sudoers") {
+TEST_CASE("a sudo that requires a password is refused, with the line for sudoers as hint") {
   Remote remote;
   auto& peer = remote.add({});
   peer.ended = true;
@@ -95,15 +95,15 @@ TEST_CASE("sudo that would have to ask is a refusal with the line for sudoers") 
   CHECK(remote.started() == 1);
 }
 
-TEST_CASE("a node that floods us is given up, whatever the deadline") {
+TEST_CASE("a node that floods the connection is disconnected before the deadline") {
   Remote remote;
   remote.add({}).on_read = [](Peer& self) { self.output = std::string(40000, '#'); };
   const auto error = refused(remote, remote.options());
-  CHECK(error.message.find("does not speak our protocol") != std::string::npos);
+  CHECK(error.message.find("does not speak sparkplan's protocol") != std::string::npos);
   CHECK(error.code != ErrorCode::kUnreachable);
 }
 
-TEST_CASE("a node that says nothing is unreachable at the deadline, with what it printed") {
+TEST_CASE("a silent node is unreachable at the deadline, with its output so far") {
   Remote quiet;
   quiet.add({});
   CHECK(refused(quiet, impatient(quiet)).code == ErrorCode::kUnreachable);
@@ -115,7 +115,7 @@ TEST_CASE("a node that says nothing is unreachable at the deadline, with what it
   CHECK(error.message.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("a program that ended says with which status and why; a cut connection is unreachable") {
+TEST_CASE("an ended program is reported with its status and error, and a cut connection is unreachable") {
   Remote ended;
   auto& peer = ended.add({});
   peer.ended = true;
@@ -132,7 +132,7 @@ TEST_CASE("a program that ended says with which status and why; a cut connection
   CHECK(refused(cut, cut.options()).code == ErrorCode::kUnreachable);
 }
 
-TEST_CASE("rubbish instead of a hello, or an answer to a question not asked, is refused") {
+TEST_CASE("invalid bytes instead of a hello, or an unrequested reply, are refused") {
   Remote other_message;
   other_message.add({}).output = std::string(kPreamble) + test::framed(Value::list({1, 2}));
   CHECK(refused(other_message, other_message.options()).code == ErrorCode::kInvalidInput);
@@ -142,14 +142,14 @@ TEST_CASE("rubbish instead of a hello, or an answer to a question not asked, is 
   CHECK(refused(other_id, other_id.options()).code == ErrorCode::kFailed);
 }
 
-TEST_CASE("an agent that cannot read its facts says why") {
+TEST_CASE("an agent that cannot read its facts reports the reason") {
   Remote remote;
   const Error why{ErrorCode::kUnsupported, "manifest of format 9", {"/var/lib/sparkplan"}, {}, "update"};
   remote.add(agent(own_hello(), [why](const Request&) -> Result<Value> { return failure(why); }));
   CHECK(refused(remote, remote.options()) == why);
 }
 
-TEST_CASE("an agent of before, which cannot observe with the facts, is asked for the facts alone") {
+TEST_CASE("an older agent that cannot observe with the facts receives a plain facts request") {
   Remote remote;
   Hello of_before = own_hello();
   of_before.protocol_minor = kMinorOfObserveManaged - 1;
@@ -172,7 +172,7 @@ TEST_CASE("an agent of before, which cannot observe with the facts, is asked for
   CHECK(client->facts().facts.hostname == "spark-01");
 }
 
-TEST_CASE("a stop asked for before the hello interrupts at once") {
+TEST_CASE("a stop before the hello interrupts at once") {
   Remote remote;
   remote.add({});
   std::stop_source source;
@@ -182,7 +182,7 @@ TEST_CASE("a stop asked for before the hello interrupts at once") {
   CHECK(refused(remote, options).code == ErrorCode::kInterrupted);
 }
 
-TEST_CASE("what the connector says comes back as it is") {
+TEST_CASE("the connector's error is returned unchanged") {
   AgentOptions options;
   options.connector = [](const NodeSpec&, const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
     return failure(ErrorCode::kUntrusted, "the host key is unknown", "run `sparkplan trust`");

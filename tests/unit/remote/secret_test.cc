@@ -56,7 +56,7 @@ rlim_t core_limit() {
 
 }  // namespace
 
-TEST_CASE("a password lies in locked memory that no core dump and no child gets") {
+TEST_CASE("a password is kept in locked memory, outside core dumps and child processes") {
   const auto kept = test::secret("secret");
   CHECK(kept.text() == "secret");
   CHECK(kept.line() == "secret\n");
@@ -71,7 +71,7 @@ TEST_CASE("a password lies in locked memory that no core dump and no child gets"
   CHECK(status == 0);
 }
 
-TEST_CASE("copies of a password are one, and with the last it is gone") {
+TEST_CASE("copies of a password share one memory, which the last copy erases") {
   auto first = test::secret("secret");
   const char* const where = first.text().data();
   auto second = first;
@@ -84,7 +84,7 @@ TEST_CASE("copies of a password are one, and with the last it is gone") {
   CHECK(mapping_of(where).find(" lo ") == std::string::npos);
 }
 
-TEST_CASE("while a password is held there are no core dumps") {
+TEST_CASE("while a password is held, core dumps are disabled") {
   rlimit before{};
   ::getrlimit(RLIMIT_CORE, &before);
   const rlimit some{before.rlim_max, before.rlim_max};
@@ -101,7 +101,7 @@ TEST_CASE("while a password is held there are no core dumps") {
   ::setrlimit(RLIMIT_CORE, &before);
 }
 
-TEST_CASE("a password is read up to the end of its line, and one without an end is refused") {
+TEST_CASE("a password is read to the end of its line, and a line without an end is refused") {
   int ends[2] = {};
   REQUIRE(::pipe(ends) == 0);
   REQUIRE(::write(ends[1], "first\nsecond\r", 13) == 13);
@@ -116,7 +116,7 @@ TEST_CASE("a password is read up to the end of its line, and one without an end 
   CHECK_FALSE(Secret::copy_of(std::string(1024, 'x')));
 }
 
-TEST_CASE("a password is sent when sudo asks, and nothing more before the hello") {
+TEST_CASE("a password is sent when sudo asks, and no other data before the hello") {
   Remote remote;
   remote.add(behind_sudo(agent()));
   const auto client = AgentClient::open(node("anna"), with_password(remote), {});
@@ -125,14 +125,14 @@ TEST_CASE("a password is sent when sudo asks, and nothing more before the hello"
   CHECK(client->facts().facts.hostname == "spark-01");
 }
 
-TEST_CASE("a sudo that does not ask is not given the password") {
+TEST_CASE("a sudo that does not ask does not receive the password") {
   Remote remote;
   remote.add(agent());
   REQUIRE(AgentClient::open(node("anna"), with_password(remote), {}));
   CHECK(remote.peer(0).written.find("secret") == std::string::npos);
 }
 
-TEST_CASE("root, a node without become and a local node never see the password, whatever they print") {
+TEST_CASE("root, a node without become and a local node never receive the password, whatever they print") {
   auto plain = node("anna");
   plain.ssh.become = Become::kNone;
   auto local = node("anna");
@@ -148,7 +148,7 @@ TEST_CASE("root, a node without become and a local node never see the password, 
   }
 }
 
-TEST_CASE("a prompt on standard output is no question of sudo's") {
+TEST_CASE("a prompt on standard output is not treated as sudo's prompt") {
   Remote remote;
   auto& peer = remote.add({});
   peer.output = std::string(kSudoPrompt);
@@ -158,7 +158,7 @@ TEST_CASE("a prompt on standard output is no question of sudo's") {
   CHECK(peer.written.empty());
 }
 
-TEST_CASE("sudo that asks a second time did not accept the password, and does not get it again") {
+TEST_CASE("a sudo that asks a second time has rejected the password, and does not receive it again") {
   Remote remote;
   remote.add(behind_sudo(agent(), "another"));
   const auto client = AgentClient::open(node("anna"), with_password(remote), {});
@@ -169,7 +169,7 @@ TEST_CASE("sudo that asks a second time did not accept the password, and does no
   CHECK(remote.peer(0).written == "secret\n");
 }
 
-TEST_CASE("a machine whose host key was unknown until now is sent no password") {
+TEST_CASE("a machine whose host key was unknown does not receive the password") {
   Remote remote;
   remote.host().key_is_new = true;
   auto& peer = remote.add({});
@@ -183,7 +183,7 @@ TEST_CASE("a machine whose host key was unknown until now is sent no password") 
   CHECK(client.error().hint.find("run the command again") != std::string::npos);
 }
 
-TEST_CASE("over one connection the password goes once: a sudo that asks again is reached by another") {
+TEST_CASE("each connection sends the password once, so a second sudo uses a new connection") {
   Remote remote;
   auto older = own_hello();
   older.build = std::string(40, '0');
@@ -196,7 +196,7 @@ TEST_CASE("over one connection the password goes once: a sudo that asks again is
   CHECK(remote.peer(2).connection == 3);
 }
 
-TEST_CASE("where sudo does not ask, one connection does for installing too") {
+TEST_CASE("where sudo does not ask, one connection is sufficient for the installation too") {
   Remote remote;
   remote.add(no_agent());
   remote.add(installer());
@@ -206,7 +206,7 @@ TEST_CASE("where sudo does not ask, one connection does for installing too") {
   for (std::size_t i = 0; i < 3; ++i) CHECK(remote.peer(i).written.find("secret") == std::string::npos);
 }
 
-TEST_CASE("another machine that answers in the middle is not sent the password") {
+TEST_CASE("another machine that answers during the installation does not receive the password") {
   Remote remote;
   remote.add(no_agent());
   auto& installing = remote.add(behind_sudo(installer()));

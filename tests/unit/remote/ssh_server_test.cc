@@ -72,7 +72,7 @@ Error read_to_the_end(Channel& channel, std::size_t& read) {
 
 }  // namespace
 
-TEST_CASE("ssh: what is no SSH server is left when the time to connect is over, whatever it sends") {
+TEST_CASE("ssh: a peer that is no SSH server times out, whatever it sends") {
   const HomeWithoutKeys home;
   const std::string banner = "SSH-2.0-OpenSSH_9.6\r\n";
   struct Case {
@@ -90,7 +90,7 @@ TEST_CASE("ssh: what is no SSH server is left when the time to connect is over, 
     DYNAMIC_SECTION(one.name) {
       const RawServer server(sending(one.greeting, one.bytes, one.pause));
       const auto begun = now();
-      const auto key = offered_host_key(server.node(), seconds(1));
+      const auto key = offered_host_key(server.node(), {seconds(1), {}});
       REQUIRE_FALSE(key);
       CHECK(key.error().code == ErrorCode::kUnreachable);
       CHECK(now() - begun < seconds(10));
@@ -99,7 +99,7 @@ TEST_CASE("ssh: what is no SSH server is left when the time to connect is over, 
   }
 }
 
-TEST_CASE("ssh: who never answers to the wish for a channel or for a program is left in time") {
+TEST_CASE("ssh: a server that never answers a request for a channel or a program times out") {
   const HomeWithoutKeys home;
   const bool opens = GENERATE(false, true);
   const Sshd silent(test::ask_as_pam_does, [opens](ssh_session session, ssh_message message) {
@@ -113,7 +113,7 @@ TEST_CASE("ssh: who never answers to the wish for a channel or for a program is 
   CHECK(now() - begun < 2 * kTimeout);
 }
 
-TEST_CASE("ssh: standard error without an end is dropped, and ends the node") {
+TEST_CASE("ssh: endless standard error is discarded, and fails the node") {
   const HomeWithoutKeys home;
   const auto cost = test::cost_of([] {
     const Sshd flooding(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
@@ -135,7 +135,7 @@ TEST_CASE("ssh: standard error without an end is dropped, and ends the node") {
   CHECK(cost.megabytes < 40);
 }
 
-TEST_CASE("ssh: what nobody reads stays with the sender") {
+TEST_CASE("ssh: unread output stays with the sender") {
   const HomeWithoutKeys home;
   std::atomic<std::size_t> sent = 0;
   const Sshd flooding(test::ask_as_pam_does, on_program([&](ssh_session session, ssh_channel channel) {
@@ -156,7 +156,7 @@ TEST_CASE("ssh: what nobody reads stays with the sender") {
   CHECK(sent < (std::size_t{4} << 20));
 }
 
-TEST_CASE("ssh: a server that wants to open channels of its own is refused, and left when it goes on") {
+TEST_CASE("ssh: a server that opens channels is refused, and disconnected if it continues") {
   const HomeWithoutKeys home;
   const Sshd wishing(test::ask_as_pam_does, on_program([](ssh_session session, ssh_channel) {
                        for (int i = 0; i < 2000 && ssh_is_connected(session) != 0; ++i) {
@@ -171,12 +171,12 @@ TEST_CASE("ssh: a server that wants to open channels of its own is refused, and 
   std::size_t read = 0;
   const auto error = read_to_the_end(**channel, read);
   CHECK(error.code == ErrorCode::kFailed);
-  CHECK(error.message == "the node sends packets that nobody asked for");
+  CHECK(error.message == "the node sends unrequested packets");
   channel->reset();
   connection->reset();
 }
 
-TEST_CASE("ssh: a program that ends without a status keeps nobody waiting") {
+TEST_CASE("ssh: a program that ends without a status causes no wait") {
   const HomeWithoutKeys home;
   const Sshd ending(test::ask_as_pam_does,
                     on_program([](ssh_session, ssh_channel channel) { ssh_channel_send_eof(channel); }));
@@ -190,7 +190,7 @@ TEST_CASE("ssh: a program that ends without a status keeps nobody waiting") {
   CHECK(now() - begun < seconds(10));
 }
 
-TEST_CASE("ssh: a status that comes behind the end of the stream is taken at once") {
+TEST_CASE("ssh: a status that arrives after the end of the stream is used at once") {
   const HomeWithoutKeys home;
   const Sshd ending(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
                       ssh_channel_send_eof(channel);
@@ -207,7 +207,7 @@ TEST_CASE("ssh: a status that comes behind the end of the stream is taken at onc
   CHECK(now() - begun < milliseconds(1500));
 }
 
-TEST_CASE("ssh: a server that takes no input is left at the deadline") {
+TEST_CASE("ssh: a server that accepts no input times out") {
   const HomeWithoutKeys home;
   std::atomic<bool> done = false;
   const Sshd deaf(test::ask_as_pam_does, on_program([&](ssh_session, ssh_channel) {
@@ -220,11 +220,11 @@ TEST_CASE("ssh: a server that takes no input is left at the deadline") {
   const auto written = (*channel)->write_all(std::string(std::size_t{8} << 20, 'x'), milliseconds(500));
   done = true;
   REQUIRE_FALSE(written);
-  CHECK(written.error().message == "the node takes no more input");
+  CHECK(written.error().message == "the node accepts no more input");
   CHECK(now() - begun < seconds(10));
 }
 
-TEST_CASE("ssh: a program that has ended is written to no further, also where its input is still open") {
+TEST_CASE("ssh: writing to an ended program stops at once, even while its input is open") {
   const HomeWithoutKeys home;
   const Sshd ending(test::ask_as_pam_does,
                     on_program([](ssh_session, ssh_channel channel) { ssh_channel_send_eof(channel); }));
@@ -238,7 +238,7 @@ TEST_CASE("ssh: a program that has ended is written to no further, also where it
   CHECK(now() - begun < kFarTooLong / 2);
 }
 
-TEST_CASE("ssh: what is printed on standard error before the program's start is confirmed holds up nothing") {
+TEST_CASE("ssh: standard error before the confirmed start of a program causes no delay") {
   const HomeWithoutKeys home;
   auto channel = std::make_shared<ssh_channel>(nullptr);
   const Sshd hasty(test::ask_as_pam_does, [channel](ssh_session session, ssh_message message) {
@@ -262,7 +262,7 @@ TEST_CASE("ssh: what is printed on standard error before the program's start is 
   CHECK(now() - begun < kFarTooLong / 2);
 }
 
-TEST_CASE("ssh: what a program takes and prints arrives whole") {
+TEST_CASE("ssh: a program's input and output arrive completely") {
   const HomeWithoutKeys home;
   constexpr std::size_t kSize = std::size_t{3} << 20;
   const Sshd echoing(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
@@ -297,7 +297,7 @@ TEST_CASE("ssh: what a program takes and prints arrives whole") {
   CHECK((*channel)->exit_status() == 7);
 }
 
-TEST_CASE("ssh: a server's last words are one short line") {
+TEST_CASE("ssh: a server's disconnect message becomes one short line") {
   const HomeWithoutKeys home;
   const Sshd cursing(test::ask_as_pam_does, on_program([](ssh_session session, ssh_channel) {
                        const std::string words = "\x1b[2J\n" + std::string(900, 'w');

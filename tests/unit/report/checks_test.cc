@@ -30,8 +30,7 @@ VerifyReport sample() {
   report.run.cluster = "lab";
   report.run.config_digest = std::string(64, '0');
   report.run.duration = std::chrono::milliseconds(1500);
-  auto narrow =
-      check_of(Level::kMtu, {"spark-01", "spark-02"}, CheckStatus::kFail, "larger packets are lost on the way");
+  auto narrow = check_of(Level::kMtu, {"spark-01", "spark-02"}, CheckStatus::kFail, "largest packet that arrives");
   narrow.value = 1500;
   narrow.unit = "bytes";
   narrow.threshold = 9000;
@@ -43,8 +42,8 @@ VerifyReport sample() {
       check_of(Level::kLink, {"spark-02"}, CheckStatus::kPass, "enp1s0f1np1 up, MTU 9000"),
       tcp("spark-01", "spark-02", 41.2),
       tcp("spark-02", "spark-01", 43.04),
-      skipped(Level::kStorage, {"spark-01"}, "", "nothing declared"),
-      skipped(Level::kStorage, {"spark-02"}, "", "nothing declared"),
+      skipped(Level::kStorage, {"spark-01"}, "", "no storage declared"),
+      skipped(Level::kStorage, {"spark-02"}, "", "no storage declared"),
   };
   report.run.verification_failed = true;
   return report;
@@ -62,8 +61,8 @@ TEST_CASE("a report of checks reads as specified") {
   CHECK(to_text(sample(), {}) ==
         "pass  link     spark-[01-02]  A  enp1s0f1np1 up, MTU 9000\n"
         "pass  tcp      spark-01 -> spark-02, spark-02 -> spark-01  A  TCP, 4 streams: 41.2 to 43.0 Gb/s\n"
-        "skip  storage  spark-[01-02]  nothing declared\n"
-        "FAIL  mtu      spark-01 -> spark-02  A  larger packets are lost on the way: 1500 bytes\n"
+        "skip  storage  spark-[01-02]  no storage declared\n"
+        "FAIL  mtu      spark-01 -> spark-02  A  largest packet that arrives: 1500 bytes\n"
         "        cause: something <on> the way & \xe2\x90\x9b[31m more\n"
         "        fix: set the MTU of the switch\n"
         "Verify: 4 passed, 1 failed, 2 skipped. 1.50 s\n"
@@ -73,15 +72,19 @@ TEST_CASE("a report of checks reads as specified") {
         "  spark-02      43.0         .\n");
 }
 
-TEST_CASE("with --quiet what went well is not told") {
+TEST_CASE("with --quiet only passed checks are omitted, and a skip keeps its way out") {
   TextStyle quiet;
   quiet.quiet = true;
-  const auto text = to_text(sample(), quiet);
-  CHECK(text.starts_with("FAIL"));
+  auto report = sample();
+  report.checks.back().fix = "declare storage";
+  const auto text = to_text(report, quiet);
+  CHECK(text.starts_with("skip  storage  spark-01  no storage declared\n"));
+  CHECK(text.find("        fix: declare storage\nFAIL  mtu") != std::string::npos);
+  CHECK(text.find("pass") == text.find("passed"));
   CHECK(text.find("tcp A") == std::string::npos);
 }
 
-TEST_CASE("many pairs are counted, and what was skipped for several checks below is one line") {
+TEST_CASE("many pairs are counted, and pairs skipped because of several checks share one line") {
   VerifyReport report;
   for (int from = 1; from <= 4; ++from) {
     for (int to = 1; to <= 4; ++to) {
@@ -92,12 +95,12 @@ TEST_CASE("many pairs are counted, and what was skipped for several checks below
       report.checks.back().block({"link/" + a + "/A failed", "link/" + a + "/A"});
     }
   }
-  CHECK(to_text(report, {}).starts_with("skip  mtu      spark-[01-04], 12 pairs  A  a check below failed\n"));
+  CHECK(to_text(report, {}).starts_with("skip  mtu      spark-[01-04], 12 pairs  A  a required check failed\n"));
   const auto json = nlohmann::json::parse(public_json(to_json_value(report)));
   CHECK(json.at("checks").at(0).at("blocked_by") == "link/spark-01/A");
 }
 
-TEST_CASE("a node that could not be asked is told, and counted") {
+TEST_CASE("an unreachable node is listed and counted") {
   auto report = sample();
   NodeReport lost;
   lost.name = "spark-03";
@@ -129,7 +132,7 @@ TEST_CASE("the JSON has every check with value, unit and threshold, or null") {
   CHECK_FALSE(link.contains("cause"));
 }
 
-TEST_CASE("the JUnit report counts what it holds, and no character breaks it") {
+TEST_CASE("the JUnit report counts its cases, and stays valid with any characters") {
   const auto xml = to_junit(sample());
   CHECK(occurrences(xml, "<testcase ") == 7);
   CHECK(occurrences(xml, "<failure ") == 1);
@@ -139,7 +142,7 @@ TEST_CASE("the JUnit report counts what it holds, and no character breaks it") {
   CHECK(xml.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("the JUnit report has only characters that XML 1.0 has") {
+TEST_CASE("the JUnit report contains only characters that XML 1.0 allows") {
   auto report = sample();
   std::string every;
   for (char32_t c = 0; c <= 0xFFFF; ++c) {
@@ -158,7 +161,7 @@ TEST_CASE("the JUnit report has only characters that XML 1.0 has") {
   }
 }
 
-TEST_CASE("a matrix marks what is no good, and shows what has no direction in both places") {
+TEST_CASE("a matrix marks bad values, and shows undirected values in both places") {
   auto bad = tcp("spark-01", "spark-02", 5);
   bad.status = CheckStatus::kFail;
   auto weak = tcp("spark-02", "spark-01", 50);

@@ -42,7 +42,7 @@ int code_of(const NodeReport& node, const ExitRules& rules = kPlain) {
   return number_of(sample_report("plan", {node, sample_node(2)}), rules);
 }
 
-TEST_CASE("a check that failed is 8, behind whatever was left undone and before a difference") {
+TEST_CASE("a failed check is 8, after undone work and before a difference") {
   const auto code_with = [](const NodeReport& node, const ExitRules& rules = kPlain) {
     Report report = sample_report("apply", {node, sample_node(2)});
     report.verification_failed = true;
@@ -55,18 +55,25 @@ TEST_CASE("a check that failed is 8, behind whatever was left undone and before 
   CHECK(code_with(with_change(Origin::kDrift), kDrift) == 8);
 }
 
-TEST_CASE("in sync is 0 under all rules") {
+TEST_CASE("a run that was stopped is never 0 if a node was not read, or if its changes were not begun") {
+  CHECK(code_of(with_error(ErrorCode::kInterrupted)) == 4);
+  Report report = sample_report("apply", {with_change(Origin::kConfig), sample_node(2)});
+  report.not_begun = report.interrupted = true;
+  CHECK(number_of(report, kPlain) == 4);
+}
+
+TEST_CASE("a node in sync is 0 under all rules") {
   for (const ExitRules& rules : {kPlain, kDetailed, kDrift, kDriftPending}) CHECK(code_of(sample_node(1), rules) == 0);
 }
 
-TEST_CASE("a plan with changes is 0, and 2 only when asked in detail") {
+TEST_CASE("a plan with changes is 0, and 2 only with --detailed-exitcode") {
   CHECK(code_of(with_change(Origin::kConfig)) == 0);
   CHECK(code_of(with_change(Origin::kDrift)) == 0);
   CHECK(code_of(with_change(Origin::kConfig), kDetailed) == 2);
   CHECK(code_of(with_change(Origin::kDrift), kDetailed) == 2);
 }
 
-TEST_CASE("a plan that would only release a node or waits for a value has changes") {
+TEST_CASE("a plan with only a release or a waiting value has changes") {
   NodeReport leaving = sample_node(1);
   leaving.membership = Membership::kLeaving;
   CHECK(code_of(leaving, kDetailed) == 2);
@@ -75,14 +82,14 @@ TEST_CASE("a plan that would only release a node or waits for a value has change
   CHECK(code_of(waiting, kDetailed) == 2);
 }
 
-TEST_CASE("drift is 2 for drift and foreign, for pending only with --pending") {
+TEST_CASE("drift exits with 2 for drift and foreign, and for pending only with --pending") {
   CHECK(code_of(with_change(Origin::kDrift), kDrift) == 2);
   CHECK(code_of(with_change(Origin::kForeign), kDrift) == 2);
   CHECK(code_of(with_change(Origin::kConfig), kDrift) == 0);
   CHECK(code_of(with_change(Origin::kConfig), kDriftPending) == 2);
 }
 
-TEST_CASE("somebody else's setting that does no harm is no drift and no difference") {
+TEST_CASE("a harmless foreign setting is neither drift nor a difference") {
   NodeReport node = sample_node(1);
   node.plan.changes = {sample_change("limits/*:memlock", Action::kUpdate, {}, Origin::kForeign)};
   node.status = status_of(node.plan);
@@ -93,7 +100,7 @@ TEST_CASE("somebody else's setting that does no harm is no drift and no differen
   CHECK(code_of(node, kDrift) == 2);
 }
 
-TEST_CASE("a node that was never applied is pending, whatever somebody else's file says there") {
+TEST_CASE("a node that was never applied is pending, whatever a foreign file contains") {
   NodeReport node = with_change(Origin::kForeign);
   node.membership = Membership::kJoining;
   CHECK(code_of(node, kDrift) == 0);
@@ -138,7 +145,7 @@ TEST_CASE("an invalid file is 3, a warning is not") {
   CHECK(number_of(report, kPlain) == 0);
 }
 
-TEST_CASE("of several codes the first of 1, 3, 7, 9, 4, 6, 5, 2 is taken") {
+TEST_CASE("of several codes the first in the order 1, 3, 7, 9, 4, 6, 5, 2 is used") {
   Report report = sample_report("drift", {with_change(Origin::kDrift)});
   const auto code_with = [&](NodeReport node) {
     report.nodes.push_back(std::move(node));
@@ -155,7 +162,7 @@ TEST_CASE("of several codes the first of 1, 3, 7, 9, 4, 6, 5, 2 is taken") {
   CHECK(code_with(with_error(ErrorCode::kBug)) == 1);
 }
 
-TEST_CASE("an apply is 0 only when everything was done") {
+TEST_CASE("an apply is 0 only if everything was done") {
   CHECK(code_of(with_outcome(Outcome::kDone)) == 0);
   CHECK(code_of(with_outcome(Outcome::kFailed)) == 4);
   CHECK(code_of(with_outcome(Outcome::kNotDone)) == 4);
@@ -163,14 +170,14 @@ TEST_CASE("an apply is 0 only when everything was done") {
   CHECK(code_of(with_outcome(Outcome::kNotDone, Origin::kForeign)) == 0);
 }
 
-TEST_CASE("a change refused because the plan was stale is 5, not 4") {
+TEST_CASE("a change refused because of a stale plan is 5, not 4") {
   NodeReport node = with_outcome(Outcome::kFailed);
   node.plan.blocked = {{{"x", "y"}, {ErrorCode::kStalePlan, "changed meanwhile", {}, {}, {}}, {}}};
   node.status = NodeStatus::kFailed;
   CHECK(code_of(node) == 5);
 }
 
-TEST_CASE("an interrupted run is 4 if it left something undone, else 0") {
+TEST_CASE("an interrupted run is 4 if it left changes undone, else 0") {
   Report report = sample_report("apply", {with_outcome(Outcome::kDone)});
   report.interrupted = true;
   CHECK(number_of(report, kPlain) == 0);
@@ -180,7 +187,7 @@ TEST_CASE("an interrupted run is 4 if it left something undone, else 0") {
   CHECK(number_of(report, kPlain) == 4);
 }
 
-TEST_CASE("an apply that leaves a resource waiting is 4, unless a node or resource was left out on purpose") {
+TEST_CASE("an apply with a waiting resource is 4, unless the user excluded a node or resource") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.waiting = {{"x", "y"}};
   Report report = sample_report("apply", {node});
@@ -195,7 +202,7 @@ TEST_CASE("an apply that leaves a resource waiting is 4, unless a node or resour
   CHECK(number_of(report, kPlain) == 0);
 }
 
-TEST_CASE("what a plan amounts to") {
+TEST_CASE("a plan's changes, waiting and blocked resources decide the node's status") {
   CHECK(status_of({}) == NodeStatus::kInSync);
   CHECK(with_change(Origin::kConfig).status == NodeStatus::kPending);
   CHECK(with_change(Origin::kDrift).status == NodeStatus::kDrifted);
@@ -207,7 +214,7 @@ TEST_CASE("what a plan amounts to") {
   CHECK(status_of(plan) == NodeStatus::kFailed);
 }
 
-TEST_CASE("statuses, memberships and outcomes have the names that scripts know") {
+TEST_CASE("statuses, memberships and outcomes have the names promised to scripts") {
   CHECK(to_string(NodeStatus::kInSync) == "in_sync");
   CHECK(to_string(NodeStatus::kRolledBack) == "rolled_back");
   CHECK(to_string(NodeStatus::kReleased) == "released");

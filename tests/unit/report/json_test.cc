@@ -47,7 +47,7 @@ TEST_CASE("the JSON of every sample is valid under the published schema") {
   }
 }
 
-TEST_CASE("an empty report is valid and has its arrays") {
+TEST_CASE("an empty report is valid and contains its arrays") {
   Report report;
   report.command = "drift";
   const nlohmann::json json = json_of(report);
@@ -57,7 +57,7 @@ TEST_CASE("an empty report is valid and has its arrays") {
   CHECK(json.at("format_version") == "1.0");
 }
 
-TEST_CASE("the schema notices wrong statuses, missing arrays and empty fields, and allows unknown keys") {
+TEST_CASE("the schema rejects wrong statuses, missing arrays and empty fields, and allows unknown keys") {
   nlohmann::json json = json_of(sample_reports()[0].second);
   json["nodes"][0]["something_new"] = 1;
   CHECK(complaints(json).empty());
@@ -85,7 +85,7 @@ TEST_CASE("a change in JSON has exactly the promised keys") {
     "source": {"file": "cluster.yaml", "line": 31, "column": 5}})"));
 }
 
-TEST_CASE("a removal has no source, a foreign change a note and no outcome") {
+TEST_CASE("a removal has no source, and a foreign change has a note and no outcome") {
   NodeReport node = sample_node(1, NodeStatus::kApplied);
   node.plan.changes = {sample_change("x/a", Action::kRemove, {{"v", 1, Value()}}),
                        sample_change("x/b", Action::kUpdate, {{"v", 1, 2}}),
@@ -101,14 +101,14 @@ TEST_CASE("a removal has no source, a foreign change a note and no outcome") {
   CHECK(changes[2]["note"] == "/etc/other:1 wins");
 }
 
-TEST_CASE("a value that has yet to be made is {unknown: reason}") {
+TEST_CASE("a value not created yet is {unknown: reason}") {
   const nlohmann::json json = json_of(sample_reports()[3].second);
   CHECK(json["nodes"][0]["changes"][1]["fields"][0]["after"] ==
-        nlohmann::json{{"unknown", "known after spark-02 has made its key"}});
+        nlohmann::json{{"unknown", "known after spark-02 creates its key"}});
   CHECK(json["nodes"][0]["waiting"] == nlohmann::json{"spark-01/ssh_trust/root", "spark-01/unit/late.service"});
 }
 
-TEST_CASE("the summary counts what apply will do, drift within it, and foreign changes apart") {
+TEST_CASE("the summary counts an apply's changes, drift among them, and foreign changes separately") {
   NodeReport node = sample_node(1, NodeStatus::kDrifted);
   node.plan.changes = {sample_change("x/a", Action::kUpdate, {{"v", 1, 2}}, Origin::kDrift),
                        sample_change("x/b", Action::kCreate, {{"v", 1, 2}}),
@@ -120,7 +120,7 @@ TEST_CASE("the summary counts what apply will do, drift within it, and foreign c
     "foreign": 1, "nodes": 4, "nodes_in_sync": 2, "nodes_unreachable": 1})"));
 }
 
-TEST_CASE("somebody else's setting that does no harm has no fields, and is not counted") {
+TEST_CASE("a harmless foreign setting has no fields and is not counted") {
   NodeReport node = sample_node(1);
   node.plan.changes = {sample_change("x/a", Action::kUpdate, {}, Origin::kForeign)};
   node.plan.changes[0].note = "/etc/other says it twice";
@@ -132,7 +132,7 @@ TEST_CASE("somebody else's setting that does no harm has no fields, and is not c
   CHECK(json["nodes"][0]["changes"][0]["note"] == "/etc/other says it twice");
 }
 
-TEST_CASE("a node's error and the findings about the file are in the JSON with their hints") {
+TEST_CASE("a node's error and the file's findings are in the JSON with their hints") {
   NodeReport node = sample_node(1, NodeStatus::kUnreachable);
   node.error = Error{ErrorCode::kUnreachable, "connect", {"node spark-01"}, 113, "is it switched on?"};
   node.lock_holder = "anna";

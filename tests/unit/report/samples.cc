@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/resource/artifact.h"
+#include "tests/unit/report/cluster_of_eight.h"
 
 namespace sparkplan::testing {
 namespace {
@@ -68,9 +69,9 @@ Report two_stages() {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.changes = {
       sample_change("ssh_trust/nvidia", Action::kCreate, {{"key", Value(), "ed25519"}}),
-      sample_change("ssh_trust/root", Action::kCreate,
-                    {{"authorized", Value(),
-                      Value::Unknown{"known after spark-02 has made its key", "spark-02/ssh_trust/root"}}}),
+      sample_change(
+          "ssh_trust/root", Action::kCreate,
+          {{"authorized", Value(), Value::Unknown{"known after spark-02 creates its key", "spark-02/ssh_trust/root"}}}),
       sample_change(
           "unit/rdma-tune.service", Action::kUpdate,
           {{"content", "[Service]\nExecStart=/bin/true\n", "[Service]\nExecStart=/usr/bin/rdma-tune\nType=oneshot\n"},
@@ -104,7 +105,7 @@ Report drift() {
       sample_change("sysctl/vm.swappiness", Action::kUpdate, {{"running", 60, 10}}, Origin::kDrift),
       sample_change("sysctl/vm.dirty_ratio", Action::kUpdate, {{"persistent", 40, 20}}, Origin::kForeign)};
   changed.plan.after_steps[{"sysctl", "vm.swappiness"}] = Value::map({{"persistent", 10}, {"running", 10}});
-  changed.plan.changes[1].note = "/etc/sysctl.d/99-tuning.conf:3 sets it to 40 and wins at boot";
+  changed.plan.changes[1].note = "/etc/sysctl.d/99-tuning.conf:3 sets it to 40 and overrides ours at boot";
   NodeReport pending = sample_node(3, NodeStatus::kPending);
   pending.plan.changes = {
       sample_change("profile_env/HF_HOME", Action::kCreate, {{"value", Value(), "/mnt/models/hf"}})};
@@ -230,7 +231,11 @@ std::vector<std::pair<std::string, Report>> sample_reports() {
           {"plan-hostile", hostile()},
           {"drift", drift()},
           {"apply", applied()},
-          {"apply-rolled-back", rolled_back()}};
+          {"apply-rolled-back", rolled_back()},
+          {"eight-first-plan", first_plan_of_eight()},
+          {"eight-first-apply", first_apply_of_eight()},
+          {"eight-trouble", trouble_among_eight()},
+          {"eight-removals", removals_on_eight()}};
 }
 
 }  // namespace sparkplan::testing

@@ -27,7 +27,7 @@ SavedPlan plan_of_eight() {
     change.action = Action::kCreate;
     for (int other = 1; other <= 8; ++other) {
       const Value unknown =
-          Value::Unknown{"known after " + name_of(other) + " has made its key", name_of(other) + "/ssh_trust/nvidia"};
+          Value::Unknown{"known after " + name_of(other) + " creates its key", name_of(other) + "/ssh_trust/nvidia"};
       change.fields.push_back({"authorized." + name_of(other), Value(), unknown});
     }
     change.fields.push_back({"config", Value(), Value::list({"spark-01"})});
@@ -74,7 +74,7 @@ std::string shown(const SavedPlan& plan, const Cluster& cluster) {
 
 }  // namespace
 
-TEST_CASE("a plan names each machine it is for, whole, and how it is reached") {
+TEST_CASE("a plan lists each machine with its full identity and its connection") {
   const auto plan = plan_of_eight();
   auto cluster = cluster_of(plan);
   cluster.nodes[1].ssh.port = 2222;
@@ -83,40 +83,44 @@ TEST_CASE("a plan names each machine it is for, whole, and how it is reached") {
   cluster.nodes[1].ssh.host_keys = HostKeyPolicy::kAcceptNew;
   cluster.nodes[2].ssh.host_key = kHostKey;
   cluster.nodes[2].ssh.become = Become::kNone;
+  cluster.nodes[4].ssh.port_given = true;
+  cluster.nodes[5].ssh.user.clear();
   cluster.nodes[3].transport = TransportKind::kLocal;
   cluster.nodes[3].root = "/srv/image";
   const auto text = shown(plan, cluster);
   INFO(text);
-  CHECK(contains(text, "  spark-01  nvidia@" + plan.report.nodes[0].address + ":22\n"));
+  CHECK(contains(text, "  spark-01  nvidia@" + plan.report.nodes[0].address + "\n"));
+  CHECK(contains(text, "  spark-05  nvidia@" + plan.report.nodes[4].address + ":22\n"));
+  CHECK(contains(text, "  spark-06  " + plan.report.nodes[5].address + "\n"));
   CHECK(contains(text, "nvidia@" + plan.report.nodes[1].address + ":2222, through ops@bastion, with the key"));
   CHECK(contains(text, "accepts an unknown host key"));
   CHECK(contains(text, "without sudo, host key pinned by the plan"));
-  CHECK(contains(text, "the directory /srv/image, here"));
+  CHECK(contains(text, "the directory /srv/image (local)"));
   CHECK(contains(text, "machine-id " + std::string(32, '0')));
   CHECK(contains(text, "host key " + kHostKey));
 }
 
-TEST_CASE("what waits is named with its reason, once for nodes that wait for the same, and within 80 columns") {
+TEST_CASE("a waiting value is listed with its reason, once for equal nodes, and within 80 columns") {
   const auto plan = plan_of_eight();
   const auto text = shown(plan, cluster_of(plan));
   INFO(text);
   CHECK(contains(text, "spark-[01-08]\n  ssh_trust  nvidia\n"));
-  CHECK(contains(text, "authorized.spark-02: known after spark-02 has made its key"));
+  CHECK(contains(text, "authorized.spark-02: known after spark-02 creates its key"));
   CHECK(contains(text, "then it is created"));
-  CHECK(contains(text, "what is shown of it below stays as shown"));
+  CHECK(contains(text, "the values shown below stay as shown"));
   CHECK(widest_line(text) <= 80);
 }
 
-TEST_CASE("a node that gets nothing of a plan is named, and has no machine") {
+TEST_CASE("a node outside the plan is listed, without a machine") {
   auto plan = plan_of_eight();
   plan.machines.erase("spark-03");
   plan.report.nodes[2].plan = {};
   plan.report.nodes[2].status = NodeStatus::kUnreachable;
   plan.report.nodes[2].error = Error{ErrorCode::kUnreachable, "no route to host", {}, {}, ""};
-  CHECK(contains(shown(plan, cluster_of(plan)), "spark-03: left alone, it was not planned"));
+  CHECK(contains(shown(plan, cluster_of(plan)), "spark-03: skipped, it was not planned"));
 }
 
-TEST_CASE("no byte of a plan, or of the cluster in it, reaches the terminal as it is") {
+TEST_CASE("all texts of a plan and of its cluster are escaped before the terminal") {
   const std::string evil = "\x1b[2J\xe2\x80\xae";
   auto plan = plan_of_eight();
   auto cluster = cluster_of(plan);
@@ -136,7 +140,7 @@ TEST_CASE("no byte of a plan, or of the cluster in it, reaches the terminal as i
   CHECK_FALSE(contains(text, "\xe2\x80\xae"));
 }
 
-TEST_CASE("a displayed plan belongs to the cluster.yaml in it, or is refused") {
+TEST_CASE("a displayed plan that does not match its cluster.yaml is refused") {
   testing::Bench bench;
   auto plan = plan_of_eight();
   for (auto& node : plan.report.nodes) {

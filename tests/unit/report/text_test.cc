@@ -31,11 +31,11 @@ std::string last_line(const std::string& text) {
   return end == std::string::npos ? text : text.substr(end + 1);
 }
 
-TEST_CASE("every sample reads as accepted") {
+TEST_CASE("every sample is printed as accepted") {
   for (const auto& [name, report] : sample_reports()) check_golden(name, to_text(report, {}));
 }
 
-TEST_CASE("colour adds to the text and changes none of it") {
+TEST_CASE("colour adds to the text and does not change it") {
   TextStyle style;
   style.color = true;
   for (const auto& [name, report] : sample_reports()) {
@@ -52,7 +52,7 @@ TEST_CASE("colour adds to the text and changes none of it") {
   }
 }
 
-TEST_CASE("no sample lets a control character through") {
+TEST_CASE("no sample prints a control character") {
   for (const auto& [name, report] : sample_reports()) {
     for (const char byte : to_text(report, {})) {
       const auto code = static_cast<unsigned char>(byte);
@@ -69,7 +69,7 @@ TEST_CASE("no line ends in blanks") {
   }
 }
 
-TEST_CASE("quiet leaves out what needs no attention, never the last line") {
+TEST_CASE("quiet omits what needs no attention, and keeps the last line") {
   TextStyle style;
   style.quiet = true;
   for (const auto& [name, report] : sample_reports()) {
@@ -80,72 +80,69 @@ TEST_CASE("quiet leaves out what needs no attention, never the last line") {
   }
 }
 
-TEST_CASE("somebody else's setting that does no harm stands below a node in sync, unless quiet is asked for") {
+TEST_CASE("a harmless foreign setting is listed below a node in sync, except with quiet") {
   NodeReport node = sample_node(1);
   node.plan.changes = {sample_change("limits/*:memlock", Action::kUpdate, {}, Origin::kForeign)};
   node.plan.changes[0].note = "/etc/security/limits.conf says it more than once";
   const Report report = sample_report("drift", {node, sample_node(2)});
   const std::string text = to_text(report, {});
   INFO(text);
-  CHECK(has(text, "= spark-01 in sync\n  ! limits  *:memlock\n"));
-  CHECK(has(text, "/etc/security/limits.conf says it more than once"));
-  CHECK(has(text, "= spark-02 in sync\n"));
+  CHECK(has(text, "  ! limits  *:memlock  spark-01\n      /etc/security/limits.conf says it more than once"));
+  CHECK(has(text, "= spark-[01-02] in sync\n"));
   CHECK_FALSE(has(text, "Foreign"));
   TextStyle quiet;
   quiet.quiet = true;
   CHECK(to_text(report, quiet) == last_line(text));
 }
 
-TEST_CASE("nodes in sync can be left out") {
+TEST_CASE("nodes in sync can be omitted") {
   TextStyle style;
   style.show_in_sync = false;
   CHECK_FALSE(has(to_text(sample_reports()[0].second, style), "in sync"));
 }
 
-TEST_CASE("more than three addresses are folded like names") {
+TEST_CASE("more than three addresses are folded in the same way as names") {
   std::vector<NodeReport> nodes;
   for (int number = 1; number <= 4; ++number) {
     nodes.push_back(sample_node(number, NodeStatus::kPending));
-    nodes.back().plan.changes = {sample_change("x/y", Action::kUpdate, {{"v", 1, 2}})};
+    nodes.back().membership = Membership::kJoining;
   }
-  CHECK(has(to_text(sample_report("plan", nodes), {}), "~ spark-[01-04] (10.0.0.[11-14])\n"));
+  CHECK(has(to_text(sample_report("plan", nodes), {}), "+ spark-[01-04] (10.0.0.[11-14]) joining the cluster\n"));
 }
 
-TEST_CASE("nodes that differ in any value are never shown as one") {
+TEST_CASE("nodes that differ in any value are never merged") {
   std::vector<NodeReport> nodes = {sample_node(1, NodeStatus::kPending), sample_node(2, NodeStatus::kPending)};
   nodes[0].plan.changes = {sample_change("x/y", Action::kUpdate, {{"v", 1, 2}})};
   nodes[1].plan.changes = {sample_change("x/y", Action::kUpdate, {{"v", 1, 3}})};
   const std::string text = to_text(sample_report("plan", nodes), {});
-  CHECK(has(text, "~ spark-01 (10.0.0.11)\n"));
-  CHECK(has(text, "~ spark-02 (10.0.0.12)\n"));
+  CHECK(has(text, "  ~ x  y  1 -> 2  spark-01\n  ~ x  y  1 -> 3  spark-02\n"));
 }
 
 TEST_CASE("fields with one common value are one line, with the names of those that differ") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.changes = {sample_change("x/y", Action::kUpdate, {{"running", 60, 10}})};
   node.plan.after_steps[{"x", "y"}] = Value::map({{"running", 10}, {"persistent", 10}});
-  CHECK(has(to_text(sample_report("plan", {node}), {}), "  ~ x  y  60 -> 10  [running]\n"));
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "  ~ x  y  60 -> 10  [running]  spark-01\n"));
   node.plan.after_steps[{"x", "y"}] = Value::map({{"running", 10}, {"other", 7}});
-  CHECK(has(to_text(sample_report("plan", {node}), {}), "  ~ x  y\n      running  60 -> 10\n"));
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "  ~ x  y  running 60 -> 10  spark-01\n"));
 }
 
-TEST_CASE("fields with one value to be but two values now are told one by one") {
+TEST_CASE("fields with one new value but different old values are listed separately") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.changes = {sample_change("x/y", Action::kUpdate, {{"persistent", 40, 10}, {"running", 60, 10}})};
-  CHECK(has(to_text(sample_report("plan", {node}), {}),
-            "  ~ x  y\n      persistent  40 -> 10\n      running     60 -> 10\n"));
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "  ~ x  y  persistent 40 -> 10, running 60 -> 10  spark-01\n"));
 }
 
-TEST_CASE("lists are told by what comes and goes, and in full when only the order differs") {
+TEST_CASE("lists are shown by added and removed items, or completely if only the order differs") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.changes = {
       sample_change("x/y", Action::kUpdate, {{"v", Value::list({"a", "b"}), Value::list({"b", "c"})}})};
-  CHECK(has(to_text(sample_report("plan", {node}), {}), "y  + c, - a\n"));
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "y  + c, - a  spark-01\n"));
   node.plan.changes[0].fields[0].after = Value::list({"b", "a"});
-  CHECK(has(to_text(sample_report("plan", {node}), {}), "y  [a, b] -> [b, a]\n"));
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "y  [a, b] -> [b, a]  spark-01\n"));
 }
 
-TEST_CASE("the summary of each command") {
+TEST_CASE("each command has its summary") {
   NodeReport node = sample_node(1, NodeStatus::kDrifted);
   node.plan.changes = {sample_change("x/a", Action::kUpdate, {{"v", 1, 2}}, Origin::kDrift),
                        sample_change("x/b", Action::kCreate, {{"v", 1, 2}}),
@@ -162,8 +159,71 @@ TEST_CASE("the summary of each command") {
   CHECK(summary("plan") == "Plan: nothing to do on 2 nodes. Drift: none. 0.12 s\n");
   CHECK(summary("drift") == "Drift: none on 2 nodes. Pending: none. 0.12 s\n");
   CHECK(summary("apply") == "Applied: nothing to do on 2 nodes. 0.12 s\n");
+  node = sample_node(1, NodeStatus::kFailed);
+  node.error = make_error(ErrorCode::kInterrupted, "stopped");
+  for (const std::string command : {"plan", "drift"}) {
+    CHECK(summary(command) == "Stopped before 1 of 2 nodes could be read. 0.12 s\n");
+  }
   node = sample_node(1, NodeStatus::kUnreachable);
   CHECK(summary("drift") == "Drift: none on 1 of 2 nodes. Pending: none. 1 node unreachable. 0.12 s\n");
+}
+
+TEST_CASE("a run that could not see everything never reports that there is nothing to do") {
+  NodeReport node = sample_node(1);
+  Report report = sample_report("plan", {node, sample_node(2)});
+  for (const char* command : {"plan", "apply", "rollback"}) {
+    report.command = command;
+    const auto says_so = [&](const NodeReport& first, auto edit) {
+      Report edited = report;
+      edited.nodes[0] = first;
+      edit(edited);
+      return has(last_line(to_text(edited, {})), "nothing to do");
+    };
+    const auto nothing_else = [](Report&) {};
+    CHECK(says_so(sample_node(1), nothing_else));
+    CHECK(says_so(sample_node(1, NodeStatus::kSkipped), nothing_else));
+    for (const NodeStatus status : {NodeStatus::kUnreachable, NodeStatus::kRefused, NodeStatus::kFailed})
+      CHECK_FALSE(says_so(sample_node(1, status), nothing_else));
+    CHECK_FALSE(says_so(sample_node(1), [](Report& one) { one.interrupted = true; }));
+    CHECK_FALSE(says_so(sample_node(1), [](Report& one) {
+      one.diagnostics.push_back({Severity::kError, "x.y", "wrong", "", "", {}, {}, ""});
+    }));
+    NodeReport blocked = sample_node(1, NodeStatus::kFailed);
+    blocked.plan.blocked = {{{"x", "y"}, make_error(ErrorCode::kRefused, "no"), {}}};
+    CHECK_FALSE(says_so(blocked, nothing_else));
+  }
+}
+
+TEST_CASE("an apply that did not begin lists no change, and its verdict is that nothing was changed") {
+  Report report = sample_report("apply", {sample_node(1, NodeStatus::kPending), sample_node(2, NodeStatus::kRefused)});
+  report.nodes[0].plan.changes = {sample_change("x/y", Action::kUpdate, {{"v", 1, 2}})};
+  report.nodes[1].error = make_error(ErrorCode::kRefused, "it belongs to another cluster");
+  report.not_begun = true;
+  const std::string text = to_text(report, {});
+  INFO(text);
+  CHECK_FALSE(has(text, "1 -> 2"));
+  CHECK(last_line(text).starts_with("Not started: nothing was changed on any node. 1 node refused."));
+}
+
+TEST_CASE("a change that is blocked by a failed one is counted once") {
+  NodeReport node = sample_node(1, NodeStatus::kFailed);
+  node.plan.changes = {sample_change("x/first", Action::kCreate, {{"v", {}, 2}}),
+                       sample_change("x/second", Action::kCreate, {{"v", {}, 2}})};
+  node.outcomes = {{{"x", "first"}, Outcome::kFailed}, {{"x", "second"}, Outcome::kNotDone}};
+  node.plan.blocked = {{{"x", "first"}, make_error(ErrorCode::kFailed, "no space"), {}},
+                       {{"x", "second"}, make_error(ErrorCode::kFailed, "it needs x/first"), {}}};
+  const std::string text = to_text(sample_report("apply", {node}), {});
+  INFO(text);
+  CHECK(has(text, "Failed: 1 change on 1 node. Not done: 1 change on 1 node.\n"));
+  CHECK(last_line(text) == "Not applied: 0 added, 0 changed, 0 removed on 0 of 1 node. 0.12 s\n");
+  CHECK(has(text, "not done  spark-01\n      it needs x/first\n"));
+  CHECK_FALSE(has(text, "blocked"));
+}
+
+TEST_CASE("a reason that a node left out leaves no dangling colon") {
+  NodeReport node = sample_node(1);
+  node.plan.not_applicable = {{{"netplan", "eth1"}, "", ""}};
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "not applicable here: netplan/eth1\n"));
 }
 
 }  // namespace

@@ -10,13 +10,10 @@ using test::FakeNode;
 
 class NoArtifacts final : public ResourceType {
  public:
-  const TypeInfo& info() const override { return info_; }
+  NoArtifacts() : ResourceType({"plain", "plain", Phase::kFiles, "", "", {}}) {}
   Desired desired(const ClusterView&, const Value&, const Facts&) const override { return {}; }
   ObservedType observe(const ObserveRequest&, const NodeReader&) const override { return {}; }
   std::vector<Step> steps(const StepsInput&) const override { return {}; }
-
- private:
-  TypeInfo info_{"plain", "plain", Phase::kFiles, "", "", {}};
 };
 
 const NoArtifacts kType;
@@ -27,7 +24,7 @@ const Error* error_of(const Observation& observation) { return std::get_if<Error
 
 }  // namespace
 
-TEST_CASE("files and blocks are the engine's own artifacts, all others a type's") {
+TEST_CASE("files and blocks are handled by the engine, and all other artifacts by their type") {
   CHECK(is_text_artifact(kFile));
   CHECK(is_text_artifact(kBlock));
   CHECK_FALSE(is_text_artifact({"kernel_parameter", "vm/swappiness"}));
@@ -64,7 +61,7 @@ TEST_CASE("a file value with a missing or impossible field is refused") {
   CHECK_FALSE(decode_file_content(value));
 }
 
-TEST_CASE("a file that is not there is absent, and so is a block in it") {
+TEST_CASE("a missing file is absent, and so is a block in it") {
   const FakeNode node;
   CHECK(std::holds_alternative<Absent>(read_artifact(kFile, kType, node)));
   CHECK(std::holds_alternative<Absent>(read_artifact(kBlock, kType, node)));
@@ -79,7 +76,7 @@ TEST_CASE("a file is read with its mode and owner") {
   CHECK_FALSE(same_state(file, file_present("x\n", 0600)));
 }
 
-TEST_CASE("a link or directory in a file's place is refused, not followed") {
+TEST_CASE("a link or directory at a file's path is refused, not followed") {
   FakeNode node;
   node.add_file("/srv/real", "x\n");
   node.add_symlink("/etc/x.conf", "/srv/real");
@@ -93,7 +90,7 @@ TEST_CASE("a link or directory in a file's place is refused, not followed") {
   CHECK_FALSE(apply_artifact(kBlock, block_present("x\n"), kType, node));
 }
 
-TEST_CASE("a file that cannot be read is an error, never absent") {
+TEST_CASE("an unreadable file is an error, not absent") {
   FakeNode node;
   node.add_file("/etc/x.conf", "x\n");
   for (int n = 1; n <= 2; ++n) {
@@ -104,14 +101,14 @@ TEST_CASE("a file that cannot be read is an error, never absent") {
   }
 }
 
-TEST_CASE("a file that vanishes between two calls is absent") {
+TEST_CASE("a file that disappears between two calls is absent") {
   FakeNode node;
   node.add_file("/etc/x.conf", "x\n");
   node.fail_read(2, Error{ErrorCode::kNotFound, "gone", {}, {}, {}});
   CHECK(std::holds_alternative<Absent>(read_artifact(kFile, kType, node)));
 }
 
-TEST_CASE("a block keeps mode, owner and every other byte of its file") {
+TEST_CASE("a block keeps mode, owner and all other bytes of its file") {
   FakeNode node;
   node.add_file("/etc/hosts", "a\r\nb", 0640, 3, 4);
   const FakeNode::Snapshot before = node.snapshot();
@@ -122,7 +119,7 @@ TEST_CASE("a block keeps mode, owner and every other byte of its file") {
   CHECK(node.snapshot() == before);
 }
 
-TEST_CASE("a block in a file that is not there makes it 0644, and its removal takes it away") {
+TEST_CASE("a block in a missing file creates it with mode 0644, and its removal deletes the file") {
   FakeNode node;
   REQUIRE(apply_artifact(kBlock, block_present("x\n"), kType, node));
   CHECK(node.snapshot().at("/etc/hosts").starts_with("file 0644 0:0\n# BEGIN sparkplan"));
@@ -130,7 +127,7 @@ TEST_CASE("a block in a file that is not there makes it 0644, and its removal ta
   CHECK(node.snapshot().empty());
 }
 
-TEST_CASE("a block that is as wanted is not written again") {
+TEST_CASE("an unchanged block is not written again") {
   FakeNode node;
   REQUIRE(apply_artifact(kBlock, block_present("x\n"), kType, node));
   node.clear_log();
@@ -152,7 +149,7 @@ TEST_CASE("a damaged block is neither read nor written") {
   CHECK(node.log().empty());
 }
 
-TEST_CASE("an artifact can become absent or a known value, nothing else") {
+TEST_CASE("an artifact can become absent or a known value, and nothing else") {
   FakeNode node;
   const std::vector<Observation> impossible{NotApplicable{"an image"}, Error{ErrorCode::kFailed, "x", {}, {}, {}},
                                             Present{Value::map({{"content", Value::Unknown{"later", "node"}}}), {}},
@@ -164,7 +161,7 @@ TEST_CASE("an artifact can become absent or a known value, nothing else") {
   CHECK(node.log().empty());
 }
 
-TEST_CASE("artifacts of a kind that the type does not have are a bug, not a crash") {
+TEST_CASE("an artifact of a kind that the type lacks is reported as a bug") {
   FakeNode node;
   const ArtifactId odd{"link", "enp1s0"};
   const Observation read = read_artifact(odd, kType, node);
@@ -173,7 +170,7 @@ TEST_CASE("artifacts of a kind that the type does not have are a bug, not a cras
   CHECK(apply_artifact(odd, Absent{}, kType, node).error().code == ErrorCode::kBug);
 }
 
-TEST_CASE("same state compares kind and value; errors and unknowns are never the same") {
+TEST_CASE("same_state() compares kind and value, and errors and unknowns are never the same") {
   const Error error{ErrorCode::kFailed, "x", {}, {}, {}};
   const Observation unknown = Present{Value(Value::Unknown{"later", "node"}), {}};
   CHECK(same_state(Absent{}, Absent{}));
@@ -187,7 +184,7 @@ TEST_CASE("same state compares kind and value; errors and unknowns are never the
   CHECK_FALSE(same_state(unknown, unknown));
 }
 
-TEST_CASE("digests tell absent, null and empty apart and ignore the order of keys") {
+TEST_CASE("digests distinguish absent, null and empty, and ignore the order of keys") {
   CHECK(digest(Observation(Absent{})) != digest(Observation(Present{Value(), {}})));
   CHECK(digest(block_present("")) != digest(Observation(Absent{})));
   CHECK(digest(block_present("a")) == digest(block_present("a")));
@@ -196,7 +193,7 @@ TEST_CASE("digests tell absent, null and empty apart and ignore the order of key
   CHECK(digest(Observation(Present{one, {}})) == digest(Observation(Present{two, {}})));
 }
 
-TEST_CASE("nothing is written that could not be read again, whoever asks") {
+TEST_CASE("a file or block above the size limit for reading is not written") {
   FakeNode node;
   const auto code_of = [&](const ArtifactId& artifact, const Observation& after) {
     const Result<void> applied = apply_artifact(artifact, after, kType, node);
@@ -211,8 +208,7 @@ TEST_CASE("nothing is written that could not be read again, whoever asks") {
   CHECK(error_of(read_artifact(kBlock, kType, node)) == nullptr);
 }
 
-TEST_CASE(
-    "a block is changed in a file that others have made large, and taken out of one that nothing can be added to") {
+TEST_CASE("a block is changed in a large file, and removed from a file that is full") {
   FakeNode node;
   const std::string large(std::size_t{64} << 20, '#');
   node.add_file(kBlock.name, large + "\n");
@@ -233,7 +229,7 @@ TEST_CASE(
   CHECK(node.text_of(kBlock.name)->size() == full.size() + 1);
 }
 
-TEST_CASE("a block that is larger than any of ours is an error, and goes if it is to go") {
+TEST_CASE("a block above the size limit is an error, and can be removed") {
   FakeNode node;
   node.add_file(kBlock.name, "# BEGIN sparkplan\n" + std::string(kLargestBlock + 1, 'x') + "\n# END sparkplan\n");
   const Observation seen = read_artifact(kBlock, kType, node);

@@ -46,20 +46,20 @@ TEST_CASE("fabric interfaces: the halves of a port are found by phys_port_name, 
   CHECK(names(fabric_interfaces(node_on_port(0), facts, "")) == Names{"c", "enp1s0f1np1"});
 }
 
-TEST_CASE("fabric interfaces: without phys_port_name the end of the name tells the port") {
+TEST_CASE("fabric interfaces: without phys_port_name the end of the name gives the port") {
   Facts facts;
   facts.links = {link("enP2p1s0f1np1"), link("enP7s7"), link("enp1s0f0np0"), link("enp1s0f1np1"), link("mgmt0")};
   CHECK(names(fabric_interfaces(node_on_port(1), facts, "")) == Names{"enp1s0f1np1", "enP2p1s0f1np1"});
 }
 
-TEST_CASE("fabric interfaces: what is built on top of a port is no half of it") {
+TEST_CASE("fabric interfaces: a virtual interface on a port is not a half") {
   Facts facts;
   facts.links = {link("enP2p1s0f1np1"), link("enp1s0f1np1"), link("vlan.np1")};
   facts.links[2].kind = "vlan";
   CHECK(names(fabric_interfaces(node_on_port(1), facts, "")) == Names{"enp1s0f1np1", "enP2p1s0f1np1"});
 }
 
-TEST_CASE("fabric interfaces: with more than one cable the halves count on from port 0") {
+TEST_CASE("fabric interfaces: with several cables the halves are counted from port 0") {
   Facts facts;
   facts.links = {link("enP2p1s0f0np0"), link("enP2p1s0f1np1"), link("enp1s0f0np0"), link("enp1s0f1np1")};
   NodeSpec node = node_on_port(1, 4);
@@ -68,7 +68,19 @@ TEST_CASE("fabric interfaces: with more than one cable the halves count on from 
         Names{"enp1s0f0np0", "enP2p1s0f0np0", "enp1s0f1np1", "enP2p1s0f1np1"});
 }
 
-TEST_CASE("fabric interfaces: a port that is not there is one finding, with what to write instead") {
+TEST_CASE("fabric interfaces: two cables may be in the other order at a node, and `port` does not count there") {
+  Facts facts;
+  facts.links = {link("enP2p1s0f0np0"), link("enP2p1s0f1np1"), link("enp1s0f0np0"), link("enp1s0f1np1")};
+  NodeSpec node = node_on_port(1, 4);
+  node.sections["fabric"] = Value::map({{"topology", "dual-cable"}, {"ports", Value::list({1, 0})}});
+  CHECK(names(fabric_interfaces(node, facts, "")) ==
+        Names{"enp1s0f1np1", "enP2p1s0f1np1", "enp1s0f0np0", "enP2p1s0f0np0"});
+  node.sections["fabric"] = Value::map({{"topology", "dual-cable"}, {"port", 1}});
+  CHECK(names(fabric_interfaces(node, facts, "")) ==
+        Names{"enp1s0f0np0", "enP2p1s0f0np0", "enp1s0f1np1", "enP2p1s0f1np1"});
+}
+
+TEST_CASE("fabric interfaces: a missing port is one finding, with a remedy") {
   Facts facts;
   facts.links = {link("eth0"), link("enp1s0f1np1")};
   const auto found = fabric_interfaces(node_on_port(1), facts, "");
@@ -79,7 +91,7 @@ TEST_CASE("fabric interfaces: a port that is not there is one finding, with what
   CHECK(found.diagnostics[0].hint.find("interfaces") != std::string::npos);
 }
 
-TEST_CASE("fabric interfaces: a Spark without a cable powers its port off, which is no mistake") {
+TEST_CASE("fabric interfaces: a Spark without a cable powers its port off, which is no finding") {
   Facts facts;
   facts.product = "NVIDIA DGX Spark";
   facts.links = {link("enP7s7")};
@@ -91,14 +103,14 @@ TEST_CASE("fabric interfaces: a Spark without a cable powers its port off, which
   CHECK(found.interfaces[0].absent_because.find("cable") != std::string::npos);
 }
 
-TEST_CASE("fabric interfaces: an image of a Spark has the well-known names, any other image needs them written") {
+TEST_CASE("fabric interfaces: an image of a Spark has standard names, and other images need declared ones") {
   Facts facts;
   facts.live = false;
   CHECK(names(fabric_interfaces(node_on_port(1), facts, "dgx-spark")) == Names{"enp1s0f1np1", "enP2p1s0f1np1"});
   CHECK(fabric_interfaces(node_on_port(1), facts, "").diagnostics.size() == 1);
 }
 
-TEST_CASE("fabric interfaces: a name in the file that the node does not have is a finding at its place") {
+TEST_CASE("fabric interfaces: a declared name that the node lacks is a finding at its position") {
   Facts facts;
   facts.links = {link("eth0"), link("ens5")};
   NodeSpec node = node_on_port(1, 1);

@@ -11,7 +11,7 @@ constexpr std::chrono::milliseconds kDeadline{1000};
 
 }  // namespace
 
-TEST_CASE("a fake node follows links when reading, relative ones too, and refuses to write to them") {
+TEST_CASE("a fake node follows links when reading, also relative ones, and refuses to write to them") {
   FakeNode node;
   node.add_file("/etc/sysctl.conf", "x\n");
   node.add_symlink("/etc/sysctl.d/99-sysctl.conf", "../sysctl.conf");
@@ -39,7 +39,7 @@ TEST_CASE("a fake node lists files, links and folders by name") {
   CHECK(node.status("/a/b")->kind == FileStatus::Kind::kDirectory);
 }
 
-TEST_CASE("a fake node tells what is absent from what is no file and from what is too long") {
+TEST_CASE("a fake node distinguishes missing, special and oversized files") {
   FakeNode node;
   node.add_special("/dev/null");
   node.add_file("/long", "12345");
@@ -50,7 +50,7 @@ TEST_CASE("a fake node tells what is absent from what is no file and from what i
   CHECK(node.read_file("/long", 5));
 }
 
-TEST_CASE("a fake kernel prints lists with tabs, cuts what is too large and refuses as told") {
+TEST_CASE("a fake kernel prints lists with tabs, limits values and refuses as configured") {
   FakeNode node;
   node.add_kernel_file("/proc/sys/list", {"1\t2", {}, {}, {}});
   node.add_kernel_file("/proc/sys/small", {"1", {}, 100, {}});
@@ -68,7 +68,7 @@ TEST_CASE("a fake kernel prints lists with tabs, cuts what is too large and refu
   CHECK(node.write_kernel_file("/proc/sys/list", "1\n").error().code == ErrorCode::kUnsupported);
 }
 
-TEST_CASE("a fake node fails exactly the call it was told to, before or after its effect") {
+TEST_CASE("a fake node fails exactly the selected call, before or after its effect") {
   FakeNode node;
   node.fail_write(2, kInjected);
   CHECK(node.write_file("/a", {"1", 0644, 0, 0}));
@@ -83,7 +83,7 @@ TEST_CASE("a fake node fails exactly the call it was told to, before or after it
   CHECK(node.status("/a").error() == kInjected);
 }
 
-TEST_CASE("a fake node logs its writes and answers scripted commands only") {
+TEST_CASE("a fake node logs its writes and answers only scripted commands") {
   FakeNode node;
   node.script("systemctl daemon-reload", {0, "done\n", ""});
   const std::vector<std::string> reload{"systemctl", "daemon-reload"};

@@ -40,20 +40,20 @@ TEST_CASE("an empty block is a block") {
   CHECK(found(text) == "");
 }
 
-TEST_CASE("a new block goes to the end of the text") {
+TEST_CASE("a new block is appended to the text") {
   CHECK(replaced("", "x\n") == kBegin + "x\n" + kEnd);
   CHECK(replaced("a\n", "x\n") == "a\n" + kBegin + "x\n" + kEnd);
 }
 
 TEST_CASE("a body without its final newline gets one") { CHECK(replaced("", "x") == kBegin + "x\n" + kEnd); }
 
-TEST_CASE("only the body of a block is replaced, wherever it stands") {
+TEST_CASE("only the body of a block is replaced, at any position") {
   const std::string text = "a\r\n" + kBegin + "old\nolder\n" + kEnd + "b";
   CHECK(replaced(text, "new\n") == "a\r\n" + kBegin + "new\n" + kEnd + "b");
   CHECK(without_block(text) == "a\r\nb");
 }
 
-TEST_CASE("a text that does not end in a newline gets it back that way") {
+TEST_CASE("a text without a final newline is restored without it") {
   const std::string with = replaced("a\nlast", "x\n");
   CHECK(found(with) == "x\n");
   CHECK(with.starts_with("a\nlast\n# BEGIN sparkplan"));
@@ -62,11 +62,11 @@ TEST_CASE("a text that does not end in a newline gets it back that way") {
   CHECK(without_block(replaced(with, "y\nz\n")) == "a\nlast");
 }
 
-TEST_CASE("a line that somebody appends below the block keeps its own line when the block goes") {
+TEST_CASE("a line appended below the block stays when the block is removed") {
   CHECK(without_block(replaced("last", "x\n") + "more\n") == "last\nmore\n");
 }
 
-TEST_CASE("markers are recognised by their beginning, whatever follows") {
+TEST_CASE("markers are recognised by their beginning") {
   CHECK(found("# BEGIN sparkplan of an older version\nx\n# END sparkplan lab\n") == "x\n");
   CHECK(found("# BEGIN sparkplan\r\nx\r\n# END sparkplan\r\n") == "x\r\n");
 }
@@ -98,7 +98,7 @@ TEST_CASE("damaged markers are an error that names the line") {
   }
 }
 
-TEST_CASE("what stands above the block is all of it where there is none") {
+TEST_CASE("without a block the text above it is the whole text") {
   CHECK(text_above_block("") == "");
   CHECK(text_above_block("a\nb") == "a\nb");
   CHECK(text_above_block("a\n" + kBegin + "x\n" + kEnd + "b\n") == "a\n");
@@ -106,18 +106,18 @@ TEST_CASE("what stands above the block is all of it where there is none") {
   CHECK(text_above_block("a # BEGIN sparkplan\n") == "a # BEGIN sparkplan\n");
 }
 
-TEST_CASE("a body with a marker in it is refused") {
+TEST_CASE("a body that contains a marker is refused") {
   CHECK_FALSE(replace_block("", "x\n" + kEnd));
   CHECK_FALSE(replace_block("", kBegin));
   CHECK(replace_block("", " # END sparkplan\n"));
 }
 
-TEST_CASE("taking away a block that is not there changes nothing") {
+TEST_CASE("removing a missing block changes nothing") {
   CHECK(without_block("a\nb") == "a\nb");
   CHECK(without_block("") == "");
 }
 
-TEST_CASE("putting a block in, reading it and taking it out is exact for any text") {
+TEST_CASE("adding, reading and removing a block is exact for any text") {
   std::mt19937 random(20240607);  // Fixed: a failure can be repeated.
   const std::string alphabet = "ab#\r\n\n \t";
   std::uniform_int_distribution<std::size_t> letter(0, alphabet.size() - 1);

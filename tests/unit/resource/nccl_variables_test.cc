@@ -21,7 +21,7 @@ Codes on_node(const std::string& name, const std::string& installed, bool is_spa
 
 }  // namespace
 
-TEST_CASE("the table of NCCL's variables is sorted, without doubles, and knows each by its name") {
+TEST_CASE("the table of NCCL's variables is sorted and unique, and finds each variable by name") {
   const auto all = nccl_variables();
   CHECK(all.size() == 313);
   CHECK(std::is_sorted(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
@@ -36,7 +36,7 @@ TEST_CASE("the table of NCCL's variables is sorted, without doubles, and knows e
   CHECK(find_nccl_variable("") == nullptr);
 }
 
-TEST_CASE("a release of NCCL is three numbers, whatever a package puts around them") {
+TEST_CASE("a release of NCCL is three numbers within any package version") {
   CHECK(parse_nccl_version("2.30.7") == NcclVersion{2, 30, 7});
   CHECK(parse_nccl_version("v2.30.7-1")->str() == "2.30.7");
   CHECK(parse_nccl_version("2.28.9-1+cuda13.0") == NcclVersion{2, 28, 9});
@@ -48,7 +48,7 @@ TEST_CASE("a release of NCCL is three numbers, whatever a package puts around th
   }
 }
 
-TEST_CASE("a variable that the node's NCCL is too old for is refused there, and only there") {
+TEST_CASE("a variable newer than the node's NCCL is refused on that node only") {
   CHECK(on_node("NCCL_IB_SUBNET_AWARE_ROUTING", "2.28.9") == Codes{"error nccl.too-new"});
   CHECK(on_node("NCCL_IB_SUBNET_AWARE_ROUTING", "2.30.7").empty());
   CHECK(on_node("NCCL_IB_SUBNET_AWARE_ROUTING", "").empty());
@@ -57,12 +57,12 @@ TEST_CASE("a variable that the node's NCCL is too old for is refused there, and 
   CHECK(on_node("NCCL_CROSS_NIC", "2.9.0").empty());
 }
 
-TEST_CASE("a variable that the node's NCCL has dropped is refused there") {
+TEST_CASE("a variable removed in the node's NCCL is refused on that node") {
   CHECK(on_node("NCCL_SHM_USE_CUDA_MEMCPY", "2.30.7") == Codes{"error nccl.removed-variable"});
   CHECK(on_node("NCCL_SHM_USE_CUDA_MEMCPY", "2.30.4").empty());
 }
 
-TEST_CASE("what a GB10 has nothing for is said on a GB10") {
+TEST_CASE("a variable without effect on a GB10 is a warning on a GB10 only") {
   for (const char* const name : {"NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ", "NCCL_NET_GDR_C2C", "NCCL_DMABUF_ENABLE",
                                  "NCCL_GDRCOPY_ENABLE", "NCCL_NVLS_ENABLE", "NCCL_P2P_LEVEL", "NCCL_P2P_DISABLE"}) {
     INFO(name);
@@ -79,7 +79,7 @@ TEST_CASE("what a GB10 has nothing for is said on a GB10") {
   CHECK(finding.where == SourceRange{3, 4, 5});
 }
 
-TEST_CASE("names of others are nobody's business") {
+TEST_CASE("variables of other programs are ignored") {
   CHECK(lint_nccl({{"UCX_TLS", "rc", {}, {}}, {"TORCH_NCCL_TRACE", "x", {}, {}}, {"NCCLX", "x", {}, {}}}).empty());
 }
 

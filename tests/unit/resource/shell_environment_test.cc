@@ -17,13 +17,13 @@ std::map<std::string, std::string> parsed(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("quoting is one word in single quotes") {
+TEST_CASE("quoting gives one word in single quotes") {
   CHECK(shell_quote("") == "''");
   CHECK(shell_quote("a b") == "'a b'");
   CHECK(shell_quote("it's") == "'it'\\''s'");
 }
 
-TEST_CASE("what we read of a line is what a shell makes of it") {
+TEST_CASE("a parsed line has the value that a shell assigns") {
   for (const std::string line : {"export A=b", "A=b", "A='b c'", "A=\"b c\"", "export A=b\\ c", "A=a'b'\"c\"d",
                                  "A=", "A=''  # comment", "A=\"\\$x \\\\ \\z\"", "export B=1 A=2", "A=x#y"}) {
     INFO(line);
@@ -32,7 +32,7 @@ TEST_CASE("what we read of a line is what a shell makes of it") {
   }
 }
 
-TEST_CASE("lines that only a shell can understand are not guessed at") {
+TEST_CASE("lines that only a shell can evaluate are not parsed") {
   for (const char* line : {"export A=$B", "A=`id`", "A=\"$B\"", "A=$(id)", "A=b command", "  A=b", "\tA=b", "A='open",
                            "A=\"open", "A=b; B=c", "[ -n x ] && A=b", "export A=~/x", "A=b\\", "# A=b", "alias A=b",
                            "export A", "A+=b", "1A=b", "-A=b"}) {
@@ -42,7 +42,7 @@ TEST_CASE("lines that only a shell can understand are not guessed at") {
   CHECK(parsed("unset A B") == std::map<std::string, std::string>{{"A", "(unset)"}, {"B", "(unset)"}});
 }
 
-TEST_CASE("names follow the shell's grammar") {
+TEST_CASE("variable names follow the shell's grammar") {
   for (const char* good : {"A", "_", "a1", "HF_HOME", "_9"}) CHECK(is_variable_name(good));
   for (const char* bad : {"", "1A", "A-B", "A B", "A=B", "ä", "A\n", "$A"}) CHECK_FALSE(is_variable_name(bad));
 }
@@ -59,14 +59,14 @@ TEST_CASE("values are text or integers without control characters") {
   }
 }
 
-TEST_CASE("files after ours count, in the order of bytes") {
+TEST_CASE("files sorted after sparkplan's own are read, in byte order") {
   test::FakeNode node;
   for (const char* name : {"zz.sh", "sparkplan-nccl.sh", "a.sh", "zz.csh", ".zz.sh", "Z.sh"}) {
     node.add_file("/etc/profile.d/" + std::string(name), "export A=1\n");
   }
   node.add_directory("/etc/profile.d/zzz.sh");
   node.add_symlink("/etc/profile.d/zzzz.sh", "/nowhere");
-  const Result<std::vector<ProfileFile>> files = profile_files_after("/etc/profile.d/sparkplan-env.sh", node);
+  const Result<std::vector<ConfigFile>> files = profile_files_after("/etc/profile.d/sparkplan-env.sh", node);
   REQUIRE(files);
   REQUIRE(files->size() == 2);
   CHECK((*files)[0].path == "/etc/profile.d/sparkplan-nccl.sh");
@@ -74,7 +74,7 @@ TEST_CASE("files after ours count, in the order of bytes") {
 }
 
 TEST_CASE("of several files the last one that says something about a variable counts") {
-  const std::vector<ProfileFile> files{
+  const std::vector<ConfigFile> files{
       {"/a.sh", "A=1\nB=1\n"}, {"/b.sh", "\nexport A='it''s'\n"}, {"/c.sh", "unset B\n"}};
   const auto a = last_assignment("A", files);
   REQUIRE(a);
@@ -88,13 +88,13 @@ TEST_CASE("of several files the last one that says something about a variable co
   CHECK_FALSE(last_assignment("C", files));
 }
 
-TEST_CASE("variables that no login survives are told apart from all others") {
+TEST_CASE("variables that would break logins are recognised") {
   for (const char* name : {"IFS", "LD_PRELOAD", "HOME", "ENV"}) CHECK(why_not_for_all_logins(name));
   for (const char* name : {"HF_HOME", "PATH", "LD_LIBRARY_PATH", "NCCL_DEBUG", ""})
     CHECK_FALSE(why_not_for_all_logins(name));
 }
 
-TEST_CASE("what replaces a search path for all logins is told apart, too") {
+TEST_CASE("variables that replace a search path for all logins are recognised") {
   CHECK(risk_for_all_logins("PATH"));
   CHECK(risk_for_all_logins("LD_LIBRARY_PATH"));
   CHECK_FALSE(risk_for_all_logins("HF_HOME"));

@@ -26,14 +26,14 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("the header of owned files is comment lines that never change") {
+TEST_CASE("the header of managed files is comment lines that never change") {
   CHECK(ownership_header() == ownership_header("#"));
   const std::string header = ownership_header(";");
   for (const std::string_view line : split_lines(header)) CHECK(line.starts_with("; "));
   CHECK(ownership_header().ends_with('\n'));
 }
 
-TEST_CASE("a step makes a file hold the content, owned by root, for all changes at once") {
+TEST_CASE("a step writes a file's content, owned by root, for all changes together") {
   Asked asked;
   asked.changes.resize(2);
   asked.changes[0].id = {"sysctl", "a.b"};
@@ -49,7 +49,7 @@ TEST_CASE("a step makes a file hold the content, owned by root, for all changes 
   CHECK(step->resources == std::vector<ResourceId>{{"sysctl", "a.b"}, {"sysctl", "@file"}});
 }
 
-TEST_CASE("no step when the file is as wanted; a wrong mode or owner is not as wanted") {
+TEST_CASE("a correct file needs no step; a wrong mode or owner needs one") {
   Asked asked;
   asked.observed.artifacts[kFile] = file_present("x\n", 0644);
   CHECK_FALSE(asked.step(kFile, "x\n"));
@@ -58,20 +58,20 @@ TEST_CASE("no step when the file is as wanted; a wrong mode or owner is not as w
   CHECK(asked.step(kFile, "x\n"));
 }
 
-TEST_CASE("an empty content is a content") {
+TEST_CASE("an empty content is written as a file") {
   Asked asked;
   REQUIRE(asked.step(kFile, ""));
   asked.observed.artifacts[kBlock] = block_present("");
   CHECK_FALSE(asked.step(kBlock, ""));
 }
 
-TEST_CASE("a block's step says nothing of its file") {
+TEST_CASE("a block's step contains no attributes of its file") {
   const std::optional<Step> step = Asked{}.step(kBlock, "x\n");
   REQUIRE(step);
   CHECK(same_state(step->after, block_present("x\n")));
 }
 
-TEST_CASE("when nothing of ours is left, what was there before comes back") {
+TEST_CASE("when a file's last resource is removed, the original is restored") {
   Asked asked;
   asked.observed.artifacts[kFile] = file_present("ours\n", 0644);
   asked.originals[kFile] = Present{encode(FileContent{"theirs\n", 0600, 1, 2}), {}};
@@ -80,7 +80,7 @@ TEST_CASE("when nothing of ours is left, what was there before comes back") {
   CHECK(same_state(step->after, asked.originals[kFile]));
 }
 
-TEST_CASE("when nothing of ours is left and nothing was there before, it goes") {
+TEST_CASE("when a file's last resource is removed and no original existed, the file is removed") {
   Asked asked;
   asked.observed.artifacts[kFile] = file_present("ours\n", 0644);
   asked.originals[kFile] = Absent{};
@@ -97,7 +97,7 @@ TEST_CASE("a file that sparkplan never wrote is not removed") {
   CHECK_FALSE(asked.step(kFile, std::nullopt));
 }
 
-TEST_CASE("no step for what could not be looked at or cannot exist") {
+TEST_CASE("a resource that is unreadable or cannot exist needs no step") {
   Asked asked;
   asked.observed.artifacts[kFile] = Error{ErrorCode::kPermissionDenied, "no", {}, {}, {}};
   CHECK_FALSE(asked.step(kFile, "x\n"));

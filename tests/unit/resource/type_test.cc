@@ -14,13 +14,9 @@ class Named final : public ResourceType {
   explicit Named(std::string name, std::string section = "things") {
     info_.name = std::move(name), info_.section = std::move(section);
   }
-  const TypeInfo& info() const override { return info_; }
   Desired desired(const ClusterView&, const Value&, const Facts&) const override { return {}; }
   ObservedType observe(const ObserveRequest&, const NodeReader&) const override { return {}; }
   std::vector<Step> steps(const StepsInput&) const override { return {}; }
-
- private:
-  TypeInfo info_;
 };
 
 std::vector<std::string> changed(const Value& desired, const Present& present) {
@@ -34,20 +30,20 @@ using Paths = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a diff names the desired fields that differ, sorted") {
+TEST_CASE("a diff lists the desired fields that differ, sorted") {
   const Value desired = Value::map({{"mtu", 9000}, {"address", "a"}, {"up", true}});
   const Value present = Value::map({{"up", true}, {"mtu", 1500}, {"address", "b"}});
   CHECK(changed(desired, {present, {}}) == Paths{"address", "mtu"});
 }
 
-TEST_CASE("a diff ignores fields that nobody asked for and those that cannot exist there") {
+TEST_CASE("a diff ignores undeclared fields and fields that cannot exist") {
   const Value desired = Value::map({{"persistent", "1"}, {"running", "1"}});
   const Value present = Value::map({{"persistent", "1"}, {"other", "2"}});
   CHECK(changed(desired, {present, {{"running", "an image"}}}).empty());
   CHECK(changed(desired, {present, {}}) == Paths{"running"});
 }
 
-TEST_CASE("a diff goes into maps and takes lists as one value") {
+TEST_CASE("a diff descends into maps and compares lists as a whole") {
   const Value desired = Value::map({{"a", Value::map({{"x", 1}, {"y", 2}})}, {"b", Value::list({1, 2})}});
   const Value present = Value::map({{"a", Value::map({{"x", 1}, {"y", 3}})}, {"b", Value::list({2, 1})}});
   CHECK(changed(desired, {present, {}}) == Paths{"a.y", "b"});
@@ -55,7 +51,7 @@ TEST_CASE("a diff goes into maps and takes lists as one value") {
   CHECK(changed(desired, {Value::map({{"a", "text"}, {"b", Value::list({1, 2})}}), {}}) == Paths{"a"});
 }
 
-TEST_CASE("a diff tells 0, false, empty text and nothing apart") {
+TEST_CASE("a diff distinguishes 0, false, empty text and a missing value") {
   const std::vector<Value> odd{Value(0), Value(false), Value(""), Value::list(), Value::map()};
   for (const Value& one : odd) {
     for (const Value& other : odd) {
@@ -71,7 +67,7 @@ TEST_CASE("an unknown always differs") {
   CHECK(changed(unknown, {unknown, {}}) == Paths{"key"});
 }
 
-TEST_CASE("what another node offers is found, and is unknown until it does") {
+TEST_CASE("another node's export is returned, and is unknown until it exists") {
   const Cluster cluster{"lab", "", "", "", {}};
   const Result<NodeName> name = NodeName::parse("spark-02");
   REQUIRE(name);
@@ -88,7 +84,7 @@ TEST_CASE("what another node offers is found, and is unknown until it does") {
   CHECK(view.export_or_unknown(*name, "other", "nvidia").is_unknown());
 }
 
-TEST_CASE("a registry finds its types by name and by section, in the order of names") {
+TEST_CASE("a registry finds its types by name and by section, sorted by name") {
   std::vector<std::unique_ptr<const ResourceType>> types;
   for (const char* name : {"mount", "alias", "nvme"}) {
     types.push_back(std::make_unique<Named>(name, std::string(name) == "alias" ? "names" : "storage"));
@@ -104,13 +100,13 @@ TEST_CASE("a registry finds its types by name and by section, in the order of na
   CHECK(registry.of_section("nothing").empty());
 }
 
-TEST_CASE("the types of this build are the folders of resources/") {
+TEST_CASE("the types of this build are exactly the folders of resources/") {
   for (const char* name : {"hosts", "profile_env", "sysctl"}) CHECK(builtin_registry().find(name) != nullptr);
   CHECK(std::is_sorted(builtin_registry().types().begin(), builtin_registry().types().end(),
                        [](const auto& a, const auto& b) { return a->info().name < b->info().name; }));
 }
 
-TEST_CASE("a type that says nothing else validates everything, exports nothing and has no artifacts") {
+TEST_CASE("a type with only the required functions accepts all, exports nothing and has no artifacts") {
   const Named type("a");
   test::FakeNode node;
   CHECK(type.validate(Value::map()).empty());

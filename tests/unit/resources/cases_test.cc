@@ -5,7 +5,7 @@
 
 namespace sparkplan::test {
 
-TEST_CASE("every case gives the plan written beside it", "[cases]") {
+TEST_CASE("every case gives the plan in its folder", "[cases]") {
   for (const CaseFolder& folder : all_cases(builtin_registry())) {
     DYNAMIC_SECTION(folder.title()) {
       const Result<World> world = open_case(folder, builtin_registry());

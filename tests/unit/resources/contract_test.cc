@@ -111,7 +111,7 @@ TEST_CASE("every registered type describes itself and its schema", "[contract]")
   }
 }
 
-TEST_CASE("every type has a case in which something is asked for and an apply gives it", "[contract]") {
+TEST_CASE("every type has a case that declares a resource and applies it", "[contract]") {
   std::set<std::string> asked;
   std::set<std::string> given;
   for (const OpenCase& one : open_all_cases()) {
@@ -128,7 +128,7 @@ TEST_CASE("every type has a case in which something is asked for and an apply gi
   }
 }
 
-TEST_CASE("converges: after the steps a second look finds nothing left to do", "[contract]") {
+TEST_CASE("converges: after the steps a second plan is empty", "[contract]") {
   for (OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     const Look before = look_at(one.world, builtin_registry());
@@ -140,7 +140,7 @@ TEST_CASE("converges: after the steps a second look finds nothing left to do", "
   }
 }
 
-TEST_CASE("converges also for a first apply, with no manifest to go by", "[contract]") {
+TEST_CASE("converges also in a first apply without a manifest", "[contract]") {
   for (OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     one.world.applied = false;
@@ -165,7 +165,7 @@ TEST_CASE("refused steps leave nothing behind", "[contract]") {
   }
 }
 
-TEST_CASE("idempotent: what was observed does not differ from itself", "[contract]") {
+TEST_CASE("idempotent: an observed resource does not differ from itself", "[contract]") {
   for (const OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     for (const auto& [type, observed] : look_at(one.world, builtin_registry()).observed.types) {
@@ -180,7 +180,7 @@ TEST_CASE("idempotent: what was observed does not differ from itself", "[contrac
   }
 }
 
-TEST_CASE("idempotent: 0, \"\" and false are values, equal to themselves and to no other", "[contract]") {
+TEST_CASE("idempotent: 0, \"\" and false are values that equal only themselves", "[contract]") {
   const std::vector<Value> odd_values{Value(0), Value(""), Value(false)};
   for (const OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
@@ -203,7 +203,7 @@ TEST_CASE("idempotent: 0, \"\" and false are values, equal to themselves and to 
   }
 }
 
-TEST_CASE("reversible: the inverse steps give back every byte", "[contract]") {
+TEST_CASE("reversible: the inverse steps restore every byte", "[contract]") {
   for (OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     const FakeNode::Snapshot before = one.world.node.snapshot();
@@ -217,7 +217,7 @@ TEST_CASE("reversible: the inverse steps give back every byte", "[contract]") {
   }
 }
 
-TEST_CASE("reversible: the inverse steps may be carried out twice, as after a crash", "[contract]") {
+TEST_CASE("reversible: the inverse steps may be executed twice, as after a crash", "[contract]") {
   for (OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     const Look look = look_at(one.world, builtin_registry());
@@ -233,7 +233,7 @@ TEST_CASE("reversible: the inverse steps may be carried out twice, as after a cr
   }
 }
 
-TEST_CASE("read-only: a look at a node writes nothing to it", "[contract]") {
+TEST_CASE("read-only: observing a node writes nothing to it", "[contract]") {
   STATIC_REQUIRE(std::is_invocable_v<decltype(&ResourceType::observe), const ResourceType&, const ObserveRequest&,
                                      const NodeReader&>);
   for (const OpenCase& one : open_all_cases()) {
@@ -245,7 +245,7 @@ TEST_CASE("read-only: a look at a node writes nothing to it", "[contract]") {
   }
 }
 
-TEST_CASE("a look gives the same answer twice", "[contract]") {
+TEST_CASE("two observations give the same result", "[contract]") {
   for (const OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     const Look first = look_at(one.world, builtin_registry());
@@ -255,7 +255,7 @@ TEST_CASE("a look gives the same answer twice", "[contract]") {
   }
 }
 
-TEST_CASE("every desired resource is answered for, in the canonical form it is desired in", "[contract]") {
+TEST_CASE("every desired resource is reported after an apply, and never as absent", "[contract]") {
   for (OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     if (apply(one.world, look_at(one.world, builtin_registry())).error) continue;
@@ -269,7 +269,7 @@ TEST_CASE("every desired resource is answered for, in the canonical form it is d
   }
 }
 
-TEST_CASE("a look that fails is an Error, never taken for absence", "[contract]") {
+TEST_CASE("a failed read is an Error, not an absent resource", "[contract]") {
   for (const OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     const int reads_before = one.world.node.reads();
@@ -295,7 +295,7 @@ TEST_CASE("a look that fails is an Error, never taken for absence", "[contract]"
   }
 }
 
-TEST_CASE("a fault at any write leaves every artifact wholly old or wholly new", "[contract]") {
+TEST_CASE("a fault at any write leaves every artifact completely old or completely new", "[contract]") {
   const bool after_effect = GENERATE(false, true);
   for (const OpenCase& one : open_all_cases()) {
     INFO(one.folder.title() << (after_effect ? ", after the effect" : ", before the effect"));
@@ -317,7 +317,7 @@ TEST_CASE("a fault at any write leaves every artifact wholly old or wholly new",
   }
 }
 
-TEST_CASE("after a fault at any write the next apply mends everything", "[contract]") {
+TEST_CASE("after a fault at any write the next apply repairs all resources", "[contract]") {
   for (const OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     World whole = one.world;
@@ -336,7 +336,7 @@ TEST_CASE("after a fault at any write the next apply mends everything", "[contra
   }
 }
 
-TEST_CASE("taking the whole section out of the file gives back every byte from before sparkplan", "[contract]") {
+TEST_CASE("removing the whole section restores every byte from before sparkplan", "[contract]") {
   for (OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     if (one.world.applied) continue;  // Only for nodes on which sparkplan has never run.

@@ -1,6 +1,4 @@
-#include "resources/file/file.h"
 #include "engine/load/load.h"
-#include "resources/file/accounts.h"
 #include "resources/file/places.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
@@ -14,7 +12,7 @@ bool mentions(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
-TEST_CASE("file: places that lock everybody out, or are made anew by others, are refused with a reason") {
+TEST_CASE("file: paths that could lock users out, or that other programs rewrite, are refused with a reason") {
   for (const char* path :
        {"/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/sudoers.d/lab", "/etc/ssh/sshd_config.d/10-lab.conf",
         "/etc/pam.d/sshd", "/etc/fstab", "/etc/netplan/70-mine.yaml", "/proc/sys/vm/swappiness", "/sys/x", "/dev/x",
@@ -34,7 +32,7 @@ TEST_CASE("file: places that lock everybody out, or are made anew by others, are
   }
 }
 
-TEST_CASE("file: a path is the plain one, so that no spelling gets around that") {
+TEST_CASE("file: only normalised paths are accepted, so that no spelling evades a refusal") {
   for (const char* path : {"//etc/motd", "/etc//motd", "/etc/./motd", "/etc/motd/", "/", "/etc/."}) {
     INFO(path);
     REQUIRE(objection_to(path));
@@ -42,7 +40,7 @@ TEST_CASE("file: a path is the plain one, so that no spelling gets around that")
   }
 }
 
-TEST_CASE("file: a directory on the way that is a link, or somebody else's, is refused and named") {
+TEST_CASE("file: a link or another user's directory in the path is refused and named") {
   FakeNode node;
   node.add_file("/etc/app/app.conf", "");
   CHECK(check_directories("/etc/app/other.conf", node).value());
@@ -56,10 +54,10 @@ TEST_CASE("file: a directory on the way that is a link, or somebody else's, is r
   CHECK(mentions(link.error().message, "/etc/link is a symbolic link"));
 
   node.add_file("/etc/file", "");
-  CHECK(mentions(check_directories("/etc/file/x", node).error().message, "/etc/file is no directory"));
+  CHECK(mentions(check_directories("/etc/file/x", node).error().message, "/etc/file is not a directory"));
 }
 
-TEST_CASE("file: while packages are still to come, a file that is not there waits for them, and one that is does not") {
+TEST_CASE("file: while packages are pending, a missing file waits for them, and an existing file does not") {
   const auto loaded = load_cluster(
       "version: 1\nname: lab\nssh: {user: nvidia}\nfiles:\n  - {path: /etc/app/app.conf, content: a}\n"
       "  - {path: /etc/motd, content: b, owner: munge}\nnodes: [{name: spark-01, address: 10.0.0.11}]\n",
@@ -69,7 +67,7 @@ TEST_CASE("file: while packages are still to come, a file that is not there wait
   const Value& section = node.sections.at("files");
   FakeNode machine;
   machine.add_file("/etc/motd", "");
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("file");
   const auto own = type->exports(section, machine);
   REQUIRE(own);
   const auto desired_with = [&](Value::List missing_packages) {
@@ -93,14 +91,14 @@ TEST_CASE("file: while packages are still to come, a file that is not there wait
   CHECK(settled.diagnostics[1].code == "file.no-user");
 }
 
-TEST_CASE("file: a failed look at a directory is told, never taken for its absence") {
+TEST_CASE("file: a failed read of a directory is reported, and not treated as its absence") {
   FakeNode node;
   node.add_file("/etc/app/app.conf", "");
   node.fail_read(2, Error{ErrorCode::kPermissionDenied, "injected", {}, 13, {}});
   CHECK(check_directories("/etc/app/app.conf", node).error().code == ErrorCode::kPermissionDenied);
 }
 
-TEST_CASE("file: an owner is looked up in the node's files, then in its directory service, and may not be there") {
+TEST_CASE("file: an owner is searched for in the node's files, then in its directory service") {
   FakeNode node;
   node.add_file("/etc/passwd",
                 "root:x:0:0::/root:/bin/sh\nbroken\nnv:x:none:0::/:/bin/sh\nnvidia:x:1000:1000::/:/bin/sh\n");

@@ -1,4 +1,4 @@
-#include "resources/firewall/firewall.h"
+#include "engine/resource/registry.h"
 
 #include "resources/firewall/ufw.h"
 #include "tests/support/catch.h"
@@ -41,7 +41,7 @@ InboundRule rule(const std::string& action, const std::string& interface, const 
 
 }  // namespace
 
-TEST_CASE("firewall: ufw's rules for what comes in are read, with their comments") {
+TEST_CASE("firewall: ufw's inbound rules are parsed with their comments") {
   const auto rules = parse_rules(kRules);
   REQUIRE(rules.size() == 5);
   CHECK(rules[0] == rule("allow", "", "0.0.0.0/0", false));
@@ -51,7 +51,7 @@ TEST_CASE("firewall: ufw's rules for what comes in are read, with their comments
   CHECK(rules[4] == rule("deny", "enp1s0f1np1", "0.0.0.0/0"));
 }
 
-TEST_CASE("firewall: ufw is active where its settings say so, and nowhere else") {
+TEST_CASE("firewall: ufw is active only if its settings enable it") {
   CHECK(is_enabled("# x\nENABLED=yes\nLOGLEVEL=low\n"));
   CHECK(is_enabled("ENABLED=\"yes\"\n"));
   CHECK_FALSE(is_enabled("ENABLED=no\n"));
@@ -60,13 +60,13 @@ TEST_CASE("firewall: ufw is active where its settings say so, and nowhere else")
   CHECK_FALSE(read_ufw(FakeNode())->active);
 }
 
-TEST_CASE("firewall: a rule is told as one would type it, and read back the same") {
+TEST_CASE("firewall: a rule is printed as a ufw command, and parsed back unchanged") {
   CHECK(text_of(kOurs) == "allow in on enp1s0f1np1 from 192.168.100.0/24 comment sparkplan:lab");
   CHECK(rule_of(text_of(kOurs)) == kOurs);
   CHECK_FALSE(rule_of("allow 22/tcp"));
 }
 
-TEST_CASE("firewall: what comes before our rule and keeps out what it lets in is found; what comes behind is not") {
+TEST_CASE("firewall: an earlier rule that blocks the fabric is found, and a later one is ignored") {
   const auto blocked_by = [](const std::vector<InboundRule>& rules) { return obstacle_to(kOurs, rules) != nullptr; };
   CHECK(blocked_by({rule("deny", "", "0.0.0.0/0"), kOurs}));
   CHECK(blocked_by({rule("reject", "enp1s0f1np1", "192.168.100.12"), kOurs}));
@@ -78,7 +78,7 @@ TEST_CASE("firewall: what comes before our rule and keeps out what it lets in is
   CHECK_FALSE(blocked_by({rule("allow", "", "0.0.0.0/0"), rule("deny", "", "0.0.0.0/0"), kOurs}));
 }
 
-TEST_CASE("firewall: a rule of somebody else's for the same is never changed into ours") {
+TEST_CASE("firewall: a foreign rule for the same packets is never replaced") {
   FakeNode node;
   test::install_fake_ufw(node);
   node.add_file(std::string(kUfwSettings), "ENABLED=yes\n");
@@ -86,7 +86,7 @@ TEST_CASE("firewall: a rule of somebody else's for the same is never changed int
                 "### tuple ### deny any any 0.0.0.0/0 any 192.168.100.0/24 in_enp1s0f1np1\n"
                 "-A ufw-user-input -i enp1s0f1np1 -s 192.168.100.0/24 -j DROP\n### END RULES ###\n");
   const auto before = node.snapshot();
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("firewall");
   const ArtifactId artifact{"ufw_rule", text_of(kOurs)};
   const Observation there = Present{Value::map({{"there", true}}), {}};
   Step step;
@@ -101,11 +101,11 @@ TEST_CASE("firewall: a rule of somebody else's for the same is never changed int
   const auto applied = type->apply(artifact, there, node);
   REQUIRE_FALSE(applied);
   CHECK(applied.error().message ==
-        "ufw has a rule of somebody else's for the same: deny in on enp1s0f1np1 from 192.168.100.0/24");
+        "ufw has a foreign rule for the same traffic: deny in on enp1s0f1np1 from 192.168.100.0/24");
   CHECK(node.snapshot() == before);
 }
 
-TEST_CASE("firewall: where ufw is not active, another filter that drops is told with what it has to let in") {
+TEST_CASE("firewall: with an inactive ufw, another chain that drops is reported with the required rule") {
   FakeNode node;
   node.add_file(std::string(kUfwSettings), "ENABLED=no\n");
   node.script("nft list chains",
@@ -114,19 +114,19 @@ TEST_CASE("firewall: where ufw is not active, another filter that drops is told 
                "table inet filter {\n\tchain input {\n\t\ttype filter hook input priority filter; policy drop;\n\t}\n"
                "\tchain forward {\n\t\ttype filter hook forward priority filter; policy drop;\n\t}\n}\n",
                ""});
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("firewall");
   const Value wanted = Value::map({{"rules", Value::list({Value(text_of(kOurs))})}});
   const auto found = type->check_effect({{"allow_fabric", wanted}}, node);
   REQUIRE(found.size() == 1);
   CHECK(found[0].code == "firewall.others");
   CHECK(found[0].message.find("inet filter input") != std::string::npos);
-  CHECK(found[0].hint == "let in there: 192.168.100.0/24 on enp1s0f1np1");
+  CHECK(found[0].hint == "accept there: 192.168.100.0/24 on enp1s0f1np1");
 }
 
-TEST_CASE("firewall: a rule that ufw has and the kernel has not is told") {
+TEST_CASE("firewall: a rule in ufw's file that the kernel lacks is reported") {
   FakeNode node;
   node.add_file(std::string(kUfwSettings), "ENABLED=yes\n");
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("firewall");
   const Value wanted = Value::map({{"rules", Value::list({Value(text_of(kOurs))})}});
   node.script("iptables --wait 5 -S ufw-user-input", {0, "-N ufw-user-input\n", ""});
   const auto found = type->check_effect({{"allow_fabric", wanted}}, node);

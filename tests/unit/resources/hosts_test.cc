@@ -36,14 +36,14 @@ constexpr const char* kBlock = "# BEGIN sparkplan (x)\n192.168.100.11 a-fabric\n
 
 }  // namespace
 
-TEST_CASE("hosts: a name stands for the first fabric address that there is") {
+TEST_CASE("hosts: a name resolves to the node's first fabric address") {
   const Names found = names({node_of("a", "10.0.0.1", {fabric_of(""), fabric_of("192.168.101.11")}),
                              node_of("b", "10.0.0.2", {fabric_of("192.168.100.12"), fabric_of("192.168.101.12")})});
   CHECK(found.addresses == Addresses{{"a-fabric", "192.168.101.11"}, {"b-fabric", "192.168.100.12"}});
   CHECK(found.diagnostics.empty());
 }
 
-TEST_CASE("hosts: without any fabric a name stands for the management address, if it is one") {
+TEST_CASE("hosts: without a fabric a name resolves to the management address, if that is an IP address") {
   const Names found =
       names({node_of("a", "10.0.0.1"), node_of("b", "fd00::2"), node_of("c", "c.example.net"), node_of("d", "")});
   CHECK(found.addresses == Addresses{{"a-fabric", "10.0.0.1"}, {"b-fabric", "fd00::2"}});
@@ -55,7 +55,7 @@ TEST_CASE("hosts: without any fabric a name stands for the management address, i
   }
 }
 
-TEST_CASE("hosts: a directory is not told to write an address, which it cannot have") {
+TEST_CASE("hosts: the hint for a directory node suggests a fabric, not an address") {
   NodeSpec node = node_of("image", "");
   node.transport = TransportKind::kLocal;
   const Names found = names({node});
@@ -66,7 +66,7 @@ TEST_CASE("hosts: a directory is not told to write an address, which it cannot h
   CHECK(found.diagnostics[0].hint == "add a fabric section");
 }
 
-TEST_CASE("hosts: a node left out of a fabric never falls back to its management address") {
+TEST_CASE("hosts: a node excluded from a fabric never gets its management address") {
   const Names found = names({node_of("a", "10.0.0.1", {fabric_of("192.168.100.11")}), node_of("b", "10.0.0.2"),
                              node_of("c", "10.0.0.3", {fabric_of("")})});
   CHECK(found.addresses == Addresses{{"a-fabric", "192.168.100.11"}});
@@ -76,13 +76,13 @@ TEST_CASE("hosts: a node left out of a fabric never falls back to its management
   CHECK(found.diagnostics[1].where.line == 12);
 }
 
-TEST_CASE("hosts: nodes in maintenance keep their name") {
+TEST_CASE("hosts: nodes in maintenance keep their names") {
   NodeSpec node = node_of("a", "10.0.0.1");
   node.maintenance = true;
   CHECK(names({node}).addresses.size() == 1);
 }
 
-TEST_CASE("hosts: a name that no resolver takes is an error") {
+TEST_CASE("hosts: a name that is too long for a resolver is an error") {
   const Names found = names({node_of(std::string(60, 'a'), "10.0.0.1")});
   REQUIRE(found.diagnostics.size() == 1);
   CHECK(found.diagnostics[0].severity == Severity::kError);
@@ -90,7 +90,7 @@ TEST_CASE("hosts: a name that no resolver takes is an error") {
   CHECK(names({node_of(std::string(60, 'a'), "10.0.0.1")}, ".fabric").diagnostics.empty());
 }
 
-TEST_CASE("hosts: a suffix leaves a host name a host name") {
+TEST_CASE("hosts: a suffix must keep a host name valid") {
   for (const char* good : {"-fabric", "-f", "0", "-fab1", ".fabric.lan", "-a.b-c", "--x"}) {
     INFO(good);
     CHECK(is_suffix(good));
@@ -102,7 +102,7 @@ TEST_CASE("hosts: a suffix leaves a host name a host name") {
   }
 }
 
-TEST_CASE("hosts: validation names the suffix where it stands") {
+TEST_CASE("hosts: validation reports the suffix at its position") {
   Value suffix("_x");
   suffix.where = {5, 10, 14};
   const std::vector<Diagnostic> findings = type().validate(Value::map({{"suffix", suffix}}));
@@ -114,7 +114,7 @@ TEST_CASE("hosts: validation names the suffix where it stands") {
   CHECK(type().validate(Value::map({{"suffix", Value()}})).empty());
 }
 
-TEST_CASE("hosts: every name of a line counts, comments do not") {
+TEST_CASE("hosts: every name on a line is read, and comments are ignored") {
   const std::vector<Entry> entries =
       parse_hosts("# 1.1.1.1 no\n10.0.0.1\ta  b.c# d\r\n\n10.0.0.2\n  ::1 localhost\n10.0.0.3 e\r");
   REQUIRE(entries.size() == 4);
@@ -124,7 +124,7 @@ TEST_CASE("hosts: every name of a line counts, comments do not") {
   CHECK(entries[3].name == "e");
 }
 
-TEST_CASE("hosts: reading the block's lines gives back every entry") {
+TEST_CASE("hosts: parsing the rendered block restores every entry") {
   std::mt19937 random(5);
   std::uniform_int_distribution<int> number(0, 255);
   for (int round = 0; round < 200; ++round) {
@@ -138,7 +138,7 @@ TEST_CASE("hosts: reading the block's lines gives back every entry") {
   }
 }
 
-TEST_CASE("hosts: the first line above the block with the name in the same family wins") {
+TEST_CASE("hosts: the first line above the block wins for a name in the same address family") {
   const std::string block(kBlock);
   CHECK_FALSE(claimed_above(block, "a-fabric", false));
   CHECK_FALSE(claimed_above(block + "10.0.0.9 a-fabric\n", "a-fabric", false));
@@ -151,7 +151,7 @@ TEST_CASE("hosts: the first line above the block with the name in the same famil
   CHECK(claimed_above("10.0.0.9 a-fabric\n", "a-fabric", false));
 }
 
-TEST_CASE("hosts: a line above that says the same is no claim") {
+TEST_CASE("hosts: an equal line above the block is no claim") {
   test::FakeNode node;
   node.add_file("/etc/hosts", "192.168.100.11 a-fabric\n" + std::string(kBlock));
   CHECK(type().observe({{"a-fabric"}}, node).foreign.empty());
@@ -162,7 +162,17 @@ TEST_CASE("hosts: a line above that says the same is no claim") {
   CHECK(observed.foreign[0].value == Value("10.0.0.9"));
 }
 
-TEST_CASE("hosts: addresses are told from names") {
+TEST_CASE("hosts: before the block exists, a line with an IPv6 address is a claim, too") {
+  test::FakeNode node;
+  node.add_file("/etc/hosts", "fd00::9 b-fabric\n10.0.0.8 c-fabric\nfd00::8 c-fabric\n");
+  const ObservedType observed = type().observe({{"b-fabric", "c-fabric"}}, node);
+  REQUIRE(observed.foreign.size() == 2);
+  CHECK(observed.foreign[0].value == Value("fd00::9"));
+  CHECK(observed.foreign[0].source == "/etc/hosts:1");
+  CHECK(observed.foreign[1].value == Value("10.0.0.8"));
+}
+
+TEST_CASE("hosts: addresses are distinguished from names") {
   CHECK(is_ipv4("10.0.0.1"));
   CHECK(is_ipv6("fe80::1"));
   for (const char* name : {"", "node", "10.0.0", "10.0.0.1/24", "010.0.0.1", "fe80::1%eth0", "10.0.0.256"}) {

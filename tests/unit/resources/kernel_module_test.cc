@@ -1,4 +1,4 @@
-#include "resources/kernel_module/kernel_module.h"
+#include "engine/resource/registry.h"
 #include "resources/kernel_module/module_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_modprobe.h"
@@ -13,7 +13,7 @@ Value desired(const std::string& options) {
 
 }  // namespace
 
-TEST_CASE("kernel_module: its files say what was asked for, and are read back the same") {
+TEST_CASE("kernel_module: the written files are parsed back unchanged") {
   const std::set<std::string> modules{"nvme-tcp", "nvme_core"};
   CHECK(parse_load_file(render_load_file(modules)) == modules);
   CHECK(parse_load_file("# by hand\n; or so\n\n  nvme-tcp  \n") == std::set<std::string>{"nvme-tcp"});
@@ -22,9 +22,9 @@ TEST_CASE("kernel_module: its files say what was asked for, and are read back th
   CHECK(parse_options_file("options nvme-core\nalias a b\n").empty());
 }
 
-TEST_CASE("kernel_module: to the kernel - and _ are the same, so one module is not listed twice") {
+TEST_CASE("kernel_module: - and _ are the same to the kernel, so a module is listed once") {
   CHECK(kernel_name("nvme-tcp") == "nvme_tcp");
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("kernel_module");
   const Value twice(Value::List{Value("nvme-tcp"), Value("loop"), Value("nvme_tcp")});
   const auto findings = type->validate(twice);
   REQUIRE(findings.size() == 1);
@@ -33,7 +33,7 @@ TEST_CASE("kernel_module: to the kernel - and _ are the same, so one module is n
   CHECK(type->validate(Value(Value::List{Value("nvme-tcp"), Value("loop")})).empty());
 }
 
-TEST_CASE("kernel_module: lines that keep a module from being loaded at boot are found, with their place") {
+TEST_CASE("kernel_module: lines that prevent loading a module at boot are found with their position") {
   const auto found = obstacles_in("/etc/modprobe.d/x.conf",
                                   "# blacklist loop\nblacklist nvme-tcp\ninstall loop /bin/false\n"
                                   "install sr_mod /usr/local/bin/mine\noptions loop max_part=8\n");
@@ -43,7 +43,7 @@ TEST_CASE("kernel_module: lines that keep a module from being loaded at boot are
   CHECK(found[1].module == "loop");
 }
 
-TEST_CASE("kernel_module: of two files with one name the later directory counts, and ours is nobody else's") {
+TEST_CASE("kernel_module: of two files with one name the later directory wins, and the managed file is no obstacle") {
   test::FakeNode node;
   node.add_file("/usr/lib/modprobe.d/a.conf", "blacklist loop\n");
   node.add_file("/etc/modprobe.d/a.conf", "");
@@ -54,12 +54,12 @@ TEST_CASE("kernel_module: of two files with one name the later directory counts,
   CHECK(read_obstacles(node)->size() == 1);
 }
 
-TEST_CASE("kernel_module: options that a loaded module did not get are told; switches are compared as such") {
+TEST_CASE("kernel_module: a loaded module's different options are reported, and switches compare as booleans") {
   test::FakeNode node;
   test::load_module(node, "nvme_core");
   node.add_file("/sys/module/nvme_core/parameters/multipath", "Y\n");
   node.add_file("/sys/module/nvme_core/parameters/io_timeout", "30\n");
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("kernel_module");
   CHECK(type->check_effect({{"nvme-core", desired("multipath=1 io_timeout=30 not_shown=1")}}, node).empty());
   const auto told = type->check_effect({{"nvme-core", desired("multipath=N io_timeout=60")}}, node);
   REQUIRE(told.size() == 2);
@@ -67,7 +67,7 @@ TEST_CASE("kernel_module: options that a loaded module did not get are told; swi
 }
 
 TEST_CASE("kernel_module: a name that is only spelled otherwise unloads nothing") {
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("kernel_module");
   const ArtifactId module{"module", "nvme_tcp"};
   ObservedType observed;
   observed.artifacts[module] = Present{Value::map({{"loaded", true}}), {}};
@@ -81,10 +81,10 @@ TEST_CASE("kernel_module: a name that is only spelled otherwise unloads nothing"
   for (const Step& step : type->steps(input)) CHECK(step.artifact != module);
 }
 
-TEST_CASE("kernel_module: a module that the kernel does not have is found before anything is written") {
+TEST_CASE("kernel_module: a missing module is found before any write") {
   test::FakeNode node;
   test::install_fake_modprobe(node);
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("kernel_module");
   Step step;
   step.artifact = {"module", "nvme_tcp"};
   step.after = Present{Value::map({{"loaded", true}}), {}};
@@ -95,6 +95,15 @@ TEST_CASE("kernel_module: a module that the kernel does not have is found before
   CHECK(node.log().empty());
   test::add_module(node, "nvme_tcp");
   CHECK(type->prepare(std::vector<Step>{step}, node).empty());
+}
+
+TEST_CASE("kernel_module: a missing rmmod is called by its name") {
+  test::FakeNode node;
+  test::load_module(node, "nvme_tcp");
+  const ResourceType* type = builtin_registry().find("kernel_module");
+  const auto unloaded = type->apply({"module", "nvme_tcp"}, Present{Value::map({{"loaded", false}}), {}}, node);
+  REQUIRE_FALSE(unloaded);
+  CHECK(unloaded.error().message == "there is no rmmod on this node");
 }
 
 }  // namespace sparkplan::kernel_module

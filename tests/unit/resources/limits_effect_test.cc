@@ -1,4 +1,5 @@
 #include "engine/resource/registry.h"
+#include "resources/limits/effect.h"
 #include "resources/limits/login.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
@@ -78,22 +79,22 @@ struct Machine {
 
 }  // namespace
 
-TEST_CASE("limits effect: a login that gets what was asked for is no finding") {
+TEST_CASE("limits effect: a login with the declared limits gives no finding") {
   const Machine machine;
   CHECK(machine.message("*:memlock", "8192", "8192").empty());
   CHECK(machine.message("root:nofile", "1024", nullptr).empty());
   CHECK(machine.message("alice:nice", "20", "20").empty());
 }
 
-TEST_CASE("limits effect: what a login gets is told in the item's own unit, with both values") {
+TEST_CASE("limits effect: a different limit is reported in the item's own unit, with both values") {
   const Machine machine;
   CHECK(machine.message("*:memlock", "unlimited", "unlimited") ==
-        "a new login of alice gets for memlock soft 8192 KiB instead of unlimited, hard 8192 KiB instead of unlimited");
+        "a new login of alice gets memlock soft 8192 KiB instead of unlimited, hard 8192 KiB instead of unlimited");
   CHECK(machine.message("alice:nofile", "1024", "5000") ==
-        "a new login of alice gets for nofile hard 4096 instead of 5000");
+        "a new login of alice gets nofile hard 4096 instead of 5000");
 }
 
-TEST_CASE("limits effect: the first ordinary user is taken from the node's own file, unless others are asked first") {
+TEST_CASE("limits effect: the first ordinary user is from /etc/passwd, unless another source has priority") {
   Machine machine;
   machine.node.add_file("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nbob:x:1001:1001::/home/bob:/bin/bash\n");
   machine.node.add_file("/home/bob/.profile", "");
@@ -106,7 +107,7 @@ TEST_CASE("limits effect: the first ordinary user is taken from the node's own f
   }
 }
 
-TEST_CASE("limits effect: where no hard limit can be raised, that is the reason") {
+TEST_CASE("limits effect: a login that cannot raise hard limits is the reported reason") {
   Machine machine;
   machine.node.add_file("/proc/self/status", kWithoutSysResource);
   CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"), "CAP_SYS_RESOURCE is missing"));
@@ -114,7 +115,7 @@ TEST_CASE("limits effect: where no hard limit can be raised, that is the reason"
   CHECK_FALSE(contains(machine.message("*:memlock", "64", "64"), "CAP_SYS_RESOURCE"));
 }
 
-TEST_CASE("limits effect: a PAM stack without pam_limits is the reason") {
+TEST_CASE("limits effect: a PAM stack without pam_limits is the reported reason") {
   Machine machine;
   machine.node.add_file("/etc/pam.d/common-session", "# session required pam_limits.so\nauth required pam_limits.so\n");
   CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"), "does not use pam_limits.so"));
@@ -123,7 +124,7 @@ TEST_CASE("limits effect: a PAM stack without pam_limits is the reason") {
   CHECK_FALSE(contains(machine.message("*:memlock", "unlimited", "unlimited"), "does not use pam_limits.so"));
 }
 
-TEST_CASE("limits effect: an sshd that sets no limits is told, although su sets them") {
+TEST_CASE("limits effect: an sshd that sets no limits is reported, although su sets them") {
   Machine machine;
   const auto told = [&] { return machine.message("*:memlock", "8192", "8192"); };
   machine.sshd("port 22\nusepam yes\n", "@include common-session\n");
@@ -137,7 +138,7 @@ TEST_CASE("limits effect: an sshd that sets no limits is told, although su sets 
   CHECK(contains(machine.message("*:memlock", "64", "64"), "a new login of alice"));
 }
 
-TEST_CASE("limits effect: who has no home does not log in, because that might make one") {
+TEST_CASE("limits effect: a user without a home is not used for a login, which might create the home") {
   Machine machine;
   machine.account("alice:x:1000:1000:Alice:/home/gone:/bin/bash", "alice");
   const std::vector<Ineffective> found = machine.check("alice:memlock", "64", "64");
@@ -148,32 +149,32 @@ TEST_CASE("limits effect: who has no home does not log in, because that might ma
   CHECK(machine.check("*:memlock", "64", "64").empty());
 }
 
-TEST_CASE("limits effect: a more specific line, a later file and an exemption are named with their place") {
+TEST_CASE("limits effect: a more specific line, a later file and an exemption are named with their position") {
   Machine machine;
   machine.node.add_file("/etc/security/limits.conf", "@staff hard memlock 8192\n");
   CHECK(contains(machine.message("*:memlock", nullptr, "unlimited"),
-                 "/etc/security/limits.conf:1 sets 8192 for @staff and wins"));
+                 "/etc/security/limits.conf:1 sets 8192 for @staff and takes precedence"));
   machine.node.add_file("/etc/security/limits.d/99-x.conf", "\nalice - memlock 8192\n");
   CHECK(contains(machine.message("alice:memlock", "unlimited", "unlimited"),
-                 "/etc/security/limits.d/99-x.conf:2 sets 8192 for alice and wins"));
+                 "/etc/security/limits.d/99-x.conf:2 sets 8192 for alice and takes precedence"));
   machine.node.add_file("/etc/security/limits.d/00-x.conf", "alice -\n");
   CHECK(contains(machine.message("*:memlock", "unlimited", "unlimited"),
-                 "/etc/security/limits.d/00-x.conf:1 takes the user out of all limits"));
+                 "/etc/security/limits.d/00-x.conf:1 exempts the user from all limits"));
 }
 
-TEST_CASE("limits effect: more files than the kernel allows, and a soft limit above the hard one, are told") {
+TEST_CASE("limits effect: a value above the kernel's maximum and a soft limit above the hard one are reported") {
   const Machine machine;
   CHECK(contains(machine.message("root:nofile", "2000000", "2000000"), "the kernel allows 1048576"));
   CHECK(contains(machine.message("root:nofile", "5000", nullptr), "the hard limit is lower"));
 }
 
-TEST_CASE("limits effect: unlimited files are as many as the kernel allows") {
+TEST_CASE("limits effect: unlimited files means the kernel's maximum") {
   Machine machine;
   machine.login("root", {0, proc_limits("0 0", "1048576              1048576             "), ""});
   CHECK(machine.message("root:nofile", "unlimited", "unlimited").empty());
 }
 
-TEST_CASE("limits effect: a limit of the user's own decides for him, not the one for everybody") {
+TEST_CASE("limits effect: a user's own limit overrides the limit for all users") {
   const Machine machine;
   const Value everybody = Value::map({{"soft", "64"}, {"hard", "64"}});
   const Value own = Value::map({{"soft", "8192"}, {"hard", "8192"}});
@@ -182,7 +183,7 @@ TEST_CASE("limits effect: a limit of the user's own decides for him, not the one
   CHECK(type().check_effect({{"*:memlock", everybody}, {"@others:memlock", own}}, machine.node).size() == 1);
 }
 
-TEST_CASE("limits effect: nothing is said of groups, ranges, logins, images and machines without users") {
+TEST_CASE("limits effect: groups, ranges, logins, images and machines without users are not checked") {
   Machine machine;
   CHECK(machine.check("@staff:memlock", "64", "64").empty());
   CHECK(machine.check("500:600:memlock", "64", "64").empty());
@@ -195,7 +196,7 @@ TEST_CASE("limits effect: nothing is said of groups, ranges, logins, images and 
   CHECK(machine.check("alice:memlock", "64", "64").empty());
 }
 
-TEST_CASE("limits effect: a login that does not work is told, and not taken for a limit") {
+TEST_CASE("limits effect: a failed login is reported, and not treated as a limit") {
   Machine machine;
   machine.login("alice", {1, "", "su: user alice does not exist\n"});
   const std::vector<Ineffective> found = machine.check("alice:memlock", "64", "64");
@@ -204,7 +205,24 @@ TEST_CASE("limits effect: a login that does not work is told, and not taken for 
   CHECK(contains(found[0].message, "su: user alice does not exist"));
 }
 
-TEST_CASE("limits effect: names that a program could take for an option are none") {
+TEST_CASE("limits effect: users whose login would begin too late are reported as not checked") {
+  const Machine machine;
+  const Value limit = Value::map({{"soft", "64"}, {"hard", "64"}});
+  const auto found = limits_not_effective({{"alice:memlock", limit}, {"root:memlock", limit}}, machine.node,
+                                          std::chrono::milliseconds(0));
+  REQUIRE(found.size() == 2);
+  for (const Ineffective& one : found) CHECK(one.code == "limits.not_checked");
+  CHECK(found[0].name == "alice:memlock");
+  CHECK(found[1].name == "root:memlock");
+}
+
+TEST_CASE("limits effect: the last ordinary user has uid 60000, as login.defs says") {
+  Machine machine;
+  CHECK(first_ordinary_user("alice:x:60000:60000::/home/alice:/bin/bash\n", machine.node) == "alice");
+  CHECK_FALSE(first_ordinary_user("alice:x:60001:60001::/home/alice:/bin/bash\n", machine.node));
+}
+
+TEST_CASE("limits effect: names that resemble an option are no user names") {
   for (const char* good : {"alice", "a.b-c", "_x", "1user"}) CHECK(is_user_name(good));
   for (const char* bad : {"", "-c", ".x", "@staff", "*", "500:600", "a b", "%g", "a/b"}) CHECK_FALSE(is_user_name(bad));
 }

@@ -3,8 +3,8 @@
 #include <random>
 
 #include "engine/resource/registry.h"
-#include "resources/limits/config_files.h"
 #include "resources/limits/item.h"
+#include "resources/limits/limits_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
 
@@ -36,7 +36,7 @@ using Codes = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("limits: unlimited has three spellings and one form") {
+TEST_CASE("limits: three spellings of unlimited have one canonical form") {
   for (const char* item : {"memlock", "nofile", "cpu", "msgqueue", "maxlogins", "rtprio"}) {
     INFO(item);
     CHECK(resolved(item, "unlimited") == "unlimited");
@@ -53,7 +53,7 @@ TEST_CASE("limits: unlimited has three spellings and one form") {
   CHECK(resolved("nonewprivs", -1) == "refused");
 }
 
-TEST_CASE("limits: a number is in the item's own unit, a size is converted to it") {
+TEST_CASE("limits: a number is in the item's own unit, and a size is converted to it") {
   CHECK(resolved("memlock", 64) == "64");
   CHECK(resolved("memlock", "0064") == "64");
   CHECK(resolved("memlock", 0) == "0");
@@ -69,7 +69,7 @@ TEST_CASE("limits: a number is in the item's own unit, a size is converted to it
   }
 }
 
-TEST_CASE("limits: values that pam_limits would read as something else are refused") {
+TEST_CASE("limits: values that pam_limits would read differently are refused") {
   for (const Value& value :
        {Value("64k"), Value("64K"), Value("0x40"), Value("+64"), Value("6e4"), Value(""), Value("-"), Value("-2"),
         Value(-2), Value(1.5), Value(true), Value(), Value("9999999999999999999"), Value("18014398509481984"),
@@ -86,7 +86,7 @@ TEST_CASE("limits: values that pam_limits would read as something else are refus
   CHECK(resolved("nonewprivs", 1) == "1");
 }
 
-TEST_CASE("limits: what others write is read as pam_limits reads it") {
+TEST_CASE("limits: foreign lines are parsed as by pam_limits") {
   CHECK(as_read("memlock", "-") == "unlimited");
   CHECK(as_read("memlock", "infinity") == "unlimited");
   CHECK(as_read("memlock", "64k") == "64");
@@ -98,7 +98,7 @@ TEST_CASE("limits: what others write is read as pam_limits reads it") {
   CHECK(as_read("nonewprivs", "yes") == "ignored");
 }
 
-TEST_CASE("limits: values as the kernel shows them") {
+TEST_CASE("limits: values are parsed from the kernel's format") {
   const auto shown = [](const char* item, const char* value) { return proc_value(*find_item(item), value); };
   CHECK(shown("memlock", "64") == "65536");
   CHECK(shown("memlock", "unlimited") == "unlimited");
@@ -117,7 +117,7 @@ TEST_CASE("limits: values as the kernel shows them") {
   CHECK_FALSE(allows_more("unlimited", "unlimited"));
 }
 
-TEST_CASE("limits: reading what was rendered gives back every limit") {
+TEST_CASE("limits: parsing a rendered file restores every limit") {
   const std::map<LimitName, Limit> limits{{{"*", "memlock"}, {"unlimited", "unlimited"}},
                                           {{"@students", "nproc"}, {{}, "200"}},
                                           {{"500:600", "nofile"}, {"1", {}}},
@@ -141,7 +141,7 @@ TEST_CASE("limits: reading what was rendered gives back every limit") {
   }
 }
 
-TEST_CASE("limits: lines are read as limits.conf(5) says") {
+TEST_CASE("limits: lines are parsed as in limits.conf(5)") {
   const auto one = [](const char* text) { return limits_of(text); };
   const std::map<LimitName, Limit> both{{{"*", "memlock"}, {"64", "64"}}};
   CHECK(one("* - memlock 64") == both);
@@ -161,10 +161,10 @@ TEST_CASE("limits: lines are read as limits.conf(5) says") {
   CHECK(lines[0].number == 2);
 }
 
-TEST_CASE("limits: of repeated lines those can go without which every limit stays what it is") {
+TEST_CASE("limits: repeated lines are redundant if removing them changes no limit") {
   const LimitName memlock{"alice", "memlock"};
   const auto lines = [&](const Limit& ours, bool after_ours, const char* text) {
-    const std::vector<ConfigFile> files{{"other.conf", parse_file(text), after_ours}};
+    const std::vector<LimitsFile> files{{"other.conf", parse_file(text), after_ours}};
     const auto found = repetitions(memlock, ours, files);
     return found.empty() ? std::vector<int>() : found.front().lines;
   };
@@ -181,11 +181,11 @@ TEST_CASE("limits: of repeated lines those can go without which every limit stay
   CHECK(lines({{}, "64"}, false, both) == Lines{1, 2});
   CHECK(lines({"64", {}}, false, "alice soft memlock 64\nalice hard memlock 64\n").empty());
   // Each of two lines about one limit has an effect: neither is redundant, and nothing is found.
-  const std::vector<ConfigFile> later{{"other.conf", parse_file("alice - memlock 64\nalice soft memlock 128\n"), true}};
+  const std::vector<LimitsFile> later{{"other.conf", parse_file("alice - memlock 64\nalice soft memlock 128\n"), true}};
   CHECK(repetitions(memlock, {"1024", "4096"}, later).empty());
 }
 
-TEST_CASE("limits: names keep the colons of a range of users") {
+TEST_CASE("limits: names with a range of users keep their colons") {
   CHECK(parse_name("*:memlock") == LimitName{"*", "memlock"});
   CHECK(parse_name("500:600:nofile") == LimitName{"500:600", "nofile"});
   for (const char* none : {"", "memlock", ":memlock", "alice:", "alice:chroot", "@file"}) {
@@ -194,7 +194,7 @@ TEST_CASE("limits: names keep the colons of a range of users") {
   }
 }
 
-TEST_CASE("limits: soft and hard records of one domain and item are one limit") {
+TEST_CASE("limits: soft and hard records of one domain and item are merged") {
   const auto wanted = wanted_limits(
       Value::list({record("*", "memlock", "soft", 64), record("*", "memlock", "hard", "1MiB"),
                    record("root", "memlock", "both", "unlimited"), record("bob", "maxlogins", "soft", 3)}));
@@ -205,7 +205,7 @@ TEST_CASE("limits: soft and hard records of one domain and item are one limit") 
   CHECK(wanted_limits(Value()).empty());
 }
 
-TEST_CASE("limits: records that contradict each other or themselves are errors") {
+TEST_CASE("limits: contradictory records are errors") {
   CHECK(codes(Value::list({record("*", "memlock", "soft", 1), record("*", "memlock", "hard", 2)})).empty());
   CHECK(codes(Value::list({record("*", "memlock", "both", 1), record("*", "memlock", "hard", 2)})) ==
         Codes{"limits.given-twice"});
@@ -222,7 +222,7 @@ TEST_CASE("limits: records that contradict each other or themselves are errors")
   CHECK(codes(Value::list({record("*", "nice", "soft", 0), record("*", "nice", "hard", -5)})).empty());
 }
 
-TEST_CASE("limits: what pam_limits does not take is an error that says where") {
+TEST_CASE("limits: a record that pam_limits would ignore is an error at its position") {
   Value bad = record("alice", "nofile", "both", "8GiB");
   bad.find("value")->where = {7, 9, 13};
   const std::vector<Diagnostic> findings = type().validate(Value::list({bad}));
@@ -234,7 +234,7 @@ TEST_CASE("limits: what pam_limits does not take is an error that says where") {
   CHECK(codes(Value::list({record("%staff", "maxlogins", "both", 1)})).empty());
 }
 
-TEST_CASE("limits: files are read in the order of pam_limits, without ours") {
+TEST_CASE("limits: files are read in the order of pam_limits, without the managed file") {
   test::FakeNode node;
   for (const char* name : {"zz.conf", "10-first.conf", "90-sparkplan.conf", "90-a.conf", ".zzz.conf", "zz.txt"}) {
     node.add_file("/etc/security/limits.d/" + std::string(name), "* - core 0\n");
@@ -242,16 +242,16 @@ TEST_CASE("limits: files are read in the order of pam_limits, without ours") {
   node.add_file("/etc/security/limits.conf", "");
   node.add_directory("/etc/security/limits.d/zzz.conf");
   node.add_symlink("/etc/security/limits.d/zzzz.conf", "/nowhere");
-  const auto files = config_files(node);
+  const auto files = limits_files(node);
   REQUIRE(files);
   std::vector<std::string> seen;
-  for (const ConfigFile& file : *files) seen.push_back(file.path.substr(14) + (file.after_ours ? " later" : ""));
+  for (const LimitsFile& file : *files) seen.push_back(file.path.substr(14) + (file.after_ours ? " later" : ""));
   CHECK(seen == std::vector<std::string>{"limits.conf", "limits.d/10-first.conf", "limits.d/90-a.conf",
                                          "limits.d/zz.conf later"});
 }
 
 TEST_CASE("limits: a line about a user beats one about his group, and that one about everybody") {
-  const std::vector<ConfigFile> files{{"/a", parse_file("@g - core 5\n* - core 6\nroot - core 7\n"), false},
+  const std::vector<LimitsFile> files{{"/a", parse_file("@g - core 5\n* - core 6\nroot - core 7\n"), false},
                                       {"/z", parse_file("* - core 8\n"), true}};
   const auto source = [&](const char* domain, const Matching& who) {
     const auto found = winning({domain, "core"}, true, who, files);

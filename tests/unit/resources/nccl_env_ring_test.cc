@@ -57,13 +57,13 @@ const Variables kOfARing{
 
 }  // namespace
 
-TEST_CASE("nccl_env: cables between two and a switch of any size need nothing beyond devices and interface") {
+TEST_CASE("nccl_env: cables between two nodes and a switch of any size need only devices and interface") {
   CHECK(FirstOf(2, "{topology: direct}").variables().empty());
   CHECK(FirstOf(2, "{topology: dual-cable}").variables().empty());
   for (const int count : {2, 3, 8, 64}) CHECK(FirstOf(count, "{topology: switch}").variables().empty());
 }
 
-TEST_CASE("nccl_env: a ring chooses devices by network, and from four nodes on keeps to its cables") {
+TEST_CASE("nccl_env: a ring selects devices by network, and from four nodes on sets NCCL_ALGO") {
   CHECK(FirstOf(3, "{topology: ring}").variables() == kOfARing);
   Variables of_four = kOfARing;
   of_four["NCCL_ALGO"] = "Ring";
@@ -72,7 +72,7 @@ TEST_CASE("nccl_env: a ring chooses devices by network, and from four nodes on k
   CHECK_FALSE(FirstOf(4, "{topology: ring}", "{mode: socket}").variables().contains("NCCL_ALGO"));
 }
 
-TEST_CASE("nccl_env: no mode and no topology sets the index of an address") {
+TEST_CASE("nccl_env: no mode and no topology sets the GID index") {
   for (const char* const topology : {"{topology: ring}", "{topology: switch}"}) {
     for (const char* const mode : {"{mode: safe}", "{mode: dmabuf}", "{mode: socket}", "{mode: auto}"}) {
       CHECK_FALSE(FirstOf(4, topology, mode).variables().contains("NCCL_IB_GID_INDEX"));
@@ -80,21 +80,21 @@ TEST_CASE("nccl_env: no mode and no topology sets the index of an address") {
   }
 }
 
-TEST_CASE("nccl_env: networks of a ring that are no /24 are compared by their own length") {
+TEST_CASE("nccl_env: a ring's networks are compared by their own prefix length") {
   const std::string narrow =
       "{topology: ring, subnets: [10.1.0.0/28, 10.1.0.16/28, 10.1.0.32/28, 10.1.0.48/28, 10.1.0.64/28, 10.1.0.80/28]}";
   CHECK(FirstOf(3, narrow).variables().at("NCCL_IB_SUBNET_PREFIX_LEN") == "28");
   CHECK_FALSE(FirstOf(3, "{topology: ring}").variables().contains("NCCL_IB_SUBNET_PREFIX_LEN"));
 }
 
-TEST_CASE("nccl_env: the file has the last word in a ring too") {
+TEST_CASE("nccl_env: the file's variables override the computed ones in a ring too") {
   const auto variables =
       FirstOf(4, "{topology: ring}", "{env: {NCCL_ALGO: \"Ring,Tree\", NCCL_NET_PLUGIN: null}}").variables();
   CHECK(variables.at("NCCL_ALGO") == "Ring,Tree");
   CHECK_FALSE(variables.contains("NCCL_NET_PLUGIN"));
 }
 
-TEST_CASE("nccl_env: a ring with an NCCL that cannot do rings is said, with the release that can") {
+TEST_CASE("nccl_env: an NCCL without support for rings is reported, with the release that has it") {
   FirstOf ring(3, "{topology: ring}");
   CHECK(ring.codes().empty());
   ring.facts.nccl_version = "2.28.9";
@@ -103,7 +103,7 @@ TEST_CASE("nccl_env: a ring with an NCCL that cannot do rings is said, with the 
   CHECK(ring.codes().empty());
 }
 
-TEST_CASE("nccl_env: a library of one's own counts, not the system's") {
+TEST_CASE("nccl_env: a declared library is checked instead of the system's") {
   const auto with = [](const std::string& library) {
     FirstOf ring(3, "{topology: ring}", "{library: " + library + "}");
     ring.facts.nccl_version = "2.28.9";
@@ -114,7 +114,7 @@ TEST_CASE("nccl_env: a library of one's own counts, not the system's") {
   CHECK(with("/opt/nccl/lib/libnccl.so.2").empty());
 }
 
-TEST_CASE("nccl_env: what makes NCCL connect strangers is said from four nodes on") {
+TEST_CASE("nccl_env: settings that make NCCL connect all nodes are reported from four nodes on") {
   const auto codes = [](int count, const char* variable) {
     return FirstOf(count, "{topology: ring}", "{env: {" + std::string(variable) + "}}").codes();
   };
@@ -124,7 +124,7 @@ TEST_CASE("nccl_env: what makes NCCL connect strangers is said from four nodes o
   CHECK(codes(3, "NCCL_CUMEM_ENABLE: 0").empty());
 }
 
-TEST_CASE("nccl_env: variables of the file are held against the node's NCCL and its GPU") {
+TEST_CASE("nccl_env: the file's variables are checked against the node's NCCL and GPU") {
   FirstOf sparks(2, "{topology: direct}", "{env: {NCCL_IB_SUBNET_AWARE_ROUTING: 1, NCCL_NET_GDR_LEVEL: PHB}}");
   CHECK(sparks.codes() == Codes{"warning nccl.no-effect-here"});
   sparks.facts.nccl_version = "2.29.3";

@@ -84,25 +84,25 @@ const std::vector<std::string> kAwkward{"",  "0",    " ",   "it's", "$HOME",    
 
 }  // namespace
 
-TEST_CASE("nccl_env: safe names the fabric's devices and the interface with an address, exactly") {
+TEST_CASE("nccl_env: mode safe names exactly the fabric's devices and the interface with an address") {
   const TwoSparks sparks;
   CHECK(sparks.variables() ==
         Variables{{"NCCL_IB_HCA", "=rocep1s0f1,roceP2p1s0f1"}, {"NCCL_SOCKET_IFNAME", "=enp1s0f1np1"}});
   CHECK(sparks.warnings().empty());
 }
 
-TEST_CASE("nccl_env: the mode is safe where none is given") {
+TEST_CASE("nccl_env: the default mode is safe") {
   CHECK(TwoSparks("nccl: {env: null}").variables() == TwoSparks().variables());
 }
 
-TEST_CASE("nccl_env: socket keeps NCCL from RDMA, auto lets it decide") {
+TEST_CASE("nccl_env: mode socket disables RDMA, and mode auto leaves the choice to NCCL") {
   CHECK(TwoSparks("nccl: {mode: socket}").variables() ==
         Variables{{"NCCL_IB_DISABLE", "1"}, {"NCCL_NET", "Socket"}, {"NCCL_SOCKET_IFNAME", "=enp1s0f1np1"}});
   CHECK(TwoSparks("nccl: {mode: auto}").variables().empty());
   CHECK(TwoSparks("nccl: {mode: auto}").warnings().empty());
 }
 
-TEST_CASE("nccl_env: dmabuf says that it changes nothing on a GB10, and only there") {
+TEST_CASE("nccl_env: mode dmabuf reports that it has no effect on a GB10, and only there") {
   TwoSparks sparks("nccl: {mode: dmabuf}");
   CHECK(sparks.variables()["NCCL_DMABUF_ENABLE"] == "1");
   CHECK(sparks.warnings() == Codes{"nccl.dmabuf-no-effect"});
@@ -110,7 +110,7 @@ TEST_CASE("nccl_env: dmabuf says that it changes nothing on a GB10, and only the
   CHECK(sparks.warnings().empty());
 }
 
-TEST_CASE("nccl_env: what the file says of a variable stands over what is computed") {
+TEST_CASE("nccl_env: a variable in the file overrides the computed one") {
   const auto variables =
       TwoSparks("nccl: {env: {NCCL_IB_HCA: \"=mlx5_0\", NCCL_DEBUG: WARN, NCCL_CROSS_NIC: 0}}").variables();
   CHECK(variables.at("NCCL_IB_HCA") == "=mlx5_0");
@@ -119,24 +119,24 @@ TEST_CASE("nccl_env: what the file says of a variable stands over what is comput
   CHECK(variables.at("NCCL_SOCKET_IFNAME") == "=enp1s0f1np1");
 }
 
-TEST_CASE("nccl_env: null takes a computed variable out") {
+TEST_CASE("nccl_env: null removes a computed variable") {
   TwoSparks sparks;
   sparks.section = Value::map({{"env", Value::map({{"NCCL_SOCKET_IFNAME", Value()}})}});
   CHECK(sparks.variables() == Variables{{"NCCL_IB_HCA", "=rocep1s0f1,roceP2p1s0f1"}});
 }
 
-TEST_CASE("nccl_env: the library's folder goes in front of the search path of logins") {
+TEST_CASE("nccl_env: the library's folder is first in the search path of logins") {
   const auto wanted = TwoSparks("nccl: {library: /opt/nccl/build/lib/libnccl.so.2}").wanted();
   CHECK(wanted.variables.at("LD_LIBRARY_PATH").setting == Setting{{}, "/opt/nccl/build/lib", {}});
 }
 
-TEST_CASE("nccl_env: variables that are not NCCL's, and the name of its file, are for logins only") {
+TEST_CASE("nccl_env: variables of other programs, and the name of NCCL's file, are for logins only") {
   const auto wanted = TwoSparks("nccl: {env: {UCX_TLS: rc, NCCL_CONF_FILE: /x}}").wanted();
   CHECK(wanted.variables.at("UCX_TLS").setting == Setting{"rc", {}, {}});
   CHECK(wanted.variables.at("NCCL_CONF_FILE").setting == Setting{"/x", {}, {}});
 }
 
-TEST_CASE("nccl_env: devices named in the file are used as they are, and missed when they are not there") {
+TEST_CASE("nccl_env: declared devices are used unchanged, and missing ones are reported") {
   TwoSparks sparks("nccl: {mode: safe}", ", fabric: {hcas: [roceP2p1s0f1, mlx5_9]}");
   CHECK(sparks.variables()["NCCL_IB_HCA"] == "=roceP2p1s0f1,mlx5_9");
   CHECK(sparks.warnings() == Codes{"nccl.hca-not-found"});
@@ -144,7 +144,7 @@ TEST_CASE("nccl_env: devices named in the file are used as they are, and missed 
   CHECK(sparks.warnings().empty());
 }
 
-TEST_CASE("nccl_env: without RDMA devices nothing is said of them to NCCL, but to the reader") {
+TEST_CASE("nccl_env: without RDMA devices NCCL_IB_HCA is not set, and a warning is reported") {
   TwoSparks sparks;
   for (LinkFacts& link : sparks.facts.links) link.rdma_devices.clear();
   CHECK(sparks.variables() == Variables{{"NCCL_SOCKET_IFNAME", "=enp1s0f1np1"}});
@@ -153,20 +153,20 @@ TEST_CASE("nccl_env: without RDMA devices nothing is said of them to NCCL, but t
   CHECK(sparks.warnings().empty());
 }
 
-TEST_CASE("nccl_env: half a port without its device is not passed over in silence") {
+TEST_CASE("nccl_env: a half without its device is reported") {
   TwoSparks sparks;
   sparks.facts.links[0].rdma_devices.clear();
   CHECK(sparks.variables()["NCCL_IB_HCA"] == "=rocep1s0f1");
   CHECK(sparks.warnings() == Codes{"nccl.no-rdma-device"});
 }
 
-TEST_CASE("nccl_env: an interface with a link-local address only is not named") {
+TEST_CASE("nccl_env: an interface with only a link-local address is not used") {
   CHECK(TwoSparks("nccl: {mode: socket}", ", fabric: {interfaces: [{name: enp1s0f1np1, link_local: ipv4}]}")
             .variables()
             .count("NCCL_SOCKET_IFNAME") == 0);
 }
 
-TEST_CASE("nccl_env: a node without a fabric is told that its mode sets nothing") {
+TEST_CASE("nccl_env: a mode without effect on a node without a fabric is reported") {
   TwoSparks sparks;
   sparks.cluster.nodes[0].fabric.clear();
   sparks.cluster.nodes[0].sections.erase("fabric");
@@ -177,7 +177,7 @@ TEST_CASE("nccl_env: a node without a fabric is told that its mode sets nothing"
   CHECK(sparks.warnings().empty());
 }
 
-TEST_CASE("nccl_env: both files give back what was written to them") {
+TEST_CASE("nccl_env: both files are parsed back unchanged") {
   for (const std::string& value : kAwkward) {
     INFO(value);
     const std::map<std::string, Setting> settings{
@@ -196,7 +196,7 @@ TEST_CASE("nccl_env: both files give back what was written to them") {
   CHECK_FALSE(render_conf({{"A", {"1", {}, {}}}}));
 }
 
-TEST_CASE("nccl_env: a real shell sees every awkward value exactly as it was written") {
+TEST_CASE("nccl_env: a real shell reads every unusual value exactly as written") {
   for (const std::string& value : kAwkward) {
     INFO(value);
     const std::string file = *render_profile({{"NCCL_X", {value, {}, value}}, {"Z", {"after", {}, {}}}});
@@ -205,7 +205,7 @@ TEST_CASE("nccl_env: a real shell sees every awkward value exactly as it was wri
   }
 }
 
-TEST_CASE("nccl_env: a real shell puts the library's folder in front, once, and leaves no empty part") {
+TEST_CASE("nccl_env: a real shell adds the library's folder first, once, and without empty parts") {
   const std::string path = "LD_LIBRARY_PATH";
   for (const std::string folder : {"/opt/nccl/lib", "/opt/it's [a] b*", "/opt/~x"}) {
     INFO(folder);
@@ -224,20 +224,20 @@ TEST_CASE("nccl_env: a real shell puts the library's folder in front, once, and 
   }
 }
 
-TEST_CASE("nccl_env: a line that somebody has changed is no longer ours") {
+TEST_CASE("nccl_env: a line changed by hand is a foreign line") {
   std::string file = *render_profile({{"LD_LIBRARY_PATH", {{}, "/opt/nccl/lib", {}}}});
   file.insert(file.find("export"), "echo hello; ");
   CHECK(parse_profile(file).empty());
 }
 
-TEST_CASE("nccl_env: nccl.conf is read as NCCL reads it") {
+TEST_CASE("nccl_env: nccl.conf is parsed as by NCCL") {
   CHECK(as_nccl_reads("A=1\n#B=2\n #C=3\nnothing\nD= x \nE==y=z\nF=\"q\"\nG=\n") ==
         Variables{{"A", "1"}, {" #C", "3"}, {"D", " x "}, {"E", "=y=z"}, {"F", "\"q\""}, {"G", ""}});
   CHECK(as_nccl_reads("A=1\nA=2\n") == Variables{{"A", "1"}});
   CHECK(as_nccl_reads("A=" + std::string(2000, 'x')).at("A").size() == 1023);
 }
 
-TEST_CASE("nccl_env: only lines above our block defeat it") {
+TEST_CASE("nccl_env: only lines above the block override it") {
   const std::string block = "# BEGIN sparkplan\nA=1\n# END sparkplan\n";
   CHECK_FALSE(set_above(block + "A=2\n", "A"));
   CHECK_FALSE(set_above("B=2\n#A=2\n" + block, "A"));
@@ -247,7 +247,7 @@ TEST_CASE("nccl_env: only lines above our block defeat it") {
   CHECK(set_above("A=2", "A"));  // The block will be appended.
 }
 
-TEST_CASE("nccl_env: a later profile that keeps our folder in its path does no harm") {
+TEST_CASE("nccl_env: a later profile that keeps the folder in its path is no claim") {
   test::FakeNode node;
   node.add_file(std::string(kProfileFile), *render_profile({{"LD_LIBRARY_PATH", {{}, "/opt/nccl/lib", {}}}}));
   const auto claims = [&](const std::string& line) {
@@ -261,7 +261,7 @@ TEST_CASE("nccl_env: a later profile that keeps our folder in its path does no h
   CHECK(claims("export LD_LIBRARY_PATH=/cuda:$LD_LIBRARY_PATH\n").empty());
 }
 
-TEST_CASE("nccl_env: values that NCCL would cut are refused") {
+TEST_CASE("nccl_env: values that NCCL would truncate are refused") {
   const auto environment = [](const char* name, Value value) {
     return Value::map({{"env", Value::map({{name, std::move(value)}})}});
   };
@@ -277,7 +277,7 @@ TEST_CASE("nccl_env: values that NCCL would cut are refused") {
   CHECK(codes(environment("LD_LIBRARY_PATH", "/x")) == Codes{"nccl.risky-name"});
 }
 
-TEST_CASE("nccl_env: a library has to be one that the loader can be told of") {
+TEST_CASE("nccl_env: a library whose path the loader cannot use is refused") {
   const auto library = [](const char* path) { return codes(Value::map({{"library", path}})); };
   for (const char* good : {"/opt/nccl/build/lib/libnccl.so.2", "/opt/it's here/libnccl.so", "/x/libnccl.so.2.28.3"}) {
     INFO(good);

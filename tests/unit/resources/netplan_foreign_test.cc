@@ -1,5 +1,5 @@
+#include "engine/resource/registry.h"
 #include "resources/netplan/foreign_files.h"
-#include "resources/netplan/profiles.h"
 #include "resources/netplan/refusals.h"
 #include "resources/netplan/yaml_tree.h"
 #include "tests/support/catch.h"
@@ -29,6 +29,15 @@ std::string mirror(const std::string& section, const std::string& more) {
          ":\n    NM-3b2a4f6e-0d1c-4c8e-9b57-5f1d2e3a4b5c:\n      renderer: NetworkManager\n" + more;
 }
 
+/// Profiles of a machine on which every file can be read.
+std::vector<Definition> readable_profiles(const test::FakeNode& node) {
+  std::vector<UnreadableFile> unread;
+  const auto found = profiles_of_one_interface(node, unread);
+  REQUIRE(found);
+  CHECK(unread.empty());
+  return *found;
+}
+
 ObservedPort fabric_interface(const LinkFacts& link) {
   ObservedPort interface;
   interface.interface = link.name;
@@ -38,7 +47,7 @@ ObservedPort fabric_interface(const LinkFacts& link) {
 
 }  // namespace
 
-TEST_CASE("netplan: the renderer is the one that the last file names, else networkd") {
+TEST_CASE("netplan: the last file that names a renderer wins, and the default is networkd") {
   test::FakeNode node;
   CHECK(read_foreign_files(node)->renderer == Renderer::kNetworkd);
   node.add_file("/usr/lib/netplan/00-network-manager-all.yaml", "network: {version: 2, renderer: NetworkManager}\n");
@@ -52,7 +61,7 @@ TEST_CASE("netplan: the renderer is the one that the last file names, else netwo
   CHECK(read_foreign_files(node)->renderer == Renderer::kNetworkd);
 }
 
-TEST_CASE("netplan: of Ubuntu's mirrors those of our interface are definitions, those of any interface are not") {
+TEST_CASE("netplan: Ubuntu's mirror of a profile for our interface is a definition, and one for any interface is not") {
   const std::string passthrough =
       "      networkmanager:\n        uuid: 3b2a4f6e\n        name: Wired\n        passthrough:\n";
   CHECK(definition_in(mirror("ethernets", "      match: {name: enp1s0f1np1}\n      dhcp4: true\n")));
@@ -72,14 +81,13 @@ TEST_CASE("netplan: of Ubuntu's mirrors those of our interface are definitions, 
       mirror("ethernets", "      match: {}\n" + passthrough + "          connection.autoconnect-priority: \"999\"\n")));
 }
 
-TEST_CASE(
-    "netplan: a definition with settings for NetworkManager, but named after the interface, is merged with ours") {
+TEST_CASE("netplan: a NetworkManager definition named after the interface is merged with the managed one") {
   const auto found = definition_in("network: {ethernets: {enp1s0f1np1: {networkmanager: {name: x}}}}\n");
   REQUIRE(found);
   CHECK_FALSE(found->is_profile);
 }
 
-TEST_CASE("netplan: renames and virtual functions of ours are found in other files, with the reason") {
+TEST_CASE("netplan: renames and virtual functions in other files are refused with the reason") {
   const auto reason = [](const std::string& body) {
     const auto found = definition_in("network:\n  version: 2\n" + body);
     REQUIRE(found);
@@ -104,7 +112,7 @@ TEST_CASE("netplan: renames and virtual functions of ours are found in other fil
   CHECK_FALSE(definition_in("network:\n  vlans:\n    v5: {id: 5, link: enp1s0f1np1}\n"));
 }
 
-TEST_CASE("netplan: NetworkManager's own profiles compete where they would win at boot") {
+TEST_CASE("netplan: NetworkManager's own profiles conflict if they would win at boot") {
   test::FakeNode node;
   const std::string directory = "/etc/NetworkManager/system-connections/";
   const auto add = [&](const std::string& name, const std::string& connection) {
@@ -114,13 +122,13 @@ TEST_CASE("netplan: NetworkManager's own profiles compete where they would win a
   add("manual", "type=ethernet\ninterface-name=enp1s0f1np1\nautoconnect=false\nautoconnect-priority=999\n");
   add("wifi", "type=wifi\nautoconnect-priority=999\n");
   node.add_file(directory + "empty", "");
-  CHECK(profiles_of_one_interface(node)->empty());
+  CHECK(readable_profiles(node).empty());
 
   add("high", "type=ethernet\ninterface-name=enp1s0f1np1\nautoconnect-priority=999\n");
-  const auto competing = profiles_of_one_interface(node);
-  REQUIRE(competing->size() == 1);
-  CHECK_FALSE(gives_way(competing->front()));
-  const auto found = definitions_of(half(), *competing);
+  const auto competing = readable_profiles(node);
+  REQUIRE(competing.size() == 1);
+  CHECK_FALSE(gives_way(competing.front()));
+  const auto found = definitions_of(half(), competing);
   REQUIRE(found.size() == 1);
   const Error error = refused_for("enp1s0f1np1", found.front());
   CHECK(error.message.find("/etc/NetworkManager/system-connections/high, NetworkManager's \"high\"") == 0);
@@ -128,24 +136,41 @@ TEST_CASE("netplan: NetworkManager's own profiles compete where they would win a
 
   node.erase(directory + "high");
   add("port", "type=802-3-ethernet\ninterface-name=enp1s0f1np1\nmaster=bond0\nslave-type=bond\n");
-  const auto ports = profiles_of_one_interface(node);
-  REQUIRE(ports->size() == 1);
-  CHECK(refused_for("enp1s0f1np1", ports->front()).message.find("as part of bond0") != std::string::npos);
+  const auto ports = readable_profiles(node);
+  REQUIRE(ports.size() == 1);
+  CHECK(refused_for("enp1s0f1np1", ports.front()).message.find("as part of bond0") != std::string::npos);
 }
 
-TEST_CASE("netplan: a profile with a lower priority than ours gives way; one for any interface is not looked at") {
+TEST_CASE("netplan: a profile with a lower priority gives way, and one for any interface is ignored") {
   test::FakeNode node;
   const std::string directory = "/etc/NetworkManager/system-connections/";
   node.add_file(directory + "low",
                 "[connection]\nid=low\ntype=ethernet\ninterface-name=enp1s0f1np1\nautoconnect-priority=10\n", 0600);
   node.add_file(directory + "office", "[connection]\nid=office\ntype=ethernet\n[ipv4]\nmethod=auto\n", 0600);
-  const auto found = profiles_of_one_interface(node);
-  REQUIRE(found->size() == 1);
-  CHECK(gives_way(found->front()));
-  CHECK(refused_for("enp1s0f1np1", found->front()).message.find("\"low\", is for enp1s0f1np1") != std::string::npos);
+  const auto found = readable_profiles(node);
+  REQUIRE(found.size() == 1);
+  CHECK(gives_way(found.front()));
+  CHECK(refused_for("enp1s0f1np1", found.front()).message.find("\"low\", is for enp1s0f1np1") != std::string::npos);
 }
 
-TEST_CASE("netplan: what NetworkManager makes up by itself is told from what somebody has written") {
+TEST_CASE("netplan: a profile that cannot be read is reported, and the others still count") {
+  test::FakeNode node;
+  const std::string directory = "/etc/NetworkManager/system-connections/";
+  node.add_file("/etc/netplan/01-nm.yaml", "network: {version: 2, renderer: NetworkManager}\n");
+  node.add_kernel_file(directory + "broken", {"", {}, {}, ErrorCode::kPermissionDenied});
+  node.add_file(directory + "port", "[connection]\nid=port\ninterface-name=enp1s0f1np1\n", 0600);
+  const auto type = builtin_registry().find("netplan");
+  const auto exported = type->exports(Value::map(), node);
+  REQUIRE(exported);
+  const ForeignFiles files = decode_foreign_files(*exported);
+  REQUIRE(files.definitions.size() == 1);
+  CHECK(files.definitions.front().id == "port");
+  CHECK(files.unreadable.empty());
+  REQUIRE(files.unread_profiles.size() == 1);
+  CHECK(files.unread_profiles.front().source == directory + "broken");
+}
+
+TEST_CASE("netplan: profiles generated by NetworkManager are distinguished from hand-written ones") {
   const auto generated = [](const std::string& connection, const std::string& ipv4) {
     return profile_in("/etc/NetworkManager/system-connections/x",
                       "[connection]\n" + connection + "\ninterface-name=enp1s0f1np1\n[ipv4]\n" + ipv4 + "\n")
@@ -168,7 +193,7 @@ TEST_CASE("netplan: what NetworkManager makes up by itself is told from what som
   CHECK_FALSE(definition_in(mirror("ethernets", "      match: {name: enp1s0f1np1}\n" + of_name))->generated);
 }
 
-TEST_CASE("netplan: profiles are looked at where netplan hands interfaces to NetworkManager, and not else") {
+TEST_CASE("netplan: profiles are read only where netplan uses NetworkManager") {
   test::FakeNode node;
   node.add_file("/etc/NetworkManager/system-connections/high",
                 "[connection]\nid=high\ninterface-name=enp1s0f1np1\nautoconnect-priority=999\n", 0600);
@@ -177,7 +202,7 @@ TEST_CASE("netplan: profiles are looked at where netplan hands interfaces to Net
   CHECK(read_foreign_files(node)->definitions.size() == 1);
 }
 
-TEST_CASE("netplan: an interface that is part of something, or made of something, is no fabric interface") {
+TEST_CASE("netplan: a member of a bond or bridge, or the bond itself, is no fabric interface") {
   LinkFacts plain = half();
   CHECK_FALSE(why_unfit(fabric_interface(plain), {plain}, {}));
 
@@ -197,7 +222,7 @@ TEST_CASE("netplan: an interface that is part of something, or made of something
   CHECK(function->message.find("SR-IOV") != std::string::npos);
 }
 
-TEST_CASE("netplan: virtual functions are those that the kernel says belong to a physical one") {
+TEST_CASE("netplan: virtual functions are recognised by the kernel's physfn link") {
   test::FakeNode node;
   node.add_link(half());
   LinkFacts function;

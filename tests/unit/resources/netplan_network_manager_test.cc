@@ -16,6 +16,8 @@ const std::string kOwn(kOwnFile);
 const std::string kWired = "/run/NetworkManager/system-connections/Wired connection 1.nmconnection";
 const Stanza kStanza{9000, {"192.168.100.11/24"}, false, Renderer::kNetworkManager};
 
+const Stanza kOnlyMtu{9000, {}, false, Renderer::kNetworkManager};
+
 using test::FakeNode;
 
 /// A machine on which netplan uses NetworkManager for all interfaces.
@@ -56,7 +58,7 @@ Observation wanted(const FakeNode& node) { return link_state_wanted(kStanza, sta
 
 }  // namespace
 
-TEST_CASE("netplan: NetworkManager is told what netplan does not tell it, and networkd's file stays as it was") {
+TEST_CASE("netplan: NetworkManager gets the settings that netplan omits, and networkd's file is unaffected") {
   const std::string ours = render_file({{kHalf, kStanza}});
   CHECK(ours.find("      renderer: NetworkManager\n") != std::string::npos);
   CHECK(ours.find("connection.autoconnect-priority: \"999\"\n") != std::string::npos);
@@ -64,15 +66,19 @@ TEST_CASE("netplan: NetworkManager is told what netplan does not tell it, and ne
   CHECK(ours.find("ipv4.") == std::string::npos);
   const std::string both = render_file({{kHalf, {9000, {"10.1.0.2/16"}, true, Renderer::kNetworkManager}}});
   CHECK(both.find("ipv4.link-local: \"3\"\n") != std::string::npos);
-  const std::string mtu_only = render_file({{kHalf, {9000, {}, false, Renderer::kNetworkManager}}});
-  CHECK(mtu_only.find("ipv4.method: disabled\n") != std::string::npos);
-  CHECK(mtu_only.find("ipv6.") == std::string::npos);
+  const std::string mtu_only = render_file({{kHalf, kOnlyMtu}});
+  CHECK(mtu_only.find("connection.autoconnect: \"false\"\n") != std::string::npos);
+  CHECK(mtu_only.find("connection.interface-name: sparkplan-none\n") != std::string::npos);
+  CHECK(mtu_only.find("ipv") == std::string::npos);
+  const std::string link_local = render_file({{kHalf, {9000, {}, true, Renderer::kNetworkManager}}});
+  CHECK(link_local.find("link-local: [ipv4]\n") != std::string::npos);
+  CHECK(link_local.find("ipv4.") == std::string::npos);
   const std::string networkd = render_file({{kHalf, {9000, {"192.168.100.11/24"}, false}}});
   CHECK(networkd.find("renderer") == std::string::npos);
   CHECK(networkd.find("networkmanager") == std::string::npos);
 }
 
-TEST_CASE("netplan: nmcli's words are parted at colons that have no backslash") {
+TEST_CASE("netplan: nmcli's output is split at unescaped colons") {
   CHECK(terse_words("a:b") == std::vector<std::string>{"a", "b"});
   CHECK(terse_words("u:enp1:/run/x\\:y:Wired \\\\ 1") ==
         std::vector<std::string>{"u", "enp1", "/run/x:y", "Wired \\ 1"});
@@ -80,7 +86,7 @@ TEST_CASE("netplan: nmcli's words are parted at colons that have no backslash") 
   CHECK(terse_words("a::") == std::vector<std::string>{"a", "", ""});
 }
 
-TEST_CASE("netplan: the profile that netplan generates is installed, loaded and brought up; nothing else is touched") {
+TEST_CASE("netplan: the generated profile is installed, loaded and activated, and no other is changed") {
   FakeNode node = spark();
   write_own_file(node);
   node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n", 0600);
@@ -95,7 +101,7 @@ TEST_CASE("netplan: the profile that netplan generates is installed, loaded and 
   CHECK_FALSE(has_run(node, "apply"));
 }
 
-TEST_CASE("netplan: a profile of somebody else's that is up is recorded, and brought up again when ours is gone") {
+TEST_CASE("netplan: an active foreign profile is recorded, and activated again after the removal") {
   FakeNode node = spark();
   node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n\n[ipv4]\naddress1=10.9.9.9/24\n", 0600);
   test::make_active(node, kHalf, kWired);
@@ -118,7 +124,34 @@ TEST_CASE("netplan: a profile of somebody else's that is up is recorded, and bro
   CHECK(state_of(observe_link(kHalf, node)) == state_of(before));
 }
 
-TEST_CASE("netplan: a profile that is gone by now is not brought up; the link gets back what the kernel can give") {
+TEST_CASE("netplan: with only an MTU, NetworkManager's active profile keeps its addresses") {
+  FakeNode node = spark();
+  node.add_file(kWired, "[connection]\nid=mesh\nuuid=mesh\n\n[ipv4]\naddress1=192.168.100.1/24\n", 0600);
+  test::make_active(node, kHalf, kWired);
+  give(node, "192.168.100.1/24");
+  node.add_file(kOwn, render_file({{kHalf, kOnlyMtu}}), 0600);
+  REQUIRE(activate_link(kHalf, link_state_wanted(kOnlyMtu, state_of(observe_link(kHalf, node))), node));
+  CHECK(node.link(kHalf)->mtu == 9000);
+  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"192.168.100.1/24"});
+  CHECK(test::active_profile(node, kHalf) == kWired);
+  CHECK_FALSE(has_run(node, "connection up"));
+  CHECK_FALSE(has_run(node, "connection down"));
+  CHECK(state_of(observe_link(kHalf, node)).find(kProfileBefore) == nullptr);
+}
+
+TEST_CASE("netplan: an interface that keeps only its MTU loses the addresses that we gave it") {
+  FakeNode node = spark();
+  write_own_file(node);
+  REQUIRE(activate_link(kHalf, wanted(node), node));
+  node.add_file(kOwn, render_file({{kHalf, kOnlyMtu}}), 0600);
+  REQUIRE(activate_link(kHalf, link_state_wanted(kOnlyMtu, state_of(observe_link(kHalf, node))), node));
+  CHECK(has_run(node, "connection down"));
+  CHECK(node.link(kHalf)->addresses.empty());
+  CHECK(node.link(kHalf)->mtu == 9000);
+  CHECK(test::active_profile(node, kHalf).empty());
+}
+
+TEST_CASE("netplan: a missing profile is not activated, and the link's kernel settings are restored") {
   FakeNode node = spark();
   node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n\n[ipv4]\naddress1=10.9.9.9/24\n", 0600);
   test::make_active(node, kHalf, kWired);
@@ -132,7 +165,7 @@ TEST_CASE("netplan: a profile that is gone by now is not brought up; the link ge
   CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"10.9.9.9/24"});
 }
 
-TEST_CASE("netplan: what was configured past NetworkManager is no profile, and NetworkManager leaves it alone again") {
+TEST_CASE("netplan: settings made outside NetworkManager are no profile, and the removal restores them") {
   FakeNode node = spark();
   const std::string external = "/run/NetworkManager/system-connections/enp1s0f1np1.nmconnection";
   node.add_file(external, "[connection]\nid=enp1s0f1np1\n\n[.nmmeta]\nnm-generated=true\nexternal=true\n", 0600);
@@ -149,7 +182,7 @@ TEST_CASE("netplan: what was configured past NetworkManager is no profile, and N
   CHECK(node.link(kHalf)->mtu == 1500);
 }
 
-TEST_CASE("netplan: without a carrier NetworkManager has neither addresses nor an MTU to compare") {
+TEST_CASE("netplan: without a carrier NetworkManager's addresses and MTU are not compared") {
   FakeNode node = spark();
   write_own_file(node);
   LinkFacts half = *node.link(kHalf);
@@ -164,7 +197,7 @@ TEST_CASE("netplan: without a carrier NetworkManager has neither addresses nor a
   CHECK_FALSE(std::get<Present>(observe_link(kHalf, node)).not_applicable.contains("mtu"));
 }
 
-TEST_CASE("netplan: an interface that was NetworkManager's and is networkd's now loses its profile") {
+TEST_CASE("netplan: an interface that moves from NetworkManager to networkd loses its profile") {
   FakeNode node = spark();
   write_own_file(node);
   REQUIRE(activate_link(kHalf, wanted(node), node));
@@ -179,7 +212,7 @@ TEST_CASE("netplan: an interface that was NetworkManager's and is networkd's now
   CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"192.168.100.11/24"});
 }
 
-TEST_CASE("netplan: a profile that NetworkManager cannot bring up is an error in its own words") {
+TEST_CASE("netplan: a profile that NetworkManager cannot activate is an error with NetworkManager's message") {
   FakeNode node = spark();
   write_own_file(node);
   const Observation after = wanted(node);
@@ -197,7 +230,7 @@ TEST_CASE("netplan: a profile that NetworkManager cannot bring up is an error in
   CHECK_FALSE(activated.error().hint.empty());
 }
 
-TEST_CASE("netplan: a renderer that is not there, or does not run, is named before anything is written") {
+TEST_CASE("netplan: a missing or stopped renderer is named before any write") {
   const auto refusal = [](FakeNode& node, Renderer renderer) {
     Stanza stanza = kStanza;
     stanza.renderer = renderer;
@@ -211,16 +244,16 @@ TEST_CASE("netplan: a renderer that is not there, or does not run, is named befo
   CHECK(try_netplan_files({{std::string(kOwnFile), render_file({{kHalf, kStanza}})}}, stopped));
   test::stop_fake_network_manager(stopped);
   CHECK(refusal(stopped, Renderer::kNetworkManager) ==
-        "netplan hands enp1s0f1np1 to NetworkManager, which is not running");
+        "netplan gives enp1s0f1np1 to NetworkManager, which is not running");
   FakeNode without = spark();
   without.add_program("nmcli", [](const FakeNode::Call&) -> Result<CommandOutput> {
     return failure(ErrorCode::kNotFound, "no nmcli");
   });
   CHECK(refusal(without, Renderer::kNetworkManager) ==
-        "netplan hands enp1s0f1np1 to NetworkManager, and this node has no nmcli");
+        "netplan gives enp1s0f1np1 to NetworkManager, but this node has no nmcli");
   FakeNode desktop = spark();
   desktop.add_unit("systemd-networkd.service", {{"ActiveState", "inactive"}});
-  CHECK(refusal(desktop, Renderer::kNetworkd) == "netplan hands enp1s0f1np1 to systemd-networkd, which is not running");
+  CHECK(refusal(desktop, Renderer::kNetworkd) == "netplan gives enp1s0f1np1 to systemd-networkd, which is not running");
 }
 
 }  // namespace sparkplan::netplan

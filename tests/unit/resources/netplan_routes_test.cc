@@ -32,7 +32,7 @@ std::vector<Diagnostic> found(const std::vector<RouteFacts>& routes, const Value
 
 }  // namespace
 
-TEST_CASE("netplan: a network at home in the range of the fabric is named, with node, route and interface") {
+TEST_CASE("netplan: a route that overlaps a fabric subnet is reported with node, route and interface") {
   const auto findings = found({route("enP7s7", "192.168.100.0/24")});
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].severity == Severity::kError);
@@ -44,14 +44,14 @@ TEST_CASE("netplan: a network at home in the range of the fabric is named, with 
   CHECK_FALSE(findings[0].hint.empty());
 }
 
-TEST_CASE("netplan: wider and narrower routes collide, too, whoever made them") {
-  CHECK(found({route("tun0", "192.168.0.0/16", "10.8.0.1")})[0].message.find("through tun0 by way of 10.8.0.1") !=
+TEST_CASE("netplan: wider and narrower routes collide too, whatever their origin") {
+  CHECK(found({route("tun0", "192.168.0.0/16", "10.8.0.1")})[0].message.find("through tun0 via 10.8.0.1") !=
         std::string::npos);
   CHECK(found({route("docker0", "192.168.101.128/25")})[0].where.line == 5);
   CHECK(found({route("wg0", "192.168.100.7/32")}).size() == 1);
 }
 
-TEST_CASE("netplan: default routes, other networks, IPv6, and the fabric's own ways are no collisions") {
+TEST_CASE("netplan: default routes, other networks, IPv6 and the fabric's own routes do not collide") {
   CHECK(found({route("enP7s7", "0.0.0.0/0", "10.0.0.1"), route("tun0", "0.0.0.0/1", "10.8.0.1"),
                route("tun0", "128.0.0.0/1", "10.8.0.1"), route("enP7s7", "10.0.0.0/24"), route("enP7s7", "::/0"),
                route("enP7s7", "fe80::/64"), route("enp1s0f1np1", "192.168.100.0/24"),
@@ -59,7 +59,7 @@ TEST_CASE("netplan: default routes, other networks, IPv6, and the fabric's own w
             .empty());
 }
 
-TEST_CASE("netplan: the subnets of cables that the node has no end of count, too") {
+TEST_CASE("netplan: subnets of cables without an end on the node are checked too") {
   Value subnets = Value::list({"192.168.100.0/24", "192.168.101.0/24", "192.168.102.0/24"});
   (*subnets.list_items())[2].where = {7, 1, 2};
   const Value section = Value::map({{"subnets", subnets}});
@@ -68,7 +68,7 @@ TEST_CASE("netplan: the subnets of cables that the node has no end of count, too
   CHECK(findings[0].where.line == 7);
 }
 
-TEST_CASE("netplan: what a bond without a carrier keeps is named as left over") {
+TEST_CASE("netplan: a leftover route of a bond without a carrier is explained in the hint") {
   RouteFacts stale = route("bond0", "192.168.100.0/24");
   stale.link_down = true;
   const auto findings = found({stale, stale});
@@ -76,7 +76,7 @@ TEST_CASE("netplan: what a bond without a carrier keeps is named as left over") 
   CHECK(findings[0].hint.find("bond0 has no carrier") == 0);
 }
 
-TEST_CASE("netplan: routes that could not be read are told, and are no proof that nothing collides") {
+TEST_CASE("netplan: unreadable routes are an error, because a collision cannot be excluded") {
   Facts facts;
   facts.host.unreadable["routes"] = "list the routes: Out of memory";
   const auto findings =
@@ -88,14 +88,14 @@ TEST_CASE("netplan: routes that could not be read are told, and are no proof tha
   CHECK(findings[0].node == "spark-01");
 }
 
-TEST_CASE("netplan: a fabric without subnets collides with nothing, whatever is known of the routes") {
+TEST_CASE("netplan: a fabric without subnets never collides, even with unreadable routes") {
   Facts facts;
   facts.host.unreadable["routes"] = "list the routes: Out of memory";
   CHECK(route_collisions("spark-01", {half("enp1s0f1np1", "", 4)}, {}, Value::map({{"link_local", "ipv4"}}), facts)
             .empty());
 }
 
-TEST_CASE("netplan: of routes too many to tell each, a subnet within a stretch of them may collide; others do not") {
+TEST_CASE("netplan: a subnet inside a range of merged routes may collide, and other subnets do not") {
   RouteFacts many = route("bgp0", "192.168.100.0/22");
   many.stands_for = 300;
   const auto findings = found({many, route("tun0", "192.168.101.0/24")});
@@ -103,9 +103,9 @@ TEST_CASE("netplan: of routes too many to tell each, a subnet within a stretch o
   CHECK(findings[0].severity == Severity::kError);
   CHECK(findings[0].code == "fabric.routes-unreadable");
   CHECK(findings[0].message ==
-        "spark-01 has too many routes to tell each, and nobody knows whether the fabric subnet 192.168.100.0/24 "
-        "overlaps one of the 300 through bgp0 to parts of 192.168.100.0/22");
-  CHECK(findings[0].hint.find("`link_local: ipv4` needs none") != std::string::npos);
+        "spark-01 has too many routes to list: the fabric subnet 192.168.100.0/24 "
+        "may overlap one of 300 through bgp0 to parts of 192.168.100.0/22");
+  CHECK(findings[0].hint.find("`link_local: ipv4`, which needs none") != std::string::npos);
   CHECK(findings[0].where.line == 4);
   CHECK(findings[1].code == "fabric.subnet-has-route");
   many.destination = "10.0.0.0/8";

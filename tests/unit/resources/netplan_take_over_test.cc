@@ -47,7 +47,7 @@ std::string why_not(const std::string& text, const std::string& path = "/etc/net
 
 }  // namespace
 
-TEST_CASE("netplan: a definition that is taken over is emptied, and all around it stays byte for byte") {
+TEST_CASE("netplan: a definition is emptied on take-over, and all other bytes of its file stay") {
   const auto emptied = with_emptied(kOther, "enp1s0f1np1", "enp1s0f1np1");
   REQUIRE(emptied);
   CHECK(*emptied == kEmptied);
@@ -55,11 +55,11 @@ TEST_CASE("netplan: a definition that is taken over is emptied, and all around i
   CHECK(emptied_in(kOther).empty());
 }
 
-TEST_CASE("netplan: emptying is the same twice") {
+TEST_CASE("netplan: emptying twice gives the same text as once") {
   CHECK(with_emptied(kEmptied, "enp1s0f1np1", "enp1s0f1np1") == Result<std::string>(kEmptied));
 }
 
-TEST_CASE("netplan: what was emptied comes back word for word, in whatever the file has become since") {
+TEST_CASE("netplan: an emptied definition is restored word for word in a file that has changed since") {
   CHECK(with_restored(kEmptied, "enp1s0f1np1") == kOther);
   const std::string more = "    eth9: {dhcp4: true}\n";
   CHECK(with_restored(kEmptied + more, "enp1s0f1np1") == kOther + more);
@@ -67,7 +67,7 @@ TEST_CASE("netplan: what was emptied comes back word for word, in whatever the f
   CHECK(with_restored(kEmptied, "enP2p1s0f1np1") == kEmptied);
 }
 
-TEST_CASE("netplan: all definitions of a file can be emptied, and come back in any order") {
+TEST_CASE("netplan: all definitions of a file can be emptied, and restored in any order") {
   const std::vector<std::string> both{"enp1s0f1np1", "enP2p1s0f1np1"};
   for (const bool last_first : {false, true}) {
     const std::string& first = both[last_first ? 1 : 0];
@@ -82,7 +82,7 @@ TEST_CASE("netplan: all definitions of a file can be emptied, and come back in a
   }
 }
 
-TEST_CASE("netplan: files with line ends of another kind, or without the last one, are emptied and come back") {
+TEST_CASE("netplan: files with other line ends, or without a final one, are emptied and restored") {
   for (const std::string text : {"network:\n  ethernets:\n    enp1s0f1np1:\n      mtu: 9000",
                                  "network:\r\n  ethernets:\r\n    enp1s0f1np1:\r\n      mtu: 9000\r\n"}) {
     const auto emptied = with_emptied(text, "enp1s0f1np1", "enp1s0f1np1");
@@ -94,7 +94,7 @@ TEST_CASE("netplan: files with line ends of another kind, or without the last on
   }
 }
 
-TEST_CASE("netplan: braces over several lines belong to the definition") {
+TEST_CASE("netplan: braces over several lines are part of the definition") {
   const std::string text =
       "network:\n  ethernets:\n    enp1s0f1np1: {\n      mtu: 9000\n    }\n    eth9: {dhcp4: true}\n";
   const auto emptied = with_emptied(text, "enp1s0f1np1", "enp1s0f1np1");
@@ -106,7 +106,7 @@ TEST_CASE("netplan: braces over several lines belong to the definition") {
   CHECK(with_restored(*emptied, "enp1s0f1np1") == text);
 }
 
-TEST_CASE("netplan: what somebody puts between the remarks, or makes a remark of, damages nothing") {
+TEST_CASE("netplan: text between the comment lines, or a commented definition, causes no damage") {
   std::string blank = kEmptied;
   blank.insert(blank.find("#sparkplan:      addresses"), "\n# mine\n");
   const auto restored = with_restored(blank, "enp1s0f1np1");
@@ -120,14 +120,14 @@ TEST_CASE("netplan: what somebody puts between the remarks, or makes a remark of
   CHECK(emptied_in(remark).empty());
 }
 
-TEST_CASE("netplan: a definition that is there twice, or beside what was taken over, is not taken over") {
+TEST_CASE("netplan: a repeated definition, or one beside a taken-over one, is not taken over") {
   const std::string again = std::string(kEmptied) + "    enp1s0f1np1: {dhcp4: true}\n";
   CHECK_FALSE(with_emptied(again, "enp1s0f1np1", "enp1s0f1np1"));
   CHECK_FALSE(with_emptied("network:\n  ethernets:\n    a: {mtu: 1}\n    \"a\": {dhcp4: true}\n", "a", "a"));
   CHECK_FALSE(with_emptied("network:\n  ethernets:\n    a: {mtu: 1}\n#sparkplan:    a: {mtu: 2}\n", "a", "a"));
 }
 
-TEST_CASE("netplan: a profile for an interface is emptied under its own key, for that interface, and comes back") {
+TEST_CASE("netplan: a profile's definition is emptied under its own key, for one interface, and restored") {
   const std::string text =
       "network:\n  version: 2\n  ethernets:\n    NM-3b2a4f6e:\n      renderer: NetworkManager\n      match:\n"
       "        name: \"enp1s0f1np1\"\n      dhcp4: true\n";
@@ -140,13 +140,13 @@ TEST_CASE("netplan: a profile for an interface is emptied under its own key, for
   CHECK(with_restored(*emptied, "enp1s0f1np1") == *emptied);
 }
 
-TEST_CASE("netplan: what cannot be told apart by lines is not taken over") {
+TEST_CASE("netplan: a definition that shares its lines with another is not taken over") {
   CHECK(why_not("network: {ethernets: {enp1s0f1np1: {mtu: 9000}, eth9: {dhcp4: true}}}\n") != "");
   CHECK(why_not("network:\n  ethernets:\n    enp1s0f1np1: &a {mtu: 9000}\n    eth9: *a\n") != "");
   CHECK(why_not(kOther) == "");
 }
 
-TEST_CASE("netplan: files that hold secrets, or are made anew at boot, are not taken over") {
+TEST_CASE("netplan: files that hold secrets, or that are regenerated at boot, are not taken over") {
   const std::string plain = "network:\n  ethernets:\n    enp1s0f1np1: {mtu: 9000}\n";
   CHECK(why_not(plain) == "");
   CHECK(why_not(plain, "/run/netplan/40-cx7.yaml").find("/etc/netplan") != std::string::npos);

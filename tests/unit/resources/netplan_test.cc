@@ -43,14 +43,14 @@ TEST_CASE("netplan: parsing a file is the exact inverse of rendering it") {
   CHECK(*parsed == stanzas);
 }
 
-TEST_CASE("netplan: a stanza survives its form in resources") {
+TEST_CASE("netplan: a stanza survives encoding") {
   for (const Stanza& stanza :
        {Stanza{9000, {"192.168.100.11/24"}, false}, Stanza{std::nullopt, {}, true}, Stanza{1280, {}, false}}) {
     CHECK(decode_stanza(encode(stanza)) == stanza);
   }
 }
 
-TEST_CASE("netplan: DHCP is off where the addresses are ours, and left alone where only the MTU is") {
+TEST_CASE("netplan: DHCP is off for declared addresses, and unset for an interface with only an MTU") {
   const std::string ours = render_file({{"a", {9000, {"10.1.0.2/16"}, false}}});
   CHECK(ours.find("dhcp4: false") != std::string::npos);
   CHECK(ours.find("link-local: []") != std::string::npos);
@@ -59,7 +59,7 @@ TEST_CASE("netplan: DHCP is off where the addresses are ours, and left alone whe
   CHECK(mtu_only.find("link-local") == std::string::npos);
 }
 
-TEST_CASE("netplan: YAML that does not parse is refused with its line") {
+TEST_CASE("netplan: invalid YAML is refused with its line") {
   const auto broken = parse_yaml("network:\n  ethernets: {eth0: [\n");
   REQUIRE_FALSE(broken);
   CHECK(broken.error().code == ErrorCode::kInvalidInput);
@@ -68,7 +68,7 @@ TEST_CASE("netplan: YAML that does not parse is refused with its line") {
   CHECK(parse_yaml("")->is_null());
 }
 
-TEST_CASE("netplan: anchors that unfold to more than a file holds are refused") {
+TEST_CASE("netplan: anchors that expand beyond the size limit are refused") {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 8; ++i) {
     const std::string above = std::to_string(i - 1);
@@ -101,7 +101,7 @@ TEST_CASE("netplan: a foreign definition is found by name, match, driver, addres
   CHECK(two[1].source == "/etc/netplan/x.yaml:4");
 }
 
-TEST_CASE("netplan: of two files with the same name the one in /run counts") {
+TEST_CASE("netplan: of two files with the same name the one in /run wins") {
   test::FakeNode node;
   node.add_file("/etc/netplan/40-cx7.yaml", "network: {ethernets: {enp1s0f1np1: {dhcp4: true}}}\n");
   node.add_file("/run/netplan/40-cx7.yaml", "network: {version: 2}\n");
@@ -115,7 +115,7 @@ TEST_CASE("netplan: of two files with the same name the one in /run counts") {
   CHECK(definitions_of(link("enp1s0f1np1"), files->definitions).empty());
 }
 
-TEST_CASE("netplan: what other files say survives its way to the controller") {
+TEST_CASE("netplan: other files' definitions survive the wire") {
   ForeignFiles files;
   Definition bond;
   bond.source = "/etc/netplan/a.yaml:3";
@@ -135,16 +135,16 @@ TEST_CASE("netplan: what other files say survives its way to the controller") {
   bond.why_not_taken_over = "it is a bond";
   files.definitions.push_back(bond);
   files.renderer = Renderer::kNetworkManager;
-  files.unreadable.push_back({"/etc/netplan/b.yaml:1", "no YAML"});
+  files.unreadable.push_back({"/etc/netplan/b.yaml:1", "not YAML"});
   const ForeignFiles back = decode_foreign_files(encode(files));
   REQUIRE(back.definitions.size() == 1);
   CHECK(back.definitions[0] == bond);
   CHECK(back.renderer == Renderer::kNetworkManager);
   REQUIRE(back.unreadable.size() == 1);
-  CHECK(back.unreadable[0].message == "no YAML");
+  CHECK(back.unreadable[0].message == "not YAML");
 }
 
-TEST_CASE("netplan: the interface of our connection is untouchable with all that carries it") {
+TEST_CASE("netplan: the interface of our connection and all interfaces that carry it are protected") {
   std::vector<LinkFacts> links{link("br0", {"10.0.0.11/24"}), link("vlan5"), link("bond0"), link("enp1"), link("enp2")};
   links[1].master = "br0";
   links[1].lower = "bond0";
@@ -156,27 +156,27 @@ TEST_CASE("netplan: the interface of our connection is untouchable with all that
   CHECK(why_untouchable("enp2", "10.0.0.11", links).empty());
 }
 
-TEST_CASE("netplan: a link-local connection names its interface itself") {
+TEST_CASE("netplan: a link-local connection address names its interface") {
   const std::vector<LinkFacts> links{link("enp1", {"fe80::1/64"}), link("enp2", {"fe80::1/64"})};
   CHECK_FALSE(why_untouchable("enp1", "fe80::1%enp1", links).empty());
   CHECK(why_untouchable("enp2", "fe80::1%enp1", links).empty());
 }
 
-TEST_CASE("netplan: where the connection comes in cannot be told, nothing is touched") {
+TEST_CASE("netplan: without a known incoming interface all interfaces are protected") {
   const std::vector<LinkFacts> links{link("enp1", {"10.0.0.11/24"})};
   CHECK_FALSE(why_untouchable("enp1", "10.9.9.9", links).empty());
   CHECK(why_untouchable("enp1", "127.0.0.1", links).empty());
   CHECK(why_untouchable("enp1", "", links).empty());
 }
 
-TEST_CASE("netplan: link-local addresses are random, so only that there is one counts") {
+TEST_CASE("netplan: of random link-local addresses only the presence of one is compared") {
   const Value state = encode_link_state(link("a", {"10.1.0.2/16", "169.254.7.9/16", "fe80::1/64"}));
   CHECK(state.boolean_or("link_local", false));
   REQUIRE(state.find("addresses")->list_items()->size() == 1);
   CHECK(*state.find("addresses")->list_items()->front().string() == "10.1.0.2/16");
 }
 
-TEST_CASE("netplan: the trial names the real file that netplan complains about") {
+TEST_CASE("netplan: an error names the original file that netplan rejects") {
   test::FakeNode node;
   test::install_fake_networkd(node);
   node.add_file("/etc/netplan/50-broken.yaml", "network: [\n");
@@ -188,7 +188,7 @@ TEST_CASE("netplan: the trial names the real file that netplan complains about")
   CHECK(try_netplan_files(as_ours(render_file({{"a", {9000, {}, false}}})), node));
 }
 
-TEST_CASE("netplan: the trial asks netplan's own generator, wherever this version has it") {
+TEST_CASE("netplan: the check runs netplan's own generator at any version's path") {
   for (const char* path : {"/usr/libexec/netplan/generate", "/lib/netplan/generate"}) {
     INFO(path);
     test::FakeNode node;
@@ -201,7 +201,7 @@ TEST_CASE("netplan: the trial asks netplan's own generator, wherever this versio
   }
 }
 
-TEST_CASE("netplan: what was tried out is installed without asking the generator again; other files are tried anew") {
+TEST_CASE("netplan: checked files are installed without running the generator again, changed files are not") {
   test::FakeNode node;
   test::install_fake_netplan_generator(node, "/usr/libexec/netplan/generate");
   const auto runs = [&] {
@@ -220,7 +220,7 @@ TEST_CASE("netplan: what was tried out is installed without asking the generator
   CHECK(runs() == 2);
 }
 
-TEST_CASE("netplan: a node without netplan is told apart from a file that netplan does not take") {
+TEST_CASE("netplan: a node without netplan is unsupported, unlike a file that netplan rejects") {
   test::FakeNode node;
   const auto tried = try_netplan_files(as_ours("network: {version: 2}\n"), node);
   REQUIRE_FALSE(tried);

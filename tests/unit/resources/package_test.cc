@@ -1,4 +1,4 @@
-#include "resources/package/package.h"
+#include "engine/resource/registry.h"
 
 #include "resources/package/apt.h"
 #include "resources/package/dpkg_status.h"
@@ -60,7 +60,7 @@ bool mentions(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
-TEST_CASE("package: what dpkg calls installed is, what is half-way or has left its settings behind is not") {
+TEST_CASE("package: only fully installed packages count as installed, not broken or removed ones") {
   const DpkgStatus status = DpkgStatus::parse(kStatus);
   REQUIRE(status.find("nvme-cli") != nullptr);
   CHECK(status.find("nvme-cli")->installed());
@@ -72,7 +72,7 @@ TEST_CASE("package: what dpkg calls installed is, what is half-way or has left i
   CHECK(status.find("no-such") == nullptr);
 }
 
-TEST_CASE("package: a name without architecture is of the node's own, and one with it of that") {
+TEST_CASE("package: a name without architecture means the node's own, and one with it that architecture") {
   const DpkgStatus status = DpkgStatus::parse(kStatus);
   CHECK(status.find("libc6")->architecture == "amd64");
   CHECK(status.find("libc6:arm64")->architecture == "arm64");
@@ -82,13 +82,13 @@ TEST_CASE("package: a name without architecture is of the node's own, and one wi
   CHECK(status.find("half") != nullptr);  // A package of architecture "all".
 }
 
-TEST_CASE("package: what it needs is told by name, alternatives among it") {
+TEST_CASE("package: dependencies are listed by name, including alternatives") {
   const DpkgStatus status = DpkgStatus::parse(kStatus);
   CHECK(status.find("nvme-cli")->needs ==
         std::set<std::string>{"debconf", "init-system-helpers", "libc6", "libnvme", "libnvme1"});
 }
 
-TEST_CASE("package: what apt has brought along for others is known") {
+TEST_CASE("package: packages that apt installed automatically are recognised") {
   const DpkgStatus status = DpkgStatus::parse(kStatus,
                                               "Package: libc6\nArchitecture: arm64\nAuto-Installed: 1\n\n"
                                               "Package: half\nArchitecture: amd64\nAuto-Installed: 1\n\n"
@@ -99,14 +99,14 @@ TEST_CASE("package: what apt has brought along for others is known") {
   CHECK_FALSE(status.find("nvme-cli")->automatic);
 }
 
-TEST_CASE("package: one of all architectures is automatic wherever dpkg's own stanza stands") {
+TEST_CASE("package: a package for all architectures is automatic wherever dpkg's own entry is") {
   const DpkgStatus status = DpkgStatus::parse(
       "Package: adduser\nStatus: install ok installed\nArchitecture: all\nVersion: 3\n\n" + std::string(kStatus),
       "Package: adduser\nArchitecture: amd64\nAuto-Installed: 1\n");
   CHECK(status.find("adduser")->automatic);
 }
 
-TEST_CASE("package: apt-get leaves the node's own architecture out of names, and no other") {
+TEST_CASE("package: the node's own architecture is omitted from names for apt-get, and no other") {
   const DpkgStatus status = DpkgStatus::parse(kStatus);
   CHECK(status.name_to_apt("curl:amd64") == "curl");
   CHECK(status.name_to_apt("curl:native") == "curl");
@@ -114,7 +114,7 @@ TEST_CASE("package: apt-get leaves the node's own architecture out of names, and
   CHECK(status.name_to_apt("curl") == "curl");
 }
 
-TEST_CASE("package: packages go before those that they need, also through others, and in a circle") {
+TEST_CASE("package: packages come before their dependencies, also indirect and circular ones") {
   using Needs = std::map<std::string, std::set<std::string>>;
   CHECK(dependents_first({"a", "b", "c"}, Needs{}) == std::vector<std::string>{"a", "b", "c"});
   CHECK(dependents_first({"a", "b", "c"}, Needs{{"c", {"a"}}, {"b", {"c"}}}) ==
@@ -123,7 +123,7 @@ TEST_CASE("package: packages go before those that they need, also through others
   CHECK(dependents_first({"a", "b"}, Needs{{"a", {"b"}}, {"b", {"a"}}}).size() == 2);
 }
 
-TEST_CASE("package: what apt-get would do is read from its simulation") {
+TEST_CASE("package: apt-get's plan is parsed from its simulation") {
   const Simulation simulation =
       parse_simulation({0,
                         "Inst libnvme1 (1.3-1 Debian:12 [amd64])\nInst nvme-cli [2.2-1] (2.3-1 Debian:12 [amd64])\n"
@@ -135,7 +135,7 @@ TEST_CASE("package: what apt-get would do is read from its simulation") {
   CHECK(parse_simulation({100, "", "E: Unable to locate package x\n"}).complaint == "Unable to locate package x");
 }
 
-TEST_CASE("package: of all that apt and dpkg print, the reason of a failure is told") {
+TEST_CASE("package: the reason of a failure is extracted from the output of apt and dpkg") {
   CHECK(
       reason_of_failure({100, "Setting up x (1) ...\n",
                          "dpkg: error processing package x (--configure):\n installed x package post-installation "
@@ -146,7 +146,7 @@ TEST_CASE("package: of all that apt and dpkg print, the reason of a failure is t
   CHECK(reason_of_failure({100, "", ""}) == "exit status 100");
 }
 
-TEST_CASE("package: nothing that apt is asked ever goes through a shell, or is taken for an option") {
+TEST_CASE("package: no argument for apt passes through a shell or is parsed as an option") {
   FakeNode node;
   test::add_apt(node, {{"perftest", "4.5-1", {}, {}}});
   REQUIRE(install("perftest", node));
@@ -159,22 +159,22 @@ TEST_CASE("package: nothing that apt is asked ever goes through a shell, or is t
   CHECK(mentions(line, "DPkg::Lock::Timeout=60"));
 }
 
-TEST_CASE("package: one that another program keeps from being installed says who is at work") {
+TEST_CASE("package: an installation blocked by another program names that program") {
   FakeNode node;
   test::add_apt(node, {{"perftest", "4.5-1", {}, {}}});
   node.add_file("/fake/apt-locked", "");
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("package");
   const auto applied = type->apply(artifact("perftest"), installed(), node);
   REQUIRE_FALSE(applied);
   CHECK(mentions(applied.error().message, "It is held by process 4711"));
   CHECK(mentions(applied.error().hint, "apply again"));
 }
 
-TEST_CASE("package: one whose script fails is taken away again, so that apt works as before") {
+TEST_CASE("package: a package whose script fails is removed, so that apt works as before") {
   FakeNode node;
   test::add_apt(node, {{"broken", "1", {}, {}, false, true}});
   const auto before = node.snapshot();
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("package");
   const auto applied = type->apply(artifact("broken"), installed(), node);
   REQUIRE_FALSE(applied);
   CHECK(mentions(applied.error().message, "post-installation script subprocess returned error exit status 3"));
@@ -183,14 +183,14 @@ TEST_CASE("package: one whose script fails is taken away again, so that apt work
   CHECK(node.snapshot() == before);
 }
 
-TEST_CASE("package: one that somebody else needs is refused for removal, and both are named") {
+TEST_CASE("package: removing a package that an undeclared one needs is refused, and both are named") {
   FakeNode node;
   test::add_apt(node, {{"lib", "1", "1", {}}, {"tool", "1", "1", {"lib"}}});
   Step step;
   step.type = "package";
   step.artifact = artifact("lib");
   step.before = installed();
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("package");
   const std::vector<Step> steps{step};
   const auto objections = type->prepare(steps, node);
   REQUIRE(objections.size() == 1);
@@ -203,10 +203,10 @@ TEST_CASE("package: one that somebody else needs is refused for removal, and bot
   CHECK(DpkgStatus::read(node)->find("lib")->automatic);
 }
 
-TEST_CASE("package: one that came along with others before sparkplan did is given back as that, and not removed") {
+TEST_CASE("package: an automatically installed package is restored as automatic, and not removed") {
   FakeNode node;
   test::add_apt(node, {{"modules-extra", "1", "1", {}, true}});
-  const auto type = make_resource_type("{}");
+  const ResourceType* type = builtin_registry().find("package");
   const Observation before = type->read_artifact(artifact("modules-extra"), node);
   CHECK_FALSE(std::holds_alternative<Absent>(before));
   REQUIRE(type->apply(artifact("modules-extra"), installed(), node));
@@ -216,7 +216,15 @@ TEST_CASE("package: one that came along with others before sparkplan did is give
   CHECK(DpkgStatus::read(node)->find("modules-extra")->automatic);
 }
 
-TEST_CASE("package: one that apt does not know is named before anything is written, with what to do") {
+TEST_CASE("package: a package installed for another one during the run does not make its own step stale") {
+  const ResourceType* type = builtin_registry().find("package");
+  const Observation automatic = Present{Value::map({{"installed", true}, {"automatic", true}}), {}};
+  CHECK(type->may_follow_from_other_steps(Absent{}, automatic));
+  CHECK_FALSE(type->may_follow_from_other_steps(Absent{}, installed()));
+  CHECK_FALSE(type->may_follow_from_other_steps(automatic, Absent{}));
+}
+
+TEST_CASE("package: a package unknown to apt is named before any write, with a remedy") {
   FakeNode node;
   test::add_apt(node, {{"perftest", "4.5-1", {}, {}}});
   Step step;
@@ -225,13 +233,13 @@ TEST_CASE("package: one that apt does not know is named before anything is writt
   step.before = Absent{};
   step.after = installed();
   const std::vector<Step> steps{step};
-  const auto objections = make_resource_type("{}")->prepare(steps, node);
+  const auto objections = builtin_registry().find("package")->prepare(steps, node);
   REQUIRE(objections.size() == 1);
   CHECK(objections[0].error.message == "apt cannot install perftets: Unable to locate package perftets");
   CHECK(mentions(objections[0].error.hint, "apt-cache search"));
 }
 
-TEST_CASE("package: lists that are missing are old") {
+TEST_CASE("package: missing package lists count as old") {
   FakeNode node;
   CHECK(lists_are_old(node));
   node.add_directory("/var/lib/apt/lists/partial");

@@ -34,7 +34,7 @@ const std::vector<std::string> kAwkward{"",     "0",        " ",    "it's",    "
 
 }  // namespace
 
-TEST_CASE("profile_env: a real shell sees every awkward value exactly as it was written") {
+TEST_CASE("profile_env: a real shell reads every unusual value exactly as written") {
   for (const std::string& value : kAwkward) {
     INFO(value);
     const std::string file = render_file({{"A_BEFORE", "x"}, {"NAME", value}, {"Z_AFTER", "y"}});
@@ -43,7 +43,7 @@ TEST_CASE("profile_env: a real shell sees every awkward value exactly as it was 
   }
 }
 
-TEST_CASE("profile_env: reading what was rendered gives back every variable") {
+TEST_CASE("profile_env: parsing a rendered file restores every variable") {
   for (const std::string& value : kAwkward) {
     const std::map<std::string, std::string> variables{{"A", value}, {"B_2", "x" + value}};
     CHECK(parsed(render_file(variables)) == variables);
@@ -60,7 +60,7 @@ TEST_CASE("profile_env: reading what was rendered gives back every variable") {
   }
 }
 
-TEST_CASE("profile_env: names that no login survives are refused, risky ones are warned about") {
+TEST_CASE("profile_env: names that would break logins are refused, and risky names are a warning") {
   for (const char* name : {"IFS", "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "LD_PRELOAD", "UID", "HOME"}) {
     INFO(name);
     const std::vector<Diagnostic> findings = type().validate(Value::map({{name, "x"}}));
@@ -78,7 +78,7 @@ TEST_CASE("profile_env: names that no login survives are refused, risky ones are
   CHECK(codes(Value::map({{"A-B", "x"}, {"A", "x\ny"}})) == Codes{"profile_env.name", "profile_env.value"});
 }
 
-TEST_CASE("profile_env: a later file that takes a variable away is a foreign claim") {
+TEST_CASE("profile_env: a later file that unsets a variable is a foreign claim") {
   test::FakeNode node;
   node.add_file("/etc/profile.d/zz.sh", "A=x\nunset A\n");
   const ObservedType observed = type().observe({{"A"}}, node);

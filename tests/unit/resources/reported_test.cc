@@ -157,7 +157,7 @@ std::string complaint_about(const World& world, const Look& look, ObservedState 
 
 }  // namespace
 
-TEST_CASE("every type describes what a node may report of it", "[reported]") {
+TEST_CASE("every type defines the shape of its reports", "[reported]") {
   const auto cases = open_all_cases();
   for (const auto& type : builtin_registry().types()) {
     INFO(type->info().name);
@@ -172,7 +172,7 @@ TEST_CASE("every type describes what a node may report of it", "[reported]") {
   }
 }
 
-TEST_CASE("what the nodes of all cases report fits, and stays as it is", "[reported]") {
+TEST_CASE("the reports of all cases match their shapes and stay unchanged", "[reported]") {
   for (const OpenCase& one : open_all_cases()) {
     INFO(one.folder.title());
     ObservedState observed = one.look.observed;
@@ -194,7 +194,7 @@ TEST_CASE("what the nodes of all cases report fits, and stays as it is", "[repor
   }
 }
 
-TEST_CASE("no value that a node reports in any place of an observation ends the planner", "[reported]") {
+TEST_CASE("no reported value at any place of an observation ends the planner", "[reported]") {
   FewTimes few;
   int refused = 0;
   int planned = 0;
@@ -226,7 +226,7 @@ TEST_CASE("no value that a node reports in any place of an observation ends the 
   CHECK(refused > planned / 2);
 }
 
-TEST_CASE("no value that a node's manifest holds in any place ends the planner or the way back", "[reported]") {
+TEST_CASE("no value at any place of a node's manifest ends the planner or section_from()", "[reported]") {
   FewTimes few;
   int planned = 0;
   for (const OpenCase& one : open_all_cases()) {
@@ -272,7 +272,7 @@ TEST_CASE("no value that a node's manifest holds in any place ends the planner o
   CHECK(planned > 500);
 }
 
-TEST_CASE("no value that a node exports in any place ends what the others' sections are compiled to", "[reported]") {
+TEST_CASE("no value at any place of a node's exports ends the planning of other nodes", "[reported]") {
   FewTimes few;
   int compiled = 0;
   for (const OpenCase& one : open_all_cases()) {
@@ -304,7 +304,7 @@ TEST_CASE("no value that a node exports in any place ends what the others' secti
   CHECK(compiled > 200);
 }
 
-TEST_CASE("what was not asked for is not there afterwards", "[reported]") {
+TEST_CASE("unrequested parts of a report are removed", "[reported]") {
   const Observation there = Present{Value::map({{"persistent", "1"}, {"running", "1"}}), {}};
   ObservedState observed;
   observed.types["sysctl"].resources = {{"vm.swappiness", there}, {"vm.never-asked", there}};
@@ -321,7 +321,7 @@ TEST_CASE("what was not asked for is not there afterwards", "[reported]") {
   CHECK(observed.types.at("sysctl").foreign.at(0).source == "a:1");
 }
 
-TEST_CASE("an observation of another shape is refused by its path", "[reported]") {
+TEST_CASE("an observation of another shape is refused with its path", "[reported]") {
   const auto refused = [](const std::string& type, const std::string& name, Value value) {
     ObservedState observed;
     observed.types[type].resources[name] = Present{std::move(value), {}};
@@ -337,7 +337,7 @@ TEST_CASE("an observation of another shape is refused by its path", "[reported]"
         "observed package nvme-cli: needs: 0: expected text, found integer");
 }
 
-TEST_CASE("an artifact is of a file, a block or a kind of the type that reports it", "[reported]") {
+TEST_CASE("an artifact must be a file, a block or a kind of the reporting type", "[reported]") {
   const auto refused = [](const std::string& type, const ArtifactId& id, Value value) {
     const auto checked = check_artifact(id, Present{std::move(value), {}}, *builtin_registry().find(type));
     return checked ? "" : checked.error().describe();
@@ -352,17 +352,17 @@ TEST_CASE("an artifact is of a file, a block or a kind of the type that reports 
   CHECK(refused("sysctl", {"file", "/etc/a\nb"}, file).find("control character") != std::string::npos);
 }
 
-TEST_CASE("a node reports no more than so many things of a type", "[reported]") {
+TEST_CASE("the number of a node's reported resources per type is limited", "[reported]") {
   ObservedState observed;
   auto& artifacts = observed.types["sysctl"].artifacts;
   const std::size_t most = builtin_registry().find("sysctl")->info().reported.most;
   for (std::size_t i = 0; i <= most; ++i) artifacts[{"kernel_parameter", std::to_string(i)}] = Absent{};
   const auto checked = check_observed({{"sysctl", {}}}, builtin_registry(), observed);
   REQUIRE_FALSE(checked);
-  CHECK(checked.error().describe() == "sysctl: 10001 artifacts, and at most 10000 are read");
+  CHECK(checked.error().describe() == "sysctl: 10001 artifacts, more than the limit of 10000");
 }
 
-TEST_CASE("a manifest holds values and originals of the shapes of their types", "[reported]") {
+TEST_CASE("values and originals in a manifest must match the shapes of their types", "[reported]") {
   const auto refused = [](const Manifest& manifest) {
     const auto checked = check_manifest(manifest, builtin_registry());
     return checked ? "" : checked.error().describe();
@@ -378,10 +378,10 @@ TEST_CASE("a manifest holds values and originals of the shapes of their types", 
   manifest.artifacts[{"of_a_newer_type", "x"}] = {"of_a_newer_type", "", Present{Value::map({{"a", 1}}), {}}};
   CHECK(refused(manifest).empty());
   manifest.artifacts[{"of_a_newer_type", "x"}] = {"of_a_newer_type", "", Present{Value(Value::Unknown{"x", "y"}), {}}};
-  CHECK(refused(manifest) == "original from before sparkplan: expected a value that is known, found unknown");
+  CHECK(refused(manifest) == "original from before sparkplan: expected a known value, found unknown");
 }
 
-TEST_CASE("exports are those that were asked for, and do not say what the controller says", "[reported]") {
+TEST_CASE("unrequested exports and reserved keys are removed", "[reported]") {
   NodeExports exports{{"mount", Value::map({{"writes", Value::list()}, {std::string(kOutdatedExport), true}})},
                       {"nvme_tcp", Value::map({{"hostid", 7}})},
                       {"sysctl", Value::map()}};
@@ -394,7 +394,7 @@ TEST_CASE("exports are those that were asked for, and do not say what the contro
   CHECK(refused.error().describe() == "exported nvme_tcp: hostid: expected text, found integer");
 }
 
-TEST_CASE("steps of a journal are of types of this build, and of their own resources", "[reported]") {
+TEST_CASE("steps of a journal must belong to types of this build and to their own resources", "[reported]") {
   Step step;
   step.type = "sysctl";
   step.artifact = {"kernel_parameter", "vm/swappiness"};
@@ -408,10 +408,10 @@ TEST_CASE("steps of a journal are of types of this build, and of their own resou
   CHECK(refused(step).empty());
   Step other = step;
   other.resources = {{"ssh_trust", "root"}};
-  CHECK(refused(other) == "a step of another type's resource: ssh_trust/root");
+  CHECK(refused(other) == "a step for a resource of another type: ssh_trust/root");
   other = step;
   other.type = "no-such-type";
-  CHECK(refused(other) == "no resource type of this build: no-such-type");
+  CHECK(refused(other) == "this build has no resource type no-such-type");
   other = step;
   other.after = Present{Value::map({{"value", Value::Unknown{"x", "y"}}}), {}};
   CHECK(refused(other) == "artifact kernel_parameter:vm/swappiness of sysctl: value: expected text, found unknown");

@@ -12,8 +12,10 @@
 
 #include "engine/core/json.h"
 #include "engine/load/load.h"
+#include "engine/plan/planner.h"
 #include "engine/resource/managed_block.h"
 #include "engine/resource/registry.h"
+#include "engine/resource/reported.h"
 #include "tests/support/case_folder.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_ssh.h"
@@ -76,7 +78,12 @@ class Fleet {
     ask_exports();
     World& world = at(number);
     world.cluster = cluster_;
-    return look_at(world, builtin_registry());
+    Look look = look_at(world, builtin_registry());
+    // The controller refuses a whole reply with an observation of another shape.
+    ObservedState checked = look.observed;
+    const auto names = names_to_observe(look.desired, world.applied ? &world.manifest : nullptr);
+    if (auto fits = check_observed(names, builtin_registry(), checked); !fits) FAIL(fits.error().describe());
+    return look;
   }
 
   /// Runs stages until there is nothing left to do; returns the number of stages.

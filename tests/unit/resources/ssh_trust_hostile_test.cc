@@ -1,6 +1,7 @@
 // Hostile nodes and users: their exports, their files, and their observed state.
 #include <random>
 
+#include "engine/plan/desired_state.h"
 #include "engine/resource/artifact.h"
 #include "resources/ssh_trust/authorized_keys.h"
 #include "resources/ssh_trust/export_limits.h"
@@ -49,7 +50,7 @@ std::size_t size_of(const Look& look, const std::string& artifact) {
 
 }  // namespace
 
-TEST_CASE("ssh_trust: a node that exports 120,000 addresses keeps nobody from revoking another's key") {
+TEST_CASE("ssh_trust: a node that exports 120,000 addresses does not prevent revoking another node's key") {
   Fleet fleet(4);
   fleet.apply();
   fleet.let_say(2, [](Value truth) { return truth.set("addresses", many(120'000, address)); });
@@ -65,7 +66,7 @@ TEST_CASE("ssh_trust: a node that exports 120,000 addresses keeps nobody from re
   }
 }
 
-TEST_CASE("ssh_trust: an export beyond a limit is as if missing, is told once, and holds up no other node") {
+TEST_CASE("ssh_trust: an export over a limit counts as missing, is reported once, and delays no other node") {
   struct Excess {
     const char* what;
     std::function<Value(Value)> lie;
@@ -112,7 +113,7 @@ TEST_CASE("ssh_trust: an export beyond a limit is as if missing, is told once, a
   }
 }
 
-TEST_CASE("ssh_trust: an honest machine with very many addresses and keys exports what the others take") {
+TEST_CASE("ssh_trust: an honest machine with many addresses and keys exports as many as the others accept") {
   FakeNode node;
   const FakeUser user{"nvidia", 1000, 1000, "/home/nvidia"};
   install_fake_accounts(node, {user});
@@ -134,7 +135,7 @@ TEST_CASE("ssh_trust: an honest machine with very many addresses and keys export
   CHECK(exported->find("host_keys")->list_items()->size() == ssh_trust::kMostHostKeys);
 }
 
-TEST_CASE("ssh_trust: the largest exports of a thousand nodes make files that are read again") {
+TEST_CASE("ssh_trust: the largest exports of a thousand nodes give files within the size limit for reading") {
   constexpr int kNodes = 1000;
   std::string yaml = "version: 1\nname: lab\nssh: {user: nvidia}\nssh_trust: {users: [nvidia]}\nnodes:\n";
   for (int i = 1; i <= kNodes; ++i) {
@@ -164,7 +165,7 @@ TEST_CASE("ssh_trust: the largest exports of a thousand nodes make files that ar
   CHECK(size < (std::size_t{1} << 20));  // Lines are listed one by one, not replaced by their size.
 }
 
-TEST_CASE("ssh_trust: a key is revoked in an authorized_keys of 64 MiB, and the block is taken out of it") {
+TEST_CASE("ssh_trust: a key is revoked in an authorized_keys of 64 MiB, and the block can be removed from it") {
   Fleet fleet(3);
   fleet.apply();
   const std::string others(std::size_t{64} << 20, '#');
@@ -179,7 +180,7 @@ TEST_CASE("ssh_trust: a key is revoked in an authorized_keys of 64 MiB, and the 
   CHECK(*fleet.at(1).node.text_of(kAuthorizedKeys) == others + "\n");
 }
 
-TEST_CASE("ssh_trust: an authorized_keys that is too large to be read is an error, never taken for revoked") {
+TEST_CASE("ssh_trust: an oversized authorized_keys is an error, and not treated as revoked") {
   Fleet fleet(2);
   fleet.apply();
   fleet.at(1).node.add_file(kAuthorizedKeys, std::string(kLargestFileWithBlock + 1, '#'), 0600, 1000, 1000);
@@ -188,7 +189,7 @@ TEST_CASE("ssh_trust: an authorized_keys that is too large to be read is an erro
   CHECK(look.plan.blocked[0].error.code == ErrorCode::kUnsupported);
 }
 
-TEST_CASE("ssh_trust: lines are added to no file that could not be read again, and are taken out of it") {
+TEST_CASE("ssh_trust: a full file gets no more lines, and lines can be removed from it") {
   const ssh_trust::Account account{"nvidia", 1000, 1000, "/home/nvidia", "/bin/bash"};
   FakeNode node;
   install_fake_accounts(node, {{"nvidia", 1000, 1000, "/home/nvidia"}});
@@ -205,7 +206,7 @@ TEST_CASE("ssh_trust: lines are added to no file that could not be read again, a
   CHECK(std::holds_alternative<Absent>(read_authorized_keys(account, node)));
 }
 
-TEST_CASE("ssh_trust: whatever a user puts between the markers goes, and travels to nobody") {
+TEST_CASE("ssh_trust: foreign text between the markers is removed, and never sent to other nodes") {
   const std::string filler =
       GENERATE(std::string(std::size_t{20} << 20, 'x') + "\n", std::string(9000, '\n'), std::string("\x01\x02\n"),
                std::string("\xff\xfe sparkplan:lab:n3\n"), std::string("a\0b\n", 4));
@@ -224,7 +225,7 @@ TEST_CASE("ssh_trust: whatever a user puts between the markers goes, and travels
   CHECK(in_sync(fleet.look(1)));
 }
 
-TEST_CASE("ssh_trust: no text of a configuration makes its reader or writer stumble") {
+TEST_CASE("ssh_trust: no text of a configuration breaks its reader or writer") {
   using ssh_trust::parse_config;
   using ssh_trust::render_config;
   CHECK(parse_config("Match originalhost  localuser X\n").empty());
@@ -245,7 +246,7 @@ TEST_CASE("ssh_trust: no text of a configuration makes its reader or writer stum
   }
 }
 
-TEST_CASE("ssh_trust: what is observed may be any Value, and steps come of it or none") {
+TEST_CASE("ssh_trust: any observed Value gives steps or none, and no crash") {
   const std::vector<Value> odd{Value(),
                                Value(7),
                                Value(true),
@@ -282,7 +283,7 @@ TEST_CASE("ssh_trust: what is observed may be any Value, and steps come of it or
   }
 }
 
-TEST_CASE("ssh_trust: an export may be any Value, and the other nodes get their lines") {
+TEST_CASE("ssh_trust: any exported Value is accepted, and the other nodes get their lines") {
   const std::vector<Value> odd{Value(),
                                Value("x"),
                                Value::list({"x"}),
@@ -301,7 +302,7 @@ TEST_CASE("ssh_trust: an export may be any Value, and the other nodes get their 
   }
 }
 
-TEST_CASE("ssh_trust: a node that claims another's home stops nothing but itself, once there are keys") {
+TEST_CASE("ssh_trust: a node that claims another's home stops only itself, once keys exist") {
   Fleet fleet(3);
   fleet.apply();
   fleet.let_say(2, [&](Value truth) {
@@ -324,7 +325,7 @@ TEST_CASE("ssh_trust: a node that claims another's home stops nothing but itself
   CHECK(count(fleet.block_in(3, kKnownHosts), fake_public_key("new host key")) == 1);
 }
 
-TEST_CASE("ssh_trust: a home that two nodes share is seen by the key that both read in it") {
+TEST_CASE("ssh_trust: a home shared by two nodes is detected by the key that both read in it") {
   Fleet fleet(3);
   fleet.apply();
   const std::string key = *fleet.at(1).node.text_of(kKeyFile);
@@ -336,7 +337,7 @@ TEST_CASE("ssh_trust: a home that two nodes share is seen by the key that both r
   CHECK(find_code(fleet.look(3), "ssh_trust.shared-home") == nullptr);
 }
 
-TEST_CASE("ssh_trust: in a shared home, or one that is claimed to be, the lines of nodes that left go all the same") {
+TEST_CASE("ssh_trust: lines of departed nodes are removed even in a shared or falsely claimed home") {
   Fleet fleet(4);
   fleet.apply();
   fleet.at(2).node.add_file("/proc/stat", *fleet.at(1).node.text_of("/proc/stat"));
@@ -354,7 +355,7 @@ TEST_CASE("ssh_trust: in a shared home, or one that is claimed to be, the lines 
   CHECK(count(fleet.block_in(1, kAuthorizedKeys), "\n") == count(before, "\n") - 1);
 }
 
-TEST_CASE("ssh_trust: a key that was taken away lets nobody in, though its home is claimed") {
+TEST_CASE("ssh_trust: a removed key is revoked, even if another node claims its home") {
   Fleet fleet(3);
   fleet.apply();
   const std::string old_key = fake_public_key(mark("n1"));
@@ -368,7 +369,29 @@ TEST_CASE("ssh_trust: a key that was taken away lets nobody in, though its home 
   CHECK(count(fleet.block_in(3, kAuthorizedKeys), old_key) == 0);
 }
 
-TEST_CASE("ssh_trust: of one key that two nodes export each keeps its line, and a warning names both") {
+TEST_CASE("ssh_trust: a key that is announced and never made leaves nothing to wait for on the other nodes") {
+  Fleet fleet(2);
+  fleet.apply();
+  fleet.let_say(2, [](Value truth) {
+    return truth.set("users", Value::map({{"nvidia", Value::map({{"makes_key", true}})}}));
+  });
+  Look look = fleet.look(1);
+  CHECK(look.plan.waiting == std::vector<ResourceId>{{"ssh_trust", "nvidia"}});
+  const std::string before = fleet.block_in(1, kAuthorizedKeys);
+  const auto ended =
+      end_waits(look.desired, [](const std::string& producer) { return producer == "n2/ssh_trust/nvidia"; });
+  CHECK(ended.size() == 1);
+  NodePlanInput input;
+  input.desired = look.desired;
+  input.observed = &look.observed;
+  input.manifest = &fleet.at(1).manifest;
+  const NodePlan plan = plan_node(input, builtin_registry());
+  CHECK(plan.in_sync());
+  CHECK(plan.steps.empty());
+  CHECK(fleet.block_in(1, kAuthorizedKeys) == before);
+}
+
+TEST_CASE("ssh_trust: two nodes that export one key keep their lines, and a warning names both") {
   Fleet fleet(3);
   fleet.apply();
   const std::string key = fake_public_key(mark("n1"));
@@ -386,7 +409,7 @@ TEST_CASE("ssh_trust: of one key that two nodes export each keeps its line, and 
   CHECK(count(block, "from=\"10.0.0.2\" " + key + " " + mark("n2") + "\n") == 1);
 }
 
-TEST_CASE("ssh_trust: the plan that takes a node out says that another's line lets in the same key") {
+TEST_CASE("ssh_trust: the plan that removes a node reports another node's line with the same key") {
   Fleet fleet(3);
   fleet.apply();
   const std::string key = fake_public_key(mark("n3"));
@@ -399,14 +422,14 @@ TEST_CASE("ssh_trust: the plan that takes a node out says that another's line le
   const auto remark = std::find_if(look.plan.changes.begin(), look.plan.changes.end(),
                                    [](const Change& change) { return change.origin == Origin::kForeign; });
   REQUIRE(remark != look.plan.changes.end());
-  CHECK(remark->note.find("lets in for n2 the key that is also that of n3") != std::string::npos);
+  CHECK(remark->note.find("accepts for n2 a key that is also the key of n3") != std::string::npos);
   CHECK(remark->is_harmless());
   fleet.apply();
   CHECK(count(fleet.block_in(1, kAuthorizedKeys), mark("n3")) == 0);
   CHECK(in_sync(fleet.look(1)));
 }
 
-TEST_CASE("ssh_trust: a host key of two nodes stands under the names of each, and a warning names both") {
+TEST_CASE("ssh_trust: a host key of two nodes is listed under both names, and a warning names both") {
   Fleet fleet(2);
   fleet.let_say(2, [](Value truth) { return truth.set("host_keys", Value::list({fake_public_key("host of n1")})); });
   const Look look = fleet.look(1);
@@ -419,7 +442,7 @@ TEST_CASE("ssh_trust: a host key of two nodes stands under the names of each, an
   CHECK(count(known, "n2,10.0.0.2 " + fake_public_key("host of n1") + " " + mark("n2") + "\n") == 1);
 }
 
-TEST_CASE("ssh_trust: an export puts nothing but keys and addresses of its own into a line") {
+TEST_CASE("ssh_trust: only keys and addresses of an export reach a line") {
   const std::string key = fake_public_key("k");
   const std::vector<std::string> keys{key + "\n" + key,
                                       key + " " + mark("n1"),
@@ -451,7 +474,7 @@ TEST_CASE("ssh_trust: an export puts nothing but keys and addresses of its own i
   CHECK(count(fleet.block_in(1, kAuthorizedKeys), "from=\"10.0.0.2\" " + fake_public_key(mark("n2"))) == 1);
 }
 
-TEST_CASE("ssh_trust: a .ssh that was not the one checked gets no key") {
+TEST_CASE("ssh_trust: a .ssh that differs from the checked one gets no key") {
   const bool there_before = GENERATE(false, true);
   Fleet fleet(1);
   FakeNode& node = fleet.at(1).node;

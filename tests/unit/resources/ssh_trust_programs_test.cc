@@ -70,7 +70,7 @@ std::string options_for(const fs::path& config, const std::string& host) {
 
 }  // namespace
 
-TEST_CASE("ssh_trust: the public part of a key is what ssh-keygen has written beside it") {
+TEST_CASE("ssh_trust: the public part of a private key matches ssh-keygen's file") {
   const ScratchDirectory scratch;
   make_key(scratch / "key", "ed25519");
   const auto part = public_part(text_of(scratch / "key"));
@@ -92,7 +92,7 @@ TEST_CASE("ssh_trust: keys with a passphrase and keys of other types are refused
   CHECK(parse_public_key(text_of(scratch / "ecdsa.pub")));
 }
 
-TEST_CASE("ssh_trust: ssh takes from our file what it is there for, under every name") {
+TEST_CASE("ssh_trust: ssh reads the intended options from the managed file, under every name") {
   const ScratchDirectory scratch;
   const std::string me = login_name();
   std::ofstream(scratch / "config") << render_config({{"spark-02 10.0.0.12", {me, "somebody"}},
@@ -112,7 +112,7 @@ TEST_CASE("ssh_trust: ssh takes from our file what it is there for, under every 
   CHECK(sorted(options_for(scratch / "config", "fd00::12")) == sorted("hostname fd00::12\nport 22\n" + ours));
 }
 
-TEST_CASE("ssh_trust: a user who logs in as somebody else, or with a key of his own, does so as before") {
+TEST_CASE("ssh_trust: a login as another user or with the user's own key works as before") {
   const ScratchDirectory scratch;
   std::ofstream(scratch / "none") << "";
   std::ofstream(scratch / "config") << render_config({{"spark-02 10.0.0.12", {login_name(), "somebody"}}});
@@ -134,7 +134,7 @@ TEST_CASE("ssh_trust: a user who logs in as somebody else, or with a key of his 
   }
 }
 
-TEST_CASE("ssh_trust: our file changes nothing for other hosts, nor for other users") {
+TEST_CASE("ssh_trust: the managed file changes nothing for other hosts or users") {
   const ScratchDirectory scratch;
   std::ofstream(scratch / "none") << "";
   std::ofstream(scratch / "config") << render_config(
@@ -145,7 +145,7 @@ TEST_CASE("ssh_trust: our file changes nothing for other hosts, nor for other us
   }
 }
 
-TEST_CASE("ssh_trust: ssh-keygen finds a host in our lines by each of its names") {
+TEST_CASE("ssh_trust: ssh-keygen finds a host in the managed lines by each of its names") {
   const ScratchDirectory scratch;
   make_key(scratch / "host", "ed25519");
   const std::string key = *parse_public_key(text_of(scratch / "host.pub"));

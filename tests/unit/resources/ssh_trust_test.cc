@@ -5,7 +5,7 @@
 
 namespace sparkplan::test {
 
-TEST_CASE("ssh_trust: one apply makes the keys in its first stage and hands them out in its second") {
+TEST_CASE("ssh_trust: one apply creates the keys in its first stage and distributes them in its second") {
   Fleet fleet(3);
   CHECK(fleet.apply() == 2);
   for (int i = 1; i <= 3; ++i) {
@@ -24,7 +24,7 @@ TEST_CASE("ssh_trust: one apply makes the keys in its first stage and hands them
   for (int i = 1; i <= 3; ++i) CHECK(fleet.at(i).node.log().empty());
 }
 
-TEST_CASE("ssh_trust: files that were not there are made as sshd and their owner need them") {
+TEST_CASE("ssh_trust: missing files are created with the owner and mode that sshd requires") {
   Fleet fleet(2);
   fleet.apply();
   const FakeNode::Snapshot files = fleet.at(1).node.snapshot();
@@ -36,7 +36,7 @@ TEST_CASE("ssh_trust: files that were not there are made as sshd and their owner
   CHECK(std::none_of(files.begin(), files.end(), [](const auto& file) { return file.first.starts_with("/run"); }));
 }
 
-TEST_CASE("ssh_trust: a private key shows up in its file and nowhere else") {
+TEST_CASE("ssh_trust: a private key appears only in its own file") {
   Fleet fleet(2);
   const Look first = fleet.look(1);
   fleet.apply();
@@ -57,7 +57,7 @@ TEST_CASE("ssh_trust: a private key shows up in its file and nowhere else") {
   CHECK(encode_json(*exported).find(body) == std::string::npos);
 }
 
-TEST_CASE("ssh_trust: a private key in the place of the public one gets into no value, and is not brought back") {
+TEST_CASE("ssh_trust: a private key in the public file appears in no value, and is not restored") {
   const std::string secret = fake_private_key("a key of somebody's");
   const std::string body = secret.substr(secret.find('\n') + 1, 60);
   const FakeUser user{"nvidia", 1000, 1000, "/home/nvidia"};
@@ -94,7 +94,7 @@ TEST_CASE("ssh_trust: a private key in the place of the public one gets into no 
   }
 }
 
-TEST_CASE("ssh_trust: when trust goes, keys go last, so that no failure makes a new one") {
+TEST_CASE("ssh_trust: a removal deletes keys last, so that a failure creates no new ones") {
   Fleet fleet(2);
   for (int i = 1; i <= 2; ++i) fleet.at(i).node.add_directory("/home/operator");
   fleet.load(2, "ssh_trust: {users: [nvidia, operator]}\n");
@@ -106,7 +106,7 @@ TEST_CASE("ssh_trust: when trust goes, keys go last, so that no failure makes a 
   CHECK(kinds == std::vector<std::string>{"authorized_keys", "authorized_keys", "block", "file", "ssh_key", "ssh_key"});
 }
 
-TEST_CASE("ssh_trust: what other people have in authorized_keys stays, byte for byte, and so does its mode") {
+TEST_CASE("ssh_trust: foreign lines in authorized_keys stay byte for byte, and so does its mode") {
   const std::string odd =
       "# mine\n\n  \tssh-rsa AAAA== two  blanks\r\ncommand=\"echo \\\"x\\\"\",no-pty ssh-ed25519 AAAA a b c\nnot a "
       "key\n" +
@@ -127,7 +127,7 @@ TEST_CASE("ssh_trust: what other people have in authorized_keys stays, byte for 
   CHECK(*fleet.at(1).node.text_of(kAuthorizedKeys) == "# above\n" + odd + "\n# below");
 }
 
-TEST_CASE("ssh_trust: taking the section out gives back every byte, the keys included") {
+TEST_CASE("ssh_trust: removing the section restores every byte, including the keys") {
   Fleet fleet(2);
   fleet.at(1).node.add_file(kAuthorizedKeys, "ssh-rsa AAAA me\n", 0600, 1000, 1000);
   fleet.at(1).node.add_file(kKnownHosts, "elsewhere ssh-rsa AAAA\n");
@@ -140,7 +140,7 @@ TEST_CASE("ssh_trust: taking the section out gives back every byte, the keys inc
   CHECK(fleet.at(1).manifest.resources.empty());
 }
 
-TEST_CASE("ssh_trust: a deleted key is made anew and handed out to all others by the same apply") {
+TEST_CASE("ssh_trust: one apply creates a deleted key again and distributes it to all others") {
   Fleet fleet(3);
   fleet.apply();
   fleet.at(2).node.erase(kKeyFile);
@@ -159,7 +159,7 @@ TEST_CASE("ssh_trust: a deleted key is made anew and handed out to all others by
   CHECK(count(*fleet.at(2).node.text_of(kKeyFile + ".pub"), new_key) == 1);
 }
 
-TEST_CASE("ssh_trust: a regenerated host key goes to everybody's known hosts") {
+TEST_CASE("ssh_trust: a regenerated host key is written to the known hosts of all users") {
   Fleet fleet(2);
   fleet.apply();
   fleet.at(2).node.add_file("/etc/ssh/ssh_host_ed25519_key.pub", fake_public_key("new host key") + "\n");
@@ -170,7 +170,7 @@ TEST_CASE("ssh_trust: a regenerated host key goes to everybody's known hosts") {
   }
 }
 
-TEST_CASE("ssh_trust: one node that does not answer holds up none of the others, and joins them later") {
+TEST_CASE("ssh_trust: an unreachable node does not delay the others, and joins them later") {
   Fleet fleet(3);
   fleet.set_reached(3, false);
   CHECK(fleet.apply() == 2);
@@ -201,7 +201,7 @@ TEST_CASE("ssh_trust: a node that has left the file loses its access everywhere"
   }
 }
 
-TEST_CASE("ssh_trust: a line slipped into the block is drift, and goes") {
+TEST_CASE("ssh_trust: a foreign line in the block is drift, and is removed") {
   Fleet fleet(2);
   fleet.apply();
   std::string text = *fleet.at(1).node.text_of(kAuthorizedKeys);
@@ -215,7 +215,7 @@ TEST_CASE("ssh_trust: a line slipped into the block is drift, and goes") {
   CHECK(count(*fleet.at(1).node.text_of(kAuthorizedKeys), "intruder") == 0);
 }
 
-TEST_CASE("ssh_trust: a private key that others may read is shut again, not replaced") {
+TEST_CASE("ssh_trust: a private key readable by others gets its mode restored, and is not replaced") {
   Fleet fleet(2);
   fleet.apply();
   const std::string key = *fleet.at(1).node.text_of(kKeyFile);
@@ -228,7 +228,7 @@ TEST_CASE("ssh_trust: a private key that others may read is shut again, not repl
   CHECK(fleet.at(1).node.snapshot().at(kKeyFile) == "file 0600 1000:1000\n" + key);
 }
 
-TEST_CASE("ssh_trust: a lost public file is written anew from the private key") {
+TEST_CASE("ssh_trust: a missing public file is written again from the private key") {
   Fleet fleet(2);
   fleet.apply();
   const FakeNode::Snapshot before = fleet.at(1).node.snapshot();
@@ -237,7 +237,7 @@ TEST_CASE("ssh_trust: a lost public file is written anew from the private key") 
   CHECK(fleet.at(1).node.snapshot() == before);
 }
 
-TEST_CASE("ssh_trust: a key that was there before is used, and stays when trust goes") {
+TEST_CASE("ssh_trust: an existing key is used, and stays after a removal") {
   Fleet fleet(2);
   const FakeUser user{"nvidia", 1000, 1000, "/home/nvidia"};
   add_fake_key(fleet.at(1).node, user, mark("n1"), "from an earlier life");
@@ -249,7 +249,7 @@ TEST_CASE("ssh_trust: a key that was there before is used, and stays when trust 
   CHECK(fleet.at(1).node.snapshot() == before);
 }
 
-TEST_CASE("ssh_trust: users differ from node to node, and each trusts only where he is listed") {
+TEST_CASE("ssh_trust: users may differ per node, and each is trusted only where listed") {
   Fleet fleet(2);
   for (int i = 1; i <= 2; ++i) fleet.at(i).node.add_directory("/home/operator");
   fleet.load(2, "ssh_trust: {users: [nvidia, operator]}\n");

@@ -21,14 +21,14 @@ std::string in_armour(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("ssh_trust: a public key is its type and its blob, whatever comment is behind it") {
+TEST_CASE("ssh_trust: a public key consists of type and blob, without its comment") {
   CHECK(parse_public_key(kKey + " someone@somewhere\n") == kKey);
   CHECK(parse_public_key("  " + kKey + "\t x y") == kKey);
   CHECK(comment_of(kKey + " root@spark-01 (new) \n") == "root@spark-01 (new)");
   CHECK(comment_of(kKey).empty());
 }
 
-TEST_CASE("ssh_trust: what is no public key is not taken for one") {
+TEST_CASE("ssh_trust: text that is no public key is rejected") {
   const std::string blob = kKey.substr(kKey.find(' ') + 1);
   for (const std::string& line :
        {std::string(), std::string("ssh-ed25519"), "ssh-rsa " + blob, "ssh-ed25519 " + blob.substr(1),
@@ -39,7 +39,7 @@ TEST_CASE("ssh_trust: what is no public key is not taken for one") {
   }
 }
 
-TEST_CASE("ssh_trust: nothing but one whole ed25519 key passes for one") {
+TEST_CASE("ssh_trust: only one complete ed25519 key is accepted") {
   CHECK(is_ed25519_public_key(kKey));
   const std::string short_key = "ssh-ed25519 " + base64_encode(std::string("\0\0\0\x0bssh-ed25519\0\0\0\x01x", 20));
   for (const std::string& text : {std::string(), kKey + " ", kKey + " comment", kKey + "\n" + kKey,
@@ -49,13 +49,13 @@ TEST_CASE("ssh_trust: nothing but one whole ed25519 key passes for one") {
   }
 }
 
-TEST_CASE("ssh_trust: a private key file tells its public part without giving up the other") {
+TEST_CASE("ssh_trust: only the public part is read from a private key file") {
   const auto part = public_part(test::fake_private_key("a"));
   REQUIRE(part);
   CHECK(*part == kKey);
 }
 
-TEST_CASE("ssh_trust: a private key that cannot serve is refused with the reason") {
+TEST_CASE("ssh_trust: an unusable private key is refused with the reason") {
   const std::string magic("openssh-key-v1\0", 15);
   const auto with_passphrase = public_part(in_armour(magic + std::string("\0\0\0\x0a"
                                                                          "aes256-ctr\0\0\0\x06"
@@ -74,7 +74,7 @@ TEST_CASE("ssh_trust: a private key that cannot serve is refused with the reason
   }
 }
 
-TEST_CASE("ssh_trust: no damaged private key makes the reader stumble") {
+TEST_CASE("ssh_trust: no damaged private key breaks the reader") {
   const std::string whole = test::fake_private_key("a");
   std::mt19937 random(1);
   for (int i = 0; i < 3000; ++i) {
@@ -86,7 +86,7 @@ TEST_CASE("ssh_trust: no damaged private key makes the reader stumble") {
   }
 }
 
-TEST_CASE("ssh_trust: a mark tells the node, also of a cluster with dots and of a node with dots") {
+TEST_CASE("ssh_trust: a mark names its node, also when the cluster or the node has dots in its name") {
   CHECK(mark_of("lab", "spark-01") == kMark);
   CHECK(node_of_mark("x " + mark_of("lab.2", "a.b-c")) == "a.b-c");
   CHECK(node_of_mark(kKey + " " + kMark + " \t") == "spark-01");
@@ -95,12 +95,12 @@ TEST_CASE("ssh_trust: a mark tells the node, also of a cluster with dots and of 
   CHECK(node_of_mark("x sparkplan:lab").empty());
 }
 
-TEST_CASE("ssh_trust: an authorized line lets a key in from its node's addresses only") {
+TEST_CASE("ssh_trust: an authorized line accepts a key only from its node's addresses") {
   CHECK(authorized_line({"::1", "10.0.0.1"}, "ssh-ed25519 AAAA", kMark) ==
         "from=\"10.0.0.1,::1\" ssh-ed25519 AAAA sparkplan:lab:spark-01");
 }
 
-TEST_CASE("ssh_trust: lines that nobody asked for are seen, a second one for a node among them") {
+TEST_CASE("ssh_trust: unexpected lines are listed, including a second one for a node") {
   const AuthorizedLines lines =
       parse_authorized("a " + kMark + "\n\n# note\nb " + kMark + "\nc sparkplan:lab:spark-02\n");
   CHECK(lines.of_node ==
@@ -108,7 +108,7 @@ TEST_CASE("ssh_trust: lines that nobody asked for are seen, a second one for a n
   CHECK(lines.unexpected == std::vector<std::string>{"", "# note", "b " + kMark});
 }
 
-TEST_CASE("ssh_trust: parsing gives back what was rendered") {
+TEST_CASE("ssh_trust: parsing restores the rendered lines") {
   const AuthorizedLines lines{{{"a", "x sparkplan:lab:a"}, {"b", "y sparkplan:lab:b"}}, {"# z"}};
   const AuthorizedLines again = parse_authorized(render_authorized(lines));
   CHECK(again.of_node == lines.of_node);
@@ -128,7 +128,7 @@ TEST_CASE("ssh_trust: parsing gives back what was rendered") {
   CHECK(parse_config("Host x\n  Port 3\nMatch originalhost a\n").empty());
 }
 
-TEST_CASE("ssh_trust: our key is for a user's login as himself, on all hosts where he has one") {
+TEST_CASE("ssh_trust: a managed key applies to logins under the same user name, on that user's hosts") {
   const std::string file = render_config({{"a 10.0.0.1", {"nvidia", "root"}}, {"b", {"root"}}});
   CHECK(file.find("Match originalhost 10.0.0.1,a localuser nvidia user nvidia\n"
                   "  IdentityFile ~/.ssh/sparkplan_ed25519\n") != std::string::npos);
@@ -137,14 +137,14 @@ TEST_CASE("ssh_trust: our key is for a user's login as himself, on all hosts whe
   CHECK(file.find("IdentitiesOnly") == std::string::npos);
 }
 
-TEST_CASE("ssh_trust: with another port than 22 a host is known by both spellings") {
+TEST_CASE("ssh_trust: with a port other than 22 a host is listed with and without the port") {
   CHECK(known_hosts_line(known_hosts_names({"a", "10.0.0.1"}, 22), "ssh-ed25519 AAAA", kMark) ==
         "a,10.0.0.1 ssh-ed25519 AAAA " + kMark);
   CHECK(known_hosts_line(known_hosts_names({"a", "fd00::1"}, 2222), "ssh-ed25519 AAAA", kMark) ==
         "a,fd00::1,[a]:2222,[fd00::1]:2222 ssh-ed25519 AAAA " + kMark);
 }
 
-TEST_CASE("ssh_trust: a network file system names a home the same wherever it is mounted") {
+TEST_CASE("ssh_trust: a home on a network file system has the same name wherever it is mounted") {
   const std::string root = "30 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n";
   CHECK(network_name(root + "41 30 0:52 / /home rw shared:9 - nfs4 srv:/export rw,vers=4.2\n", "/home/nvidia") ==
         "nfs4 srv:/export/nvidia");
@@ -156,7 +156,7 @@ TEST_CASE("ssh_trust: a network file system names a home the same wherever it is
   CHECK(network_name(root + "41 30 0:52 / /home/my\\040dir rw - nfs srv:/a rw\n", "/home/my dir/x") == "nfs srv:/a/x");
 }
 
-TEST_CASE("ssh_trust: a local file system, or one mounted over the network's, has no network name") {
+TEST_CASE("ssh_trust: a local file system, also one mounted over a network file system, has no network name") {
   const std::string nfs = "30 1 8:1 / / rw - ext4 /dev/sda1 rw\n41 30 0:52 / /home rw - nfs4 srv:/export rw\n";
   CHECK_FALSE(network_name(nfs, "/homes/nvidia"));
   CHECK_FALSE(network_name(nfs, "/root"));
@@ -165,7 +165,7 @@ TEST_CASE("ssh_trust: a local file system, or one mounted over the network's, ha
   CHECK_FALSE(network_name("nonsense\n\n1 2 3\n", "/home/nvidia"));
 }
 
-TEST_CASE("ssh_trust: homes are one if the network, the kernel or the file server says so") {
+TEST_CASE("ssh_trust: homes are equal if the network, the kernel or the file server shows it") {
   const auto home = [](const char* network, const char* local, const char* remote) {
     Value value = Value::map({{"path", "/home/a"}, {"local", local}, {"remote", remote}});
     if (network != nullptr) value.set("network", network);
@@ -184,7 +184,7 @@ TEST_CASE("ssh_trust: homes are one if the network, the kernel or the file serve
   CHECK_FALSE(is_same_home(Value::map(), Value::map()));
 }
 
-TEST_CASE("ssh_trust: what sshd says is read for what keeps a user out") {
+TEST_CASE("ssh_trust: sshd's settings that refuse a user are recognised") {
   const auto why = [](std::string_view settings, const std::string& user = "nvidia") {
     return why_refused(parse_server_settings(settings), user, {"nvidia", "sudo"});
   };
@@ -208,7 +208,7 @@ TEST_CASE("ssh_trust: what sshd says is read for what keeps a user out") {
   CHECK(why("permitrootlogin prohibit-password\n", "root").empty());
 }
 
-TEST_CASE("ssh_trust: ssh reads our file if an Include at the top of its configuration says so") {
+TEST_CASE("ssh_trust: ssh reads the managed file if an Include is at the top of its configuration") {
   for (const char* yes :
        {"Include /etc/ssh/ssh_config.d/*.conf\n\nHost *\n", "# x\n  include ssh_config.d/*\n",
         "Port 22\nInclude=\"/etc/ssh/ssh_config.d/*.conf\"\n", "Include /a /etc/ssh/ssh_config.d/60-*.conf\n"}) {

@@ -55,7 +55,7 @@ using List = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("ssh_trust: logins may come from a node's management and fabric addresses, and from nowhere else") {
+TEST_CASE("ssh_trust: logins are accepted only from a node's management and fabric addresses") {
   const Cluster cluster = cluster_of("ssh_trust: {users: [nvidia]}\nfabric: {topology: direct}\n" + kTwoNodes);
   const Exports exports{{"spark-02", {{"ssh_trust", exported({"10.0.0.12", "172.17.0.1"})}}}};
   const std::vector<Peer> peers = peers_in(cluster, exports);
@@ -64,7 +64,7 @@ TEST_CASE("ssh_trust: logins may come from a node's management and fabric addres
   CHECK(source_addresses(peers[0], true) == Set{"10.0.0.11", "127.0.0.1", "192.168.100.11", "192.168.101.11", "::1"});
 }
 
-TEST_CASE("ssh_trust: a node whose address is a name may come from all it has, one with an address from there alone") {
+TEST_CASE("ssh_trust: exported addresses are accepted only for a node whose address in the file is a name") {
   const Cluster cluster = cluster_of(
       "ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: a.example.net}\n"
       "  - {name: b, address: 203.0.113.7}\n");
@@ -75,7 +75,7 @@ TEST_CASE("ssh_trust: a node whose address is a name may come from all it has, o
   CHECK(source_addresses(peers[1], false) == Set{"203.0.113.7"});
 }
 
-TEST_CASE("ssh_trust: nodes behind a jump host, or behind one address, may come from all they have") {
+TEST_CASE("ssh_trust: nodes behind a jump host or a shared address may log in from all exported addresses") {
   const Cluster cluster = cluster_of(
       "ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: 10.0.0.7, ssh: {jump: gate}}\n"
       "  - {name: b, address: 203.0.113.7, ssh: {port: 2201}}\n"
@@ -87,7 +87,7 @@ TEST_CASE("ssh_trust: nodes behind a jump host, or behind one address, may come 
   CHECK(source_addresses(peers[1], false) == Set{"172.16.0.2", "203.0.113.7"});
 }
 
-TEST_CASE("ssh_trust: one address in two spellings is one address") {
+TEST_CASE("ssh_trust: two spellings of one address are equal") {
   CHECK(canonical_ip("FD00:0:0::12") == "fd00::12");
   CHECK(canonical_ip("::ffff:10.0.0.1") == "10.0.0.1");
   for (const std::string& no : {std::string(), std::string("a.example"), std::string("fe80::1%eth0"),
@@ -110,7 +110,7 @@ TEST_CASE("ssh_trust: one address in two spellings is one address") {
   CHECK(source_addresses(peers_in(named, lies)[0], false) == Set{"fd00::13"});
 }
 
-TEST_CASE("ssh_trust: an address that the file gives to another node is not taken from a node that exports it") {
+TEST_CASE("ssh_trust: an exported address that the file gives to another node is ignored") {
   const Cluster cluster = cluster_of(
       "ssh_trust: {users: [nvidia]}\nfabric: {topology: direct}\nnodes:\n"
       "  - {name: a1, address: a.example.net}\n  - {name: a2, address: 10.0.0.2}\n");
@@ -128,7 +128,7 @@ TEST_CASE("ssh_trust: nodes behind one address are known there by their ports on
   CHECK(*lines == List{"b,[b]:2202,[gate.example.net]:2202 " + test::fake_public_key("h") + " sparkplan:lab:b"});
 }
 
-TEST_CASE("ssh_trust: the name of a node is nobody else's fabric name") {
+TEST_CASE("ssh_trust: a node's name is never used as another node's fabric name") {
   const Cluster cluster = cluster_of(
       "ssh_trust: {users: [nvidia]}\nfabric: {topology: direct}\nnodes:\n"
       "  - {name: a1, address: 10.0.0.1}\n  - {name: a1-fabric, id: 2, address: 10.0.0.2}\n");
@@ -140,7 +140,7 @@ TEST_CASE("ssh_trust: the name of a node is nobody else's fabric name") {
   CHECK(lines->front().starts_with("a1,10.0.0.1,192.168.100.11,192.168.101.11 "));
 }
 
-TEST_CASE("ssh_trust: an address with a zone means nothing to the others, and is in none of their files") {
+TEST_CASE("ssh_trust: an address with a zone is left out of other nodes' files") {
   const Cluster cluster = cluster_of(
       "ssh_trust: {users: [nvidia]}\nhosts: {suffix: -x}\nnodes:\n  - {name: a, address: \"fe80::1%eth0\"}\n");
   const Exports exports{{"a", {{"ssh_trust", exported({"10.0.0.1"})}}}};
@@ -152,7 +152,7 @@ TEST_CASE("ssh_trust: an address with a zone means nothing to the others, and is
   CHECK(*lines == List{"a " + test::fake_public_key("h") + " sparkplan:lab:a"});
 }
 
-TEST_CASE("ssh_trust: a node is found by all its names, the fabric's included") {
+TEST_CASE("ssh_trust: a node is listed with all its names, including the fabric's") {
   const Cluster cluster =
       cluster_of("ssh_trust: {users: [nvidia]}\nhosts: {suffix: -x}\nfabric: {topology: direct}\n" + kTwoNodes);
   const Exports exports{{"spark-02", {{"ssh_trust", exported({})}}}};
@@ -165,14 +165,14 @@ TEST_CASE("ssh_trust: a node is found by all its names, the fabric's included") 
   CHECK_FALSE(known_hosts_of(peers[0], "lab"));
 }
 
-TEST_CASE("ssh_trust: without a fabric the name with the suffix is the management address, where hosts makes one") {
+TEST_CASE("ssh_trust: without a fabric the suffixed name is the management address, if hosts defines it") {
   const Cluster with = cluster_of("ssh_trust: {users: [nvidia]}\nhosts: {suffix: -fabric}\n" + kTwoNodes);
   CHECK(texts(destinations_of(peers_in(with, {})[1])) == List{"spark-02 10.0.0.12", "spark-02-fabric 10.0.0.12"});
   const Cluster without = cluster_of("ssh_trust: {users: [nvidia]}\n" + kTwoNodes);
   CHECK(texts(destinations_of(peers_in(without, {})[1])) == List{"spark-02 10.0.0.12"});
 }
 
-TEST_CASE("ssh_trust: directories and nodes without the section take no part") {
+TEST_CASE("ssh_trust: directory nodes and nodes without the section are left out") {
   const Cluster cluster = cluster_of(
       "ssh_trust: {users: [nvidia, root]}\nnodes:\n  - {name: a1, address: 10.0.0.1}\n"
       "  - {name: a2, transport: local, root: /srv/image}\n  - {name: a3, address: 10.0.0.3, ssh_trust: null}\n"
@@ -205,7 +205,7 @@ TEST_CASE("ssh_trust: a shared home is refused on the nodes that share it, by na
   CHECK(findings(cluster, exports, 2).empty());
 }
 
-TEST_CASE("ssh_trust: what passwordless sudo makes of trust is said once, while keys are still to be made") {
+TEST_CASE("ssh_trust: trust with passwordless sudo is reported once, before the keys are created") {
   const Cluster cluster = cluster_of("ssh_trust: {users: [nvidia]}\n" + kTwoNodes);
   const auto user = [](bool makes_key) {
     return exported({}, Value::map({{"makes_key", makes_key}, {"root", true}})).set("host_keys", Value::list());
@@ -226,7 +226,7 @@ TEST_CASE("ssh_trust: what passwordless sudo makes of trust is said once, while 
   CHECK(findings(cluster, done, 0).empty());
 }
 
-TEST_CASE("ssh_trust: sudo counts as free only if it lets a user do everything without a password") {
+TEST_CASE("ssh_trust: sudo counts as passwordless only if it permits all commands without a password") {
   const auto has_root = [](const std::string& listing, int status = 0) {
     FakeNode node;
     node.add_directory("/home/nvidia");
@@ -246,7 +246,7 @@ TEST_CASE("ssh_trust: sudo counts as free only if it lets a user do everything w
   CHECK_FALSE(has_root(lead + "    (ALL) NOPASSWD: ALL\n", 1));
 }
 
-TEST_CASE("ssh_trust: what a node tells of itself is public, global and of the users it was asked about") {
+TEST_CASE("ssh_trust: a node's exports are public, global and limited to the requested users") {
   FakeNode node;
   const test::FakeUser user{"nvidia", 1000, 1000, "/home/nvidia"};
   test::install_fake_accounts(node, {user});
@@ -294,7 +294,7 @@ TEST_CASE("ssh_trust: what a node tells of itself is public, global and of the u
   CHECK(of_image->is_null());
 }
 
-TEST_CASE("ssh_trust: an account is taken as the node has it, and one without a place for keys is told from none") {
+TEST_CASE("ssh_trust: an account is read as on the node, and one without a home is like a missing one") {
   FakeNode node;
   const auto code_of = [&](const std::string& line, const std::string& user = "nvidia") {
     node.script("getent passwd -- " + user, {line.empty() ? 2 : 0, line, ""});
@@ -318,7 +318,7 @@ TEST_CASE("ssh_trust: an account is taken as the node has it, and one without a 
   CHECK_FALSE(cannot_hold_keys(look_up("unscripted", node).error()));  // A missing getent does not mean a missing user.
 }
 
-TEST_CASE("ssh_trust: getent is asked only for users of whom the node's own files do not come first or know nothing") {
+TEST_CASE("ssh_trust: getent is called only for users that the node's own files do not decide") {
   FakeNode node;
   node.add_directory("/home/nvidia");
   node.add_file("/etc/passwd", "nvidia2:x:1:1::/:/bin/sh\nnvidia:x:1000:1000::/home/nvidia:/bin/bash\n");
@@ -335,7 +335,7 @@ TEST_CASE("ssh_trust: getent is asked only for users of whom the node's own file
   CHECK(number_with("passwd: sss files\n") == 77);
 }
 
-TEST_CASE("ssh_trust: what sshd would not read keys from is refused, with the path and the remedy") {
+TEST_CASE("ssh_trust: a path from which sshd would not read keys is refused, with the remedy") {
   FakeNode node;
   const Account account{"nvidia", 1000, 1000, "/home/nvidia", "/bin/bash"};
   node.add_directory("/home/nvidia");
@@ -349,14 +349,13 @@ TEST_CASE("ssh_trust: what sshd would not read keys from is refused, with the pa
   CHECK(with_file(0644, 0, 0).empty());
   CHECK(with_file(0664, 1000, 1000).empty());  // The user's own group, without other members.
   CHECK(with_file(0664, 1000, 100).find("its group") != std::string::npos);
-  CHECK(with_file(0602, 1000, 1000).find("everybody") != std::string::npos);
+  CHECK(with_file(0602, 1000, 1000).find("all users") != std::string::npos);
   CHECK(with_file(0600, 1001, 1000).find("1001") != std::string::npos);
   node.script("getent group -- 1000", {0, "nvidia:x:1000:somebody\n", ""});
   CHECK(with_file(0664, 1000, 1000).find("/home/nvidia/.ssh/authorized_keys") != std::string::npos);
 }
 
-TEST_CASE(
-    "ssh_trust: where only some users are changed, they say what is known of hosts, and the others keep their part") {
+TEST_CASE("ssh_trust: with a partial selection, selected users define the hosts and other users keep their lines") {
   const auto fields = [](const char* key, const char* known, const char* destination) {
     return Value::map({{"key", key},
                        {"unexpected", Value::list()},

@@ -5,7 +5,6 @@
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
-#include "resources/nvme_tcp/connection_change.h"
 #include "resources/nvme_tcp/connection_state.h"
 #include "resources/nvme_tcp/connection_unit.h"
 #include "resources/nvme_tcp/host_identity.h"
@@ -14,7 +13,7 @@
 
 namespace sparkplan::test {
 
-TEST_CASE("why a server cannot be connected to is told by the latest words about it", "[storage]") {
+TEST_CASE("the latest log lines about a server explain a failed connection", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   node.put_file("/usr/sbin/nvme", "");
@@ -40,7 +39,7 @@ TEST_CASE("why a server cannot be connected to is told by the latest words about
   const std::string refusal = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models\"\n";
   CHECK(told("", "nvme nvme0: failed to connect socket: -111\n" + refusal) == refused);
   CHECK(told("could not add new controller: connection refused\nStarting NVMe over TCP\n", refusal) == refused);
-  SECTION("but for those from before this start") {
+  SECTION("older lines are ignored") {
     node.add_program("date", [](const FakeNode::Call&) -> Result<CommandOutput> {
       return CommandOutput{0, "@1700000000.123456\n", {}};
     });
@@ -66,14 +65,14 @@ TEST_CASE("a device without the declared file system is not mounted", "[storage]
   };
   CHECK(complaint().find("/dev/sdb holds no file system, not ext4 / sparkplan never formats") == 0);
   node.put_file("/fake/devices/sdb", "xfs");
-  CHECK(complaint().find("/dev/sdb holds the file system xfs, not ext4 / is it the right volume?") == 0);
+  CHECK(complaint().find("/dev/sdb holds the file system xfs, not ext4 / if it is the right volume") == 0);
   node.put_file("/fake/devices/sdb", "ext4");
   CHECK(complaint().empty());
   node.erase("/dev/sdb");
   CHECK(complaint().find("there is no /dev/sdb") == 0);
 }
 
-TEST_CASE("who uses a mount is named: processes, and mounts below it", "[storage]") {
+TEST_CASE("users of a mount are named: processes, and mounts below it", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   add_mount(node, "tmpfs", "/mnt/a", "tmpfs", "rw");
@@ -94,7 +93,7 @@ TEST_CASE("who uses a mount is named: processes, and mounts below it", "[storage
   CHECK(used->code == ErrorCode::kRefused);
 }
 
-TEST_CASE("what was mounted without its journal becomes writable by a mount anew, never in place", "[storage]") {
+TEST_CASE("a mount without its journal becomes writable only by a new mount, never by a remount", "[storage]") {
   const auto unit_with = [](const std::string& options) {
     return mount::render_unit(
         mounts_of("  - {target: /mnt/a, type: ext4, options: [" + options + "], source: {device: UUID=a-b}}\n")
@@ -111,12 +110,12 @@ TEST_CASE("what was mounted without its journal becomes writable by a mount anew
   const auto mounted = [&] { return *mounted_at(parse_mountinfo(*node.text_of("/proc/self/mountinfo")), "/mnt/a"); };
   REQUIRE(mount::make_mount("/mnt/a", want("ro", "mounted"), node));
   REQUIRE(mounted().has_option("norecovery"));
-  SECTION("its unit says so") {
+  SECTION("the unit is writable") {
     REQUIRE(mount::make_mount("/mnt/a", want("noatime", "mounted"), node));
     CHECK_FALSE(mounted().read_only());
     CHECK_FALSE(mounted().has_option("norecovery"));
   }
-  SECTION("not while somebody uses it") {
+  SECTION("the mount is in use") {
     node.add_program("find", [](const FakeNode::Call&) -> Result<CommandOutput> {
       return CommandOutput{0, "/proc/4711/cwd\n", {}};
     });
@@ -126,13 +125,13 @@ TEST_CASE("what was mounted without its journal becomes writable by a mount anew
     CHECK(made.error().message.find("/mnt/a is in use by python3 (4711)") != std::string::npos);
     CHECK(mounted().read_only());
   }
-  SECTION("nor to undo what somebody had done by hand") {
+  SECTION("an undo does not restore a writable mount made by hand") {
     const auto made = mount::make_mount("/mnt/a", want("ro", "mounted with rw"), node);
     REQUIRE_FALSE(made);
     CHECK(made.error().code == ErrorCode::kRefused);
     CHECK(mounted().read_only());
   }
-  SECTION("and one that somebody made writable in place is a difference") {
+  SECTION("a mount made writable in place is a difference") {
     node.put_file("/proc/self/mountinfo", "");
     add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw,norecovery");
     const auto how = mount::compare_mounted(mounted(), mount::parse_unit(unit_with("noatime")), node);
@@ -141,7 +140,7 @@ TEST_CASE("what was mounted without its journal becomes writable by a mount anew
   }
 }
 
-TEST_CASE("a connection is used by whoever holds its volume: partitions and containers, too", "[storage]") {
+TEST_CASE("a connection is in use if a partition, device or container holds its volume", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   node.put_file("/fake/servers/vol", "nvme1n1");
@@ -162,33 +161,33 @@ TEST_CASE("a connection is used by whoever holds its volume: partitions and cont
     node.put_file("/sys/class/block/nvme1n1p1/holders/dm-0", "");
     CHECK(users() == "the device dm-0");
   }
-  SECTION("what is mounted in a container only") {
+  SECTION("a mount that only a container has") {
     node.put_file("/fake/held", "/dev/nvme1n1\n");
-    CHECK(users() == "somebody who holds nvme1n1, in a container perhaps");
+    CHECK(users() == "an unknown holder of nvme1n1, perhaps in a container");
     const auto gone = nvme_tcp::make_connection("vol", Absent{}, node);
     REQUIRE_FALSE(gone);
     CHECK(gone.error().code == ErrorCode::kRefused);
     CHECK(node.text_of("/sys/class/nvme/nvme0/subsysnqn") == "vol");
   }
-  SECTION("nobody can tell") {
+  SECTION("the use is unknown") {
     node.add_program("perl", [](const FakeNode::Call&) -> Result<CommandOutput> {
       return CommandOutput{1, {}, "Input/output error"};
     });
-    CHECK(users() == "error: nobody can tell whether /dev/nvme1n1 is in use: Input/output error");
+    CHECK(users() == "error: cannot determine whether /dev/nvme1n1 is in use: Input/output error");
   }
 }
 
-TEST_CASE("who could not be looked for is not taken for nobody", "[storage]") {
+TEST_CASE("an unknown user counts as a user", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   add_mount(node, "tmpfs", "/mnt/a", "tmpfs", "rw");
   node.add_program("find", [](const FakeNode::Call&) -> Result<CommandOutput> { return CommandOutput{137, {}, {}}; });
   const auto used = mount::in_use("/mnt/a", {}, node);
   REQUIRE(used);
-  CHECK(used->message == "nobody can tell who uses /mnt/a: find ended with status 137");
+  CHECK(used->message == "cannot determine which processes use /mnt/a: find ended with status 137");
 }
 
-TEST_CASE("a bind of what is read only is what was asked for, and its source is quoted", "[storage]") {
+TEST_CASE("a bind of a read-only source is correct, and its source is quoted", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "ro");
@@ -204,7 +203,7 @@ TEST_CASE("a bind of what is read only is what was asked for, and its source is 
   CHECK(*how == "mounted");
 }
 
-TEST_CASE("a directory below which something is mounted is not asked itself: its server may be gone", "[storage]") {
+TEST_CASE("a directory below a mount is not accessed, because its server may be unreachable", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   add_mount(node, "10.0.0.9:/a", "/mnt/a", "nfs4", "rw");
@@ -215,7 +214,7 @@ TEST_CASE("a directory below which something is mounted is not asked itself: its
   CHECK(std::holds_alternative<Present>(directory->second));
 }
 
-TEST_CASE("what is bound is told by the kernel's table: the server that it comes from may be gone", "[storage]") {
+TEST_CASE("a bind's source is read from the kernel's table, because its server may be unreachable", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   const auto bound_from = [&](const std::string& what, const std::string& root) {
@@ -234,7 +233,7 @@ TEST_CASE("what is bound is told by the kernel's table: the server that it comes
   CHECK(bound_from("/mnt/ab", "/exportb") == "mounted from 10.0.0.9:/export (nfs4)");
 }
 
-TEST_CASE("a subsystem that somebody connected to another address is taken over", "[storage]") {
+TEST_CASE("a subsystem connected to another address by hand is taken over", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   node.put_file("/fake/servers/vol", "nvme1n1");
@@ -251,7 +250,7 @@ TEST_CASE("a subsystem that somebody connected to another address is taken over"
   CHECK(node.text_of("/sys/class/nvme/nvme0/address") == "traddr=10.0.0.9,trsvcid=4420");
 }
 
-TEST_CASE("a node's identity is made once, and both halves of it agree", "[storage]") {
+TEST_CASE("a node's NVMe identity is created once, and both parts of it match", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   const Observation there = Present{Value::map({{"there", true}}), {}};
@@ -263,6 +262,24 @@ TEST_CASE("a node's identity is made once, and both halves of it agree", "[stora
   CHECK(node.text_of(nvme_tcp::kHostIdFile) == "11111111-2222-4333-8444-555555555555\n");
   REQUIRE(nvme_tcp::make_identity(nvme_tcp::kHostNqnFile, there, node));
   CHECK(node.text_of(nvme_tcp::kHostNqnFile) == nqn);
+}
+
+TEST_CASE("what is not a UUID becomes no part of a node's NVMe identity", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  const Observation there = Present{Value::map({{"there", true}}), {}};
+  SECTION("a hostnqn with another name gets a hostid of its own") {
+    node.put_file(nvme_tcp::kHostNqnFile, "nqn.2014-08.org.nvmexpress:uuid:spark-01\n");
+    REQUIRE(nvme_tcp::make_identity(nvme_tcp::kHostIdFile, there, node));
+    CHECK(node.text_of(nvme_tcp::kHostIdFile) == "11111111-2222-4333-8444-555555555555\n");
+  }
+  SECTION("beside a hostid that the kernel refuses, no hostnqn is written") {
+    node.put_file(nvme_tcp::kHostIdFile, "spark-01\n");
+    const auto made = nvme_tcp::make_identity(nvme_tcp::kHostNqnFile, there, node);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().message.starts_with("/etc/nvme/hostid is not a UUID"));
+    CHECK_FALSE(node.text_of(nvme_tcp::kHostNqnFile));
+  }
 }
 
 }  // namespace sparkplan::test

@@ -7,7 +7,6 @@
 #include "resources/mount/mount_change.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_unit.h"
-#include "resources/nvme_tcp/connection_change.h"
 #include "resources/nvme_tcp/connection_state.h"
 #include "resources/nvme_tcp/connection_unit.h"
 #include "tests/support/catch.h"
@@ -72,13 +71,13 @@ FakeNode client() {
 
 }  // namespace
 
-TEST_CASE("what is in memory only is not lost by a change or a removal", "[storage]") {
+TEST_CASE("files in a tmpfs are not lost by a change or a removal", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   const Observation large = mounted_as(memory("/mnt/fast", 65536));
   REQUIRE(mount::make_mount("/mnt/fast", large, node));
   node.add_directory("/mnt/fast/run");
-  SECTION("an empty one goes, whatever directories it has") {
+  SECTION("an empty tmpfs is unmounted, with its directories") {
     CHECK(objection("/mnt/fast", large, Absent{}, node).empty());
     REQUIRE(mount::make_mount("/mnt/fast", Absent{}, node));
     CHECK_FALSE(is_mounted(node, "/mnt/fast"));
@@ -90,21 +89,32 @@ TEST_CASE("what is in memory only is not lost by a change or a removal", "[stora
     CHECK(objection("/mnt/fast", large, Absent{}, node) == holds);
     CHECK(told(mount::make_mount("/mnt/fast", Absent{}, node)) == "refused: " + holds);
   }
-  SECTION("nothing else takes its place") {
+  SECTION("a tmpfs with files is not replaced") {
     CHECK(objection("/mnt/fast", large, mounted_as(volume("/mnt/fast")), node) == holds);
     CHECK(told(mount::make_mount("/mnt/fast", mounted_as(volume("/mnt/fast")), node)) == "refused: " + holds);
   }
-  SECTION("it is not mounted anew where the kernel does not take the size") {
+  SECTION("a tmpfs with files is not mounted again when the kernel refuses the size") {
     CHECK(told(mount::make_mount("/mnt/fast", mounted_as(memory("/mnt/fast", 4)), node)) ==
           "refused: the options of /mnt/fast cannot be changed while it is mounted, and " + holds);
   }
-  SECTION("a size that holds them is taken in place") {
+  SECTION("a sufficient size is set by a remount") {
     CHECK(told(mount::make_mount("/mnt/fast", mounted_as(memory("/mnt/fast", 131072)), node)).empty());
   }
   if (is_mounted(node, "/mnt/fast")) CHECK(node.text_of("/mnt/fast/run/result") == "one\n");
 }
 
-TEST_CASE("a volume that a container has mounted writable is written to", "[storage]") {
+TEST_CASE("exactly a thousand files in a tmpfs are a thousand, and not more", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  const Observation large = mounted_as(memory("/mnt/fast", 65536));
+  REQUIRE(mount::make_mount("/mnt/fast", large, node));
+  for (int i = 0; i < 1000; ++i) node.put_file("/mnt/fast/" + std::to_string(i), "");
+  CHECK(objection("/mnt/fast", large, Absent{}, node).starts_with("/mnt/fast holds 1000 files, "));
+  node.put_file("/mnt/fast/one more", "");
+  CHECK(objection("/mnt/fast", large, Absent{}, node).starts_with("/mnt/fast holds more than a thousand files, "));
+}
+
+TEST_CASE("a volume mounted writable by a container counts as written", "[storage]") {
   FakeNode node = client();
   const auto written = [&] { return display(*builtin_registry().find("mount")->exports(Value::list(), node)); };
   const std::string link = "/dev/disk/by-id/sparkplan-nvme-vol-1";
@@ -115,31 +125,31 @@ TEST_CASE("a volume that a container has mounted writable is written to", "[stor
   CHECK(written().find(link) == std::string::npos);
 }
 
-TEST_CASE("a volume that a container holds is not taken for unmounted", "[storage]") {
+TEST_CASE("a volume held by a container does not count as unmounted", "[storage]") {
   FakeNode node = client();
   REQUIRE(mount::make_mount("/mnt/a", mounted_as(volume("/mnt/a")), node));
   node.put_file("/fake/held", "/dev/nvme1n1\n");
-  SECTION("it is mounted again") {
+  SECTION("the volume is mounted again") {
     CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)) ==
           "refused: /mnt/a is held by another mount namespace, such as a container's");
     CHECK(is_mounted(node, "/mnt/a"));
   }
-  SECTION("but for one that is mounted elsewhere for all to see") {
+  SECTION("except a volume that is visibly mounted elsewhere") {
     add_mount(node, "/dev/nvme1n1", "/mnt/by-hand", "ext4", "rw");
     CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)).empty());
     CHECK_FALSE(is_mounted(node, "/mnt/a"));
   }
-  SECTION("and one of which nobody can tell is mounted again, too") {
+  SECTION("a volume whose use is unknown is mounted again too") {
     node.add_program("perl", [](const FakeNode::Call&) -> Result<CommandOutput> {
       return CommandOutput{1, {}, "Input/output error"};
     });
     CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)) ==
-          "nobody can tell whether /dev/nvme1n1 is in use: Input/output error");
+          "cannot determine whether /dev/nvme1n1 is in use: Input/output error");
     CHECK(is_mounted(node, "/mnt/a"));
   }
 }
 
-TEST_CASE("a target within a mount of the same run is looked at once that is mounted", "[storage]") {
+TEST_CASE("a target inside a mount of the same run is checked after that mount", "[storage]") {
   FakeNode node = client();
   REQUIRE(mount::make_mount("/mnt/a", mounted_as(volume("/mnt/a")), node));
   node.put_file("/mnt/a/cache/model", "weights");
@@ -152,7 +162,7 @@ TEST_CASE("a target within a mount of the same run is looked at once that is mou
   CHECK(inner().empty());
 }
 
-TEST_CASE("units of others that systemd would stop with a mount keep it where it is", "[storage]") {
+TEST_CASE("foreign units that systemd would stop with a mount prevent its removal", "[storage]") {
   FakeNode node = client();
   const Observation there = mounted_as(volume("/mnt/a"));
   REQUIRE(mount::make_mount("/mnt/a", there, node));
@@ -166,18 +176,18 @@ TEST_CASE("units of others that systemd would stop with a mount keep it where it
     CHECK(is_mounted(node, "/mnt/a"));
     CHECK_FALSE(node.text_of("/fake/inactive"));
   }
-  SECTION("nor mounted anew") {
+  SECTION("the mount is not replaced") {
     node.put_file("/proc/self/mountinfo", "");
     add_mount(node, "/dev/nvme1n1", "/mnt/a", "ext4", "ro,norecovery");
     CHECK(told(mount::make_mount("/mnt/a", there, node)) ==
           "refused: the options of /mnt/a cannot be changed while it is mounted, and " + used);
   }
-  SECTION("those that are down do not count") {
+  SECTION("inactive units do not count") {
     node.put_file("/fake/inactive", "inference.service\n");
     CHECK(objection("/mnt/a", there, Absent{}, node).empty());
     CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)).empty());
   }
-  SECTION("who could not be asked for is not taken for nobody") {
+  SECTION("an unknown unit counts as active") {
     node.set_unit_reader([](const FakeNode&, const std::string&) -> Result<UnitProperties> {
       return failure(ErrorCode::kFailed, "systemctl show: Failed to connect to bus");
     });
@@ -185,7 +195,7 @@ TEST_CASE("units of others that systemd would stop with a mount keep it where it
   }
 }
 
-TEST_CASE("no login waits for a server, and no shutdown cuts a volume off", "[storage]") {
+TEST_CASE("no login waits for a server, and no shutdown disconnects a volume", "[storage]") {
   nvme_tcp::Connection one;
   one.server = {"10.0.0.9", 4420, "vol", 1};
   const std::string text = nvme_tcp::render_unit(one);

@@ -67,7 +67,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("an entry is read back from its unit, without what was added to it", "[storage]") {
+TEST_CASE("an entry is restored from its unit, without added options", "[storage]") {
   const Value volume = back(
       "{target: /mnt/a, type: ext4, options: [ro, noatime], source: {nvme_tcp: {address: fe80::1, port: 4421, "
       "subsystem: nqn.2014-08.org.nvmexpress:uuid:1-2, namespace: 4294967294}}}");
@@ -100,7 +100,7 @@ TEST_CASE("an entry is read back from its unit, without what was added to it", "
         "/srv/50% a");
 }
 
-TEST_CASE("options that somebody has written himself stay where their order tells so", "[storage]") {
+TEST_CASE("options written by the user are restored if their order shows it", "[storage]") {
   const auto options = [](const std::string& written) {
     return options_of(back("{target: /mnt/a, type: ext4, options: [" + written + "], source: {device: UUID=a-b}}"));
   };
@@ -110,19 +110,19 @@ TEST_CASE("options that somebody has written himself stay where their order tell
   CHECK(options("ro, nofail, noatime") == Names{"nofail", "noatime", "noload", "ro"});
 }
 
-TEST_CASE("a unit that no section makes has no way back", "[storage]") {
+TEST_CASE("a unit that no section produces cannot be restored", "[storage]") {
   CHECK_FALSE(mount::section_of({{"/mnt/a", Value::map({{"unit", "[Mount]\nWhat=/dev/sdb\nType=ext4\n"}})}}));
   CHECK_FALSE(mount::section_of({{"/mnt/a", Value::map()}}));
 }
 
-TEST_CASE("storage waits for the half of the fabric that its server is behind", "[storage]") {
+TEST_CASE("storage waits for the half of the fabric that leads to its server", "[storage]") {
   CHECK(waits_for(nfs("192.168.101.99") + kTwoSparks) == Names{"netplan/enP2p1s0f1np1"});
   CHECK(waits_for(nfs("10.0.0.99") + kTwoSparks).empty());
   CHECK(waits_for(nfs("storage.example.org") + kTwoSparks).empty());
   const std::string volume =
       "storage: [{target: /mnt/a, type: gfs2, source: {nvme_tcp: {address: 192.168.100.99, subsystem: v}}}]\n";
   CHECK(waits_for(volume + kTwoSparks) == Names{"netplan/enp1s0f1np1"});
-  SECTION("a node of the cluster by the name that hosts gives it") {
+  SECTION("a node of the cluster under the name from hosts") {
     const Names both{"netplan/enp1s0f1np1", "netplan/enP2p1s0f1np1"};
     CHECK(waits_for(nfs("spark-02-fabric") + kTwoSparks) == both);
     CHECK(waits_for(nfs("spark-02.f") + "hosts: {suffix: .f}\n" + kTwoSparks) == both);

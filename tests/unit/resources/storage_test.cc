@@ -41,12 +41,26 @@ std::string output_of(const std::vector<std::string>& argv) {
   return output->standard_output + output->standard_error;
 }
 
+/// The text in fstab, which has blanks and backslashes in octal.
+std::string in_octal(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c == ' ' ? "\\040" : c == '\\' ? "\\134" : std::string(1, c);
+  return result;
+}
+
+/// The mount as a line of fstab(5), for findmnt.
+std::string fstab_line(const StorageMount& mount) {
+  const mount::MountUnit unit = mount::parse_unit(mount::render_unit(mount));
+  return in_octal(unit.what) + " " + in_octal(mount.target) + " " + unit.type + " " +
+         in_octal(join(unit.options, ",")) + " 0 0\n";
+}
+
 const std::vector<std::string> kPaths{"/mnt/models", "/mnt/rosa-models", "/mnt/my models/größe", "/srv/.hidden",
                                       "/.hidden",    "/mnt/a%b",         "/mnt/back\\slash",     "/mnt/a_b.c:d"};
 
 }  // namespace
 
-TEST_CASE("a unit's name for a path is what systemd-escape gives", "[storage]") {
+TEST_CASE("a unit's name for a path matches systemd-escape", "[storage]") {
   if (!is_program("systemd-escape")) SUCCEED("there is no systemd-escape here");
   for (const std::string& path : kPaths) {
     INFO(path);
@@ -58,7 +72,7 @@ TEST_CASE("a unit's name for a path is what systemd-escape gives", "[storage]") 
   CHECK(escaped_unit_path("/") == "-");
 }
 
-TEST_CASE("what a mount unit says is read back from it, whatever is in the path", "[storage]") {
+TEST_CASE("a mount unit is parsed back unchanged, with any path", "[storage]") {
   for (const std::string& path : kPaths) {
     INFO(path);
     StorageMount one;
@@ -77,7 +91,7 @@ TEST_CASE("what a mount unit says is read back from it, whatever is in the path"
   }
 }
 
-TEST_CASE("mount units are what systemd-analyze and findmnt take for right", "[storage]") {
+TEST_CASE("systemd-analyze and findmnt accept the mount units", "[storage]") {
   const auto mounts = mounts_of(
       "  - {target: /mnt/my models, source: {tmpfs: {size: 1GiB}}, options: [nosuid]}\n"
       "  - {target: /mnt/home, source: {nfs: {server: fe80::1, path: /export/home}}}\n"
@@ -93,7 +107,7 @@ TEST_CASE("mount units are what systemd-analyze and findmnt take for right", "[s
     const auto file = scratch.path() / mount::unit_name(one.target);
     std::ofstream(file) << text;
     if (!one.nvme) verify.push_back(file.string());
-    fstab << mount::fstab_line(mount::parse_unit(text), one.target);
+    fstab << fstab_line(one);
   }
   fstab.close();
   if (is_program("systemd-analyze")) CHECK(output_of(verify).find(".mount:") == std::string::npos);
@@ -105,7 +119,7 @@ TEST_CASE("mount units are what systemd-analyze and findmnt take for right", "[s
   for (const StorageMount& one : mounts) CHECK(judged.find(one.target + "\n") != std::string::npos);
 }
 
-TEST_CASE("a volume that is only read is read without its journal, and no mount holds up a boot", "[storage]") {
+TEST_CASE("a read-only volume is mounted without its journal, and no mount delays a boot", "[storage]") {
   const auto one = [](const std::string& type, const std::string& options) {
     return join(mounts_of("  " + std::string("- {target: /mnt/a, type: ") + type + ", options: [" + options +
                           "], source: {nvme_tcp: {address: 10.0.0.9, subsystem: vol}}}\n")
@@ -124,7 +138,7 @@ TEST_CASE("a volume that is only read is read without its journal, and no mount 
   CHECK(one("ext4", "noatime") == "noatime,nofail,_netdev");
 }
 
-TEST_CASE("no option hides from mount(8) that a volume is only read", "[storage]") {
+TEST_CASE("no option hides a read-only mount from mount(8)", "[storage]") {
   // libmount reads all text between two quotes as one option, including the comma and the "ro" after it.
   const auto is_refused = [](const std::string& options) {
     const auto found = findings_of(volume("ext4", options), kTwo);
@@ -138,7 +152,7 @@ TEST_CASE("no option hides from mount(8) that a volume is only read", "[storage]
   CHECK(mount::parse_unit("[Mount]\nOptions=rw,ro\n").read_only());
 }
 
-TEST_CASE("one file system for one machine is written by one node at most", "[storage]") {
+TEST_CASE("a file system for one machine has at most one writing node", "[storage]") {
   const auto both = findings_of(volume("ext4", "noatime"), kTwo);
   REQUIRE(both.size() == 1);
   CHECK(both.front().starts_with("3 storage.two-writers s1 and s2 would both write to the ext4 on "));
@@ -168,7 +182,7 @@ TEST_CASE("one file system for one machine is written by one node at most", "[st
   CHECK(warned.front().starts_with("3 storage.reads-beside-a-writer s1 reads the xfs"));
 }
 
-TEST_CASE("what a mount unit could not have is refused where it stands", "[storage]") {
+TEST_CASE("an entry that a mount unit cannot express is refused at its position", "[storage]") {
   const auto code = [](const std::string& entry) {
     const auto found = findings_of("[" + entry + "]", kTwo);
     return found.empty() ? std::string() : std::string(split(found.front(), ' ')[1]);
@@ -204,7 +218,7 @@ TEST_CASE("what a mount unit could not have is refused where it stands", "[stora
              "source: {nvme_tcp: {address: b, subsystem: x}}}") == "nvme_tcp.two-servers");
 }
 
-TEST_CASE("mountinfo and fstab are read with their octal blanks", "[storage]") {
+TEST_CASE("mountinfo and fstab are parsed with their octal escapes", "[storage]") {
   const auto mounts = parse_mountinfo(
       "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/root rw\n"
       "36 22 259:0 / /mnt/my\\040models ro,noatime shared:7 master:2 - ext4 /dev/nvme0n1 ro,norecovery\n"
@@ -222,7 +236,7 @@ TEST_CASE("mountinfo and fstab are read with their octal blanks", "[storage]") {
   CHECK(lines[1].target == "/mnt/my models");
 }
 
-TEST_CASE("the unit of a connection is right for systemd, and says where it connects to", "[storage]") {
+TEST_CASE("a connection's unit is valid for systemd, and names its server", "[storage]") {
   nvme_tcp::Connection one;
   one.server = {"fe80::1", 4421, "nqn.2014-08.org.nvmexpress:uuid:1", 1};
   one.mount_units = {"mnt-rosa\\x2dmodels.mount"};
@@ -243,19 +257,19 @@ TEST_CASE("the unit of a connection is right for systemd, and says where it conn
   CHECK(judged.find("Invalid") == std::string::npos);
 }
 
-TEST_CASE("the largest number of a namespace stays what it is", "[storage]") {
+TEST_CASE("the largest namespace number is kept", "[storage]") {
   const auto mounts = mounts_of(
       "  - {target: /mnt/a, type: ext4, source: {nvme_tcp: {address: 10.0.0.9, subsystem: vol, namespace: "
       "4294967294}}}\n");
   CHECK(mounts.front().what == "/dev/disk/by-id/sparkplan-nvme-vol-4294967294");
 }
 
-TEST_CASE("a tmpfs is asked for in whole pages, as the kernel shows it", "[storage]") {
+TEST_CASE("a tmpfs size is rounded up to whole pages, as the kernel shows it", "[storage]") {
   const auto mounts = mounts_of("  - {target: /mnt/a, source: {tmpfs: {size: 1.5GB}}}\n");
   CHECK(mounts.front().options.front() == "size=1500053504");
 }
 
-TEST_CASE("a connection that comes late brings what is bound from its volumes, too", "[storage]") {
+TEST_CASE("a connection that starts late also starts the binds of its volumes", "[storage]") {
   const LoadedCluster loaded = load_cluster(
       "version: 1\nname: lab\nstorage:\n"
       "  - {target: /mnt/v, type: gfs2, source: {nvme_tcp: {address: 10.0.0.9, subsystem: vol}}}\n"

@@ -33,7 +33,7 @@ void mount_btrfs(FakeNode& node, const std::string& source, const std::string& o
 
 }  // namespace
 
-TEST_CASE("a node does not write to what another one still writes to", "[storage]") {
+TEST_CASE("a node does not mount a volume writable while another node writes to it", "[storage]") {
   FakeNode writer;
   install_fake_storage(writer);
   writer.put_file("/fake/servers/vol", "nvme1n1");
@@ -56,7 +56,7 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     exports[name]["mount"] = *told;
   };
   const auto desired = [&] { return type.desired(ClusterView{cluster, cluster.nodes.at(1), exports}, section, {}); };
-  SECTION("it still does") {
+  SECTION("the other node writes") {
     tell("s1", writer);
     tell("s2", idle);
     const Desired found = desired();
@@ -66,16 +66,16 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     CHECK(found.diagnostics.front().message.starts_with("s1 still writes to \"nvme_tcp vol namespace 1\""));
     CHECK(found.diagnostics.front().hint == "apply that node first: `sparkplan apply --only s1`");
   }
-  SECTION("it leaves the cluster, and still does") {
+  SECTION("the other node departs and still writes") {
     tell("s1", idle);
     tell("s2", idle);
     tell("s7", writer);
     const Desired found = desired();
     CHECK(found.resources.empty());
     REQUIRE(found.diagnostics.size() == 1);
-    CHECK(found.diagnostics.front().hint == "let that node go first: `sparkplan release s7`");
+    CHECK(found.diagnostics.front().hint == "release that node first: `sparkplan release s7`");
   }
-  SECTION("its unit would, once the server is back") {
+  SECTION("the other node's unit would write once the server is back") {
     writer.put_file("/proc/self/mountinfo", "");
     StorageMount unmounted;
     unmounted.target = "/mnt/a";
@@ -93,13 +93,13 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
       return found.diagnostics.empty() ? std::string() : found.diagnostics.front().message;
     };
     const std::string would =
-        "s1 would write again, by /etc/systemd/system/mnt-a.mount, to \"nvme_tcp vol namespace 1\"";
+        "s1 would write again, through /etc/systemd/system/mnt-a.mount, to \"nvme_tcp vol namespace 1\"";
     CHECK(finds(true).starts_with(would));
     CHECK(finds(false).starts_with(would));
     unmounted.options = {"ro"};
     CHECK(finds(true).empty());
   }
-  SECTION("a line of its fstab would") {
+  SECTION("the other node's fstab would write") {
     writer.put_file("/proc/self/mountinfo", "");
     const auto finds = [&](const std::string& line) {
       writer.put_file("/etc/fstab", "# lines\n" + line + "\n");
@@ -108,7 +108,7 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
       const Desired found = desired();
       return found.diagnostics.empty() ? std::string() : found.diagnostics.front().message;
     };
-    const std::string would = "s1 would write again, by /etc/fstab:2, to \"nvme_tcp vol namespace 1\"";
+    const std::string would = "s1 would write again, through /etc/fstab:2, to \"nvme_tcp vol namespace 1\"";
     const std::string link = "/dev/disk/by-id/sparkplan-nvme-vol-1 /mnt/b ";
     CHECK(finds(link + "ext4 defaults 0 0").starts_with(would));
     CHECK(finds(link + "auto").starts_with(would));
@@ -120,7 +120,7 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     CHECK(finds(link + "ext4 defaults,ro 0 0").empty());
     CHECK(finds(link + "gfs2 defaults 0 0").empty());
   }
-  SECTION("it cannot say") {
+  SECTION("the other node cannot list its volumes") {
     writer.put_file("/proc/self/mountinfo", "36 25 0:44 / /mnt/a rw - btrfs /dev/mapper/a rw\n");
     REQUIRE_FALSE(type.exports(section, writer));
     tell("s2", idle);
@@ -128,7 +128,7 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     REQUIRE(desired().diagnostics.size() == 1);
     CHECK(desired().diagnostics.front().code == "mount.maybe-other-writer");
   }
-  SECTION("it says more than anybody reads through") {
+  SECTION("the other node's list is too long") {
     tell("s2", idle);
     Value links = Value::list();
     for (int i = 0; i < 5000; ++i) links.push_back("/dev/x" + std::to_string(i));
@@ -136,27 +136,27 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     REQUIRE(desired().diagnostics.size() == 1);
     CHECK(desired().diagnostics.front().code == "mount.maybe-other-writer");
   }
-  SECTION("it does not any more") {
+  SECTION("the other node has stopped") {
     tell("s1", idle);
     tell("s2", idle);
     CHECK(desired().resources.size() == 1);
     CHECK(desired().diagnostics.empty());
   }
-  SECTION("it is an image, which writes to nothing") {
+  SECTION("the other node is an image") {
     FakeNode image;
     image.set_live(false);
     tell("s1", image);
     tell("s2", idle);
     CHECK(desired().diagnostics.empty());
   }
-  SECTION("it cannot be asked") {
+  SECTION("the other node is unreachable") {
     tell("s2", idle);
     const Desired found = desired();
     CHECK(found.resources.empty());
     REQUIRE(found.diagnostics.size() == 1);
     CHECK(found.diagnostics.front().code == "mount.maybe-other-writer");
   }
-  SECTION("it has left the file and cannot be asked") {
+  SECTION("the other node has left the file and is unreachable") {
     tell("s1", idle);
     tell("s2", idle);
     exports["s7"] = {};
@@ -165,11 +165,11 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     REQUIRE(found.diagnostics.size() == 1);
     CHECK(found.diagnostics.front().severity == Severity::kWarning);
   }
-  SECTION("it cannot be asked, and nothing changes here") {
+  SECTION("the other node is unreachable, and this node already has the mount") {
     tell("s2", writer);
     CHECK(desired().diagnostics.empty());
   }
-  SECTION("it cannot be asked, and what this one would write to is not mounted here") {
+  SECTION("the other node is unreachable, and this node has no writable mount yet") {
     const auto finds = [&] {
       tell("s2", idle);
       const Desired found = desired();
@@ -186,19 +186,19 @@ TEST_CASE("a node does not write to what another one still writes to", "[storage
     idle.put_file("/etc/systemd/system/mnt-a.mount", mount::render_unit(ours));
     CHECK(finds().empty());
   }
-  SECTION("several cannot be asked: those of the file are told first") {
+  SECTION("several nodes are unreachable: those in the file are listed first") {
     tell("s2", idle);
     exports["s7"] = {};
     const Desired found = desired();
     REQUIRE(found.diagnostics.size() == 2);
-    CHECK(found.diagnostics.front().message.starts_with("nobody can tell whether s1 "));
+    CHECK(found.diagnostics.front().message.starts_with("cannot determine whether s1 "));
     CHECK(found.diagnostics.front().severity == Severity::kError);
-    CHECK(found.diagnostics.back().message.starts_with("nobody can tell whether s7 "));
+    CHECK(found.diagnostics.back().message.starts_with("cannot determine whether s7 "));
     CHECK(found.diagnostics.back().severity == Severity::kWarning);
   }
 }
 
-TEST_CASE("a btrfs is told as written by all names of its device", "[storage]") {
+TEST_CASE("a writable btrfs is exported under all names of its device", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   SECTION("a disk") {
@@ -209,7 +209,7 @@ TEST_CASE("a btrfs is told as written by all names of its device", "[storage]") 
     mount_btrfs(node, "/dev/sdb", "ro");
     CHECK_FALSE(tells_of(node, "/dev/disk/by-uuid/aa"));
   }
-  SECTION("a disk of the device mapper") {
+  SECTION("a device-mapper disk") {
     add_mapped(node, "mpatha", "aa");
     mount_btrfs(node, "/dev/mapper/mpatha");
     CHECK(tells_of(node, "/dev/disk/by-uuid/aa"));
@@ -228,36 +228,35 @@ TEST_CASE("a btrfs is told as written by all names of its device", "[storage]") 
   }
 }
 
-TEST_CASE("a node that writes to what it cannot name cannot say what it writes to", "[storage]") {
+TEST_CASE("a node with a writable device of unknown names cannot export its writes", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
-  SECTION("a device that is nowhere") {
+  SECTION("a device that is not found") {
     add_mapped(node, "mpatha", "aa");
     mount_btrfs(node, "/dev/mapper/mpathb");
-    CHECK(
-        told_by(node) ==
-        "error: /mnt/a is mounted writable, and nobody can tell by which names its device /dev/mapper/mpathb is known");
+    CHECK(told_by(node) ==
+          "error: /mnt/a is mounted writable, but the names of its device /dev/mapper/mpathb cannot be determined");
     mount_btrfs(node, "/dev/mapper/mpathb", "ro");
     CHECK(told_by(node) == "{writes: [], places: {}}");
   }
-  SECTION("a device of which udev knows nothing") {
+  SECTION("a device without a udev record") {
     add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw");
     node.add_directory("/sys/dev/block/259:sdb");
     CHECK(told_by(node) ==
-          "error: /mnt/a is mounted writable, and nobody can tell by which names its device /dev/sdb is known");
+          "error: /mnt/a is mounted writable, but the names of its device /dev/sdb cannot be determined");
   }
-  SECTION("a machine that shows no devices") {
+  SECTION("a machine without devices") {
     node.erase("/sys/dev/block");
     add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw");
     CHECK(told_by(node).starts_with("error: /mnt/a is mounted writable"));
   }
-  SECTION("but a device that is gone is written to by nobody") {
+  SECTION("a removed device is written by no node") {
     add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw");
     CHECK(told_by(node) == "{writes: [], places: {}}");
   }
 }
 
-TEST_CASE("a line of fstab has all names of its device, too", "[storage]") {
+TEST_CASE("a line of fstab is exported under all names of its device too", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   add_mapped(node, "vg-lv", "aa");
@@ -272,7 +271,7 @@ TEST_CASE("a line of fstab has all names of its device, too", "[storage]") {
   CHECK(told_by(node) == "{writes: [/dev/sdz1], places: {/dev/sdz1: /etc/fstab:1}}");
 }
 
-TEST_CASE("a btrfs on a logical volume is the one that its UUID names", "[storage]") {
+TEST_CASE("a btrfs on a logical volume is identified by its UUID", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   add_mapped(node, "vg-lv", "aa");

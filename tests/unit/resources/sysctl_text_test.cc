@@ -22,7 +22,7 @@ std::string resolved(const Value& value) {
 
 }  // namespace
 
-TEST_CASE("sysctl: dots separate, and a slash stands for a dot inside a component") {
+TEST_CASE("sysctl: dots separate components, and a slash is a dot inside a component") {
   struct Row {
     const char* text;
     const char* path;
@@ -46,7 +46,7 @@ TEST_CASE("sysctl: dots separate, and a slash stands for a dot inside a componen
   }
 }
 
-TEST_CASE("sysctl: what is no name of a parameter is refused with the reason") {
+TEST_CASE("sysctl: an invalid parameter name is refused with the reason") {
   for (const char* text : {"",
                            "swappiness",
                            ".vm.swappiness",
@@ -76,7 +76,7 @@ TEST_CASE("sysctl: what is no name of a parameter is refused with the reason") {
   }
 }
 
-TEST_CASE("sysctl: the interface of a parameter is known, all and default are none") {
+TEST_CASE("sysctl: the interface of a parameter is recognised, except all and default") {
   CHECK(interface_of(key_of("net.ipv4.conf.enp1s0/200.rp_filter")) == "enp1s0.200");
   CHECK(interface_of(key_of("net.ipv6.neigh.eth0.gc_stale_time")) == "eth0");
   CHECK_FALSE(interface_of(key_of("net.ipv4.conf.all.rp_filter")));
@@ -85,7 +85,7 @@ TEST_CASE("sysctl: the interface of a parameter is known, all and default are no
   CHECK_FALSE(interface_of(key_of("net.core.rmem_max")));
 }
 
-TEST_CASE("sysctl: blanks and tabs fold, digits stay") {
+TEST_CASE("sysctl: blanks and tabs are merged, and digits stay") {
   CHECK(canonical_value("4096\t131072\t6291456\n") == "4096 131072 6291456");
   CHECK(canonical_value("  a \t b  ") == "a b");
   CHECK(canonical_value("0") == "0");
@@ -93,7 +93,7 @@ TEST_CASE("sysctl: blanks and tabs fold, digits stay") {
   CHECK(canonical_value(" \t\n").empty());
 }
 
-TEST_CASE("sysctl: integers, texts and sizes become what the kernel gets") {
+TEST_CASE("sysctl: integers, texts and sizes are converted to the kernel's text") {
   CHECK(resolved(Value(0)) == "0");
   CHECK(resolved(Value(-1)) == "-1");
   CHECK(resolved(Value("")).empty());
@@ -116,7 +116,7 @@ TEST_CASE("sysctl: floats, truth values, lists and control characters are refuse
   }
 }
 
-TEST_CASE("sysctl: a file is read as systemd-sysctl reads it") {
+TEST_CASE("sysctl: a file is parsed as by systemd-sysctl") {
   const std::vector<Line> lines = parse_file(
       "# comment\n; comment\n\n  vm.swappiness = 10  \nkernel.core_pattern=|/x a=b\nnonsense\n"
       "-net.ipv4.conf.eth0.rp_filter = 2\n-net.ipv4.conf.eth1.rp_filter\n - net/core/rmem_max=1\t2\nvm.empty =\n"
@@ -132,7 +132,7 @@ TEST_CASE("sysctl: a file is read as systemd-sysctl reads it") {
   CHECK((lines[7].path == "kernel/panic" && lines[7].number == 12));
 }
 
-TEST_CASE("sysctl: our file is sorted, names interfaces with a dash and begins with who owns it") {
+TEST_CASE("sysctl: the managed file is sorted, marks interfaces with a dash and begins with a header") {
   const std::string text = render_file({{key_of("vm.swappiness"), "0"},
                                         {key_of("net.ipv4.conf.enp1s0/200.rp_filter"), "2"},
                                         {key_of("net.ipv4.conf.all.rp_filter"), "1"},
@@ -143,13 +143,13 @@ TEST_CASE("sysctl: our file is sorted, names interfaces with a dash and begins w
   CHECK(text.starts_with("# Written by sparkplan"));
 }
 
-TEST_CASE("sysctl: what is set for all interfaces comes before what is set for one") {
+TEST_CASE("sysctl: settings for all interfaces come before settings for one") {
   CHECK(set_before(key_of("net.ipv4.ip_forward"), key_of("net.ipv4.conf.a.forwarding")));
   CHECK(set_before(key_of("net.ipv6.conf.all.forwarding"), key_of("net.ipv6.conf.aaa.forwarding")));
   CHECK_FALSE(set_before(key_of("vm.swappiness"), key_of("vm.swappiness")));
 }
 
-TEST_CASE("sysctl: reading what was rendered gives back every setting") {
+TEST_CASE("sysctl: parsing a rendered file restores every setting") {
   std::mt19937 random(7);
   const auto pick = [&](const auto& list) {
     return list[std::uniform_int_distribution<std::size_t>(0, list.size() - 1)(random)];
@@ -174,7 +174,7 @@ TEST_CASE("sysctl: reading what was rendered gives back every setting") {
   }
 }
 
-TEST_CASE("sysctl: no input makes the reader fail or invent a line without a name") {
+TEST_CASE("sysctl: no input breaks the reader or gives a setting without a name") {
   std::mt19937 random(11);
   const std::string letters("-=#;./ \t\n\r\0a*[", 15);
   for (int round = 0; round < 2000; ++round) {
@@ -190,7 +190,7 @@ TEST_CASE("sysctl: no input makes the reader fail or invent a line without a nam
   }
 }
 
-TEST_CASE("sysctl: the last later file that names a key wins over ours") {
+TEST_CASE("sysctl: the last later file with a key wins over the managed file") {
   const Key key = key_of("vm.swappiness");
   struct Row {
     const char* why;

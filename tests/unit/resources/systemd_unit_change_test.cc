@@ -1,4 +1,4 @@
-#include "resources/systemd_unit/start_watch.h"
+#include "resources/systemd_unit/unit_change.h"
 #include "resources/systemd_unit/unit_state.h"
 #include "tests/unit/resources/systemd_unit_bench.h"
 
@@ -16,7 +16,7 @@ Words calls(const FakeNode& node) {
 
 }  // namespace
 
-TEST_CASE("units: how a start has ended is remembered where systemd forgets it") {
+TEST_CASE("units: the outcome of a start is recorded, because systemd forgets it") {
   FakeNode node = node_with({}, {});
   REQUIRE(make(unit({{"content", render(kOneshot), {}}, {"enabled", false, {}}, {"state", "started", {}}}), node));
   CHECK(node.text_of(outcome_record(kTune)) == "finished");
@@ -26,7 +26,7 @@ TEST_CASE("units: how a start has ended is remembered where systemd forgets it")
   CHECK_FALSE(node.text_of(outcome_record(kTune)));
 }
 
-TEST_CASE("units: a new unit is written, enabled and started; systemd reads it without a reload of all units") {
+TEST_CASE("units: a new unit is written, enabled and started without a daemon-reload") {
   FakeNode node = node_with({}, {});
   const std::string text = render(kRunning + "[Install]\nWantedBy=multi-user.target\n");
   REQUIRE(make(unit({{"content", text, {}}, {"enabled", true, {}}, {"state", "started", {}}}), node));
@@ -36,14 +36,14 @@ TEST_CASE("units: a new unit is written, enabled and started; systemd reads it w
   CHECK(test::is_enabled(node, kTune));
 }
 
-TEST_CASE("units: a service counts as started once it has stayed up for half a second") {
+TEST_CASE("units: a service counts as started after it has run for half a second") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   test::start_unit(node, kTune);
   CHECK(watch_start(kTune, node) == "started");
   CHECK(node.paused() == std::chrono::milliseconds(500));
 }
 
-TEST_CASE("units: a changed text restarts what runs, and the restart is noted before the file changes") {
+TEST_CASE("units: a changed text restarts a running unit, and the restart is recorded before the file changes") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   test::start_unit(node, kTune);
   const std::string changed = render(kRunning + "Nice=1\n");
@@ -57,7 +57,7 @@ TEST_CASE("units: a changed text restarts what runs, and the restart is noted be
   CHECK(test::running_text(node, kTune) == changed);
 }
 
-TEST_CASE("units: a run that ends before the restart leaves it to the next one") {
+TEST_CASE("units: a run that ends before the restart leaves it to the next run") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   test::start_unit(node, kTune);
   const Observation after =
@@ -70,7 +70,7 @@ TEST_CASE("units: a run that ends before the restart leaves it to the next one")
   CHECK_FALSE(node.text_of(restart_marker(kTune)));
 }
 
-TEST_CASE("units: a text that changes under a unit that is down starts nothing") {
+TEST_CASE("units: a changed text of a stopped unit starts nothing") {
   FakeNode node = node_with("/usr/lib/systemd/system/tune.service", kRunning);
   const Observation after =
       unit({{"drop_in", render("[Service]\nNice=1\n"), {}}, {"enabled", false, {}}, {"state", "stopped", {}}});
@@ -79,7 +79,7 @@ TEST_CASE("units: a text that changes under a unit that is down starts nothing")
   CHECK(node.text_of(drop_in_path(kTune)) == render("[Service]\nNice=1\n"));
 }
 
-TEST_CASE("units: a slice is never restarted, which would stop all that is in it") {
+TEST_CASE("units: a slice is never restarted, because that would stop all units in it") {
   FakeNode node = node_with("/etc/systemd/system/jobs.slice", render("[Slice]\nMemoryHigh=1G\n"));
   test::start_unit(node, "jobs.slice");
   const Observation after =
@@ -88,7 +88,7 @@ TEST_CASE("units: a slice is never restarted, which would stop all that is in it
   CHECK(calls(node) == Words{"systemctl daemon-reload"});
 }
 
-TEST_CASE("units: wrong attributes are mended without a restart, and can be put back") {
+TEST_CASE("units: wrong attributes are restored without a restart, and can be undone") {
   FakeNode node = node_with({}, {});
   node.add_file(kTunePath, render(kRunning), 0600, 7, 8);
   test::start_unit(node, kTune);
@@ -102,7 +102,7 @@ TEST_CASE("units: wrong attributes are mended without a restart, and can be put 
   CHECK(node.status(kTunePath)->uid == 7);
 }
 
-TEST_CASE("units: what does not start or does not stay up is an error with its last messages") {
+TEST_CASE("units: a unit that does not start or stay up is an error with its last messages") {
   const auto error_with = [](const std::string& program) {
     FakeNode node = node_with({}, {});
     const std::string text = render("[Service]\nExecStart=" + program + "\n");
@@ -120,7 +120,7 @@ TEST_CASE("units: what does not start or does not stay up is an error with its l
   CHECK(error_with("/fake/ends") == "tune.service ended right after it was started");
 }
 
-TEST_CASE("units: a service whose main process hands over to another one stays up") {
+TEST_CASE("units: a service that replaces its main process counts as running") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   test::start_unit(node, kTune);
   FakeNode handing_over = node;
@@ -132,7 +132,7 @@ TEST_CASE("units: a service whose main process hands over to another one stays u
   CHECK(watch_start(kTune, node) == "started");
 }
 
-TEST_CASE("units: a service that is started anew by hand while it is watched does not stay up") {
+TEST_CASE("units: a service restarted by hand during the check does not count as running") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   test::start_unit(node, kTune);
   FakeNode restarting = node;
@@ -144,7 +144,7 @@ TEST_CASE("units: a service that is started anew by hand while it is watched doe
   CHECK_FALSE(watch_start(kTune, node));
 }
 
-TEST_CASE("units: a service that systemd restarts while it is watched does not stay up") {
+TEST_CASE("units: a service restarted by systemd during the check does not count as running") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   test::start_unit(node, kTune);
   FakeNode restarting = node;
@@ -158,7 +158,7 @@ TEST_CASE("units: a service that systemd restarts while it is watched does not s
   CHECK(result.error().message.starts_with("tune.service does not stay up"));
 }
 
-TEST_CASE("units: a condition that does not hold is no failure but a warning") {
+TEST_CASE("units: a false condition is a warning and no failure") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   test::set_unit_properties(node, kTune, "ConditionResult=no\nConditionTimestampMonotonic=5\n");
   CHECK(watch_start(kTune, node) == "skipped");
@@ -168,7 +168,7 @@ TEST_CASE("units: a condition that does not hold is no failure but a warning") {
   CHECK(type().check_effect({{kTune, Value::map({{"state", "stopped"}})}}, node).empty());
 }
 
-TEST_CASE("units: systemd is believed, not an exit status: a unit that stays disabled is an error") {
+TEST_CASE("units: a unit that stays disabled despite a successful exit status is an error") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   const Result<void> result =
       make(unit({{"content", render(kRunning), {}}, {"enabled", true, {}}, {"state", "stopped", {}}}), node);

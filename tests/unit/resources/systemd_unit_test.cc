@@ -53,7 +53,7 @@ bool has_step(const std::vector<Step>& steps, const std::string& kind) {
 
 }  // namespace
 
-TEST_CASE("units: every state of systemd's is one that can be compared") {
+TEST_CASE("units: every state of systemd has a comparable value") {
   CHECK(state_when("ActiveState=active\n") == Value("started"));
   CHECK(state_when("ActiveState=reloading\n") == Value("started"));
   CHECK(state_when("ActiveState=activating\nSubState=start\n") == Value("started"));
@@ -67,7 +67,7 @@ TEST_CASE("units: every state of systemd's is one that can be compared") {
   CHECK(state_when("ConditionResult=no\n") == Value("stopped"));
 }
 
-TEST_CASE("units: a oneshot that is over, and one that has failed, are what was asked for") {
+TEST_CASE("units: a finished oneshot counts as started and as stopped, and a failed unit as stopped") {
   FakeNode node = node_with("/usr/lib/systemd/system/tune.service", kOneshot);
   test::start_unit(node, kTune);
   CHECK(value_of(seen(kTune, node)).text_or("state", "") == "finished");
@@ -78,7 +78,7 @@ TEST_CASE("units: a oneshot that is over, and one that has failed, are what was 
   CHECK(differences(Value::map({{"state", "started"}}), node) == Words{"state"});
 }
 
-TEST_CASE("units: what is left to do, and what is left over, is a difference for those that are asked for") {
+TEST_CASE("units: pending restarts and leftover parts are differences of declared units only") {
   FakeNode node = node_with(kTunePath, render(kRunning));
   test::start_unit(node, kTune);
   const Value wanted = Value::map({{"content", render(kRunning)}});
@@ -97,7 +97,7 @@ TEST_CASE("units: what is left to do, and what is left over, is a difference for
   CHECK(type().diff(remembered, std::get<Present>(seen(kTune, node))).empty());
 }
 
-TEST_CASE("units: masked units, other names and links in our place are refused and named") {
+TEST_CASE("units: masked units, aliases and links at managed paths are refused and named") {
   FakeNode node = node_with({}, {});
   node.add_symlink(kTunePath, "/dev/null");
   CHECK(error_of(seen(kTune, node)).message == "tune.service is masked");
@@ -112,13 +112,13 @@ TEST_CASE("units: masked units, other names and links in our place are refused a
   CHECK(error_of(seen(kTune, linked)).code == ErrorCode::kRefused);
 }
 
-TEST_CASE("units: a node without systemd is an error for each unit, never an absent one") {
+TEST_CASE("units: on a node without systemd every unit is an error, not absent") {
   FakeNode node;
   CHECK(error_of(seen(kTune, node)).code == ErrorCode::kUnsupported);
   CHECK_FALSE(make(Absent{}, node));
 }
 
-TEST_CASE("units: one question to systemd answers for all units") {
+TEST_CASE("units: one query to systemd covers all units") {
   FakeNode node = node_with("/usr/lib/systemd/system/a.service", kRunning);
   node.add_file("/usr/lib/systemd/system/b.service", kRunning);
   const ObservedType observed = type().observe({{"a.service", "b.service", "c.service"}}, node);
@@ -127,7 +127,7 @@ TEST_CASE("units: one question to systemd answers for all units") {
   CHECK(value_of(observed.resources.at("b.service")).text_or("state", "") == "stopped");
 }
 
-TEST_CASE("units: whether a unit is enabled is asked for only where systemd's memory and the links differ") {
+TEST_CASE("units: is-enabled is called only where systemd's memory and the links differ") {
   const auto enabled_after = [](const std::string& remembered, bool linked, int& asked) {
     FakeNode node = node_with(kTunePath, render(kRunning + "[Install]\nWantedBy=multi-user.target\n"));
     if (linked) test::enable_unit(node, kTune);
@@ -151,7 +151,7 @@ TEST_CASE("units: whether a unit is enabled is asked for only where systemd's me
   CHECK(asked == 1);
 }
 
-TEST_CASE("units: steps come in an order in which what is started finds what it needs") {
+TEST_CASE("units: steps are ordered so that started units find their dependencies") {
   FakeNode node = node_with({}, {});
   ObservedType observed =
       type().observe({{"a.service", "a.socket", "b.timer", "b.service", "c@.service", "c@1.service"}}, node);
@@ -187,7 +187,7 @@ TEST_CASE("units: steps come in an order in which what is started finds what it 
   CHECK(std::find(going.begin(), going.end(), "a.service") < std::find(going.begin(), going.end(), "b.service"));
 }
 
-TEST_CASE("units: a file that somebody has made for a unit of which only the drop-in is ours is not overwritten") {
+TEST_CASE("units: a foreign unit file beside a managed drop-in is not overwritten") {
   FakeNode node = node_with("/usr/lib/systemd/system/tune.service", kRunning);
   node.add_file(drop_in_path(kTune), render("[Service]\nNice=1\n"));
   node.add_file(kTunePath, "[Service]\nExecStart=/usr/bin/mine\n");
@@ -201,7 +201,7 @@ TEST_CASE("units: a file that somebody has made for a unit of which only the dro
   CHECK_FALSE(has_step(steps_of_managed(node, original, {wanted}, {written}), "foreign_unit_file"));
 }
 
-TEST_CASE("units: a file that somebody has put in the place of ours stays when the unit is taken out") {
+TEST_CASE("units: a foreign file that replaced the managed one stays when the unit is removed") {
   FakeNode node = node_with(kTunePath, "[Service]\nExecStart=/usr/bin/mine\n");
   const FieldChange removed{"content", render(kRunning), Value()};
   for (const Step& step : steps_of_managed(node, Absent{}, {}, {removed})) {
@@ -210,7 +210,7 @@ TEST_CASE("units: a file that somebody has put in the place of ours stays when t
   CHECK(node.text_of(kTunePath) == "[Service]\nExecStart=/usr/bin/mine\n");
 }
 
-TEST_CASE("units: an original file comes back with its own mode and owner") {
+TEST_CASE("units: an original file is restored with its own mode and owner") {
   const std::string original_text = "[Service]\nExecStart=/usr/bin/mine\n";
   FakeNode node = node_with({}, {});
   node.add_file(kTunePath, original_text, 0640, 7, 8);
@@ -225,7 +225,7 @@ TEST_CASE("units: an original file comes back with its own mode and owner") {
   CHECK(node.status(kTunePath)->gid == 8);
 }
 
-TEST_CASE("units: what carries the connection is neither stopped nor disabled, and its texts interrupt the network") {
+TEST_CASE("units: a unit that carries the connection is never stopped or disabled, and its text is disruptive") {
   for (const char* name : {"ssh.service", "ssh.socket", "sshd.service", "systemd-networkd.service",
                            "NetworkManager.service", "dbus.service"}) {
     CHECK(codes(named({{"state", "stopped", {}}}, name)) == Words{"systemd_unit.carries-connection"});
@@ -246,7 +246,7 @@ TEST_CASE("units: what carries the connection is neither stopped nor disabled, a
   CHECK(impact("docker.service") == Impact::kRestartsService);
 }
 
-TEST_CASE("units: that there is no such unit is told for those who only change it") {
+TEST_CASE("units: a missing unit is an error for a resource that only changes it") {
   FakeNode node = node_with({}, {});
   const ObservedType observed = type().observe({{kTune}}, node);
   const auto missing = observed.artifacts.find({"missing_unit", kTune});

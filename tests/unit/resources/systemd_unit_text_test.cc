@@ -3,7 +3,7 @@
 
 namespace sparkplan::systemd_unit {
 
-TEST_CASE("unit text: what is rendered is ours, and parses back to what was given") {
+TEST_CASE("unit text: rendered text is recognised as managed, and parsed back unchanged") {
   const std::string text = "[Unit]\nDescription=a = b\n# note\n[Service]\nExecStart=/bin/a \\\n  --b\nEnvironment=";
   const std::string file = render(text);
   CHECK(is_ours(file));
@@ -16,7 +16,7 @@ TEST_CASE("unit text: what is rendered is ours, and parses back to what was give
   CHECK((all[2].key == "Environment" && all[2].value.empty()));
 }
 
-TEST_CASE("unit names: templates and what is no name") {
+TEST_CASE("unit names: templates and invalid names are recognised") {
   CHECK(is_template("foo@.service"));
   CHECK_FALSE(is_template("foo@bar.service"));
   CHECK_FALSE(is_template("foo.service"));
@@ -27,7 +27,7 @@ TEST_CASE("unit names: templates and what is no name") {
   CHECK(can_be_restarted("tune.timer"));
 }
 
-TEST_CASE("drop-ins: a later file defeats ours by another value or a reset, not by adding to a list") {
+TEST_CASE("drop-ins: a later file overrides by another value or a reset, not by adding to a list") {
   const std::string ours = "[Service]\nLimitMEMLOCK=infinity\nEnvironment=A=1\nExecStart=/bin/a\n";
   CHECK_FALSE(defeating(ours, "[Service]\nEnvironment=B=2\nNice=5\n"));
   CHECK_FALSE(defeating(ours, "[Service]\nLimitMEMLOCK=infinity\n"));
@@ -38,7 +38,7 @@ TEST_CASE("drop-ins: a later file defeats ours by another value or a reset, not 
   CHECK(defeating(ours, "[Service]\n\nExecStart=\nExecStart=/bin/b\n")->value == "/bin/b");
 }
 
-TEST_CASE("verify: only what is said about our own text counts, and no mere notices") {
+TEST_CASE("verify: only errors about the managed text count, and notices do not") {
   const Candidate own{"a.service", "[Service]\nExecStart=/x\n", false};
   const Candidate drop_in{"docker.service", "[Service]\nExecStartPre=/mine\n", true};
   const std::string output =
@@ -60,7 +60,7 @@ TEST_CASE("verify: only what is said about our own text counts, and no mere noti
   CHECK(findings_about(in_its_own_root, "a.service: Command /x is not executable: no\n", "/try").empty());
 }
 
-TEST_CASE("verify: a word of a notice in the name of a unit or a program excuses nothing") {
+TEST_CASE("verify: a notice's keyword in the name of a unit or program hides no error") {
   const Candidate own{"legacy-sync.service", "[Service]\nExecStart=/opt/legacy/sync\n", false};
   const std::string output =
       "/try/legacy-sync.service:3: Unknown key 'Foo' in section [Service], ignoring.\n"
@@ -71,7 +71,7 @@ TEST_CASE("verify: a word of a notice in the name of a unit or a program excuses
               "legacy-sync.service: Command /opt/legacy/sync is not executable: No such file or directory"});
 }
 
-TEST_CASE("verify: the text and the drop-in of one unit are both tried, and object together") {
+TEST_CASE("verify: the text and the drop-in of one unit are checked together") {
   FakeNode node = node_with({}, {});
   Step step;
   step.artifact = {"unit", kTune};
@@ -90,7 +90,7 @@ TEST_CASE("verify: the text and the drop-in of one unit are both tried, and obje
   CHECK(of_both[0].error.message.find("90-sparkplan.conf:4:") != std::string::npos);
 }
 
-TEST_CASE("verify: a node without systemd-analyze has no objection") {
+TEST_CASE("verify: a node without systemd-analyze raises no objection") {
   FakeNode node;
   Step step;
   step.artifact = {"unit", kTune};
@@ -102,11 +102,11 @@ TEST_CASE("verify: a node without systemd-analyze has no objection") {
   REQUIRE(objections.size() == 1);
   CHECK(objections[0].artifact == step.artifact);
   CHECK(objections[0].error.message ==
-        "systemd-analyze verify objects: tune.service:4: Unknown key 'Bogus' in section [Service], ignoring.");
+        "systemd-analyze verify reports: tune.service:4: Unknown key 'Bogus' in section [Service], ignoring.");
   CHECK_FALSE(node.text_of(kTunePath));
 }
 
-TEST_CASE("units: validation names what no unit can be") {
+TEST_CASE("units: validation names settings that no unit can have") {
   const Value text("[Service]\nExecStart=/bin/true\n");
   CHECK(codes(named({{"content", text, {}}, {"state", "started", {}}})).empty());
   CHECK(codes(named({{"content", text, {}}, {"enabled", true, {}}})) == Words{"systemd_unit.no-install-section"});

@@ -61,7 +61,7 @@ Value with_what_others_say(const Value& section, const ResourceType& type, const
 
 }  // namespace
 
-TEST_CASE("a section made of what was applied asks for the same again", "[contract]") {
+TEST_CASE("a section restored from applied resources gives the same resources again", "[contract]") {
   std::set<std::string> with_a_way_back;
   for (const CaseFolder& folder : all_cases(builtin_registry())) {
     const Result<World> opened = open_case(folder, builtin_registry());

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <set>
 
+#include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/load/load.h"
 #include "engine/plan/desired_state.h"
 #include "tests/support/catch.h"
@@ -71,9 +72,9 @@ std::map<std::string, NodeExports> exports_of(const Cluster& cluster) {
 
 }  // namespace
 
-TEST_CASE("there are examples") { CHECK(examples().size() >= 12); }
+TEST_CASE("the folder examples/ has examples") { CHECK(examples().size() >= 12); }
 
-TEST_CASE("every example is planned for every node, in sections that this build has types for") {
+TEST_CASE("every example is planned for every node, in all sections with a type") {
   for (const auto& path : examples()) {
     INFO(path.filename().string());
     const auto loaded = load_example(path);
@@ -105,7 +106,7 @@ TEST_CASE("every example is planned for every node, in sections that this build 
   }
 }
 
-TEST_CASE("the sections of an example without a type are exactly what plan will refuse") {
+TEST_CASE("an example's sections without a type are exactly those that plan refuses") {
   for (const auto& path : examples()) {
     INFO(path.filename().string());
     const auto loaded = load_example(path);
@@ -128,6 +129,60 @@ TEST_CASE("the sections of an example without a type are exactly what plan will 
     }
     CHECK(named == without_type);
   }
+}
+
+TEST_CASE("every example states what verify will report") {
+  for (const auto& path : examples()) {
+    INFO(path.filename().string());
+    CHECK(load_example(path).source.find("# What `sparkplan verify` reports: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("the examples of guides have the guides' own interfaces, addresses and devices") {
+  const auto example = [](const std::string& name) {
+    return load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name + "-guide.yaml");
+  };
+  using Texts = std::vector<std::string>;
+  // "enp1s0f0np0 10.0.0.1/24 9000", without an address "enP2p1s0f0np0 link-local 9000".
+  const auto ports = [](const std::vector<FabricPort>& all) {
+    Texts texts;
+    for (const FabricPort& one : all) {
+      texts.push_back(one.interface + (one.address.empty() ? "" : " " + one.address_text()) +
+                      (one.link_local ? " link-local" : "") + (one.mtu ? " " + std::to_string(*one.mtu) : ""));
+    }
+    return texts;
+  };
+  const auto beside = [](const NodeSpec& node) {
+    Texts texts;
+    for (const ObservedPort& one : other_interfaces(node, facts_of(node), "").interfaces) {
+      texts.push_back(one.interface + " " + one.address_text());
+    }
+    return texts;
+  };
+
+  const auto networking = example("spark-networking");
+  const NodeSpec& spark2 = networking.cluster->nodes[1];
+  CHECK(ports(spark2.fabric) ==
+        Texts{"enp1s0f1np1 192.168.177.12/24 link-local 9000", "enP2p1s0f1np1 link-local 9000"});
+
+  const auto mesh = example("multi-node-rdma");
+  for (const NodeSpec& node : mesh.cluster->nodes) {
+    CHECK(ports(node.fabric) == Texts{"enP2p1s0f0np0 192.168.100." + std::to_string(node.id) + "/24 9000"});
+    CHECK(*node.sections.at("fabric").find("hcas") == Value::list({"roceP2p1s0f0"}));
+    CHECK(node.sections.at("verify").text_or("nccl_busbw", "") == "11 GB/s");  // The guide measured 12.04 GB/s.
+  }
+
+  const auto direct = example("direct-fabric");
+  const NodeSpec& first = direct.cluster->nodes[0];
+  const NodeSpec& second = direct.cluster->nodes[1];
+  CHECK(ports(first.fabric) == Texts{"enp1s0f0np0 10.0.0.1/24 9000", "enP2p1s0f0np0 link-local 9000"});
+  CHECK(ports(second.fabric) == Texts{"enp1s0f0np0 10.0.0.2/24 9000", "enP2p1s0f0np0 link-local 9000"});
+  CHECK(beside(first) == Texts{"enp1s0f1np1 192.168.0.188/24"});
+  CHECK(beside(second) == Texts{"enp1s0f1np1 192.168.0.218/24"});
+  CHECK(direct.source.find("target: /mnt/rosa-storage\n    source: {nvme_tcp: {address: 192.168.0.100, port: 4420, "
+                           "subsystem: raid5-data}}") != std::string::npos);
+  CHECK(direct.source.find("target: /mnt/rosa-models\n    source: {nvme_tcp: {address: 192.168.0.100, port: 4420, "
+                           "subsystem: llm-models}}") != std::string::npos);
 }
 
 TEST_CASE("this build has a type for every section of every example") {

@@ -51,7 +51,7 @@ std::string all_tests() {
 
 }  // namespace
 
-TEST_CASE("every test that the threat model names is there") {
+TEST_CASE("every test that the threat model names exists") {
   const auto names = quoted_in(threat_model());
   REQUIRE(names.size() > 30);
   const auto tests = all_tests();
@@ -61,7 +61,7 @@ TEST_CASE("every test that the threat model names is there") {
   }
 }
 
-TEST_CASE("every row of what a node cannot do names a test") {
+TEST_CASE("every row of the threat model names a test") {
   std::size_t rows = 0;
   const std::string page = threat_model();
   for (const std::string_view line : split_lines(page)) {

@@ -9,14 +9,14 @@ using Levels = std::vector<Level>;
 
 }  // namespace
 
-TEST_CASE("a level has one name, and a name one level") {
+TEST_CASE("each level has a unique name") {
   for (const Level level : all_levels()) CHECK(level_from(to_string(level)) == level);
   CHECK(all_levels().size() == 7);
   CHECK_FALSE(level_from("all"));
   CHECK_FALSE(level_from(""));
 }
 
-TEST_CASE("a level brings those below that it cannot do without") {
+TEST_CASE("a level includes the lower levels that it requires") {
   CHECK(levels_for(Level::kLink) == Levels{Level::kLink});
   CHECK(levels_for(Level::kMtu) == Levels{Level::kLink, Level::kMtu});
   CHECK(levels_for(Level::kSsh) == Levels{Level::kSsh});
@@ -26,13 +26,13 @@ TEST_CASE("a level brings those below that it cannot do without") {
   CHECK(levels_for(Level::kStorage) == Levels{Level::kStorage});
 }
 
-TEST_CASE("an id is level, nodes and what is checked") {
+TEST_CASE("an id consists of level, nodes and the checked part") {
   CHECK(check_id(Level::kRdma, {"spark-01", "spark-02"}, "A/latency") == "rdma/spark-01/spark-02/A/latency");
   CHECK(check_id(Level::kLink, {"spark-01"}) == "link/spark-01");
   CHECK(check_id(Level::kNccl, {}, "all/all_reduce") == "nccl/all/all_reduce");
 }
 
-TEST_CASE("a diagnosis has the words of its row, and which one it is in front of them") {
+TEST_CASE("a diagnosis has its row's cause and fix, after the observed state") {
   Check check;
   diagnose(check, CheckStatus::kFail, "link-no-carrier", "enp1s0f1np1 has no carrier");
   CHECK(check.status == CheckStatus::kFail);

@@ -15,7 +15,7 @@ constexpr auto kChangedKey =
 
 }  // namespace
 
-TEST_CASE("ssh's own words say which row it is") {
+TEST_CASE("ssh's own message selects the row") {
   CHECK(read_complaint(kUnknownKey).row->id == "ssh-host-key");
   CHECK(read_complaint(kChangedKey).row->id == "ssh-host-key");
   CHECK(read_complaint("nvidia@spark-02: Permission denied (publickey,password).").row->id == "ssh-denied");
@@ -28,15 +28,15 @@ TEST_CASE("ssh's own words say which row it is") {
             .row->id == "ssh-no-user");
 }
 
-TEST_CASE("what decides stands before what only follows from it, and a banner is passed over") {
+TEST_CASE("the decisive message takes precedence over later ones, and a banner is ignored") {
   const auto complaint = read_complaint(std::string("Welcome to spark-02\n") + kUnknownKey);
   CHECK(complaint.words == "Host key verification failed.");
   CHECK(read_complaint("").row->id == "ssh-other");
-  CHECK(read_complaint("").words == "ssh said nothing");
+  CHECK(read_complaint("").words == "ssh printed no error");
   CHECK(read_complaint("odd\nodder\n\n").words == "odder");
 }
 
-TEST_CASE("nothing of it can harm a terminal") {
+TEST_CASE("no part of a message can control a terminal") {
   CHECK(read_complaint("\x1b[31mPermission denied\x07").words.find('\x1b') == std::string::npos);
 }
 

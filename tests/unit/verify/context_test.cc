@@ -23,7 +23,7 @@ std::vector<std::string> ids_of(const VerifyContext& context) {
 
 }  // namespace
 
-TEST_CASE("halves in one network are pairs, in both directions") {
+TEST_CASE("halves in one network form pairs, in both directions") {
   SampleContext two(2);
   CHECK(ids_of(two.context()) == std::vector<std::string>{"tcp/spark-01/spark-02/A", "tcp/spark-01/spark-02/B",
                                                           "tcp/spark-02/spark-01/A", "tcp/spark-02/spark-01/B"});
@@ -31,7 +31,7 @@ TEST_CASE("halves in one network are pairs, in both directions") {
   CHECK(ids_of(eight.context()).size() == 8 * 7 * 2);
 }
 
-TEST_CASE("link-local halves belong together by their place, and only where something joins their nodes") {
+TEST_CASE("link-local halves form pairs by their position, and only where a cable joins their nodes") {
   SampleContext three(3);
   for (std::size_t node = 0; node < 3; ++node) {
     for (std::size_t half = 0; half < 2; ++half) {
@@ -48,7 +48,7 @@ TEST_CASE("link-local halves belong together by their place, and only where some
                                                     "tcp/spark-02/spark-01/A", "tcp/spark-02/spark-01/B"});
 }
 
-TEST_CASE("what failed below is in the way of its own pairs and of no others") {
+TEST_CASE("a failed lower check blocks only its own pairs") {
   SampleContext three(3);
   auto context = three.context();
   context.checks = {failed("link/spark-02/A"), failed("mtu/spark-03/spark-01/B")};
@@ -62,7 +62,7 @@ TEST_CASE("what failed below is in the way of its own pairs and of no others") {
   }
 }
 
-TEST_CASE("a node that is in no pair is told, with the reason") {
+TEST_CASE("a node without pairs is listed with the reason") {
   SampleContext three(3);
   three.cluster.nodes[0].fabric.clear();
   three.reachable = {true, true, false};
@@ -72,11 +72,22 @@ TEST_CASE("a node that is in no pair is told, with the reason") {
   REQUIRE(checks.size() == 3);
   CHECK(checks[0].id == "mtu/spark-01");
   CHECK(checks[0].cause == "no fabric declared");
-  CHECK(checks[1].cause == "no other node is in its networks");
-  CHECK(checks[2].cause == "the node cannot be asked");
+  CHECK(checks[1].cause == "no other node shares its networks");
+  CHECK(checks[2].cause == "the node is not connected");
 }
 
-TEST_CASE("a broken connection loses the node, an answer of the agent's does not") {
+TEST_CASE("a node whose only peer is off is skipped for that reason") {
+  SampleContext sample(2);
+  auto context = sample.context();
+  context.nodes[1].client = nullptr;
+  context.nodes[1].facts = nullptr;
+  context.nodes[1].halves.clear();
+  const auto checks = without_pairs(context, Level::kMtu, half_pairs(context));
+  REQUIRE(checks.size() == 2);
+  CHECK(checks[0].cause == "spark-02 is not connected");
+}
+
+TEST_CASE("a broken connection marks the node as lost, and an agent's error does not") {
   VerifyNode node;
   CHECK_FALSE(note_if_lost(node, Error{ErrorCode::kFailed, "no such interface", {}, {}, {}}));
   CHECK_FALSE(node.lost);

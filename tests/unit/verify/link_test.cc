@@ -32,13 +32,13 @@ void check_fails(const std::function<void(SampleContext&)>& damage, const std::s
 
 }  // namespace
 
-TEST_CASE("halves that are as declared pass") {
+TEST_CASE("halves that match the file pass") {
   const auto check = check_after([](SampleContext&) {});
   CHECK(check.status == CheckStatus::kPass);
   CHECK(check.text == "enp1s0f1np1 up, MTU 9000");
 }
 
-TEST_CASE("each thing that can be wrong with a half is named") {
+TEST_CASE("each possible fault of a half is named") {
   check_fails([](auto& s) { s.link(0, 0).up = false; }, "enp1s0f1np1 is down");
   check_fails([](auto& s) { s.link(0, 0).carrier = false; }, "enp1s0f1np1 has no carrier");
   check_fails([](auto& s) { s.link(0, 0).master = "bond0"; }, "enp1s0f1np1 belongs to bond0");
@@ -52,7 +52,7 @@ TEST_CASE("each thing that can be wrong with a half is named") {
       "link-local");
 }
 
-TEST_CASE("a carrier on the other port is a hint at a cable in the wrong one") {
+TEST_CASE("a carrier on the other port is a hint at a wrongly plugged cable") {
   check_fails(
       [](auto& s) {
         s.link(0, 0).carrier = false;
@@ -65,7 +65,7 @@ TEST_CASE("a carrier on the other port is a hint at a cable in the wrong one") {
       "while enp1s0f0np0 has one");
 }
 
-TEST_CASE("a Spark's port that is powered off is no wrong name") {
+TEST_CASE("a powered-off port of a Spark is not reported as a wrong name") {
   const auto off = [](SampleContext& s) {
     s.facts[0].product = "NVIDIA_DGX_Spark";
     s.facts[0].links.erase(s.facts[0].links.begin());
@@ -73,11 +73,11 @@ TEST_CASE("a Spark's port that is powered off is no wrong name") {
   check_fails(off, "no cable in that port, or the ConnectX-7 is powered off");
 }
 
-TEST_CASE("an interface that the node does not have is told as such") {
+TEST_CASE("a missing interface is reported as missing") {
   check_fails([](auto& s) { s.link(0, 0).name = "eth7"; }, "there is no interface enp1s0f1np1 on this node");
 }
 
-TEST_CASE("nodes of which there is nothing to look at are skipped with the reason") {
+TEST_CASE("nodes without anything to check are skipped with the reason") {
   SampleContext three(3);
   three.cluster.nodes[0].fabric.clear();
   three.facts[1].live = false;
@@ -86,8 +86,8 @@ TEST_CASE("nodes of which there is nothing to look at are skipped with the reaso
   const auto checks = verify_links(context);
   REQUIRE(checks.size() == 3);
   CHECK(checks[0].cause == "no fabric declared");
-  CHECK(checks[1].cause == "nothing is running there");
-  CHECK(checks[2].cause == "the node cannot be asked");
+  CHECK(checks[1].cause == "the node is not a running system");
+  CHECK(checks[2].cause == "the node is not connected");
 }
 
 }  // namespace sparkplan

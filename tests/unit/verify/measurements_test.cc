@@ -34,18 +34,35 @@ TEST_CASE("a rate below 0.9 times the median of earlier runs is a warning") {
   CHECK(check.cause.find("the median of 3 earlier runs is 100 Gb/s") != std::string::npos);
 }
 
-TEST_CASE("a time is worse when it is longer") {
+TEST_CASE("a longer time is worse") {
   CHECK(against({9, 9, 9}, measured(10.0, "us")) == CheckStatus::kPass);
   CHECK(against({9, 9, 9}, measured(10.1, "us")) == CheckStatus::kWarn);
   CHECK(against({9, 9, 9}, measured(1.0, "us")) == CheckStatus::kPass);
 }
 
-TEST_CASE("two earlier runs are no habit, and what failed stays what it is") {
+TEST_CASE("two earlier runs are too few for a comparison, and a failed check stays failed") {
   CHECK(against({100, 100}, measured(1)) == CheckStatus::kPass);
   auto failed = measured(1);
   failed.status = CheckStatus::kFail;
   CHECK(against({100, 100, 100}, failed) == CheckStatus::kFail);
   CHECK(against({9000, 9000, 9000}, measured(84, "bytes")) == CheckStatus::kPass);
+}
+
+TEST_CASE("a summary counts the checks of one node") {
+  const Cluster cluster;
+  VerifyOptions options;
+  options.required = Level::kTcp;
+  VerifyContext context{cluster, {}, options, {}, {}};
+  auto failed = measured(1);
+  failed.status = CheckStatus::kFail;
+  auto skipped = measured(1);
+  skipped.status = CheckStatus::kSkip;
+  auto of_others = measured(1);
+  of_others.nodes = {"spark-03"};
+  context.checks = {measured(1), measured(1), failed, skipped, of_others};
+  CHECK(summary_for("spark-02", context) == VerifySummary{"", "tcp", 2, 0, 1});
+  options.required.reset();
+  CHECK(summary_for("spark-03", context) == VerifySummary{"", "all", 1, 0, 0});
 }
 
 }  // namespace sparkplan

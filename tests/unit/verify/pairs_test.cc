@@ -8,7 +8,7 @@
 
 namespace sparkplan {
 
-TEST_CASE("every pair meets once, in as few rounds as there can be, and nobody is in two pairs of a round") {
+TEST_CASE("every pair meets once in the minimal number of rounds, and no node is in two pairs of a round") {
   for (std::size_t count = 0; count <= 17; ++count) {
     INFO(count << " nodes");
     std::set<NodePair> met;
@@ -28,7 +28,7 @@ TEST_CASE("every pair meets once, in as few rounds as there can be, and nobody i
   }
 }
 
-TEST_CASE("a node is never in the hands of two threads, and a stop begins no further pair") {
+TEST_CASE("a node is used by one thread at a time, and after a stop no pair begins") {
   std::mutex mutex;
   std::set<std::size_t> busy;
   std::atomic<int> calls{0};

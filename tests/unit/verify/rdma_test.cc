@@ -62,20 +62,20 @@ struct TwoSparks {
   }
 };
 
-TEST_CASE("A write of 64 KiB over RoCE v2 is 16 packets of 58 bytes of headers, and 16 bytes once") {
+TEST_CASE("A write of 64 KiB over RoCE v2 has 16 packets of 58 header bytes, and 16 bytes once") {
   CHECK(roce_bytes(1, 65536, 4096) == 65536 + 16 * 58 + 16);
   CHECK(roce_bytes(1000, 65536, 4096) == 1000 * (65536 + 16 * 58 + 16));
   CHECK(roce_bytes(1, 65536, 1024) == 65536 + 64 * 58 + 16);
 }
 
-TEST_CASE("A write that is no whole number of packets, or of words, is filled up") {
+TEST_CASE("A write is padded to whole words, and its last packet may be partial") {
   CHECK(roce_bytes(1, 4097, 4096) == 4100 + 2 * 58 + 16);
   CHECK(roce_bytes(1, 2, 4096) == 4 + 58 + 16);
   CHECK(roce_bytes(1, 0, 4096) == 58 + 16);
   CHECK(roce_bytes(5, 65536, 0) == 0);
 }
 
-TEST_CASE("Devices that are as they should be pass, with what was seen of them") {
+TEST_CASE("Devices without faults pass, and their properties are listed") {
   TwoSparks sparks;
   const auto halves = rdma_halves(sparks.context());
   REQUIRE(halves.size() == 2);
@@ -90,7 +90,7 @@ TEST_CASE("Devices that are as they should be pass, with what was seen of them")
   CHECK(half.port == &half.device->port_facts.front());
 }
 
-TEST_CASE("An endpoint at another address than the node's is refused before anything is written") {
+TEST_CASE("An endpoint at another address than the node's is refused before any write") {
   CHECK(is_gid_of("::ffff:192.168.100.11", "192.168.100.11"));
   CHECK(is_gid_of("::ffff:c0a8:640b", "192.168.100.11"));
   for (const char* other : {"::ffff:192.168.100.12", "fe80::1", "", "192.168.100.11", "no GID"}) {
@@ -100,24 +100,24 @@ TEST_CASE("An endpoint at another address than the node's is refused before anyt
   CHECK_FALSE(is_gid_of("::ffff:192.168.100.11", ""));
 }
 
-TEST_CASE("What is wrong with a device is found and named") {
+TEST_CASE("A device's faults are found and named") {
   TwoSparks sparks;
   Facts& facts = sparks.facts[1];
   std::string seen;
   std::string words;
-  SECTION("it is not there") {
+  SECTION("missing") {
     facts.links[1].rdma_devices.clear();
     facts.rdma_devices.pop_back();
     seen = "spark-02 has no RDMA device on enP2p1s0f1np1";
     words = RowId("rdma-no-device")->fix;
   }
-  SECTION("its port is down") {
+  SECTION("port down") {
     facts.rdma_devices[1].port_facts[0].state = "DOWN";
     facts.rdma_devices[1].port_facts[0].physical_state = "Disabled";
     seen = "spark-02, roceP2p1s0f1 on enP2p1s0f1np1 is DOWN (Disabled)";
     words = RowId("rdma-port-down")->fix;
   }
-  SECTION("its GIDs are others") {
+  SECTION("other GIDs") {
     facts.rdma_devices[1].port_facts[0].gids[1].type = "IB/RoCE v1";
     seen = "there is no GID of type RoCE v2 for 192.168.101.12";
     words = RowId("rdma-no-gid")->fix;
@@ -131,7 +131,7 @@ TEST_CASE("What is wrong with a device is found and named") {
   CHECK(halves[1][0].check.status == CheckStatus::kPass);
 }
 
-TEST_CASE("A Spark's device with too few PCIe lanes, or a slow link, is a warning before anything is measured") {
+TEST_CASE("A Spark's device with few PCIe lanes or a slow link is a warning before any measurement") {
   TwoSparks sparks;
   sparks.facts[0].rdma_devices[1].pcie->width = 2;
   sparks.facts[1].links[0].speed_mbps = 100'000;
@@ -146,7 +146,7 @@ TEST_CASE("A Spark's device with too few PCIe lanes, or a slow link, is a warnin
   CHECK(halves[1][0].check.status == CheckStatus::kPass);
 }
 
-TEST_CASE("Where no machine has RDMA, nothing is measured and nothing has failed; a Spark must have it") {
+TEST_CASE("Without RDMA nothing is measured and nothing fails, except on a Spark") {
   TwoSparks sparks;
   for (Facts& facts : sparks.facts) {
     facts.rdma_devices.clear();
@@ -163,7 +163,7 @@ TEST_CASE("Where no machine has RDMA, nothing is measured and nothing has failed
   }
 }
 
-TEST_CASE("A half whose link has failed is not looked at again") {
+TEST_CASE("A half with a failed link is skipped") {
   TwoSparks sparks;
   auto context = sparks.context();
   Check link;
@@ -176,7 +176,7 @@ TEST_CASE("A half whose link has failed is not looked at again") {
   CHECK(halves[0][0].device == nullptr);
 }
 
-TEST_CASE("The doctor knows the steps of a measurement by the agent's words for them") {
+TEST_CASE("The doctor recognises the steps of a measurement by the agent's names") {
   const auto row = [](RdmaStep step, const Error& error) {
     return rdma_failure_row(to_string(step), error, rdma_completion_status_of(error))->id;
   };

@@ -76,7 +76,7 @@ std::string volume(const std::string& address, const std::string& options = "ro"
 
 }  // namespace
 
-TEST_CASE("verify storage: what is as declared passes, and what the node itself finds wrong fails", "[verify]") {
+TEST_CASE("verify storage: a mount as declared passes, and the node's own findings fail", "[verify]") {
   Bench bench(volume("10.0.0.9"));
   CHECK(bench.verdict() == "pass");
   bench.show_state("mount", "mounted without noatime");
@@ -91,12 +91,12 @@ TEST_CASE("verify storage: what is as declared passes, and what the node itself 
   CHECK(bench.verdict() == "vol is not connected");
 }
 
-TEST_CASE("verify storage: a volume that one of several nodes writes to passes", "[verify]") {
+TEST_CASE("verify storage: a volume that one of several nodes writes passes", "[verify]") {
   SECTION("by its UUID") { CHECK(Bench(kTarget + "source: {device: UUID=aa}}").verdict() == "pass"); }
   SECTION("by its subsystem") { CHECK(Bench(volume("10.0.0.9", "noatime")).verdict() == "pass"); }
 }
 
-TEST_CASE("verify storage: the example passes as it is written", "[verify]") {
+TEST_CASE("verify storage: the unchanged example passes", "[verify]") {
   std::ifstream file(std::filesystem::path(SPARKPLAN_SOURCE_DIR) / "examples" / "storage-nvme-tcp.yaml");
   const Cluster cluster = cluster_of({std::istreambuf_iterator<char>(file), {}});
   std::size_t mounts = 0;
@@ -112,11 +112,11 @@ TEST_CASE("verify storage: the example passes as it is written", "[verify]") {
   CHECK(mounts == 3);
 }
 
-TEST_CASE("verify storage: a mount as it was declared before is not as declared", "[verify]") {
+TEST_CASE("verify storage: a mount from an earlier declaration fails", "[verify]") {
   SECTION("other options") {
     Bench bench(volume("10.0.0.9", "ro"));
     bench.applied_from(volume("10.0.0.9", "noatime"));
-    CHECK(bench.verdict() == "/mnt/a is mounted with noatime, and declared with noload,ro");
+    CHECK(bench.verdict() == "/mnt/a is mounted with noatime, but declared with noload,ro");
   }
   SECTION("another device") {
     Bench bench(kTarget + "source: {device: UUID=aa}}");
@@ -131,16 +131,16 @@ TEST_CASE("verify storage: a mount as it was declared before is not as declared"
   SECTION("another server") {
     Bench bench(volume("10.0.0.9"));
     bench.applied_from(volume("10.0.0.1"));
-    CHECK(bench.verdict() == "vol is connected by a unit that names another server than 10.0.0.9 port 4420");
+    CHECK(bench.verdict() == "vol is connected by a unit whose server is not 10.0.0.9 port 4420");
   }
-  SECTION("what is for the boot only makes no difference to what is mounted") {
+  SECTION("boot-only options make no difference") {
     Bench bench(kTarget + "options: [noatime], source: {device: UUID=aa}}");
     bench.applied_from(kTarget + "options: [noatime, _netdev], source: {device: UUID=aa}}");
     CHECK(bench.verdict() == "pass");
   }
 }
 
-TEST_CASE("verify storage: what could not be looked at is no pass", "[verify]") {
+TEST_CASE("verify storage: an unreadable mount or connection does not pass", "[verify]") {
   Bench bench(volume("10.0.0.9"));
   SECTION("the mount") {
     bench.show({"mount", "/mnt/a"}, Error{ErrorCode::kPermissionDenied, "/etc/fstab cannot be read", {}, {}, {}});
@@ -150,7 +150,7 @@ TEST_CASE("verify storage: what could not be looked at is no pass", "[verify]") 
     bench.show({"nvme_tcp", "vol"}, Error{ErrorCode::kFailed, "/sys/class/nvme cannot be read", {}, {}, {}});
     CHECK(bench.verdict() == "/sys/class/nvme cannot be read");
   }
-  SECTION("an agent that does not know of it") {
+  SECTION("an agent without the resource type") {
     bench.observed.types.erase("mount");
     CHECK(bench.verdict() == "the node has not reported mount//mnt/a");
   }

@@ -59,13 +59,13 @@ std::string with(std::string file, std::size_t offset, T value) {
 
 }  // namespace
 
-TEST_CASE("the build id is read as hexadecimal digits, also behind other notes") {
+TEST_CASE("the build id is read as hexadecimal digits, also after other notes") {
   CHECK(elf_build_id(elf_file(note(NT_GNU_BUILD_ID, kGnu, kId))) == kIdText);
   CHECK(elf_build_id(elf_file(note(NT_GNU_ABI_TAG, kGnu, "12345") + note(NT_GNU_BUILD_ID, "XYZW!", "no") +
                               note(NT_GNU_BUILD_ID, kGnu, kId))) == kIdText);
 }
 
-TEST_CASE("only the beginning of the file up to its notes has to be there") {
+TEST_CASE("only the beginning of the file up to its notes is required") {
   const auto file = elf_file(note(NT_GNU_BUILD_ID, kGnu, kId));
   CHECK(elf_build_id(file.substr(0, file.size() - 8)) == kIdText);
 }
@@ -81,7 +81,7 @@ TEST_CASE("a file without a GNU build id has none") {
   CHECK_FALSE(elf_build_id(with(file, 0, 'x')));
 }
 
-TEST_CASE("every truncation of the header or the notes gives no build id") {
+TEST_CASE("a file truncated in its header or notes has no build id") {
   const auto notes = note(NT_GNU_BUILD_ID, kGnu, kId);
   const auto file = elf_file(notes);
   const auto end_of_notes = file.size() - 8;
@@ -91,7 +91,7 @@ TEST_CASE("every truncation of the header or the notes gives no build id") {
   }
 }
 
-TEST_CASE("hostile sizes and offsets lead nowhere") {
+TEST_CASE("hostile sizes and offsets cause no read outside the file") {
   const auto file = elf_file(note(NT_GNU_BUILD_ID, kGnu, kId));
   const auto huge = ~std::uint64_t{0};
   const auto segment = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
@@ -121,7 +121,7 @@ TEST_CASE("damaged ELF files never crash the reader") {
   CHECK(without > 1000);
 }
 
-TEST_CASE("the id that the linker was told stands in the first 64 KiB of a real program") {
+TEST_CASE("the linker's build id is within the first 64 KiB of a real program") {
   std::ifstream file("/proc/self/exe", std::ios::binary);
   std::string beginning(std::size_t{64} << 10, '\0');
   file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));

@@ -36,14 +36,14 @@ const Value kSecond = Value::list({"b", Value(), true});
 
 }  // namespace
 
-TEST_CASE("a frame is four bytes of big-endian length and that much JSON") {
+TEST_CASE("a frame is a length of four big-endian bytes, and that many bytes of JSON") {
   CHECK(frame_of(Value::map({{"a", 1}})) == std::string("\0\0\0\7", 4) + "{\"a\":1}");
   const auto long_one = frame_of(std::string(0x010203 - 2, 'x'));
   CHECK(long_one.substr(0, 4) == std::string("\0\1\2\3", 4));
   CHECK(long_one.size() == 0x010203 + 4);
 }
 
-TEST_CASE("messages arrive whole wherever the stream is cut in two") {
+TEST_CASE("messages arrive complete wherever the stream is split") {
   const auto stream = "Welcome!\n" + std::string(kPreamble) + frame_of(kFirst) + frame_of(kSecond);
   for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
     INFO("cut at " << cut);
@@ -59,7 +59,7 @@ TEST_CASE("messages arrive whole wherever the stream is cut in two") {
   }
 }
 
-TEST_CASE("messages arrive whole when the stream comes byte by byte") {
+TEST_CASE("messages arrive complete from a stream of single bytes") {
   const auto stream = "\n$ " + std::string(kPreamble) + frame_of(kFirst) + frame_of(kSecond);
   FrameReader reader;
   std::vector<Value> messages;
@@ -70,7 +70,7 @@ TEST_CASE("messages arrive whole when the stream comes byte by byte") {
   CHECK(messages == std::vector<Value>{kFirst, kSecond});
 }
 
-TEST_CASE("what looks like the beginning of the preamble is noise when it does not go on") {
+TEST_CASE("an incomplete preamble is noise") {
   for (std::size_t length = 1; length < kPreamble.size(); ++length) {
     INFO("false start of " << length << " bytes");
     const auto noise = "x" + std::string(kPreamble.substr(0, length));
@@ -85,7 +85,7 @@ TEST_CASE("what looks like the beginning of the preamble is noise when it does n
   }
 }
 
-TEST_CASE("a second preamble is no noise any more but a frame over the cap") {
+TEST_CASE("a second preamble is read as the length of an oversized frame") {
   FrameReader reader;
   reader.feed(std::string(kPreamble) + frame_of(kFirst) + std::string(kPreamble));
   REQUIRE(reader.next());
@@ -102,7 +102,7 @@ TEST_CASE("a frame without the preamble is noise") {
   CHECK_FALSE(reader.preamble_seen());
 }
 
-TEST_CASE("64 KiB of noise are borne, one byte more is an error for good") {
+TEST_CASE("64 KiB of noise are accepted, and one more byte is a permanent error") {
   FrameReader patient;
   patient.feed(std::string(kMaxNoiseBytes, 'n') + std::string(kPreamble) + frame_of(kFirst));
   CHECK(take_all(patient) == std::vector<Value>{kFirst});
@@ -118,7 +118,7 @@ TEST_CASE("64 KiB of noise are borne, one byte more is an error for good") {
   CHECK_FALSE(strict.next());
 }
 
-TEST_CASE("a frame announced over the cap is refused before its bytes have come") {
+TEST_CASE("an announced frame over the size limit is refused before its bytes arrive") {
   FrameReader at_the_cap;
   at_the_cap.feed(std::string(kPreamble) + length_prefix(kMaxFrameBytes));
   CHECK(take_all(at_the_cap).empty());
@@ -132,7 +132,7 @@ TEST_CASE("a frame announced over the cap is refused before its bytes have come"
   CHECK_FALSE(far_over.next());
 }
 
-TEST_CASE("a message over the cap is not sent") {
+TEST_CASE("a message over the size limit is not sent") {
   const auto fits = encode_frame(std::string(kMaxFrameBytes - 2, 'x'));
   REQUIRE(fits);
   CHECK(fits->size() == kMaxFrameBytes + 4);
@@ -141,7 +141,7 @@ TEST_CASE("a message over the cap is not sent") {
   CHECK(frame.error().code == ErrorCode::kUnsupported);
 }
 
-TEST_CASE("a frame that is no JSON is an error for good") {
+TEST_CASE("a frame that is not JSON is a permanent error") {
   for (const std::string body : {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "\xff\xfe", "1 2", "nul"}) {
     INFO(body);
     FrameReader reader;
@@ -154,7 +154,7 @@ TEST_CASE("a frame that is no JSON is an error for good") {
   }
 }
 
-TEST_CASE("any bytes after the preamble give messages, a wait or an error and never a crash") {
+TEST_CASE("any bytes after the preamble give messages, a wait or an error, and never a crash") {
   std::mt19937 engine(20260802);
   int errors = 0;
   for (int run = 0; run < 3000; ++run) {

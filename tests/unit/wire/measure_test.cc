@@ -24,7 +24,7 @@ Result<NumberedRequest> with(const Request& request, std::string_view field, Val
 
 }  // namespace
 
-TEST_CASE("requests for measurements arrive as they were sent") {
+TEST_CASE("requests for measurements survive the wire") {
   const auto ear = sent(OpenReceiverRequest{kEnd, "192.168.100.12", kToken});
   CHECK(ear.at == kEnd);
   CHECK(ear.peer == "192.168.100.12");
@@ -50,9 +50,12 @@ TEST_CASE("requests for measurements arrive as they were sent") {
   CHECK(logins.targets == std::vector<SshLoginRequest::Target>{{"spark-02-fabric", 22}, {"10.0.0.12", 2222}});
   const std::map<std::string, double> values{{"tcp/a/b/A", 93.25}, {"tcp/a/b/B", 90}};
   CHECK(sent(MeasurementsRequest{values}).values == values);
+  const VerifySummary summary{"", "tcp", 8, 1, 2};
+  CHECK(sent(MeasurementsRequest{values, summary}).summary == summary);
+  CHECK_FALSE(sent(MeasurementsRequest{values}).summary);
 }
 
-TEST_CASE("what no controller of ours would ask is refused") {
+TEST_CASE("a measurement request with invalid fields is refused") {
   const OpenReceiverRequest ear{kEnd, "192.168.100.12", kToken};
   CHECK_FALSE(with(ear, "token", "short"));
   CHECK_FALSE(with(ear, "at", "here"));
@@ -68,9 +71,10 @@ TEST_CASE("what no controller of ours would ask is refused") {
   CHECK_FALSE(with(tcp, "duration_ms", 1'000'000));
   CHECK_FALSE(with(SshLoginRequest{"nvidia", {}}, "targets", Value::list({Value::map({{"host", ""}})})));
   CHECK_FALSE(with(MeasurementsRequest{}, "values", Value::map({{"tcp/a/b/A", "fast"}})));
+  CHECK_FALSE(with(MeasurementsRequest{}, "summary", Value::map({{"failed", -1}})));
 }
 
-TEST_CASE("replies about measurements say everything") {
+TEST_CASE("replies about measurements survive the wire") {
   const auto ports = decode<OpenReceiverReply>(over_the_wire(encode(OpenReceiverReply{4000, 4001})));
   REQUIRE(ports);
   CHECK(ports->port == 4000);

@@ -71,7 +71,7 @@ TEST_CASE("a hello survives the wire") {
   CHECK(hello->types == std::vector<std::string>{"hosts", "sysctl"});
 }
 
-TEST_CASE("a hello that says nothing of its protocol is of no major that we speak") {
+TEST_CASE("a hello without a protocol has an unsupported major version") {
   const auto hello = decode<Hello>(Value::map({{"hello", Value::map()}}));
   REQUIRE(hello);
   CHECK(hello->protocol_major != kProtocolMajor);
@@ -91,7 +91,7 @@ TEST_CASE("facts and observe requests survive the wire") {
   CHECK(sent(request).names == request.names);
 }
 
-TEST_CASE("a question for effects and its answer survive the wire") {
+TEST_CASE("an effect request and its reply survive the wire") {
   const EffectRequest request{{{"limits", {{"*:memlock", Value::map({{"soft", "unlimited"}})}, {"a", Value()}}}}};
   CHECK(sent(request).desired == request.desired);
   const EffectReply reply{{{"limits", {{"*:memlock", "limits.not_effective", "a login gets 8192", "see pam.d"}}}}};
@@ -103,6 +103,12 @@ TEST_CASE("a question for effects and its answer survive the wire") {
   CHECK(back->ineffective.at("limits")[0].message == "a login gets 8192");
   CHECK(back->ineffective.at("limits")[0].hint == "see pam.d");
   CHECK_FALSE(decode<EffectReply>(Value::map()));
+}
+
+TEST_CASE("a foresight request survives the wire") {
+  const ForesightRequest request{
+      {{"file", {{"/opt/tune", Value()}}}, {"sysctl", {{"vm.swappiness", Value::map({{"running", "10"}})}}}}};
+  CHECK(sent(request).ahead == request.ahead);
 }
 
 TEST_CASE("lock, unlock, ping and stop survive the wire") {
@@ -194,7 +200,7 @@ TEST_CASE("an apply reply survives the wire with every outcome") {
   }
 }
 
-TEST_CASE("a reply carries a value or an error with everything in it") {
+TEST_CASE("a reply contains a value or a complete error") {
   const auto good = decode_reply(over_the_wire(encode(NumberedReply{9, Value::list({1, kBytes})})));
   REQUIRE(good);
   CHECK(good->id == 9);
@@ -208,7 +214,7 @@ TEST_CASE("a reply carries a value or an error with everything in it") {
   CHECK(bad->body.error() == error);
 }
 
-TEST_CASE("a request of a name that we do not know is refused and named") {
+TEST_CASE("a request with an unknown name is refused and named") {
   const auto request = decode_request(Value::map({{"request", "format_disk"}, {"id", 1}}));
   REQUIRE_FALSE(request);
   CHECK(request.error().code == ErrorCode::kInvalidInput);
@@ -217,7 +223,7 @@ TEST_CASE("a request of a name that we do not know is refused and named") {
   CHECK_FALSE(decode_request(Value::map({{"id", 1}})));
 }
 
-TEST_CASE("a request with a field that we do not know is refused, for it may be a condition") {
+TEST_CASE("a request with an unknown field is refused, because the field may be a condition") {
   for (const Request& request : {Request(FactsRequest{}), Request(LockRequest{}), Request(UnlockRequest{}),
                                  Request(ApplyRequest{}), Request(CommitRequest{}), Request(PingRequest{})}) {
     Value message = encode(NumberedRequest{1, request});
@@ -229,14 +235,14 @@ TEST_CASE("a request with a field that we do not know is refused, for it may be 
   }
 }
 
-TEST_CASE("a sign of progress is told apart from a reply") {
+TEST_CASE("a sign of life is distinguished from a reply") {
   CHECK(progress_in(over_the_wire(encode_progress(7, "/etc/a " + kBytes))) == "/etc/a " + kBytes);
   CHECK_FALSE(progress_in(encode(NumberedReply{7, Value::map({{"progress", "no"}})})));
   CHECK_FALSE(progress_in(Value::map({{"progress", 1}})));
   CHECK_FALSE(progress_in(Value()));
 }
 
-TEST_CASE("messages that lack a part are refused") {
+TEST_CASE("messages with missing parts are refused") {
   const std::vector<Value> requests{
       Value::map({{"request", "facts"}}),
       Value::map({{"request", "facts"}, {"exports", Value::list({"sysctl"})}}),
@@ -262,7 +268,7 @@ TEST_CASE("messages that lack a part are refused") {
   CHECK_FALSE(decode<ApplyReply>(Value::map({{"results", Value::list({strange})}})));
 }
 
-TEST_CASE("messages with a value of the wrong kind in them never crash the decoders") {
+TEST_CASE("messages with a value of a wrong kind never crash the decoders") {
   std::mt19937 engine(20260804);
   CommitRequest commit{"run", "spark-01", some_roster(), {}, "audit"};
   commit.resources[{"sysctl", "a"}] = {1, {{"file", "/etc/a"}}};

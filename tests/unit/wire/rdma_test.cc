@@ -24,7 +24,7 @@ RdmaEndpoint some_endpoint() {
   return {3, "::ffff:192.168.100.12", 5, 7, 4096, 0x7fff12345000, 0xfffffff0, {17, 18}, 0xabcdef};
 }
 
-TEST_CASE("requests of an RDMA measurement arrive as they were sent") {
+TEST_CASE("requests of an RDMA measurement survive the wire") {
   check_arrives(RdmaOpenRequest{"rocep1s0f1", 2, "enp1s0f1np1", "192.168.100.11", 4, 4096, 16});
   check_arrives(RdmaConnectRequest{2, some_endpoint()});
   check_arrives(RdmaWriteRequest{{1, 2}, 2500});
@@ -34,11 +34,11 @@ TEST_CASE("requests of an RDMA measurement arrive as they were sent") {
   CHECK(sent(RdmaConnectRequest{2, some_endpoint()})->peer == some_endpoint());
 }
 
-TEST_CASE("an agent is not asked to take more than a measurement needs") {
+TEST_CASE("a request beyond the needs of a measurement is refused") {
   RdmaOpenRequest open{"rxe0", 1, "", "10.0.0.1", 4, 65536, 128};
   CHECK(sent(open));
   SECTION("queue pairs") { open.queue_pairs = 65; }
-  SECTION("none of them") { open.queue_pairs = 0; }
+  SECTION("no queue pairs") { open.queue_pairs = 0; }
   SECTION("memory") { open.message_bytes = std::int64_t{1} << 30; }
   SECTION("depth") { open.depth = 1 << 20; }
   SECTION("a port") { open.port = 256; }
@@ -48,7 +48,7 @@ TEST_CASE("an agent is not asked to take more than a measurement needs") {
   CHECK_FALSE(sent(RdmaLatencyRequest{1, true, 0}));
 }
 
-TEST_CASE("what an RDMA measurement found arrives, each session's error with it") {
+TEST_CASE("results of an RDMA measurement survive the wire, with each session's error") {
   const Error error = rdma_completion_error(12, "transport retry counter exceeded");
   RdmaWriteReply reply;
   reply.results.emplace_back(RdmaWritten{1000, 5'000'000});
@@ -68,7 +68,7 @@ TEST_CASE("what an RDMA measurement found arrives, each session's error with it"
   CHECK(latency->p99_ns == 1570);
 }
 
-TEST_CASE("a counter that a port does not have is none, not 0") {
+TEST_CASE("a missing counter of a port stays missing, and is not 0") {
   const RdmaCountersReply reply{std::nullopt, 0, {{"sent_pkts", 12}}, 99, std::nullopt};
   const auto arrived = decode<RdmaCountersReply>(over_the_wire(encode(reply)));
   REQUIRE(arrived);
@@ -79,7 +79,7 @@ TEST_CASE("a counter that a port does not have is none, not 0") {
   CHECK_FALSE(arrived->interface_received_bytes);
 }
 
-TEST_CASE("an error tells the step that it is of, and what the hardware said") {
+TEST_CASE("an error names its step and contains the hardware's status") {
   const Error completion = rdma_completion_error(12, "transport retry counter exceeded");
   CHECK(completion.describe() == "write: transport retry counter exceeded (completion status 12)");
   CHECK(rdma_step_of(completion) == RdmaStep::kWrite);
@@ -94,7 +94,7 @@ TEST_CASE("an error tells the step that it is of, and what the hardware said") {
   CHECK_FALSE(rdma_completion_status_of(Error{ErrorCode::kFailed, " (completion status x)", {"write"}, {}, ""}));
 }
 
-TEST_CASE("replies that are none are refused") {
+TEST_CASE("invalid replies are refused") {
   CHECK_FALSE(decode<RdmaEndpoint>(Value::map({{"gid", ""}})));
   CHECK_FALSE(decode<RdmaEndpoint>(over_the_wire(encode(some_endpoint())).set("first_packet", 1 << 24)));
   CHECK_FALSE(decode<RdmaWriteReply>(Value::map({{"results", Value::list({Value(1)})}})));

@@ -22,7 +22,7 @@ Result<NumberedRequest> with(const Request& request, std::string_view field, Val
 
 }  // namespace
 
-TEST_CASE("requests about a change on trial arrive as they were sent") {
+TEST_CASE("requests about a change on trial survive the wire") {
   CHECK(sent(ConfirmRequest{"run-1"}).run == "run-1");
   CHECK(sent(RollBackRequest{"run-1", "it was cut"}).reason == "it was cut");
   CHECK(sent(ExtendRequest{"run-1", 90}).seconds == 90);
@@ -38,7 +38,7 @@ TEST_CASE("requests about a change on trial arrive as they were sent") {
   CHECK(sent(FactsRequest{{}, true}).set_damaged_aside);
 }
 
-TEST_CASE("a report on a change on trial says everything") {
+TEST_CASE("a report on a change on trial survives the wire") {
   TransactionReport report{"run-1",           TransactionState::kRollbackFailed,  "anna@laptop", 12, true, true, true,
                            "a disk was full", {"first command", "second command"}};
   const auto arrived = decode<TransactionReport>(over_the_wire(encode(report)));
@@ -59,7 +59,7 @@ TEST_CASE("a report on a change on trial says everything") {
   }
 }
 
-TEST_CASE("windows, patience and packet sizes out of range are refused") {
+TEST_CASE("windows, waiting times and packet sizes outside their limits are refused") {
   CHECK_FALSE(with(ApplyRequest{}, "window_seconds", -1));
   CHECK_FALSE(with(ApplyRequest{}, "window_seconds", 3601));
   CHECK_FALSE(with(ProbeRequest{}, "patience_ms", 60'000));

@@ -1,0 +1,85 @@
+#include "engine/core/name_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kMostDigits = 18;
+
+std::optional<std::uint64_t> number_of(std::string_view digits) {
+  const bool all_digits =
+      std::all_of(digits.begin(), digits.end(), [](char byte) { return byte >= '0' && byte <= '9'; });
+  if (digits.empty() || digits.size() > kMostDigits || !all_digits) return std::nullopt;
+  std::uint64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+std::string with_width(std::uint64_t number, std::size_t width) {
+  std::string digits = std::to_string(number);
+  if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
+  return digits;
+}
+
+/// "01-02,04"; nothing if it is no list of numbers and ranges, or if it has too many numbers.
+std::optional<std::vector<std::string>> numbers_in(std::string_view list) {
+  std::vector<std::string> numbers;
+  for (const std::string_view range : split(list, ',')) {
+    const auto dash = range.find('-');
+    const std::string_view first_digits = range.substr(0, dash);
+    const auto first = number_of(first_digits);
+    const auto last = dash == std::string_view::npos ? first : number_of(range.substr(dash + 1));
+    if (!first || !last || *last < *first || *last - *first >= kMostUnfoldedNames - numbers.size()) return std::nullopt;
+    for (std::uint64_t number = *first; number <= *last; ++number) {
+      numbers.push_back(with_width(number, first_digits.size()));
+    }
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<std::string> unfold_names(std::string_view text) {
+  const std::vector<std::string> itself{std::string(text)};
+  const auto open = text.find('[');
+  const auto close = text.find(']', open == std::string_view::npos ? 0 : open);
+  if (open == std::string_view::npos || close == std::string_view::npos) return itself;
+  const auto numbers = numbers_in(text.substr(open + 1, close - open - 1));
+  if (!numbers) return itself;
+  const auto ends = unfold_names(text.substr(close + 1));
+  if (numbers->size() * ends.size() > kMostUnfoldedNames) return itself;
+  std::vector<std::string> names;
+  for (const std::string& number : *numbers) {
+    for (const std::string& end : ends) names.push_back(std::string(text.substr(0, open)).append(number).append(end));
+  }
+  return names;
+}
+
+std::vector<std::string> split_name_list(std::string_view text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  bool in_brackets = false;
+  bool in_node = true;
+  const auto end_part = [&](std::size_t end) {
+    if (const auto part = trim(text.substr(begin, end - begin)); !part.empty()) parts.emplace_back(part);
+    begin = end + 1;
+    in_brackets = false;
+    in_node = true;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '/') in_node = false;
+    if (in_node && text[i] == '[') in_brackets = true;
+    if (text[i] == ']') in_brackets = false;
+    if (text[i] == ',' && !(in_node && in_brackets)) end_part(i);
+  }
+  end_part(text.size());
+  return parts;
+}
+
+}  // namespace sparkplan

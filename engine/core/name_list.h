@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sparkplan {
+
+/// The most names that unfold_names() makes of one text.
+inline constexpr std::size_t kMostUnfoldedNames = 4096;
+
+/// The way back from fold_names(): "spark-[01-02,04]-a" has three names. Numbers are as wide as the first of their
+/// range. A text without brackets, with brackets of another form, or with more than kMostUnfoldedNames names has one
+/// name: itself. `text` has no list: see split_name_list().
+std::vector<std::string> unfold_names(std::string_view text);
+
+/// The parts of a comma list, without blanks around them: "spark-[01,03], head/sysctl" has two. A comma in brackets is
+/// part of a name. Brackets after a slash have no meaning.
+std::vector<std::string> split_name_list(std::string_view text);
+
+}  // namespace sparkplan

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/model/fields.h"
+
+/// The bounds of what a node reports about itself. They are far above any machine, and low enough to calculate with.
+namespace sparkplan {
+
+inline constexpr std::size_t kMostLinks = 2048;
+inline constexpr std::size_t kMostLinkAddresses = 4096;  ///< Of one link.
+inline constexpr std::size_t kMostRdmaDevices = 256;
+inline constexpr std::size_t kMostRdmaPorts = 255;  ///< Of one device.
+inline constexpr std::size_t kMostRdmaGids = 1024;  ///< Of one port.
+inline constexpr std::size_t kMostUnits = 256;
+/// Of lists with a few entries, such as host keys.
+inline constexpr std::size_t kMostOfFew = 256;
+/// Of lists that grow with the machine's configuration: variables, files, modules, lines, rules.
+inline constexpr std::size_t kMostOfMany = 4096;
+/// Of lists that grow with the network and the number of links: routes, neighbours, parameters per link.
+inline constexpr std::size_t kMostOfNetwork = 16'384;
+
+/// A name, an address, a version. Longer texts are cut.
+inline constexpr FieldRule kFactText = kShortText;
+inline constexpr FieldRule kRequiredFactText = kRequired.cut_at(kLongestShortText);
+/// A value that a person may have written: a path, an option, a variable. Longer texts are cut.
+inline constexpr FieldRule kLongFactText = kOptional.cut_at(FieldRule::kLongestText);
+
+/// Of all netplan files together.
+inline constexpr std::size_t kLongestNetplanText = std::size_t{64} << 10;
+
+inline constexpr std::int64_t kMostCount = std::int64_t{1} << 40;
+inline constexpr FieldRule kCount = kOptional.within(0, kMostCount);
+inline constexpr FieldRule kRequiredCount = kRequired.within(0, kMostCount);
+inline constexpr FieldRule kBytes = kOptional.within(0, std::int64_t{1} << 50);
+
+}  // namespace sparkplan

@@ -1,0 +1,54 @@
+// A plan asks the nodes which of its changes will fail.
+#include <filesystem>
+
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+namespace {
+
+using test::FleetBench;
+
+constexpr const char* kUnits = "units: [{name: tune.service, content: \"[Service]\\nExecStart=/opt/tune\\n\"}]\n";
+
+/// The warnings that are shown before the question whether to apply.
+std::vector<Diagnostic> shown_before(FleetBench& bench) {
+  std::vector<Diagnostic> shown;
+  bench.options.approve = [&](const Report& planned) {
+    shown = planned.diagnostics;
+    return false;
+  };
+  (void)bench.apply();
+  return shown;
+}
+
+}  // namespace
+
+TEST_CASE("a change that will fail is a warning at its place in the file, before anybody approves") {
+  FleetBench bench(2);
+  bench.sections = kUnits;
+  bench.root(2).write("/opt/tune", "#!/bin/sh\n");
+  std::filesystem::permissions(bench.root(2) / "/opt/tune", std::filesystem::perms::owner_all);
+  const auto shown = shown_before(bench);
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].severity == Severity::kWarning);
+  CHECK(shown[0].code == "systemd_unit.no-program");
+  CHECK(shown[0].node == "n1");
+  CHECK(shown[0].file == "cluster.yaml");
+  CHECK(shown[0].where.line == 3);
+}
+
+TEST_CASE("what the same plan brings is not missing") {
+  FleetBench bench(1);
+  bench.root(1).make_directory("/opt");
+  bench.sections = std::string(kUnits) + "files: [{path: /opt/tune, content: \"#!/bin/sh\\n\", mode: \"0755\"}]\n";
+  CHECK(shown_before(bench).empty());
+}
+
+TEST_CASE("drift does not ask") {
+  FleetBench bench(1);
+  bench.sections = kUnits;
+  CHECK(bench.plan().diagnostics.empty());
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,77 @@
+// A machine-id is only what a node reports: no member takes it from another one.
+#include "engine/core/json.h"
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+namespace {
+
+using test::exit_of;
+using test::FleetBench;
+using test::kManifestFile;
+using test::ScratchDirectory;
+using test::standing;
+
+constexpr auto kMachineId = "/etc/machine-id";
+
+std::string id_of(std::size_t number) { return std::string(31, '0') + std::to_string(number); }
+
+/// Three members in sync, with a change to make.
+FleetBench three_members() {
+  FleetBench bench(3);
+  for (const std::size_t number : {1U, 2U, 3U}) bench.root(number).write(kMachineId, id_of(number) + "\n");
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  bench.apply_all();
+  bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  return bench;
+}
+
+Manifest manifest_in(const ScratchDirectory& root) {
+  auto manifest = decode_manifest(*decode_json(root.read(kManifestFile)));
+  REQUIRE(manifest);
+  return *std::move(manifest);
+}
+
+/// "000...1 000...2 000...3": the machine-ids in the node's manifest, by the members' numbers.
+std::vector<std::string> recorded_on(const FleetBench& bench, std::size_t number) {
+  std::vector<std::string> ids;
+  for (const RosterEntry& member : manifest_in(bench.root(number)).roster.members) ids.push_back(member.machine_id);
+  return ids;
+}
+
+const std::vector<std::string> kHonest{id_of(1), id_of(2), id_of(3)};
+
+}  // namespace
+
+TEST_CASE("machine-id: one that changes during the run is refused alone and recorded nowhere") {
+  FleetBench bench = three_members();
+  bench.options.approve = [&](const Report&) {
+    bench.root(1).write(kMachineId, id_of(2) + "\n");
+    return true;
+  };
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 9);
+  CHECK(standing(report) == "n1 refused, n2 applied, n3 applied");
+  CHECK(report.nodes[0].error->message.starts_with("its machine-id changed during the run"));
+  for (const std::size_t number : {1U, 2U, 3U}) CHECK(recorded_on(bench, number) == kHonest);
+  // The false id harms nobody else in the next run.
+  bench.options.approve = {};
+  CHECK(standing(bench.apply()) == "n1 refused, n2 in_sync, n3 in_sync");
+}
+
+TEST_CASE("machine-id: a member that forges its manifest takes none over from a member that is not in the run") {
+  FleetBench bench = three_members();
+  bench.root(1).write(kMachineId, id_of(2) + "\n");
+  Manifest forged = manifest_in(bench.root(1));
+  for (RosterEntry& member : forged.roster.members) {
+    member.machine_id = member.name == "n1" ? id_of(2) : std::string(32, 'f');
+  }
+  bench.root(1).write(kManifestFile, encode_json(encode(forged)));
+  bench.run.selection = Selection({"n1", "n3"}, {});
+  CHECK(exit_of(bench.apply()) == 0);
+  CHECK(recorded_on(bench, 3) == kHonest);
+  bench.run.selection = {};
+  CHECK(standing(bench.apply()) == "n1 refused, n2 applied, n3 in_sync");
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,92 @@
+// The outcome of each change, from the approval to the report.
+#include "engine/fleet/change_outcomes.h"
+#include "engine/fleet/fleet_session.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+const ResourceId kFirst{"sysctl", "first"};
+const ResourceId kSecond{"sysctl", "second"};
+
+Step step_of(const std::string& file, std::vector<ResourceId> resources) {
+  Step step;
+  step.artifact = {"file", file};
+  step.resources = std::move(resources);
+  return step;
+}
+
+StepResult result_of(StepOutcome outcome, const std::string& error = {}) {
+  if (error.empty()) return {{}, outcome, std::nullopt};
+  return {{}, outcome, Error{ErrorCode::kFailed, error, {}, std::nullopt, ""}};
+}
+
+/// A plan that still contains the changes.
+NodePlan plan_with(const std::vector<ResourceId>& ids) {
+  NodePlan plan;
+  for (const auto& id : ids) plan.changes.push_back({id, Action::kUpdate, Origin::kConfig, {}, {}, {}, {}, ""});
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a change is done when all its steps are done") {
+  ChangeOutcomes outcomes;
+  const std::vector<Step> steps{step_of("a", {kFirst}), step_of("b", {kFirst, kSecond})};
+  outcomes.send(steps);
+  CHECK(outcomes.reported(kFirst, plan_with({kFirst}), true) == Outcome::kUnknown);
+  outcomes.receive(steps, {{result_of(StepOutcome::kDone), result_of(StepOutcome::kUndone)}, false});
+  CHECK_FALSE(outcomes.of(kFirst).carried_out);
+  CHECK(outcomes.of(kFirst).artifacts.size() == 1);
+  CHECK(outcomes.wrote());
+  CHECK(outcomes.reported(kFirst, plan_with({kFirst}), false) == Outcome::kNotDone);
+  CHECK(outcomes.reported(kFirst, {}, false) == Outcome::kDone);
+  CHECK(outcomes.reported(kFirst, {}, true) == Outcome::kNotDone);
+  outcomes.receive(steps, {{result_of(StepOutcome::kDone), result_of(StepOutcome::kDone)}, false});
+  CHECK(outcomes.of(kFirst).carried_out);
+  CHECK(outcomes.of(kSecond).carried_out);
+  CHECK(outcomes.reported(kFirst, {}, true) == Outcome::kDone);
+}
+
+TEST_CASE("the first failure of a change stays, also after its steps are done") {
+  ChangeOutcomes outcomes;
+  const std::vector<Step> steps{step_of("a", {kFirst})};
+  outcomes.receive(steps, {{result_of(StepOutcome::kStale, "it changed")}, false});
+  CHECK(outcomes.any_stale());
+  CHECK_FALSE(outcomes.fail(kFirst, {ErrorCode::kFailed, "later", {}, std::nullopt, ""}));
+  outcomes.receive(steps, {{result_of(StepOutcome::kDone)}, false});
+  CHECK(outcomes.failures().at(kFirst).message == "it changed");
+  CHECK(outcomes.reported(kFirst, {}, false) == Outcome::kFailed);
+  CHECK(outcomes.of(kFirst).carried_out);
+}
+
+TEST_CASE("a rolled back step fails its changes and is no longer awaited") {
+  ChangeOutcomes outcomes;
+  const std::vector<Step> steps{step_of("a", {kFirst})};
+  outcomes.send(steps);
+  const auto before = outcomes.progress();
+  outcomes.roll_back(steps, {ErrorCode::kVerifyFailed, "unreachable", {}, std::nullopt, ""});
+  CHECK(outcomes.progress() == before + 1);
+  CHECK(outcomes.reported(kFirst, {}, true) == Outcome::kFailed);
+}
+
+TEST_CASE("a step is approved if all its changes are") {
+  ChangeOutcomes outcomes;
+  outcomes.approve({kFirst, kSecond});
+  CHECK(outcomes.approves(step_of("a", {kFirst, kSecond})));
+  outcomes.approve({kSecond});
+  CHECK_FALSE(outcomes.approves(step_of("a", {kFirst, kSecond})));
+  CHECK(outcomes.approves(step_of("a", {})));
+}
+
+TEST_CASE("equal rosters are kept once, and a flood of different ones stays apart") {
+  SharedRosters rosters;
+  const auto first = rosters.share({"lab", "u", 1, {}});
+  CHECK(rosters.share({"lab", "u", 1, {}}) == first);
+  for (std::int64_t generation = 2; generation < 100; ++generation) {
+    CHECK(rosters.share({"lab", "u", generation, {}})->generation == generation);
+  }
+  CHECK(rosters.share({"lab", "u", 1, {}}) == first);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,274 @@
+// Commit-confirm: no thread uses the connection of another thread's node.
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "engine/fleet/trial_run.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::string_view kOwnMachine = "id-n1";
+
+/// A node as its agent answers. Each node's connection has one thread at a time.
+struct ScriptedNode {
+  std::string name;
+  std::string own_address;
+  std::optional<TransactionReport> transaction;
+  std::function<bool(const ProbeTarget&)> reaches = [](const ProbeTarget&) { return true; };
+  std::vector<ProbeTarget> probed;
+  std::atomic<bool> cut{false};  ///< The connection breaks.
+  std::atomic<int> users{0};     ///< Threads that are in a call now.
+  std::atomic<bool> used_by_two{false};
+
+  /// Waits until the agent was pinged that many times more; false after twenty seconds.
+  bool is_pinged(int times) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), [&, until = pings + times] { return pings >= until; });
+  }
+  void note_ping() {
+    const std::lock_guard lock(mutex);
+    ++pings;
+    changed.notify_all();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  int pings = 0;
+};
+
+/// Notes a second thread in the same connection.
+class Use {
+ public:
+  explicit Use(ScriptedNode& node) : node_(node) {
+    if (++node_.users > 1) node_.used_by_two = true;
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  ~Use() { --node_.users; }
+
+ private:
+  ScriptedNode& node_;
+};
+
+Value facts_of(const ScriptedNode& node) {
+  FactsReply reply;
+  reply.facts.live = true;
+  reply.facts.machine_id = "id-" + node.name;
+  LinkFacts link;
+  link.name = "eth1";
+  link.mtu = 9000;
+  link.addresses = {node.own_address + "/24"};
+  reply.facts.links = {link};
+  reply.transaction = node.transaction;
+  return encode(reply);
+}
+
+Result<Value> answer(ScriptedNode& node, const Request& request) {
+  if (std::holds_alternative<FactsRequest>(request)) return facts_of(node);
+  if (std::holds_alternative<PingRequest>(request)) node.note_ping();
+  if (const auto* apply = std::get_if<ApplyRequest>(&request)) {
+    node.transaction = TransactionReport{apply->run, TransactionState::kArmed, "", 60, true, false, false, "", {}};
+    ApplyReply reply;
+    for (const Step& step : apply->steps) reply.results.push_back({step.artifact, StepOutcome::kDone, std::nullopt});
+    return encode(reply);
+  }
+  if (const auto* probe = std::get_if<ProbeRequest>(&request)) {
+    ProbeReply reply;
+    for (const ProbeTarget& target : probe->targets) {
+      node.probed.push_back(target);
+      reply.answered.push_back(node.reaches(target));
+    }
+    return encode(reply);
+  }
+  if (std::holds_alternative<ConfirmRequest>(request)) {
+    node.transaction->state = TransactionState::kCommitted;
+    return encode(*node.transaction);
+  }
+  if (std::holds_alternative<RollBackRequest>(request)) {
+    node.transaction->state = TransactionState::kRolledBack;
+    node.transaction->undone = true;
+    return encode(*node.transaction);
+  }
+  return Value::map();
+}
+
+class ScriptedChannel final : public Channel {
+ public:
+  explicit ScriptedChannel(ScriptedNode& node) : node_(node), output_(kPreamble) {
+    say(encode(Hello{kProtocolMajor, kProtocolMinor, "build", "x86_64", {}}));
+  }
+
+  Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds) override {
+    const Use use(node_);
+    if (node_.cut || output_.empty()) return failure(ErrorCode::kUnreachable, "the connection broke");
+    into += output_;
+    return std::exchange(output_, "").size();
+  }
+  Result<void> write_all(std::string_view bytes, std::chrono::milliseconds) override {
+    const Use use(node_);
+    if (node_.cut) return failure(ErrorCode::kUnreachable, "the connection broke");
+    reader_.feed(bytes);
+    while (true) {
+      SPARK_TRY(const auto message, reader_.next());
+      if (!message) return {};
+      SPARK_TRY(const auto request, decode_request(*message));
+      say(encode(NumberedReply{request.id, answer(node_, request.request)}));
+    }
+  }
+  void close_input() override {}
+  std::optional<int> exit_status() override { return std::nullopt; }
+  const std::string& standard_error() const override { return standard_error_; }
+
+ private:
+  void say(const Value& message) { output_ += encode_frame(message).value_or(""); }
+
+  ScriptedNode& node_;
+  FrameReader reader_;
+  std::string output_;
+  std::string standard_error_;
+};
+
+class ScriptedConnection final : public Connection {
+ public:
+  explicit ScriptedConnection(ScriptedNode& node) : node_(node) {}
+  Result<std::unique_ptr<Channel>> start(RemoteProgram, Elevation) override {
+    return std::make_unique<ScriptedChannel>(node_);
+  }
+  std::string host_key() const override { return "SHA256:" + node_.name; }
+
+ private:
+  ScriptedNode& node_;
+};
+
+/// The steps of the trial come from the test.
+class NoPlans final : public Planning {
+ public:
+  using Planning::Planning;
+  void plan() override {
+    session_.open();
+    begin();
+  }
+  void observe_again() override {}
+  void make_plans() override {}
+  void check_others_unchanged() override {}
+  std::string why_not_shown(PlannedNode&, const TrialSteps&, std::chrono::steady_clock::time_point) override {
+    return "";
+  }
+  std::map<ResourceId, ManagedResource> managed_after(const PlannedNode&) const override { return {}; }
+  std::string undone_run(const PlannedNode&) const override { return ""; }
+  bool rolls_back() const override { return false; }
+};
+
+/// n1 is the controller's own machine and has a disruptive step; the others only take part.
+class TrialBench {
+ public:
+  explicit TrialBench(int nodes) {
+    cluster_.name = "lab";
+    for (int id = 1; id <= nodes; ++id) {
+      const std::string name = "n" + std::to_string(id);
+      NodeSpec spec{
+          *NodeName::parse(name), id, "10.0.0." + std::to_string(id), {}, TransportKind::kSsh, {}, false, {}, {}, {}};
+      spec.ssh.user = "root";
+      FabricPort port;
+      port.interface = "eth1";
+      port.address = "192.168.100." + std::to_string(id);
+      port.prefix_length = 24;
+      spec.fabric = {port};
+      cluster_.nodes.push_back(std::move(spec));
+      auto& node = scripts_[name] = std::make_unique<ScriptedNode>();
+      node->name = name;
+      node->own_address = port.address;
+    }
+  }
+
+  ScriptedNode& node(const std::string& name) { return *scripts_.at(name); }
+
+  /// Carries out the trial. Returns how far n1 is, and notes why its change is not kept.
+  Trial::State carry_out() {
+    RunOptions options;
+    options.heartbeat = std::chrono::milliseconds(1);
+    options.agent.install = InstallPolicy::kNever;
+    options.agent.connector = [this](const NodeSpec& spec,
+                                     const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
+      return std::make_unique<ScriptedConnection>(node(spec.name.str()));
+    };
+    const Registry registry{{}};
+    FleetSession session(cluster_, registry, options);
+    NoPlans planning(session);
+    planning.plan();
+    REQUIRE_FALSE(session.any_error());
+    REQUIRE(session.lock_all(std::chrono::milliseconds(0)));
+    std::deque<ApplyNode> applied;
+    for (PlannedNode& planned : planning.nodes()) applied.emplace_back(planned);
+    TrialRun trial(planning, applied,
+                   {std::chrono::seconds(60), 0, [](const FleetNode&) { return Roster{}; },
+                    [](const std::string& machine_id) { return machine_id == kOwnMachine; }});
+    const FleetNode& first = session.nodes().front();
+    trial.add(first, {Step{"link", {"link", "eth0"}, Phase::kNetwork, Absent{}, Absent{}, {}, {}, "net"}});
+    trial.carry_out();
+    for (const FleetNode& one : session.nodes()) {
+      if (one.error) failed.push_back(one.name());
+    }
+    why_not = trial.at(first).trial.why_not;
+    return trial.at(first).trial.state;
+  }
+
+  std::string why_not;
+  std::vector<std::string> failed;  ///< Nodes that were excluded.
+
+ private:
+  Cluster cluster_;
+  std::map<std::string, std::unique_ptr<ScriptedNode>> scripts_;
+};
+
+bool asks_for_ssh(const ProbeTarget& target) { return target.ssh_port != 0; }
+
+}  // namespace
+
+TEST_CASE("trial: a node's connection that dies during a probe is used only by that node's own thread") {
+  TrialBench bench(3);
+  // While n2 probes, n3 waits and is pinged. A ping to n2 at that time would be a second thread in its connection.
+  bench.node("n2").reaches = [&](const ProbeTarget& target) {
+    if (!asks_for_ssh(target)) return true;
+    (void)bench.node("n3").is_pinged(50);
+    bench.node("n2").cut = true;
+    return true;
+  };
+  CHECK(bench.carry_out() == Trial::State::kConfirmed);
+  CHECK(bench.why_not.empty());
+  for (const std::string name : {"n1", "n2", "n3"}) CHECK_FALSE(bench.node(name).used_by_two);
+  CHECK(bench.node("n3").probed == std::vector<ProbeTarget>{{"10.0.0.1", "", 0, 22}});
+}
+
+TEST_CASE("trial: the controller's own machine is kept only if another node reaches it") {
+  TrialBench bench(7);
+  for (const std::string name : {"n2", "n3", "n4", "n5", "n6", "n7"})
+    bench.node(name).reaches = std::not_fn(asks_for_ssh);
+  SECTION("the last node reaches it") {
+    bench.node("n7").reaches = asks_for_ssh;
+    CHECK(bench.carry_out() == Trial::State::kConfirmed);
+  }
+  SECTION("no node reaches it") {
+    CHECK(bench.carry_out() != Trial::State::kConfirmed);
+    CHECK(bench.why_not == "no other node reaches it at 10.0.0.1 any more");
+  }
+}
+
+TEST_CASE("trial: neighbours that answered before have to answer large packets afterwards") {
+  TrialBench bench(2);
+  SECTION("they do") { CHECK(bench.carry_out() == Trial::State::kConfirmed); }
+  SECTION("large packets are lost") {
+    bench.node("n1").reaches = [](const ProbeTarget& target) { return target.bytes < 1500; };
+    CHECK(bench.carry_out() != Trial::State::kConfirmed);
+    CHECK(bench.why_not == "packets of 9000 bytes do not reach 192.168.100.2: a device on the path has a smaller MTU");
+  }
+  const ProbeTarget small{"192.168.100.2", "", 84, 0};
+  const ProbeTarget large{"192.168.100.2", "", 9000, 0};
+  CHECK(bench.node("n1").probed == std::vector<ProbeTarget>{small, small, large});
+}
+
+}  // namespace sparkplan

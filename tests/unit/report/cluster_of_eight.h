@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "engine/plan/report.h"
+
+// Reports of eight nodes with the whole profile of a DGX Spark, behind one switch.
+namespace sparkplan::testing {
+
+/// The first plan of eight machines that sparkplan has never changed.
+Report first_plan_of_eight();
+/// The same after its apply; one change on one node has failed.
+Report first_apply_of_eight();
+/// One node was edited, one is unreachable, one resource of all nodes is blocked.
+Report trouble_among_eight();
+/// A kernel parameter, two files and an environment variable are no longer in the file.
+Report removals_on_eight();
+
+}  // namespace sparkplan::testing

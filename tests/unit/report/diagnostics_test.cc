@@ -1,0 +1,71 @@
+// Findings as text for people.
+#include "engine/report/diagnostics_text.h"
+
+#include <algorithm>
+
+#include "engine/core/text.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+Diagnostic about(const std::string& node, const std::string& message) {
+  Diagnostic diagnostic;
+  diagnostic.severity = Severity::kWarning;
+  diagnostic.code = "limits.not_effective";
+  diagnostic.message = message;
+  diagnostic.file = "cluster.yaml";
+  diagnostic.where = {1, 1, 2};
+  diagnostic.node = node;
+  return diagnostic;
+}
+
+std::size_t lines_with(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (const std::string_view line : split_lines(text)) count += line.find(part) != std::string_view::npos ? 1U : 0U;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a finding that several nodes share is there once, with their names") {
+  std::vector<Diagnostic> findings;
+  for (int number = 1; number <= 8; ++number)
+    findings.push_back(about("spark-0" + std::to_string(number), "a new login gets memlock 8192"));
+  findings.push_back(about("spark-03", "something else"));
+  const std::string text = diagnostics_text(findings, "limits: []\n", {});
+  INFO(text);
+  CHECK(lines_with(text, "warning: spark-[01-08]: a new login gets memlock 8192") == 1);
+  CHECK(lines_with(text, "warning: spark-03: something else") == 1);
+  CHECK(lines_with(text, "warning") == 2);
+}
+
+TEST_CASE("a finding whose text names its node is shared, too") {
+  const std::string text = diagnostics_text(
+      {about("a-1", "a-1 was removed from the file"), about("a-2", "a-2 was removed from the file")}, "", {});
+  CHECK(lines_with(text, "warning: a-[1-2]: a-[1-2] was removed from the file") == 1);
+  // The name of one node may be a part of another name.
+  const std::string other = diagnostics_text({about("a-1", "a-10 is off"), about("a-2", "a-20 is off")}, "", {});
+  CHECK(lines_with(other, "is off") == 2);
+}
+
+TEST_CASE("findings of the file are never merged, and neither are findings at different places") {
+  Diagnostic second = about("", "this key is unknown");
+  second.where = {2, 1, 2};
+  const std::string text = diagnostics_text({about("", "this key is unknown"), second}, "", {});
+  CHECK(lines_with(text, "this key is unknown") == 2);
+}
+
+TEST_CASE("long findings are wrapped, and the lines of the file are not") {
+  std::string message = "a";
+  for (int i = 0; i < 60; ++i) message += " word";
+  const std::string source = "key: " + std::string(150, 'x') + "\n";
+  const std::string text = diagnostics_text({about("spark-01", message)}, source, {});
+  INFO(text);
+  for (const std::string_view line : split_lines(text)) {
+    if (line.find('|') == std::string_view::npos) CHECK(text_width(line) <= 100);
+  }
+  CHECK(lines_with(text, std::string(150, 'x')) == 1);
+}
+
+}  // namespace sparkplan

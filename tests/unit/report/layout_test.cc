@@ -1,0 +1,234 @@
+// How the changes of several nodes share lines, and how lines fit the terminal.
+#include <algorithm>
+
+#include "engine/core/text.h"
+#include "engine/report/folded_names.h"
+#include "engine/report/report.h"
+#include "tests/support/catch.h"
+#include "tests/unit/report/cluster_of_eight.h"
+#include "tests/unit/report/samples.h"
+
+namespace sparkplan {
+namespace {
+
+using testing::sample_change;
+using testing::sample_node;
+using testing::sample_report;
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TextStyle columns(int width) {
+  TextStyle style;
+  style.width = width;
+  return style;
+}
+
+TextStyle verbose() {
+  TextStyle style;
+  style.verbose = true;
+  return style;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  for (const std::string_view line : split_lines(text)) widest = std::max(widest, text_width(line));
+  return widest;
+}
+
+/// One node for each of the changes.
+Report nodes_with(const std::vector<Change>& changes, const std::string& command = "plan") {
+  std::vector<NodeReport> nodes;
+  for (const Change& change : changes) {
+    nodes.push_back(sample_node(static_cast<int>(nodes.size()) + 1, NodeStatus::kPending));
+    nodes.back().plan.changes = {change};
+    if (command == "apply") nodes.back().outcomes[change.id] = Outcome::kDone;
+  }
+  return sample_report(command, std::move(nodes));
+}
+
+Change mtu_and(const std::string& address) {
+  return sample_change("netplan/eth1", Action::kUpdate,
+                       {{"addresses", Value::list(), Value::list({address})}, {"mtu", 1500, 9000}});
+}
+
+/// One node with these resources.
+NodeReport node_with(std::vector<Change> changes) {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = std::move(changes);
+  return node;
+}
+
+Change host(const std::string& name, const std::string& address) {
+  return sample_change("hosts/" + name, Action::kCreate, {{"", Value(), address}});
+}
+
+}  // namespace
+
+TEST_CASE("the first plan of eight bare nodes, and its apply, fit on a screen of 60 lines and 100 columns") {
+  for (const Report& report : {testing::first_plan_of_eight(), testing::first_apply_of_eight()}) {
+    const std::string text = to_text(report, {});
+    INFO(text);
+    CHECK(split_lines(text).size() <= 60);
+    CHECK(widest_line(text) <= 100);
+  }
+}
+
+TEST_CASE("no line is wider than the terminal, whatever its width") {
+  for (const auto& [name, report] : testing::sample_reports()) {
+    for (int width = 40; width <= 160; width += 7) {
+      INFO(name << " at " << width);
+      CHECK(widest_line(to_text(report, columns(width))) <= static_cast<std::size_t>(width));
+    }
+  }
+}
+
+TEST_CASE("a change of several nodes is one line that ends with their names") {
+  const Change change = sample_change("sysctl/net.core.somaxconn", Action::kCreate, {{"v", 4096, 8192}});
+  CHECK(has(to_text(nodes_with({change, change, change}), {}),
+            "  + sysctl  net.core.somaxconn  4096 -> 8192  spark-[01-03]\n"));
+}
+
+TEST_CASE("resources keep the order of the nodes' plans, also those that only a later node has") {
+  const auto change = [](const std::string& name) {
+    return sample_change("x/" + name, Action::kUpdate, {{"v", 1, 2}});
+  };
+  const std::string text = to_text(
+      sample_report("plan", {node_with({change("a"), change("d")}), node_with({change("a"), change("b")})}), {});
+  CHECK(text.find("  a  ") < text.find("  b  "));
+  CHECK(text.find("  b  ") < text.find("  d  "));
+}
+
+TEST_CASE("two values are two lines, and three are a table of the values that differ") {
+  CHECK(has(to_text(nodes_with({mtu_and("10.1.0.1/24"), mtu_and("10.1.0.2/24")}), {}),
+            "  ~ netplan  eth1  addresses + 10.1.0.1/24, mtu 1500 -> 9000  spark-01\n"
+            "  ~ netplan  eth1  addresses + 10.1.0.2/24, mtu 1500 -> 9000  spark-02\n"));
+  const std::string text =
+      to_text(nodes_with({mtu_and("10.1.0.1/24"), mtu_and("10.1.0.2/24"), mtu_and("10.1.0.3/24")}), {});
+  INFO(text);
+  CHECK(has(text,
+            "  ~ netplan  eth1  addresses per node, mtu 1500 -> 9000  spark-[01-03]\n"
+            "  per node    eth1\n"
+            "              addresses\n"
+            "    spark-01  + 10.1.0.1/24\n"
+            "    spark-02  + 10.1.0.2/24\n"
+            "    spark-03  + 10.1.0.3/24\n"));
+}
+
+TEST_CASE("a table that is too wide for the terminal continues below") {
+  Report report = nodes_with({mtu_and("10.1.0.1/24"), mtu_and("10.1.0.2/24"), mtu_and("10.1.0.3/24")});
+  for (NodeReport& node : report.nodes) {
+    node.plan.changes.push_back(node.plan.changes[0]);
+    node.plan.changes[1].id.name = "enp1s0f1np1-of-the-second-port";
+  }
+  const std::string text = to_text(report, columns(50));
+  INFO(text);
+  CHECK(has(text, "  per node    eth1\n"));
+  CHECK(has(text, "  per node    enp1s0f1np1-of-the-second-port\n"));
+}
+
+TEST_CASE("nodes with different marks never share a line") {
+  Change drifted = mtu_and("10.1.0.1/24");
+  drifted.origin = Origin::kDrift;
+  const std::string text =
+      to_text(nodes_with({mtu_and("10.1.0.1/24"), drifted, mtu_and("10.1.0.3/24"), mtu_and("10.1.0.4/24")}), {});
+  INFO(text);
+  CHECK(has(text, "(drift: changed on the node)"));
+  CHECK(has(text, "spark-[01,03-04]\n"));
+}
+
+TEST_CASE("after an apply, a resource is one line with its outcome, without a diff and without a table") {
+  const std::string text =
+      to_text(nodes_with({mtu_and("10.1.0.1/24"), mtu_and("10.1.0.2/24"), mtu_and("10.1.0.3/24")}, "apply"), {});
+  INFO(text);
+  CHECK(has(text, "  ~ netplan  eth1  addresses, mtu 1500 -> 9000  done  spark-[01-03]\n"));
+  CHECK_FALSE(has(text, "per node"));
+  const Change file = sample_change("file//etc/motd", Action::kUpdate, {{"content", "a\nb\n", "a\nc\n"}});
+  CHECK(has(to_text(nodes_with({file}, "apply"), {}), "  ~ file  /etc/motd  done  spark-01\n"));
+  CHECK_FALSE(has(to_text(nodes_with({file}, "apply"), {}), "@@"));
+  CHECK(has(to_text(nodes_with({file}), {}), "@@"));
+}
+
+TEST_CASE("resources that are a series of names become one line, and -v lists them") {
+  const Report report =
+      sample_report("plan", {node_with({host("a1", "10.0.0.11"), host("a2", "10.0.0.12"), host("a3", "10.0.0.13")})});
+  CHECK(has(to_text(report, {}), "  + hosts  a[1-3]  10.0.0.[11-13]  spark-01\n"));
+  const std::string all = to_text(report, verbose());
+  CHECK(has(all, "  + hosts  a1  10.0.0.11  spark-01\n"));
+  CHECK(has(all, "  + hosts  a3  10.0.0.13  spark-01\n"));
+}
+
+TEST_CASE("a series never hides which value belongs to which name") {
+  const auto line = [](const std::string& first, const std::string& second, const std::string& third) {
+    return to_text(sample_report("plan", {node_with({host("a1", first), host("a2", second), host("a3", third)})}), {});
+  };
+  CHECK(has(line("10.0.0.13", "10.0.0.12", "10.0.0.11"), "a[1-3]  3 values"));
+  CHECK(has(line("10.0.0.1", "10.0.0.1", "10.0.0.1"), "a[1-3]  10.0.0.1 "));
+  CHECK(has(line("10.0.0.1", "10.0.1.2", "10.0.2.3"), "a[1-3]  3 values"));
+}
+
+TEST_CASE("texts are a series only if one number rises in them") {
+  using Texts = std::vector<std::string>;
+  CHECK(folded_series(Texts{"spark-01-fabric", "spark-02-fabric"}) == "spark-[01-02]-fabric");
+  CHECK(folded_series(Texts{"10.0.0.9", "10.0.0.10", "10.0.0.11"}) == "10.0.0.[9-11]");
+  CHECK(folded_series(Texts{"a1", "a3"}) == "a[1,3]");
+  CHECK_FALSE(folded_series(Texts{"a1"}));
+  CHECK_FALSE(folded_series(Texts{"a2", "a1"}));
+  CHECK_FALSE(folded_series(Texts{"a1", "a1"}));
+  CHECK_FALSE(folded_series(Texts{"alpha", "beta"}));
+  CHECK_FALSE(folded_series(Texts{"1.1", "2.2"}));
+  CHECK_FALSE(folded_series(Texts{"", ""}));
+  CHECK_FALSE(folded_series(Texts{"a" + std::string(40, '1'), "a" + std::string(40, '2')}));
+}
+
+TEST_CASE("long lists are counted, and -v shows their items") {
+  Value many = Value::list();
+  for (int number = 1; number <= 9; ++number) many.push_back("rule " + std::to_string(number));
+  const Report report = nodes_with({sample_change("firewall/x", Action::kUpdate, {{"rules", Value(), many}})});
+  CHECK(has(to_text(report, {}), "  ~ firewall  x  9 added  spark-01\n"));
+  CHECK(has(to_text(report, verbose()), "+ rule 1, + rule 2,"));
+}
+
+TEST_CASE("the logins of many nodes are one line") {
+  const std::string text = to_text(testing::first_plan_of_eight(), {});
+  INFO(text);
+  CHECK(has(text, "8 authorized (known during apply), 8 config, key, 8 known_hosts"));
+  CHECK(has(to_text(testing::first_plan_of_eight(), verbose()), "known after spark-02 creates its key"));
+}
+
+TEST_CASE("long values and long lines of a diff are cut where they differ, and -v shows all of them") {
+  const std::string same(300, 'x');
+  const std::string before = same + "mtu=1500" + same + "\n";
+  const std::string after = same + "mtu=9000" + same + "\n";
+  const Report report = nodes_with({sample_change("file//etc/app", Action::kUpdate, {{"content", before, after}})});
+  const std::string text = to_text(report, {});
+  INFO(text);
+  CHECK(has(text, "xmtu=1500x"));
+  CHECK(has(text, "xmtu=9000x"));
+  CHECK(widest_line(text) <= 100);
+  CHECK(has(to_text(report, verbose()), same + "mtu=9000" + same));
+  const Report value =
+      nodes_with({sample_change("x/y", Action::kUpdate, {{"v", same + "1500" + same, same + "9000" + same}})});
+  CHECK(has(to_text(value, {}), "x1500x"));
+  CHECK(has(to_text(value, {}), "x9000x"));
+}
+
+TEST_CASE("a removal shows what returns, if the plan knows it") {
+  const std::string text = to_text(testing::removals_on_eight(), {});
+  INFO(text);
+  CHECK(has(text, "net.core.somaxconn  8192 -> 4096, as before sparkplan"));
+  CHECK(has(text, "      -Two Sparks\n      +Debian GNU/Linux\n"));
+  CHECK(has(text, "removed, as before sparkplan"));
+  CHECK_FALSE(has(text, "mode"));
+  CHECK(has(text, "OLD                 1 -> (none) "));
+}
+
+TEST_CASE("names without numbers are replaced by a count if they are all nodes") {
+  Report report = nodes_with(std::vector<Change>(6, sample_change("x/y", Action::kUpdate, {{"v", 1, 2}})));
+  const char* const names[] = {"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"};
+  for (std::size_t i = 0; i < 6; ++i) report.nodes[i].name = names[i];
+  CHECK(has(to_text(report, {}), "1 -> 2  all 6 nodes\n"));
+  report.nodes.push_back(sample_node(7));
+  CHECK(has(to_text(report, {}), "1 -> 2  alpha, bravo, charlie, delta, echo, foxtrot\n"));
+}
+
+}  // namespace sparkplan
