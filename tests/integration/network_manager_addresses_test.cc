@@ -147,7 +147,7 @@ TEST_CASE("networkmanager: a port beside the fabric has its address, gateway and
   require_exit(controller.run({"apply", "--yes"}), 0);
   controller.cluster(kSwitch + nodes);
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
-  CHECK_FALSE(contains(first->read("/etc/netplan/60-sparkplan-fabric.yaml"), lan));
+  CHECK_FALSE(contains(first->shell("cat /etc/netplan/60-sparkplan-fabric.yaml"), lan));
   CHECK(eventually([&] { return first.addresses(lan).empty(); }));
 }
 
