@@ -28,8 +28,10 @@ if [ -e /etc/netplan/60-sparkplan-fabric.yaml ]; then
   rm -f /etc/netplan/60-sparkplan-fabric.yaml /run/systemd/network/10-netplan-*
   networkctl reload
 fi
-ip address flush dev enp1s0f1np1
-ip link set enp1s0f1np1 down
+for port in enp1s0f1np1 enP2p1s0f1np1 enp1s0f0np0 enP2p1s0f0np0; do
+  ip address flush dev $port
+  ip link set $port mtu 1500 down
+done
 sysctl -qw net.core.somaxconn=4096 net.ipv4.tcp_syncookies=1 net.ipv4.tcp_fin_timeout=60 \
   net.ipv4.tcp_keepalive_time=7200 net.ipv4.tcp_keepalive_probes=9 net.ipv4.tcp_keepalive_intvl=75 \
   net.ipv4.tcp_retries2=15
