@@ -54,6 +54,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   const auto& cluster = *loaded.cluster;
   SPARK_TRY(auto with, run_options(run.command, cluster, run.selection, global, interrupts.token(), console));
   with.agent.install = InstallPolicy::kExactBuild;
+  const AgentOptions login = with.agent;
   ProgressDisplay progress(console, cluster);
   with.progress = progress.listener();
   bool declined = false;
@@ -79,7 +80,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   write_audit_line(report);
   write_record(report, console);
   if (!run.json) print(without(findings_shown, report), loaded, false, console);
-  const auto deeper = run.verify_after ? run.verify_after(report) : std::nullopt;
+  const auto deeper = run.verify_after ? run.verify_after(report, login) : std::nullopt;
   if (run.json) print(report, loaded, true, console, deeper);
   return std::optional(std::move(report));
 }
