@@ -219,7 +219,18 @@ TEST_CASE("a removal shows what returns, if the plan knows it") {
   CHECK(has(text, "      -Two Sparks\n      +Debian GNU/Linux\n"));
   CHECK(has(text, "removed, as before sparkplan"));
   CHECK_FALSE(has(text, "mode"));
-  CHECK(has(text, "OLD                 1 -> (none) "));
+  CHECK(has(text, "OLD                 1 -> (removed) "));
+}
+
+TEST_CASE("nothing remains of a value that is removed from a file of many") {
+  const Report report = nodes_with(
+      {sample_change("limits/*:memlock", Action::kRemove, {{"hard", "unlimited", Value()}, {"soft", "8192", Value()}}),
+       sample_change("x/y", Action::kUpdate, {{"v", 1, Value()}})});
+  const std::string text = to_text(report, {});
+  INFO(text);
+  CHECK(has(text, "hard unlimited -> (removed), soft 8192 -> (removed)"));
+  // A resource that stays has no value there.
+  CHECK(has(text, "1 -> (none)"));
 }
 
 TEST_CASE("names without numbers are replaced by a count if they are all nodes") {
