@@ -29,7 +29,7 @@ struct RecordedRun {
   std::string operation;   ///< "apply", "release", "rollback"
   std::string who;         ///< "anna@laptop"
   std::vector<RecordedNode> nodes;
-  std::int64_t changes = 0;  ///< Those that were done.
+  std::int64_t changes = 0;  ///< The changes that were done.
   std::int64_t exit_code = 0;
 };
 void list_fields(FieldVisitor& field, RecordedNode& node);

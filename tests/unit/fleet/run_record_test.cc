@@ -1,4 +1,4 @@
-// What the controller's log keeps of a run, and what it adds to a history.
+// Records of runs on the controller, and the history with them.
 #include "engine/fleet/run_record.h"
 
 #include "tests/support/catch.h"
