@@ -55,12 +55,12 @@ Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptio
   apply.lock_timeout = options.lock_timeout;
   std::optional<VerifyReport> verified;
   if (options.verify) {
-    run.verify_after = [&](const Report& outcome) -> std::optional<Value> {
+    run.verify_after = [&](const Report& outcome, const AgentOptions& login) -> std::optional<Value> {
       if (exit_code(outcome) != ExitCode::kDone || outcome.interrupted) {
         console.remark("Not verified: the apply did not succeed.");
         return std::nullopt;
       }
-      auto report = verify(*input.loaded, run.selection, LevelChoice{}, global, interrupts, console);
+      auto report = verify(*input.loaded, run.selection, LevelChoice{}, global, interrupts, console, &login);
       if (!report) {
         console.error(report.error());
         return std::nullopt;

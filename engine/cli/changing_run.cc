@@ -6,6 +6,7 @@
 #include "engine/cli/audit.h"
 #include "engine/cli/load_command.h"
 #include "engine/cli/printing.h"
+#include "engine/cli/run_log.h"
 #include "engine/cli/terminal/progress_display.h"
 
 namespace sparkplan {
@@ -16,6 +17,14 @@ Report without(const std::vector<Diagnostic>& shown, Report report) {
   std::erase_if(report.diagnostics,
                 [&](const Diagnostic& one) { return std::find(shown.begin(), shown.end(), one) != shown.end(); });
   return report;
+}
+
+/// For `history`, which otherwise loses the runs of nodes that leave. No decision and no exit code depends on it.
+void write_record(const Report& report, const Console& console) {
+  const auto record = record_of(report, this_controller(report.command).who, static_cast<int>(exit_code(report)));
+  if (!record) return;
+  if (const auto written = append_to_run_log(run_log_folder(), *record); !written)
+    console.trace("the run is not in this controller's log: " + written.error().describe());
 }
 
 }  // namespace
@@ -45,6 +54,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   const auto& cluster = *loaded.cluster;
   SPARK_TRY(auto with, run_options(run.command, cluster, run.selection, global, interrupts.token(), console));
   with.agent.install = InstallPolicy::kExactBuild;
+  const AgentOptions login = with.agent;
   ProgressDisplay progress(console, cluster);
   with.progress = progress.listener();
   bool declined = false;
@@ -68,8 +78,9 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
     return std::optional<Report>();
   }
   write_audit_line(report);
+  write_record(report, console);
   if (!run.json) print(without(findings_shown, report), loaded, false, console);
-  const auto deeper = run.verify_after ? run.verify_after(report) : std::nullopt;
+  const auto deeper = run.verify_after ? run.verify_after(report, login) : std::nullopt;
   if (run.json) print(report, loaded, true, console, deeper);
   return std::optional(std::move(report));
 }

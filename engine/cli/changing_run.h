@@ -23,7 +23,8 @@ struct ChangingRun {
   std::function<bool(const Report& plan)> is_meant;
   /// Called with the outcome after its text is printed and before its JSON is printed. The returned value becomes
   /// "verification" in the JSON. Empty: nothing is verified.
-  std::function<std::optional<Value>(const Report& outcome)> verify_after = {};
+  /// `login`: the login of the run, which has asked for passwords and passphrases.
+  std::function<std::optional<Value>(const Report& outcome, const AgentOptions& login)> verify_after = {};
 };
 
 /// Errors: kInvalidInput if --yes is missing and there is no terminal to ask on.

@@ -71,7 +71,8 @@ CommandInput take_from_plan(const std::string& command, LoadedCluster loaded, bo
 }
 
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
-                               const GlobalOptions& global, const std::stop_token& stop, const Console& console) {
+                               const GlobalOptions& global, const std::stop_token& stop, const Console& console,
+                               const AgentOptions* login) {
   RunOptions options;
   options.command = command;
   options.workers = global.workers;
@@ -80,6 +81,12 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
   options.stop = stop;
   options.agent.connect.timeout = global.timeout;
   options.agent.connect.stop = stop;
+  if (login != nullptr) {
+    options.agent.connect.config = login->connect.config;
+    options.agent.connect.keys = login->connect.keys;
+    options.agent.become_password = login->become_password;
+    return options;
+  }
   // drift runs from cron and timers, and never asks.
   const auto passphrases = command == "drift" ? Passphrases::kAreNotAsked : Passphrases::kAreAsked;
   SPARK_CHECK(add_ssh_of_user(options.agent.connect, cluster.nodes, passphrases, console));

@@ -31,9 +31,11 @@ CommandInput load_to_run(const std::string& command, const std::string& given_fi
 CommandInput take_from_plan(const std::string& command, LoadedCluster loaded, bool json, Console& console);
 
 /// Run options from the command line and the user's ssh configuration. Asks for the sudo password if the user wants
-/// that. `console` outlives the options. Errors: kInvalidInput (a pattern that matches no node or no type), kFailed (no
-/// terminal to ask on), those of read_ssh_config().
+/// that. With `login`, the login of an earlier run of this process, nothing is read and asked a second time: passwords
+/// and unlocked keys stay in their locked memory. `console` outlives the options. Errors: kInvalidInput (a pattern that
+/// matches no node or no type), kFailed (no terminal to ask on), those of read_ssh_config().
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
-                               const GlobalOptions& global, const std::stop_token& stop, const Console& console);
+                               const GlobalOptions& global, const std::stop_token& stop, const Console& console,
+                               const AgentOptions* login = nullptr);
 
 }  // namespace sparkplan

@@ -49,9 +49,10 @@ std::vector<std::string> level_names() {
 }
 
 Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection, LevelChoice choice,
-                            const GlobalOptions& global, const Interrupts& interrupts, Console& console) {
+                            const GlobalOptions& global, const Interrupts& interrupts, Console& console,
+                            const AgentOptions* login) {
   const auto& cluster = *loaded.cluster;
-  SPARK_TRY(auto run, run_options("verify", cluster, selection, global, interrupts.token(), console));
+  SPARK_TRY(auto run, run_options("verify", cluster, selection, global, interrupts.token(), console, login));
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
   VerifyOptions options;

@@ -21,8 +21,10 @@ struct LevelChoice {
   std::optional<Level> named = {};
 };
 
-/// Runs the levels on the cluster's nodes, with progress on standard error. Errors: those of run_options().
+/// Runs the levels on the cluster's nodes, with progress on standard error. `login`: as for run_options().
+/// Errors: those of run_options().
 Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection, LevelChoice choice,
-                            const GlobalOptions& global, const Interrupts& interrupts, Console& console);
+                            const GlobalOptions& global, const Interrupts& interrupts, Console& console,
+                            const AgentOptions* login = nullptr);
 
 }  // namespace sparkplan

@@ -11,9 +11,6 @@ namespace {
 
 constexpr std::size_t kTabStop = 8;
 
-// Longer lines are cut around the caret: a YAML file may be one line of a megabyte.
-constexpr std::size_t kLongestLine = 200;
-
 struct Span {
   char32_t first;
   char32_t last;
@@ -101,26 +98,50 @@ struct Excerpt {
   bool cut_behind = false;
 };
 
+// Cells may be wide. The caret stays in the part that is left.
+void narrow(Excerpt& excerpt, std::size_t columns) {
+  std::size_t width = 0;
+  for (const Cell& cell : excerpt.cells) width += cell.width;
+  auto first = excerpt.cells.begin();
+  auto last = excerpt.cells.end();
+  while (width > columns && last - first > 1) {
+    const bool from_front = excerpt.begin > static_cast<std::size_t>(last - first) / 2;
+    width -= from_front ? first->width : (last - 1)->width;
+    if (!from_front) {
+      --last;
+      excerpt.cut_behind = true;
+      continue;
+    }
+    ++first;
+    --excerpt.begin;
+    --excerpt.end;
+    excerpt.cut_before = true;
+  }
+  excerpt.cells = std::vector<Cell>(first, last);
+  excerpt.end = std::min(excerpt.end, excerpt.cells.size());
+}
+
 // Cells are built only for the printed part: a file may have a thousand findings in one line of a megabyte.
-Excerpt excerpt_of(std::string_view line, SourceRange where) {
+Excerpt excerpt_of(std::string_view line, SourceRange where, std::size_t columns) {
   const std::size_t length = characters_in(line);
   const std::size_t begin = std::min(from_one(where.column), length);
   const std::size_t end = std::clamp(from_one(where.end_column), begin, length);
-  const std::size_t from = length > kLongestLine && begin > kLongestLine / 2 ? begin - kLongestLine / 2 : 0;
+  const std::size_t from = length > columns && begin > columns / 2 ? begin - columns / 2 : 0;
   line.remove_prefix(bytes_of(line, from));
   Excerpt excerpt;
-  excerpt.cells = cells_of(line.substr(0, bytes_of(line, kLongestLine)));
+  excerpt.cells = cells_of(line.substr(0, bytes_of(line, columns)));
   excerpt.begin = begin - from;
   excerpt.end = std::min(end - from, excerpt.cells.size());
   excerpt.cut_before = from > 0;
-  excerpt.cut_behind = length > from + kLongestLine;
+  excerpt.cut_behind = length > from + columns;
+  narrow(excerpt, columns);
   return excerpt;
 }
 
 // The source line with its number, and the caret range below. Empty without the source.
-std::string snippet(SourceRange where, std::string_view source) {
+std::string snippet(SourceRange where, std::string_view source, std::size_t columns) {
   if (!where.known() || source.empty()) return {};
-  const Excerpt excerpt = excerpt_of(line_of(source, where.line), where);
+  const Excerpt excerpt = excerpt_of(line_of(source, where.line), where, columns);
   std::string text = excerpt.cut_before ? "..." : "";
   std::string marks(text.size(), ' ');
   for (std::size_t i = 0; i < excerpt.cells.size(); ++i) {
@@ -167,15 +188,15 @@ bool has_errors(const std::vector<Diagnostic>& diagnostics) {
                      [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::kError; });
 }
 
-std::string render(const Diagnostic& diagnostic, std::string_view source) {
+std::string render(const Diagnostic& diagnostic, std::string_view source, std::size_t quoted) {
   std::string text = place(diagnostic.file, diagnostic.where);
   text += std::string(to_string(diagnostic.severity)) + ": ";
   if (!diagnostic.node.empty()) text += printable(diagnostic.node) + ": ";
-  text += printable(diagnostic.message) + "\n" + snippet(diagnostic.where, source);
+  text += printable(diagnostic.message) + "\n" + snippet(diagnostic.where, source, quoted);
   if (!diagnostic.hint.empty()) text += "  hint: " + printable(diagnostic.hint) + "\n";
   for (const auto& note : diagnostic.notes) {
-    text +=
-        place(diagnostic.file, note.where) + "note: " + printable(note.message) + "\n" + snippet(note.where, source);
+    text += place(diagnostic.file, note.where) + "note: " + printable(note.message) + "\n" +
+            snippet(note.where, source, quoted);
   }
   return text;
 }

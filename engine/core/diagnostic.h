@@ -47,7 +47,8 @@ struct Diagnostic {
 bool has_errors(const std::vector<Diagnostic>& diagnostics);
 
 /// "file:line:column: error: message", the source line, a caret range and the hint.
-/// `source` is the whole text of the file, or empty.
-std::string render(const Diagnostic& diagnostic, std::string_view source);
+/// `source` is the whole text of the file, or empty. A longer source line is cut to `quoted` columns around the caret.
+inline constexpr std::size_t kLongestQuote = 200;
+std::string render(const Diagnostic& diagnostic, std::string_view source, std::size_t quoted = kLongestQuote);
 
 }  // namespace sparkplan

@@ -86,10 +86,16 @@ Error Error::within(std::string outer) && {
 
 std::string Error::describe() const {
   std::string text;
-  for (const auto& level : context) text += level + ": ";
+  // Two layers may add the same place, or the last one may be part of the message.
+  for (std::size_t i = 0; i < context.size(); ++i) {
+    const bool is_last = i + 1 == context.size();
+    const bool repeated = is_last ? message.starts_with(context[i] + ": ") : context[i + 1] == context[i];
+    if (!repeated) text += context[i] + ": ";
+  }
   text += message;
-  if (sys_errno) text += ": " + std::generic_category().message(*sys_errno);
-  return text;
+  if (!sys_errno) return text;
+  const std::string reason = std::generic_category().message(*sys_errno);
+  return message.ends_with(": " + reason) ? text : text + ": " + reason;
 }
 
 Error system_error(std::string message, int error_number) {

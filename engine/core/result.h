@@ -47,7 +47,8 @@ struct [[nodiscard]] Error {
   /// Adds one outer level of context.
   Error within(std::string outer) &&;
 
-  /// "node spark-03: sysctl vm.swappiness: write ...: Invalid argument". Without the hint.
+  /// "node spark-03: sysctl vm.swappiness: write ...: Invalid argument". Without the hint. A place or a reason that
+  /// would follow itself is there once.
   std::string describe() const;
 };
 

@@ -185,7 +185,10 @@ void ApplyRun::judge(NodeReport& report, const ApplyNode& applied, bool all_done
 }
 
 Report ApplyRun::report() const {
-  return session_.report([&](const FleetNode& node) { return report_on(nodes_[node.place]); }, planning_->findings());
+  Report report =
+      session_.report([&](const FleetNode& node) { return report_on(nodes_[node.place]); }, planning_->findings());
+  if (!next_roster_.uuid.empty()) report.cluster_id = next_roster_.uuid;
+  return report;
 }
 
 }  // namespace sparkplan

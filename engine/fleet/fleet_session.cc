@@ -305,6 +305,8 @@ Report FleetSession::report(const std::function<NodeReport(const FleetNode&)>& d
   report.cluster = cluster_.name;
   report.file = cluster_.file;
   report.config_digest = cluster_.config_digest;
+  report.run = run_;
+  report.cluster_id = roster_.uuid;
   for (const auto& node : nodes_) {
     last_line([&] { report.nodes.push_back(describe(node)); },
               [&](Error error) { report.nodes.push_back(report_on_error(node, std::move(error))); });

@@ -50,7 +50,9 @@ void ask(Question& question, const RunOptions& options, bool with_artifacts) {
     question.answer.error = std::move(reply).error();
     return;
   }
-  question.answer.applied = client->facts().manifest.has_value();
+  const auto& manifest = client->facts().manifest;
+  question.answer.applied = manifest.has_value();
+  if (manifest) question.answer.cluster_id = manifest->roster.uuid;
   question.answer.reply = std::move(*reply);
   tell("journals read", Activity::kWaiting);
 }
@@ -112,8 +114,10 @@ std::vector<ClusterHistoryEntry> merged(const std::vector<NodeHistory>& historie
   std::map<std::tuple<std::string, std::string, std::string>, ClusterHistoryEntry, std::greater<>> runs;
   for (const auto& history : histories) {
     for (const auto& run : history.reply.runs) {
-      auto [entry, first] = runs.try_emplace({run.run, run.who, run.operation}, ClusterHistoryEntry{run, {}, 0});
-      auto& [whole, nodes, could_report] = entry->second;
+      auto [entry, first] =
+          runs.try_emplace({run.run, run.who, run.operation}, ClusterHistoryEntry{run, {}, 0, {}, {}});
+      auto& whole = entry->second.run;
+      auto& nodes = entry->second.nodes;
       // A node counts once, however often it reports the run.
       if (!nodes.empty() && nodes.back() == history.node) continue;
       nodes.push_back(history.node);

@@ -16,6 +16,7 @@ struct NodeHistory {
   std::optional<Error> error;  ///< Its journals could not be read.
   bool applied = true;         ///< False: sparkplan was never applied there.
   HistoryReply reply;
+  std::string cluster_id = {};  ///< The uuid in its manifest; empty without one.
 };
 
 /// Reads the journals of the selected nodes, all at once. Replaces an agent of another build, and writes nothing else.
@@ -28,9 +29,11 @@ struct ClusterHistoryEntry {
   std::vector<std::string> nodes;  ///< In the order of the file.
   /// Nodes that could report it: their journals are read, and reach back to it.
   std::size_t could_report = 0;
+  std::vector<std::string> recorded_nodes = {};  ///< In the file, and only the controller's log names them.
+  std::vector<std::string> left_nodes = {};      ///< No longer in the file; the controller's log names them.
 
   /// Half of these nodes or fewer report it. It may be a run on few nodes, or their invention.
-  bool reported_by_few() const { return nodes.size() * 2 <= could_report; }
+  bool reported_by_few() const { return !nodes.empty() && nodes.size() * 2 <= could_report; }
 };
 
 /// The most such runs that one node can add to the history.

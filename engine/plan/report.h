@@ -69,6 +69,8 @@ struct Report {
   bool interrupted = false;          ///< Ctrl-C.
   bool not_begun = false;            ///< A lock or a guard stopped an apply before its first step.
   bool verification_failed = false;  ///< A check of `verify` failed.
+  std::string run = {};              ///< The id of the run; empty if it could not be made.
+  std::string cluster_id = {};       ///< The uuid of the roster; empty if no node has one.
 
   /// True for commands that carry out their plan.
   bool carries_out() const { return command == "apply" || command == "release" || command == "rollback"; }

@@ -14,8 +14,10 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kFewVariants = 2;     // Such variants are lines of their own in a plan.
-constexpr std::size_t kLeastFolded = 3;     // Fewer resources are listed.
+constexpr std::size_t kFewVariants = 2;   // Such variants are lines of their own in a plan.
+constexpr std::size_t kLeastFolded = 3;   // Fewer resources are listed.
+constexpr std::size_t kLeastCounted = 5;  // Fewer new resources whose names are no series are listed.
+constexpr std::size_t kNamesBesideCount = 2;
 constexpr std::string_view kUnit = "\x1f";  // No printable text contains it.
 
 /// The resource; foreign settings and blocked resources stay apart from its change.
@@ -179,12 +181,40 @@ std::optional<ChangeGroup> folded(const std::vector<ChangeGroup>& groups, std::s
   return whole;
 }
 
-std::vector<ChangeGroup> fold_series(std::vector<ChangeGroup> groups) {
+/// "30 packages (curl, git, ...)"
+std::string counted_names(const std::vector<ChangeGroup>& groups, std::size_t from, std::size_t to) {
+  std::string noun = groups[from].text.type;
+  std::replace(noun.begin(), noun.end(), '_', ' ');
+  if (noun.ends_with('s')) noun = "resource";
+  std::string names;
+  for (std::size_t i = from; i < from + kNamesBesideCount; ++i) names += groups[i].text.name + ", ";
+  return counted(to - from, noun) + " (" + names + "...)";
+}
+
+/// The end of the new resources after `from` that are as the one there, except for their names.
+std::size_t end_of_equals(const std::vector<ChangeGroup>& groups, std::size_t from) {
+  std::size_t end = from + 1;
+  if (groups[from].text.symbol != '+') return end;
+  while (end < groups.size() && alike(groups[from], groups[end]) &&
+         groups[from].text.fields == groups[end].text.fields) {
+    ++end;
+  }
+  return end;
+}
+
+std::vector<ChangeGroup> folded(std::vector<ChangeGroup> groups) {
   std::vector<ChangeGroup> result;
   for (std::size_t i = 0; i < groups.size();) {
     std::size_t end = i + 1;
     while (end < groups.size() && alike(groups[i], groups[end])) ++end;
     auto whole = end - i >= kLeastFolded ? folded(groups, i, end) : std::nullopt;
+    if (!whole) {
+      end = end_of_equals(groups, i);
+      if (end - i >= kLeastCounted) {
+        whole = groups[i];
+        whole->text.name = counted_names(groups, i, end);
+      }
+    }
     if (whole) {
       result.push_back(std::move(*whole));
       i = end;
@@ -212,7 +242,7 @@ GroupedChanges group_changes(const std::vector<std::string>& nodes, std::vector<
     std::sort(group.nodes.begin(), group.nodes.end(),
               [&](const std::string& a, const std::string& b) { return places.at(a) < places.at(b); });
   }
-  if (!style.verbose) result.groups = fold_series(std::move(result.groups));
+  if (!style.verbose) result.groups = folded(std::move(result.groups));
   return result;
 }
 

@@ -33,7 +33,8 @@ struct GroupedChanges {
 
 /// `changes` are those of the nodes, in the order of `nodes`. The field of a resource that has three values or more
 /// moves to the table. With `outcome` there is no table, and two different values are enough to show only the field's
-/// name. Resources whose names and values differ in one number become one line, except with `style.verbose`.
+/// name. Resources whose names and values differ in one number become one line, except with `style.verbose`. So do five
+/// new resources or more that differ only in their names.
 GroupedChanges group_changes(const std::vector<std::string>& nodes, std::vector<std::vector<ChangeText>> changes,
                              bool outcome, const TextStyle& style);
 

@@ -11,6 +11,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::size_t kMostOfAKind = 50;
+constexpr std::size_t kAroundQuote = 14;        // "   12 | ", and "..." at both ends.
 constexpr std::string_view kNodeName = "\x1f";  // Stands for the node's name. No printable text contains it.
 
 /// Replaces `name` where it is a word of its own.
@@ -102,13 +103,14 @@ std::string wrapped_finding(const std::string& text, const TextStyle& style) {
 
 std::string diagnostics_text(const std::vector<Diagnostic>& diagnostics, std::string_view source,
                              const TextStyle& style) {
+  const std::size_t quoted = style.verbose ? kLongestQuote : std::min(kLongestQuote, columns_of(style) - kAroundQuote);
   std::string text;
   std::size_t errors = 0;
   std::size_t others = 0;
   for (SharedFinding& one : shared(diagnostics, style.quiet)) {
     const bool is_error = one.finding.severity == Severity::kError;
     if (++(is_error ? errors : others) > kMostOfAKind) continue;
-    text += wrapped_finding(render(std::move(one).whole(), source), style);
+    text += wrapped_finding(render(std::move(one).whole(), source, quoted), style);
   }
   std::string rest;
   if (errors > kMostOfAKind) rest += counted(errors - kMostOfAKind, "more error");

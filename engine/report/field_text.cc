@@ -113,19 +113,18 @@ std::vector<FieldText> FieldTexts::short_ones() const {
     std::vector<FieldText> texts{{"", file_name()}};
     for (const FieldChange& field : fields_) {
       if (!is_diff(field))
-        texts.push_back({printable(field.path), transition(field.before, field.after, false, style_)});
+        texts.push_back({printable(field.path), transition(field.before, field.after, Action::kUpdate, style_)});
     }
     return texts;
   }
   if (const auto value = one_value()) return {{"", *value}};
   if (const auto words = counts()) return {{"", *words}};
   std::vector<FieldText> texts;
-  const bool is_new = change_.action == Action::kCreate;
   for (const FieldChange& field : fields_) {
     if (field.after.is_unknown() && is_diff(field)) {
       texts.push_back({printable(field.path), "-> " + value_text(field.after, style_)});
     } else if (!is_diff(field) && (style_.verbose || !is_shadow(field))) {
-      texts.push_back({printable(field.path), transition(field.before, field.after, is_new, style_)});
+      texts.push_back({printable(field.path), transition(field.before, field.after, change_.action, style_)});
     }
   }
   return texts;
@@ -149,7 +148,7 @@ std::optional<std::string> FieldTexts::one_value() const {
   if (!before) return std::nullopt;
   if (!std::all_of(fields_.begin(), fields_.end(), [&](const auto& f) { return same(f.after, fields_.front().after); }))
     return std::nullopt;
-  std::string text = transition(*before, fields_.front().after, change_.action == Action::kCreate, style_);
+  std::string text = transition(*before, fields_.front().after, change_.action, style_);
   if (known && fields_.size() < whole->second.entries()->size()) text += "  [" + paths(fields_) + "]";
   return text;
 }

@@ -115,8 +115,10 @@ std::string value_text(const Value& value, const TextStyle& style) {
   return style.verbose ? display(value) : shortened(display(value), longest_value(style));
 }
 
-std::string transition(const Value& before, const Value& after, bool is_new, const TextStyle& style) {
+std::string transition(const Value& before, const Value& after, Action action, const TextStyle& style) {
   if (auto difference = list_difference(before, after, style)) return *difference;
+  const bool is_new = action == Action::kCreate;
+  if (action == Action::kRemove && after.is_null()) return value_text(before, style) + " -> (removed)";
   return before.is_null() && is_new ? value_text(after, style) : arrow(before, after, style);
 }
 

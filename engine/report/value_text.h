@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/core/value.h"
+#include "engine/model/plan.h"
 #include "engine/report/text_style.h"
 
 // Values and their changes as texts for people. All pure; all texts are printable.
@@ -14,8 +15,9 @@ namespace sparkplan {
 std::string value_text(const Value& value, const TextStyle& style);
 
 /// "60 -> 10". For lists of plain values, the difference: "+ 192.168.100.11/24, - 10.0.0.1/8", or "3 added, 1 removed"
-/// for long ones. Only the new value if there was none and `is_new`. Long values are cut where they differ.
-std::string transition(const Value& before, const Value& after, bool is_new, const TextStyle& style);
+/// for long ones. Only the new value if there was none and the resource is new. "1 -> (removed)" if nothing remains of
+/// a resource that is removed. Long values are cut where they differ.
+std::string transition(const Value& before, const Value& after, Action action, const TextStyle& style);
 
 /// A text of several lines: its change is shown as a diff.
 bool is_long_text(const Value& value);

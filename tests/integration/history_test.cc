@@ -1,4 +1,7 @@
 // Past runs, rollback to them, and forced unlocking, on real hosts.
+#include <filesystem>
+#include <fstream>
+
 #include "tests/integration/lab/controller.h"
 #include "tests/integration/lab/held_agent.h"
 #include "tests/integration/lab/host.h"
@@ -114,6 +117,43 @@ units: [{name: sparkplan-test-tune.service, content: "[Service]\nType=oneshot\nR
   CHECK(addresses_of(first, "enp1s0f1np1") == Addresses{"192.168.100.11/24"});
   controller.cluster(nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+}
+
+TEST_CASE("history: runs on a node that left are listed from the controller's own log") {
+  const Host first(1);
+  const Host second(2);
+  const Controller controller;
+  const std::string settings = "sysctl: {net.core.somaxconn: 8192}\n";
+  controller.cluster(settings + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_exit(controller.run({"release", "spark-02", "--yes"}), 0);
+  controller.cluster(settings + nodes_of_lab(1));
+  const auto runs = json_of(controller.run({"history", "--json"})).at("runs");
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].at("operation") == "release");
+  CHECK(runs[0].at("left_nodes") == Json::array({"spark-02"}));
+  CHECK(runs[1].at("operation") == "apply");
+  CHECK(runs[1].at("nodes") == Json::array({"spark-01", "spark-02"}));
+  CHECK(runs[1].at("left_nodes") == Json::array({"spark-02"}));
+  const auto text = controller.run({"history", "spark-02"});
+  require_exit(text, 0);
+  CHECK(contains(text.out, "as recorded here on spark-02, which left"));
+  CHECK(contains(text.out, "today "));
+  const auto unknown = controller.run({"history", "spark-07"});
+  require_exit(unknown, 1);
+
+  // Without the log, the journals remain. A log that cannot be written changes no exit code.
+  const auto log = controller.home() / ".local/state/sparkplan";
+  REQUIRE(std::filesystem::exists(log / "runs.jsonl"));
+  std::filesystem::remove_all(log);
+  std::ofstream(log) << "";
+  controller.cluster("sysctl: {net.core.somaxconn: 9000}\n" + nodes_of_lab(1));
+  const auto apply = controller.run({"apply", "--yes", "-v"});
+  require_exit(apply, 0);
+  CHECK(contains(apply.err, "the run is not in this controller's log"));
+  const auto without = controller.run({"history", "--json"});
+  require_exit(without, 0);
+  CHECK(json_of(without).at("runs").size() == 2);
 }
 
 TEST_CASE("unlock: names the holder, ends only its agent, and reports a lock that is free") {

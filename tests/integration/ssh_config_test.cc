@@ -105,6 +105,22 @@ TEST_CASE("ssh config: the passphrase of a key is asked for once, for the jump h
   CHECK(terminal.transcript().substr(0, second).find("That was not the passphrase.") != std::string::npos);
 }
 
+TEST_CASE("ssh config: apply --verify asks for the passphrase of a key once") {
+  const Host host(1);
+  const Configured lab(kPassphrase);
+  lab.cluster("10.77.0.1");
+  lab.config("User root\nIdentityFile ~/.ssh/lab_key\n");
+  Terminal terminal(lab.controller.command({"apply", "--yes", "--verify"}));
+  REQUIRE(terminal.wait_for("Passphrase for the key"));
+  terminal.type(kPassphrase + "\n");
+  (void)terminal.finish();
+  INFO(terminal.transcript());
+  CHECK(contains(terminal.transcript(), "Applied: "));
+  CHECK(contains(terminal.transcript(), "passed"));
+  const auto first = terminal.transcript().find("Passphrase for the key");
+  CHECK(terminal.transcript().rfind("Passphrase for the key") == first);
+}
+
 TEST_CASE("ssh config: Ctrl-C at the passphrase ends the run") {
   const Host host(1);
   const Configured lab(kPassphrase);

@@ -65,7 +65,7 @@ void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
 Result<Value> AgentSession::answer(const Request& request) {
   return std::visit(
       [this]<class Kind>(const Kind& one) {
-        const Result<typename Kind::Reply> reply = handle(one);
+        const Result<typename Kind::Reply> reply = this->handle(one);
         return encode_body(reply);
       },
       request);

@@ -83,8 +83,9 @@ _sparkplan() {
   for (const auto& command : program.commands) {
     text += fmt::format("    '{}:{}'\n", command.name, quoted(command.help));
   }
+  // -A: the flags behind the command are left to its own _arguments, which needs them: -f names the file of the nodes.
   text += R"(  )
-  _arguments -C -s $general ': :->command' '*:: :->arguments' && result=0
+  _arguments -C -s -A '-*' $general ': :->command' '*:: :->arguments' && result=0
   general_file=${opt_args[-f]:-$opt_args[--file]}
   case $state in
     command)

@@ -62,6 +62,13 @@ bool is_absent(const NcclFailure& failure, const NcclGround& ground) {
   return failure.fault == RankFault::kNoLibrary && !ground.library_declared;
 }
 
+/// True if the error itself is the cause. The row's cause would repeat it, or guess at what the error knows.
+bool names_the_cause(const NcclFailure& failure) {
+  if (failure.trouble == NcclTrouble::kConnection) return true;
+  return failure.fault == RankFault::kNoDriver || failure.fault == RankFault::kNoGpu ||
+         failure.fault == RankFault::kNoLibrary || failure.fault == RankFault::kNotNccl;
+}
+
 void put_failure(const NcclFailure& failure, const NcclGround& ground, Check& check) {
   std::string details = "on " + ground.nodes.at(failure.place) + ": " + failure.error.describe();
   for (const auto& warning : failure.transport.warnings) details += "; NCCL: " + warning;
@@ -71,8 +78,7 @@ void put_failure(const NcclFailure& failure, const NcclGround& ground, Check& ch
   }
   const bool absent = is_absent(failure, ground);
   diagnose(check, absent ? CheckStatus::kSkip : CheckStatus::kFail, row_of(failure), details);
-  // Then the error itself is the cause.
-  if (failure.fault == RankFault::kNoDriver || failure.fault == RankFault::kNoGpu) check.cause = details;
+  if (names_the_cause(failure)) check.cause = details;
   if (failure.trouble == NcclTrouble::kConnection && !failure.error.hint.empty()) check.fix = failure.error.hint;
 }
 

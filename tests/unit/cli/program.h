@@ -13,6 +13,8 @@ namespace sparkplan::test {
 /// Runs the built program to its end, without a terminal and without any of the user's files.
 inline CapturedOutput sparkplan(std::vector<std::string> arguments) {
   ::unsetenv("SPARKPLAN_CLUSTER");
+  // No log of runs can be written there.
+  ::setenv("XDG_STATE_HOME", "/dev/null", 1);
   arguments.insert(arguments.begin(), SPARKPLAN_BINARY);
   // A separate session has no terminal on which to ask.
   arguments.insert(arguments.begin(), {std::string("setsid"), std::string("--wait")});

@@ -44,6 +44,18 @@ TEST_CASE("Context is added outside, and the hint is not part of the description
   CHECK(error.describe() == "node spark-03: sysctl vm.swappiness: write /proc/sys/vm/swappiness: Invalid argument");
 }
 
+TEST_CASE("A place or a reason that two layers add is described once") {
+  Error error = system_error("open /etc/x: Permission denied", EACCES);
+  error = std::move(error).within("spark-03").within("spark-03");
+  CHECK(error.describe() == "spark-03: open /etc/x: Permission denied");
+  error.message = "spark-03: open /etc/x";
+  CHECK(error.describe() == "spark-03: open /etc/x: Permission denied");
+  // The same word at another place is no repetition.
+  error.context = {"a", "b", "a"};
+  error.message = "aa: open";
+  CHECK(error.describe() == "a: b: a: aa: open: Permission denied");
+}
+
 TEST_CASE("An error without context and errno is described by its message") {
   CHECK(Error{ErrorCode::kRefused, "no", {}, std::nullopt, {}}.describe() == "no");
 }

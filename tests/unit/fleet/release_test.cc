@@ -1,4 +1,6 @@
 // Departing nodes: undone and released only with the user's consent.
+#include "engine/fleet/status_run.h"
+#include "engine/load/load.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -88,6 +90,24 @@ TEST_CASE("release: a node is released by name while the file lists it, and no o
   CHECK(standing(report) == "n1 in_sync, n2 skipped, n3 released");
   CHECK(bench.root(2).exists(kManifestFile));
   CHECK_FALSE(bench.root(3).exists("/var/lib/sparkplan"));
+}
+
+TEST_CASE("release: status lists a released node that the file still names as not applied, without an error") {
+  FleetBench bench(2);
+  bench.sections = kSections;
+  bench.apply_all();
+  bench.left_out = {false, true};
+  bench.options.release = "n2";
+  REQUIRE(standing(bench.apply()) == "n1 in_sync, n2 released");
+  bench.left_out = {false, false};
+  const auto loaded = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
+  REQUIRE(loaded.cluster);
+  const StatusReport status = cluster_status(*loaded.cluster, builtin_registry(), bench.run);
+  CHECK(standing(status.run) == "n1 in_sync, n2 pending");
+  REQUIRE(status.nodes.size() == 2);
+  CHECK_FALSE(status.run.nodes[1].error);
+  CHECK(status.nodes[1].last_apply.empty());
+  CHECK(status.nodes[1].resources == 0);
 }
 
 TEST_CASE("release: a foreign change stays, and its node is still released") {

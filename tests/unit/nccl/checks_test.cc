@@ -32,9 +32,11 @@ NcclOutcome failed(NcclTrouble trouble, std::optional<RankFault> fault = {}, Ncc
   return result;
 }
 
+/// An error that names its cause stands alone.
 std::string row_of(const Check& check) {
   for (const auto& row : kNcclRows) {
-    if (check.fix == row.fix && check.cause.ends_with(row.cause)) return std::string(row.id);
+    const bool fits = check.cause.ends_with(row.cause) || check.cause.ends_with(": as it was told");
+    if (check.fix == row.fix && fits) return std::string(row.id);
   }
   return "";
 }
@@ -156,6 +158,27 @@ TEST_CASE("a machine without a GPU is skipped, and one without the declared NCCL
   CHECK(row_of(check_of_node(looked, one)) == "nccl-no-library");
   one.library_declared = true;
   CHECK(check_of_node(looked, one).status == CheckStatus::kFail);
+}
+
+TEST_CASE("an error that names its cause is not followed by a cause that repeats it or guesses") {
+  const NcclGround one{{"spark-01"}, false, false, std::nullopt, 0, true};
+  const auto cause = [&](NcclTrouble trouble, std::optional<RankFault> fault, const std::string& message) {
+    auto looked = failed(trouble, fault.value_or(RankFault::kProtocol));
+    looked.failure->place = 0;
+    looked.failure->fault = fault;
+    looked.failure->error = make_error(ErrorCode::kNotFound, message);
+    return check_of_node(looked, one).cause;
+  };
+  const std::string loader = "cannot open shared object file: No such file or directory";
+  CHECK(cause(NcclTrouble::kFault, RankFault::kNoDriver, "there is no NVIDIA driver (libcuda.so.1: " + loader + ")") ==
+        "on spark-01: there is no NVIDIA driver (libcuda.so.1: " + loader + ")");
+  CHECK(cause(NcclTrouble::kFault, RankFault::kNoLibrary, "there is no NCCL: libnccl.so.2: " + loader) ==
+        "on spark-01: there is no NCCL: libnccl.so.2: " + loader);
+  CHECK(cause(NcclTrouble::kFault, RankFault::kNotNccl, "/x is not NCCL: it has no ncclGetVersion") ==
+        "on spark-01: /x is not NCCL: it has no ncclGetVersion");
+  CHECK(cause(NcclTrouble::kConnection, std::nullopt, "no route to host") == "on spark-01: no route to host");
+  // This error says what happened, and the row says why.
+  CHECK(cause(NcclTrouble::kFault, RankFault::kLibraryTooOld, "it is NCCL 2.10.3").ends_with("falls back to TCP"));
 }
 
 TEST_CASE("a version with a known fault is a warning on a Spark") {

@@ -56,16 +56,48 @@ TEST_CASE("findings of the file are never merged, and neither are findings at di
   CHECK(lines_with(text, "this key is unknown") == 2);
 }
 
-TEST_CASE("long findings are wrapped, and the lines of the file are not") {
+TEST_CASE("long findings are wrapped, and the lines of the file are cut around the caret") {
   std::string message = "a";
   for (int i = 0; i < 60; ++i) message += " word";
   const std::string source = "key: " + std::string(150, 'x') + "\n";
   const std::string text = diagnostics_text({about("spark-01", message)}, source, {});
   INFO(text);
-  for (const std::string_view line : split_lines(text)) {
-    if (line.find('|') == std::string_view::npos) CHECK(text_width(line) <= 100);
+  for (const std::string_view line : split_lines(text)) CHECK(text_width(line) <= 100);
+  CHECK(lines_with(text, " | key: xxx") == 1);
+  CHECK(lines_with(text, "xxx...") == 1);
+  TextStyle verbose;
+  verbose.verbose = true;
+  CHECK(lines_with(diagnostics_text({about("spark-01", message)}, source, verbose), std::string(150, 'x')) == 1);
+}
+
+TEST_CASE("a quoted line of the file fits the terminal, and the caret stays below its word") {
+  for (const char* filler : {"x", "漢"}) {
+    std::string before;
+    for (int i = 0; i < 60; ++i) before += filler;
+    Diagnostic finding = about("", "this key is unknown");
+    finding.where = {1, 62, 66};
+    const std::string source = before + " oops " + before + before + "\n";
+    for (const int width : {40, 60, 100, 180}) {
+      TextStyle style;
+      style.width = width;
+      const std::string text = diagnostics_text({finding}, source, style);
+      INFO(width << "\n" << text);
+      std::string_view quote;
+      std::string_view marks;
+      for (const std::string_view line : split_lines(text)) {
+        if (line.starts_with("    1 | ")) quote = line;
+        if (line.starts_with("      | ")) marks = line;
+      }
+      REQUIRE(quote.find("oops") != std::string_view::npos);
+      REQUIRE(marks.find('^') != std::string_view::npos);
+      const std::string head(quote.substr(0, quote.find("oops")));
+      const std::size_t wide = filler[0] == 'x' ? 0 : text_width(head) - 9 - (head.find("...") == 8 ? 3 : 0);
+      CHECK(marks.find('^') == text_width(head) + wide);
+      CHECK(marks.find("^~~~") != std::string_view::npos);
+      CHECK(text_width(quote) <= static_cast<std::size_t>(width));
+      CHECK(text_width(marks) <= static_cast<std::size_t>(width));
+    }
   }
-  CHECK(lines_with(text, std::string(150, 'x')) == 1);
 }
 
 }  // namespace sparkplan

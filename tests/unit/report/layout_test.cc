@@ -188,6 +188,34 @@ TEST_CASE("long lists are counted, and -v shows their items") {
   CHECK(has(to_text(report, verbose()), "+ rule 1, + rule 2,"));
 }
 
+TEST_CASE("many new resources that differ only in their names are counted, and -v lists them") {
+  const auto packages = [](std::size_t number) {
+    std::vector<Change> changes;
+    for (const char* name : {"curl", "git", "htop", "jq", "nvme-cli", "perftest"}) {
+      if (changes.size() < number)
+        changes.push_back(
+            sample_change("package/" + std::string(name), Action::kCreate, {{"state", Value(), "installed"}}));
+    }
+    return changes;
+  };
+  auto changes = packages(6);
+  changes.push_back(sample_change("package/snapd", Action::kRemove, {{"state", "installed", Value()}}));
+  const std::string text = to_text(nodes_with(changes), {});
+  INFO(text);
+  CHECK(has(text, "  + package  6 packages (curl, git, ...)  installed               spark-01\n"));
+  CHECK(has(text, "  - package  snapd"));
+  CHECK_FALSE(has(text, "perftest"));
+  CHECK(has(text, "Plan: 6 to add, 0 to change, 1 to remove"));
+  const std::string all = to_text(nodes_with(changes), verbose());
+  CHECK(has(all, "perftest"));
+  CHECK_FALSE(has(all, "6 packages"));
+  // Few of them, and those with another value, are lines of their own.
+  CHECK(has(to_text(nodes_with(packages(4)), {}), "jq"));
+  auto mixed = packages(5);
+  mixed[2].fields[0].after = "held";
+  CHECK(has(to_text(nodes_with(mixed), {}), "nvme-cli"));
+}
+
 TEST_CASE("the logins of many nodes are one line") {
   const std::string text = to_text(testing::first_plan_of_eight(), {});
   INFO(text);
@@ -219,7 +247,18 @@ TEST_CASE("a removal shows what returns, if the plan knows it") {
   CHECK(has(text, "      -Two Sparks\n      +Debian GNU/Linux\n"));
   CHECK(has(text, "removed, as before sparkplan"));
   CHECK_FALSE(has(text, "mode"));
-  CHECK(has(text, "OLD                 1 -> (none) "));
+  CHECK(has(text, "OLD                 1 -> (removed) "));
+}
+
+TEST_CASE("nothing remains of a value that is removed from a file of many") {
+  const Report report = nodes_with(
+      {sample_change("limits/*:memlock", Action::kRemove, {{"hard", "unlimited", Value()}, {"soft", "8192", Value()}}),
+       sample_change("x/y", Action::kUpdate, {{"v", 1, Value()}})});
+  const std::string text = to_text(report, {});
+  INFO(text);
+  CHECK(has(text, "hard unlimited -> (removed), soft 8192 -> (removed)"));
+  // A resource that stays has no value there.
+  CHECK(has(text, "1 -> (none)"));
 }
 
 TEST_CASE("names without numbers are replaced by a count if they are all nodes") {

@@ -1,0 +1,34 @@
+// The login of a command that consists of two runs: `apply --verify`.
+#include "engine/cli/load_command.h"
+
+#include <memory>
+#include <stop_token>
+
+#include "engine/remote/unlocked_keys.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+
+TEST_CASE("a second run of the process has the password and the unlocked keys of the first, and asks for nothing") {
+  constexpr std::string_view kText =
+      "version: 1\nname: lab\nssh: {user: root}\nnodes:\n  - {name: n1, address: 192.0.2.1}\n";
+  const auto loaded = load_cluster(std::string(kText), "cluster.yaml", builtin_registry());
+  REQUIRE(loaded.cluster);
+  const auto console = Console::open(0, true, true, "");
+  REQUIRE(console);
+  GlobalOptions global;
+  global.ask_become_pass = true;
+  AgentOptions login;
+  login.connect.keys = std::make_shared<UnlockedKeys>(
+      [](const std::string&, bool) -> Result<Secret> { return failure(ErrorCode::kBug, "asked again"); });
+  auto password = Secret::copy_of("hunter2");
+  REQUIRE(password);
+  login.become_password = *password;
+  const auto second = run_options("verify", *loaded.cluster, {}, global, std::stop_token(), *console, &login);
+  REQUIRE(second);
+  CHECK(second->agent.become_password.text() == "hunter2");
+  CHECK(second->agent.connect.keys == login.connect.keys);
+  CHECK(second->agent.connect.config == login.connect.config);
+}
+
+}  // namespace sparkplan
