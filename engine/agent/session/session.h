@@ -71,7 +71,7 @@ class AgentSession {
   Result<ApplyReply> try_out(const ApplyRequest& request);
   ObservedState observe(const std::map<std::string, std::vector<std::string>>& names) const;
   void see_files_on_trial();
-  Result<std::optional<Manifest>> check_records(bool set_aside);
+  Result<OfferedManifest> check_records(const FactsRequest& request);
   Result<std::optional<TransactionReport>> latest_transaction() const;
   Result<void> settle_transaction(const LockHolder& holder);
   Result<void> end_failed_trial(Transaction& transaction, bool armed);
