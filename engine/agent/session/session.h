@@ -9,6 +9,7 @@
 #include "engine/agent/measure/traffic_receiver.h"
 #include "engine/agent/node/local_node.h"
 #include "engine/agent/state/journal.h"
+#include "engine/agent/state/manifest_store.h"
 #include "engine/agent/state/node_lock.h"
 #include "engine/agent/trial/rollback_timer.h"
 #include "engine/agent/trial/transaction.h"
