@@ -58,8 +58,8 @@ def main():
             run([options.sparkplan, "-q", "apply", path, "--yes"])
             rounds = [run([options.sparkplan, "-q", "plan", path]) for _ in range(options.rounds)]
             seconds, memory, cpu = (statistics.median(column) for column in zip(*rounds))
-            print(f"| {size} | {seconds:.2f} s | {cpu:.2f} s | {1000 * seconds / size:.1f} ms | {1000 * cpu / size:.1f} ms "
-                  f"| {memory:.0f} MiB |", flush=True)
+            print(f"| {size} | {seconds:.2f} s | {cpu:.2f} s | {1000 * seconds / size:.1f} ms "
+                  f"| {1000 * cpu / size:.1f} ms | {memory:.0f} MiB |", flush=True)
         finally:
             shutil.rmtree(folder)
 

@@ -244,4 +244,5 @@ def export_cases(full):
 def meaning_cases(baselines, trap_key, full):
     said = next(entry for entry in baselines["plan"]["honest"]["said"] if entry["kind"] == "facts")
     roster = said["message"]["reply"]["manifest"]["roster"]
-    return [*roster_cases(roster, trap_key, full), *known_roster_cases(roster), *identity_cases(full), *optional_cases(full), *export_cases(full)]
+    return [*roster_cases(roster, trap_key, full), *known_roster_cases(roster), *identity_cases(full),
+            *optional_cases(full), *export_cases(full)]
