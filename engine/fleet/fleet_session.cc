@@ -120,6 +120,7 @@ FactsRequest FleetSession::facts_request(const FleetNode& node) const {
     for (const auto* type : registry_.of_section(section)) request.exports.emplace(type->info().name, body);
   }
   for (const std::string& type : exported_everywhere_) request.exports.emplace(type, Value());
+  request.known_rosters = rosters_to_offer(node);
   return request;
 }
 
@@ -130,20 +131,29 @@ FactsRequest FleetSession::second_request(const FleetNode& node) const {
   return request;
 }
 
-std::shared_ptr<const Roster> SharedRosters::share(Roster roster) {
-  const std::lock_guard lock(mutex_);
-  const auto same = std::find_if(known_.begin(), known_.end(), [&](const auto& known) { return *known == roster; });
-  if (same != known_.end()) return *same;
-  auto shared = std::make_shared<const Roster>(std::move(roster));
-  if (known_.size() < kMostCompared) known_.push_back(shared);
-  return shared;
+std::vector<std::string> FleetSession::rosters_to_offer(const FleetNode& node) const {
+  if (node.leaving || node.departed) return {};
+  if (!node.roster) return shared_rosters_.offers();
+  // Then only its own: other nodes' answers do not change it, so an answer can still be compared with its request.
+  if (node.roster_digest.empty()) return {};
+  return {node.roster_digest};
 }
 
-void FleetSession::take(FleetNode& node, FactsReply known) {
+Result<void> FleetSession::take(FleetNode& node, FactsReply known) {
+  const std::string& named = known.known_roster;
+  if (named.empty()) {
+    Roster roster;
+    if (known.manifest) std::swap(roster, known.manifest->roster);
+    auto shared = shared_rosters_.share(std::move(roster));
+    node.roster = std::move(shared.roster);
+    node.roster_digest = std::move(shared.digest);
+  } else if (named != node.roster_digest || !node.roster) {
+    node.roster = shared_rosters_.find(named);
+    node.roster_digest = named;
+    if (!node.roster) return failure(ErrorCode::kBug, "a roster that was offered is no longer kept");
+  }
   node.known = std::move(known);
-  Roster roster;
-  if (node.known.manifest) std::swap(roster, node.known.manifest->roster);
-  node.roster = shared_rosters_.share(std::move(roster));
+  return {};
 }
 
 Result<void> FleetSession::learn(FleetNode& node, FactsReply reply) {
@@ -156,8 +166,7 @@ Result<void> FleetSession::learn(FleetNode& node, FactsReply reply) {
   for (auto& [type, error] : node.known.export_errors) {
     if (is_left_out(type)) known.export_errors.try_emplace(type, std::move(error));
   }
-  take(node, std::move(known));
-  return {};
+  return take(node, std::move(known));
 }
 
 void FleetSession::refresh() {
@@ -167,7 +176,7 @@ void FleetSession::refresh() {
     if (known) known = checked(std::move(*known), request, registry_);
     if (!known) return give_up(node, std::move(known).error());
     if (auto same = check_machine_id(node.known, *known); !same) return give_up(node, std::move(same).error());
-    take(node, std::move(*known));
+    if (auto taken = take(node, std::move(*known)); !taken) give_up(node, std::move(taken).error());
   });
 }
 
@@ -189,7 +198,8 @@ Result<void> FleetSession::connect(FleetNode& node, AgentOptions options) {
   const auto request = facts_request(node);
   SPARK_TRY(auto client, AgentClient::open(*node.spec, options, request));
   SPARK_TRY(auto known, checked(client.take_facts(), request, registry_));
-  take(node, std::move(known));
+  if (client.hello().protocol_minor < kMinorOfKnownRosters) shared_rosters_.stop_offering();
+  SPARK_CHECK(take(node, std::move(known)));
   node.client.emplace(std::move(client));
   return {};
 }

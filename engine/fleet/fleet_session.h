@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -17,6 +16,7 @@
 #include "engine/core/result.h"
 #include "engine/fleet/fan_out.h"
 #include "engine/fleet/selection.h"
+#include "engine/fleet/shared_rosters.h"
 #include "engine/model/cluster.h"
 #include "engine/plan/report.h"
 #include "engine/plan/roster.h"
@@ -54,19 +54,6 @@ struct SessionPurpose {
   std::string release = {};   ///< `release NODE`: only this member leaves. Empty: no such restriction.
 };
 
-/// Keeps equal rosters once. Each of a thousand manifests lists a thousand members.
-class SharedRosters {
- public:
-  /// From several threads.
-  std::shared_ptr<const Roster> share(Roster roster);
-
- private:
-  /// A hostile node may send a new roster with every reply, so only the first ones are compared.
-  static constexpr std::size_t kMostCompared = 8;
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<const Roster>> known_;
-};
-
 /// One node in a session.
 struct FleetNode {
   FleetNode(const NodeSpec& node, std::size_t at) : spec(&node), place(at) {}
@@ -87,7 +74,8 @@ struct FleetNode {
   FactsReply known;  ///< Without the roster in its manifest.
   /// The manifest's roster, shared by all nodes that have the same; empty without a manifest.
   std::shared_ptr<const Roster> roster;
-  RunPurpose lock_purpose;  ///< Sent with the lock request.
+  std::string roster_digest;  ///< Offered to the node in later requests; empty if it is not known.
+  RunPurpose lock_purpose;    ///< Sent with the lock request.
 };
 
 /// What this run has seen of the machine behind a connected node.
@@ -186,7 +174,10 @@ class FleetSession {
   void open_node(FleetNode& node);
   /// Opens the connection and reads the facts. Errors: those of AgentClient::open() and checked().
   Result<void> connect(FleetNode& node, AgentOptions options);
-  void take(FleetNode& node, FactsReply known);
+  /// The digests of rosters that the node need not send. A leaving node receives none: its machine has to prove itself.
+  std::vector<std::string> rosters_to_offer(const FleetNode& node) const;
+  /// `known` is checked(). Errors: kBug.
+  Result<void> take(FleetNode& node, FactsReply known);
   bool is_member(const FleetNode& node) const;
 
   bool is_ours(const Roster& roster) const;

@@ -1,5 +1,6 @@
 #include "engine/fleet/node_reply.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -21,7 +22,21 @@ Error no_observation(const Error& why) {
                "find out what runs on that node before anything else: sparkplan's agent never sends this"};
 }
 
+/// A node can only name a roster that this very request has offered to it.
+Result<void> check_known_roster(const FactsReply& reply, const FactsRequest& request) {
+  if (reply.known_roster.empty()) return {};
+  const auto& offered = request.known_rosters;
+  if (std::find(offered.begin(), offered.end(), reply.known_roster) == offered.end()) {
+    return failure(ErrorCode::kInvalidInput, "a roster that was not offered to it");
+  }
+  if (!reply.manifest || reply.manifest->roster != Roster{}) {
+    return failure(ErrorCode::kInvalidInput, "the digest of a roster without a manifest, or beside a roster");
+  }
+  return {};
+}
+
 Result<void> check(FactsReply& reply, const FactsRequest& request, const Registry& registry) {
+  SPARK_CHECK(check_known_roster(reply, request));
   std::set<std::string> exporting;
   for (const auto& [type, section] : request.exports) exporting.insert(type);
   SPARK_CHECK(check_exports(exporting, registry, reply.exports));

@@ -20,28 +20,51 @@ struct Vote {
   const Roster* roster;
 };
 
+/// Nodes with one roster object. A thousand nodes mostly share one, so it is read once.
+struct Ballot {
+  const Roster* roster;
+  std::vector<std::string> nodes;
+};
+
+/// A member as `weight` nodes record it.
+struct RecordedEntry {
+  const RosterEntry* entry;
+  std::size_t weight;
+};
+
 bool is_majority(std::size_t votes, std::size_t of) { return votes * 2 > of; }
 
-/// The value of more than half of `of` voters; nothing without one.
+/// The value of more than half of `of` voters; nothing without one. `given` has pairs of a value and its votes.
 template <class T>
-std::optional<T> majority_of(const std::vector<T>& given, std::size_t of) {
+std::optional<T> majority_of(const std::vector<std::pair<T, std::size_t>>& given, std::size_t of) {
   std::map<T, std::size_t> counts;
-  for (const T& value : given) {
-    if (is_majority(++counts[value], of)) return value;
+  for (const auto& [value, weight] : given) {
+    if (is_majority(counts[value] += weight, of)) return value;
   }
   return std::nullopt;
 }
 
+std::vector<Ballot> count_once(const std::vector<Vote>& votes) {
+  std::vector<Ballot> ballots;
+  std::map<const Roster*, std::size_t> places;
+  for (const Vote& vote : votes) {
+    const auto [place, is_new] = places.emplace(vote.roster, ballots.size());
+    if (is_new) ballots.push_back({vote.roster, {}});
+    ballots[place->second].nodes.push_back(vote.node);
+  }
+  return ballots;
+}
+
 /// The field's value in more than half of all manifests, else its default.
 template <class T>
-void agree_on_field(RosterEntry& agreed, const std::vector<const RosterEntry*>& entries, std::size_t of,
+void agree_on_field(RosterEntry& agreed, const std::vector<RecordedEntry>& entries, std::size_t of,
                     T RosterEntry::*field) {
-  std::vector<T> given;
-  for (const RosterEntry* entry : entries) given.push_back(entry->*field);
+  std::vector<std::pair<T, std::size_t>> given;
+  for (const auto& [entry, weight] : entries) given.emplace_back(entry->*field, weight);
   if (auto value = majority_of(given, of)) agreed.*field = std::move(*value);
 }
 
-RosterEntry agree_on_member(const std::string& name, const std::vector<const RosterEntry*>& entries, std::size_t of) {
+RosterEntry agree_on_member(const std::string& name, const std::vector<RecordedEntry>& entries, std::size_t of) {
   RosterEntry agreed;
   agreed.name = name;
   agreed.port = 0;
@@ -64,8 +87,8 @@ std::string named(const Vote& vote) {
 
 /// Removes the votes for clusters other than the majority's from `votes`.
 void refuse_other_clusters(std::vector<Vote>& votes, AgreedRoster& agreed) {
-  std::vector<std::string> uuids;
-  for (const Vote& vote : votes) uuids.push_back(vote.roster->uuid);
+  std::vector<std::pair<std::string, std::size_t>> uuids;
+  for (const Vote& vote : votes) uuids.emplace_back(vote.roster->uuid, 1);
   const auto ours = majority_of(uuids, uuids.size());
   const auto is_ours = [&](const Vote& vote) { return ours && vote.roster->uuid == *ours; };
   if (std::all_of(votes.begin(), votes.end(), is_ours)) return;
@@ -110,35 +133,35 @@ const std::vector<RosterEntry>* members_of_most(const std::vector<Vote>& votes) 
   return is_majority(agree, votes.size()) ? &candidate->members : nullptr;
 }
 
-void agree_on_members(const std::vector<Vote>& votes, Roster& agreed) {
-  std::map<std::string, std::map<std::string, const RosterEntry*>> listed;  // Member -> the nodes that list it, each
-                                                                            // once.
-  for (const Vote& vote : votes) {
-    for (const RosterEntry& member : vote.roster->members) listed[member.name].emplace(vote.node, &member);
+void agree_on_members(const std::vector<Ballot>& ballots, std::size_t votes, Roster& agreed) {
+  // Member -> the rosters that list it, each once.
+  std::map<std::string, std::map<const Roster*, RecordedEntry>> listed;
+  for (const Ballot& ballot : ballots) {
+    for (const RosterEntry& member : ballot.roster->members) {
+      listed[member.name].emplace(ballot.roster, RecordedEntry{&member, ballot.nodes.size()});
+    }
   }
-  for (const auto& [name, by_node] : listed) {
-    if (!is_majority(by_node.size(), votes.size())) continue;
-    std::vector<const RosterEntry*> entries;
-    for (const auto& [node, entry] : by_node) entries.push_back(entry);
-    agreed.members.push_back(agree_on_member(name, entries, votes.size()));
+  for (const auto& [name, by_roster] : listed) {
+    std::vector<RecordedEntry> entries;
+    std::size_t listing = 0;
+    for (const auto& [roster, recorded] : by_roster) {
+      entries.push_back(recorded);
+      listing += recorded.weight;
+    }
+    if (is_majority(listing, votes)) agreed.members.push_back(agree_on_member(name, entries, votes));
   }
 }
 
-std::vector<UnsupportedMember> unsupported_members(const std::vector<Vote>& votes, const Roster& agreed) {
+std::vector<UnsupportedMember> unsupported_members(const std::vector<Ballot>& ballots, const Roster& agreed) {
   std::set<std::string_view> supported;
   for (const RosterEntry& member : agreed.members) supported.insert(member.name);
   std::map<std::string, std::set<std::string>> listed_by;
-  std::set<const Roster*> without;  // Rosters whose members are all supported.
-  for (const Vote& vote : votes) {
+  for (const auto& [roster, nodes] : ballots) {
     // An older roster may list members that have left since, so it is not counted.
-    if (vote.roster->generation < agreed.generation || without.contains(vote.roster)) continue;
-    bool lists_others = false;
-    for (const RosterEntry& member : vote.roster->members) {
-      if (supported.contains(member.name)) continue;
-      listed_by[member.name].insert(vote.node);
-      lists_others = true;
+    if (roster->generation < agreed.generation) continue;
+    for (const RosterEntry& member : roster->members) {
+      if (!supported.contains(member.name)) listed_by[member.name].insert(nodes.begin(), nodes.end());
     }
-    if (!lists_others) without.insert(vote.roster);
   }
   std::vector<UnsupportedMember> unsupported;
   for (const auto& [name, nodes] : listed_by) unsupported.push_back({name, {nodes.begin(), nodes.end()}});
@@ -210,13 +233,14 @@ AgreedRoster agree_on_roster(const Rosters& rosters) {
   agreed.roster.cluster = votes.front().roster->cluster;
   agreed.roster.uuid = votes.front().roster->uuid;
   agreed.roster.generation = agree_on_generation(votes);
+  const std::vector<Ballot> ballots = count_once(votes);
   if (const auto* members = members_of_most(votes)) {
     agreed.roster.members = *members;
   } else {
-    agree_on_members(votes, agreed.roster);
+    agree_on_members(ballots, votes.size(), agreed.roster);
   }
   sort_members(agreed.roster);
-  agreed.unsupported = unsupported_members(votes, agreed.roster);
+  agreed.unsupported = unsupported_members(ballots, agreed.roster);
   return agreed;
 }
 
@@ -226,10 +250,12 @@ std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed, const Roste
   if (cluster.nodes.size() < 2) return taken_out;
   for (RosterEntry& member : departed_members(agreed.roster, cluster, machines)) {
     UnsupportedMember unsupported{member.name, {}};
+    std::map<const Roster*, bool> lists;  // Each roster is searched once.
     for (const auto& [node, roster] : rosters) {
-      if (roster != nullptr && find_by_name(roster->members, member.name) != nullptr) {
-        unsupported.listed_by.push_back(node);
-      }
+      if (roster == nullptr) continue;
+      const auto [found, is_new] = lists.emplace(roster, false);
+      if (is_new) found->second = find_by_name(roster->members, member.name) != nullptr;
+      if (found->second) unsupported.listed_by.push_back(node);
     }
     if (unsupported.listed_by.size() > 1) continue;
     std::erase_if(agreed.roster.members, [&](const RosterEntry& entry) { return entry.name == member.name; });
@@ -260,10 +286,13 @@ std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupp
 
 std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& cluster, const Machines& machines) {
   std::vector<RosterEntry> departed;
+  std::set<std::string_view> in_file;
+  for (const NodeSpec& node : cluster.nodes) in_file.insert(node.name.str());
   for (const RosterEntry& member : roster.members) {
-    const bool still_there = std::any_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const NodeSpec& node) {
-      return node.name.str() == member.name || is_at_the_same_place(member, node);
-    });
+    // Most members are in the file. Only the others are compared with all nodes and machines.
+    if (in_file.contains(member.name)) continue;
+    const bool still_there = std::any_of(cluster.nodes.begin(), cluster.nodes.end(),
+                                         [&](const NodeSpec& node) { return is_at_the_same_place(member, node); });
     const bool under_another_name = std::any_of(machines.begin(), machines.end(), [&](const auto& machine) {
       return is_the_same_machine(member, machine.second);
     });

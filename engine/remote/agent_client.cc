@@ -69,11 +69,13 @@ Result<void> AgentClient::meet(const NodeSpec& node, const FactsRequest& request
   // An agent of an older version ends at an unknown field.
   const auto minor = hello_.protocol_minor;
   const bool knows_all = (!request.observe_managed || minor >= kMinorOfObserveManaged) &&
-                         (!request.everything || minor >= kMinorOfEverything);
+                         (!request.everything || minor >= kMinorOfEverything) &&
+                         (request.known_rosters.empty() || minor >= kMinorOfKnownRosters);
   if (!shaken && !knows_all) {
     FactsRequest of_before = request;
     of_before.observe_managed = request.observe_managed && minor >= kMinorOfObserveManaged;
-    of_before.everything = false;
+    of_before.everything = request.everything && minor >= kMinorOfEverything;
+    of_before.known_rosters.clear();
     SPARK_CHECK(reconnect_after_password(node));
     shaken = handshake(of_before);
   }

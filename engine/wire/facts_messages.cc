@@ -1,6 +1,11 @@
 #include "engine/wire/facts_messages.h"
 
+#include "engine/core/digest.h"
+#include "engine/core/json.h"
+
 namespace sparkplan {
+
+std::string digest_of(const Roster& roster) { return sha256(encode_json(encode(roster))); }
 
 void list_fields(FieldVisitor& field, FactsReply& reply) {
   field("facts", reply.facts, kRequired);
@@ -10,6 +15,7 @@ void list_fields(FieldVisitor& field, FactsReply& reply) {
   field("exports", reply.exports, kOptional.at_most(kMostTypes));
   field("export_errors", reply.export_errors, kOptional.at_most(kMostTypes));
   field("last_verify", reply.last_verify);
+  field("known_roster", reply.known_roster, kOptional.no_longer_than(kDigestLength).unless(reply.known_roster.empty()));
   field("observed", reply.observed, kOptional.unless(reply.observed.types.empty()));
 }
 
@@ -18,6 +24,8 @@ void list_fields(FieldVisitor& field, FactsRequest& request) {
   field("set_damaged_aside", request.set_damaged_aside);
   field("observe_managed", request.observe_managed, kOptional.unless(!request.observe_managed));
   field("everything", request.everything, kOptional.unless(!request.everything));
+  field("known_rosters", request.known_rosters,
+        kOptional.no_longer_than(kDigestLength).unless(request.known_rosters.empty()).at_most(kMostOfferedRosters));
 }
 
 void list_fields(FieldVisitor& field, ObserveNodeRequest& request) {

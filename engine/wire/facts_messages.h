@@ -18,6 +18,14 @@
 
 namespace sparkplan {
 
+/// The most rosters that a controller offers to a node.
+inline constexpr std::size_t kMostOfferedRosters = 4;
+/// The length of sha256().
+inline constexpr std::size_t kDigestLength = 64;
+
+/// SHA-256 of the roster's text in manifest.json, without the blanks between its tokens.
+std::string digest_of(const Roster& roster);
+
 struct FactsReply {
   Facts facts;
   std::optional<Manifest> manifest;  ///< Nothing: the node was never applied.
@@ -26,7 +34,8 @@ struct FactsReply {
   std::map<std::string, Value> exports;          ///< By type; null Values are left out.
   std::map<std::string, Error> export_errors;    ///< Types whose exports could not be read.
   std::optional<VerifySummary> last_verify;      ///< The latest run of `verify`. Nothing: none was stored.
-  ObservedState observed;                        ///< The resources of names_managed(); empty unless requested.
+  std::string known_roster;  ///< One of FactsRequest::known_rosters, in place of the roster in `manifest`; else empty.
+  ObservedState observed;    ///< The resources of names_managed(); empty unless requested.
 };
 
 struct FactsRequest {
@@ -39,6 +48,9 @@ struct FactsRequest {
   /// Observes the managed resources with the same request. A plan needs nothing else when all are in sync.
   bool observe_managed = false;
   bool everything = false;  ///< Also reads Facts::extended, which needs programs and about a second.
+  /// digest_of() rosters that the controller has. A node with one of them replies with its digest, so that a thousand
+  /// nodes do not send a thousand members each.
+  std::vector<std::string> known_rosters = {};
 };
 
 struct ObserveNodeRequest {

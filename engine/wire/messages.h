@@ -21,13 +21,15 @@ namespace sparkplan {
 
 /// A peer of another major version is refused. A newer minor version only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
-inline constexpr std::int64_t kProtocolMinor = 4;
+inline constexpr std::int64_t kProtocolMinor = 5;
 /// The first minor version whose agent knows FactsRequest::observe_managed; an older agent refuses unknown fields.
 inline constexpr std::int64_t kMinorOfObserveManaged = 2;
 /// The first minor version whose agent knows FactsRequest::everything.
 inline constexpr std::int64_t kMinorOfEverything = 3;
 /// The first minor version whose agent knows ForesightRequest.
 inline constexpr std::int64_t kMinorOfForesight = 4;
+/// The first minor version whose agent knows FactsRequest::known_rosters.
+inline constexpr std::int64_t kMinorOfKnownRosters = 5;
 
 /// The agent's first message, sent without a request.
 struct Hello {

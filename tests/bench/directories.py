@@ -10,6 +10,7 @@ import argparse
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -45,20 +46,20 @@ def run(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sizes", nargs="*", type=int, default=[50, 100, 200, 400, 1000])
+    parser.add_argument("sizes", nargs="*", type=int, default=[25, 400, 1000])
     parser.add_argument("--sparkplan", default=str(ROOT / "build/bin/sparkplan"))
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    print("| nodes | plan | per node | CPU per node | memory |\n|---|---|---|---|---|")
+    print("| nodes | plan | CPU | per node | CPU per node | memory |\n|---|---|---|---|---|---|")
     for size in options.sizes:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="sparkplan-directories-"))
         try:
             path = str(cluster_file(folder, size))
             run([options.sparkplan, "-q", "apply", path, "--yes"])
-            rounds = sorted(run([options.sparkplan, "-q", "plan", path]) for _ in range(options.rounds))
-            seconds, memory, cpu = rounds[len(rounds) // 2]
-            print(f"| {size} | {seconds:.2f} s | {1000 * seconds / size:.1f} ms | {1000 * cpu / size:.1f} ms "
-                  f"| {memory:.0f} MiB |", flush=True)
+            rounds = [run([options.sparkplan, "-q", "plan", path]) for _ in range(options.rounds)]
+            seconds, memory, cpu = (statistics.median(column) for column in zip(*rounds))
+            print(f"| {size} | {seconds:.2f} s | {cpu:.2f} s | {1000 * seconds / size:.1f} ms "
+                  f"| {1000 * cpu / size:.1f} ms | {memory:.0f} MiB |", flush=True)
         finally:
             shutil.rmtree(folder)
 

@@ -1,5 +1,7 @@
 """Lies that are well-formed and have a meaning: about cluster membership, identity, and optional or exported data."""
 import copy
+import hashlib
+import json
 
 import lies
 import values
@@ -15,6 +17,7 @@ OPTIONAL = {
                     "manual_commands": ["netplan apply", "ip link set eth0 up"]},
     "export_errors": {"ssh_trust": {"code": "failed", "message": "cannot read", "context": ["exports"],
                                     "hint": "look"}},
+    "known_roster": "0" * 64,
     "exports": {"file": {"absent": ["/etc/motd"], "without_directory": [], "users": {"root": 0}, "groups": {"root": 0}},
                 "mount": {"volumes": [{"address": "10.0.0.1", "port": 4420, "subsystem": "models", "writes": True}]},
                 "ssh_trust": {"users": {"root": {"public_key": "ssh-ed25519 AAAA", "root": True}},
@@ -144,6 +147,30 @@ def roster_cases(roster, trap_key, full):
     return cases
 
 
+def known_roster_cases(roster):
+    """The liar names a roster by its digest in place of sending one, or beside one."""
+    text = json.dumps(roster, separators=(",", ":"), ensure_ascii=False)
+    of_most = hashlib.sha256(text.encode()).hexdigest()
+    digest, own = ["reply", "known_roster"], ["reply", "manifest", "roster"]
+    refused = {
+        "not-offered": [[digest, "0" * 64]],
+        "not-offered-in-place-of-a-roster": [[digest, "f" * 64], [own, {}]],
+        "beside-a-roster": [[digest, of_most]],
+        "without-a-manifest": [[digest, of_most], [["reply", "manifest"], None]],
+        "in-capitals": [[digest, of_most.upper()], [own, {}]],
+        "of-controls": [[digest, values.CONTROLS]],
+        "too-long": [[digest, of_most + "0"]],
+        "a-list": [[digest, [of_most]]],
+    }
+    commands = ("plan", "drift", "status", "apply", "release-other")
+    cases = [case(command, f"known-roster/{label}", edits, "alone") for label, edits in refused.items()
+             for command in commands]
+    # Accepted only if the controller had that roster before it sent the request; both are honest outcomes.
+    cases += [case(command, "known-roster/of-the-others", [[digest, of_most], [own, {}]], "any")
+              for command in commands]
+    return cases
+
+
 def identity_cases(full):
     """A node claims the identity of another. The liar may be excluded from the run; honest nodes must not be."""
     facts = ["reply", "facts"]
@@ -217,4 +244,5 @@ def export_cases(full):
 def meaning_cases(baselines, trap_key, full):
     said = next(entry for entry in baselines["plan"]["honest"]["said"] if entry["kind"] == "facts")
     roster = said["message"]["reply"]["manifest"]["roster"]
-    return [*roster_cases(roster, trap_key, full), *identity_cases(full), *optional_cases(full), *export_cases(full)]
+    return [*roster_cases(roster, trap_key, full), *known_roster_cases(roster), *identity_cases(full),
+            *optional_cases(full), *export_cases(full)]

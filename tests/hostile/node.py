@@ -215,6 +215,9 @@ def speak(name, speaker, stage):
         kind = request.get("request", "?")
         if kind == "stop":
             continue
+        if speaker.lie.get("how"):
+            # Otherwise the order of the nodes would decide whether the message contains the roster that a lie replaces.
+            request.pop("known_rosters", None)
         made_up = stage.reply(request)
         answers = [made_up] if made_up is not None else agent.ask(request)
         for answer in answers:

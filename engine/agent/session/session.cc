@@ -75,13 +75,13 @@ Result<void> AgentSession::handle(const PingRequest& /*request*/) { return {}; }
 Result<void> AgentSession::handle(const StopNotice& /*notice*/) { return {}; }
 
 /// Unreadable records are never guessed. Moving them away stops this run, and not the next.
-Result<std::optional<Manifest>> AgentSession::check_records(bool set_aside) {
-  auto manifest = read_manifest(node_);
+Result<OfferedManifest> AgentSession::check_records(const FactsRequest& request) {
+  auto manifest = read_manifest(node_, request.known_rosters);
   auto transaction = Transaction::find(node_);
   const bool damaged_manifest = !manifest && manifest.error().code == ErrorCode::kInvalidInput;
   if (!damaged_manifest && transaction) return manifest;
   Error error = damaged_manifest ? std::move(manifest).error() : std::move(transaction).error();
-  if (!set_aside) {
+  if (!request.set_damaged_aside) {
     error.hint = "run `sparkplan apply` twice: the first run sets the file aside, the second continues";
     return failure(std::move(error));
   }
@@ -104,7 +104,9 @@ Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
   const LocalNode::OneMoment moment(node_);
   FactsReply reply;
   SPARK_TRY(reply.facts, read_facts(node_, request.everything));
-  SPARK_TRY(reply.manifest, check_records(request.set_damaged_aside));
+  SPARK_TRY(auto records, check_records(request));
+  reply.manifest = std::move(records.manifest);
+  reply.known_roster = std::move(records.known_roster);
   if (!lock_) {
     SPARK_TRY(reply.lock_holder, lock_holder(node_));
   }

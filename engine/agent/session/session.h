@@ -9,6 +9,7 @@
 #include "engine/agent/measure/traffic_receiver.h"
 #include "engine/agent/node/local_node.h"
 #include "engine/agent/state/journal.h"
+#include "engine/agent/state/manifest_store.h"
 #include "engine/agent/state/node_lock.h"
 #include "engine/agent/trial/rollback_timer.h"
 #include "engine/agent/trial/transaction.h"
@@ -71,7 +72,7 @@ class AgentSession {
   Result<ApplyReply> try_out(const ApplyRequest& request);
   ObservedState observe(const std::map<std::string, std::vector<std::string>>& names) const;
   void see_files_on_trial();
-  Result<std::optional<Manifest>> check_records(bool set_aside);
+  Result<OfferedManifest> check_records(const FactsRequest& request);
   Result<std::optional<TransactionReport>> latest_transaction() const;
   Result<void> settle_transaction(const LockHolder& holder);
   Result<void> end_failed_trial(Transaction& transaction, bool armed);

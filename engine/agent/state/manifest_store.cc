@@ -1,9 +1,13 @@
 #include "engine/agent/state/manifest_store.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "engine/agent/node/file_io.h"
 #include "engine/agent/node/utc_time.h"
+#include "engine/agent/state/roster_text.h"
+#include "engine/core/digest.h"
 #include "engine/core/json.h"
 #include "engine/resource/artifact.h"
 
@@ -14,16 +18,40 @@ std::filesystem::path manifest_path() { return std::filesystem::path(kStateDirec
 
 constexpr std::size_t kMaxManifestBytes = std::size_t{8} << 20;
 
-}  // namespace
+Result<std::optional<std::string>> read_text(const NodeReader& node) {
+  return if_there(node.read_file(manifest_path(), kMaxManifestBytes));
+}
 
-Result<std::optional<Manifest>> read_manifest(const NodeReader& node) {
-  SPARK_TRY(const auto text, if_there(node.read_file(manifest_path(), kMaxManifestBytes)));
+Result<std::optional<Manifest>> manifest_in(const std::optional<std::string>& text) {
   if (!text) return std::optional<Manifest>();
   auto value = decode_json(*text);
   if (!value) return failure(std::move(value).error().within(manifest_path().string()));
   auto manifest = decode_manifest(*value);
   if (!manifest) return failure(std::move(manifest).error().within(manifest_path().string()));
   return std::optional<Manifest>(std::move(*manifest));
+}
+
+}  // namespace
+
+Result<std::optional<Manifest>> read_manifest(const NodeReader& node) {
+  SPARK_TRY(const auto text, read_text(node));
+  return manifest_in(text);
+}
+
+Result<OfferedManifest> read_manifest(const NodeReader& node, const std::vector<std::string>& offered) {
+  SPARK_TRY(auto text, read_text(node));
+  OfferedManifest found;
+  if (text && !offered.empty()) {
+    if (const auto roster = find_roster_text(*text)) {
+      auto own = sha256(without_blanks(std::string_view(*text).substr(roster->begin, roster->size)));
+      if (std::find(offered.begin(), offered.end(), own) != offered.end()) {
+        found.known_roster = std::move(own);
+        text->replace(roster->begin, roster->size, "{}");
+      }
+    }
+  }
+  SPARK_TRY(found.manifest, manifest_in(text));
+  return found;
 }
 
 Result<void> write_manifest(const Manifest& manifest, LocalNode& node) {

@@ -96,6 +96,23 @@ TEST_CASE("roster: a member listed by more than half of the manifests counts, an
   CHECK(agree_on_roster({{"spark-03", &liar}}).roster.members.size() == 3);
 }
 
+TEST_CASE("roster: nodes that share one roster object have a vote each") {
+  Roster shared = with_members(roster_of("u", 3), {member("spark-01", 1, "10.0.0.11"), member("gone", 9, "10.0.0.99")});
+  Roster other = with_members(roster_of("u", 3), {member("spark-01", 1, "10.0.0.1")});
+  Roster third = with_members(roster_of("u", 3), {member("spark-01", 1, "10.0.0.11"), member("extra", 8, "10.0.0.8")});
+  // No list has a majority as a whole, so each member and each field is decided alone.
+  const AgreedRoster agreed =
+      agree_on_roster({{"spark-01", &shared}, {"spark-02", &shared}, {"spark-03", &other}, {"spark-04", &third}});
+  REQUIRE(agreed.roster.members.size() == 1);
+  CHECK(agreed.roster.members[0].name == "spark-01");
+  CHECK(agreed.roster.members[0].address == "10.0.0.11");  // Three of four.
+  REQUIRE(agreed.unsupported.size() == 2);
+  CHECK(agreed.unsupported[0].name == "extra");
+  CHECK(agreed.unsupported[0].listed_by == std::vector<std::string>{"spark-04"});
+  CHECK(agreed.unsupported[1].name == "gone");
+  CHECK(agreed.unsupported[1].listed_by == std::vector<std::string>{"spark-01", "spark-02"});
+}
+
 TEST_CASE("roster: a manifest that lists a member twice has one vote") {
   Roster liar = roster_of("u", 3);
   liar.members = {member("ghost", 66, "10.0.0.66"), member("ghost", 66, "10.0.0.66")};

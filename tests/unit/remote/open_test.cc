@@ -172,6 +172,31 @@ TEST_CASE("an older agent that cannot observe with the facts receives a plain fa
   CHECK(client->facts().facts.hostname == "spark-01");
 }
 
+TEST_CASE("an older agent that knows no offers of rosters receives the same facts request without them") {
+  Remote remote;
+  Hello of_before = own_hello();
+  of_before.protocol_minor = kMinorOfKnownRosters - 1;
+  auto& ends = remote.add({});
+  ends.output = std::string(kPreamble) + test::framed(encode(of_before));
+  ends.ended = true;
+  ends.status = 1;
+  ends.standard_error = "sparkplan agent: a request of kind facts has no field known_rosters\n";
+  FactsRequest asked;
+  remote.add(agent(of_before, [&asked](const Request& request) {
+    asked = std::get<FactsRequest>(request);
+    return test::answer_usually(request);
+  }));
+  FactsRequest request;
+  request.observe_managed = true;
+  request.everything = true;
+  request.known_rosters = {std::string(kDigestLength, 'a')};
+  REQUIRE(AgentClient::open(node("anna"), remote.options(InstallPolicy::kNever), request));
+  CHECK(remote.started() == 2);
+  CHECK(asked.known_rosters.empty());
+  CHECK(asked.observe_managed);
+  CHECK(asked.everything);
+}
+
 TEST_CASE("a stop before the hello interrupts at once") {
   Remote remote;
   remote.add({});

@@ -87,8 +87,26 @@ TEST_CASE("facts and observe requests survive the wire") {
   FactsRequest for_a_plan;
   for_a_plan.observe_managed = true;
   CHECK(sent(for_a_plan).observe_managed);
+  CHECK(sent(FactsRequest{}).known_rosters.empty());
+  for_a_plan.known_rosters = {std::string(kDigestLength, 'a'), std::string(kDigestLength, 'b')};
+  CHECK(sent(for_a_plan).known_rosters == for_a_plan.known_rosters);
   const ObserveNodeRequest request{{{"hosts", {}}, {"sysctl", {"vm.swappiness", kBytes}}}};
   CHECK(sent(request).names == request.names);
+}
+
+TEST_CASE("offers of known rosters and their answers have bounds") {
+  FactsRequest request;
+  request.known_rosters.assign(kMostOfferedRosters + 1, std::string(kDigestLength, 'a'));
+  CHECK_FALSE(decode_request(over_the_wire(encode(NumberedRequest{1, request}))));
+  request.known_rosters = {std::string(kDigestLength + 1, 'a')};
+  CHECK_FALSE(decode_request(over_the_wire(encode(NumberedRequest{1, request}))));
+  FactsReply reply;
+  reply.known_roster = std::string(kDigestLength, 'a');
+  const auto named = decode<FactsReply>(over_the_wire(encode(reply)));
+  REQUIRE(named);
+  CHECK(named->known_roster == reply.known_roster);
+  reply.known_roster += "a";
+  CHECK_FALSE(decode<FactsReply>(over_the_wire(encode(reply))));
 }
 
 TEST_CASE("an effect request and its reply survive the wire") {
