@@ -81,12 +81,12 @@ TEST_CASE("a step is approved if all its changes are") {
 
 TEST_CASE("equal rosters are kept once, and a flood of different ones stays apart") {
   SharedRosters rosters;
-  const auto first = rosters.share({"lab", "u", 1, {}});
-  CHECK(rosters.share({"lab", "u", 1, {}}) == first);
+  const auto first = rosters.share({"lab", "u", 1, {}}).roster;
+  CHECK(rosters.share({"lab", "u", 1, {}}).roster == first);
   for (std::int64_t generation = 2; generation < 100; ++generation) {
-    CHECK(rosters.share({"lab", "u", generation, {}})->generation == generation);
+    CHECK(rosters.share({"lab", "u", generation, {}}).roster->generation == generation);
   }
-  CHECK(rosters.share({"lab", "u", 1, {}}) == first);
+  CHECK(rosters.share({"lab", "u", 1, {}}).roster == first);
 }
 
 }  // namespace sparkplan
