@@ -198,22 +198,25 @@ TEST_CASE("many new resources that differ only in their names are counted, and -
     }
     return changes;
   };
+  const auto of_one_node = [](const std::vector<Change>& changes, const TextStyle& style) {
+    return to_text(sample_report("plan", {node_with(changes)}), style);
+  };
   auto changes = packages(6);
   changes.push_back(sample_change("package/snapd", Action::kRemove, {{"state", "installed", Value()}}));
-  const std::string text = to_text(nodes_with(changes), {});
+  const std::string text = of_one_node(changes, {});
   INFO(text);
   CHECK(has(text, "  + package  6 packages (curl, git, ...)  installed               spark-01\n"));
   CHECK(has(text, "  - package  snapd"));
   CHECK_FALSE(has(text, "perftest"));
   CHECK(has(text, "Plan: 6 to add, 0 to change, 1 to remove"));
-  const std::string all = to_text(nodes_with(changes), verbose());
+  const std::string all = of_one_node(changes, verbose());
   CHECK(has(all, "perftest"));
   CHECK_FALSE(has(all, "6 packages"));
   // Few of them, and those with another value, are lines of their own.
-  CHECK(has(to_text(nodes_with(packages(4)), {}), "jq"));
+  CHECK(has(of_one_node(packages(4), {}), "jq"));
   auto mixed = packages(5);
   mixed[2].fields[0].after = "held";
-  CHECK(has(to_text(nodes_with(mixed), {}), "nvme-cli"));
+  CHECK(has(of_one_node(mixed, {}), "nvme-cli"));
 }
 
 TEST_CASE("the logins of many nodes are one line") {
