@@ -163,8 +163,12 @@ def known_roster_cases(roster):
         "a-list": [[digest, [of_most]]],
     }
     commands = ("plan", "drift", "status", "apply", "release-other")
-    cases = [case(command, f"known-roster/{label}", edits, "alone") for label, edits in refused.items()
-             for command in commands]
+    cases = []
+    for label, edits in refused.items():
+        for command in commands:
+            # `release` leaves out a node without a manifest, whatever else it says.
+            left_out = command == "release-other" and label == "without-a-manifest"
+            cases.append(case(command, f"known-roster/{label}", edits, "any" if left_out else "alone"))
     # Accepted only if the controller had that roster before it sent the request; both are honest outcomes.
     cases += [case(command, "known-roster/of-the-others", [[digest, of_most], [own, {}]], "any")
               for command in commands]
