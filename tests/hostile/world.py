@@ -239,8 +239,9 @@ ForceCommand exec {sys.executable} -S -E {WORLD}/bin/node.py {name}
 
 
 def launch(arguments, limit):
-    environment = {"HOME": str(WORLD / "home"), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8",
-                   "COLUMNS": "1000", "TERM": "dumb"}
+    # Without a log of earlier runs: `history` then depends on the nodes alone.
+    environment = {"HOME": str(WORLD / "home"), "XDG_STATE_HOME": "/dev/null",
+                   "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "COLUMNS": "1000", "TERM": "dumb"}
     begun = time.monotonic()
     pid = os.fork()
     if pid == 0:
