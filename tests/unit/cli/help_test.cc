@@ -74,7 +74,7 @@ std::vector<std::string> least_arguments(const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("--help lists every command on standard output and is exit 0") {
+TEST_CASE("flag --help lists every command on standard output and is exit 0") {
   const auto help = sparkplan({"--help"});
   CHECK(help.exit_status == 0);
   CHECK(help.standard_error.empty());

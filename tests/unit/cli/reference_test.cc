@@ -244,7 +244,9 @@ TEST_CASE("the usage table contains every option given to CLI11") {
   }
 }
 
-TEST_CASE("--help shows every command and flag, and no other") { CHECK(entries_of_help() == entries_of_table(false)); }
+TEST_CASE("flag --help shows every command and flag, and no other") {
+  CHECK(entries_of_help() == entries_of_table(false));
+}
 
 TEST_CASE("sparkplan(1) shows every command, argument and flag, and no other") {
   CHECK(entries_of_manual(text_of(kManual)) == entries_of_table(true));
